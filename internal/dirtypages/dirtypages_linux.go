@@ -1,8 +1,10 @@
 package dirtypages
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +33,10 @@ const (
 // Tracker records writes to memories of this process.
 type Tracker struct {
 	faults, pagemap int
+	distrusted      atomic.Bool
 }
+
+var errDistrusted = errors.New("the record of written pages was incomplete")
 
 // Open returns a Tracker. A process that confines itself opens it before.
 func Open() (*Tracker, error) {
@@ -113,8 +118,14 @@ func (t *Tracker) Track(mapping []byte) (*Memory, error) {
 	return m, nil
 }
 
+// Distrust makes Protect and Written fail for all memories of the Tracker: the kernel has missed a write to this one.
+func (m *Memory) Distrust() { m.tracker.distrusted.Store(true) }
+
 // Protect begins to record writes to the first size bytes: from now on their pages count as not written.
 func (m *Memory) Protect(size int) error {
+	if m.tracker.distrusted.Load() {
+		return errDistrusted
+	}
 	request := [3]uint64{m.start, uint64(size), protectOn}
 	return ioctl(m.tracker.faults, RequestProtect, unsafe.Pointer(&request))
 }
@@ -122,6 +133,9 @@ func (m *Memory) Protect(size int) error {
 // Written calls page for each range of whole pages, in order, that was written since Protect, with its offsets. size has to
 // be that of Protect. The pages stay writable, and further calls report them again.
 func (m *Memory) Written(size int, page func(from, to int)) error {
+	if m.tracker.distrusted.Load() {
+		return errDistrusted
+	}
 	end := m.start + uint64(size)
 	for at := m.start; at < end; {
 		scan := scanRequest{

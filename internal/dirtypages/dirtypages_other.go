@@ -17,6 +17,9 @@ func (t *Tracker) Track([]byte) (*Memory, error) { return nil, ErrUnsupported }
 // Memory is not available on this system.
 type Memory struct{}
 
+// Distrust does nothing.
+func (m *Memory) Distrust() {}
+
 // Protect returns ErrUnsupported.
 func (m *Memory) Protect(int) error { return ErrUnsupported }
 

@@ -24,13 +24,19 @@ const minRecord = 64 << 20
 // copy its pages, too, but at most 16 times.
 func (w *writtenPages) isDue() bool { return w.copied >= max(minRecord, 16*w.first, w.size) }
 
-// restore copies image to the beginning of the memory and clears the rest. It calls busy before it does more than to copy
-// the written pages. It reports whether the system has the memory, and whether a write was missing in the record.
+// largeRestore is the number of bytes to copy or clear from which a restore calls busy: some 200 µs.
+const largeRestore = 1 << 20
+
+// restore copies image to the beginning of the memory and clears the rest. It calls busy before it compares the memory, or
+// copies or clears much of it. It reports whether the system has the memory, and whether a write was missing in the record.
 func (l *linearMemory) restore(image []byte, busy func()) (ok, missed bool) {
 	if uint64(len(image)) > l.accessible && !l.setAccessible(uint64(len(image))) {
 		return false, false
 	}
-	recorded := l.copyWritten(image)
+	if l.size >= uint64(len(image))+largeRestore {
+		busy()
+	}
+	recorded := l.copyWritten(image, busy)
 	if !recorded || l.written.isDue() {
 		busy()
 		missed = l.copyDifferent(image) > 0 && recorded
@@ -42,15 +48,17 @@ func (l *linearMemory) restore(image []byte, busy func()) (ok, missed bool) {
 }
 
 // copyWritten copies the pages of image that were written since the record began. It reports whether there is a record.
-func (l *linearMemory) copyWritten(image []byte) bool {
+func (l *linearMemory) copyWritten(image []byte, busy func()) bool {
 	w := &l.written
 	if w.size == 0 || w.size != len(image) {
 		return false
 	}
 	bytes := 0
 	err := w.tracked.Written(len(image), func(from, to int) {
+		if bytes += to - from; bytes >= largeRestore {
+			busy()
+		}
 		copyChunked(l.space[from:to], image[from:to])
-		bytes += to - from
 	})
 	if err != nil {
 		w.size, w.tracked = 0, nil
@@ -77,11 +85,14 @@ func (l *linearMemory) copyDifferent(image []byte) int {
 }
 
 // record begins a new record of writes to the first size bytes, which equal the image. A kernel that missed one is not
-// trusted again.
+// trusted again, for any memory.
 func (l *linearMemory) record(size int, missed bool) {
 	w := &l.written
+	if missed {
+		w.tracked.Distrust()
+	}
 	*w = writtenPages{tracked: w.tracked}
-	if missed || w.tracked == nil || w.tracked.Protect(size) != nil {
+	if w.tracked == nil || w.tracked.Protect(size) != nil {
 		w.tracked = nil
 		return
 	}

@@ -44,8 +44,11 @@ func TestRestoredMemoryEqualsImage(t *testing.T) {
 		file := openRandom(t)
 		compared := 0
 		for round := range rounds {
-			if ok, missed := l.restore(image, func() { compared++ }); !ok || missed {
+			if ok, missed := l.restore(image, func() {}); !ok || missed {
 				t.Fatalf("round %d: restored %t, missed a page %t", round, ok, missed)
+			}
+			if l.written.copied == 0 {
+				compared++
 			}
 			l.size = size
 			if !l.setAccessible(size) || !bytes.Equal(l.space[:size], image) {
@@ -132,8 +135,8 @@ func TestRecordForgetsPagesOfOneLargeCall(t *testing.T) {
 		l.space[at] = 1
 	}
 	restores := 0
-	for began := false; !began; restores++ {
-		l.restore(image, func() { began = true })
+	for ; restores == 0 || l.written.copied > 0; restores++ {
+		l.restore(image, func() {})
 	}
 	if restores > 20 {
 		t.Errorf("%d restores copied all pages", restores)
