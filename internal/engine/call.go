@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/tetratelabs/wazero/api"
@@ -35,6 +36,8 @@ type call struct {
 
 	faults  []error // reported by Caller.Fault
 	aborted *Error  // why the host aborted the call; nil: it did not
+
+	released atomic.Bool // its instance is no longer its own
 }
 
 type callKey struct{}

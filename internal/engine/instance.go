@@ -204,6 +204,7 @@ func (i *instance) respond(c *call) (Response, *Error) {
 	if !c.hasResponse {
 		return response, i.owner.errorf(CodeNoResponse, nil, "returned without a response")
 	}
+	response.call = c
 	return response, nil
 }
 

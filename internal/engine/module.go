@@ -32,16 +32,15 @@ type Response struct {
 	// Fuel is the number of instructions that the call executed. It is also set when Call fails.
 	Fuel int64
 
-	instance *instance // to be released; nil after an error
-	busy     func()
+	call *call // whose instance is to be released; nil after an error
 }
 
 // Release restores the instance of a call for the next one. It must be called once for the Response of each Call that
 // succeeded, preferably after the response was sent, so that the client does not wait for it. It calls Request.Busy before
-// it does more than to copy the pages that the call wrote.
+// it does more than to copy the pages that a small call wrote. Further calls of Release have no effect.
 func (r Response) Release() {
-	if r.instance != nil {
-		r.instance.owner.release(r.instance, r.busy)
+	if r.call != nil && !r.call.released.Swap(true) {
+		r.call.module.release(r.call.instance, r.call.busy)
 	}
 }
 
@@ -77,8 +76,11 @@ func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
 }
 
 func (m *Module) run(ctx context.Context, r Request) (Response, *Error) {
-	inst := m.pool.take()
+	inst := m.pool.take(ctx, r.busy)
 	if inst == nil {
+		if failure := m.contextError(ctx); failure != nil {
+			return Response{}, failure
+		}
 		r.busy()
 		var failure *Error
 		if inst, failure = m.newInstance(ctx); failure != nil {
@@ -90,7 +92,6 @@ func (m *Module) run(ctx context.Context, r Request) (Response, *Error) {
 		inst.close() // its state is undefined
 		return response, failure
 	}
-	response.instance, response.busy = inst, r.busy
 	return response, nil
 }
 
@@ -115,11 +116,16 @@ func (m *Module) newInstance(ctx context.Context) (*instance, *Error) {
 // release ends a call: it prepares the instance for the next call, or closes it.
 func (m *Module) release(inst *instance, busy func()) {
 	defer m.trackCalls(-1)
-	if m.spec.Reused || m.snapshot != nil && inst.hasInitialHandles() && inst.restore(m.snapshot, busy) {
-		m.pool.add(inst)
-		return
-	}
-	inst.close()
+	m.pool.end(inst, func(inst *instance) bool {
+		if m.spec.Reused {
+			return true
+		}
+		if m.snapshot != nil && inst.hasInitialHandles() && inst.restore(m.snapshot, busy) {
+			return true
+		}
+		busy() // closing an instance returns its memory to the system
+		return false
+	})
 }
 
 // trackCalls adds delta to the number of calls in progress. While there are none, the idle timer runs.

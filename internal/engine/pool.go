@@ -1,16 +1,40 @@
 package engine
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
-// pool holds the idle instances of a module, at most as many as calls were in progress at once.
+// pool holds the idle instances of a module: at most one for each concurrent call, and the spare ones.
 type pool struct {
-	mu    sync.Mutex
-	ready []*instance // a stack: the memory of the last one is most likely in the processor's caches
+	mu      sync.Mutex
+	ready   []*instance   // a stack: the memory of the last one is most likely in the processor's caches
+	ending  int           // instances that end restores
+	changed chan struct{} // if not nil, closed when ending falls
 }
 
-// take returns an idle instance; nil if there is none.
-func (p *pool) take() *instance {
+// spare is the number of instances that may be restored without a call waiting for them. The caller may start another call
+// before the instance of the last one is restored. Without a bound, instances would take more memory than their calls.
+const spare = 1
+
+// take returns an idle instance; nil if there is none, and if ctx ended first. It calls busy before it waits for one that
+// is being restored.
+func (p *pool) take(ctx context.Context, busy func()) *instance {
 	p.mu.Lock()
+	for len(p.ready) == 0 && p.ending > spare {
+		if p.changed == nil {
+			p.changed = make(chan struct{})
+		}
+		changed := p.changed
+		p.mu.Unlock()
+		busy()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+		p.mu.Lock()
+	}
 	defer p.mu.Unlock()
 	last := len(p.ready) - 1
 	if last < 0 {
@@ -26,6 +50,26 @@ func (p *pool) add(inst *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ready = append(p.ready, inst)
+}
+
+// end adds an instance if restore succeeds, and closes it otherwise.
+func (p *pool) end(inst *instance, restore func(*instance) bool) {
+	p.mu.Lock()
+	p.ending++
+	p.mu.Unlock()
+	ok := restore(inst)
+	if !ok {
+		inst.close()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ending--; ok {
+		p.ready = append(p.ready, inst)
+	}
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
 }
 
 // drain closes all instances. No call may be in progress.
