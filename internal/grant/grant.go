@@ -95,6 +95,7 @@ type Set struct {
 	mu      sync.Mutex
 	watched []watched
 	staged  map[int]*staged // by index of the mount
+	onState []FileID        // the directories and links on the path to the host's state directory
 	closed  bool
 }
 
@@ -181,7 +182,7 @@ func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 		p.close()
 		return nil
 	}
-	m := Mount{Path: p.path(), Granted: granted.Path, Write: write, Absent: len(p.missing) > 0, Anchors: p.anchors}
+	m := Mount{Path: p.path(), Granted: granted.Path, Write: write, Absent: len(p.missing) > 0, Anchors: slices.Concat(s.onState, p.anchors)}
 	m.addAlias(granted.Path)
 	i := len(s.Mounts)
 	if m.Absent {

@@ -29,6 +29,7 @@ func (s *Set) openState(c Config, w *walker) error {
 	defer st.close()
 	err := st.open(newStateWalker(c.Places))
 	if err == nil {
+		s.onState = st.anchors
 		s.cleanStaging(&st, w)
 		err = errors.Join(s.openLocks(&st, c.Plugin), s.openStaging(&st))
 	}
@@ -96,7 +97,8 @@ type state struct {
 
 // newStateWalker resolves the host's state directory. It follows links below directories that a plugin may write, as
 // ~/.local/state of a user who moved it to another disk and grants a plugin the whole home directory: a module can only
-// create links into its own grants, cannot replace a link on this path, and does not see the directory that it resolves to.
+// create links into its own grants, cannot replace a link on this path, which is an anchor of each plugin's grants, and does
+// not see the directory that it resolves to.
 func newStateWalker(places config.Places) *walker { return newWalker(places, nil, nil) }
 
 // open follows the user's links to the directory and makes what of it is missing.

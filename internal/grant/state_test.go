@@ -76,6 +76,22 @@ func TestLinkToStateIsFollowedInGrantedHome(t *testing.T) {
 	}
 }
 
+// A plugin without state that may write the home directory cannot redirect the state of the others.
+func TestPathToStateIsAnchorOfEachGrant(t *testing.T) {
+	w := newWorld(t)
+	w.dir(".local")
+	w.dir("disk")
+	w.link("../disk", ".local/state")
+	w.grant(manifest.ReadWrite, ".")
+	link, err := identify(w.path(".local/state"), false)
+	w.must(err)
+	for _, m := range w.resolve().Mounts {
+		if !slices.Contains(m.Anchors, link) {
+			t.Errorf("%s: a module may replace the link", m.Path)
+		}
+	}
+}
+
 // A grant in the plugin's own state directory, by whatever path, does not make a part of that read-only.
 func TestGrantInStateDoesNotNarrowIt(t *testing.T) {
 	w := newWorld(t)
