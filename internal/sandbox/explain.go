@@ -71,7 +71,7 @@ func Explain(s Explained, path string) (Verdict, error) {
 		return Verdict{Path: real, Mount: &in.Mount, Rule: RuleAbove}, nil
 	}
 	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.isHidden(real, false)}
-	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(real) && !vfs.InGit(filepath.Clean(path)) && !vfs.InGitDirectory(real)
+	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(real) && !vfs.InGit(filepath.Clean(path)) && !in.inGit && !vfs.InGitDirectory(real)
 	switch {
 	case !v.Read:
 		v.Rule, v.Own, v.Pattern = h.reason(real, in.real, s.Grant.Deny)
@@ -110,7 +110,8 @@ func (h *hidden) reason(p, mount string, patterns []string) (rule Rule, own, pat
 // realMount is a granted directory and its resolved path.
 type realMount struct {
 	config.Mount
-	real string
+	real  string
+	inGit bool // a granted path of it is in a .git
 }
 
 // realMounts resolves the granted directories; for two names of one directory write access wins. What resolves into the
@@ -125,11 +126,13 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 		i := slices.IndexFunc(out, func(have realMount) bool { return have.real == real })
 		switch {
 		case i < 0:
-			out = append(out, realMount{m, real})
+			out = append(out, realMount{m, real, vfs.InGit(filepath.Clean(m.Path))})
+			continue
 		case m.Access == manifest.ReadWrite:
 			out[i].Access = m.Access
 			out[i].State = out[i].State || m.State
 		}
+		out[i].inGit = out[i].inGit || vfs.InGit(filepath.Clean(m.Path))
 	}
 	if i := slices.IndexFunc(out, func(m realMount) bool { return m.State }); i >= 0 {
 		state := out[i].real

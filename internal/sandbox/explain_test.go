@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
@@ -73,6 +75,47 @@ func TestExplainAgreesWithFileTree(t *testing.T) {
 			}
 			if (errno == 0) != v.Write {
 				t.Errorf("%s: the verdict says write %v, the tree %v", path, v.Write, errno)
+			}
+		}
+	}
+}
+
+// A directory that is granted by symbolic links has the verdict of the tree under both paths.
+func TestExplainAgreesOnAliases(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"real/codex/f", "real/codex/.env", "real/codex/bulkhead.toml", "real/codex/ro/f", "real/hooks/f", "real/away/f", "home/repo/.git/x"} {
+		path := filepath.Join(string(w), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"home/.codex": "../real/codex", "home/repo/.git/hooks": "../../../real/hooks"} {
+		if err := os.Symlink(target, filepath.Join(string(w), link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grant := w.grant("rw $W/home/.codex", "r $W/home/.codex/ro", "rw $W/home/repo/.git/hooks")
+	grant.Deny = []string{"**/.env"}
+	tree := w.new(t, Setup{Plugin: "p", Grant: grant}).FS(&faults{})
+	for path, want := range map[string]Rule{
+		"codex/f": RuleGranted, "codex/.env": RuleHidden, "codex/bulkhead.toml": RuleOwn, "codex/ro/f": RuleReadOnly, "hooks/f": RuleGit,
+		"codex/../away/f": RuleOutside, "codex/ro/../f": RuleGranted,
+	} {
+		for _, at := range []string{"$W/real/" + path, strings.NewReplacer("codex", "$W/home/.codex", "hooks", "$W/home/repo/.git/hooks").Replace(path)} {
+			if strings.Contains(at, "home/.codex/..") {
+				continue // the parent of the resolved directory to the tree
+			}
+			v, err := Explain(Explained{Grant: grant}, w.path(at))
+			if err != nil || v.Rule != want {
+				t.Errorf("%s: %s, %v, want %s", at, v.Rule, err, want)
+			}
+			_, missing := tree.Stat(w.path(at))
+			f, errno := tree.OpenFile(w.path(at), experimentalsys.O_RDWR, 0)
+			if errno == 0 {
+				f.Close()
+			}
+			if (missing == 0) != v.Read || (errno == 0) != v.Write {
+				t.Errorf("%s: the verdict is %s, the tree says %v, %v", at, v.Rule, missing, errno)
 			}
 		}
 	}

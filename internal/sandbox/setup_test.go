@@ -98,6 +98,9 @@ func openMount(granted config.Mount) (vfs.Mount, error) {
 	if m.Path, err = realPath(granted.Path); err != nil {
 		return m, err
 	}
+	if alias := filepath.Clean(granted.Path); alias != m.Path {
+		m.Aliases = []string{alias}
+	}
 	m.Anchors = append(anchors(granted.Path, maxAnchorLinks), anchors(m.Path, maxAnchorLinks)...)
 	m.InGit = vfs.InGitDirectory(m.Path)
 	if m.Dir, err = openIfThere(m.Path); err != nil || m.Dir != nil || !m.Write {
@@ -113,6 +116,7 @@ func addMount(mounts []vfs.Mount, m vfs.Mount) []vfs.Mount {
 		if have := &mounts[i]; have.Path == m.Path {
 			have.Anchors = append(have.Anchors, m.Anchors...)
 			have.Write = have.Write || m.Write
+			have.Aliases = append(have.Aliases, m.Aliases...)
 			if have.Create == nil {
 				have.Create = m.Create
 			}

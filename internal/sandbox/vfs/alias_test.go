@@ -67,6 +67,21 @@ func TestMountIsFoundByItsAliases(t *testing.T) {
 	}
 }
 
+// TestAliasInGitIsReadOnly: git finds the directory by the alias, and runs hooks in it.
+func TestAliasInGitIsReadOnly(t *testing.T) {
+	w := newWorld(t)
+	w.put("hooks/old", "o")
+	w.fs = vfs.New(vfs.Config{Mounts: vfs.MountsAt(t, vfs.Mount{Path: w.at("hooks"), Aliases: []string{w.at("repo/.git/hooks")}, Write: true})})
+	for _, path := range []string{"repo/.git/hooks", "hooks"} {
+		if got, errno := w.read(path + "/old"); got != "o" || errno != 0 {
+			t.Errorf("read %s: %q, %v", path, got, errno)
+		}
+		if errno := w.write(path+"/new", "n"); errno != sys.EPERM {
+			t.Errorf("write %s: %v", path, errno)
+		}
+	}
+}
+
 func TestAbsentMountIsCreatedByItsAlias(t *testing.T) {
 	w := aliased(t)
 	if _, errno := w.read("home/absent/x"); errno != sys.ENOENT {

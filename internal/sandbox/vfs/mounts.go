@@ -38,7 +38,8 @@ type Mount struct {
 	// Anchors are the directories and symbolic links on the granted path, which no module may move or replace: it would
 	// choose the directory that is granted at the next start.
 	Anchors []FileID
-	// InGit says that InGitDirectory holds for the directory: nothing in it can be changed.
+	// InGit says that InGitDirectory holds for the directory: nothing in it can be changed. The same applies if an alias is
+	// in a .git, since git finds the directory there.
 	InGit bool
 }
 
@@ -73,6 +74,7 @@ func NewMounts(list []Mount) (*Mounts, error) {
 			}
 		}
 		out := &mount{Mount: m}
+		out.InGit = m.InGit || slices.ContainsFunc(m.Aliases, InGit)
 		if m.Dir != nil {
 			if err := out.use(m.Dir); err != nil {
 				return nil, fmt.Errorf("mount %q: %w", m.Path, err)
