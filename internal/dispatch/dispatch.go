@@ -57,14 +57,10 @@ func New(c *catalog.Catalog) *Dispatcher {
 		log:     c.Options.Log,
 		zone:    sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
 	}
-	d.gitUser = func() git.User {
+	d.gitUser = warnOfChange(d.log, func() (git.User, error) {
 		config, _ := system.LookupEnv("XDG_CONFIG_HOME")
-		user, err := git.ReadUser(c.Places.Home, config)
-		if err != nil {
-			d.log.Warn("git's configuration of the user", "error", err)
-		}
-		return user
-	}
+		return git.ReadUser(c.Places.Home, config)
+	})
 	d.stopped, d.stop = context.WithCancel(context.Background())
 	for _, p := range c.Plugins {
 		d.plugins = append(d.plugins, newPlugin(d, p))

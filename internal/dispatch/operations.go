@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
@@ -29,7 +32,7 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 		case abi.OpNotify:
 			err = p.notify(ctx, n, ask.Params)
 		case wire.OpGitUser:
-			result, err = json.Marshal(p.dispatcher.gitUser())
+			result, err = p.gitUser()
 		case abi.OpClaims:
 			result, err = p.foreignClaims(ask.Params)
 		default:
@@ -43,6 +46,32 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 			failure = &abi.HostError{Code: abi.HostFailed, Message: err.Error()}
 		}
 		return wire.Reply{Error: failure, Result: result}
+	}
+}
+
+// gitUser returns the user's configuration of git, which only operations on granted repositories need.
+func (p *plugin) gitUser() ([]byte, error) {
+	if len(p.Grant.Git) == 0 {
+		return nil, &abi.HostError{Code: abi.HostDenied, Message: "this plugin is granted no repository"}
+	}
+	return json.Marshal(p.dispatcher.gitUser())
+}
+
+// warnOfChange logs an error of read unless it is the same as before: a module causes as many reads as it performs
+// operations.
+func warnOfChange(log hclog.Logger, read func() (git.User, error)) func() git.User {
+	var last atomic.Value
+	last.Store("")
+	return func() git.User {
+		user, err := read()
+		what := ""
+		if err != nil {
+			what = err.Error()
+		}
+		if last.Swap(what) != what && err != nil {
+			log.Warn("git's configuration of the user", "error", err)
+		}
+		return user
 	}
 }
 

@@ -1,14 +1,20 @@
 package dispatch
 
 import (
+	"bytes"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/network"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/fetch"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -40,6 +46,19 @@ func TestDecodingOfOperationsIsBounded(t *testing.T) {
 	}
 }
 
+// A damaged configuration is read by each operation, and is one line of the log.
+func TestWarningOfGitUserIsNotRepeated(t *testing.T) {
+	var text bytes.Buffer
+	var err error
+	read := warnOfChange(hclog.New(&hclog.LoggerOptions{Output: &text}), func() (git.User, error) { return git.User{}, err })
+	for _, err = range []error{nil, errors.New("first"), errors.New("first"), errors.New("second"), nil, errors.New("second")} {
+		read()
+	}
+	if got := strings.Count(text.String(), "\n"); got != 3 {
+		t.Errorf("got %d lines:\n%s", got, text.String())
+	}
+}
+
 // allocatedBy returns how many bytes f allocates, including freed ones.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
@@ -47,4 +66,21 @@ func allocatedBy(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// The user's ignore file may be private: a compromised worker of a plugin without repositories does not get it.
+func TestGitUserNeedsRepository(t *testing.T) {
+	read := 0
+	p := &plugin{Plugin: &catalog.Plugin{}, dispatcher: &Dispatcher{gitUser: func() git.User {
+		read++
+		return git.User{Excludes: []byte("*.bak")}
+	}}}
+	ask := p.asker(gateway.Notifier(nil), network.New(network.Config{}).Begin(t.Context()))
+	if reply := ask(t.Context(), wire.Ask{Op: wire.OpGitUser}); reply.Error == nil || reply.Error.Code != abi.HostDenied || read != 0 {
+		t.Errorf("got %+v", reply)
+	}
+	p.Grant.Git = []config.Git{{Repo: "/r", Access: "r"}}
+	if reply := ask(t.Context(), wire.Ask{Op: wire.OpGitUser}); reply.Error != nil || read != 1 {
+		t.Errorf("got %+v", reply)
+	}
 }

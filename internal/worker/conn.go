@@ -354,7 +354,7 @@ func (e *lostError) Unwrap() error { return e.reason }
 // changes reports whether an operation may have an effect that a retry must not repeat.
 func changes(ask wire.Ask) bool {
 	switch ask.Op {
-	case abi.OpClaims, abi.OpNotify, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:
+	case abi.OpClaims, abi.OpNotify, wire.OpGitUser, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:
 		return false
 	case abi.OpHTTPFetch:
 		method, _ := rawjson.Unquote(rawjson.Member(ask.Params, "method"))

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // stream is a connection whose other end sends data, and takes whatever is sent.
@@ -140,5 +141,14 @@ func TestSocketCloseEndsReadsAndWrites(t *testing.T) {
 	all.Wait()
 	if _, err := ours.Write([]byte("x")); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("got %v from a write after Close, want %v", err, os.ErrClosed)
+	}
+}
+
+// A call that only read the user's configuration of git, as git/ignored does, may be repeated if its worker ends.
+func TestReadingGitUserIsNoChange(t *testing.T) {
+	for op, want := range map[string]bool{wire.OpGitUser: false, wire.OpGitOpen: false, abi.OpClaims: false, wire.OpCreate: true, "unknown": true} {
+		if got := changes(wire.Ask{Op: op}); got != want {
+			t.Errorf("%s: got %t", op, got)
+		}
 	}
 }
