@@ -66,6 +66,7 @@ func queryGrant[A any](ctx context.Context, o *Ops, path string, write bool, f f
 			return none, hosterror.Failed("%s: %v", grant.Repo, err)
 		}
 		root := repo.NewRoot(handle.Following(), named, filepath.Clean(grant.Repo))
+		root.Write = write
 		root.Other = func(path string) *repo.Root { return o.otherRoot(path, write) }
 		return f(root)
 	})

@@ -70,3 +70,18 @@ func TestReadUser(t *testing.T) {
 		t.Errorf("a file that cannot be read: got %+v, %v", u, err)
 	}
 }
+
+// TestReadUserIsBounded: no included file is read, and no more of a file than its limit.
+func TestReadUserIsBounded(t *testing.T) {
+	home := t.TempDir()
+	gittest.Write(t, home+"/other", "[user]\n\tname = Other\n")
+	gittest.Write(t, home+"/.gitconfig", "[include]\n\tpath = "+home+"/other\n")
+	if u, err := git.ReadUser(home, ""); err != nil || u.Identity.Name != "" {
+		t.Errorf("got %+v, %v", u, err)
+	}
+	gittest.Write(t, home+"/.gitconfig", "[user]\n\tname = X\n"+strings.Repeat("#\n", 16<<20))
+	gittest.Write(t, home+"/.config/git/ignore", strings.Repeat("#\n", 16<<20))
+	if u, err := git.ReadUser(home, ""); err == nil || u.Identity.Name != "" || u.Excludes != nil {
+		t.Errorf("got %+v, %d bytes, %v", u.Identity, len(u.Excludes), err)
+	}
+}

@@ -126,9 +126,13 @@ func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 			return other, name, err
 		}
 	}
+	access := "r"
+	if r.Write {
+		access = "rw"
+	}
 	return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant that repository too, by an item "+
-		"{ repo = %q, access = \"r\" } in git of the plugin, or a directory that contains both (--project names one)",
-		r.Abs(dotGit), pointer, r.path, ownerOf(filepath.Clean(target)))
+		"{ repo = %q, access = %q } in git of the plugin, or a directory that contains both (--project names one)",
+		r.Abs(dotGit), pointer, r.path, ownerOf(filepath.Clean(target)), access)
 }
 
 // ownerOf returns the directory of the repository that a git directory belongs to, by its path.

@@ -32,6 +32,8 @@ type Root struct {
 	// Other returns the root of another granted directory that contains an absolute path; nil if none does. A .git file
 	// may point there. A nil function knows no other.
 	Other func(path string) *Root
+	// Write says that the repository is to be changed, and Other returns only directories that may be.
+	Write bool
 	path  string // as modules name it
 	real  string // with symbolic links resolved
 }
