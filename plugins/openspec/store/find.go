@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
@@ -42,7 +43,8 @@ type Root struct {
 	Dir   string // of its openspec directory
 	files filesystem.FS
 	// entries counts the directory entries read: a Root is for one call, which reads at most maxEntries.
-	entries int
+	entries  int
+	patterns map[string]*workflow.Pattern // by their texts
 }
 
 // maxEntries bounds the directory entries that one call reads.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,9 +82,29 @@ func (c Change) Outputs(generates string) ([]string, error) {
 		return []string{file}, nil
 	}
 	var files []string
-	err := c.root.match(c.Dir, "", maxDepth, workflow.ParsePattern(generates).Start(), &files)
+	pattern := c.root.pattern(generates)
+	err := c.root.match(c.Dir, "", maxDepth, pattern.Start(), &files)
+	if err == nil && pattern.TooCostly() {
+		err = fmt.Errorf("the pattern %.200q of a workflow schema takes too long to match: write one with fewer groups or alternatives", generates)
+	}
 	slices.Sort(files)
 	return files, err
+}
+
+// maxPatterns bounds the patterns in memory, of which each may take 2 MiB.
+const maxPatterns = 8
+
+// pattern returns a pattern, which all directories of a call share.
+func (r *Root) pattern(generates string) *workflow.Pattern {
+	known := r.patterns[generates]
+	if known == nil {
+		if r.patterns == nil || len(r.patterns) == maxPatterns {
+			r.patterns = map[string]*workflow.Pattern{}
+		}
+		known = workflow.ParsePattern(generates)
+		r.patterns[generates] = known
+	}
+	return known
 }
 
 func (r *Root) match(dir, prefix string, depth int, walk workflow.Walk, files *[]string) error {

@@ -8,18 +8,26 @@ import (
 // maxGroups bounds groups inside each other: the time for a name grows with its length to that power.
 const maxGroups = 2
 
-// MatchName reports whether a name without slashes matches a pattern of wildcards: * ? [a-z] [!a-z] and the groups @(a|b)
-// ?(a|b) *(a|b) +(a|b) !(a|b). A name that begins with a dot only matches a pattern that does.
-func MatchName(pattern, name string) bool {
-	if strings.HasPrefix(name, ".") && !strings.HasPrefix(pattern, ".") {
-		return false
-	}
-	ends := matchSequence(parseName(pattern, 0), name, positions{0: true})
-	return ends[len(name)]
+// namePattern matches a name without slashes, by wildcards: * ? [a-z] [!a-z] and the groups @(a|b) ?(a|b) *(a|b) +(a|b)
+// !(a|b). A name that begins with a dot only matches a pattern that does.
+type namePattern struct {
+	parts  []part
+	hidden bool // it begins with a dot
 }
 
-// positions are indices in a name up to which a pattern matches.
-type positions map[int]bool
+func parseName(pattern string) namePattern {
+	return namePattern{parseParts(pattern, 0), strings.HasPrefix(pattern, ".")}
+}
+
+// match reports whether a name matches. It subtracts the steps that it takes; without any left, nothing matches.
+func (p namePattern) match(name string, steps *int) bool {
+	if len(name) > maxName || strings.HasPrefix(name, ".") && !p.hidden {
+		return false
+	}
+	m := matcher{name, steps}
+	ends := m.sequence(p.parts, positionsOf(0))
+	return ends.has(len(name)) && *steps > 0
+}
 
 // part is an element of a pattern.
 type part struct {
@@ -29,14 +37,14 @@ type part struct {
 	groups [][]part // its alternatives
 }
 
-// parseName splits a pattern into its parts.
-func parseName(pattern string, depth int) []part {
+// parseParts splits a pattern into its parts.
+func parseParts(pattern string, depth int) []part {
 	var parts []part
 	for pattern != "" {
 		if group, rest, ok := cutGroup(pattern); ok && depth < maxGroups {
 			one := part{kind: '(', repeat: pattern[0]}
 			for _, alternative := range splitAlternatives(group) {
-				one.groups = append(one.groups, parseName(alternative, depth+1))
+				one.groups = append(one.groups, parseParts(alternative, depth+1))
 			}
 			parts, pattern = append(parts, one), rest
 			continue
@@ -130,87 +138,77 @@ func inClass(class string, r rune) bool {
 	return negated
 }
 
-func matchSequence(parts []part, name string, from positions) positions {
-	for _, one := range parts {
-		if len(from) == 0 {
-			return from
+// matcher matches parts with one name.
+type matcher struct {
+	name  string
+	steps *int
+}
+
+// sequence returns where parts can end that follow each other, if the first one begins at one of the positions.
+func (m matcher) sequence(parts []part, from positions) positions {
+	for i := range parts {
+		*m.steps--
+		if *m.steps <= 0 {
+			return positions{}
 		}
-		from = one.match(name, from)
+		if from == (positions{}) {
+			break
+		}
+		from = m.one(&parts[i], from)
 	}
 	return from
 }
 
-// match returns where the part can end if it begins at one of the positions.
-func (p part) match(name string, from positions) positions {
-	next := positions{}
-	if p.kind == '(' {
-		return p.matchGroup(name, from)
-	}
-	if p.kind == '*' {
-		for at := firstOf(from, name); at <= len(name); at++ {
-			next[at] = true
+// one returns where a part can end.
+func (m matcher) one(p *part, from positions) positions {
+	switch p.kind {
+	case '(':
+		return m.group(p, from)
+	case '*':
+		for first := range from.all(len(m.name)) {
+			return positionsFrom(first, len(m.name))
 		}
-		return next
 	}
-	for at := range from {
-		r, size := utf8.DecodeRuneInString(name[at:])
+	var next positions
+	for at := range from.all(len(m.name)) {
+		r, size := utf8.DecodeRuneInString(m.name[at:])
 		switch {
 		case size == 0:
-		case p.kind == 'c' && strings.HasPrefix(name[at:], p.text):
-			next[at+len(p.text)] = true
+		case p.kind == 'c' && strings.HasPrefix(m.name[at:], p.text):
+			next.add(at + len(p.text))
 		case p.kind == '?', p.kind == '[' && inClass(p.text, r):
-			next[at+size] = true
+			next.add(at + size)
 		}
 	}
 	return next
 }
 
-func firstOf(from positions, name string) int {
-	first := len(name)
-	for at := range from {
-		first = min(first, at)
+// anyOf returns where any alternative of a group can end.
+func (m matcher) anyOf(p *part, from positions) positions {
+	var ends positions
+	for _, parts := range p.groups {
+		ends = ends.union(m.sequence(parts, from))
 	}
-	return first
+	return ends
 }
 
-func (p part) matchGroup(name string, from positions) positions {
-	once := func(from positions) positions {
-		ends := positions{}
-		for _, parts := range p.groups {
-			for at := range matchSequence(parts, name, from) {
-				ends[at] = true
-			}
-		}
-		return ends
-	}
-	ends := positions{}
+func (m matcher) group(p *part, from positions) positions {
+	var ends positions
 	switch p.repeat {
 	case '@', '?':
-		ends = once(from)
+		ends = m.anyOf(p, from)
 	case '*', '+':
-		for last := from; len(last) > 0; {
-			fresh := positions{}
-			for at := range once(last) {
-				if !ends[at] {
-					ends[at], fresh[at] = true, true
-				}
-			}
-			last = fresh
+		for last := from; last != (positions{}); {
+			last = m.anyOf(p, last).without(ends)
+			ends = ends.union(last)
 		}
 	case '!':
-		for at := range from {
-			excluded := once(positions{at: true})
-			for end := at; end <= len(name); end++ {
-				if !excluded[end] {
-					ends[end] = true
-				}
-			}
+		for at := range from.all(len(m.name)) {
+			ends = ends.union(positionsFrom(at, len(m.name)).without(m.anyOf(p, positionsOf(at))))
 		}
 	}
 	if p.repeat == '?' || p.repeat == '*' {
-		for at := range from {
-			ends[at] = true
-		}
+		ends = ends.union(from)
 	}
 	return ends
 }

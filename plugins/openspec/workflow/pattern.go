@@ -9,9 +9,11 @@ import (
 
 // Bounds of patterns, against those that are made to take long.
 const (
-	maxPattern      = 4096 // bytes
-	maxAlternatives = 1000 // that braces expand to
-	maxBraces       = 16   // braces inside each other
+	maxPattern      = 4096      // bytes
+	maxAlternatives = 1000      // that braces expand to
+	maxBraces       = 16        // braces inside or behind each other
+	maxExpanded     = 32 << 10  // bytes that the alternatives have together
+	maxSteps        = 5_000_000 // of matching all names
 )
 
 var extendedGroup = regexp.MustCompile(`[!*+?@]\([^(]*\)`)
@@ -19,6 +21,9 @@ var extendedGroup = regexp.MustCompile(`[!*+?@]\([^(]*\)`)
 // IsPattern reports whether the path of an artifact is a pattern, and not the name of one file.
 func IsPattern(generates string) bool {
 	text := strings.ReplaceAll(generates, `\`, "/")
+	if len(text) > maxPattern { // no file system has such a path
+		return true
+	}
 	return strings.ContainsAny(text, "*?[") || extendedGroup.MatchString(text) || hasBraces(text)
 }
 
@@ -48,47 +53,70 @@ func File(generates string) string { return path.Clean("/" + generates)[1:] }
 
 // Pattern matches paths with slashes, one directory after the other.
 type Pattern struct {
-	alternatives [][]string // each a list of segments
+	alternatives [][]segment
+	steps        *int // left
+}
+
+// segment is a part of a pattern between slashes.
+type segment struct {
+	deep bool // **: any number of directories
+	name namePattern
 }
 
 // ParsePattern parses a pattern. One that is too long or has too many alternatives matches nothing, and neither does one
 // that only excludes.
-func ParsePattern(generates string) Pattern {
+func ParsePattern(generates string) *Pattern {
 	text := strings.ReplaceAll(generates, `\`, "/")
-	var p Pattern
+	p := &Pattern{steps: new(int)}
+	*p.steps = maxSteps
 	if len(text) > maxPattern || strings.HasPrefix(text, "!") && !strings.HasPrefix(text, "!(") {
 		return p
 	}
-	for _, one := range expand(text, 0) {
-		var segments []string
-		for segment := range strings.SplitSeq(one, "/") {
-			if segment == "" || segment == "." || segment == "**" && len(segments) > 0 && segments[len(segments)-1] == "**" {
-				continue
-			}
-			segments = append(segments, segment)
-		}
-		if strings.HasSuffix(one, "/") {
-			continue // a directory
-		}
-		p.alternatives = append(p.alternatives, segments)
+	all := expand(text, 0)
+	size := 0
+	for _, one := range all {
+		size += len(one)
 	}
-	if len(p.alternatives) > maxAlternatives {
-		p.alternatives = nil
+	if len(all) > maxAlternatives || size > maxExpanded {
+		return p
+	}
+	for _, one := range all {
+		if !strings.HasSuffix(one, "/") { // else a directory
+			p.alternatives = append(p.alternatives, parseSegments(one))
+		}
 	}
 	return p
 }
 
-// expand returns the alternatives of the braces in a text.
+func parseSegments(text string) []segment {
+	var segments []segment
+	for one := range strings.SplitSeq(text, "/") {
+		switch {
+		case one == "" || one == ".":
+		case one != "**":
+			segments = append(segments, segment{name: parseName(one)})
+		case len(segments) == 0 || !segments[len(segments)-1].deep:
+			segments = append(segments, segment{deep: true, name: parseName("*")})
+		}
+	}
+	return segments
+}
+
+// expand returns the alternatives of the braces in a text, and stops above the limits.
 func expand(text string, depth int) []string {
 	open, end, parts := brace(text)
 	if open < 0 || depth > maxBraces {
 		return []string{text}
 	}
 	var all []string
+	size := 0
+	tails := expand(text[end+1:], depth+1)
 	for _, part := range parts {
 		for _, head := range expand(part, depth+1) {
-			for _, tail := range expand(text[end+1:], depth+1) {
-				if all = append(all, text[:open]+head+tail); len(all) > maxAlternatives {
+			for _, tail := range tails {
+				one := text[:open] + head + tail
+				size += len(one)
+				if all = append(all, one); len(all) > maxAlternatives || size > maxExpanded {
 					return all
 				}
 			}
@@ -164,48 +192,66 @@ func numbers(text string) []string {
 }
 
 // Walk is a Pattern in a directory: what remains to be matched by the entries of that directory.
-type Walk struct{ rest [][]string }
+type Walk struct {
+	pattern *Pattern
+	places  []place
+}
+
+// place is a segment of an alternative that has to match next.
+type place struct{ alternative, segment int }
 
 // Start returns the walk at the directory that the pattern is for.
-func (p Pattern) Start() Walk { return Walk{p.alternatives} }
+func (p *Pattern) Start() Walk {
+	walk := Walk{pattern: p}
+	for i := range p.alternatives {
+		walk.places = append(walk.places, place{i, 0})
+	}
+	return walk
+}
+
+// TooCostly reports whether matching took more steps than are allowed. Then later names do not match.
+func (p *Pattern) TooCostly() bool { return *p.steps <= 0 }
 
 // Enter returns the walk in a directory. It is empty if no file below can match.
 func (w Walk) Enter(name string) Walk {
-	var below Walk
-	for _, segments := range w.rest {
-		for len(segments) > 0 {
-			if segments[0] != "**" {
-				if len(segments) > 1 && MatchName(segments[0], name) {
-					below.rest = append(below.rest, segments[1:])
+	below := Walk{pattern: w.pattern}
+	known := map[place]bool{}
+	add := func(at place) {
+		if !known[at] { // else there could be twice as many in each directory
+			known[at] = true
+			below.places = append(below.places, at)
+		}
+	}
+	for _, at := range w.places {
+		for segments := w.pattern.alternatives[at.alternative]; at.segment < len(segments); at.segment++ {
+			*w.pattern.steps--
+			one := segments[at.segment]
+			if !one.deep {
+				if at.segment+1 < len(segments) && one.name.match(name, w.pattern.steps) {
+					add(place{at.alternative, at.segment + 1})
 				}
 				break
 			}
 			if !strings.HasPrefix(name, ".") {
-				below.rest = append(below.rest, segments)
-			}
-			segments = segments[1:] // ** may stand for no directory
+				add(at)
+			} // and ** may stand for no directory
 		}
 	}
 	return below
 }
 
 // Empty reports whether nothing can match.
-func (w Walk) Empty() bool { return len(w.rest) == 0 }
+func (w Walk) Empty() bool { return len(w.places) == 0 }
 
 // Match reports whether a file of the directory matches.
 func (w Walk) Match(name string) bool {
-	for _, segments := range w.rest {
-		for len(segments) > 1 && segments[0] == "**" {
-			segments = segments[1:]
+	for _, at := range w.places {
+		*w.pattern.steps--
+		rest := w.pattern.alternatives[at.alternative][at.segment:]
+		if len(rest) == 2 && rest[0].deep {
+			rest = rest[1:]
 		}
-		if len(segments) != 1 {
-			continue
-		}
-		segment := segments[0]
-		if segment == "**" {
-			segment = "*"
-		}
-		if MatchName(segment, name) {
+		if len(rest) == 1 && rest[0].name.match(name, w.pattern.steps) {
 			return true
 		}
 	}

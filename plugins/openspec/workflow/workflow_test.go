@@ -166,6 +166,32 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// TestPatternsOfHighCost has patterns for which the time or the memory grew exponentially, or by powers of their length.
+func TestPatternsOfHighCost(t *testing.T) {
+	deep := strings.Repeat("**/*/", 200) + "x.md"
+	if match(deep, strings.Repeat("d/", 32)+"x.md") || !match(strings.Repeat("**/*/", 9)+"x.md", strings.Repeat("d/", 32)+"x.md") {
+		t.Error("directories are matched wrongly")
+	}
+	for _, pattern := range []string{
+		"{" + strings.Repeat("a,", 900) + "}" + strings.Repeat("{", 2000),
+		"{1..1000}" + strings.Repeat("a/", 1900),
+		strings.Repeat("{", 2000) + strings.Repeat("}", 2000),
+	} {
+		if workflow.IsPattern(pattern) && match(pattern, "a") {
+			t.Errorf("%.30q matches", pattern)
+		}
+	}
+	costly := workflow.ParsePattern(strings.Repeat("!(*!(*))", 400))
+	for n := 0; !costly.TooCostly(); n++ {
+		if costly.Start().Match(strings.Repeat("a", 255)); n == 100 {
+			t.Fatal("it does not end")
+		}
+	}
+	if costly.Start().Match("a") {
+		t.Error("a pattern that is too costly still matches")
+	}
+}
+
 // FuzzPattern checks that every pattern ends soon, and matches itself if it has no special characters.
 func FuzzPattern(f *testing.F) {
 	f.Add("!(!(a)|b*)c[x", "abc")
