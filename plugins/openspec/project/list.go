@@ -134,12 +134,13 @@ func changeItem(w *workflows, c store.Change) (item ChangeItem, err error) {
 	default:
 		item.Status = "in-progress"
 	}
-	if item.modified, err = c.Modified(); err != nil {
+	modified, entries, err := c.Modified()
+	if err != nil {
 		return item, err
 	}
-	item.modified = roundTime(item.modified)
+	item.modified = roundTime(modified)
 	item.LastModified = item.modified.Format(timeForm)
-	item.Nested, err = w.nested(c)
+	item.Nested, err = w.nestedIn(c, entries)
 	return item, err
 }
 

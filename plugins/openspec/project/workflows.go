@@ -3,6 +3,7 @@ package project
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -198,6 +199,15 @@ func (w *workflows) defaultName() (string, error) {
 
 // nested returns the changes in a directory that is not a change itself.
 func (w *workflows) nested(c store.Change) ([]string, error) {
+	entries, err := c.Entries()
+	if err != nil {
+		return nil, err
+	}
+	return w.nestedIn(c, entries)
+}
+
+// nestedIn is nested for a directory whose entries are known.
+func (w *workflows) nestedIn(c store.Change, entries []fs.DirEntry) ([]string, error) {
 	var generated []string
 	if name, err := w.defaultName(); err == nil && !w.isBuiltIn(name) { // the files of that one are known to the store
 		if schema, err := w.load(name); err == nil {
@@ -206,7 +216,7 @@ func (w *workflows) nested(c store.Change) ([]string, error) {
 			}
 		}
 	}
-	return c.Nested(generated)
+	return c.Nested(entries, generated)
 }
 
 // tasks reads the files with a change's tasks: those that its schema tracks, else tasks.md. Unread are the paths of those

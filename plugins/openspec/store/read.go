@@ -132,14 +132,17 @@ func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string
 	return nil
 }
 
-// Nested returns the changes in a directory that is not a change itself, as "parent/child", sorted; none if it is a change
-// or contains none. Generated are the paths and patterns of the files that a change without metadata may consist of.
-func (c Change) Nested(generated []string) ([]string, error) {
-	// Not counted: callers have counted the directory, or read no other.
+// Entries returns the entries of the change's directory; none if it does not exist. They are not counted: callers have
+// counted them, or read no other directory.
+func (c Change) Entries() ([]fs.DirEntry, error) {
 	entries, err := c.root.files.ReadDir(c.Dir)
-	if err != nil {
-		return nil, filesystem.IgnoreAbsent(err)
-	}
+	return entries, filesystem.IgnoreAbsent(err)
+}
+
+// Nested returns the changes in a directory that is not a change itself, as "parent/child", sorted; none if it is a change
+// or contains none. Entries are those of the directory. Generated are the paths and patterns of the files that a change
+// without metadata may consist of.
+func (c Change) Nested(entries []fs.DirEntry, generated []string) ([]string, error) {
 	for _, entry := range entries {
 		if !entry.IsDir() && (isMarker(entry.Name()) || !strings.HasPrefix(entry.Name(), ".")) {
 			return nil, nil
@@ -149,7 +152,7 @@ func (c Change) Nested(generated []string) ([]string, error) {
 		return nil, err
 	}
 	var nested []string
-	err = c.root.nested(entries, c, maxNested, generated, &nested)
+	err := c.root.nested(entries, c, maxNested, generated, &nested)
 	slices.Sort(nested)
 	return nested, err
 }

@@ -178,6 +178,10 @@ func (r *Root) walkFiles(dir string, depth int, visit func(path string, entry fs
 	if err != nil {
 		return err
 	}
+	return r.walkEntries(dir, entries, depth, visit)
+}
+
+func (r *Root) walkEntries(dir string, entries []fs.DirEntry, depth int, visit func(path string, entry fs.DirEntry) error) error {
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
 		if err := visit(path, entry); err != nil {
@@ -193,10 +197,13 @@ func (r *Root) walkFiles(dir string, depth int, visit func(path string, entry fs
 	return nil
 }
 
-// Modified returns when a change was last modified: the newest time of any file in it, else its directory's.
-func (c Change) Modified() (time.Time, error) {
-	var newest time.Time
-	err := c.root.walkFiles(c.Dir, maxDepth, func(_ string, entry fs.DirEntry) error {
+// Modified returns when a change was last modified: the newest time of any file in it, else its directory's. Entries are
+// those of its directory.
+func (c Change) Modified() (newest time.Time, entries []fs.DirEntry, err error) {
+	if entries, err = c.root.readDir(c.Dir); err != nil {
+		return newest, nil, err
+	}
+	err = c.root.walkEntries(c.Dir, entries, maxDepth, func(_ string, entry fs.DirEntry) error {
 		if !entry.Type().IsRegular() {
 			return nil
 		}
@@ -207,11 +214,11 @@ func (c Change) Modified() (time.Time, error) {
 		return filesystem.IgnoreAbsent(err)
 	})
 	if err != nil || !newest.IsZero() {
-		return newest, err
+		return newest, entries, err
 	}
 	info, err := c.root.files.Lstat(c.Dir)
 	if err != nil {
-		return time.Time{}, err
+		return time.Time{}, nil, err
 	}
-	return info.ModTime(), nil
+	return info.ModTime(), entries, nil
 }

@@ -95,6 +95,14 @@ var (
 	numberForm = regexp.MustCompile(`^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.nan|\.NaN|\.NAN)$`)
 )
 
+// special are the first characters of scalars without quotes that are no strings.
+const special = "~nNtTfF+-.0123456789"
+
+// isDate reports whether a text begins as a date does.
+func isDate(text string) bool {
+	return len(text) > len("2006-") && text[4] == '-' && '0' <= text[3] && text[3] <= '9'
+}
+
 // Kind returns the type of a value.
 func (v Value) Kind() string {
 	n := v.resolved()
@@ -124,6 +132,9 @@ func (v Value) Kind() string {
 
 // KindOfPlain returns the type of a scalar without quotes.
 func KindOfPlain(text string) string {
+	if text != "" && strings.IndexByte(special, text[0]) < 0 || isDate(text) {
+		return String // without regular expressions, which take most of the time for a file
+	}
 	switch {
 	case nullForm.MatchString(text):
 		return Null

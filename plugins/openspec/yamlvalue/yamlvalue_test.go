@@ -68,3 +68,16 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestKindOfPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		"": yamlvalue.Null, "~": yamlvalue.Null, "Null": yamlvalue.Null, "nil": yamlvalue.String, "True": yamlvalue.Bool, "tRUE": yamlvalue.String,
+		"2026-01-15": yamlvalue.String, "2026": yamlvalue.Number, "1.e-5": yamlvalue.Number, "100e-5": yamlvalue.Number, "1230-": yamlvalue.String,
+		"-1.5": yamlvalue.Number, "+.5": yamlvalue.Number, "0xab": yamlvalue.Number, "0o17": yamlvalue.Number, ".inf": yamlvalue.Number,
+		"-.INF": yamlvalue.Number, ".nan": yamlvalue.Number, "spec-driven": yamlvalue.String, "é": yamlvalue.String,
+	} {
+		if got := yamlvalue.KindOfPlain(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
