@@ -114,3 +114,27 @@ func FuzzEachItem(f *testing.F) {
 		}
 	})
 }
+
+// TestListsOfStringsShareAllocations: an index has two lists for each of thousands of packages.
+func TestListsOfStringsShareAllocations(t *testing.T) {
+	const items = 1000
+	text := []byte("list:\n" + strings.Repeat("- name: x\n  keywords:\n  - review\n  - audit\n", items))
+	allocations := testing.AllocsPerRun(3, func() {
+		var reader Reader
+		lists := make([][]string, 0, items)
+		if !EachItem(text, "list", func(item Value) bool {
+			lists = append(lists, reader.Texts(item.Field("keywords")))
+			return true
+		}) {
+			t.Fatal("the list was not read")
+		}
+		for _, list := range lists {
+			if len(list) != 2 || cap(list) != 2 || list[0] != "review" || list[1] != "audit" {
+				t.Fatal(list)
+			}
+		}
+	})
+	if allocations > items/10 {
+		t.Errorf("%v allocations for %d lists", allocations, items)
+	}
+}

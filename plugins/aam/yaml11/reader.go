@@ -31,7 +31,11 @@ const maxProblems = 100
 // all problems are reported at once. The zero Reader is ready to use.
 type Reader struct {
 	problems Problems
+	texts    []string // where lists of strings are allocated
 }
+
+// maxSlab bounds the strings that are allocated at once.
+const maxSlab = 512
 
 // Err returns Problems, or nil.
 func (r *Reader) Err() error {
@@ -140,11 +144,18 @@ func (r *Reader) Texts(v Value) []string {
 	if v.Kind() == Absent || !r.is(v, List) {
 		return []string{}
 	}
-	texts := make([]string, len(v.node.items))
-	for i, item := range v.node.items {
-		texts[i] = r.Text(Value{node: item, parent: v.node, root: v.root})
+	n := len(v.node.items)
+	if n == 0 {
+		return []string{}
 	}
-	return texts
+	if cap(r.texts)-len(r.texts) < n {
+		r.texts = make([]string, 0, max(n, min(maxSlab, 2*cap(r.texts))))
+	}
+	from := len(r.texts)
+	for _, item := range v.node.items {
+		r.texts = append(r.texts, r.Text(Value{node: item, parent: v.node, root: v.root}))
+	}
+	return r.texts[from:len(r.texts):len(r.texts)]
 }
 
 // Mapping reports whether v is a mapping. Another value that is not absent is a problem.
