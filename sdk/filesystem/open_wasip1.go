@@ -16,7 +16,7 @@ type file struct {
 
 // open opens a file for reading.
 func open(path string) (io.ReadCloser, error) {
-	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	fd, err := openFD(path)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -30,18 +30,14 @@ func (f *file) Read(p []byte) (int, error) {
 	case len(p) == 0:
 		return 0, nil
 	}
-	for {
-		n, err := syscall.Read(f.fd, p)
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err != nil:
-			return 0, f.err("read", err)
-		case n == 0:
-			return 0, io.EOF
-		}
-		return n, nil
+	n, err := retry(func() (int, error) { return syscall.Read(f.fd, p) })
+	switch {
+	case err != nil:
+		return 0, f.err("read", err)
+	case n == 0:
+		return 0, io.EOF
 	}
+	return n, nil
 }
 
 func (f *file) Close() error {

@@ -12,7 +12,7 @@ import (
 // each of them costs as much as reading a kilobyte.
 func readOS(path string, limit int64) (content []byte, err error) {
 	fail := func(op string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
-	fd, err := retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|nonblock, 0) })
+	fd, err := openFD(path)
 	if err != nil {
 		return nil, fail("open", err)
 	}
@@ -46,6 +46,11 @@ func readOS(path string, limit int64) (content []byte, err error) {
 			content = append(content, 0)[:len(content)]
 		}
 	}
+}
+
+// openFD opens a file for reading, and does not block if it is a pipe.
+func openFD(path string) (int, error) {
+	return retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|nonblock, 0) })
 }
 
 // retry repeats a system call that a signal interrupted.
