@@ -155,12 +155,47 @@ func (p *Plan) place(platform string, t manifest.Type, name string) (place, stri
 
 // Stage adds the plan to a transaction. Only then Removed is known.
 func (p *Plan) Stage(c *journal.Change) error {
+	p.unify()
 	for _, path := range p.order {
 		if err := p.stage(c, path, p.targets[path]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unify drops all but one of the paths that are the same through links to directories, as if .github/skills is a link to
+// .claude/skills: the last that creates content, else the first.
+func (p *Plan) unify() {
+	first, order := map[string]string{}, p.order[:0]
+	for _, path := range p.order {
+		real := p.resolved(path)
+		same, twice := first[real]
+		if !twice {
+			first[real], order = path, append(order, path)
+			continue
+		}
+		if p.kept[path] {
+			p.kept[same] = true
+		}
+		if t := p.targets[path]; t.make != nil {
+			p.targets[same] = t
+		}
+	}
+	p.order = order
+}
+
+// resolved returns a path with the links to its directory resolved, if possible.
+func (p *Plan) resolved(path string) string {
+	root := p.Project
+	if !contain.Within(root, path) {
+		root = p.Home
+	}
+	dir, err := files.Inside(p.Files, root, filepath.Dir(path))
+	if err != nil {
+		return path // staging reports it
+	}
+	return filepath.Join(dir, filepath.Base(path))
 }
 
 func (p *Plan) stage(c *journal.Change, path string, t *target) error {

@@ -1,0 +1,50 @@
+package workspace_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
+)
+
+// TestPlatformsThatShareDirectory: a link can make two platforms have one directory of skills.
+func TestPlatformsThatShareDirectory(t *testing.T) {
+	w := newWorld(t)
+	shared, linked := filepath.Join(w.project, ".claude", "skills"), filepath.Join(w.project, ".github", "skills")
+	err := errors.Join(os.MkdirAll(shared, 0o755), os.MkdirAll(filepath.Dir(linked), 0o755), os.Symlink("../.claude/skills", linked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(t, "project/.claude/skills/own/SKILL.md", "mine")
+	ws := w.open(files.Disk{})
+	install := func(p workspace.Package, platform string) {
+		t.Helper()
+		if _, err := ws.Install([]workspace.Package{p}, options(platform)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		p := w.pack(t, "a", version, "", one("")...)
+		install(p, "claude")
+		install(p, "copilot")
+	}
+	w.write(t, "project/.claude/skills/skill/notes.md", "edited")
+	done, err := ws.Uninstall("a", "cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(done.Backups) != 1 {
+		t.Errorf("backups: got %v", done.Backups)
+	}
+	for name, want := range map[string]string{"project/.claude/skills/own/SKILL.md": "mine", backup + ".claude/skills/skill/notes.md": "edited"} {
+		if got, err := os.ReadFile(filepath.Join(w.root, name)); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(shared, "skill")); !os.IsNotExist(err) {
+		t.Errorf("the skill is still there: %v", err)
+	}
+}
