@@ -73,17 +73,3 @@ func appendEscape(out []byte, c byte) []byte {
 	}
 	return append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
-
-// Unquote decodes a JSON string. It returns false for any other value.
-func Unquote(value []byte) (string, bool) {
-	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
-		return "", false
-	}
-	inner := value[1 : len(value)-1]
-	if plainEnd(inner, 0, 0) == len(inner) && utf8.Valid(inner) {
-		return string(inner), true
-	}
-	var text string
-	err := json.Unmarshal(value, &text)
-	return text, err == nil
-}

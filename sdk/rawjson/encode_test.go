@@ -38,7 +38,7 @@ func FuzzAppendQuoteAgreesWithEncodingJSON(f *testing.F) {
 }
 
 func FuzzUnquoteAgreesWithEncodingJSON(f *testing.F) {
-	for _, raw := range []string{`"a"`, `"`, `""`, `"\u00fc"`, `"a" `, `"a"b"`, `1`, `"\q"`, "\"\xff\"", "\"\n\""} {
+	for _, raw := range []string{`"a"`, `"`, `""`, `"\u00fc"`, `"a" `, `"a"b"`, `1`, `"\q"`, "\"\xff\"", "\"\n\"", `"\"\\\/\b\f\n\r\t"`, `"\ud83d\uDE00\ud83dx\ud83d\u0041\ud83d"`, `"\ud800\"`, `"\u12"`, "\"\xff\xfe\\n\"", `"\ud83d\ud83d\ude00"`} {
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -1,0 +1,73 @@
+package rawjson
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Unquote decodes a JSON string as encoding/json does. It returns false for any other value.
+func Unquote(value []byte) (string, bool) {
+	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
+		return "", false
+	}
+	inner := value[1 : len(value)-1]
+	if !utf8.Valid(inner) {
+		inner = []byte(string([]rune(string(inner)))) // each invalid byte becomes U+FFFD
+	}
+	end := plainEnd(inner, 0, 0)
+	if end == len(inner) {
+		return string(inner), true
+	}
+	out := make([]byte, 0, len(inner))
+	for {
+		out = append(out, inner[:end]...)
+		if inner = inner[end:]; len(inner) == 0 {
+			return string(out), true
+		}
+		size := 0
+		if inner[0] == '\\' {
+			size = escapeSize(inner)
+		}
+		if size == 0 { // a quote or a control character, too
+			return "", false
+		}
+		out, inner = appendUnescaped(out, inner, size)
+		end = plainEnd(inner, 0, 0)
+	}
+}
+
+// appendUnescaped appends the character of the valid escape of that size at the beginning of text, and returns the rest.
+// A surrogate without its other half becomes U+FFFD.
+func appendUnescaped(out, text []byte, size int) (extended, rest []byte) {
+	const escapes, characters = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	if size == 2 {
+		return append(out, characters[strings.IndexByte(escapes, text[1])]), text[size:]
+	}
+	code := codeUnit(text)
+	rest = text[size:]
+	if utf16.IsSurrogate(code) {
+		low := rune(0)
+		if bytes.HasPrefix(rest, []byte(`\u`)) && escapeSize(rest) == size {
+			low = codeUnit(rest)
+		}
+		if code = utf16.DecodeRune(code, low); code != utf8.RuneError {
+			rest = rest[size:]
+		}
+	}
+	return utf8.AppendRune(out, code), rest
+}
+
+// codeUnit decodes the valid escape \uXXXX at the beginning of text.
+func codeUnit(text []byte) rune {
+	code := rune(0)
+	for _, c := range text[2:6] {
+		digit := rune(c - '0')
+		if c > '9' {
+			digit = rune(c|0x20) - 'a' + 10
+		}
+		code = code<<4 | digit
+	}
+	return code
+}
