@@ -8,10 +8,10 @@ package jsontext
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // maxDepth bounds the nesting of values.
@@ -156,15 +156,20 @@ func (r *Reader) Text() string {
 		r.syntax("a string is missing")
 		return ""
 	}
+	begin := r.at
 	end, escaped := r.stringEnd()
 	if end < 0 {
 		return ""
 	}
-	text := r.text[r.at:end]
-	if escaped {
-		text = r.unescape(text)
-	}
 	r.at = end + 1
+	if !escaped {
+		return r.text[begin:end]
+	}
+	text, ok := rawjson.Unquote([]byte(r.text[begin-1 : r.at]))
+	if !ok {
+		r.at = begin + invalidEscape(r.text[begin:end])
+		r.syntax("a string contains an escape that JSON does not have")
+	}
 	return text
 }
 
@@ -201,52 +206,22 @@ func (r *Reader) stringEnd() (end int, escaped bool) {
 	return -1, false
 }
 
-// escapes are the characters behind the backslashes of escapes of two characters.
-const (
-	escapes = `"\/bfnrt`
-	escaped = "\"\\/\b\f\n\r\t"
-)
-
-// unescape decodes the content of a string. On an error the position is that of the escape.
-func (r *Reader) unescape(text string) string {
-	out := make([]byte, 0, len(text))
-	for {
-		next := strings.IndexByte(text, '\\')
-		if next < 0 {
-			return string(append(out, text...))
+// invalidEscape returns the index of the first invalid escape in the content of a string.
+func invalidEscape(text string) int {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
 		}
-		out, text = append(out, text[:next]...), text[next+1:]
-		r.at += next
-		size := 1
-		if at := strings.IndexByte(escapes, text[0]); at >= 0 {
-			out = append(out, escaped[at])
-		} else if code, ok := hex(text); ok {
-			size = 5
-			if utf16.IsSurrogate(code) {
-				low, _ := hex(strings.TrimPrefix(text[5:], `\`))
-				if pair := utf16.DecodeRune(code, low); strings.HasPrefix(text[5:], `\`) && pair != utf8.RuneError {
-					code, size = pair, 11
-				} else {
-					code = utf8.RuneError
-				}
-			}
-			out = utf8.AppendRune(out, code)
-		} else {
-			r.syntax("a string contains an escape that JSON does not have")
-			return ""
+		size := 2
+		if strings.HasPrefix(text[i:], `\u`) {
+			size = 6
 		}
-		text = text[size:]
-		r.at += 1 + size
+		if !rawjson.Valid([]byte(`"` + text[i:min(i+size, len(text))] + `"`)) {
+			return i
+		}
+		i += size - 1
 	}
-}
-
-// hex decodes the u and four digits at the beginning of text.
-func hex(text string) (rune, bool) {
-	if len(text) < 5 || text[0] != 'u' {
-		return 0, false
-	}
-	code, err := strconv.ParseUint(text[1:5], 16, 16)
-	return rune(code), err == nil
+	return 0
 }
 
 // Literal reads a number, boolean or null, and returns its text.
@@ -258,7 +233,7 @@ func (r *Reader) Literal() string {
 		end = len(rest)
 	}
 	text := rest[:end]
-	if text != "true" && text != "false" && text != "null" && !isNumber(text) {
+	if !rawjson.Valid([]byte(text)) {
 		r.syntax("a value is missing")
 	}
 	if r.err != nil {
@@ -266,43 +241,6 @@ func (r *Reader) Literal() string {
 	}
 	r.at += end
 	return text
-}
-
-// isNumber reports whether text is a number of JSON.
-func isNumber(text string) bool {
-	text = strings.TrimPrefix(text, "-")
-	whole := digits(text)
-	if whole == 0 || whole > 1 && text[0] == '0' {
-		return false
-	}
-	text = text[whole:]
-	if rest, ok := strings.CutPrefix(text, "."); ok {
-		n := digits(rest)
-		if n == 0 {
-			return false
-		}
-		text = rest[n:]
-	}
-	if text == "" {
-		return true
-	}
-	if text[0] != 'e' && text[0] != 'E' {
-		return false
-	}
-	text = text[1:]
-	if text != "" && (text[0] == '+' || text[0] == '-') {
-		text = text[1:]
-	}
-	return text != "" && digits(text) == len(text)
-}
-
-// digits counts the digits at the beginning of text.
-func digits(text string) int {
-	n := 0
-	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
-		n++
-	}
-	return n
 }
 
 // Skip reads a value of any kind.

@@ -48,6 +48,8 @@ func TestErrorsNamePosition(t *testing.T) {
 		`"abc`:                               `line 1, column 5: the text ends, and a string has no end`,
 		"\"a\nb\"":                           `line 2, column 1: a string contains the control character U+000A, which has to be written as \u000a`,
 		`"ab\x"`:                             `line 1, column 4: a string contains an escape that JSON does not have`,
+		`"\n\u00e9\u12x4"`:                   `line 1, column 10: a string contains an escape that JSON does not have`,
+		`"ab\u12"`:                           `line 1, column 4: a string contains an escape that JSON does not have`,
 		`"ab\"`:                              `line 1, column 6: the text ends, and a string has no end`,
 		`[01]`:                               `line 1, column 2: a value is missing`,
 		`tru`:                                `line 1, column 1: a value is missing`,
