@@ -2,17 +2,17 @@
 // server. Open reads manifests and decides; Host.Serve speaks MCP over a pair of streams, and Host.Call makes one call the
 // same way; Close releases the Host.
 //
-// A program that opens a Host must call RunChild first in main, and first in TestMain of its tests: modules are compiled and
-// run in processes of their own, which run the same executable. Open fails without it. Build the program with
-// CGO_ENABLED=0, else those processes cannot be confined in every way.
+// A program that opens a Host must call RunChild first in main, and first in TestMain of its tests: modules are compiled
+// and run in child processes, which run the same executable. Without RunChild, Open fails. Build the program with
+// CGO_ENABLED=0, otherwise some layers of confinement are missing in the child processes.
 //
-// Opening loads no module: a plugin's module is compiled when it is first called, or in the background while serving. An
-// invalid plugin does not keep the others from being offered; Host.Plugins says what is wrong with it.
+// Opening loads no module: a plugin's module is compiled when it is first called, or in the background while serving. If
+// one plugin is invalid, the others are offered nevertheless; Host.Plugins reports what is wrong with it.
 //
 // # Stability
 //
 // Before version 1.0 a minor version may change this API; CHANGELOG.md then says what to do, and api/host.txt lists the
-// exported names, with the fields and methods of those that are aliases.
+// exported names, including the fields and methods of aliased types.
 package host
 
 import (
@@ -28,19 +28,19 @@ import (
 )
 
 type (
-	// Options say what to open. The zero value does what `bulkhead serve` does without flags.
+	// Options select what Open opens. The zero value does what `bulkhead serve` does without flags.
 	Options = discovery.Options
-	// System is what the host takes from its environment.
+	// System contains what the host reads from its environment.
 	System = discovery.System
 	// UsageError is an error that the caller can correct: an invalid option, an invalid config, or no plugin where
 	// one was named.
 	UsageError = discovery.UsageError
-	// UntrustedError says that the host found a config, or a directory of plugins, that nobody named and the user
-	// does not trust. Open returns it in a *UsageError.
+	// UntrustedError says that the host found a config, or a directory of plugins, that the options do not name and the
+	// user does not trust. Open returns it in a *UsageError.
 	UntrustedError = discovery.UntrustedError
 )
 
-// Host is a set of plugins and what each is granted. It is safe for concurrent use.
+// Host is a set of plugins with their grants. It is safe for concurrent use.
 type Host struct {
 	catalog    *catalog.Catalog
 	dispatcher *dispatch.Dispatcher
@@ -78,13 +78,13 @@ func Open(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Close ends what runs in the background and releases the modules. Calls must have ended. Close waits until ctx ends at
-// most; the error names what had not ended by then, which then ends with the process.
+// Close stops background work and releases the modules. All calls must have ended. It waits until ctx ends at most; the
+// error then names what is still running, which ends only with the process.
 func (h *Host) Close(ctx context.Context) error { return h.dispatcher.Close(ctx) }
 
-// RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its tests: a Host
-// compiles and runs modules in processes of their own, which run the same executable. In such a process RunChild does the
-// work and does not return. Otherwise it does nothing.
+// RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its tests: a
+// Host compiles and runs modules in child processes, which run the same executable. In a child process RunChild does the
+// work and does not return; in any other process it does nothing.
 func RunChild() {
 	reexec.Run(map[string]reexec.Main{
 		reexec.Worker:   func([]string) int { return child.Main(gateway.CheckResult) },

@@ -26,8 +26,8 @@ type PluginInfo struct {
 	Warnings    Problems    `json:"warnings,omitempty"`
 	Tools       []ToolInfo  `json:"tools"`
 	Grants      []GrantInfo `json:"grants,omitempty"` // where its directories and repositories are
-	// Prompts are the granted names that it claims, and Resources the granted URI prefixes. "*" stands for what exists
-	// at call time only.
+	// Prompts lists the granted prompt names that the plugin claims, Resources the granted URI prefixes. "*" stands for
+	// names or URIs that are known only at call time.
 	Prompts   []string `json:"prompts,omitempty"`
 	Resources []string `json:"resources,omitempty"`
 }
@@ -126,7 +126,7 @@ func (h *Host) grants(p *catalog.Plugin) []GrantInfo {
 	return out
 }
 
-// Tool describes an offered tool; false if there is none of that name.
+// Tool describes the offered tool of that name. It returns false if there is none.
 func (h *Host) Tool(name string) (ToolInfo, bool) {
 	offered := h.catalog.Tool(name)
 	if offered == nil {
@@ -140,7 +140,7 @@ func (h *Host) Tool(name string) (ToolInfo, bool) {
 	return ToolInfo{}, false
 }
 
-// Refusal says why a tool that Tool does not find is not offered; "" if no plugin has it.
+// Refusal returns the reason why a tool that Tool does not find is not offered; "" if no plugin has that tool.
 func (h *Host) Refusal(name string) string {
 	for _, p := range h.catalog.Plugins {
 		for _, t := range describe(p).Tools {

@@ -18,12 +18,12 @@ import (
 // Drain returns how long calls in flight may continue after Serve's context has ended: [server] drain of the config.
 func (h *Host) Drain() time.Duration { return h.catalog.Drain() }
 
-// Serve serves one client, one message a line, and compiles modules in the background.
+// Serve serves one client, with one message on each line, and compiles modules in the background.
 //
-// It returns nil when in has ended and every request is answered. When ctx ends, nothing more is read; calls in flight
-// may continue for Drain, then they are cancelled and answered with an error, and Serve returns ctx's error at most
-// 500 ms later, even if a call ignores its context or a Write to out blocks. In that case, or if a Read of in blocks, a
-// goroutine is left that ends when they return.
+// Serve returns nil when in has ended and every request is answered. When ctx ends, Serve stops reading. Calls in flight
+// may continue for Drain; then they are cancelled and answered with an error. Serve returns ctx's error at most 500 ms
+// later, even if a call ignores its context or a Write to out blocks. In that case, or if a Read of in blocks, a
+// goroutine is left that ends when the blocked call returns.
 func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
@@ -33,21 +33,21 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // Answer is the response to a call. Exactly one of Result and Error is set.
 type Answer struct {
-	Result json.RawMessage // of MCP: a CallToolResult, or that of another method
+	Result json.RawMessage // the MCP result, such as a CallToolResult
 	Error  *abi.Error      // a JSON-RPC error
 	// IsError is set if Result reports an error.
 	IsError bool
-	// Failure is the code of a failure in the host, which Result or Error then reports; otherwise it is empty.
+	// Failure is the code of a failure in the host, which Result or Error reports. It is empty if the host did not fail.
 	Failure string
 }
 
-// Call makes one call like a client of Serve, in a session of its own. arguments is a JSON object or empty; notify, which
-// may be nil, is called with the parameters of the call's notifications.
+// Call makes one call like a client of Serve, in a new session. arguments is a JSON object or empty. notify, which may be
+// nil, is called with the method and the parameters of each notification of the call.
 func (h *Host) Call(ctx context.Context, tool string, arguments json.RawMessage, notify func(method string, params json.RawMessage)) (Answer, error) {
 	return h.Ask(ctx, abi.MethodToolsCall, callParams{Name: tool, Arguments: arguments, Meta: callMeta{ProgressToken: 1}}, notify)
 }
 
-// Ask is Call for any method of MCP that a client can request; params are encoded as its parameters.
+// Ask is like Call for any MCP method that a client can request; params are encoded as JSON.
 func (h *Host) Ask(ctx context.Context, method string, params any, notify func(method string, params json.RawMessage)) (Answer, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -55,14 +55,14 @@ func (h *Host) Ask(ctx context.Context, method string, params any, notify func(m
 	}
 	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%s,"params":%s}`, rawjson.Quote(method), encoded)
 	if int64(len(request)) > gateway.DefaultMaxLine {
-		return Answer{}, discovery.UsageErrorf("arguments: %d bytes are more than the %d MiB of a message", len(encoded), gateway.DefaultMaxLine>>20)
+		return Answer{}, discovery.UsageErrorf("arguments: %d bytes exceed the maximum size of a message, %d MiB", len(encoded), gateway.DefaultMaxLine>>20)
 	}
 	out := &answerReader{notify: notify}
 	if err := h.gateway.Serve(ctx, bytes.NewReader(append(request, '\n')), out); err != nil {
 		return Answer{}, err
 	}
 	if out.answer == nil {
-		return Answer{}, errors.New("the call was not answered")
+		return Answer{}, errors.New("the host closed the session without answering the call")
 	}
 	return *out.answer, nil
 }
@@ -77,7 +77,7 @@ type callMeta struct {
 	ProgressToken int `json:"progressToken"`
 }
 
-// answerReader reads the messages of a session of one call; each is one Write.
+// answerReader receives the messages of a session with one call. Each Write is one message.
 type answerReader struct {
 	notify func(method string, params json.RawMessage) // may be nil
 	answer *Answer
@@ -104,7 +104,7 @@ func (r *answerReader) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// judge sets IsError and Failure.
+// judge sets IsError and Failure from Result and Error.
 func (a *Answer) judge() {
 	type failure struct {
 		Failure struct {

@@ -79,7 +79,7 @@ func TestFailingModuleLosesOnlyItsCall(t *testing.T) {
 	if text := s.mustCall("misbehave_big", `{"bytes":1000000}`); len(text) != 1000000 {
 		t.Errorf("got %d bytes", len(text))
 	}
-	s.wantFailure("misbehave_sleep", `{"ms":"long"}`, "invalid_arguments", "bulkhead: misbehave_sleep was called with arguments that do not fit its schema", "ms")
+	s.wantFailure("misbehave_sleep", `{"ms":"long"}`, "invalid_arguments", "bulkhead: misbehave_sleep was called with arguments that do not match its schema", "ms")
 	checkBoth()
 	s.end()
 }

@@ -126,14 +126,14 @@ func isTerminal(stream any) bool {
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// printConfigTrust warns that an edited config is not trusted. A config that --config names needs no trust.
+// printConfigTrust warns that an edited config is not trusted. A config named with --config needs no trust record.
 func printConfigTrust(to io.Writer, o host.Options, t admin.ConfigTrust) {
 	if message := t.Message(); message != "" && o.ConfigFile == "" {
 		fmt.Fprintf(to, "%s.\n", oneLine(message))
 	}
 }
 
-// confirm prompts for consent. Anything but a yes, or the end of ctx, is a refusal.
+// confirm prompts for consent. Any answer other than yes is a refusal, and so is the end of ctx.
 func confirm(ctx context.Context, stdin io.Reader, what string) error {
 	fmt.Fprintf(os.Stderr, "\n%s? [y/N] ", what)
 	answers := make(chan string, 1)

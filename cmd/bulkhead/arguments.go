@@ -29,9 +29,9 @@ func readArguments(stdin io.Reader, given, pairs []string, schema json.RawMessag
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(raw, &object)
 	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
-		err = errors.New("this is a JSON " + mismatch.Value)
+		err = errors.New("the value is a JSON " + mismatch.Value)
 	} else if err == nil && object == nil {
-		err = errors.New("this is null")
+		err = errors.New("the value is null")
 	}
 	if err != nil {
 		return nil, fmt.Errorf(`arguments must be one JSON object, such as '{"id": "a"}': %w`, err)

@@ -49,7 +49,7 @@ func sanitizeFor(w io.Writer, text string) string {
 	return text
 }
 
-// listAll requests all pages of a list and returns its items. An unsupported method is an empty list.
+// listAll requests all pages of a list and returns its items. If the method is not supported, the list is empty.
 func listAll(ctx context.Context, h *host.Host, method, member string) ([]json.RawMessage, error) {
 	items := []json.RawMessage{}
 	for cursor := ""; ; {
@@ -112,7 +112,7 @@ func printItems(to io.Writer, items []json.RawMessage) error {
 // listRequest is a list method of MCP, and the member of its result that contains the list.
 type listRequest struct{ method, member string }
 
-// printList prints the lists one after the other; as JSON a single one is an array, several are an object.
+// printList prints the lists one after the other; as JSON, one list is printed as an array, several as an object.
 func printList(c *cobra.Command, h *host.Host, asJSON bool, lists ...listRequest) error {
 	all := map[string][]json.RawMessage{}
 	for _, l := range lists {

@@ -21,7 +21,7 @@ import (
 const maxArguments = 16 << 20
 
 func newCall() *cobra.Command {
-	o := options{Options: host.Options{AllTools: true}} // only a server hides tools, to match the one that its plugin replaces
+	o := options{Options: host.Options{AllTools: true}} // only a server hides the tools that have alone = false
 	var pairs []string
 	var asJSON bool
 	c := &cobra.Command{

@@ -41,7 +41,7 @@ Exit codes: 0 no check failed (warnings do not count); 1 at least one check fail
 			return resultError(err, !failed)
 		},
 	}
-	// The result contains what would be logged.
+	// Logging is off, because the result contains what would be logged.
 	o.add(c, "off")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"checks\": [{\"name\", \"outcome\", \"detail\", \"remedy\"}]}")
 	return c

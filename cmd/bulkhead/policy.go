@@ -50,7 +50,7 @@ This has no side effects, and does not show the values of variables.`,
 			return printPolicies(c.OutOrStdout(), found)
 		},
 	}
-	// The result contains what would be logged.
+	// Logging is off, because the result contains what would be logged.
 	o.add(c, "off")
 	f := c.Flags()
 	f.StringVar(&q.Tool, "tool", "", "why the tool `NAME` is or is not offered")

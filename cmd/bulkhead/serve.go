@@ -54,12 +54,12 @@ to stderr. If stderr is not read, log lines are dropped and counted.`,
 	return c
 }
 
-// Timeouts of a graceful shutdown. With those of host.Host.Serve they add up to less than exitTime.
+// Timeouts of a graceful shutdown. Together with the timeouts of host.Host.Serve they add up to less than exitTime.
 const (
 	closeTime  = 2 * time.Second        // for closing the host
 	hurryTime  = 200 * time.Millisecond // for closing the host after a signal
 	stderrTime = 200 * time.Millisecond // for flushing the log
-	exitTime   = time.Second            // after the drain time, when a signalled process exits whatever is left
+	exitTime   = time.Second            // after the drain time a signalled process exits unconditionally
 )
 
 // serve runs the server with a log that never blocks. Its error has already been printed.

@@ -40,7 +40,7 @@ func newTools() *cobra.Command {
 			return printTools(c.OutOrStdout(), h.Plugins())
 		},
 	}
-	// The result contains what would be logged.
+	// Logging is off, because the result contains what would be logged.
 	o.add(c, "off")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"dir\", \"problem\", \"tools\": […]}]}")
 	return c
@@ -92,7 +92,7 @@ func printResolvedGrants(w io.Writer, grants []host.GrantInfo) {
 	}
 }
 
-// printOffers prints the prompts or resources that a plugin offers, if any.
+// printOffers prints the prompts or resources that a plugin offers. It prints nothing if there are none.
 func printOffers(w io.Writer, what string, names []string) {
 	switch {
 	case slices.Contains(names, "*"):

@@ -50,7 +50,7 @@ compiled; 2 usage error.`,
 			return resultError(err, !failed)
 		},
 	}
-	// The result contains what would be logged.
+	// Logging is off, because the result contains what would be logged.
 	o.add(c, "off")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"plugins\": [{\"plugin\", \"module\", \"state\", \"took_ns\", \"reason\"}]}")
 	return c

@@ -38,9 +38,9 @@ type Proposal struct {
 	content []byte
 }
 
-// Propose reviews a plugin and prepares the new content of the config, without writing it. It refuses what the host
-// could not serve: an invalid manifest or config, a module that is missing or does not match the manifest, and a
-// duplicate plugin, name or tool. o names the config.
+// Propose reviews a plugin and prepares the new content of the config, without writing it. review.Ask puts the digest of
+// plugin.toml into the table. Propose refuses a plugin that the host could not serve: an invalid manifest or config, a
+// module that is missing or does not match the manifest, and a duplicate plugin, name or tool. o names the config.
 func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	m, err := loadReviewed(o, a)
 	if err != nil {
@@ -64,7 +64,7 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	case at >= 0 && !a.Repin:
 		return nil, usageErrorf("plugin %q is in %s already: pass --repin if its manifest has changed and you have reviewed it, or remove it first", m.Name, named)
 	case at < 0 && a.Repin:
-		return nil, usageErrorf("plugin %q is not in %s, so it cannot be pinned again: leave out --repin", m.Name, named)
+		return nil, usageErrorf("plugin %q is not in %s, so it has no digest to replace: leave out --repin", m.Name, named)
 	case a.Repin:
 		return p, p.repin(o, m, at)
 	}
@@ -115,14 +115,14 @@ func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) err
 			return usageErrorf("--env %s: %s does not ask for it", name, m.Name)
 		}
 		if _, set := lookup(o)(name); !set {
-			return usageErrorf("--env %s: is not set here, and the host does not start without it: set it, or write its value for the plugin in %s", name, config.FileName)
+			return usageErrorf("--env %s: the variable is not set in this environment, and the host does not start without it: set it, or write its value for the plugin in %s", name, config.FileName)
 		}
 	}
 	return nil
 }
 
-// indexInConfig returns the index of the plugin in the config, by its directory; -1 if it is not there. It refuses a
-// plugin with the same name in a different directory.
+// indexInConfig returns the index of the plugin in the config, by its directory, or -1 if the config does not contain it.
+// It refuses a plugin with the same name in a different directory.
 func indexInConfig(o discovery.Options, file *configFile, m *manifest.Manifest) (int, error) {
 	if !file.exists || hasNoPlugins(file) {
 		return -1, nil
@@ -142,7 +142,7 @@ func indexInConfig(o discovery.Options, file *configFile, m *manifest.Manifest) 
 	return -1, err
 }
 
-// hasNoPlugins reports whether the config is valid except that it names no plugin, which the host refuses.
+// hasNoPlugins reports whether the config's only problem is that it names no plugin.
 func hasNoPlugins(file *configFile) bool {
 	c, problems := config.Parse(file.path, file.data)
 	return problems.Err() == nil && len(c.Plugins) == 0
@@ -234,7 +234,7 @@ func hasToolConflict(plugins []*catalog.Plugin, index int) bool {
 // Write writes the config.
 func (p *Proposal) Write() error {
 	if p.content == nil {
-		return errors.New("the proposal is not complete")
+		return errors.New("the proposal has no content: create it with Propose")
 	}
 	var err error
 	p.Trust, err = p.file.update(p.content, p.store)

@@ -160,7 +160,7 @@ func TestAddRefuses(t *testing.T) {
 			w.plugin(t, "first", "[offers]\nprompts = [\"p\"]\n")
 			w.plugin(t, "second", "[offers]\nprompts = [\"p\"]\n")
 		}},
-		"overlapping resources": {config: first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{"claim resources that meet"}, before: func(t *testing.T, w *workspace) {
+		"overlapping resources": {config: first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{"claim overlapping resources"}, before: func(t *testing.T, w *workspace) {
 			w.plugin(t, "first", "[offers]\nresources = [\"a://\"]\n")
 			w.plugin(t, "second", "[offers]\nresources = [\"a://b/\"]\n")
 		}},
@@ -195,11 +195,11 @@ func TestAddRefuses(t *testing.T) {
 		"an unknown tool": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"first_*", "firts_read"}}},
 			want: []string{`--allow-tool "firts_read": first has no such tool; its tools are first_read, first_write`}},
 		"a variable that the plugin does not ask for": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: first does not ask for it`}},
-		"an unset variable": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: is not set here`},
+		"an unset variable": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: the variable is not set in this environment`},
 			before: func(t *testing.T, w *workspace) { w.plugin(t, "first", "[capabilities]\nenv = [\"TOKEN\"]\n") }},
 		"contradictory options":                     {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{ReadOnly: true, AllowWrite: true}}, want: []string{"--read-only and --allow-write"}},
 		"an invalid prefix":                         {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Prefix: "no such"}}, want: []string{"prefix"}},
-		"repin of an unknown plugin":                {add: admin.Addition{Dir: "../plugins/first", Repin: true}, want: []string{"cannot be pinned again"}},
+		"repin of an unknown plugin":                {add: admin.Addition{Dir: "../plugins/first", Repin: true}, want: []string{"no digest to replace"}},
 		"a dangling symbolic link":                  {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"dangling symbolic link"}, before: func(t *testing.T, w *workspace) { symlink(t, w, "none", "work/bulkhead.toml") }},
 		"an unset variable in the path of a plugin": {config: "[[plugins]]\npath = \"${env:NONE}/x\"\n", add: admin.Addition{Dir: "../plugins/first"}, want: []string{"the variable NONE is not set"}},
 	} {

@@ -41,7 +41,7 @@ func absolutePath(o discovery.Options, path string) (string, error) {
 	return filepath.Join(dir, path), nil
 }
 
-// lookup returns the function that looks up variables of the host's environment.
+// lookup returns the function that looks up environment variables of the host.
 func lookup(o discovery.Options) func(string) (string, bool) {
 	if o.System.LookupEnv != nil {
 		return o.System.LookupEnv

@@ -62,7 +62,7 @@ func (f *configFile) replace(content []byte) error {
 	return nil
 }
 
-// cause strips the path from an error: the message already names the file, or the path is that of a temporary file.
+// cause strips the path from an error: the message names the file already, and the path may be that of a temporary file.
 func cause(err error) error {
 	var perr *fs.PathError
 	if errors.As(err, &perr) {

@@ -34,8 +34,8 @@ type Check struct {
 	Remedy  string `json:"remedy,omitempty"` // what to do about it
 }
 
-// Examine checks the host's environment: platform, project, config, confinement, directories and credentials, and
-// whether the module of each plugin loads and answers bulkhead/describe. It runs modules without files, variables and
+// Examine checks the host's environment: platform, project, config, confinement, directories and credentials, and whether
+// the module of each plugin loads and answers bulkhead/describe. It runs modules without access to files, variables and
 // host operations. It writes only to the cache of compiled code.
 func Examine(ctx context.Context, o discovery.Options) []Check {
 	e := &examination{options: o}
@@ -99,7 +99,7 @@ func (e *examination) project() {
 	}
 }
 
-// config reports whether the host can start: the config is usable, or there is none.
+// config checks the config, and reports whether the host can start: with a valid config, or without any.
 func (e *examination) config() bool {
 	named, err := discovery.ConfigFile(e.options)
 	if err != nil {
@@ -191,7 +191,7 @@ func (e *examination) notOwned(name string, err error, consequence string) {
 	e.fail(name, fmt.Sprintf("%v: %s", err, consequence), remedy)
 }
 
-// trust adds a check only if trust records are invalid.
+// trust adds a failed check if trust records are invalid, otherwise none.
 func (e *examination) trust() {
 	dir, unsafe := discovery.StateDir(e.options.System)
 	if dir == "" || unsafe != nil {
@@ -199,7 +199,7 @@ func (e *examination) trust() {
 	}
 	store := trust.In(dir)
 	if _, err := store.List(); err != nil {
-		e.fail("trust", err.Error(), "find out who wrote it, and remove it")
+		e.fail("trust", err.Error(), "find out who wrote the record, then remove it")
 	}
 }
 
@@ -244,8 +244,8 @@ func (e *examination) credentials() {
 	}
 }
 
-// writable checks that entries can be created in dir, or in its nearest existing ancestor. Its errors are predicates
-// whose subject is dir.
+// writable checks that entries can be created in dir, or in its nearest existing ancestor. Its errors continue a sentence
+// that begins with dir.
 func writable(dir string) error {
 	info, err := os.Stat(dir)
 	switch {

@@ -144,7 +144,7 @@ func tools(about review.Subject, name string) []review.Answer {
 	return nil
 }
 
-// paths answers whether a path can be read, and whether it can be written.
+// paths answers whether the plugin can read a path, and whether it can write it.
 func paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked string) ([]review.Answer, error) {
 	path, err := absolutePath(o, asked)
 	if err != nil {
@@ -208,7 +208,7 @@ func explainPath(v sandbox.Verdict, about review.Subject, granted string) string
 	case sandbox.RuleAbove:
 		return "it is an ancestor of a granted directory: only the path to that directory is visible"
 	case sandbox.RuleOwn:
-		return fmt.Sprintf("%s belongs to the host, and no grant names it or a path in it", v.Own)
+		return fmt.Sprintf("%s belongs to the host, which hides it from plugins: a grant must name it, or a path in it", v.Own)
 	case sandbox.RuleHidden:
 		return fmt.Sprintf("hidden by %q: %s", v.Pattern, about.DenyBy(v.Pattern))
 	case sandbox.RuleGit:

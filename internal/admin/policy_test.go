@@ -66,8 +66,8 @@ func TestExplain(t *testing.T) {
 		"a hidden path": {admin.Question{Plugin: "first", Path: "x/.env"}, []string{
 			`first $W/work/x/.env read no: hidden by "**/.env": defaults.deny (bulkhead.toml)`, `first $W/work/x/.env write no: hidden by "**/.env": defaults.deny (bulkhead.toml)`}},
 		"a file of the host": {admin.Question{Plugin: "first", Path: "bulkhead.toml"}, []string{
-			"first $W/work/bulkhead.toml read no: $W/work/bulkhead.toml belongs to the host, and no grant names it or a path in it",
-			"first $W/work/bulkhead.toml write no: $W/work/bulkhead.toml belongs to the host, and no grant names it or a path in it"}},
+			"first $W/work/bulkhead.toml read no: $W/work/bulkhead.toml belongs to the host, which hides it from plugins: a grant must name it, or a path in it",
+			"first $W/work/bulkhead.toml write no: $W/work/bulkhead.toml belongs to the host, which hides it from plugins: a grant must name it, or a path in it"}},
 		"a path outside of the grant": {admin.Question{Plugin: "second", Path: "/etc/hosts"}, []string{
 			"second /etc/hosts read no: it is not in any directory granted to second", "second /etc/hosts write no: it is not in any directory granted to second"}},
 		"an ancestor of the grant": {admin.Question{Plugin: "first", Path: ".."}, []string{

@@ -77,8 +77,8 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	return p, nil
 }
 
-// load reads the config or the plugins once, and decides like a host that is started in their directory. It sets
-// p.SHA256.
+// load reads the config or the plugins once, and decides on grants like a host that is started in their directory. It
+// sets p.SHA256.
 func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 	o.ConfigFile, o.PluginsDir, o.NoConfig, o.Plugins = "", "", false, nil
 	if p.Kind == TrustPlugins {
@@ -224,7 +224,7 @@ func resolveDir(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), nil
 }
 
-// trustStore returns the trust records that a host with these options uses.
+// trustStore returns the store of the trust records that a host with these options uses.
 func trustStore(o discovery.Options) trust.Store {
 	dir, _ := discovery.StateDir(o.System) // the store itself checks who owns it
 	return trust.In(dir)
@@ -237,8 +237,8 @@ type ConfigTrust struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
-// update replaces the content of a config. The new content is trusted if the old one was, or if the config is new: the
-// user has consented to the edit, but not to the rest of an untrusted config.
+// update replaces the content of a config. The new content becomes trusted if the old content was trusted, or if the
+// config is new: the user has consented to the edit, but not to the rest of an untrusted config.
 func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, error) {
 	path, err := resolveDir(f.path)
 	if err != nil {

@@ -173,7 +173,7 @@ func TestTrustOfPluginsDependsOnTheirManifests(t *testing.T) {
 	}
 	w.write(t, "work/dist/plugins/first/plugin.toml", strings.Replace(manifest, "sha256", "# sha256", 1))
 	_, err = admin.ProposeTrust(w.discovering(), "")
-	wantUsage(t, err, "does not name the digest of its module")
+	wantUsage(t, err, "does not contain the digest of its module")
 }
 
 func TestTrustRefuses(t *testing.T) {

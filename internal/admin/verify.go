@@ -34,8 +34,8 @@ type Pin struct {
 // Broken reports whether the file is pinned but does not match.
 func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing }
 
-// Verify compares the manifest of each plugin in the config with the digest there, and each module with the digest in
-// its manifest. It needs only those environment variables that the paths of plugins use.
+// Verify compares the manifest of each plugin in the config with the digest in the config, and each module with the
+// digest in its manifest. Environment variables must be set only if the paths of plugins refer to them.
 func Verify(o discovery.Options) ([]Pin, error) {
 	named, err := discovery.ConfigFile(o)
 	if err != nil {

@@ -32,9 +32,10 @@ type WarmResult struct {
 	Reason string        `json:"reason,omitempty"`
 }
 
-// Warm compiles the modules of the plugins that a host with these options would offer into its cache. It calls progress
-// when a module begins to wait for a compiler, with an empty state, and with the result of each plugin; calls are
-// serialized. The error is a *discovery.UsageError, an error of the cache, or the cause of the cancellation of ctx.
+// Warm compiles the modules of the plugins that a host with these options would offer, and stores the code in the host's
+// cache. It calls progress with an empty state when a module begins to wait for a compiler, and with the result of each
+// plugin. Calls of progress are serialized. The error is a *discovery.UsageError, an error of the cache, or the cause of
+// the cancellation of ctx.
 func Warm(ctx context.Context, o discovery.Options, progress func(WarmResult)) ([]WarmResult, error) {
 	view, err := catalog.Look(o)
 	if err != nil {

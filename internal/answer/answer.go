@@ -1,6 +1,6 @@
-// Package answer parses and validates a module's response: Checker.Parse returns the result of the method, the error of the
-// module, or why the response is invalid. It runs in the worker process, so that untrusted responses are decoded where they
-// can harm only their own plugin.
+// Package answer parses and validates a module's response: Checker.Parse returns the result of the method, the module's
+// own error, or an error that says why the response is invalid. It runs in the worker process, so that untrusted
+// responses are decoded where they can harm only their own plugin.
 package answer
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // Checker validates responses. It is safe for concurrent use.
 type Checker struct {
-	// Result returns why the result of a method, which is valid JSON, is not valid MCP, or "".
+	// Result returns the reason why the result of a method is not valid MCP, or "". The result is valid JSON.
 	Result func(method string, result []byte) string
 	// Values limits the number of values that are decoded for validation by a schema.
 	Values int
@@ -78,7 +78,8 @@ func moduleError(answered []byte, faults []error) error {
 // IsError reports whether a tool result has isError set.
 func IsError(result []byte) bool { return string(rawjson.Member(result, "isError")) == "true" }
 
-// checkOutput returns why a result violates the tool's output schema, or "". Error results are exempt.
+// checkOutput returns the reason why a result violates the tool's output schema, or "". Results that report an error are
+// exempt.
 func (c Checker) checkOutput(result json.RawMessage, output func() (*schema.Schema, error)) string {
 	if IsError(result) {
 		return ""

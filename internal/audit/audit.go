@@ -1,6 +1,6 @@
-// Package audit writes the audit log: a file with one JSON line for every call and for every operation that a
-// module was denied. Open opens it and Log.Write appends a line. If calls must not run unrecorded, Log.Ready
-// reports whether a call may start. A Trail collects the host operations of one call.
+// Package audit writes the audit log: a file with one JSON line for every call, for every refused request, and for every
+// operation that a module was denied. Open opens it and Log.Write appends a line. If calls must not run unrecorded,
+// Log.Ready reports whether a call may start. A Trail collects the host operations of one call.
 //
 // Several host processes may share a file. Writes of lines are atomic, also during rotation and on a full disk,
 // and lost records are counted in the file itself.
@@ -50,7 +50,7 @@ type Config struct {
 	Keep      int          // number of rotated files to keep: File.1 is the newest; 0: DefaultKeep
 	Arguments string       // ArgumentsHash, ArgumentsFull or ArgumentsNone; empty: ArgumentsHash
 	OnFailure string       // FailOpen or FailClosed; empty: FailOpen
-	Log       hclog.Logger // receives reports of lost records; nil: none
+	Log       hclog.Logger // receives reports of lost records; nil: discards them
 
 	Now func() time.Time // nil: time.Now
 }
@@ -108,8 +108,8 @@ type Log struct {
 	pool   sync.Pool
 }
 
-// Open opens the log. It creates the file, its directory and the HMAC key if they are absent. If the log cannot
-// be opened it fails even with FailOpen, because a user sees errors at the start of a host.
+// Open opens the log. It creates the file, its directory and the HMAC key if they are absent. Open fails if the log
+// cannot be opened, even with FailOpen: a user notices an error at the start of the host.
 func Open(c Config) (*Log, error) {
 	c, err := c.withDefaults()
 	if err != nil {

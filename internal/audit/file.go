@@ -18,10 +18,10 @@ const lockWait = 2 * time.Second
 // maxReopen bounds how often other processes may replace the file between opening and locking it.
 const maxReopen = 100
 
-// file appends lines to a log that other processes append to and rotate. A process that writes or rotates holds
-// an flock of the file and checks that the file is still at the path. So no line goes to a rotated file,
-// rotations do not overlap, and a process that finds a torn line can terminate it. The lock is on the log
-// itself, so there is no lock file that could be missing or replaced. A file is for one goroutine.
+// file appends lines to a log that other processes append to and rotate. A process that writes or rotates holds an flock
+// of the file and checks that the file is still at the path. So no line goes to a rotated file, rotations do not overlap,
+// and a process that finds a torn line can terminate it. The lock is on the log itself, so there is no lock file that
+// could be missing or replaced. A file must be used by one goroutine at a time.
 type file struct {
 	path string
 	max  int64            // bytes
@@ -30,7 +30,7 @@ type file struct {
 
 	open *os.File    // nil: not open
 	info fs.FileInfo // of open, for os.SameFile
-	end  int64       // offset after our last line; other processes wrote if the size differs
+	end  int64       // offset after the last line of this process; if the size differs, other processes have written
 
 	unrotated error // why the last rotation failed and the file exceeds max; nil: it did not
 }
@@ -59,7 +59,7 @@ func (f *file) append(lines []byte) (int, error) {
 	return done, nil
 }
 
-// appendLocked appends as many lines as fit into the file. If none fits it rotates and appends none.
+// appendLocked appends as many lines as fit into the file. If not even one fits, it rotates the file and appends nothing.
 func (f *file) appendLocked(lines []byte, size int64) (int, error) {
 	if f.unrotated == nil {
 		fitting := wholeLines(lines, f.max-size)
@@ -89,7 +89,7 @@ func (f *file) appendLocked(lines []byte, size int64) (int, error) {
 	f.end = -1
 	whole := bytes.LastIndexByte(lines[:n], '\n') + 1
 	if n > whole {
-		// A full disk truncates a line. If the truncate fails, the next writer terminates the line.
+		// A full disk leaves an incomplete line. If truncating it fails, the next writer terminates it.
 		err = errors.Join(err, f.open.Truncate(begin+int64(whole)))
 	}
 	return whole, err
@@ -118,8 +118,8 @@ func (f *file) torn(size int64) (bool, error) {
 	return last[0] != '\n', nil
 }
 
-// lock locks the file at the path, and reopens it first if the open file was rotated or replaced. It returns
-// the file's size.
+// lock locks the file at the path and returns its size. It reopens the path first if the open file was rotated or
+// replaced.
 func (f *file) lock() (int64, error) {
 	for range maxReopen {
 		if f.open == nil {
@@ -173,7 +173,7 @@ func (f *file) flock() error {
 	}
 }
 
-// unlock keeps the file open, even if it was rotated: the next lock detects that.
+// unlock releases the lock but keeps the file open, even if it was rotated: the next lock detects the rotation.
 func (f *file) unlock() {
 	if f.open != nil {
 		_ = syscall.Flock(int(f.open.Fd()), syscall.LOCK_UN)

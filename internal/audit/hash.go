@@ -61,7 +61,7 @@ func loadKey(path string) ([]byte, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != keySize {
-		return nil, fmt.Errorf("%s is not a key of %d hexadecimal digits: move it away, and a new one is created", path, 2*keySize)
+		return nil, fmt.Errorf("%s is not a key of %d hexadecimal digits: move the file away: the host then creates a new key", path, 2*keySize)
 	}
 	return key, nil
 }

@@ -93,7 +93,7 @@ func (l *losses) reportPending(final bool) {
 	}
 }
 
-// rotationFailed warns that the file grows past its size, which loses no records.
+// rotationFailed warns that the file grows past its maximum size. No records are lost by that.
 func (l *losses) rotationFailed(err error) {
 	now := l.now()
 	l.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// maxQueue bounds the queued lines in bytes: more than ten thousand lines, so that a short stall of the disk
-// loses none. keptQueue is the capacity that is reused between batches.
+// maxQueue bounds the queued lines in bytes. More than ten thousand lines fit, so a short stall of the disk loses none.
+// keptQueue is the capacity that is reused between batches.
 const (
 	maxQueue  = 8 << 20
 	keptQueue = 256 << 10
@@ -90,6 +90,6 @@ func (q *queue) close(ctx context.Context) error {
 	case <-ctx.Done():
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		return fmt.Errorf("%d queued records and those in flight are lost: %w", countLines(q.lines), ctx.Err())
+		return fmt.Errorf("%d queued records, and those that are being written, are lost: %w", countLines(q.lines), ctx.Err())
 	}
 }

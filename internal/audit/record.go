@@ -12,7 +12,7 @@ type Kind string
 // them.
 const (
 	KindCall    Kind = "call"    // a call that ended
-	KindRefused Kind = "refused" // an operation that a module was denied
+	KindRefused Kind = "refused" // an operation that a module was denied, or a client's request that was refused
 )
 
 // Outcome is the result of a call or an operation.

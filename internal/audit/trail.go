@@ -9,8 +9,8 @@ import (
 // operations, so that a flood of one cannot hide the other.
 const MaxDistinct = 32
 
-// Trail collects the host operations of one call for its Record, and counts equal ones. The zero value is ready
-// to use, a nil Trail discards operations, and a Trail is safe for concurrent use.
+// Trail collects the host operations of one call for its Record, and counts equal ones. The zero value is ready to use; a
+// nil Trail discards operations. A Trail is safe for concurrent use.
 type Trail struct {
 	mu      sync.Mutex
 	all     []Operation
@@ -64,8 +64,8 @@ func (t *Trail) Operations() (all []Operation, leftOut int64) {
 	return append([]Operation(nil), t.all...), t.leftOut
 }
 
-// truncate keeps one byte more of s than limit, so that encode still reports the field as cut. The clone releases
-// the memory of s.
+// truncate returns the first limit+1 bytes of s, so that encode still reports the field as truncated. The result is a
+// copy, so that the memory of s can be freed.
 func truncate(s string, limit int) string {
 	if len(s) <= limit+1 {
 		return s

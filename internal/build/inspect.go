@@ -22,7 +22,7 @@ import (
 const (
 	// maxDescription bounds a description in bytes. A manifest cannot name more tools than fit into it.
 	maxDescription = tomlfile.MaxSize
-	// maxUnlisted bounds the handlers without a table that are named.
+	// maxUnlisted bounds how many handlers without a [[tools]] table a problem names.
 	maxUnlisted = 20
 	// maxDetail bounds the quoted output of a module in bytes.
 	maxDetail = 2 << 10
@@ -44,7 +44,7 @@ func (b *builder) inspect(ctx context.Context, s *source, file, sum string) toml
 	return append(s.compareTools(has), s.compareOffers(has)...)
 }
 
-// noBudget disables the memory budget: it is more than a machine has, in bytes, so the limits of the module apply.
+// noBudget is a memory budget, in bytes, that exceeds the memory of any machine, so only the limits of the module apply.
 const noBudget = 1 << 50
 
 // describe asks the module for its handlers.
@@ -84,7 +84,7 @@ func decode(body json.RawMessage, rpcError *abi.Error) (has abi.Description, fau
 	return has, ""
 }
 
-// callProblem converts the error of a call of the module in file.
+// callProblem converts the error of a call to the module in file into a problem.
 func (s *source) callProblem(err error, file string) tomlfile.Problem {
 	failed := (*engine.Error)(nil)
 	if !errors.As(err, &failed) {
@@ -153,10 +153,10 @@ func (s *source) compareOffers(has abi.Description) tomlfile.Problems {
 	} {
 		switch {
 		case offer.offered && !offer.has:
-			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is offered, and the module does not handle %s", offer.key),
+			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is declared, but the module does not handle %s", offer.key),
 				"register a handler, or remove the key"))
 		case !offer.offered && offer.has:
-			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is not offered, and the module handles %s", offer.key),
+			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is not declared, but the module handles %s", offer.key),
 				fmt.Sprintf("write %s = true in [offers], or remove the handler", offer.key)))
 		}
 	}

@@ -13,9 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// makeModule builds the module as [build] says, if it is present, and opens it. It runs one build command at a
-// time: two go tools with an empty cache would each compile the standard library, and one go tool can use all
-// processors.
+// makeModule builds the module if the manifest has [build], and opens it. It runs one build command at a time: two go
+// tools with an empty cache would each compile the standard library, and one go tool can use all processors.
 func (b *builder) makeModule(ctx context.Context, s *source, st *stage) (*os.File, error) {
 	b.compileMu.Lock()
 	defer b.compileMu.Unlock()
@@ -64,7 +63,7 @@ func (b *builder) compile(ctx context.Context, s *source, st *stage) (*os.File, 
 	return module, err
 }
 
-// commandProblem converts the error of a build command.
+// commandProblem converts the error of a build command into a problem.
 func (s *source) commandProblem(key, program string, err error) tomlfile.Problem {
 	remedy := ""
 	if errors.Is(err, exec.ErrNotFound) {

@@ -23,8 +23,8 @@ type source struct {
 	doc  *tomlfile.Doc // parsed data, for the lines of keys
 }
 
-// load reads the manifest in dir. The source is nil if the manifest is not TOML. It must be built only if the
-// problems' Err is nil.
+// load reads the manifest in dir. The source is nil if the manifest is not TOML. The source must be built only if Err of
+// the problems returns nil.
 func load(dir string) (*source, tomlfile.Problems) {
 	s := &source{dir: dir, file: filepath.Join(dir, manifest.FileName)}
 	var ps tomlfile.Problems
@@ -57,7 +57,7 @@ func (s *source) check() tomlfile.Problems {
 // hasBuild reports whether the manifest has [build].
 func (s *source) hasBuild() bool { return s.doc.Root().Has("build") }
 
-// problem returns a problem at a key of one of the manifest's tables.
+// problem returns a Problem whose position is a key in one of the manifest's tables.
 func (s *source) problem(table, key, what, remedy string) tomlfile.Problem {
 	t := s.doc.Root().Table(table)
 	return tomlfile.Problem{File: s.file, Line: t.LineOf(key), Key: t.Path(key), What: what, Remedy: remedy}
@@ -87,7 +87,7 @@ func (s *source) openModule() (*os.File, error) {
 	return f, nil
 }
 
-// openProblem converts an error of openModule.
+// openProblem converts an error of openModule into a problem.
 func (s *source) openProblem(err error) tomlfile.Problem {
 	at := filepath.Join(s.dir, s.m.Module.File)
 	switch {

@@ -64,8 +64,8 @@ func newStage(out, name string, log hclog.Logger) (*stage, error) {
 // stagePrefix returns the name prefix of a plugin's staging directories.
 func stagePrefix(name string) string { return "." + name + ".staged-" }
 
-// sweep removes staging directories of killed builds of the same plugin. A plugin that such a build had moved
-// into its staging directory is restored, or kept there if its place is taken.
+// sweep removes staging directories of killed builds of the same plugin. A plugin that such a build had moved into its
+// staging directory is moved back, or kept there if another plugin exists in its directory.
 func sweep(out, name string, log hclog.Logger) {
 	entries, err := os.ReadDir(out)
 	if err != nil {
@@ -116,7 +116,7 @@ func (st *stage) close() {
 		return
 	}
 	err := os.RemoveAll(st.dir)
-	// The processes of a cancelled build may still be exiting, and writing.
+	// The processes of a cancelled build may still be writing while they exit, so removing the directory is retried.
 	for tries := 20; err != nil && tries > 0; tries-- {
 		time.Sleep(10 * time.Millisecond)
 		err = os.RemoveAll(st.dir)
@@ -170,7 +170,7 @@ func (st *stage) addTexts(s *source, sum string) error {
 	return nil
 }
 
-// isText reports whether name is a text that is part of a built plugin.
+// isText reports whether the file name is a readme or a licence, which are part of a built plugin.
 func isText(name string) bool { return name == "README.md" || strings.HasPrefix(name, "LICENSE") }
 
 // add creates a file of the output. The file must not exist.
@@ -191,7 +191,7 @@ func (st *stage) add(name string, from io.Reader) (size int64, err error) {
 // withLock runs do with the lock of the parent of the staging directory.
 func (st *stage) withLock(do func() error) error { return withLock(filepath.Dir(st.dir), st.log, do) }
 
-// replace renames the output to target, which may exist or not.
+// replace renames the output to target. An existing target is replaced.
 func (st *stage) replace(s *source, target string) error {
 	return st.withLock(func() error {
 		if err := s.checkTarget(target).Err(); err != nil {

@@ -1,8 +1,9 @@
-// Package catalog knows what a set of plugins offers to clients: the granted tools under the names that clients see, prompts
-// and resources with the claims on them, the lists that plugins answer at call time, and what the MCP server says of
-// itself. New computes it from what discovery found; Look does so for the admin commands.
+// Package catalog knows what a set of plugins offers to clients: the granted tools under the names that clients see,
+// prompts and resources with the claims on them, the lists that plugins answer at call time, and the server's name,
+// version, instructions and capabilities. New computes the Catalog from what discovery found; Look does so for the admin
+// commands.
 //
-// It opens no module, starts nothing, and does not change.
+// Building a Catalog opens no module and starts no process. A Catalog is immutable.
 package catalog
 
 import (
@@ -26,8 +27,8 @@ type Catalog struct {
 	claims  // of prompts and resources
 }
 
-// New decides what each plugin is granted and offers. The error says what keeps them from being served together; the
-// Catalog then has its plugins nevertheless.
+// New decides what each plugin is granted and offers. An error says why the plugins cannot be served together; the
+// Catalog is valid nevertheless and contains them.
 func New(found *discovery.Found) (*Catalog, error) {
 	c := &Catalog{Found: found, tools: map[string]*Tool{}}
 	c.isAlone = len(found.Candidates) == 1 && (found.Server == nil || found.Server.Name == "")
@@ -39,11 +40,11 @@ func New(found *discovery.Found) (*Catalog, error) {
 	return c, errors.Join(c.indexTools(), c.claims.index(c.Plugins))
 }
 
-// Look returns what host.Open would serve. If plugins were found, the Catalog is not nil, even if the error says that they
-// cannot be served together.
+// Look returns the Catalog that host.Open would serve. If plugins were found it is not nil, even if the error says that
+// they cannot be served together.
 func Look(o discovery.Options) (*Catalog, error) { return look(discovery.Find(o)) }
 
-// LookAs is Look as if the config's file had that content.
+// LookAs is like Look, but uses content in place of the content of the config file.
 func LookAs(o discovery.Options, content []byte) (*Catalog, error) {
 	return look(discovery.FindAs(o, content))
 }
@@ -68,7 +69,7 @@ func (c *Catalog) indexTools() error {
 	for _, p := range c.Plugins {
 		for _, t := range p.Tools {
 			if other, taken := c.tools[t.Offered]; taken {
-				errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) both offer the tool %s: take one of them out, give one a prefix, or deny the tool to one with deny_tools in %s",
+				errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) both offer the tool %s: remove one of the plugins, give one a prefix, or withhold the tool of one with deny_tools in %s",
 					other.Plugin.Name, other.Plugin.Entry.Path, p.Name, p.Entry.Path, t.Offered, config.FileName))
 				continue
 			}
@@ -78,7 +79,7 @@ func (c *Catalog) indexTools() error {
 	return errors.Join(errs...)
 }
 
-// Tool returns the tool that is offered under a name; nil if there is none.
+// Tool returns the tool that is offered under a name, or nil if there is none.
 func (c *Catalog) Tool(name string) *Tool {
 	t := c.tools[name]
 	if t == nil || t.Plugin.Problem != "" {
@@ -87,8 +88,8 @@ func (c *Catalog) Tool(name string) *Tool {
 	return t
 }
 
-// WhyUnknown says why no plugin answers a request, "" if there is nothing to say. A tool that is withheld is unknown to
-// clients, so they learn no reason.
+// WhyUnknown returns the reason why no plugin answers a request for name, if it may be disclosed, else "". A withheld
+// tool must look to clients like one that does not exist, so no reason is given for it.
 func (c *Catalog) WhyUnknown(method, name string) string {
 	if c.Untrusted != nil {
 		return c.Untrusted.Error()
@@ -108,7 +109,7 @@ func (c *Catalog) WhyUnknown(method, name string) string {
 func (c *Catalog) WarnOfUnusedEnv() {
 	for _, name := range slices.Sorted(maps.Keys(c.Options.Env)) {
 		if !slices.ContainsFunc(c.Plugins, func(p *Plugin) bool { _, granted := p.Grant.Env[name]; return granted }) {
-			c.Options.Log.Warn("no plugin asks for the variable", "name", name)
+			c.Options.Log.Warn("no plugin requests this variable", "name", name)
 		}
 	}
 }

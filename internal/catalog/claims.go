@@ -11,11 +11,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// claims says which plugin a prompt or a resource belongs to. What a manifest claims belongs to its plugin alone; any
-// other name or URI exists at call time only, and may belong to any plugin that claims no names.
+// claims maps prompts and resources to plugins. A name or URI that a manifest claims belongs to its plugin alone. Any
+// other is known only at call time, and may belong to any plugin that claims none.
 type claims struct {
-	prompts   []*Plugin // that have any, in the order of the config
-	resources []*Plugin // likewise
+	prompts   []*Plugin // that have prompts, in the order of the config
+	resources []*Plugin // that have resources, in the order of the config
 	subscribe bool      // some resources can be subscribed to
 	complete  bool      // some plugin completes arguments
 
@@ -29,7 +29,7 @@ type claim struct {
 	plugin *Plugin
 }
 
-// index adds the plugins. Two that claim the same name keep the host from starting, since the choice would be arbitrary.
+// index adds the plugins. It returns an error if two of them claim the same name, since a choice would be arbitrary.
 func (c *claims) index(plugins []*Plugin) error {
 	c.promptClaims = map[string]*Plugin{}
 	var errs []error
@@ -60,7 +60,7 @@ func (c *claims) claimPrompts(p *Plugin) error {
 			continue
 		}
 		if other := c.promptClaims[name]; other != nil {
-			errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) both claim the prompt %q: take one of them out, or deny the prompt to one with deny_prompts in %s",
+			errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) both claim the prompt %q: remove one of the plugins, or withhold the prompt of one with deny_prompts in %s",
 				other.Name, other.Entry.Path, p.Name, p.Entry.Path, name, config.FileName))
 			continue
 		}
@@ -77,7 +77,7 @@ func (c *claims) claimResources(p *Plugin) error {
 		}
 		for _, other := range c.resourceClaims {
 			if other.plugin != p && (strings.HasPrefix(prefix, other.prefix) || strings.HasPrefix(other.prefix, prefix)) {
-				errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) claim resources that meet, %s and %s: take one of them out, or deny its resources to one with deny_resources = [%q] in %s",
+				errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) claim overlapping resources, %s and %s: remove one of the plugins, or withhold the resources of one with deny_resources = [%q] in %s",
 					other.plugin.Name, other.plugin.Entry.Path, p.Name, p.Entry.Path, other.prefix, prefix, prefix+"*", config.FileName))
 			}
 		}
@@ -105,7 +105,7 @@ func (c *claims) Serves(p *Plugin, uri string) bool {
 	return p.Manifest.Offers.Resources.Any
 }
 
-// claimant returns the plugin that claims a URI; nil if none does.
+// claimant returns the plugin that claims a URI, or nil if none does.
 func (c *claims) claimant(uri string) *Plugin {
 	for _, claim := range c.resourceClaims {
 		if strings.HasPrefix(uri, claim.prefix) {
@@ -126,8 +126,8 @@ func (c *claims) ClaimedByOthers(p *Plugin, names abi.Claims) abi.Claims {
 	}
 }
 
-// WithPrompt returns the plugins that may have a prompt of that name: the one that claims it, or those that have prompts
-// at call time only.
+// WithPrompt returns the plugins that may have a prompt of that name: the one that claims it, or else those whose prompts
+// are known only at call time.
 func (c *claims) WithPrompt(name string) []*Plugin {
 	return filter(c.prompts, func(p *Plugin) bool { return c.hasPrompt(p, name) })
 }
@@ -149,12 +149,12 @@ func (c *claims) WithCompletion(ref gateway.Reference) []*Plugin {
 	return filter(plugins, func(p *Plugin) bool { return p.Manifest.Offers.Completions })
 }
 
-// CanSubscribe reports whether some plugin tells changes of a resource with that URI.
+// CanSubscribe reports whether some plugin notifies of changes to a resource with that URI.
 func (c *claims) CanSubscribe(uri string) bool {
 	return slices.ContainsFunc(c.WithResource(uri), func(p *Plugin) bool { return p.Manifest.Offers.Subscribe })
 }
 
-// filter returns a new slice.
+// filter returns a new slice with the plugins for which keep returns true.
 func filter(plugins []*Plugin, keep func(*Plugin) bool) []*Plugin {
 	return slices.DeleteFunc(slices.Clone(plugins), func(p *Plugin) bool { return !keep(p) })
 }

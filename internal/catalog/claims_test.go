@@ -57,15 +57,15 @@ func TestClaimsThatMeetEndTheStart(t *testing.T) {
 		want               []string // none: they do not meet
 	}{
 		"a prompt":                              {"prompts = ['x', 'y']", "prompts = ['y']", "", []string{`plugins "a" (`, `"b" (`, `both claim the prompt "y"`, "deny_prompts"}},
-		"a URI prefix":                          {"resources = ['n://']", "resources = ['n://']", "", []string{`plugins "a" (`, `"b" (`, "claim resources that meet, n:// and n://", "deny_resources"}},
-		"a prefix of a prefix":                  {"resources = ['n://a/']", "resources = ['n://']", "", []string{"claim resources that meet, n://a/ and n://"}},
+		"a URI prefix":                          {"resources = ['n://']", "resources = ['n://']", "", []string{`plugins "a" (`, `"b" (`, "claim overlapping resources, n:// and n://", "deny_resources"}},
+		"a prefix of a prefix":                  {"resources = ['n://a/']", "resources = ['n://']", "", []string{"claim overlapping resources, n://a/ and n://"}},
 		"other prefixes":                        {"resources = ['n://a/']", "resources = ['n://b/']", "", nil},
 		"a claim and a dynamic name":            {"prompts = ['x']", "prompts = true", "", nil},
 		"a prompt that one is denied":           {"prompts = ['x']", "prompts = ['x']", "deny_prompts = ['x']", nil},
 		"resources that one is denied":          {"resources = ['n://']", "resources = ['n://']", "deny_resources = ['n://*']", nil},
-		"resources that one is allowed some of": {"resources = ['n://']", "resources = ['n://']", "allow_resources = ['n://a/*']", []string{"claim resources that meet"}},
+		"resources that one is allowed some of": {"resources = ['n://']", "resources = ['n://']", "allow_resources = ['n://a/*']", []string{"claim overlapping resources"}},
 		"resources that one is allowed":         {"resources = ['n://', 'm://']", "resources = ['n://']", "allow_resources = ['m://*']", nil},
-		"resources of which some denied":        {"resources = ['n://']", "resources = ['n://']", "deny_resources = ['n://x/*']", []string{"claim resources that meet"}},
+		"resources of which some denied":        {"resources = ['n://']", "resources = ['n://']", "deny_resources = ['n://x/*']", []string{"claim overlapping resources"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t, hosttest.Offering("a", c.one, "{}"), hosttest.Offering("b", c.other, "{}"))

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// List is one of the lists that plugins answer at call time.
+// List is a list that plugins supply at call time, such as that of their prompts.
 type List struct {
 	listKind
 	method string
@@ -34,7 +34,7 @@ func (c *Catalog) List(method string) List {
 	return List{listKinds[method], method, &c.claims, c.speaksForItself()}
 }
 
-// Plugins returns the plugins that have such a list, in the order of the config. It must not be modified.
+// Plugins returns the plugins that have such a list, in the order of the config. The slice must not be modified.
 func (l List) Plugins() []*Plugin {
 	if l.method == abi.MethodPromptsList {
 		return l.claims.prompts
@@ -42,7 +42,7 @@ func (l List) Plugins() []*Plugin {
 	return l.claims.resources
 }
 
-// Part is what one plugin has of a list.
+// Part is the part of a list that comes from one plugin.
 type Part struct {
 	Plugin *Plugin
 	items  []item
@@ -54,8 +54,8 @@ type item struct {
 	raw []byte
 }
 
-// Part parses what a plugin answered, its complete list, and keeps the items that are its own to offer. invalid says why
-// the answer cannot be used.
+// Part parses a plugin's response, its complete list, and keeps the items that the plugin may offer. If the response
+// cannot be used, invalid is the reason.
 func (l List) Part(p *Plugin, result json.RawMessage) (part Part, invalid string) {
 	part.Plugin = p
 	list := rawjson.Member(result, l.member)
@@ -85,7 +85,7 @@ func (l List) Page(parts []Part, cursor json.RawMessage) (json.RawMessage, error
 	return l.page(parts, cursor)
 }
 
-// removeDuplicates removes items that an earlier plugin has too: that one would be asked for them.
+// removeDuplicates removes items that an earlier plugin has too, since requests for them go to the earlier plugin.
 func (l List) removeDuplicates(parts []Part) {
 	owner := map[string]string{}
 	for i, p := range parts {
@@ -103,7 +103,7 @@ func (l List) removeDuplicates(parts []Part) {
 		}
 		parts[i].items = kept
 		if duplicates > 0 {
-			p.Plugin.Log.Warn("the plugin has what is listed already", "method", l.method,
+			p.Plugin.Log.Warn("items of the plugin are duplicates of another plugin's and are not listed", "method", l.method,
 				"items", duplicates, "first", fmt.Sprintf("%.128q", first), "of", owner[first])
 		}
 	}

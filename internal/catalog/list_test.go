@@ -57,7 +57,7 @@ func TestListsOfSeveralPlugins(t *testing.T) {
 func TestWhatAPluginWithFaultsHasIsSaidInTheLog(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Crashing(), "[offers]\nprompts = true\n"), hosttest.Offering("b", "prompts = true", hosttest.ItemsOf("x")), hosttest.Offering("c", "prompts = true", hosttest.ItemsOf("x")))
 	hosttest.Request(t, w.Open(t, w.Options()), "prompts/list", `{}`)
-	for _, want := range []string{"what the plugin has is missing in a list", "method=prompts/list reason=\"crashed", "the plugin has what is listed already"} {
+	for _, want := range []string{"a list lacks the items of the plugin", "method=prompts/list reason=\"crashed", "items of the plugin are duplicates of another plugin's and are not listed"} {
 		if !strings.Contains(w.Log.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, w.Log.String())
 		}
@@ -79,7 +79,7 @@ func TestALogIsNotFloodedByAList(t *testing.T) {
 	}
 	w := hosttest.New(t, hosttest.Offering("a", "prompts = true", hosttest.ItemsOf(names...)))
 	hosttest.Request(t, w.Open(t, w.Options()), "prompts/list", `{}`)
-	if got := strings.Count(w.Log.String(), "the plugin has what is listed already"); got != 1 {
+	if got := strings.Count(w.Log.String(), "items of the plugin are duplicates of another plugin's and are not listed"); got != 1 {
 		t.Errorf("%d lines, want one:\n%.500s", got, w.Log.String())
 	}
 	if !strings.Contains(w.Log.String(), "items=499") {

@@ -9,7 +9,8 @@ import (
 )
 
 // itemMembers are the kinds, in terms of rawjson.Kind, of the members that MCP defines for a prompt, its arguments, a
-// resource or a template. A list contains items of several plugins: a client that rejects one rejects the list.
+// resource or a template. A list contains items of several plugins, and a client that rejects one item rejects the whole
+// list.
 var itemMembers = map[string]byte{
 	"name": '"', "title": '"', "description": '"', "uri": '"', "uriTemplate": '"', "mimeType": '"',
 	"size": '0', "required": 't', "arguments": '[', "icons": '[', "annotations": '{', "_meta": '{',
@@ -17,9 +18,9 @@ var itemMembers = map[string]byte{
 
 var itemNames = slices.Sorted(maps.Keys(itemMembers))
 
-// checkItem returns why a client could reject an item of a list, "" if it is valid. Members that MCP does not define are
-// accepted, but no duplicate of a defined one, nor one that differs in case: some clients would read that in its place,
-// and show a name that does not belong to this plugin.
+// checkItem returns the reason why a client could reject an item of a list, "" if the item is valid. Members that MCP
+// does not define are accepted. Duplicates of a defined member are refused, and so are members whose names differ only in
+// case: some clients would read them in its place, and show a name that does not belong to this plugin.
 func checkItem(item []byte) string {
 	if tooDeep(item) {
 		return fmt.Sprintf("it is nested more than %d deep", maxItemDepth)
@@ -74,7 +75,7 @@ func checkMembers(item []byte) string {
 	case key == name:
 		return name + " is there twice"
 	default:
-		return fmt.Sprintf("%.40q is a known member in other letters", key)
+		return fmt.Sprintf("%.40q differs only in case from a member that MCP defines", key)
 	}
 	for key, value := range rawjson.Members(item) {
 		if want, known := itemMembers[key]; known && rawjson.Kind(value) != want {

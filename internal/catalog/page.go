@@ -19,8 +19,9 @@ const (
 	pageBytes = gateway.MaxPage
 )
 
-// isFull reports whether a page with so many items and bytes ends. Clients of a server that a plugin stands in for may know
-// no cursors: they get the whole list, up to a size that is above what plugins answer by default.
+// isFull reports whether a page with that many items and bytes is complete. If a plugin is served alone, in place of a
+// server whose clients may not support cursors, they get the whole list, up to a size that exceeds the default limit of a
+// plugin's response.
 func (l List) isFull(items, bytes int) bool {
 	if l.alone {
 		return items > 0 && bytes > gateway.MaxWhole
@@ -28,8 +29,9 @@ func (l List) isFull(items, bytes int) bool {
 	return items == pageItems || items > 0 && bytes > pageBytes
 }
 
-// cursor says where a page ended. Lists may change between two pages, so it names the last items: the next page begins
-// after the latest of them that still exists, and items that exist all the time are listed exactly once.
+// cursor is the position at which a page ended. Lists may change between two pages, so a cursor names the last items: the
+// next page begins after the latest of them that still exists. Items that exist all the time are therefore listed exactly
+// once.
 type cursor struct {
 	List   string   `json:"l"`
 	Plugin string   `json:"p"`
@@ -51,7 +53,7 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// after returns the cursor of what follows the first n items of a part.
+// after returns the cursor of the page that begins after the first n items of a part.
 func (l List) after(p Part, n int) cursor {
 	c := cursor{List: l.member, Plugin: p.Plugin.Name, Index: n}
 	for i := n - 1; i >= 0 && len(c.Last) < maxLast; i-- {
@@ -60,7 +62,7 @@ func (l List) after(p Part, n int) cursor {
 	return c
 }
 
-// start returns where a page begins: the part and the item in it.
+// start returns the position at which a page begins: the index of the part, and of the item in it.
 func (l List) start(parts []Part, raw json.RawMessage) (int, int, error) {
 	if raw == nil || rawjson.Kind(raw) == 'n' || string(raw) == `""` {
 		return 0, 0, nil

@@ -14,14 +14,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Plugin is one plugin: what it requests, what the config says, and the resulting grant.
+// Plugin is one plugin: what it requests, its settings in the config, and the resulting grant.
 type Plugin struct {
 	Index    int // in Catalog.Plugins
 	Name     string
 	Entry    config.Plugin
 	Manifest *manifest.Manifest // nil if it cannot be read
 	Grant    config.Grant       // valid if Problems have no error
-	Problem  string             // why nothing of it is offered; empty if it is
+	Problem  string             // why the plugin offers nothing; empty if it is offered
 	Problems tomlfile.Problems  // of its manifest and of its part of the config
 	Tools    []*Tool            // those that are granted
 	Log      hclog.Logger       // named after the plugin
@@ -74,7 +74,7 @@ func (p *Plugin) HasOffers() bool {
 	return p.Problem == "" && (len(p.Tools) > 0 || p.Manifest.Offers.Prompts.Offers() || p.Manifest.Offers.Resources.Offers())
 }
 
-// hasTool reports whether the manifest has a tool that clients would see under a name.
+// hasTool reports whether the manifest defines a tool that clients would see under that name.
 func (p *Plugin) hasTool(name string) bool {
 	if p.Manifest == nil {
 		return false
@@ -86,14 +86,14 @@ func (p *Plugin) hasTool(name string) bool {
 	return ok
 }
 
-// Prompts returns the names of the prompts that the plugin can offer; manifest.Any stands for what exists at call time
-// only.
+// Prompts returns the names of the prompts that the plugin can offer; manifest.Any stands for names that are known only
+// at call time.
 func (p *Plugin) Prompts() []string {
 	return claimed(p.Manifest.Offers.Prompts, p.Grant.Prompts.Allowed, p.Grant.Prompts)
 }
 
-// Resources returns the URI prefixes of the resources that the plugin can offer; manifest.Any stands for what exists at
-// call time only.
+// Resources returns the URI prefixes of the resources that the plugin can offer; manifest.Any stands for URIs that are
+// known only at call time.
 func (p *Plugin) Resources() []string {
 	return claimed(p.Manifest.Offers.Resources, p.Grant.Resources.AllowedBelow, p.Grant.Resources)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 )
 
-// NewServer returns the MCP server of the Catalog, whose requests backend answers.
+// NewServer returns the MCP server of the Catalog. backend answers its requests.
 func (c *Catalog) NewServer(backend gateway.Backend) (*gateway.Gateway, error) {
 	g, err := gateway.New(c.serverConfig(), backend)
 	if err != nil && c.speaksForItself() {
@@ -16,11 +16,11 @@ func (c *Catalog) NewServer(backend gateway.Backend) (*gateway.Gateway, error) {
 	return g, err
 }
 
-// speaksForItself reports whether the server has the identity that the manifest of its only plugin defines. An invalid
-// manifest may define none.
+// speaksForItself reports whether the server takes its name, version and instructions from the manifest of its only
+// plugin. An invalid manifest may lack them.
 func (c *Catalog) speaksForItself() bool { return c.isAlone && c.Plugins[0].Problems.Err() == nil }
 
-// serverConfig returns what the server says of itself.
+// serverConfig returns the server's name, version, instructions and capabilities.
 func (c *Catalog) serverConfig() gateway.Config {
 	o := c.Options
 	s := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: c.serverOffers(), Checked: true, Log: o.Log.Named("gateway")}

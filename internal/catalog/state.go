@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
-// placesOf returns the places of one plugin: without a state directory if that does not exist and cannot be created. One
-// that exists is granted even if it is not writable, since it can be read.
+// placesOf returns the values of path variables for one plugin. State is empty if the state directory does not exist and
+// cannot be created. An existing directory is granted even if it is not writable, since it can be read.
 func placesOf(places config.Places, plugin string) config.Places {
 	if places.State == "" {
 		return places
@@ -24,7 +24,7 @@ func placesOf(places config.Places, plugin string) config.Places {
 	return places
 }
 
-// canMake returns why a directory can be neither used nor created. It creates nothing.
+// canMake returns an error if a directory neither exists nor can be created. It creates nothing.
 func canMake(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
@@ -37,7 +37,7 @@ func canMake(dir string) error {
 			err = unix.Access(at, unix.W_OK|unix.X_OK)
 		}
 		if err != nil {
-			return fmt.Errorf("the state folder %s cannot be made: %s: %w: see that the user can write there, or set XDG_STATE_HOME", dir, at, reason(err))
+			return fmt.Errorf("the state folder %s cannot be created: %s: %w: make it writable for the user, or set XDG_STATE_HOME", dir, at, reason(err))
 		}
 		return nil
 	}

@@ -48,13 +48,13 @@ func TestAStateDirectoryThatCannotBeUsedDisablesWhatNeedsIt(t *testing.T) {
 		"a file is in the place of the plugin's own": {func(t *testing.T, w *hosttest.World) error {
 			return os.WriteFile(w.Dir+"/state/bulkhead/needs", nil, 0o600)
 		},
-			[]string{"the state folder $W/state/bulkhead/needs cannot be made", "not a directory", "XDG_STATE_HOME"}, "the plugin gets no state folder"},
+			[]string{"the state folder $W/state/bulkhead/needs cannot be created", "not a directory", "XDG_STATE_HOME"}, "the plugin gets no state folder"},
 		"it is read-only": {func(t *testing.T, w *hosttest.World) error {
 			if os.Geteuid() == 0 {
 				t.Skip("root can write to any directory")
 			}
 			return os.Chmod(w.Dir+"/state/bulkhead", 0o500)
-		}, []string{"the state folder $W/state/bulkhead/needs cannot be made", "permission denied"}, "the plugin gets no state folder"},
+		}, []string{"the state folder $W/state/bulkhead/needs cannot be created", "permission denied"}, "the plugin gets no state folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t, hosttest.Plugin("needs", wasmtest.Answering(hosttest.Done), asking+hosttest.Reads("needs_reads")), hosttest.Plugin("other", wasmtest.Answering(hosttest.Done), hosttest.Reads("other_reads")),

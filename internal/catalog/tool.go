@@ -19,7 +19,7 @@ type Tool struct {
 	// OutputNumber counts the tools of the plugin that have an output schema, from 1; 0 if it has none.
 	OutputNumber int
 
-	schema func() (*schema.Schema, error) // compiled on the first call, since that takes longer than reading the manifest
+	schema func() (*schema.Schema, error) // compiled on the first call, since compiling takes longer than reading the manifest
 }
 
 func newTool(p *Plugin, t manifest.Tool) *Tool {
@@ -27,7 +27,7 @@ func newTool(p *Plugin, t manifest.Tool) *Tool {
 	return &Tool{Tool: t, Plugin: p, Offered: p.Grant.Prefix + t.Name, schema: compiled}
 }
 
-// listing returns what clients see of the tool.
+// listing returns the tool as clients see it in tools/list.
 func (t *Tool) listing() gateway.Tool {
 	return gateway.Tool{
 		Name: t.Offered, Title: t.Title, Description: t.Description,
@@ -36,7 +36,7 @@ func (t *Tool) listing() gateway.Tool {
 	}
 }
 
-// PluginParams returns the parameters of a call with the plugin's own name of the tool.
+// PluginParams returns the parameters of a call, with the tool's name in the manifest instead of the offered name.
 func (t *Tool) PluginParams(params json.RawMessage) json.RawMessage {
 	if t.Offered == t.Name {
 		return params
@@ -44,18 +44,18 @@ func (t *Tool) PluginParams(params json.RawMessage) json.RawMessage {
 	return rawjson.Replace(params, "name", rawjson.Quote(t.Name))
 }
 
-// CheckArguments validates the arguments of a call; absent ones are an empty object. It decodes as many values as fit into
-// the memory that the call itself may use.
+// CheckArguments validates the arguments of a call; absent arguments count as an empty object. It decodes at most as many
+// values as fit into the memory that the call itself may use.
 func (t *Tool) CheckArguments(arguments json.RawMessage, l manifest.Limits) error {
 	s, err := t.schema()
 	if err != nil {
-		return fmt.Errorf("has an input %w", err)
+		return fmt.Errorf("has an invalid input schema: %w", err)
 	}
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
 	if err := s.ValidateArguments(arguments, int((l.Memory+l.Input)/schema.BytesPerValue)); err != nil {
-		return fmt.Errorf("was called with arguments that do not fit its schema: %w", err)
+		return fmt.Errorf("was called with arguments that do not match its schema: %w", err)
 	}
 	return nil
 }

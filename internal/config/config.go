@@ -17,8 +17,8 @@ import (
 // FileName is the config's usual name.
 const FileName = "bulkhead.toml"
 
-// HolderPrefix is the prefix of the names of staging directories, in which the host creates granted
-// directories that are absent. Plugins can neither see nor create such names.
+// HolderPrefix is the prefix of the names of staging directories, in which the host creates granted directories that are
+// absent. Plugins can neither see nor create files with such names.
 const HolderPrefix = ".bulkhead-"
 
 // Config is a checked bulkhead.toml. docs/config.md describes every key.
@@ -125,7 +125,7 @@ const (
 	IsolationReused   = "reused"
 )
 
-// Flags are grants of the command line, which apply to all plugins.
+// Flags are the grants made on the command line. They apply to all plugins.
 type Flags struct {
 	AllowWrite bool              // opts in to the write tools of plugins with write = "opt-in"
 	Env        map[string]string // for the plugins that request them
@@ -134,7 +134,7 @@ type Flags struct {
 
 // Places are the values of the variables in paths. They are absolute, with symbolic links resolved.
 type Places struct {
-	Project string // empty: there is none that may be granted
+	Project string // empty: no project may be granted
 	// NoProject is the reason why Project is empty, and the remedy.
 	NoProject string
 	Cwd       string
@@ -162,7 +162,7 @@ type Grant struct {
 	// Deny are doublestar patterns, relative to each directory of FS. Files and directories that match do
 	// not exist for the plugin.
 	Deny   []string
-	HTTP   []HTTP // without duplicate origins
+	HTTP   []HTTP // with unique origins
 	Git    []Git
 	Env    map[string]string
 	Limits manifest.Limits // all set, but Fuel may be 0: unbounded

@@ -10,16 +10,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Decide returns the effective grant of the plugin of m: the intersection of what m requests and what the
-// config's table p, its defaults d and the command line allow. p.Line is 0 without a config file. The grant
-// must be used only if the problems' Err is nil. Warnings list requests that are not granted.
+// Decide returns the effective grant of the plugin of m: the intersection of what m requests and what the config's table
+// p, its defaults d and the command line allow. p.Line is 0 without a config file. The grant must be used only if Err of
+// the problems returns nil. Requests that are not granted are reported as warnings.
 func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Flags) (Grant, tomlfile.Problems) {
 	c := decision{m: m, p: p, places: places, flags: flags}
 	for _, key := range p.References {
 		c.fault(key, "has a reference to an environment variable that was not expanded", "call Expand before Decide")
 	}
 	if p.SHA256 != "" && p.SHA256 != m.Digest {
-		c.fault("sha256", fmt.Sprintf("%s is not the one that was reviewed: its SHA-256 is %s", m.File, m.Digest),
+		c.fault("sha256", fmt.Sprintf("%s has changed since it was reviewed: its SHA-256 is now %s", m.File, m.Digest),
 			"review it again and write the new digest")
 	}
 	c.tools()
@@ -103,7 +103,7 @@ func (c *decision) tools() {
 	c.grant.Prefix = c.p.Prefix
 }
 
-// withhold returns the reason why t is not offered, "" if it is.
+// withhold returns the reason why t is not offered, "" if t is offered.
 func (c *decision) withhold(t manifest.Tool) string {
 	if glob, ok := firstMatch(c.p.DenyTools, t.Name); ok {
 		return fmt.Sprintf("denied by deny_tools %s%s", tomlfile.Quote(glob), c.at("deny_tools"))
@@ -115,7 +115,7 @@ func (c *decision) withhold(t manifest.Tool) string {
 	}
 	switch {
 	case t.Write && c.p.ReadOnly:
-		return fmt.Sprintf("writes, and the config says read_only%s", c.at("read_only"))
+		return fmt.Sprintf("writes, and the config sets read_only%s", c.at("read_only"))
 	case t.Write && c.m.Write == manifest.WriteOptIn && !c.p.AllowWrite && !c.flags.AllowWrite:
 		return "writes: pass --allow-write or set allow_write = true"
 	case t.Hidden && c.flags.Alone:

@@ -57,7 +57,7 @@ func (c *decision) configuredDirectories() {
 			continue
 		case c.places.Broad(dir):
 			c.add(tomlfile.Problem{File: c.p.File, Line: f.Line, Key: c.p.Key + "." + key + ".path", Warning: true,
-				What: fmt.Sprintf("grants %s, with everything in it", dir), Remedy: "name the directories that the plugin needs"})
+				What: fmt.Sprintf("grants all of %s", dir), Remedy: "name the directories that the plugin needs"})
 		}
 		c.mount(dir, f.Access)
 	}
@@ -98,7 +98,7 @@ func (c *decision) requestedDirectories() {
 	}
 }
 
-// isGranted reports whether dir lies in a granted directory other than the state directory.
+// isGranted reports whether dir is, or is below, a granted directory other than the state directory.
 func (c *decision) isGranted(dir string) bool {
 	for _, m := range c.grant.FS {
 		if !m.State && contain.Within(m.Path, dir) {

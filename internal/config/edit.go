@@ -28,7 +28,7 @@ func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
 	}
 	read := c.Plugins[len(c.Plugins)-1]
 	if read.Path = p.Path; tableOf(read) != body {
-		return nil, fmt.Errorf("%s: the new plugin would be parsed differently once it is written", file)
+		return nil, fmt.Errorf("%s: the table of the new plugin would change when it is read back: add it by hand", file)
 	}
 	return out, nil
 }

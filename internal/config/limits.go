@@ -21,9 +21,9 @@ func Ceilings() manifest.Limits {
 		Log: 16 << 20, Files: 1024, Concurrency: 64, Queue: 5 * time.Minute, HTTPRequest: 64 << 20, HTTPResponse: 64 << 20, HTTPConcurrency: 32}
 }
 
-// limits returns the effective limits. For each of them the config's bound is that of the plugin's table, or
-// else that of d. The effective limit is the smaller of the manifest's limit and this bound, or the one of
-// the two that is set. A manifest's limit without a bound is capped by Ceilings.
+// limits returns the effective limits. The bound of a limit is its value in the plugin's table, or else its value in d.
+// The effective limit is the smaller of the manifest's limit and the bound, or whichever of them is set. Without a bound,
+// the manifest's limit is capped by Ceilings.
 func (c *decision) limits(d Defaults) manifest.Limits {
 	need, table, own, most := c.m.Limits, c.p.Limits, DefaultLimits(), Ceilings()
 	size, duration := manifest.FormatSize, time.Duration.String

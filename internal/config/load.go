@@ -13,8 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Load reads the config in file. The config is nil if file cannot be read or is not TOML. It must be used only
-// if the problems' Err is nil, and after Expand.
+// Load reads the config in file. The config is nil if file cannot be read or is not TOML. The config must be used only if
+// Err of the problems returns nil, and only after Expand.
 func Load(file string) (*Config, tomlfile.Problems) {
 	data, err := tomlfile.ReadFile(file)
 	if err != nil {
@@ -59,7 +59,7 @@ func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
 	return c, doc.Problems()
 }
 
-// readServer reads [server], which must set at least one key. An empty table is reported as a missing name.
+// readServer reads [server], which must set at least one key. For an empty table the reported problem is a missing name.
 func readServer(t *tomlfile.Table) *Server {
 	s := &Server{
 		Drain:    manifest.ReadDuration(t, "drain"),
@@ -212,7 +212,7 @@ func readEnv(t *tomlfile.Table) map[string]string {
 	env := map[string]string{}
 	names := t.Keys()
 	if len(names) > tomlfile.MaxItems {
-		t.Fault(names[0], fmt.Sprintf("is one of more than %d variables", tomlfile.MaxItems), "")
+		t.Fault(names[0], fmt.Sprintf("is one of more than %d variables: remove some", tomlfile.MaxItems), "")
 		return env
 	}
 	for _, name := range names {

@@ -25,8 +25,8 @@ func (f Filter) Allowed(name string) bool {
 	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows))
 }
 
-// AllowedBelow reports whether f may allow some name that begins with prefix. It never returns a false
-// negative.
+// AllowedBelow reports whether f may allow some name that begins with prefix. The result can be a false positive, but
+// never a false negative.
 func (f Filter) AllowedBelow(prefix string) bool {
 	denies := func(glob string) bool { return !validGlob(glob) || endsInStar(glob) && matchGlob(glob, prefix) }
 	allows := func(glob string) bool { return validGlob(glob) && matchesBelow(glob, prefix) }

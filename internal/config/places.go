@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// Resolve replaces the variable in a path of a manifest or a config. missing is the variable's name if it is
-// unset, or text if text is not a valid path.
+// Resolve replaces the variable in a path of a manifest or a config. If the variable is unset, missing is its name; if
+// text is not a valid path, missing is text.
 func (p Places) Resolve(text, plugin string) (dir, missing string) {
 	variable, rest, err := manifest.SplitPath(text)
 	if err != nil {

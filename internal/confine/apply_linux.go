@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Apply confines this process, all of its threads included, for the rest of its life. It is called once. An
-// error means that a layer which the system offers failed, so that the process is in an unknown state and
-// must end.
+// Apply confines this process, all of its threads included, for the rest of its life. It must be called at most once. An
+// error means that a layer which the system supports could not be applied; the process is then in an unknown state and
+// must exit.
 func Apply(c Config) (Report, error) {
 	a := application{Config: c}
 	for _, d := range a.dirs() {
@@ -55,8 +55,8 @@ func checkDir(fd int) error {
 	return nil
 }
 
-// inNamespaces reports what Prepare did. The host never has process number 1 in a PID namespace that it
-// shares with a process it starts, so number 1 proves a new one; Prepare sets all namespaces or none.
+// inNamespaces returns an error unless Prepare has created new namespaces. Process number 1 proves a new PID namespace:
+// in a namespace shared with the host that number belongs to an older process. Prepare creates all namespaces or none.
 func inNamespaces() error {
 	if os.Getpid() != 1 {
 		return missingError("the process was started without new namespaces")
@@ -64,9 +64,9 @@ func inNamespaces() error {
 	return nil
 }
 
-// dieWithParent repeats what Prepare asked for: execve clears it for a program with more rights than its
-// caller. The setting belongs to a thread and is not inherited, hence all threads. Whether the parent has
-// ended already shows at the end of the socket.
+// dieWithParent sets PR_SET_PDEATHSIG again, because execve clears the setting of Prepare for a program with more rights
+// than its caller. It is set on all threads, because it belongs to a thread and is not inherited. A parent that has ended
+// before is detected by the end of the socket.
 func dieWithParent() error {
 	err := allThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
 	if err == unix.ENOTSUP {
@@ -78,7 +78,7 @@ func dieWithParent() error {
 // oomScore is added to the share of memory, in thousandths, that the process uses.
 const oomScore = 500
 
-// raiseOOMScore comes before no_dump, after which the file belongs to root.
+// raiseOOMScore must run before no_dump, after which the file oom_score_adj belongs to root.
 func raiseOOMScore() error {
 	f, err := os.OpenFile("/proc/self/oom_score_adj", os.O_WRONLY, 0)
 	if err == nil {
@@ -91,8 +91,8 @@ func raiseOOMScore() error {
 	return nil
 }
 
-// closeInherited closes the descriptors that came through execve and are not listed. Those of the Go runtime
-// and of this program have FD_CLOEXEC.
+// closeInherited closes the inherited descriptors that Config.Keep does not list. The descriptors of the Go runtime and
+// of this program have FD_CLOEXEC and stay open.
 func (a *application) closeInherited() error {
 	if a.Keep == nil {
 		return missingError("no list of descriptors to keep")
@@ -127,7 +127,8 @@ func (a *application) closeInherited() error {
 func setNoNewPrivs() error {
 	err := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0)
 	if err == unix.ENOTSUP {
-		// Enough for seccomp: installing a filter on all threads sets it on all of them.
+		// Setting it on this thread is enough for seccomp: installing a filter on all threads sets no_new_privs on all of
+		// them.
 		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
 			err = missingError(cgoReason + "; set on one thread, and by seccomp on all")
 		}

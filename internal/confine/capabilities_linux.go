@@ -17,8 +17,8 @@ func hasCapability(number uint) bool {
 	return data[number/32].Effective&(1<<(number%32)) != 0
 }
 
-// Secure bits, each with its lock (linux/securebits.h): user 0 has no capabilities by its number, a change of
-// user changes none, and none becomes ambient.
+// Secure bits, each with its lock (linux/securebits.h): user 0 gets no capabilities automatically, changing the user
+// changes no capabilities, and no capability can become ambient.
 const (
 	noRoot         = 1<<0 | 1<<1
 	noSetuidFixup  = 1<<2 | 1<<3
@@ -26,10 +26,10 @@ const (
 	noAmbientRaise = 1<<6 | 1<<7
 )
 
-// dropCapabilities empties the sets of every thread but the bounding set. Emptying the permitted and the
-// inheritable set empties the ambient set too. The bounding set matters only to execve, which the secure
-// bits and no_new_privs keep from adding capabilities: emptying it takes one call per capability and thread,
-// together more time than all other layers.
+// dropCapabilities empties the capability sets of every thread, except the bounding set. Emptying the permitted and the
+// inheritable set empties the ambient set too. The bounding set matters only to execve, which the secure bits and
+// no_new_privs keep from adding capabilities: emptying it takes one call per capability and thread, together more time
+// than all other layers.
 func dropCapabilities() error {
 	if hasCapability(unix.CAP_SETPCAP) {
 		err := allThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, noRoot|noSetuidFixup|noKeepCaps|noAmbientRaise, 0)

@@ -1,10 +1,10 @@
 // Package confine restricts a process that will read untrusted input: the worker that runs a module and the
 // compiler that translates one. Both are this same executable, started by the host.
 //
-// The host calls Prepare on the command before it starts the process. The process calls Apply after it has
-// read its trusted configuration and opened what it needs, and before it reads the first untrusted byte.
-// Apply returns a Report: one Layer for each restriction, active or missing. A missing layer is no error.
-// Probe answers what Apply would find, without restricting the caller.
+// The host calls Prepare on the command before it starts the process. The process calls Apply after it has read its
+// trusted configuration and opened what it needs, and before it reads the first untrusted byte. Apply returns a Report:
+// one Layer for each restriction, active or missing. A missing layer is not an error. Probe returns the Report that Apply
+// would return, without restricting the caller.
 //
 // # Layers (Linux)
 //
@@ -116,7 +116,7 @@ type Layer struct {
 // Report lists every layer once.
 type Report []Layer
 
-// Active reports whether the named layer is in force.
+// Active reports whether the named layer is active.
 func (r Report) Active(name string) bool {
 	for _, l := range r {
 		if l.Name == name {
@@ -143,23 +143,23 @@ type Dir struct {
 	Write bool
 }
 
-// Config says what stays usable. Its zero value leaves no file and sets no limit.
+// Config defines what the process can still use after Apply. The zero value leaves no file accessible and sets no limit.
 type Config struct {
 	// Dirs are the directories below which files stay reachable. Apply may replace what their descriptors
 	// refer to (see the layer "handles"), so open nothing beneath them before Apply.
 	Dirs []Dir
 
-	// Root becomes the root and the working directory where the system allows it. Where it does not, its
-	// contents stay reachable by their old path: see Report.Active(LayerRoot). Nil: the root stays.
+	// Root becomes the root directory and the working directory if the system allows that. Otherwise its contents stay
+	// reachable by their old path: see Report.Active(LayerRoot). If nil, the root directory is unchanged.
 	Root *Dir
 
 	// Keep lists inherited descriptors that stay open, besides 0, 1, 2, Dirs and Root. Nil: none are closed.
 	Keep []int
 
-	Memory    uint64        // RLIMIT_DATA in bytes, then exit status 2; 0: not set
+	Memory    uint64        // RLIMIT_DATA in bytes; reaching it ends the process with exit status 2; 0: not set
 	OpenFiles uint64        // RLIMIT_NOFILE; 0: not set
-	FileSize  uint64        // RLIMIT_FSIZE in bytes, then EFBIG; 0: not set
-	CPU       time.Duration // RLIMIT_CPU of the whole process, rounded up to seconds, then SIGKILL; 0: not set
+	FileSize  uint64        // RLIMIT_FSIZE in bytes; writes beyond it fail with EFBIG; 0: not set
+	CPU       time.Duration // RLIMIT_CPU of the whole process, rounded up to seconds; reaching it sends SIGKILL; 0: not set
 
 	off map[string]bool // layers that tests leave out
 }
@@ -176,7 +176,7 @@ type application struct {
 	err    error
 }
 
-// layer puts one layer in force and records the outcome. After an error it does nothing.
+// layer applies one layer and records the outcome. Once a layer has failed, it does nothing.
 func (a *application) layer(name string, apply func() error) {
 	if a.err != nil {
 		return

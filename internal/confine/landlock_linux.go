@@ -14,8 +14,8 @@ const (
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 
-	// The erratum is fixed: scoped signals reach threads of the same process in another domain. Apply
-	// restricts each thread on its own, so that each has its own domain.
+	// erratumSignals means that this erratum is fixed: with it, scoped signals did not reach threads of the same process
+	// in a different domain. Apply restricts each thread separately, so each thread has its own domain.
 	erratumSignals = 1 << 1
 )
 
@@ -54,7 +54,7 @@ func fileRights(abi int) uint64 {
 	return rights
 }
 
-// offer is what one version of Landlock can do for each of the three layers.
+// offer describes which of the three layers a version of Landlock supports.
 type offer struct {
 	rules                 unix.LandlockRulesetAttr
 	files, network, scope error
@@ -94,7 +94,7 @@ func landlockOffer() (offer, error) {
 	return o, nil
 }
 
-// landlock puts up to three layers in force with one rule set.
+// landlock applies up to three layers with one rule set.
 func (a *application) landlock() {
 	if a.err != nil {
 		return

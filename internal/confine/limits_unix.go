@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setLimits sets the limits that c names, and no core dumps.
+// setLimits sets the limits of c, and disables core dumps.
 func setLimits(c Config) error {
 	cpu := uint64((c.CPU + time.Second - 1) / time.Second)
 	for _, l := range []struct {
@@ -35,8 +35,8 @@ func setLimits(c Config) error {
 	return nil
 }
 
-// lowerLimit sets the soft and the hard limit. A hard limit that is lower already stays: only privileged
-// processes may raise it.
+// lowerLimit sets the soft and the hard limit. A hard limit that is already lower is left unchanged, since only
+// privileged processes may raise it.
 func lowerLimit(resource int, limit uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(resource, &now); err != nil {

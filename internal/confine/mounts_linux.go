@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// detachHandles replaces each directory handle by a clone of its mount that no mount namespace contains. A
-// handle that cannot be replaced stays as it is, and makes the layer missing.
+// detachHandles replaces each directory handle by a clone of its mount that no mount namespace contains. A handle that
+// cannot be replaced is left unchanged, and the layer is reported as missing.
 func (a *application) detachHandles() error {
 	if len(a.dirs()) == 0 {
 		return missingError("no directory is given")
@@ -45,7 +45,7 @@ func detach(d Dir) error {
 	if same, err := sameFile(tree, d.FD); err != nil {
 		return err
 	} else if !same {
-		return fmt.Errorf("%s is another directory than the handle", path)
+		return fmt.Errorf("%s is not the directory of the handle", path)
 	}
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC}
 	if !d.Write {
@@ -61,7 +61,7 @@ func detach(d Dir) error {
 	if mode&unix.O_PATH != 0 {
 		return unix.Dup3(tree, d.FD, unix.O_CLOEXEC)
 	}
-	// The tree's own descriptor stays open: closing it dissolves the mounts below.
+	// The descriptor of the tree must stay open: closing it unmounts the mounts below.
 	dir, err := unix.Openat(tree, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -43,8 +43,8 @@ const (
 	allNamespaces   = unix.CLONE_NEWUSER | otherNamespaces
 )
 
-// setNamespaces keeps the numbers of user and group. The ambient capabilities survive execve for a user
-// other than 0; Apply uses them (chroot, clones of mounts, secure bits) and drops them.
+// setNamespaces keeps the IDs of user and group. The ambient capabilities survive execve for a user other than 0; Apply
+// uses them (chroot, clones of mounts, secure bits) and drops them.
 func setNamespaces(attr *syscall.SysProcAttr, flags uintptr) {
 	attr.Cloneflags = flags
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
@@ -55,7 +55,8 @@ func setNamespaces(attr *syscall.SysProcAttr, flags uintptr) {
 	}
 }
 
-// availableNamespaces tries all namespaces once, and for the superuser all but the user namespace.
+// availableNamespaces returns the flags of the namespaces that can be created: it tries all of them, and then, for the
+// superuser, all but the user namespace.
 var availableNamespaces = sync.OnceValues(func() (uintptr, error) {
 	err := tryNamespaces(allNamespaces)
 	if err == nil {
@@ -67,8 +68,8 @@ var availableNamespaces = sync.OnceValues(func() (uintptr, error) {
 	return 0, err
 })
 
-// tryNamespaces creates a process in new namespaces that starts no program. The path of the program is too
-// long for the kernel, so ENAMETOOLONG proves that everything before execve worked, chroot included.
+// tryNamespaces creates a process in new namespaces that starts no program. The program's path is longer than the kernel
+// allows, so ENAMETOOLONG proves that everything before execve worked, including chroot.
 func tryNamespaces(flags uintptr) error {
 	attr := syscall.ProcAttr{Sys: &syscall.SysProcAttr{Chroot: "/"}}
 	setNamespaces(attr.Sys, flags)

@@ -2,8 +2,8 @@ package confine
 
 import "golang.org/x/sys/unix"
 
-// Probe reports what a process that Prepare and Apply confine would find, with all of Config given. It does
-// not restrict the caller. The first call creates a short-lived process, which starts no program.
+// Probe returns the Report of a process that is confined with Prepare and Apply and a Config that uses every layer. It
+// does not restrict the caller. The first call creates a short-lived process, which starts no program.
 func Probe() Report {
 	var a application
 	_, namespaces := availableNamespaces()
@@ -45,7 +45,7 @@ func probeRoot(namespaces error) error {
 	return nil
 }
 
-// probeHandles asks for the newest of the calls that detachHandles makes, with a descriptor that is none.
+// probeHandles makes the newest system call of detachHandles, with an invalid descriptor.
 func probeHandles(namespaces error) error {
 	if namespaces != nil {
 		return namespaces

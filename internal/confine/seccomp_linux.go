@@ -24,7 +24,7 @@ type condition struct {
 	mask, value uint32
 }
 
-// Offsets in struct seccomp_data. Arguments are 64-bit numbers; both architectures are little-endian.
+// Offsets in struct seccomp_data. Arguments are 64-bit numbers; both supported architectures are little-endian.
 const (
 	callOffset = 0
 	archOffset = 4
@@ -66,7 +66,7 @@ func installFilter() error {
 		return errno
 	}
 	if thread != 0 {
-		return fmt.Errorf("thread %d has another filter", thread)
+		return fmt.Errorf("thread %d has a different filter", thread)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func probeSeccomp() error {
 	return nil
 }
 
-// filter is the program for a process: its number is compared by the rules for signals.
+// filter returns the BPF program for the process with number pid, which the rules for signals compare.
 func filter(pid uint32) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: archOffset, Size: 4},
@@ -111,8 +111,8 @@ func oneCall(call uint32, answer bpf.Instruction) []bpf.Instruction {
 	return []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: call, SkipFalse: 1}, answer}
 }
 
-// compile allows the call, or continues after the rule. It loads the number of the call itself, because the
-// conditions of the rule before have replaced it.
+// compile returns instructions that allow the call if it matches, and otherwise continue after the rule. They load the
+// number of the call again, because the conditions of the previous rule have overwritten it.
 func (r rule) compile() []bpf.Instruction {
 	body := []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}}
 	prepend := func(c condition) {

@@ -20,7 +20,7 @@ var allowedCalls = [...]uint32{
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
 	// glibc, where cgo links it: a thread that cannot register what the first one has registered aborts.
 	unix.SYS_RSEQ,
-	// Harmless facts about this process and the time.
+	// Information about this process, and the time: harmless.
 	unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_GETRUSAGE,
 	unix.SYS_GETPPID, unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID,
 	// Inherited sockets and pipes.
@@ -39,8 +39,8 @@ var unknownCalls = [...]uint32{
 	unix.SYS_CLONE3, unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_COPY_FILE_RANGE,
 }
 
-// rules are the calls that are allowed with conditions. Several rules for one call are alternatives. The
-// package comment has the reasons.
+// rules returns the calls that are allowed with conditions. Several rules for one call are alternatives. The package
+// comment gives the reasons.
 func rules(pid uint32) []rule {
 	const (
 		namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |

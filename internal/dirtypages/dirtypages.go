@@ -1,5 +1,5 @@
-// Package dirtypages has the kernel record which pages of a memory are written, so that restoring a memory costs what its
-// dirty pages cost and not what its size costs.
+// Package dirtypages has the kernel record which pages of a memory are written, so that the cost of restoring it depends
+// on the number of dirty pages and not on its size.
 //
 // It uses a userfaultfd in asynchronous write-protect mode: the first write to a protected page removes the protection and
 // marks the page as written, in the page fault, without a message to anyone. Writes of system calls, such as read(2) into
@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// ErrUnsupported is the error of Open on a system without the interfaces.
+// Open returns ErrUnsupported on a system that lacks the interfaces.
 var ErrUnsupported = errors.New("recording of written pages is not supported by this system (Linux 6.7 or later)")
 
 // PageSize is the granularity in bytes.

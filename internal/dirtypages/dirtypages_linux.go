@@ -66,7 +66,7 @@ func (t *Tracker) probe() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Munmap(page) //nolint:errcheck // a mapping of this function
+	defer unix.Munmap(page) //nolint:errcheck // the mapping is local to this function
 	m, err := t.Track(page)
 	if err == nil {
 		err = m.Protect(PageSize)
@@ -105,7 +105,8 @@ type region struct {
 	_          uint64 // categories
 }
 
-// Track makes a mapping trackable: a private and anonymous one, of which nothing else is assumed. It gets no huge pages.
+// Track returns a Memory that tracks writes to mapping, which must be private and anonymous. It disables huge pages for
+// the mapping.
 func (t *Tracker) Track(mapping []byte) (*Memory, error) {
 	if err := unix.Madvise(mapping, unix.MADV_NOHUGEPAGE); err != nil && err != unix.EINVAL { // EINVAL: a kernel without huge pages
 		return nil, os.NewSyscallError("madvise", err)
@@ -130,8 +131,8 @@ func (m *Memory) Protect(size int) error {
 	return ioctl(m.tracker.faults, RequestProtect, unsafe.Pointer(&request))
 }
 
-// Written calls page for each range of whole pages, in order, that was written since Protect, with its offsets. size has to
-// be that of Protect. The pages stay writable, and further calls report them again.
+// Written calls page for each range of whole pages, in order, that was written since Protect, with its offsets. size must
+// be the one passed to Protect. The pages stay writable, and further calls report them again.
 func (m *Memory) Written(size int, page func(from, to int)) error {
 	if m.tracker.distrusted.Load() {
 		return errDistrusted

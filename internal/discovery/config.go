@@ -29,8 +29,8 @@ func ConfigFile(o Options) (string, error) {
 	return file, nil
 }
 
-// CheckTrust returns nil if a host with these options obeys the config in file with that content: it is named by the
-// options, or trusted. The error is a *UsageError with an *UntrustedError.
+// CheckTrust returns nil if a host with these options would use the config in file with that content, because the options
+// name it or the user trusts it. The error is a *UsageError with an *UntrustedError.
 func CheckTrust(o Options, file string, content []byte) error {
 	system, err := o.System.complete()
 	if err != nil {
@@ -45,7 +45,7 @@ func CheckTrust(o Options, file string, content []byte) error {
 	return nil
 }
 
-// loadConfig reads the config; nil if there is none.
+// loadConfig reads the config. It returns nil if there is none.
 func loadConfig(o Options, places config.Places, content []byte) (*config.Config, *UntrustedError, error) {
 	if o.NoConfig && o.ConfigFile != "" {
 		return nil, nil, UsageErrorf("--config and --no-config contradict each other: keep one of the two")
@@ -64,7 +64,7 @@ func loadConfig(o Options, places config.Places, content []byte) (*config.Config
 		return nil, nil, &UsageError{Err: err}
 	}
 	if o.ConfigFile == "" {
-		o.Log.Info("a trusted config says what is granted", "file", c.File)
+		o.Log.Info("using a trusted config", "file", c.File)
 	}
 	return c, nil, nil
 }
@@ -81,14 +81,14 @@ func findConfig(s System, places config.Places) (file string, exists bool) {
 		}
 		file := filepath.Join(dir, config.FileName)
 		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-			return file, true // one that cannot be accessed is not skipped
+			return file, true // a config that cannot be accessed is not skipped
 		}
 	}
 	return filepath.Join(s.Dir, config.FileName), false
 }
 
 // readConfig reads the config once: the bytes that are checked are the bytes that are parsed. The config is nil if there
-// is none, and if it is not trusted. Content that is not nil is parsed in place of the file's.
+// is none, or if it is not trusted. If content is not nil, it is parsed in place of the file's content.
 func readConfig(o Options, places config.Places, content []byte) (*config.Config, tomlfile.Problems, *UntrustedError) {
 	if o.ConfigFile != "" {
 		file := o.System.absolute(o.ConfigFile)
@@ -114,7 +114,7 @@ func readConfig(o Options, places config.Places, content []byte) (*config.Config
 	return parsed(config.Parse(file, data))
 }
 
-// parsed appends that the config is trusted.
+// parsed returns its arguments, and no UntrustedError.
 func parsed(c *config.Config, problems tomlfile.Problems) (*config.Config, tomlfile.Problems, *UntrustedError) {
 	return c, problems, nil
 }

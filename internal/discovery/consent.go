@@ -12,13 +12,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-// UntrustedError says that the host found a config, or a directory of plugins, that nobody named and the user does not
-// trust. It may come from the author of the project, so nothing in it is obeyed.
+// UntrustedError says that the host found a config, or a directory of plugins, that the options do not name and the user
+// does not trust. It may have been written by the author of the project, so the host uses nothing of it.
 type UntrustedError struct {
 	Path    string
 	Plugins bool      // Path is a directory of plugins, not a config
 	Since   time.Time // when different content was trusted at Path; zero if none was
-	Reason  error     // why it cannot be trusted, or its record not be read; nil if there is no record
+	Reason  error     // why the path cannot be trusted or its record cannot be read; nil if there is no record
 }
 
 func (e *UntrustedError) Error() string {
@@ -45,7 +45,8 @@ func (e *UntrustedError) Remedy() string {
 	return fmt.Sprintf("review it with `%s`, or leave it out with --no-config", e.command())
 }
 
-// command returns what a user types to trust the path. A path that cannot be typed is left to the command's discovery.
+// command returns the command that trusts the path. It leaves out a path that a user cannot type: the command then
+// discovers the same path.
 func (e *UntrustedError) command() string {
 	switch {
 	case printable(e.Path) != e.Path:
@@ -61,7 +62,7 @@ func needsQuotes(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+@%,:", r)
 }
 
-// printable returns a path, quoted if it contains what a terminal or a client's model could interpret.
+// printable returns a path, quoted if it contains characters that a terminal or a client's model could interpret.
 func printable(path string) string {
 	if !visible.Only(path) {
 		return visible.Quote(path)
@@ -83,7 +84,7 @@ func untrusted(s System, path, digest string, plugins bool) *UntrustedError {
 	return nil
 }
 
-// trustedPlugins returns the plugins of a directory that nobody named, if the user trusts them.
+// trustedPlugins returns the plugins of a directory that the options do not name, if the user trusts them.
 func trustedPlugins(s System, dir string, plugins []Candidate) ([]Candidate, *UntrustedError, error) {
 	digest, err := PluginsDigest(plugins)
 	if err != nil {
@@ -95,8 +96,8 @@ func trustedPlugins(s System, dir string, plugins []Candidate) ([]Candidate, *Un
 	return plugins, nil, nil
 }
 
-// PluginsDigest returns a digest of the plugins of a directory: of their manifests, each of which has to contain the
-// digest of its module, which is verified before the module runs. So it reads no module.
+// PluginsDigest returns a digest of the manifests of the plugins in a directory. Each manifest must contain the digest of
+// its module, which is verified before the module runs, so PluginsDigest need not read modules.
 func PluginsDigest(plugins []Candidate) (string, error) {
 	var text strings.Builder
 	for _, p := range plugins {
@@ -104,7 +105,7 @@ func PluginsDigest(plugins []Candidate) (string, error) {
 		case p.Manifest == nil:
 			return "", fmt.Errorf("%s cannot be read", filepath.Join(p.Entry.Path, manifest.FileName))
 		case p.Manifest.Module.SHA256 == "":
-			return "", fmt.Errorf("%s does not name the digest of its module: build the plugin with `bulkhead plugin build`", p.Manifest.File)
+			return "", fmt.Errorf("%s does not contain the digest of its module: build the plugin with `bulkhead plugin build`", p.Manifest.File)
 		}
 		fmt.Fprintf(&text, "%q %s\n", p.Entry.Path, p.Manifest.Digest)
 	}

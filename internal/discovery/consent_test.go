@@ -233,7 +233,7 @@ func TestPluginsOfTheWorkingDirectoryNeedTrust(t *testing.T) {
 		})
 	}
 	w.Write(t, hosttest.At("work/dist/plugins/b", hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_reads"))))
-	wantUntrusted(t, o, "/b/plugin.toml does not name the digest of its module")
+	wantUntrusted(t, o, "/b/plugin.toml does not contain the digest of its module")
 }
 
 func TestAStoreOfTrustThatOthersCanWriteTrustsNothing(t *testing.T) {

@@ -36,7 +36,7 @@ func Secret(s System, c *config.Credential) (string, error) {
 		return "", err
 	}
 	if len(value) > maxSecret {
-		return "", errors.New("its file is larger than 8 KiB")
+		return "", errors.New("its file is larger than 8 KiB: store only the secret in it")
 	}
 	text, _ := strings.CutSuffix(string(value), "\n")
 	return strings.TrimSuffix(text, "\r"), nil

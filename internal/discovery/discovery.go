@@ -12,9 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
-// Found is what Find found.
+// Found is the result of Find.
 type Found struct {
-	Options     Options        // with defaults for what was not set
+	Options     Options        // with defaults for unset fields
 	Config      string         // the config's file; empty if there is none
 	Server      *config.Server // nil if the config has no [server]
 	Defaults    config.Defaults
@@ -24,8 +24,8 @@ type Found struct {
 	Places      config.Places // what the variables in paths stand for
 	HostFiles   []string      // the host's own files and directories, which plugins must not access
 	CacheDir    string        // of compiled modules; empty if there is no location for it
-	// Untrusted says why nothing is served: there is a config, or a directory of plugins, that the user does not
-	// trust. Config, Server, Defaults, Audit, Credentials and Candidates are empty then.
+	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
+	// was found. Config, Server, Defaults, Audit, Credentials and Candidates are empty then.
 	Untrusted *UntrustedError
 
 	folders []string // of all plugins, chosen or not
@@ -34,7 +34,7 @@ type Found struct {
 // Find finds the config and the plugins, and reads their manifests.
 func Find(o Options) (*Found, error) { return findAll(o, nil) }
 
-// FindAs is Find as if the config's file had that content, which needs no trust.
+// FindAs is like Find, but uses content in place of the content of the config file. The content need not be trusted.
 func FindAs(o Options, content []byte) (*Found, error) {
 	if content == nil {
 		content = []byte{}
@@ -42,7 +42,7 @@ func FindAs(o Options, content []byte) (*Found, error) {
 	return findAll(o, content)
 }
 
-// findAll reads the config's file if content is nil.
+// findAll is FindAs. If content is nil, it reads the config file.
 func findAll(o Options, content []byte) (*Found, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -70,7 +70,7 @@ func find(o Options, places config.Places, content []byte) (*Found, error) {
 	found := &Found{}
 	if c != nil {
 		if o.PluginsDir != "" {
-			o.Log.Warn("the plugins folder is not used: a config names the plugins", "folder", o.PluginsDir, "config", c.File)
+			o.Log.Warn("the plugins folder is not used: the config lists the plugins", "folder", o.PluginsDir, "config", c.File)
 		}
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Credentials = c.Credentials
@@ -90,7 +90,7 @@ func find(o Options, places config.Places, content []byte) (*Found, error) {
 	return found, checkUniqueNames(found.Candidates)
 }
 
-// Drain is how long calls in flight may continue when the server is told to end.
+// Drain returns how long calls in flight may continue during a shutdown.
 func (f *Found) Drain() time.Duration {
 	if f.Server == nil {
 		return config.DefaultDrain
@@ -98,7 +98,7 @@ func (f *Found) Drain() time.Duration {
 	return cmp.Or(f.Server.Drain, config.DefaultDrain)
 }
 
-// Memory is the limit for the workers of all plugins together, in bytes.
+// Memory returns the limit for the workers of all plugins together, in bytes.
 func (f *Found) Memory() int64 {
 	if f.Server == nil {
 		return config.DefaultMemory

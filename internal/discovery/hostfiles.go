@@ -8,11 +8,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
-// hostFiles returns the host's own files and directories: a plugin that could write there could grant itself anything,
-// and read what belongs to others. A grant that names one, or a path in it, includes it all the same.
+// hostFiles returns the host's own files and directories: a plugin that could write them could grant itself anything and
+// read the data of other plugins. They are nevertheless granted if a grant names one of them, or a path in it.
 func hostFiles(f *Found) []string {
 	s := f.Options.System
-	// A config that does not exist yet would be obeyed at the next start.
+	// The default path of the config is included even if no config exists there: one that a plugin creates would be used
+	// at the next start.
 	own := []string{f.CacheDir, f.Places.State, stateDir(s), f.Config, s.absolute(config.FileName)}
 	if f.Places.Project != "" {
 		own = append(own, filepath.Join(f.Places.Project, config.FileName))

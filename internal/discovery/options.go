@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Options say what to open. The zero value does what `bulkhead serve` does without flags.
+// Options select what to open. The zero value is what `bulkhead serve` uses without flags.
 type Options struct {
 	ConfigFile string // bulkhead.toml; if empty, one in the working directory or project that the user trusts
 	NoConfig   bool   // uses no config; contradicts ConfigFile
@@ -18,7 +18,7 @@ type Options struct {
 	ServeNothing bool
 	Plugins      []string          // names of the plugins to open; if empty, all
 	Project      string            // value of ${project}; if empty, see docs/config.md
-	AllowWrite   bool              // enables the tools that write of plugins with write = "opt-in"
+	AllowWrite   bool              // enables the writing tools of plugins with write = "opt-in"
 	AllTools     bool              // a plugin that is served alone also offers the tools that it hides in that case
 	Env          map[string]string // granted to the plugins that request a variable of that name
 
@@ -29,14 +29,14 @@ type Options struct {
 	System System
 }
 
-// System is what the host takes from its environment.
+// System contains what the host reads from its environment.
 type System struct {
 	Dir        string                           // working directory
 	Executable string                           // path of the running program
 	LookupEnv  func(name string) (string, bool) // environment variables
 }
 
-// complete sets what is not set.
+// complete sets defaults for unset fields.
 func (o Options) complete() (Options, error) {
 	if o.Log == nil {
 		o.Log = hclog.NewNullLogger()
@@ -49,13 +49,13 @@ func (o Options) complete() (Options, error) {
 	return o, err
 }
 
-// complete sets what is not set, and resolves the working directory.
+// complete sets defaults for unset fields, and resolves the working directory.
 func (s System) complete() (System, error) {
 	if s.LookupEnv == nil {
 		s.LookupEnv = os.LookupEnv
 	}
 	if s.Executable == "" {
-		s.Executable, _ = os.Executable() // without it one place to look for plugins is missing
+		s.Executable, _ = os.Executable() // without it one directory to search for plugins is missing
 	}
 	if s.Dir == "" {
 		dir, err := os.Getwd()
@@ -78,7 +78,7 @@ func (s System) getenv(name string) string {
 	return value
 }
 
-// absolute makes a path that the user named absolute.
+// absolute returns the absolute path of a path given by the user.
 func (s System) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 )
 
-// envProject names the project if no option does.
+// envProject is the variable that names the project if no option does.
 const envProject = "BULKHEAD_PROJECT"
 
 // FindPlaces returns what the variables in paths stand for in a host with these options.
@@ -26,7 +26,7 @@ func FindPlaces(o Options) (config.Places, error) {
 	return findPlaces(o)
 }
 
-// findPlaces is FindPlaces with a complete System.
+// findPlaces is FindPlaces for options whose System is complete.
 func findPlaces(o Options) (config.Places, error) {
 	s := o.System
 	p := config.Places{Cwd: s.Dir, Home: home(s)}
@@ -48,14 +48,14 @@ func findPlaces(o Options) (config.Places, error) {
 		return p, UsageErrorf("%s: %w", by, err)
 	}
 	if p.Broad(dir) {
-		return p, UsageErrorf("%s: %s is no project: everything in it would be granted; name a folder in it, or grant it to a plugin in %s", by, dir, config.FileName)
+		return p, UsageErrorf("%s: %s cannot be the project, since everything in it would be granted: name a folder in it, or grant it to a plugin in %s", by, dir, config.FileName)
 	}
 	p.Project = dir
 	return p, nil
 }
 
-// nearestProject returns the repository that contains the working directory, else the working directory. Desktop
-// clients start their servers in the root or the home directory: neither is ever a project.
+// nearestProject returns the repository that contains the working directory, else the working directory. Desktop clients
+// start their servers in the root or the home directory: neither can be the project.
 func nearestProject(p config.Places) (dir, whyNone string) {
 	if top, ok := git.TopLevel(p.Cwd); ok && !p.Broad(top) {
 		return top, ""
@@ -63,17 +63,17 @@ func nearestProject(p config.Places) (dir, whyNone string) {
 	if !p.Broad(p.Cwd) {
 		return p.Cwd, ""
 	}
-	return "", fmt.Sprintf("the working directory, %s, is no project: pass --project DIR or set %s", p.Cwd, envProject)
+	return "", fmt.Sprintf("the working directory, %s, cannot be the project: pass --project DIR or set %s", p.Cwd, envProject)
 }
 
-// folder resolves symbolic links in the path of a directory, which must exist.
+// folder returns the path of an existing directory with symbolic links resolved.
 func folder(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		if os.IsNotExist(err) {
 			return "", fmt.Errorf("%s: there is no such folder", path)
 		}
-		// The error names a part of the path, or nothing at all.
+		// The error may name only a part of the path, so its path is replaced by the complete one.
 		if part := (*fs.PathError)(nil); errors.As(err, &part) {
 			err = part.Err
 		}

@@ -112,7 +112,7 @@ func TestNoProjectIsFoundIn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []string{"the working directory, " + o.System.Dir + ", is no project", "--project DIR", "BULKHEAD_PROJECT"} {
+			for _, want := range []string{"the working directory, " + o.System.Dir + ", cannot be the project", "--project DIR", "BULKHEAD_PROJECT"} {
 				if got.Project != "" || !strings.Contains(got.NoProject, want) {
 					t.Errorf("got %q, %q; want no project and %q", got.Project, got.NoProject, want)
 				}
@@ -126,11 +126,11 @@ func TestANamedProjectIsRefused(t *testing.T) {
 		option, env string
 		want        []string
 	}{
-		"the root":                       {option: "/", want: []string{"--project: / is no project", "bulkhead.toml"}},
-		"the home folder":                {option: "$W/home", want: []string{"--project: $W/home is no project"}},
-		"the home folder by a link":      {option: "$W/homelink", want: []string{"--project: $W/home is no project"}},
-		"what holds the home folder":     {option: "$W", want: []string{"--project: $W is no project"}},
-		"the home folder, by a variable": {env: "$W/home", want: []string{"$BULKHEAD_PROJECT: $W/home is no project"}},
+		"the root":                       {option: "/", want: []string{"--project: / cannot be the project", "bulkhead.toml"}},
+		"the home folder":                {option: "$W/home", want: []string{"--project: $W/home cannot be the project"}},
+		"the home folder by a link":      {option: "$W/homelink", want: []string{"--project: $W/home cannot be the project"}},
+		"what holds the home folder":     {option: "$W", want: []string{"--project: $W cannot be the project"}},
+		"the home folder, by a variable": {env: "$W/home", want: []string{"$BULKHEAD_PROJECT: $W/home cannot be the project"}},
 		"a folder that is not there":     {option: "nowhere", want: []string{"--project: $W/work/nowhere: there is no such folder"}},
 		"a file":                         {env: "$W/file", want: []string{"$BULKHEAD_PROJECT: $W/file is not a folder"}},
 		"a folder in a file":             {option: "$W/file/x", want: []string{"--project: $W/file/x: not a directory"}},

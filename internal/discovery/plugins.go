@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// envPlugins names the directory of plugins if no option does.
+// envPlugins is the variable that names the directory of plugins if no option does.
 const envPlugins = "BULKHEAD_PLUGINS"
 
 // Candidate is a plugin that was found.
@@ -43,9 +43,9 @@ func (c Candidate) isBuilt() bool {
 	return err == nil
 }
 
-// searchFolders finds the plugins of the directory that the caller named, else of the first usual one that has a built
-// plugin, so that a directory of sources does not shadow one of modules. The one in the working directory must be
-// trusted.
+// searchFolders finds the plugins of the directory that the caller named. If none is named, it takes the first of the
+// default directories that contains a built plugin, so that a directory of sources does not shadow one of modules. The
+// default directory in the working directory must be trusted.
 func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 	named, by := o.PluginsDir, "--plugins"
 	if named == "" {
@@ -86,13 +86,13 @@ func searchFolder(dir, named, by string) ([]Candidate, error) {
 		return nil, UsageErrorf("%s: %w", by, err)
 	}
 	if len(dirs) == 0 {
-		return nil, UsageErrorf("%s: no plugin is in %s: a plugin's folder holds a %s; build one with `bulkhead plugin build DIR -o %s`", by, dir, manifest.FileName, named)
+		return nil, UsageErrorf("%s: no plugin is in %s: a plugin's folder contains a %s; build one with `bulkhead plugin build DIR -o %s`", by, dir, manifest.FileName, named)
 	}
 	return readManifests(entries(dirs)), nil
 }
 
 // pluginFolders returns the directories in dir that contain a manifest, by name, or dir itself if it contains one. Names
-// that begin with a dot are skipped: an unfinished build has one.
+// that begin with a dot are skipped: an unfinished build has such a name.
 func pluginFolders(dir string) ([]string, error) {
 	if hasManifest(dir) {
 		return []string{dir}, nil
@@ -166,7 +166,7 @@ func checkUniqueNames(plugins []Candidate) error {
 	var errs []error
 	for _, p := range plugins {
 		if other, taken := dirs[p.Name()]; taken {
-			errs = append(errs, UsageErrorf("two plugins are called %q: %s and %s: take one of them out", p.Name(), other, p.Entry.Path))
+			errs = append(errs, UsageErrorf("two plugins are called %q: %s and %s: remove one of them", p.Name(), other, p.Entry.Path))
 		}
 		dirs[p.Name()] = p.Entry.Path
 	}

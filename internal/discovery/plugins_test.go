@@ -177,7 +177,7 @@ func TestALinkedPluginFolderCounts(t *testing.T) {
 func TestTwoPluginsOfOneNameAreRefused(t *testing.T) {
 	w := hosttest.New(t, hosttest.At("plugins/one", hosttest.Plugin("same", nil, "")), hosttest.At("plugins/two", hosttest.Plugin("same", nil, "")))
 	_, err := names(w.Options())
-	hosttest.WantUsage(t, err, `two plugins are called "same"`, w.Dir+"/plugins/one", w.Dir+"/plugins/two", "take one of them out")
+	hosttest.WantUsage(t, err, `two plugins are called "same"`, w.Dir+"/plugins/one", w.Dir+"/plugins/two", "remove one of them")
 }
 
 func TestPluginsAreChosenByName(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Close ends what runs in the background, the workers and the audit log. Calls must have ended. Close waits until ctx ends
-// at most; the error names what had not ended by then, which then ends with the process.
+// Close stops background work, ends the workers and closes the audit log. All calls must have ended. It waits until ctx
+// ends at most; the error then names what is still running, which ends only with the process.
 func (d *Dispatcher) Close(ctx context.Context) error {
 	d.stop()
 	closing := []*closer{{name: "the background", close: func() error { d.background.Wait(); return nil }}}
@@ -23,11 +23,11 @@ func (d *Dispatcher) Close(ctx context.Context) error {
 	return closeAll(ctx, closing)
 }
 
-// closer closes something, which may take longer than Close waits.
+// closer closes a resource in its own goroutine, since that may take longer than Close waits.
 type closer struct {
 	name  string
 	close func() error
-	done  chan error // holds what close returned
+	done  chan error // contains the result of close
 }
 
 // closeAll closes all concurrently.
@@ -43,7 +43,7 @@ func closeAll(ctx context.Context, all []*closer) error {
 	return errors.Join(errs...)
 }
 
-// wait returns what close returned, or an error if it had not returned when ctx ended.
+// wait returns the result of close, or an error if close has not returned when ctx ends.
 func (c *closer) wait(ctx context.Context) error {
 	select {
 	case err := <-c.done:
@@ -54,6 +54,6 @@ func (c *closer) wait(ctx context.Context) error {
 	case err := <-c.done:
 		return err
 	default:
-		return fmt.Errorf("close: %s was not waited for any longer: %w", c.name, context.Cause(ctx))
+		return fmt.Errorf("close: gave up waiting for %s: %w", c.name, context.Cause(ctx))
 	}
 }

@@ -11,7 +11,7 @@ import (
 // systemLayers returns the layers of confinement that the system supports.
 var systemLayers = sync.OnceValue(confine.Probe)
 
-// checkConfinement checks the layers of confinement that a worker has, and logs once which are missing.
+// checkConfinement checks the layers of confinement that a worker reports, and logs once which of them are missing.
 func (d *Dispatcher) checkConfinement(report confine.Report) error {
 	missing := report.Missing()
 	if len(missing) == 0 {
@@ -26,8 +26,8 @@ func (d *Dispatcher) checkConfinement(report confine.Report) error {
 		return fmt.Errorf(`this system cannot confine worker processes as confinement = "required" in [server] wants: missing are %s`, text)
 	}
 	for _, layer := range missing {
-		if report.Active(confine.LayerNamespaces) && systemLayers().Active(layer.Name) { // for example a directory was moved concurrently: a retry may succeed
-			return fmt.Errorf("its process could not be confined: %s (%s)", layer.Name, layer.Reason)
+		if report.Active(confine.LayerNamespaces) && systemLayers().Active(layer.Name) { // the cause may be temporary, such as a directory that was moved concurrently
+			return fmt.Errorf("its process could not be confined: the layer %s is missing (%s): try again", layer.Name, layer.Reason)
 		}
 	}
 	d.warnConfinement.Do(func() {

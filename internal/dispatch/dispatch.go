@@ -1,6 +1,6 @@
-// Package dispatch executes the requests of clients: it finds the plugin in the catalog, orders the calls of each plugin and
-// bounds how many run at a time, starts the plugin's worker with what is granted, performs the operations that a worker
-// cannot, and keeps the audit record. A Dispatcher is the gateway.Backend of the host.
+// Package dispatch executes the requests of clients: it finds the plugin in the catalog, orders the calls of each plugin
+// and bounds how many run at a time, starts the plugin's worker with what is granted, performs the operations that a
+// worker must not perform itself, and writes the audit records. A Dispatcher is the gateway.Backend of the host.
 //
 // New starts nothing; Open opens the audit log and the store of compiled modules, and the first call of a plugin starts its
 // worker.
@@ -43,13 +43,13 @@ type Dispatcher struct {
 	warnConfinement     sync.Once
 
 	background sync.WaitGroup
-	stop       context.CancelFunc // of what runs in the background
+	stop       context.CancelFunc // stops background work
 	stopped    context.Context
 }
 
 var _ gateway.Backend = (*Dispatcher)(nil)
 
-// New returns a Dispatcher that executes requests once it is open.
+// New returns a Dispatcher. It executes requests only after Open.
 func New(c *catalog.Catalog) *Dispatcher {
 	system := c.Options.System
 	d := &Dispatcher{
@@ -68,7 +68,7 @@ func New(c *catalog.Catalog) *Dispatcher {
 	return d
 }
 
-// Open opens what calls need.
+// Open opens the audit log and the store of compiled code, which calls need.
 func (d *Dispatcher) Open() error {
 	if d.workerCommand = reexec.Command(reexec.Worker); d.workerCommand == nil {
 		return errors.New("host.RunChild must be called first in main: modules run in processes of their own")
@@ -119,8 +119,8 @@ func (d *Dispatcher) CanSubscribe(r gateway.Request) bool {
 	return false
 }
 
-// recordRefused records a request for what is not offered. Nothing has happened, so the client gets the same response if
-// the record is lost.
+// recordRefused records a request for something that is not offered. The request had no effect, so the client gets the
+// same response even if the record is lost.
 func (d *Dispatcher) recordRefused(r gateway.Request) {
 	_ = d.audit.Write(audit.Record{
 		Kind: audit.KindRefused, ID: d.audit.NewID(), Client: r.Client, Method: r.Method, Tool: r.Name,

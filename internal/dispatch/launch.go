@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
-// newWorker returns what runs the plugin's calls. It starts no process.
+// newWorker returns the Supervisor that runs the plugin's calls. It starts no process.
 func (p *plugin) newWorker() *worker.Supervisor {
 	p.started.Store(true)
 	return worker.New(worker.Config{
@@ -27,12 +27,12 @@ func (p *plugin) newWorker() *worker.Supervisor {
 
 func (p *plugin) workerLimits() wire.Limits {
 	l := p.Grant.Limits
-	ask := l.Output // of a notification
+	ask := l.Output // the maximum size of a notification
 	if len(p.Grant.HTTP) > 0 {
 		ask = max(ask, l.HTTPRequest/3*4)
 	}
 	return wire.Limits{
-		Ask:    int(ask) + 1<<20, // a URL, headers, and what git asks for
+		Ask:    int(ask) + 1<<20, // with 1 MiB for a URL, headers, and the request of a git operation
 		Memory: l.Memory, Input: l.Input, Output: l.Output, Fuel: l.Fuel, Time: l.Time,
 		Operations: l.Operations, LogSize: int(l.Log), Files: l.Files, Concurrency: l.Concurrency,
 	}
@@ -42,8 +42,8 @@ func (p *plugin) module() code.Module {
 	return code.Module{Name: p.Name, File: p.Manifest.ModuleFile(), SHA256: p.Manifest.Module.SHA256}
 }
 
-// prepare returns what a worker of the plugin is started with: it compiles the module if necessary, and resolves the grant
-// into handles.
+// prepare returns the Launch of a worker of the plugin: it compiles the module if necessary, and resolves the grant into
+// handles.
 func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	compiled, err := p.dispatcher.store.Ensure(ctx, p.module(), code.Foreground)
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	}
 	release := func() {
 		if err := errors.Join(set.Close(), compiled.Close()); err != nil {
-			p.Log.Warn("release what a worker process was granted", "error", err)
+			p.Log.Warn("cannot release the handles of a worker process", "error", err)
 		}
 	}
 	l, err := p.launch(set, compiled)
@@ -78,7 +78,7 @@ func (p *plugin) sandboxError(err error) *engine.Error {
 	return &engine.Error{Code: failureSandbox, Plugin: p.Name, Message: "cannot run: " + err.Error(), Err: err}
 }
 
-// launch describes a worker that gets a set of handles.
+// launch returns the Launch of a worker that gets the handles of set.
 func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, error) {
 	l := &worker.Launch{
 		Stale: func() string {
@@ -118,7 +118,8 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 	return l, nil
 }
 
-// writable returns the resolved directories that some plugin may write: a plugin may have created the links below them.
+// writable returns the resolved directories that any plugin may write. Symbolic links below them may have been created by
+// a plugin.
 func (d *Dispatcher) writable() []string {
 	var grants []config.Grant
 	for _, p := range d.plugins {

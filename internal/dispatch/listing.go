@@ -22,7 +22,8 @@ type listing struct {
 // newListing queues a request for a list with every plugin that has one.
 func (d *Dispatcher) newListing(r gateway.Request) gateway.Call {
 	l := &listing{Request: r, list: d.catalog.List(r.Method)}
-	// A cursor is the host's own: each plugin answers its complete list.
+	// The plugins do not get the client's cursor: the host pages the merged list, and each plugin returns its complete
+	// list.
 	r.Params = withoutCursor(r)
 	for _, p := range l.list.Plugins() {
 		l.requests = append(l.requests, d.plugins[p.Index].enqueue(r, false))
@@ -30,7 +31,7 @@ func (d *Dispatcher) newListing(r gateway.Request) gateway.Call {
 	return l
 }
 
-// Run implements gateway.Call. A plugin that fails is left out, unless all do.
+// Run implements gateway.Call. The items of a plugin that fails are left out. If all plugins fail, the list fails.
 func (l *listing) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
 	parts := make([]catalog.Part, len(l.requests))
 	errs := make([]error, len(l.requests))
@@ -43,7 +44,7 @@ func (l *listing) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage,
 	for i, err := range errs {
 		if err != nil {
 			failed++
-			l.requests[i].plugin.Log.Warn("what the plugin has is missing in a list", "method", l.Method, "reason", fmt.Sprintf("%.1000s", err.Error()))
+			l.requests[i].plugin.Log.Warn("a list lacks the items of the plugin", "method", l.Method, "reason", fmt.Sprintf("%.1000s", err.Error()))
 		}
 	}
 	if failed > 0 && failed == len(errs) {
@@ -52,9 +53,9 @@ func (l *listing) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage,
 	return l.list.Page(parts, l.Cursor)
 }
 
-// part asks one plugin. In case of an error the part is empty.
+// part asks one plugin. If the plugin fails, the part is empty.
 func (l *listing) part(ctx context.Context, r *request, n gateway.Notifier) (catalog.Part, error) {
-	defer r.Answered() // a list is sent in bounded pages, and waits for other plugins
+	defer r.Answered() // the slot is released early: the list waits for other plugins, and its pages are bounded
 	result, err := r.Run(ctx, n)
 	if err != nil {
 		return catalog.Part{Plugin: r.plugin.Plugin}, err

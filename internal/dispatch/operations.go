@@ -22,8 +22,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// asker performs the operations that a call's worker cannot: its only connection is the one to the host. Requests are
-// authorized here, whatever the worker has checked itself.
+// asker returns the function that performs a call's operations that the worker cannot perform, because its only
+// connection is the one to the host. Requests are authorized here, whatever the worker has checked itself.
 func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Asker {
 	return func(ctx context.Context, ask wire.Ask) wire.Reply {
 		var result []byte
@@ -38,7 +38,7 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 		default:
 			var known bool
 			if result, err, known = session.Do(ctx, ask); !known {
-				err = &abi.HostError{Code: abi.HostUnavailable, Message: "this host has no such operation"}
+				err = &abi.HostError{Code: abi.HostUnavailable, Message: "this host does not support the operation: see the list of operations in docs/abi.md"}
 			}
 		}
 		var failure *abi.HostError
@@ -91,10 +91,10 @@ func (p *plugin) notify(ctx context.Context, n gateway.Notifier, params []byte) 
 	return nil
 }
 
-// Bounds of what is decoded, in values and levels: a few bytes of JSON from a compromised worker can take a hundred in
-// memory.
+// Bounds of the JSON that is decoded, in values and levels: a few bytes from a compromised worker can take a hundred
+// bytes in memory.
 const (
-	maxNotification = 100_000 // which are passed on as they are
+	maxNotification = 100_000 // notifications are passed on unchanged
 	maxDepth        = 128
 )
 
@@ -117,7 +117,7 @@ func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
 	return json.Marshal(p.dispatcher.catalog.ClaimedByOthers(p.Plugin, names))
 }
 
-// newNetwork returns what performs the network requests of the plugin's calls. It opens no connection.
+// newNetwork returns the Network for the requests of the plugin's calls. It opens no connection.
 func (p *plugin) newNetwork() (*network.Network, error) {
 	fetcher, err := p.newFetcher()
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
 	return fetch.New(c)
 }
 
-// credential returns the value of a header that is added to requests. An error does not contain it.
+// credential returns the value of a header that is added to requests. No error contains the value.
 func (d *Dispatcher) credential(c *config.Credential) (string, error) {
 	value, err := discovery.Secret(d.catalog.Options.System, c)
 	if err != nil {

@@ -19,7 +19,7 @@ type plugin struct {
 
 	worker  func() *worker.Supervisor // created by the first call
 	network func() (*network.Network, error)
-	started atomic.Bool // worker was called
+	started atomic.Bool // whether worker has been called
 }
 
 func newPlugin(d *Dispatcher, offered *catalog.Plugin) *plugin {
@@ -32,7 +32,7 @@ func newPlugin(d *Dispatcher, offered *catalog.Plugin) *plugin {
 	return p
 }
 
-// close ends the plugin's worker processes, whatever they do.
+// close ends the plugin's worker processes, even if they have calls in flight.
 func (p *plugin) close() {
 	if !p.started.Load() {
 		return

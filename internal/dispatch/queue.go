@@ -5,18 +5,17 @@ import (
 	"sync"
 )
 
-// queue orders the calls of one plugin: a call that writes runs alone, and one that reads runs after the writes
-// requested before it. So pipelined calls have the effect that they would have one at a time, while reads run
-// concurrently.
+// queue orders the calls of one plugin: a call that writes runs alone, and one that reads runs after the writes requested
+// before it. Pipelined calls therefore have the same effect as calls made one at a time, although reads run concurrently.
 type queue struct {
 	concurrentReads bool // calls that read are not ordered: see manifest.ReadsConcurrent
 
 	mu          sync.Mutex
-	calls       uint64 // so far
+	calls       uint64 // number of calls so far
 	first, last *turn  // first is the one that runs
 }
 
-// turn is a run of calls that may go on at the same time: reads, or one write.
+// turn is a sequence of calls that may run concurrently: consecutive reads, or a single write.
 type turn struct {
 	write bool
 	open  int           // calls that have not ended
@@ -24,14 +23,14 @@ type turn struct {
 	next  *turn
 }
 
-// ticket is a call's place in the queue.
+// ticket is a call's position in the queue.
 type ticket struct {
 	queue  *queue
 	turn   *turn  // nil: the call is not ordered
 	number uint64 // counts the calls in the order of their requests
 }
 
-// enter takes the next place. leave must follow.
+// enter adds a call to the queue and returns its ticket. The caller must call leave later.
 func (q *queue) enter(write bool) ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,7 +66,7 @@ func (t ticket) wait(ctx context.Context) error {
 	}
 }
 
-// leave gives the place up, whether its turn has come or not.
+// leave removes the call from the queue, whether it has run or not.
 func (t ticket) leave() {
 	if t.turn == nil {
 		return

@@ -18,13 +18,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// codeUnknown is the code of a refused request for what is not offered.
+// codeUnknown is the code of a refused request for something that is not offered.
 const codeUnknown = "unknown"
 
-// failureAudit is the code of a call that must not run, or not be answered, because it cannot be recorded.
+// failureAudit is the code of a call that was not run, or whose result was withheld, because it could not be recorded.
 const failureAudit = "audit"
 
-// openAudit opens the log that the config defines; nil if it defines none.
+// openAudit opens the log that the config defines. It returns nil if the config defines none.
 func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 	if a == nil {
 		return nil, nil
@@ -103,7 +103,7 @@ func outcome(response worker.Response, err error) (audit.Outcome, string) {
 	return audit.Failed, gateway.FailureInternal
 }
 
-// operation converts what a worker reports of an operation. Trail bounds its strings.
+// operation converts a worker's record of an operation for the audit log. Trail bounds its strings.
 func operation(r wire.Record) audit.Operation {
 	o := audit.Operation{Op: r.Op, Target: r.Target, Outcome: audit.Failed, Code: r.Code, Count: max(1, r.Count)}
 	switch known := audit.Outcome(r.Outcome); known {

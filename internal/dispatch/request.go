@@ -19,25 +19,25 @@ import (
 // failureSandbox is the code of a request for which the plugin's grant could not be set up.
 const failureSandbox = "sandbox"
 
-// request is one request to one plugin: it has a place in the plugin's queue, is answered by the plugin's module, and is
-// recorded.
+// request is one request to one plugin. It waits in the plugin's queue, is answered by the plugin's module, and is
+// recorded in the audit log.
 type request struct {
 	gateway.Request
 	plugin *plugin
 	tool   *catalog.Tool // nil if it is not a tool call
 	ticket ticket
-	held   bool // it holds one of the plugin's slots
+	held   bool // whether the request occupies one of the plugin's slots
 }
 
 var _ gateway.Answered = (*request)(nil)
 
-// hold takes one of the plugin's slots.
+// hold acquires one of the plugin's slots.
 func (r *request) hold(ctx context.Context) error {
 	patience := r.plugin.Grant.Limits.Queue
 	err := r.plugin.slots.acquire(ctx, r.ticket.number, patience)
 	if errors.Is(err, errNoSlot) {
 		return r.failed(&engine.Error{Code: engine.CodeQueue,
-			Message: fmt.Sprintf("waited for %s, and all of its %d places were taken", patience, r.plugin.Grant.Limits.Concurrency)})
+			Message: fmt.Sprintf("waited for %s, but none of its %d slots became free: raise limits.concurrency, or send fewer calls at a time", patience, r.plugin.Grant.Limits.Concurrency)})
 	}
 	r.held = err == nil
 	return err
@@ -51,7 +51,7 @@ func (r *request) Answered() {
 	}
 }
 
-// enqueue queues a request to a plugin; its Run must follow.
+// enqueue queues a request to a plugin. The caller must call its Run.
 func (p *plugin) enqueue(r gateway.Request, write bool) *request {
 	return &request{Request: r, plugin: p, ticket: p.queue.enter(write)}
 }
@@ -102,7 +102,7 @@ func (r *request) failed(err error) error {
 	return r.Failure(string(failure.Code), failure.Message)
 }
 
-// Failure implements gateway.Call. The message is a predicate, whose subject is what was requested.
+// Failure implements gateway.Call. The message continues a sentence that begins with what was requested.
 func (r *request) Failure(code, message string) *gateway.Failure {
 	subject := r.Name
 	if subject == "" {
@@ -136,8 +136,8 @@ func fill(template string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(template)
 }
 
-// pluginNotifier sends the notifications of a plugin's call. It accepts changes only if the manifest offers them, and only
-// those of the plugin's own resources.
+// pluginNotifier sends the notifications of a plugin's call. It accepts notifications of changes only if the manifest
+// declares them in [offers], and only for the plugin's own resources.
 type pluginNotifier struct {
 	gateway.Notifier
 	plugin *plugin
@@ -148,22 +148,22 @@ func (v pluginNotifier) Notify(ctx context.Context, method string, params json.R
 	switch offers := v.plugin.Manifest.Offers; method {
 	case methodPromptsChanged, methodResourcesChanged:
 		if !offers.ListChanged {
-			return fmt.Errorf("%s: the manifest does not offer it: set list_changed = true in [offers]", method)
+			return fmt.Errorf("%s: the manifest does not declare this notification: set list_changed = true in [offers]", method)
 		}
 	case methodResourceUpdated:
 		uri, _ := rawjson.Unquote(rawjson.Member(params, "uri"))
 		switch {
 		case !json.Valid(params):
 		case !offers.Subscribe:
-			return fmt.Errorf("%s: the manifest does not offer it: set subscribe = true in [offers]", method)
+			return fmt.Errorf("%s: the manifest does not declare this notification: set subscribe = true in [offers]", method)
 		case uri != "" && !v.plugin.dispatcher.catalog.Serves(v.plugin.Plugin, uri):
-			return fmt.Errorf("%s: %q is no resource of this plugin's", method, uri)
+			return fmt.Errorf("%s: %q is not a resource of this plugin", method, uri)
 		}
 	}
 	return v.Notifier.Notify(ctx, method, params)
 }
 
-// The notifications of changes by a call.
+// The notifications of changes that a call makes.
 const (
 	methodPromptsChanged   = "notifications/prompts/list_changed"
 	methodResourcesChanged = "notifications/resources/list_changed"

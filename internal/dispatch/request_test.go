@@ -90,7 +90,7 @@ func TestAToolWordsItsFailures(t *testing.T) {
 		spoil                  func(w *hosttest.World) error // once the host is open
 		want                   string
 	}{
-		"arguments that do not fit its schema": {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.input]\ntype = 'object'\nrequired = ['id']\n", want: "invalid_arguments"},
+		"arguments that do not match its schema": {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.input]\ntype = 'object'\nrequired = ['id']\n", want: "invalid_arguments"},
 		"a result that nobody can read":        {wasm: wasmtest.Answering(`{"result":{"content":7}}`), want: "invalid_result"},
 		"a result that breaks its promise":     {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.output]\ntype = 'object'\n", want: "invalid_result"},
 		"an answer that is none":               {wasm: wasmtest.Answering("none"), want: "invalid_response"},

@@ -22,7 +22,7 @@ func (d *Dispatcher) newSearch(r gateway.Request, plugins []*catalog.Plugin) gat
 	return &search{dispatcher: d, first: first, others: plugins[1:]}
 }
 
-// search asks the plugins in sequence for something that none of them claims, until one has it.
+// search asks several plugins, one after the other, for a prompt or resource that none of them claims, until one has it.
 type search struct {
 	dispatcher *Dispatcher
 	first      *request
@@ -30,7 +30,8 @@ type search struct {
 	last       *request // whose response is returned
 }
 
-// Run implements gateway.Call. If no plugin has it, the error is the host's, or that of the first plugin that failed.
+// Run implements gateway.Call. If no plugin has it, the error is that of the first plugin that failed, or else the host's
+// error for an unknown name.
 func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
 	s.last = s.first
 	result, err := s.first.Run(ctx, n)

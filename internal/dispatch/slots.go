@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// slots bounds the calls of one plugin that run, or whose answers are not written yet. A slot that becomes free goes
-// to the earliest request among those that wait: a write whose turn has come is not overtaken by later reads.
+// slots bounds the number of calls of one plugin that run or whose answers are not written yet. A slot that becomes free
+// goes to the earliest waiting request, so later reads cannot overtake a write.
 type slots struct {
 	mu      sync.Mutex
 	free    int
@@ -18,13 +18,13 @@ type slots struct {
 
 type slotWaiter struct {
 	number uint64
-	ready  chan struct{} // closed when it has the slot
+	ready  chan struct{} // closed when the waiter gets the slot
 }
 
-var errNoSlot = errors.New("no slot became free in time")
+var errNoSlot = errors.New("none of the plugin's slots became free in time")
 
-// acquire takes a slot for the request with that number, or returns errNoSlot after patience, or ctx's error. release
-// must follow.
+// acquire takes a slot for the request with that number. It returns errNoSlot if none becomes free within patience, or
+// ctx's error. After success the caller must call release.
 func (s *slots) acquire(ctx context.Context, number uint64, patience time.Duration) error {
 	w := s.enqueue(number)
 	if w == nil {
@@ -47,7 +47,7 @@ func (s *slots) acquire(ctx context.Context, number uint64, patience time.Durati
 	return nil
 }
 
-// withdraw removes a waiter, unless it has been given a slot meanwhile.
+// withdraw removes a waiter. It returns false if the waiter has already been given a slot.
 func (s *slots) withdraw(w *slotWaiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *slots) withdraw(w *slotWaiter) bool {
 	return true
 }
 
-// enqueue takes a free slot, which is nil, or adds a waiter.
+// enqueue takes a free slot and returns nil, or adds a waiter and returns it.
 func (s *slots) enqueue(number uint64) *slotWaiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()

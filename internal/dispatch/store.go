@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
 )
 
-// openStore opens the store of compiled code in the cache directory. If there is none that can be used, modules are compiled
-// into a temporary directory.
+// openStore opens the store of compiled code in the cache directory. If the directory cannot be used, modules are
+// compiled into a temporary directory.
 func openStore(log hclog.Logger, dir string) (*code.Store, error) {
 	c := code.Config{Dir: dir, Compiler: reexec.Command(reexec.Compiler), Log: log}
 	if c.Dir == "" {
@@ -21,7 +21,7 @@ func openStore(log hclog.Logger, dir string) (*code.Store, error) {
 	if err := ownedpath.Make(c.Dir); err != nil {
 		level := hclog.Warn
 		if errors.As(err, new(*ownedpath.Error)) {
-			level = hclog.Error // nothing is read there either: what it holds is native code
+			level = hclog.Error // an unsafe directory is not read either, since it contains native code
 		}
 		log.Log(level, "compiled modules are not kept", "reason", ownedpath.Explain(err))
 		c.Dir = ""

@@ -81,7 +81,7 @@ func TestCall(t *testing.T) {
 	}{
 		"answers":                                       {"hand_reads", `{"id":"a"}`, host.Answer{}, `"done"`},
 		"answers without arguments":                     {"other_reads", ``, host.Answer{}, `"done"`},
-		"checks arguments":                              {"hand_reads", `{"id":1}`, host.Answer{IsError: true, Failure: "invalid_arguments"}, "hand_reads was called with arguments that do not fit its schema: /id: must be string, not number 1: write \\\"1\\\""},
+		"checks arguments":                              {"hand_reads", `{"id":1}`, host.Answer{IsError: true, Failure: "invalid_arguments"}, "hand_reads was called with arguments that do not match its schema: /id: must be string, not number 1: write \\\"1\\\""},
 		"checks arguments that are not there":           {"hand_reads", ``, host.Answer{IsError: true, Failure: "invalid_arguments"}, "missing property 'id'"},
 		"leaves arguments to a plugin that checks them": {"own_reads", `{"id":1}`, host.Answer{}, `"done"`},
 		"tells an error of the tool's":                  {"sad_reads", `{}`, host.Answer{IsError: true}, "isError"},
@@ -123,7 +123,7 @@ func TestCallRefusesArgumentsThat(t *testing.T) {
 	t.Run("are longer than a message", func(t *testing.T) {
 		long := `{"a":"` + strings.Repeat("x", gateway.DefaultMaxLine) + `"}`
 		_, err := h.Call(t.Context(), "it_reads", json.RawMessage(long), nil)
-		hosttest.WantUsage(t, err, "arguments: ", " bytes are more than the 16 MiB of a message")
+		hosttest.WantUsage(t, err, "arguments: ", " bytes exceed the maximum size of a message, 16 MiB")
 	})
 }
 

@@ -28,12 +28,12 @@ func (d *Dispatcher) Warm(ctx context.Context) {
 	})
 }
 
-// warm compiles the module of a plugin. That requires neither the module's worker nor its grant.
+// warm compiles the module of a plugin. Compiling requires neither a worker of the plugin nor its grant.
 func (p *plugin) warm(ctx context.Context) {
 	if !p.HasOffers() {
 		return
 	}
 	if err := p.dispatcher.store.Warm(ctx, p.module()); err != nil && ctx.Err() == nil {
-		p.Log.Warn("the module is not ready", "error", err)
+		p.Log.Warn("the module cannot be compiled", "error", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 type hostFunction struct {
 	name    string
 	params  int // all of them i32
-	results int // likewise
+	results int // all of them i32
 	call    api.GoModuleFunc
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // call is one run of bulkhead_call, or of _initialize, which has no request and may perform no host operations. Host
-// functions find it in their context. It is used by a single goroutine, the one that runs the instance.
+// functions get it from their context. It is used only by the goroutine that runs the instance.
 type call struct {
 	ctx      context.Context
 	module   *Module
@@ -24,7 +24,7 @@ type call struct {
 	fuelGranted int64
 	logged      int // bytes logged
 	operations  int // host operations performed
-	yields      int // quanta of fuel used up
+	yields      int // how often the fuel counter ran out and was refilled
 
 	request     []byte
 	hasRequest  bool
@@ -52,7 +52,7 @@ func (c *call) abort(failure *Error) {
 	panic(failure)
 }
 
-// checkContext aborts the call if its time limit is exceeded or it was cancelled.
+// checkContext aborts the call if it has exceeded its time limit or was cancelled.
 func (c *call) checkContext() {
 	if failure := c.module.contextError(c.ctx); failure != nil {
 		c.abort(failure)

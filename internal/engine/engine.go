@@ -2,10 +2,10 @@
 // has produced; Module.Call sends a request and returns the response. The package does not know MCP: requests and
 // responses are bytes, and a Spec lists the module's resources and limits.
 //
-// Each call has an instance to itself, which is restored to its snapshot after the call. An instance that trapped,
-// exited, was stopped or cannot be restored is closed.
+// Each call has an instance to itself. Unless Spec.Reused is set, the instance is restored to its snapshot after the
+// call. An instance that trapped, exited, was stopped or cannot be restored is closed.
 //
-// A call whose time limit or context ends is stopped within a few milliseconds of work, wherever it is.
+// A call whose time limit is exceeded, or whose context ends, is stopped within a few milliseconds, whatever it is doing.
 package engine
 
 import (

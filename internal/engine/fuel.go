@@ -8,7 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
 )
 
-// bytesPerFuel is the number of bytes that the host copies for one unit of fuel, about what a guest copies for it.
+// bytesPerFuel is the number of bytes that the host copies for one unit of fuel, about as many as a guest copies for one
+// unit.
 const bytesPerFuel = 16
 
 func (c *call) resetCounters() {

@@ -215,7 +215,7 @@ func (i *instance) hasInitialHandles() bool {
 
 func (i *instance) close() {
 	if err := i.module.Close(context.Background()); err != nil {
-		i.owner.spec.Log.Warn("close an instance", "plugin", i.owner.spec.Name, "error", err)
+		i.owner.spec.Log.Warn("cannot close an instance", "plugin", i.owner.spec.Name, "error", err)
 	}
 }
 

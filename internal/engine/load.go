@@ -23,7 +23,7 @@ func Load(ctx context.Context, spec Spec) (*Module, error) {
 	m.program = program
 	if failure := m.link(ctx); failure != nil {
 		if err := program.Close(context.WithoutCancel(ctx)); err != nil {
-			m.spec.Log.Warn("close", "plugin", m.spec.Name, "error", err)
+			m.spec.Log.Warn("cannot close a module that failed to load", "plugin", m.spec.Name, "error", err)
 		}
 		return nil, failure
 	}
@@ -34,8 +34,8 @@ func Load(ctx context.Context, spec Spec) (*Module, error) {
 	return m, nil
 }
 
-// link checks the module and instantiates its imports. The limit of linear memory is enforced by the allocator instead
-// of the runtime, because the allocator records what it refuses.
+// link checks the module and instantiates its imports. The limit of linear memory is enforced by the allocator instead of
+// the runtime, because the allocator records that growth was refused.
 func (m *Module) link(ctx context.Context) *Error {
 	err := checkABI(m.program.Compiled)
 	if err == nil {

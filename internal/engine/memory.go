@@ -27,7 +27,8 @@ type linearMemory struct {
 
 var _ experimental.LinearMemory = (*linearMemory)(nil)
 
-// newLinearMemory reserves address space for limit bytes. Without a tracker, or if the system refuses, restore compares.
+// newLinearMemory reserves address space for limit bytes. Without a tracker, or if the system refuses tracking, restore
+// compares the memory with the snapshot.
 func newLinearMemory(limit uint64, tracker *dirtypages.Tracker) (*linearMemory, error) {
 	space, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
@@ -95,7 +96,7 @@ func populate(pages []byte) bool {
 		}
 	}
 	for at := 0; at < len(pages); at += dirtypages.PageSize {
-		pages[at] = 0 // its value already: the pages are new or were cleared
+		pages[at] = 0 // the value is unchanged: the pages are new or were cleared
 	}
 	return true
 }

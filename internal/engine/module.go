@@ -48,8 +48,8 @@ func (r Response) Release() {
 type Request struct {
 	Method string // a method of ABI 1
 	Params []byte // valid JSON, or empty
-	// Busy is called by the goroutine that runs the call after every quantum of fuel from the shortCall-th on, and
-	// before the call may block; nil: no notification.
+	// Busy is called by the goroutine that runs the call after every quantum of fuel from the shortCall-th on, and before
+	// the call may block; nil: it is not called.
 	Busy func()
 }
 
@@ -169,14 +169,14 @@ func envelope(ctx context.Context, method string, params []byte) []byte {
 	return append(out, '}')
 }
 
-// Close releases the module. No call may be in progress or follow.
+// Close releases the module. No call may be in progress, and no call may follow.
 func (m *Module) Close(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.idleTimer.Stop()
 	m.pool.drain()
 	if err := m.program.Close(ctx); err != nil {
-		return fmt.Errorf("plugin %q: close: %w", m.spec.Name, err)
+		return fmt.Errorf("plugin %q: cannot close the module: %w", m.spec.Name, err)
 	}
 	return nil
 }

@@ -8,20 +8,21 @@ import (
 
 // writtenPages finds the dirty pages of a linear memory. While the kernel records writes, a restore copies the pages that
 // it reports. They stay writable, because a page fault of the next call costs more than copying a page that the call may
-// not write. After some copying all pages are compared, which verifies the record, and it begins anew.
+// not write. After a number of copied bytes (see isDue) all pages are compared, which verifies the record, and a new
+// record begins.
 type writtenPages struct {
 	tracked *dirtypages.Memory // nil: each restore compares all pages
 	size    int                // bytes of the memory of which writes are recorded; 0: none
-	first   int                // bytes that the first restore of the record copied
-	copied  int                // bytes that all restores of the record copied
+	first   int                // bytes that the first restore since the record began copied
+	copied  int                // bytes that all restores since the record began copied
 }
 
 // minRecord is the least number of bytes that are copied before a new record begins: a few hundred calls of a small
 // plugin, so that the comparison and the page faults after it, some 150 µs, are a small part of each restore.
 const minRecord = 64 << 20
 
-// isDue reports whether the record should begin anew. After one call that wrote far more than the others, their restores
-// copy its pages, too, but at most 16 times.
+// isDue reports whether a new record should begin. If one call wrote far more pages than the others, the restores of
+// later calls copy these pages too, but at most 16 times.
 func (w *writtenPages) isDue() bool { return w.copied >= max(minRecord, 16*w.first, w.size) }
 
 // largeRestore is the number of bytes to copy or clear from which a restore calls busy: some 200 µs.

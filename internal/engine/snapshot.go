@@ -4,8 +4,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// snapshot is the state of the first instance after _initialize and one bulkhead/describe. All instances of the module are
-// restored to the same snapshot, so no state of a call or of an instance survives.
+// snapshot is the state of the first instance after _initialize and one bulkhead/describe. All instances of the module
+// are restored to the same snapshot, so no state of a call survives, unless Spec.Reused is set.
 type snapshot struct {
 	memory  []byte
 	globals []uint64 // values of the mutable globals, in the order of code.Program.Globals

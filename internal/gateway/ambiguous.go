@@ -6,8 +6,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// The members that a check reads in objects that are passed on unchanged. Duplicates and other spellings of them
-// are refused, because parsers differ in which one they use: a client could read another value than was checked.
+// The members that are checked in objects that are passed on unchanged. Duplicates of them, and names that differ only in
+// case, are refused: parsers differ in which one they use, so a client could read a value that was not checked.
 var (
 	resultMembers = []string{"_meta", "resultType", "content", "isError", "structuredContent", "description", "messages",
 		"contents", "ttlMs", "cacheScope", "completion"}
@@ -24,7 +24,7 @@ var (
 	}
 )
 
-// ambiguous describes the first ambiguous one of an object's known members; "" if there is none.
+// ambiguous describes the first of an object's known members that is ambiguous; "" if none is.
 func ambiguous(object []byte, known []string) string {
 	key, name := rawjson.Ambiguous(object, known...)
 	if name == "" {

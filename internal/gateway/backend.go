@@ -11,10 +11,10 @@ import (
 
 // Backend executes requests. It must be safe for concurrent use: sessions share it.
 type Backend interface {
-	// Find returns the Call that executes a request; the gateway then calls its Run exactly once. Find is called
-	// in the order in which the client sent its requests, so that a Call can reserve its position in a queue and
-	// pipelined writes take effect in order. It must not block, as it blocks the reading of messages. For a name
-	// that is not offered it should return the error of Unknown.
+	// Find returns the Call that executes a request; the gateway then calls its Run exactly once. Find is called in the
+	// order in which the client sent its requests, so that a Call can reserve its position in a queue and pipelined
+	// writes take effect in order. It must not block, because no further message is read meanwhile. For a name that is
+	// not offered it should return the result of Unknown.
 	Find(r Request) (Call, *abi.Error)
 
 	// CanSubscribe reports whether clients can subscribe to the resource r.Name, which need not exist. It must
@@ -60,17 +60,17 @@ type Answered interface {
 
 // Notifier sends the notifications of a running call.
 type Notifier interface {
-	// Notify accepts notifications/progress and notifications/message. It drops those that the client did not
-	// request (no progress token, level too low) and those sent after the call ended. It replaces the progress
-	// token in params by the client's.
+	// Notify accepts notifications/progress and notifications/message. It drops notifications that the client did not
+	// request (no progress token, level too low) and those sent after the call ended. It replaces the progress token in
+	// params by the client's.
 	//
 	// It also accepts notifications about changes that concern every client:
-	// notifications/{prompts,resources}/list_changed and notifications/resources/updated. These are sent when the
-	// call ends, before its response, once each, to all sessions that want them, even if the call failed or was
+	// notifications/{prompts,resources}/list_changed and notifications/resources/updated. These are sent when the call
+	// ends, before its response, once each, to all sessions that requested them, even if the call failed or was
 	// cancelled.
 	//
-	// Notify blocks while the client does not read, until ctx ends; params must not be modified, even after
-	// that. The error is that of ctx, or describes an invalid notification.
+	// Notify blocks while the client does not read, until ctx ends; params must not be modified, even after that. The
+	// error is ctx's, or describes an invalid notification.
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
 
@@ -99,8 +99,8 @@ func (f *Failure) text() string {
 	return f.Text
 }
 
-// result is the failure as a CallToolResult. A text that is a JSON object also becomes the structuredContent,
-// which tools with an output schema always return.
+// result encodes the failure as a CallToolResult. A text that is a JSON object also becomes the structuredContent, which
+// tools with an output schema always return.
 func (f *Failure) result() []byte {
 	structured := ""
 	if text := []byte(f.text()); rawjson.Kind(text) == '{' && rawjson.Valid(text) {
@@ -109,12 +109,12 @@ func (f *Failure) result() []byte {
 	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],%s"isError":true,"_meta":%s}`, rawjson.Quote(f.text()), structured, f.meta())
 }
 
-// rpc is the failure as a JSON-RPC error.
+// rpc returns the failure as a JSON-RPC error.
 func (f *Failure) rpc() *abi.Error {
 	return &abi.Error{Code: abi.CodeInternal, Message: f.text(), Data: f.meta()}
 }
 
-// meta is the machine-readable form of the failure.
+// meta encodes the machine-readable form of the failure.
 func (f *Failure) meta() []byte {
 	return fmt.Appendf(nil, `{"bulkhead/error":{"code":%s,"plugin":%s}}`, rawjson.Quote(f.Code), rawjson.Quote(f.Plugin))
 }

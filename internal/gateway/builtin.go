@@ -101,7 +101,7 @@ func (c Config) implementation() mcp.Implementation {
 	return mcp.Implementation{Name: c.Name, Version: c.Version}
 }
 
-// capabilities are the server capabilities for initialize and server/discover.
+// capabilities returns the server capabilities for initialize and server/discover.
 func (c Config) capabilities() mcp.ServerCapabilities {
 	var capabilities mcp.ServerCapabilities
 	if c.offersTools() {

@@ -14,7 +14,7 @@ import (
 // maxUpdated bounds the updated resources of one call; beyond that, clients are notified that the list changed.
 const maxUpdated = 256
 
-// changes are the changes by a call that concern every client.
+// changes are the changes made by a call of which every client is notified.
 type changes struct {
 	prompts   bool     // the list of prompts changed
 	resources bool     // the list of resources changed
@@ -56,8 +56,8 @@ func (c *changes) merge(other changes) {
 	}
 }
 
-// announce notifies every session of the changes by a call. It does so synchronously for the call's own session,
-// which must get them before the response, and asynchronously for the others.
+// announce notifies every session of the changes made by a call: the call's own session synchronously, since it must get
+// them before the response, the others asynchronously.
 func (g *Gateway) announce(from *session, c changes) {
 	c.prompts = c.prompts && g.config.Offers.PromptsChange
 	c.resources = c.resources && g.config.Offers.ResourcesChange

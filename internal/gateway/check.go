@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// checkObject describes why a result, which must be valid JSON, does not conform to MCP; "" if it does. member
-// checks the members that are specific to the method. Like all checks below, it accepts members unknown to MCP.
+// checkObject returns the reason why a result, which must be valid JSON, does not conform to MCP; "" if it conforms.
+// member checks the members that are specific to the method. Like all checks below, it accepts members unknown to MCP.
 func checkObject(result []byte, member func(key string, value []byte) string) string {
 	switch {
 	case !utf8.Valid(result):

@@ -18,7 +18,8 @@ type requestMeta struct {
 	client string // "name/version" of the client of a modern request; empty if it is not stated
 }
 
-// translated gives an error the code of its era: the modern one reports an unknown resource as invalid params.
+// translated returns an error with the code of its era: in the modern era an unknown resource is reported as invalid
+// params.
 func (m requestMeta) translated(err *abi.Error) *abi.Error {
 	if !m.modern || err.Code != abi.CodeResourceNotFound {
 		return err
@@ -43,7 +44,8 @@ func (g *Gateway) meta(m *message) (requestMeta, *abi.Error) {
 	meta.modern = true
 	switch {
 	case m.method == string(mcp.MethodServerDiscover) && !g.supportsModern():
-		// Clients fall back to initialize on this error only. Some do not if they get the supported versions.
+		// Clients fall back to initialize only on this error. Some do not fall back if the error lists the supported
+		// versions.
 		return meta, methodNotFound(m.method)
 	case rawjson.Kind(sent.capabilities) != '{':
 		return meta, invalidParams("missing or invalid _meta field " + mcp.MetaKeyClientCapabilities)
@@ -64,7 +66,7 @@ func (g *Gateway) unsupportedVersion(version string) *abi.Error {
 	return &abi.Error{Code: e.Code, Message: e.Message, Data: data}
 }
 
-// negotiate returns the version for the response to an initialize that requests a version.
+// negotiate returns the protocol version for the response to an initialize request, given the requested one.
 func (g *Gateway) negotiate(requested string) string {
 	switch {
 	case len(g.config.ProtocolVersions) == 0:

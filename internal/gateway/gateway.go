@@ -54,7 +54,7 @@ type Config struct {
 	// level.
 	Logging bool
 
-	// Checked states that the backend applies CheckResult to its results. Otherwise the gateway does.
+	// Checked states that the backend applies CheckResult to its results. If it is not set, the gateway applies it.
 	Checked bool
 
 	MaxLine     int64 // bytes of one incoming message; 0 means DefaultMaxLine
@@ -118,7 +118,7 @@ func (c Config) offersTools() bool {
 func (c Config) check() error {
 	var errs []error
 	if c.Name == "" || c.Version == "" {
-		errs = append(errs, errors.New("name and version of the server are required"))
+		errs = append(errs, errors.New("Config.Name and Config.Version are required"))
 	}
 	for _, version := range c.ProtocolVersions {
 		if !mcp.IsValidProtocolVersion(version) {

@@ -41,9 +41,9 @@ func newInflight(max int, maxBytes int64) *inflight {
 	return f
 }
 
-// add registers a call before it starts, so that a cancellation sent right after it finds it. It blocks while
-// the session is at one of its bounds. The reader calls it, so that is backpressure on the client: no further
-// message is read, and no call is refused. After a nil error the caller must call done.
+// add registers a call before it starts, so that a cancellation sent right after the request finds it. It blocks while
+// the session has reached one of its bounds. The reader calls it, so blocking exerts backpressure on the client: no
+// further message is read, and no call is refused. After a nil error the caller must call done.
 func (f *inflight) add(m *message, to responder, cancel context.CancelFunc) (*entry, *abi.Error) {
 	e := &entry{id: string(m.id), size: int64(m.size), to: to, cancel: cancel}
 	f.mu.Lock()
@@ -117,7 +117,7 @@ func (f *inflight) done(e *entry) {
 	f.ended.Done()
 }
 
-// close makes add refuse further calls.
+// close makes add return an error from now on.
 func (f *inflight) close() {
 	f.mu.Lock()
 	f.closed = true

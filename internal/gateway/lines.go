@@ -22,8 +22,8 @@ func newLineReader(in io.Reader, max int64) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, readBuffer), max: max}
 }
 
-// next returns the next line, trimmed; the caller owns the slice. Of a line that exceeds the bound it returns the
-// first keptHead bytes, with long set, and skips the rest. The error is that of the stream, io.EOF at its end. An
+// next returns the next line, trimmed; the caller owns the slice. If a line exceeds the bound, it returns the first
+// keptHead bytes with long set, and skips the rest. The error is that of the stream, or io.EOF at its end. An
 // unterminated last line is returned together with io.EOF, and is dropped on any other error.
 func (r *lineReader) next() (line []byte, long bool, err error) {
 	for {

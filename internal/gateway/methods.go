@@ -25,7 +25,7 @@ type method struct {
 	offered func(Offers) bool
 	// name is the parameter that names the tool, prompt or resource; empty if the method has none.
 	name string
-	// check describes why a result does not conform to MCP, "" if it does; nil if the backend encodes results itself.
+	// check returns the reason why a result does not conform to MCP, or ""; nil if the backend encodes results itself.
 	check func(result []byte) string
 	// cached results have caching hints in the modern era.
 	cached bool
@@ -44,8 +44,9 @@ var methods = map[mcp.MCPMethod]method{
 	mcp.MethodCompletionComplete:     {offered: func(o Offers) bool { return o.Completions }, check: checkCompletion},
 }
 
-// CheckResult describes why the result of a method does not conform to MCP; "" if it does. The result must be valid
-// JSON. The gateway discards results that do not pass. A backend that records calls applies the check before that.
+// CheckResult returns the reason why the result of a method does not conform to MCP; "" if it conforms. The result must
+// be valid JSON. The gateway discards results that do not conform. A backend that records calls should apply the check
+// before it records a result.
 func CheckResult(methodName string, result []byte) string {
 	if check := methods[mcp.MCPMethod(methodName)].check; check != nil {
 		return check(result)
@@ -84,7 +85,7 @@ func (s *session) backendRequest(m *message, meta requestMeta, how method) (Requ
 	return r, nil
 }
 
-// clientOf is the client that a modern request states, or that initialize stated.
+// clientOf returns the client's name and version, as stated in a modern request or in initialize.
 func (s *session) clientOf(meta requestMeta) string {
 	if meta.client != "" {
 		return meta.client

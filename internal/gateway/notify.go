@@ -19,7 +19,7 @@ const (
 	methodMessage  = "notifications/message"
 )
 
-// notifier sends the notifications of a running call. They precede its response: nothing is sent once close has
+// notifier sends the notifications of a running call. They precede the call's response: nothing is sent after close has
 // returned.
 type notifier struct {
 	s       *session
@@ -70,8 +70,8 @@ func (n *notifier) Notify(ctx context.Context, method string, params json.RawMes
 	return n.send(ctx, []byte(`{"jsonrpc":"2.0","method":"`+method+`","params":`), oneLine(params), []byte(`}`))
 }
 
-// send sends a notification. A Write cannot be interrupted, so it runs in a goroutine of its own, which may
-// outlive ctx. There is at most one such goroutine for each ctx, however often a hostile worker sends.
+// send sends a notification. A Write cannot be interrupted, so it runs in a goroutine of its own, which may outlive ctx.
+// There is at most one such goroutine for each ctx, even if a compromised worker sends many notifications.
 func (n *notifier) send(ctx context.Context, message ...[]byte) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -131,8 +131,8 @@ func (n *notifier) withToken(params []byte) []byte {
 	return rawjson.Replace(params, "progressToken", n.meta.token)
 }
 
-// wantsMessage validates a log message and reports whether the client wants it. The minimum level is that of the
-// session in the legacy era, and that of the request in the modern one, where none means no messages.
+// wantsMessage validates a log message and reports whether the client wants it. The minimum level is that of the session
+// in the legacy era, and that of the request in the modern era; a modern request without a level gets no messages.
 func (n *notifier) wantsMessage(params []byte) (bool, error) {
 	text, _ := rawjson.Unquote(rawjson.Member(params, "level"))
 	level := mcp.LoggingLevel(text)

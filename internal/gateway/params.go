@@ -95,12 +95,12 @@ func (m *meta) read(s *rawjson.Scanner) {
 	})
 }
 
-// requestKeys are the members that decide whether a request is admitted. The gateway refuses a request in which one
-// is ambiguous, because the plugin could read another value than was checked.
+// requestKeys are the members that decide whether a request is admitted. The gateway refuses a request in which one is
+// ambiguous, because the plugin could read a value that was not checked.
 var requestKeys = [][]byte{[]byte("name"), []byte("uri"), []byte("arguments"), []byte("ref"), []byte("argument"), []byte("type"), []byte("cursor")}
 
-// readUnique reads an object; take is called for each member, and may take its value. ambiguous names the first ambiguous
-// member; empty if none is.
+// readUnique reads an object. It calls take with the key of each member; take may consume the member's value. ambiguous
+// names the first ambiguous member; it is empty if none is ambiguous.
 func readUnique(s *rawjson.Scanner, take func(key []byte)) (object []byte, ambiguous string) {
 	var unique uniqueKeys
 	object = s.Object(func(key []byte) {
@@ -110,7 +110,7 @@ func readUnique(s *rawjson.Scanner, take func(key []byte)) (object []byte, ambig
 	return object, unique.ambiguous
 }
 
-// uniqueKeys finds the first ambiguous one of an object's keys, by the rules of rawjson.Ambiguous.
+// uniqueKeys finds the first of an object's keys that is ambiguous, by the rules of rawjson.Ambiguous.
 type uniqueKeys struct {
 	seen      uint
 	ambiguous string

@@ -9,16 +9,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// resultComplete is a member of every result of the modern era; it means that no further round trip follows.
+// resultComplete is a member of every result of the modern era; it means that the result needs no further round trip.
 const resultComplete = `"resultType":"complete"`
 
-// serverInfo is the member of _meta that identifies the server.
+// serverInfo encodes the member of _meta that identifies the server.
 func serverInfo(name, version string) []byte {
 	return fmt.Appendf(nil, `"%s":{"name":%s,"version":%s}`, mcp.MetaKeyServerInfo, rawjson.Quote(name), rawjson.Quote(version))
 }
 
-// modern adds to a checked result the members that the modern era requires: its type, the server in _meta, and
-// caching hints if it is cached and has none. The values of the result keep their bytes.
+// modern adds to a checked result the members that the modern era requires: its type, the server in _meta, and default
+// caching hints if cached is set and the result has none. The bytes of the result's values are unchanged.
 func modern(result, info []byte, cached bool) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(result)+len(info)+96))
 	out.WriteString(`{` + resultComplete)

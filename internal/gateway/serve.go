@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// How long Serve waits after it has cancelled the calls. Their sum bounds the shutdown.
+// How long Serve waits after it has cancelled the calls. The sum of both bounds the time of a shutdown.
 const (
 	stopGrace   = 400 * time.Millisecond // for calls to end
-	answerGrace = 100 * time.Millisecond // for the error responses of those that did not end
+	answerGrace = 100 * time.Millisecond // for the error responses of the calls that have not ended
 )
 
 var errStopped = errors.New("the server is shutting down")
@@ -23,13 +23,13 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 // ServeDrain serves one client: it reads messages from in, one per line, and writes messages to out, each with one
 // Write.
 //
-// At the end of in, it waits for the calls in flight, writes their responses and returns nil. This takes as long as
-// the calls' own limits allow and the client takes to read.
+// At the end of in, it waits for the calls in flight, writes their responses and returns nil. The duration is bounded by
+// the limits of the calls and by the time that the client takes to read.
 //
 // When ctx ends, it stops reading and lets the calls in flight continue for the duration drain. Then it cancels them,
-// responds to the remaining ones with an error, and returns ctx's error at most 500 ms later, even if a Write blocks
-// or a call ignores its context. The goroutine of a blocked Read or Write remains until that returns; what it has
-// read is dropped.
+// responds to the remaining ones with an error, and returns ctx's error at most 500 ms later, even if a Write blocks or a
+// call ignores its context. The goroutine of a blocked Read or Write remains until the Read or Write returns; data that
+// it reads is dropped.
 //
 // If a Write fails, it cancels the calls and returns the error.
 func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
@@ -97,7 +97,7 @@ func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, 
 	if await(ended, stopGrace) {
 		return
 	}
-	s.g.log.Warn("calls did not end after cancellation, or the client does not read its responses", "waited", stopGrace)
+	s.g.log.Warn("cancelled calls have not ended, or the client does not read their responses", "waited", stopGrace)
 	answered := make(chan struct{})
 	go func() {
 		s.calls.failPending()
@@ -107,7 +107,7 @@ func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, 
 	await(answered, answerGrace)
 }
 
-// await reports whether done was closed within a duration.
+// await waits until done is closed, and reports whether that happened within a duration.
 func await(done <-chan struct{}, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

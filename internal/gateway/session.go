@@ -23,7 +23,7 @@ type session struct {
 	g     *Gateway
 	out   *writer
 	calls *inflight
-	lists chan struct{} // a place for each list that runs; see maxLists
+	lists chan struct{} // a semaphore of running lists; see maxLists
 	level atomic.Value  // mcp.LoggingLevel: the minimum for legacy requests
 	mail  mailbox
 
@@ -168,7 +168,7 @@ func (s *session) request(ctx context.Context, m *message, to responder) {
 	}
 }
 
-// list responds to tools/list. The list is constant and has one page, so that every cursor is unknown.
+// list responds to tools/list. The list is constant and has one page, so every cursor is unknown.
 func (s *session) list(m *message, meta requestMeta, to responder) {
 	switch cursor, _ := rawjson.Unquote(m.params.cursor); {
 	case cursor != "":

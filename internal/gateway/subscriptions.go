@@ -21,10 +21,10 @@ const (
 	subscriptionOverhead = 64      // bytes
 )
 
-// subscriptionCost is the memory that a subscribed URI is charged for.
+// subscriptionCost returns the memory, in bytes, that counts for a subscribed URI.
 func subscriptionCost(uri string) int { return len(uri) + subscriptionOverhead }
 
-// subscriptions are the changes that one session wants notifications of. It is safe for concurrent use: calls of any
+// subscriptions are the changes of which one session wants to be notified. It is safe for concurrent use: calls of any
 // session cause notifications.
 type subscriptions struct {
 	mu          sync.Mutex
@@ -154,7 +154,7 @@ func (s *session) listen(m *message, meta requestMeta) {
 		putError(s.out, m.id, callIDInUse())
 		return
 	case len(subs.streams) >= s.g.config.MaxInFlight:
-		putError(s.out, m.id, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many open streams (%d)", len(subs.streams))})
+		putError(s.out, m.id, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many open streams (%d): cancel one first", len(subs.streams))})
 		return
 	}
 	open, err := s.g.newStream(m, requested, s.clientOf(meta))

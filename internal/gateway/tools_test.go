@@ -59,7 +59,7 @@ func TestModernListMatchesLibrary(t *testing.T) {
 func TestNewReportsEveryProblem(t *testing.T) {
 	object := json.RawMessage(`{"type":"object"}`)
 	_, err := New(Config{ProtocolVersions: []string{"2024-11-05", "1999-01-01"}, MaxLine: -1, MaxInFlight: -2}, newFake())
-	want(t, err, `name and version of the server are required`, `protocol version "1999-01-01" is not one of`, `MaxLine is negative: -1`, `MaxInFlight is negative: -2`)
+	want(t, err, `Config.Name and Config.Version are required`, `protocol version "1999-01-01" is not one of`, `MaxLine is negative: -1`, `MaxInFlight is negative: -2`)
 	_, err = New(Config{Name: "n", Version: "v", Tools: []Tool{
 		{Name: "a", Input: object}, {Name: "a", Input: object}, {Input: object},
 		{Name: "b"}, {Name: "c", Input: json.RawMessage(`[]`)}, {Name: "d", Input: json.RawMessage(`{`)},

@@ -85,7 +85,7 @@ func (w *writer) respond(id []byte, member ...[]byte) { w.put(response(id, membe
 
 func (w *writer) skip() {}
 
-// close makes every put return, except one that is inside Write. It reports whether the writer was open.
+// close makes every put return, except a put that is blocked in Write. It reports whether the writer was open.
 func (w *writer) close() bool {
 	if w.isClosed.Swap(true) {
 		return false
@@ -94,7 +94,7 @@ func (w *writer) close() bool {
 	return true
 }
 
-// response encodes a response, in parts.
+// response encodes a response as a list of parts.
 func response(id []byte, member [][]byte) [][]byte {
 	return slices.Concat([][]byte{[]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,`)}, member, [][]byte{[]byte(`}`)})
 }
@@ -118,7 +118,7 @@ func putError(to responder, id []byte, err *abi.Error) {
 
 var _ responder = (*writer)(nil)
 
-// oneLine replaces line breaks by spaces. In valid JSON they are between tokens only.
+// oneLine replaces line breaks by spaces. In valid JSON line breaks occur only between tokens.
 func oneLine(value []byte) []byte {
 	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
 		return value

@@ -11,7 +11,7 @@ import (
 // Breadth is how much a directory contains.
 type Breadth int
 
-// In ascending order. From Home on a grant is broad: it includes all of the user's files.
+// The values of Breadth, in ascending order. From Home on, a grant is broad: it includes all of the user's files.
 const (
 	InProject    Breadth = iota // the project, or a directory in it
 	Outside                     // a directory outside of the project
@@ -28,10 +28,10 @@ func (b Breadth) String() string {
 	}[b]
 }
 
-// Broad reports whether such a directory contains all of the user's files.
+// Broad reports whether a directory of this breadth contains all of the user's files.
 func (b Breadth) Broad() bool { return b >= Home }
 
-// BreadthOf is the breadth of a lexical or resolved path.
+// BreadthOf returns the breadth of a lexical or resolved path.
 func BreadthOf(path string, places config.Places) Breadth {
 	switch {
 	case path == "/":
@@ -65,8 +65,8 @@ func (w *walker) resolve(kind, path string, places config.Places) (*place, error
 	return p, nil
 }
 
-// broader describes how a path resolves to more than it names; empty if it does not. A path that names a broad
-// directory itself is intended.
+// broader describes how a granted path resolves to a broader directory than it names; empty if it does not. A path that
+// names a broad directory itself is accepted, since the admin wrote it.
 func broader(granted string, p *place, places config.Places) string {
 	real := p.path()
 	if real == granted {

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watched is a path that has to resolve to the directory that was opened.
+// watched is a path that must still resolve to the directory that was opened.
 type watched struct {
 	path   string
 	follow bool // path is the lexical one and contains symbolic links of the user
-	exists bool // if not, it must not exist
+	exists bool // whether the path existed; if not, it must still be absent
 	id     FileID
-	mount  int // its index; negative for a repository
+	mount  int // index of the mount; negative for a repository
 }
 
-// watch records a granted path and the path that it resolved to. Changed checks both, so that it also notices when the
-// user redirects a symbolic link.
+// watch records a granted path and the path that it resolved to. Changed checks both, so it also detects that the user
+// has redirected a symbolic link.
 func (s *Set) watch(granted string, p *place, mount int) {
 	one := watched{path: p.path(), exists: len(p.missing) == 0, mount: mount}
 	if one.exists {
@@ -31,9 +31,9 @@ func (s *Set) watch(granted string, p *place, mount int) {
 	}
 }
 
-// Changed reports whether a granted path resolves to another directory than when it was resolved, has appeared or
-// disappeared, or Create found a directory moved; and which path. The grant has to be resolved again then. It takes one
-// system call for each path, two for one with links.
+// Changed reports whether the grant has to be resolved again, and the path that is the reason: it now resolves to a
+// different directory, has appeared or disappeared, or Create found that a directory was moved. Changed takes one system
+// call for each path, and two for a path with symbolic links.
 //
 // It checks the whole path instead of the name beneath a handle of the parent, which would not notice that the parent
 // was renamed and replaced.

@@ -19,15 +19,15 @@ const (
 
 var errTooMany = errors.New("it contains too many files for one attempt")
 
-// cleaner removes the holders of processes that were killed.
+// cleaner removes the holders (see staged) of processes that were killed.
 type cleaner struct {
-	left   int // entries that it may still remove
-	kept   int // abandoned holders that could not be removed
+	left   int // number of entries that it may still remove
+	kept   int // number of abandoned holders that could not be removed
 	first  string
-	reason error // why the first could not be removed
+	reason error // why the first of them could not be removed
 }
 
-// cleanStaging removes abandoned holders, and logs those that it cannot remove in one line.
+// cleanStaging removes abandoned holders, and writes one log line about those that it cannot remove.
 func (s *Set) cleanStaging(state *state, w *walker) {
 	staging, err := openAt(state.dir, stagingName, holderFlags, 0)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Set) cleanStaging(state *state, w *walker) {
 		}
 	}
 	if c.kept > 0 {
-		s.log.Warn("staged directories of ended processes cannot be removed: remove them yourself",
+		s.log.Warn("staged directories of ended processes cannot be removed: remove them by hand",
 			"number", c.kept, "first", c.first, "reason", c.reason)
 	}
 }
@@ -143,7 +143,7 @@ func (c *cleaner) remove(dir *os.File, name string) error {
 
 func isFull(err error) bool { return err == unix.ENOTEMPTY || err == unix.EEXIST }
 
-// list gives at most n names in a directory, from its beginning.
+// list returns the first n names of a directory, or all if there are fewer.
 func list(dir *os.File, n int) ([]string, error) {
 	if _, err := dir.Seek(0, 0); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 )
 
 // Create creates the absent directory of a mount: it moves the staged directory to its path, so that its handle stays
-// valid. It does nothing for a directory that exists. The error is fs.ErrExist if something else was created at the
-// path; Changed reports that too, as it does when an ancestor was moved.
+// valid. It does nothing if the directory exists. It fails with fs.ErrExist if another process has created something at
+// the path. Changed reports that too, and also an ancestor that was moved.
 func (s *Set) Create(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,7 +28,7 @@ func (s *Set) Create(i int) error {
 	if s.staged[i] == nil {
 		return fmt.Errorf("granted directory %s: it does not exist and is granted read-only", m.Granted)
 	}
-	// Absent granted ancestors come first, so that the directory at their path is the staged one.
+	// Absent granted ancestors are created first, so that the directory at their path is the one staged for them.
 	var above []int
 	for j := range s.staged {
 		if contain.Within(s.Mounts[j].Path, m.Path) {
@@ -72,7 +72,7 @@ func (st *staged) create() error {
 	return st.close()
 }
 
-// checkIdentity returns nil if path names an open directory.
+// checkIdentity returns an error unless path names the open directory dir.
 func checkIdentity(at int, path string, dir *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
@@ -84,8 +84,8 @@ func checkIdentity(at int, path string, dir *os.File) error {
 	return nil
 }
 
-// renameUnlessExists is for file systems without RENAME_NOREPLACE. It has a race: an empty directory that is created
-// at the new name in between is replaced.
+// renameUnlessExists is for file systems without RENAME_NOREPLACE. It has a race: an empty directory that another process
+// creates at the new name between check and rename is replaced.
 func renameUnlessExists(from *os.File, name string, to *os.File, newName string) error {
 	if _, err := identifyAt(int(to.Fd()), newName, false); err != unix.ENOENT {
 		return cmp.Or(err, error(unix.EEXIST))

@@ -49,7 +49,7 @@ func openAt(dir *os.File, name string, flags int, perm uint32) (*os.File, error)
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// readLink reads the target of the link at name beneath dir, or of the handle itself where name is empty.
+// readLink reads the target of the link at name beneath dir, or of the handle itself if name is empty.
 func readLink(dir *os.File, name string) (string, error) {
 	buf := make([]byte, maxPath+1)
 	n := 0

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handleFlags open a directory; there is no O_PATH.
+// handleFlags are the flags for opening a directory; this system has no O_PATH.
 const handleFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
-// openEntry opens an entry of dir (nil: name is "/"). O_DIRECTORY opens neither a FIFO nor a device. The target of a
-// symbolic link is read once, and that target is followed.
+// openEntry opens an entry of dir (nil: name is "/"). With O_DIRECTORY neither a FIFO nor a device is opened. The target
+// of a symbolic link is read once, and the caller follows what was read.
 func openEntry(dir *os.File, name string) (entry, error) {
 	f, err := openAt(dir, name, handleFlags, 0)
 	if err == unix.ELOOP || err == unix.ENOTDIR {
@@ -34,7 +34,7 @@ func openLink(dir *os.File, name string) (entry, error) {
 	}
 	e := entry{id: id}
 	if e.target, err = readLink(dir, name); err == unix.EINVAL {
-		err = unix.ENOTDIR // it is no link
+		err = unix.ENOTDIR // it is not a symbolic link
 	}
 	return e, err
 }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handleFlags open a directory without permission to list it.
+// handleFlags are the flags for opening a directory, which need no permission to list it.
 const handleFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
 // openEntry opens an entry of dir (nil: name is "/"). O_PATH opens a symbolic link itself, and has no effect on a FIFO or

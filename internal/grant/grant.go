@@ -2,10 +2,10 @@
 // calls Resolve once for each worker process before it starts the worker, which inherits the handles and opens nothing
 // by an absolute path. Set.Changed reports when a path no longer resolves to its handle.
 //
-// A path is resolved component by component beneath handles, so that there is no race between the check and the
-// opening. A symbolic link below the project, or below a directory that any plugin may write, may have been made by a
-// plugin or come with a cloned repository, and is refused; links elsewhere are the user's and are followed. The breadth
-// of a grant is judged on the resolved path.
+// A path is resolved component by component beneath handles, so that there is no race between the check and the opening.
+// A symbolic link below the project, or below a directory that any plugin may write, may have been created by a plugin or
+// come with a cloned repository, and is refused. Links elsewhere belong to the user and are followed. The breadth of a
+// grant is checked on the resolved path.
 package grant
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// MaxDirectories bounds the directories and repositories of one grant. Each takes one descriptor, a writable one that
-// does not exist three, and the set two more.
+// MaxDirectories bounds the directories and repositories of one grant. Each takes one descriptor, or three if it is
+// writable and does not exist; the Set takes two more.
 const MaxDirectories = 128
 
 // Config is the input of Resolve.
@@ -34,8 +34,8 @@ type Config struct {
 	Places config.Places
 	// Own are the host's files and directories as absolute paths; they need not exist.
 	Own []string
-	// Writable are the resolved directories that any plugin of the host may write, as the function Writable returns
-	// them: links below them may be made by a plugin. Those of Grant need not be included.
+	// Writable are the resolved directories that any plugin of the host may write, as the function Writable returns them:
+	// symbolic links below them may have been created by a plugin. The directories of Grant need not be included.
 	Writable []string
 	// NeedsState makes it an error if the plugin's state directory cannot be created or opened.
 	NeedsState bool
@@ -60,11 +60,11 @@ type Mount struct {
 	// Dir is the handle of the directory. If the directory did not exist, Dir is a staged empty directory that Create
 	// moves to Path, or nil if the directory is read-only or cannot be created.
 	Dir *os.File
-	// Absent reports that the directory did not exist when it was resolved. Set.Create creates it.
+	// Absent is set if the directory did not exist when it was resolved. Set.Create creates it.
 	Absent bool
 	ID     FileID // of Dir; zero where that is nil
-	// Anchors are the directories and symbolic links that the resolution passed, and the directory itself if it
-	// exists. A plugin that could rename one of them would redirect the grant.
+	// Anchors are the directories and symbolic links that the resolution passed, and the directory itself if it exists. A
+	// plugin that could rename one of them could redirect the grant.
 	Anchors []FileID
 }
 
@@ -86,7 +86,7 @@ type Set struct {
 	Repos  []Repo
 	// Locks is the handle of the directory of the plugin's lock files; nil if there is none.
 	Locks *os.File
-	// StateErr is why the state directory or Locks is missing; nil if neither is.
+	// StateErr is the reason why the state directory or Locks is missing; nil if both exist.
 	StateErr error
 	Own      []string // resolved
 
@@ -109,7 +109,7 @@ const (
 type RefusedError struct {
 	Kind    string // Directory or Repository
 	Granted string
-	What    string // is wrong
+	What    string // what is wrong with it
 	Remedy  string
 }
 
@@ -124,7 +124,7 @@ func Resolve(c Config) (*Set, error) {
 		c.Log = hclog.NewNullLogger()
 	}
 	if n := len(c.Grant.FS) + len(c.Grant.Git); n > MaxDirectories {
-		return nil, fmt.Errorf("%d directories and repositories are granted, at most %d may be: grant a directory that holds several of them", n, MaxDirectories)
+		return nil, fmt.Errorf("%d directories and repositories are granted, at most %d may be: grant a directory that contains several of them", n, MaxDirectories)
 	}
 	s := &Set{log: c.Log, staged: map[int]*staged{}}
 	if err := s.resolve(c); err != nil {
@@ -195,15 +195,15 @@ func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 	return nil
 }
 
-// addAlias records a granted path that is not the resolved one.
+// addAlias records a granted path that differs from the resolved path.
 func (m *Mount) addAlias(granted string) {
 	if granted = filepath.Clean(granted); granted != m.Path && !slices.Contains(m.Aliases, granted) {
 		m.Aliases = append(m.Aliases, granted)
 	}
 }
 
-// repository resolves a granted repository. One whose lexical path is in a granted directory must be there when
-// resolved, too: whoever does not grant a directory does not grant its history either.
+// repository resolves a granted repository. If its lexical path is in a granted directory, its resolved path must be in
+// that directory, too: an admin who withholds a directory also withholds its history.
 func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 	p, err := w.resolve(Repository, granted.Repo, c.Places)
 	if err != nil {

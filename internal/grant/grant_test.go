@@ -188,7 +188,7 @@ func TestResolveRefusesLinksBelowTheProjectAndWhatPluginsWrite(t *testing.T) {
 				w.must(os.MkdirAll("e/"+strings.Repeat("f", 200), 0o755))
 				w.must(os.MkdirAll("e/"+strings.Repeat("f", 200)+"/"+strings.Repeat("g", 200), 0o755))
 			},
-			"deep/e/" + strings.Repeat("f", 200) + "/" + strings.Repeat("g", 200), "with its links resolved it is longer than 4096 bytes",
+			"deep/e/" + strings.Repeat("f", 200) + "/" + strings.Repeat("g", 200), "is longer than 4096 bytes after its symbolic links are resolved",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

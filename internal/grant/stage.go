@@ -22,12 +22,12 @@ const (
 // directory called its holder, so that the worker has a handle from its start; Create renames it to its path. A rename
 // keeps the inode, so the handle and the Landlock rules stay valid.
 //
-// A holder is locked (flock) as long as its process lives, so that others can remove abandoned ones. Its name is random,
-// so that it cannot be taken in advance.
+// A holder is locked (flock) as long as its process lives, so that other processes can recognize and remove abandoned
+// holders. Its name is random, so that another program cannot create it in advance.
 type staged struct {
 	ancestor *os.File // nearest existing ancestor
-	at       string   // its path
-	id       FileID   // of the directory
+	at       string   // path of ancestor
+	id       FileID   // of the staged directory
 	missing  []string // below ancestor
 
 	err     error // why the directory cannot be created
@@ -92,7 +92,7 @@ func (st *staged) stage(staging *os.File) (*os.File, error) {
 	return e.file, err
 }
 
-// hold creates a directory with mode 0700 and locks it.
+// hold creates a holder, a directory with mode 0700, and locks it.
 func hold(parent *os.File, prefix string) (f *os.File, name string, err error) {
 	for range maxHolds {
 		name = prefix + rand.Text()
@@ -102,13 +102,13 @@ func hold(parent *os.File, prefix string) (f *os.File, name string, err error) {
 		if f, err = lockHolder(parent, name, true); err == nil {
 			return f, name, nil
 		}
-		// Before it was locked, another process may have treated it as abandoned.
+		// Before the holder was locked, another process may have removed it as abandoned.
 		_ = unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR)
 	}
 	return nil, "", err
 }
 
-// lockHolder opens and locks a holder. If its file system has no locks, only its creator may use it.
+// lockHolder opens and locks a holder. On a file system without locks, only the creator of a holder may use it.
 func lockHolder(parent *os.File, name string, made bool) (*os.File, error) {
 	f, err := openAt(parent, name, holderFlags, 0)
 	if err != nil {
@@ -116,7 +116,7 @@ func lockHolder(parent *os.File, name string, made bool) (*os.File, error) {
 	}
 	err = retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 	if err == nil || made && err != unix.EWOULDBLOCK {
-		// It may have been removed or replaced before it was locked.
+		// The holder may have been removed or replaced before it was locked.
 		if err = checkIdentity(int(parent.Fd()), name, f); err == nil {
 			return f, nil
 		}
@@ -133,9 +133,9 @@ func (st *staged) release() {
 	if st.child != "" && !st.created {
 		_ = unix.Unlinkat(int(st.holder.Fd()), st.child, unix.AT_REMOVEDIR) // the next Resolve removes what is left
 	}
-	_ = unix.Unlinkat(int(st.parent.Fd()), st.name, unix.AT_REMOVEDIR) // likewise
+	_ = unix.Unlinkat(int(st.parent.Fd()), st.name, unix.AT_REMOVEDIR) // the next Resolve removes what is left
 	if st.marker != "" {
-		_ = unix.Unlinkat(int(st.staging.Fd()), st.marker, 0) // likewise
+		_ = unix.Unlinkat(int(st.staging.Fd()), st.marker, 0) // the next Resolve removes what is left
 	}
 	_ = st.holder.Close()
 	st.holder = nil

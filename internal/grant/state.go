@@ -19,8 +19,8 @@ const (
 	stagingName = ".staging"
 )
 
-// openState opens the plugin's state directory and the directories of lock files and staged directories, and creates
-// the first two. If that fails, only the features that need them are missing.
+// openState opens the plugin's state directory, the directory of lock files and the directory of staged directories. It
+// creates the first two if they are absent. After a failure only the features that need the directory are missing.
 func (s *Set) openState(c Config, w *walker) error {
 	if c.Places.State == "" {
 		return nil
@@ -46,7 +46,7 @@ func (s *Set) openState(c Config, w *walker) error {
 	return nil
 }
 
-// mountState mounts the plugin's state directory; broken is why the directory above it cannot be used.
+// mountState mounts the plugin's state directory; broken is the reason why the directory above it cannot be used, or nil.
 func (s *Set) mountState(st *state, c Config, broken error) error {
 	i := slices.IndexFunc(c.Grant.FS, func(m config.Mount) bool { return m.State })
 	if i < 0 {
@@ -79,7 +79,8 @@ func (s *Set) openLocks(st *state, plugin string) error {
 	return err
 }
 
-// openStaging is for directories only that are yet to be created: those can be prepared elsewhere too.
+// openStaging opens the directory of staged directories. If it is not available, directories are staged beside their
+// targets.
 func (s *Set) openStaging(st *state) error {
 	p, err := st.make([]string{stagingName})
 	if err == nil {
@@ -88,7 +89,7 @@ func (s *Set) openStaging(st *state) error {
 	return nil
 }
 
-// state is the directory in which each plugin has its own.
+// state is the directory that contains the state directories of all plugins.
 type state struct {
 	check func(*os.File, string) error
 	path  string // as it is configured
@@ -101,7 +102,7 @@ type state struct {
 // not see the directory that it resolves to.
 func newStateWalker(places config.Places) *walker { return newWalker(places, nil, nil) }
 
-// open follows the user's links to the directory and makes what of it is missing.
+// open opens the directory. It follows symbolic links of the user, and creates missing components.
 func (st *state) open(w *walker) error {
 	p, err := w.walk(st.path)
 	if err != nil {
@@ -120,7 +121,7 @@ func (st *state) open(w *walker) error {
 	return nil
 }
 
-// make opens a directory below, and creates it if it is missing. It follows no symbolic link.
+// make opens a directory below the state directory, and creates it if it is missing. It follows no symbolic link.
 func (st *state) make(names []string) (*place, error) {
 	at := &place{dir: st.dir, steps: st.steps, anchors: st.anchors}
 	for i := range names {
@@ -157,7 +158,7 @@ func (st *state) close() {
 }
 
 func stateError(path string, err error) error {
-	return fmt.Errorf("state directory %s: %w: make it a directory that the user can write, or set $XDG_STATE_HOME to another", path, err)
+	return fmt.Errorf("state directory %s: %w: make it a directory that the user can write, or set $XDG_STATE_HOME to a different one", path, err)
 }
 
 // makeBelow opens the directory with those names below p. It creates missing ones with mode 0700.
@@ -202,7 +203,7 @@ func makeDir(dir *os.File, name string, perm uint32) (entry, error) {
 		e, err = openEntry(dir, name)
 	}
 	if err == nil && e.file == nil {
-		err = fmt.Errorf("is a symbolic link to %q, which is not followed here", e.target)
+		err = fmt.Errorf("is a symbolic link to %q, which is not followed: replace the link by a directory", e.target)
 	}
 	return e, err
 }

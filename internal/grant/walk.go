@@ -26,7 +26,7 @@ var errMoved = errors.New("one of its directories is being moved: try again")
 
 // walker resolves paths. Below guarded directories it follows no symbolic link.
 type walker struct {
-	ids   map[FileID]string // why a directory is guarded
+	ids   map[FileID]string // the reason why a directory is guarded, by its identity
 	paths []guarded
 }
 
@@ -90,7 +90,7 @@ func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []stri
 	return out
 }
 
-// guards returns why links in the directory at path are not followed; empty if they are.
+// guards returns the reason why symbolic links in the directory at path are not followed; empty if they are followed.
 func (w *walker) guards(path string, id FileID) string {
 	for _, g := range slices.Backward(w.paths) {
 		if contain.Within(g.path, path) {
@@ -102,7 +102,7 @@ func (w *walker) guards(path string, id FileID) string {
 
 // place is a resolved path: an existing directory, and the names below it that do not exist.
 type place struct {
-	dir     *os.File // the directory, or the nearest existing ancestor; nil once taken
+	dir     *os.File // the directory, or the nearest existing ancestor; nil after take
 	steps   []step   // from the root to dir
 	missing []string // below dir
 	anchors []FileID
@@ -114,7 +114,7 @@ type step struct {
 	guard string // why links in the directory are refused; empty if they are followed
 }
 
-// existing is the path of dir.
+// existing returns the path of dir.
 func (p *place) existing() string {
 	var b strings.Builder
 	for _, s := range p.steps[1:] {
@@ -128,7 +128,7 @@ func (p *place) existing() string {
 
 func (p *place) path() string { return filepath.Join(append([]string{p.existing()}, p.missing...)...) }
 
-// id is that of dir.
+// id returns the identity of dir.
 func (p *place) id() FileID { return p.steps[len(p.steps)-1].id }
 
 // take returns the handle, which the caller has to close.
@@ -153,7 +153,7 @@ func (e *linkError) Error() string {
 	return fmt.Sprintf("%q is a symbolic link to %q, %s", e.link, e.target, e.why)
 }
 
-// walk resolves an absolute path. The caller closes the place.
+// walk resolves an absolute path. The caller must close the result.
 func (w *walker) walk(path string) (*place, error) {
 	for range maxWalks {
 		p, err := w.walkOnce(path)
@@ -216,13 +216,13 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 			return nil, &linkError{link: at, target: target(p.existing(), e.target), why: why}
 		}
 		if links++; links > maxLinks {
-			return nil, fmt.Errorf("it has more than %d symbolic links", maxLinks)
+			return nil, fmt.Errorf("has more than %d symbolic links", maxLinks)
 		}
 		if err := p.follow(e.target); err != nil {
 			return nil, err
 		}
 		if todo = append(names(e.target, at), todo...); len(todo) > maxPath {
-			return nil, fmt.Errorf("with its links resolved it is longer than %d bytes", maxPath)
+			return nil, fmt.Errorf("is longer than %d bytes after its symbolic links are resolved", maxPath)
 		}
 	}
 	return p, nil
@@ -232,7 +232,7 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 func (p *place) down(w *walker, name, path string, e entry) error {
 	if len(path) > maxPath {
 		_ = e.file.Close() // nothing was written
-		return fmt.Errorf("with its links resolved it is longer than %d bytes", maxPath)
+		return fmt.Errorf("is longer than %d bytes after its symbolic links are resolved", maxPath)
 	}
 	guard := p.steps[len(p.steps)-1].guard
 	if guard == "" {
@@ -257,7 +257,7 @@ func (p *place) follow(target string) error {
 	return nil
 }
 
-// up moves to the parent directory, which has to be the one that the walk passed.
+// up moves to the parent directory, which must still be the directory that the walk came through.
 func (p *place) up() error {
 	if len(p.steps) == 1 {
 		return nil // the root is its own parent
@@ -299,7 +299,7 @@ func plain(todo []pending) []string {
 	return out
 }
 
-// target is the lexical path that a link in dir with that text names.
+// target returns the lexical path to which a symbolic link in dir with that text points.
 func target(dir, text string) string {
 	if filepath.IsAbs(text) {
 		return filepath.Clean(text)
@@ -307,7 +307,7 @@ func target(dir, text string) string {
 	return filepath.Join(dir, text)
 }
 
-// resolved is path with its links resolved as far as possible, for comparisons with other paths.
+// resolved returns path with its symbolic links resolved as far as possible, for comparisons with other paths.
 func resolved(path string) string {
 	p, err := (&walker{}).walk(path)
 	if err != nil {

@@ -23,7 +23,7 @@ func Call(t testing.TB, h *host.Host, tool, arguments string) host.Answer {
 	return answer
 }
 
-// Request makes one request in a session of its own, and returns the result, or "error" and the error.
+// Request makes one request in a new session. It returns the result, or the word "error" followed by the error.
 func Request(t testing.TB, h *host.Host, method, params string) string {
 	t.Helper()
 	var answer struct {
@@ -40,7 +40,7 @@ func Request(t testing.TB, h *host.Host, method, params string) string {
 // Initialize is a request of a client that begins a session.
 const Initialize = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
 
-// Decode decodes the one response to a request.
+// Decode makes a request and decodes its response.
 func Decode(t testing.TB, h *host.Host, request string, into any) {
 	t.Helper()
 	var out bytes.Buffer

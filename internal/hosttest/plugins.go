@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// Plugin returns the directory of a plugin: its manifest, which ends with more, and its module, unless that is nil.
+// Plugin returns the directory of a plugin: its manifest, to which more is appended, and its module, unless wasm is nil.
 func Plugin(name string, wasm []byte, more string) Files {
 	f := Files{"plugins/" + name + "/plugin.toml": fmt.Sprintf(`manifest = 1
 [plugin]
@@ -23,7 +23,7 @@ file = "it.wasm"
 	return f
 }
 
-// At moves the directory of a plugin.
+// At returns the files of a plugin with dir as their directory.
 func At(dir string, f Files) Files {
 	moved := Files{}
 	for name, content := range f {
@@ -63,7 +63,7 @@ func ItemsOf(names ...string) string {
 		strings.Join(prompts, ","), strings.Join(resources, ","), strings.Join(templates, ","))
 }
 
-// TextOf returns a result of prompts/get, resources/read and completion/complete at once.
+// TextOf returns one object that is a valid result of prompts/get, resources/read and completion/complete.
 func TextOf(text string) string {
 	return `{"messages":[{"role":"user","content":{"type":"text","text":"` + text + `"}}],"contents":[{"uri":"` + text + `:x","text":""}],"completion":{"values":["` + text + `"]}}`
 }

@@ -1,6 +1,6 @@
-// Package hosttest has what tests of a complete host share: a World with the files and variables that a host reads, plugins
-// whose modules are assembled without a compiler, and requests of a client. Tests that open a host must be in an external
-// test package, and call host.RunChild in TestMain.
+// Package hosttest contains the helpers that tests of a complete host share: a World with the files and variables that a
+// host reads, plugins whose modules are assembled without a compiler, and requests of a client. Tests that open a host
+// must be in an external test package, and call host.RunChild in TestMain.
 package hosttest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/trust"
 )
 
-// World is a directory with everything that a host takes from its environment: the working directory work, the program
+// World is a directory with everything that a host reads from its environment: the working directory work, the program
 // bin/bulkhead, the home directory home.
 type World struct {
 	Dir string
@@ -42,7 +42,7 @@ func New(t testing.TB, contents ...Files) *World {
 	return w
 }
 
-// Files are paths and their content; "/" makes a directory.
+// Files maps paths to their content. A path that ends with "/" is a directory.
 type Files map[string]string
 
 // Write writes files.
@@ -66,8 +66,8 @@ func (w *World) Write(t testing.TB, f Files) {
 	}
 }
 
-// Options are those of a host in the World; its plugins are in the directory plugins. They name the config of the
-// working directory if it exists, so that it needs no trust.
+// Options returns the options of a host in the World, whose plugins are in the directory plugins. They name the config in
+// the working directory if it exists, so that it needs no trust record.
 func (w *World) Options() host.Options {
 	file := w.Dir + "/work/bulkhead.toml"
 	if _, err := os.Stat(file); err != nil {
@@ -108,7 +108,7 @@ func (w *World) Trust(t testing.TB, name string) {
 	}
 }
 
-// TrustStore contains what the user trusts.
+// TrustStore returns the store of the user's trust records.
 func (w *World) TrustStore() trust.Store { return trust.In(w.Dir + "/state/bulkhead") }
 
 // Open opens a host that is closed at the end of the test.
@@ -126,7 +126,7 @@ func (w *World) Open(t testing.TB, o host.Options) *host.Host {
 	return h
 }
 
-// Open opens a host with these plugins in a World of its own.
+// Open opens a host with these plugins in a new World.
 func Open(t testing.TB, plugins ...Files) *host.Host {
 	t.Helper()
 	w := New(t, plugins...)

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-// Any in a manifest requests whatever the admin names in the config.
+// Any stands for any name: with it a manifest requests whatever the admin names in the config.
 const Any = "*"
 
 // The variables that a path may begin with.
@@ -135,8 +135,8 @@ func checkRequestedRepo(repo string) error {
 	return checkRequestedPath(repo)
 }
 
-// checkRequestedPath is CheckPath for the paths of a manifest. Admins review them, so invisible characters
-// are refused. The paths of a config are the admin's own and need only CheckPath.
+// checkRequestedPath is CheckPath for the paths of a manifest. Admins review them, so invisible characters are refused.
+// Paths in a config are written by the admin and are checked by CheckPath only.
 func checkRequestedPath(p string) error {
 	if !visible.Only(p) {
 		return errors.New(invisible)

@@ -24,9 +24,9 @@ func Load(dir string) (*Manifest, tomlfile.Problems) {
 	return Parse(file, data)
 }
 
-// Parse parses and validates a manifest; file is its path. The manifest is nil if data is not TOML. With
-// other problems it is not nil, so that Check can add to them, but must be used only if the problems' Err
-// is nil.
+// Parse parses and validates a manifest; file is its path. The manifest is nil if data is not TOML. With other problems
+// it is not nil, so that Check can report more of them, but it must be used for nothing else unless Err of the problems
+// returns nil.
 func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	doc, ps := tomlfile.Parse(file, data)
 	if doc == nil {

@@ -65,7 +65,7 @@ type Module struct {
 // KindABI1 is the only kind of module that this host runs.
 const KindABI1 = "abi-1"
 
-// Build is how the module is built; the zero value if the manifest has no [build].
+// Build describes how the module is built. It is the zero value if the manifest has no [build].
 type Build struct {
 	Go      string   // a Go package to compile, relative to Dir
 	Command []string // or a program that writes Module.File
@@ -167,7 +167,7 @@ type Tool struct {
 	Hidden      bool            // alone = false: not offered when the plugin is served alone
 	Failure     string          // template that overrides the server's; empty: unset
 	Input       json.RawMessage // JSON Schema, its keys in the file's order, compact
-	Output      json.RawMessage // likewise; nil if absent
+	Output      json.RawMessage // JSON Schema like Input; nil if absent
 	Meta        json.RawMessage // nil if absent
 	Line        int             // line of its [[tools]] heading
 }

@@ -28,8 +28,8 @@ const (
 	digits = "0123456789"
 )
 
-// consistsOf reports whether s has only characters of set. Regular expressions would have to be compiled at
-// the start of every process.
+// consistsOf reports whether s has only characters of set. It avoids a regular expression, which would have to be
+// compiled at the start of every process.
 func consistsOf(s, set string) bool { return strings.Trim(s, set) == "" }
 
 func (m *Manifest) readPlugin(t *tomlfile.Table) {
@@ -162,7 +162,7 @@ func (m *Manifest) readOffers(t *tomlfile.Table) {
 	}
 	for i, prefix := range m.Offers.Resources.Names {
 		if scheme, _, ok := strings.Cut(prefix, ":"); prefix != "" && (!ok || !isScheme(scheme)) {
-			t.FaultItem("resources", i, fmt.Sprintf("%s is not a URI prefix", tomlfile.Quote(prefix)),
+			t.FaultItem("resources", i, fmt.Sprintf("%s is not a valid URI prefix", tomlfile.Quote(prefix)),
 				`write its scheme at least: "notes://"`)
 		}
 	}
@@ -173,20 +173,20 @@ func (m *Manifest) readOffers(t *tomlfile.Table) {
 	checkDependency(t, "completions", m.Offers.Completions, lists, "prompts or resources")
 }
 
-// checkDependency reports an offer that has no effect without another.
+// checkDependency reports an offer that has no effect because the offer that it depends on is missing.
 func checkDependency(t *tomlfile.Table, key string, offered, other bool, what string) {
 	if offered && !other {
 		t.Fault(key, "has no effect without "+what, "offer "+what+", or remove it")
 	}
 }
 
-// The problem and the remedy for an identifier that could look the same as another.
+// The problem and the remedy for an identifier that could look the same as a different one.
 const (
 	invisible     = "has an invisible character"
 	visibleRemedy = "write visible letters, digits and marks; the only space is U+0020"
 )
 
-// checkVisible reports an identifier that could look the same as another to an admin.
+// checkVisible reports an identifier that to an admin could look the same as a different one.
 func checkVisible(t *tomlfile.Table, key, value string) {
 	if !visible.Only(value) {
 		t.Fault(key, fmt.Sprintf("%s %s", tomlfile.Quote(value), invisible), visibleRemedy)

@@ -52,7 +52,7 @@ func readTool(t *tomlfile.Table) Tool {
 	if tool.Input == nil {
 		tool.Input = anyObject
 	}
-	// No default: read-only policies depend on it.
+	// The key has no default, because read-only policies depend on it.
 	if !t.Has("access") {
 		t.Fault("access", "is missing", `write access = "read", or "write" if the tool changes anything`)
 	}

@@ -1,5 +1,7 @@
-// Package network performs network operations in the host process on behalf of workers, which have no sockets. A
-// Network belongs to a plugin. Network.Begin returns a Session for a call, and Session.Do performs an operation.
+// Package network performs network operations in the host process on behalf of workers, which have no sockets:
+// http/fetch, and the requests of git operations on remotes. Credentials are added to the requests in this process
+// (package fetch), so workers never see them. A Network belongs to a plugin. Network.Begin returns a Session for a call,
+// and Session.Do performs an operation.
 //
 // Workers are untrusted, so this package validates every request again.
 package network
@@ -67,7 +69,7 @@ func (n *Network) Close() { n.config.Fetch.Close() }
 // Session is the network state of one call. Its operations must not run concurrently.
 type Session struct {
 	network *Network
-	ctx     context.Context // of the call, because a body is read after the operation that opened it
+	ctx     context.Context // context of the call, because a body is read after the operation that opened it has ended
 	cancel  context.CancelFunc
 
 	mu         sync.Mutex
@@ -139,7 +141,7 @@ const (
 // gitPaths are the path suffixes of requests to a git server, by method.
 var gitPaths = map[string]string{http.MethodGet: "/info/refs", http.MethodPost: "/git-upload-pack"}
 
-// gitQueries are their queries.
+// gitQueries are the URL queries of requests to a git server, by method.
 var gitQueries = map[string]string{http.MethodGet: "service=git-upload-pack"}
 
 // gitHeaders are the request headers that a worker may set.
@@ -183,7 +185,7 @@ func (s *Session) open(ctx context.Context, params []byte) ([]byte, error) {
 	})
 }
 
-// gitRequest validates q: only fetches from granted remotes, and from those that they redirected to, are allowed.
+// gitRequest validates q: it allows only fetches from granted remotes, and from the URLs that they redirected to.
 func (s *Session) gitRequest(q wire.GitRequest) (*http.Request, error) {
 	u, err := url.Parse(q.URL)
 	switch {
@@ -192,7 +194,7 @@ func (s *Session) gitRequest(q wire.GitRequest) (*http.Request, error) {
 	case gitPaths[q.Method] == "" || !strings.HasSuffix(u.Path, gitPaths[q.Method]) || u.RawQuery != gitQueries[q.Method]:
 		return nil, errors.New("the request is not part of git's fetch protocol")
 	case !s.network.any && !slices.Contains(s.network.remotes, base(u, gitPaths[q.Method])) && !slices.Contains(s.redirected, base(u, gitPaths[q.Method])):
-		return nil, fmt.Errorf("%s is not a granted remote", base(u, gitPaths[q.Method]))
+		return nil, fmt.Errorf("%s is not a granted remote: add it to remotes of the plugin's git grant in the config", base(u, gitPaths[q.Method]))
 	}
 	request, err := http.NewRequestWithContext(s.ctx, q.Method, u.String(), strings.NewReader(string(q.Body)))
 	if err != nil {
@@ -250,7 +252,7 @@ func (s *Session) stream(params []byte) (io.ReadCloser, int, error) {
 	defer s.mu.Unlock()
 	body := s.streams[number]
 	if err != nil || body == nil {
-		return nil, 0, errors.New("there is no such stream")
+		return nil, 0, errors.New("there is no open stream with this number")
 	}
 	return body, number, nil
 }

@@ -1,10 +1,9 @@
 // Package origin parses and normalizes the origin of a URL: scheme, host and port. Parse parses an origin from a
 // manifest or config, and Of returns the origin of a parsed URL.
 //
-// It normalizes differences without ambiguity (case, default port, forms of an IPv6 address), and refuses what
-// programs interpret differently (user names, trailing dots, numbers that some programs take for addresses,
-// non-ASCII characters). So a comparison of origins agrees with the address that is dialed and with the Host
-// header.
+// Parse and Of normalize unambiguous differences (case, default port, forms of an IPv6 address), and refuse URLs that
+// programs interpret differently (user names, trailing dots, numbers that some programs take for addresses, non-ASCII
+// characters). A comparison of origins is therefore consistent with the address that is dialed and with the Host header.
 package origin
 
 import (
@@ -38,7 +37,7 @@ func Parse(text string) (Origin, error) {
 		return Origin{}, err
 	}
 	if u.Path != "" && u.Path != "/" || strings.ContainsAny(text, "?#") {
-		return Origin{}, errors.New("has more than an origin: write only scheme, host and, if needed, port")
+		return Origin{}, errors.New("contains more than an origin: write only scheme, host and, if needed, port")
 	}
 	return o, nil
 }

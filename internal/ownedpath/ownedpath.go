@@ -1,5 +1,4 @@
-// Package ownedpath checks the ownership of a directory: that only the user and root can modify its content or
-// replace it.
+// Package ownedpath checks that only the user and root can modify the content of a directory or replace the directory.
 package ownedpath
 
 import (
@@ -15,10 +14,10 @@ import (
 // Error reports that other users can modify or replace a directory.
 type Error struct {
 	Dir    string      // the directory that was checked
-	At     string      // the directory or symbolic link at fault: Dir or a component of its path
+	At     string      // the directory or symbolic link that is not safe: Dir or a component of its path
 	Owner  int         // user id
 	Mode   fs.FileMode // permissions of At
-	What   string      // what is wrong with At, as a predicate
+	What   string      // what is wrong with At, as the rest of a sentence that begins with At
 	Remedy string
 }
 
@@ -29,10 +28,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s cannot be trusted: %s %s", e.Dir, e.At, e.What)
 }
 
-// Check returns an error if a user other than the effective user and root owns dir, can write to it, or can replace
-// it, one of its ancestors or a symbolic link on its path. It accepts a path that does not exist. The caller must
-// then check again after creating it, because in a directory with the sticky bit, such as /tmp, another user can
-// create it first.
+// Check returns an error if a user other than the effective user and root owns dir, can write to it, or can replace it,
+// one of its ancestors or a symbolic link on its path. It accepts a path that does not exist. The caller must check again
+// after creating it, because in a directory with the sticky bit, such as /tmp, another user can create it first.
 //
 // Access control lists are covered, because their mask is reflected in the permissions of the group.
 func Check(dir string) error { return check(dir, os.Geteuid()) }
@@ -137,7 +135,7 @@ func checkItem(dir, path string, last bool, user int) error {
 	case link: // permissions of symbolic links have no effect
 		return nil
 	case !info.IsDir():
-		return fault("is not a directory", "use another directory")
+		return fault("is not a directory", "use a different directory")
 	}
 	writers := info.Mode().Perm() & 0o022
 	switch {

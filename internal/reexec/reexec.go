@@ -27,7 +27,7 @@ var (
 	called bool
 )
 
-// Run registers all. In a child it also runs the child's Main and exits.
+// Run registers all Mains. In a child process it also runs the Main of the child and exits.
 func Run(all map[string]Main) {
 	mu.Lock()
 	mains, called = all, true

@@ -69,7 +69,7 @@ func accessWords(a manifest.Access) string {
 	return "read everything in "
 }
 
-// placeOf resolves a path; missing is its variable if that is unset.
+// placeOf resolves a path; missing is the path's variable if it is unset.
 func (q *inquiry) placeOf(kind, dir, missing string) Place {
 	if missing != "" {
 		return Place{}
@@ -124,7 +124,7 @@ func (q *inquiry) repositories() {
 	}
 }
 
-// remotes returns the remotes that a yes grants, and adds all of them to the words of item.
+// remotes returns the remotes that consent grants, and adds all requested ones to the words of item.
 func (q *inquiry) remotes(g manifest.Git, item *Item) []string {
 	var named []string
 	for _, r := range g.Remotes {

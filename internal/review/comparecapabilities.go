@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// names reports added and removed names. An old request for any does not cover a name, because a request by
-// name can be granted without the admin naming it.
+// names reports added and removed names. A request for any name in the old manifest does not cover a name in the new one,
+// because a name that is requested can be granted without being listed by the admin.
 func (c *comparison) names(key, what string, old, new []string) {
 	for _, name := range new {
 		switch {
@@ -106,7 +106,8 @@ func coversDirectory(old []manifest.FS, f manifest.FS) bool {
 
 func covers(old, new manifest.Access) bool { return old == manifest.ReadWrite || new == manifest.Read }
 
-// inside reports whether a manifest's path is dir or lies below it, whatever the value of their variable.
+// inside reports whether a path in a manifest is dir or below it, regardless of the value of the variable that both begin
+// with.
 func inside(dir, path string) bool {
 	variable, rest, err := manifest.SplitPath(dir)
 	other, below, err2 := manifest.SplitPath(path)

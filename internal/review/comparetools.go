@@ -35,7 +35,8 @@ func (c *comparison) tool(key string, old, new manifest.Tool) {
 	case new.Write && !old.Write:
 		c.add(key+".access", true, "writes, and was read-only")
 	case old.Write && !new.Write:
-		// Only the author declares that a tool is read-only, and read_only depends on it.
+		// That a tool is read-only is only declared by its author, and read_only in the config depends on the
+		// declaration.
 		c.add(key+".access", true, "is declared read-only, and wrote: read_only would no longer withhold it")
 	}
 	if old.Hidden && !new.Hidden {

@@ -13,8 +13,8 @@ const (
 	maxParamsValues = 100
 )
 
-// paramsValues are the limits of the other operations. Each is above the operation's own limit, whose more specific error
-// is therefore reported for lists that are moderately too long.
+// paramsValues are the limits for operations with lists. Each is higher than the operation's own limit, so that for a
+// list that is slightly too long the more specific error of the operation is reported.
 var paramsValues = map[string]int{
 	abi.OpGitIgnored:      2_000,  // 1,000 paths
 	abi.OpGitCommitBranch: 10_000, // 1,000 changes of up to 5 values each
@@ -41,7 +41,7 @@ func (b *Box) admit(r abi.HostRequest) error {
 	return nil
 }
 
-// ungranted returns which grant an operation lacks; "" if the plugin has a grant of its kind.
+// ungranted describes the grant that an operation needs and the plugin lacks; "" if the plugin has such a grant.
 func (b *Box) ungranted(op string) string {
 	switch op {
 	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
@@ -63,7 +63,7 @@ func (b *Box) ungranted(op string) string {
 	return ""
 }
 
-// invalidParams bounds the reason, which may quote the module.
+// invalidParams returns the error for invalid parameters. It truncates the reason, which may quote the module.
 func invalidParams(why error) error {
 	return &abi.HostError{Code: abi.HostInvalid, Message: "the parameters are not of the operation's form: " + bounded(why.Error())}
 }

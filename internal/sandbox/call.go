@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Notifier sends notifications of a running call to its client. The error says why a notification is malformed.
+// Notifier sends notifications of a running call to its client. Its error states why a notification is malformed.
 type Notifier interface {
 	Notify(method string, params json.RawMessage) error
 }
@@ -21,9 +21,9 @@ type Call struct {
 	dirs  []*fileLock
 }
 
-// Operation is the audit record of an operation that a call performed or was refused.
+// Operation is the audit record of an operation that a call performed, or that was refused.
 type Operation struct {
-	Op     string // a host operation, or "file/" and the refused file operation
+	Op     string // name of the host operation, or "file/" and the name of the refused file operation
 	Target string // a path, repository, origin, lock's directory or name, or notification's method; never a secret
 	Code   string // of the abi.HostError; empty on success
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
-// hidden decides which paths in its mounts a module does not see: those that match a deny pattern, the host's own files and
-// directories unless a grant names them, and configuration files that the host would obey. Names are compared by
-// vfs.FoldName, since the file system may be case-insensitive or normalizing.
+// hidden decides which paths in the mounts of a plugin its module does not see: those that match a deny pattern, the
+// host's own files and directories unless a grant names them, and configuration files that the host would use. Names are
+// compared by vfs.FoldName, since the file system may be case-insensitive or normalizing.
 type hidden struct {
 	mounts    []string // longest first
 	patterns  []string // folded; relative to each mount
@@ -30,7 +30,7 @@ func newHidden(mounts []string, what Hidden) (*hidden, error) {
 	slices.SortFunc(h.mounts, func(a, b string) int { return len(b) - len(a) })
 	for _, p := range what.Patterns {
 		if !doublestar.ValidatePattern(p) {
-			return nil, fmt.Errorf("deny: %q is not a pattern", p)
+			return nil, fmt.Errorf("deny: %q is not a valid pattern", p)
 		}
 		h.patterns = append(h.patterns, vfs.FoldName(strings.Trim(p, "/")))
 	}
@@ -57,8 +57,8 @@ func (h *hidden) isHidden(p string, below bool) bool {
 	})
 }
 
-// ownOf returns the file or directory of the host that hides p, "" if there is none. A mount at or below one of the host's
-// directories is not hidden by it; configuration files are hidden in every mount.
+// ownOf returns the file or directory of the host that hides p, "" if there is none. A directory of the host does not
+// hide a mount at or below it; configuration files are hidden in every mount.
 func (h *hidden) ownOf(p, mount string) string {
 	if at := reservedIn(p, mount); at != "" {
 		return at
@@ -136,7 +136,7 @@ func matchesBelow(pattern, name string) bool {
 		if strings.Contains(parts[i], "**") {
 			return true
 		}
-		// Braces that contain a slash are split into malformed parts; assume that those match.
+		// Braces that contain a slash are split into malformed parts; assume that malformed parts match.
 		if ok, err := doublestar.Match(parts[i], component); err != nil || !ok {
 			return err != nil
 		}

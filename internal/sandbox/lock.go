@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxLocks    = 16  // names that a call may hold, and directories
+	maxLocks    = 16  // maximum number of names, and of directories, that a call may lock
 	maxLockName = 256 // bytes
 	// Back-off between two tries. A blocking flock could not be canceled with the call.
 	minLockWait, maxLockWait = time.Millisecond, 25 * time.Millisecond
@@ -30,8 +30,8 @@ type fileLock struct{ file *os.File }
 
 func (l *fileLock) release() { _ = l.file.Close() }
 
-// errNoLocks says that a file system does not support locks.
-var errNoLocks = errors.New("the file system has no locks")
+// errNoLocks means that a file system does not support locks.
+var errNoLocks = errors.New("the file system does not support locks")
 
 // lock acquires a name, and a directory if one is given, until the call ends. Lock order: all calls acquire the name first,
 // so two calls with the same name and directory cannot deadlock.
@@ -61,14 +61,14 @@ func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 	return nil, err
 }
 
-// withoutDirLock continues with the name alone if the directory's file system has no locks, and warns the admin once. If
-// names cannot be locked either it fails.
+// withoutDirLock lets a call continue with the lock of the name only, if the directory's file system does not support
+// locks, and logs a warning once. It fails if names cannot be locked either.
 func (b *Box) withoutDirLock(path string, why error) error {
 	if b.locks == nil {
 		return noPlace()
 	}
 	b.warnNoLocks.Do(func() {
-		b.config.Log.Warn("a directory cannot be locked, so servers with other state directories are not excluded from it", "directory", visible.Text(bounded(path)), "error", why)
+		b.config.Log.Warn("a directory cannot be locked, so only servers with the same state directory exclude each other", "directory", visible.Text(bounded(path)), "error", why)
 	})
 	return nil
 }
@@ -82,7 +82,7 @@ func noPlace() error {
 }
 
 // lockName acquires a name. Its file is in a directory that no module sees, and is never removed: a removed file could be
-// locked by a waiter while its successor is locked too. Without the directory it does nothing.
+// locked by a waiter while its successor is locked too. If there is no such directory, lockName does nothing.
 func (b *Box) lockName(ctx context.Context, c *Call, name string) error {
 	if _, held := c.locks[name]; held || b.locks == nil {
 		return nil
@@ -110,9 +110,9 @@ func lockFile(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// lockDir acquires the lock of a directory itself, through an open file description of its own: a flock belongs to that, so
-// calls that shared one would not exclude each other. If the path refers to another directory by the time the lock is
-// held, it retries with that one, since other calls lock that one.
+// lockDir locks the directory itself, through a new open file description: a flock belongs to the description, so calls
+// that shared one would not exclude each other. If the path refers to a different directory by the time the lock is
+// acquired, lockDir retries with that directory, since other calls lock that one.
 func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
 	for {
 		file, err := b.openForLock(path)
@@ -141,10 +141,10 @@ func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
 	}
 }
 
-// openForLock opens a directory to be locked. It must be writable by the plugin: one that can only read it must not block
-// others.
+// openForLock opens a directory to be locked. It must be writable by the plugin: a plugin that can only read it must not
+// block others.
 func (b *Box) openForLock(path string) (*os.File, error) {
-	var asked faults // the operation itself is recorded with its result
+	var asked faults // nothing is recorded here, since the operation is recorded with its result
 	file, errno := b.tree(&asked).OpenDirectory(path)
 	if errno != 0 {
 		return nil, fileError(abi.OpLock, path, errno, asked.last)
@@ -160,7 +160,7 @@ func (c *Call) unlock(name string) {
 	}
 }
 
-// refersTo reports whether a path refers to an open directory now.
+// refersTo reports whether a path currently refers to an open directory.
 func (b *Box) refersTo(path string, file *os.File) (bool, error) {
 	now, err := b.openForLock(path)
 	if err != nil {
@@ -215,7 +215,8 @@ func (b *Box) acquire(ctx context.Context, file *os.File) error {
 	}
 }
 
-// lacksLocks reports whether an error says that a file system does not support locks, or not on files opened read-only.
+// lacksLocks reports whether an error says that a file system does not support locks, or does not support them on files
+// opened read-only.
 func lacksLocks(err error) bool {
 	return slices.ContainsFunc([]unix.Errno{unix.ENOLCK, unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.EBADF, unix.EINVAL},
 		func(errno unix.Errno) bool { return errors.Is(err, errno) })

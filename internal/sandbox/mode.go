@@ -12,7 +12,7 @@ import (
 
 // mode reads or sets the permission bits of a file, subject to the same policy as the module's own file operations.
 func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
-	var asked faults // the operation itself is recorded with its result
+	var asked faults // nothing is recorded here, since the operation is recorded with its result
 	tree := b.FS(&asked)
 	if q.Mode != nil {
 		if *q.Mode&^uint32(fs.ModePerm) != 0 {
@@ -29,7 +29,7 @@ func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
 	return abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}, nil
 }
 
-// faults is a Caller without a call that keeps the last fault.
+// faults is a Caller for use outside of a call. It keeps the last fault.
 type faults struct{ last error }
 
 func (f *faults) Context() context.Context { return context.Background() }

@@ -14,8 +14,8 @@ import (
 // methodMessage is the notification for log messages.
 const methodMessage = "notifications/message"
 
-// operation is a host operation. The result of do is encoded as JSON; its error is an *abi.HostError or that of a context
-// that ended.
+// operation is a host operation. The result of do is encoded as JSON; its error is an *abi.HostError, or the error of a
+// context that has ended.
 type operation struct {
 	do     func(b *Box, ctx context.Context, params json.RawMessage) (any, error)
 	target string // member of the parameters that is recorded as Operation.Target, if any
@@ -76,7 +76,7 @@ var operations = map[string]operation{
 	}, "method"},
 }
 
-// with decodes parameters, whose size admit has bounded, and runs do.
+// with decodes parameters and passes them to do. admit has checked their size before.
 func with[P, R any](ctx context.Context, params json.RawMessage, do func(context.Context, P) (R, error)) (any, error) {
 	var p P
 	if err := json.Unmarshal(params, &p); err != nil {
@@ -137,7 +137,7 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 	}
 	o, ok := operations[r.Op]
 	if !ok {
-		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host has no operation %q", bounded(r.Op))}
+		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host does not support the operation %q: see the list of operations in docs/abi.md", bounded(r.Op))}
 	}
 	var result any
 	err := b.admit(r)

@@ -2,8 +2,9 @@
 // from open directories and functions; the engine uses the Box's FS, Env and Operate. Explain, for the host process,
 // reports decisions.
 //
-// Modules are untrusted. What is not granted is refused here or in the packages below (vfs for files, git for
-// repositories), when the effect would take place and on resolved paths, and is logged.
+// Modules are untrusted. Access that is not granted is refused and logged here or in the packages below (vfs for files,
+// git for repositories). It is refused at the moment of use and on resolved paths. hidden.go applies deny patterns and
+// hides the host's own files.
 package sandbox
 
 import (
@@ -39,7 +40,7 @@ type Config struct {
 	// has none.
 	Mounts []vfs.Mount
 	State  string
-	// Hidden says what the module does not see in them.
+	// Hidden defines which files the module does not see in the mounts.
 	Hidden Hidden
 	// Repos and Remotes are the granted repositories. Transport carries requests to remotes; nil means that none can be
 	// reached.
@@ -50,30 +51,31 @@ type Config struct {
 	Locks *os.File
 	// Env is the granted environment, without the variables that the Box sets.
 	Env map[string]string
-	// Limits are the plugin's. The Box enforces Files and passes Memory to the module; the engine enforces the others.
+	// Limits are the limits of the plugin. The Box enforces Files and passes Memory to the module; the engine enforces
+	// the others.
 	Limits manifest.Limits
-	// Cwd and Project are the host's directories; the first that the module sees is its working directory.
+	// Cwd and Project are the host's directories; the first of them that the module can see is its working directory.
 	Cwd, Project string
 	// Messages forwards log messages of calls to the client; otherwise they are dropped.
 	Messages bool
 	// Zone is the local time zone as TZif data; empty means UTC.
 	Zone []byte
-	// GitUser returns the user's git configuration as it is now; nil means that there is none.
+	// GitUser returns the user's current git configuration; nil means that there is none.
 	GitUser func(context.Context) (git.User, error)
-	// Claimed returns those of the names that another plugin claims; nil means none.
+	// Claimed returns those of the names that a different plugin claims; nil means that no other plugin claims any.
 	Claimed func(context.Context, abi.Claims) (abi.Claims, error)
-	// Changing is called before a call changes a file or repository; nil means it is not.
+	// Changing is called before a call changes a file or repository; nil means that no call is needed.
 	Changing func(context.Context)
 	// Fetch performs http/fetch; nil means that there is no network.
 	Fetch func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error)
-	Log   hclog.Logger // nil means none
+	Log   hclog.Logger // nil means that nothing is logged
 }
 
-// Hidden says what a module does not see in its directories.
+// Hidden defines which files a module does not see in its directories.
 type Hidden struct {
 	Patterns []string // deny patterns of the admin, relative to each mount
-	// Own are resolved absolute paths of the host's files and directories, which a grant of an ancestor does not
-	// include.
+	// Own are resolved absolute paths of the host's files and directories, which are not granted by a grant of an
+	// ancestor.
 	Own []string
 }
 
@@ -121,7 +123,7 @@ func mountPaths(mounts []vfs.Mount) []string {
 	return paths
 }
 
-// environment is the granted environment and the variables that the Box sets, which take precedence.
+// environment returns the granted environment and the variables that the Box sets. The latter take precedence.
 func (b *Box) environment() map[string]string {
 	env := maps.Clone(b.config.Env)
 	if env == nil {
@@ -135,8 +137,8 @@ func (b *Box) environment() map[string]string {
 	return env
 }
 
-// workingDirectory is that of the host if the module can see it, otherwise the project. A module that sees neither starts in
-// the virtual root.
+// workingDirectory returns the host's working directory if the module can see it, otherwise the project, otherwise the
+// virtual root.
 func (b *Box) workingDirectory() string {
 	for _, dir := range []string{b.config.Cwd, b.config.Project} {
 		for _, m := range b.config.Mounts {
@@ -151,7 +153,7 @@ func (b *Box) workingDirectory() string {
 // Env returns the module's environment.
 func (b *Box) Env() map[string]string { return b.env }
 
-// Caller is the call that an instance runs. Fault receives errors for which WASI has no number. It is an alias so that the
+// Caller is the call that an instance runs. Fault receives errors for which WASI has no errno. It is an alias so that the
 // engine need not import this package.
 type Caller = interface {
 	Context() context.Context
@@ -193,7 +195,8 @@ func (b *Box) changing(ctx context.Context) {
 // entryCost is the charge for reading one directory entry, in bytes.
 const entryCost = 1 << 10
 
-// charge returns a function that charges a caller for directory entries; nil if it cannot be charged.
+// charge returns a function that charges a caller for directory entries; it returns nil if the caller does not support
+// charges.
 func charge(caller Caller) func(entries int) {
 	payer, ok := caller.(interface{ Spend(bytes int) })
 	if !ok {

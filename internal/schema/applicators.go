@@ -62,7 +62,7 @@ func (c *evaluation) oneOf(nodes []*node, v any, at *location, ev *evaluated, f 
 // alternativeFailures collects the failures of alternatives, which are reported as one failure.
 type alternativeFailures struct{ list []*failures }
 
-// next returns the collector of the next alternative; nil if f is nil or the limit is reached.
+// next returns the collector of the next alternative; it returns nil if f is nil or the limit is reached.
 func (b *alternativeFailures) next(f *failures) *failures {
 	if f == nil || len(b.list) > maxFailures {
 		return nil

@@ -16,7 +16,7 @@ const (
 	maxWork      = maxSteps * workOfSchema
 	maxSteps     = 1 << 18
 	workOfSchema = 16
-	// maxNesting limits the recursion of schemas, which may refer to themselves.
+	// maxNesting limits recursion: schemas may refer to themselves.
 	maxNesting = 4096
 )
 

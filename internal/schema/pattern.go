@@ -36,7 +36,7 @@ func (p *patterns) compile(s string) (*pattern, error) {
 		return nil, err
 	}
 	if p.instructions += len(prog.Inst); p.instructions > maxInstructions {
-		return nil, fmt.Errorf("the patterns together are too large")
+		return nil, fmt.Errorf("the schema's patterns are too large in total")
 	}
 	compiled, err := regexp.Compile(s)
 	return &pattern{compiled, len(prog.Inst)}, err

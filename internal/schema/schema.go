@@ -56,8 +56,8 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return s, nil
 }
 
-// Validate validates an instance, one JSON value. The error lists all failures with their instance locations, or says why raw
-// cannot be validated.
+// Validate validates an instance, one JSON value. The error lists all failures with their instance locations, or states
+// why raw cannot be validated.
 func (s *Schema) Validate(raw json.RawMessage) error { return s.ValidateWithin(raw, maxValues) }
 
 // BytesPerValue approximates the memory of a decoded value, without the bytes of strings.

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// DependOn makes the cached result of the current test depend on all files below root: go test records the directories that
-// a test lists, and compares names, sizes and times. Before a test runs, in TestMain, nothing is recorded.
+// DependOn makes the cached result of the current test depend on all files below root: go test records the directories
+// that a test lists, and compares names, sizes and times. It has no effect in TestMain, before a test runs.
 func DependOn(t testing.TB, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

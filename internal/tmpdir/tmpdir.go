@@ -3,7 +3,7 @@ package tmpdir
 
 import "os"
 
-// InMemory has temporary directories created in memory if the system offers that and $TMPDIR is unset.
+// InMemory makes tests create their temporary directories in memory, if the system supports that and $TMPDIR is unset.
 func InMemory() {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" {
 		os.Setenv("TMPDIR", "/dev/shm")

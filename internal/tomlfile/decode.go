@@ -8,8 +8,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// decode decodes data with the TOML decoder. The decoder panics on states that it believes impossible; decode returns these
-// panics as errors, because a file must not crash the process.
+// decode decodes data with the TOML decoder. The decoder panics on states that it assumes to be impossible. decode
+// returns such panics as errors, because a file must not crash the process.
 func decode(data []byte) (values map[string]any, serr *syntaxError) {
 	defer func() {
 		if r := recover(); r != nil {

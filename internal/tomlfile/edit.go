@@ -174,7 +174,7 @@ func verify(data, edited []byte, table []string, key, value string) error {
 	}
 	in[key] = value
 	if !reflect.DeepEqual(before, after) {
-		return errors.New("cannot be set without changing other values")
+		return errors.New("cannot be set without changing other values: edit the file by hand")
 	}
 	return nil
 }

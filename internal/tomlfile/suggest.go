@@ -7,7 +7,7 @@ func nearest(name string, known []string) string {
 	name = strings.ToLower(name)
 	best, bestDist := "", 3
 	for _, k := range known {
-		// Every short word is close to every other.
+		// Short names need a smaller distance, because every short word is close to every other one.
 		if d := distance(name, k); d < bestDist && 2*d < len(k)+1 {
 			best, bestDist = k, d
 		}

@@ -100,14 +100,14 @@ func (t *Table) Required(key, remedy string) string {
 	return s
 }
 
-// OneOf returns the string at key, which must be one of allowed; the first of them if absent.
+// OneOf returns the string at key, which must be one of allowed. If the key is absent it returns the first of them.
 func (t *Table) OneOf(key string, allowed ...string) string {
 	s, ok := scalarOf[string](t, key, `a string in quotes`)
 	if !ok {
 		return allowed[0]
 	}
 	if !slices.Contains(allowed, s) {
-		t.Fault(key, fmt.Sprintf("is %s", Quote(s)), fmt.Sprintf(`write "%s"`, strings.Join(allowed, `" or "`)))
+		t.Fault(key, fmt.Sprintf("is %s, which is not a valid value", Quote(s)), fmt.Sprintf(`write "%s"`, strings.Join(allowed, `" or "`)))
 		return allowed[0]
 	}
 	return s
@@ -160,12 +160,12 @@ func (t *Table) Strings(key string) []string {
 	return out
 }
 
-// Item is an item of an array that may hold strings and tables side by side.
+// Item is an item of an array that may contain both strings and tables.
 type Item struct {
 	Text  string
 	Table *Table // nil: the item is the string Text
 	Line  int
-	Wrong bool // the item is of another type, which has been reported
+	Wrong bool // the item is of a wrong type, which has been reported
 }
 
 // Items returns the strings and tables of the array at key: nil if absent, not nil if empty.
@@ -199,8 +199,8 @@ func (t *Table) Items(key string) []Item {
 	return out
 }
 
-// StringAt returns the string at key in the table at inner, "" if absent. It reports nothing, because it is for tables that
-// are read as a whole by JSON.
+// StringAt returns the string at key in the table at inner, "" if absent. It reports nothing, because it is for tables
+// that JSON reads as a whole.
 func (t *Table) StringAt(inner, key string) string {
 	if n := t.find(inner); n != nil {
 		if v := n.get(key); v != nil {

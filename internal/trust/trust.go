@@ -37,7 +37,7 @@ type Record struct {
 // atomically.
 type Store struct{ dir string }
 
-// In returns the store below the host's state directory. If state is empty there is no store, and nothing is
+// In returns the store below the host's state directory. If state is empty the store has no directory, and no path is
 // trusted.
 func In(state string) Store {
 	if state == "" {
@@ -46,7 +46,7 @@ func In(state string) Store {
 	return Store{filepath.Join(state, ".trust")}
 }
 
-// Dir returns the store's directory; empty if there is none.
+// Dir returns the store's directory. It is empty if there is no store.
 func (s Store) Dir() string { return s.dir }
 
 const (
@@ -62,8 +62,8 @@ const (
 
 var errNoStore = errors.New("there is no directory for trust records: set HOME or XDG_STATE_HOME to a directory of the user")
 
-// Lookup returns the record of a path; nil if there is none. It returns an error if other users can modify the
-// store, or if the record is not in the format of Add.
+// Lookup returns the record of a path, or nil if there is none. It returns an error if other users can modify the store,
+// or if the record is not in the format of Add.
 func (s Store) Lookup(path string) (*Record, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s Store) Lookup(path string) (*Record, error) {
 		return nil, nil
 	}
 	if err == nil && r.Path != path {
-		err = fmt.Errorf("%s is the record of another path", filepath.Join(s.dir, fileName(path)))
+		err = fmt.Errorf("%s is the record of a different path: remove it", filepath.Join(s.dir, fileName(path)))
 	}
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (s Store) List() ([]Record, error) {
 		}
 		r, err := s.read(name)
 		if err == nil && fileName(r.Path) != name {
-			err = fmt.Errorf("%s is the record of another path", filepath.Join(s.dir, name))
+			err = fmt.Errorf("%s is the record of a different path: remove it", filepath.Join(s.dir, name))
 		}
 		if err == nil {
 			list = append(list, *r)
@@ -217,7 +217,7 @@ func (s Store) read(name string) (*Record, error) {
 	return r, nil
 }
 
-// decode strictly decodes a record of Add.
+// decode decodes a record that Add has written. It refuses anything else.
 func decode(data []byte) (*Record, error) {
 	var r Record
 	decoder := json.NewDecoder(bytes.NewReader(data))

@@ -2,7 +2,7 @@
 // need one. Module.Bytes encodes the binary format (https://www.w3.org/TR/wasm-core-1/#binary-format); Plugin returns a
 // module that implements ABI 1 with given code for a call.
 //
-// It validates nothing, so that tests can build invalid modules.
+// The package validates nothing, so that tests can build invalid modules.
 package wasmtest
 
 import (
@@ -98,7 +98,7 @@ func Vector(entries [][]byte) []byte {
 	return append(wasm.AppendU32(nil, uint32(len(entries))), slices.Concat(entries...)...)
 }
 
-// Text encodes a name or a vector of bytes.
+// Text encodes s as a name or a vector of bytes.
 func Text(s string) []byte { return wasm.AppendVector(nil, []byte(s)) }
 
 // Code concatenates instructions, given as opcodes (int or byte) and byte slices.

@@ -38,7 +38,7 @@ var pluginTypes = func() []wasm.FuncType {
 }()
 
 // Plugin returns a module that implements ABI 1 and has one page of memory. code is the body of bulkhead_call without the
-// final end. data is at address 0. more are additional imports, whose indices begin at Extra.
+// final end. data is at address 0. more contains additional imports, whose indices begin at Extra.
 func Plugin(code []byte, data string, more ...Import) Module {
 	m := Module{
 		Types: slices.Clone(pluginTypes),

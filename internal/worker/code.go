@@ -9,8 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-// CodeError converts the error of a code.Store to the one that a Config.Prepare returns, for the plugin's module in
-// file.
+// CodeError converts an error of a code.Store to the error that Config.Prepare returns. file is the plugin's module.
 func CodeError(plugin, file string, err error) error {
 	refused := (*code.Error)(nil)
 	if !errors.As(err, &refused) {

@@ -44,20 +44,20 @@ type pending struct {
 	ctx    context.Context
 	ask    Asker
 	record func(wire.Record)
-	late   *time.Timer   // kills a worker that does not end the call, or does not read the reply to an operation
-	ended  atomic.Bool   // late must not kill the worker any more
+	late   *time.Timer   // timer that kills a worker that does not end the call, or does not read the reply to an operation
+	ended  atomic.Bool   // if set, late must not kill the worker any more
 	end    time.Time     // deadline of the call's operations
 	wake   chan struct{} // of capacity 1: the state has changed
 
 	asking  sync.WaitGroup     // host operations in flight
-	cancel  context.CancelFunc // cancels them; nil if there was none; guarded by conn.mu
+	cancel  context.CancelFunc // cancels the operations; nil if there was none; guarded by conn.mu
 	wrote   bool               // the call may have written something; guarded by conn.mu
-	told    bool               // the worker reported that; guarded by conn.mu
+	told    bool               // the worker reported that the call writes; guarded by conn.mu
 	records int                // guarded by conn.mu
-	asked   int                // operations; guarded by conn.mu
-	parts   int                // of operations that speak to git servers; guarded by conn.mu
+	asked   int                // number of operations; guarded by conn.mu
+	parts   int                // number of parts of git operations; see maxParts; guarded by conn.mu
 	busy    bool               // an operation is in flight; guarded by conn.mu
-	waiting bool               // it is in await, so it can take over reading; guarded by conn.mu
+	waiting bool               // the call is in await, so it can take over reading; guarded by conn.mu
 	done    bool               // guarded by conn.mu
 	result  wire.Result
 	err     error
@@ -65,12 +65,12 @@ type pending struct {
 
 // Bounds of what a worker may send beyond a call's own limits, in bytes.
 const (
-	// maxRecords bounds the records of a call: each distinct operation, and denied ones once more.
+	// maxRecords bounds the records of a call: one for each distinct operation, and a second one for denied operations.
 	maxRecords = 3 * 32
 	maxRecord  = 8 << 10
 	maxLogText = 64 << 10 // escaped
 	maxFailure = 64 << 10
-	// maxParts is how often the operations of a call may open, read and close responses of git servers.
+	// maxParts bounds how often a call may open, read and close responses of git servers.
 	maxParts = 16 << 10
 	// perLogFrame is charged for each log frame in addition to its text.
 	perLogFrame = 64
@@ -82,7 +82,7 @@ func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
 	return c
 }
 
-// limit is the largest payload of a frame of that type.
+// limit returns the maximum payload of a frame of that type.
 func (c *conn) limit(t wire.Type) int {
 	switch t {
 	case wire.TypeResult:
@@ -101,7 +101,7 @@ func (c *conn) limit(t wire.Type) int {
 	return -1
 }
 
-// call sends a call and returns its result, or the error of a connection that ended.
+// call sends a call and returns its result. If the connection ends, it returns the connection's error.
 func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
 	if err := c.add(p); err != nil {
 		return wire.Result{}, &lostError{reason: err}
@@ -131,7 +131,7 @@ func (c *conn) add(p *pending) error {
 	return nil
 }
 
-// await returns when the call is done. It reads frames unless another caller does.
+// await returns when the call is done. It reads frames unless another caller is reading.
 func (c *conn) await(p *pending) {
 	for {
 		c.mu.Lock()
@@ -152,8 +152,8 @@ func (c *conn) await(p *pending) {
 	}
 }
 
-// handOver wakes a waiting call if none is reading. A call that is still writing its request could not read: it begins
-// to when it enters await.
+// handOver wakes a waiting call if no call is reading, so that it reads. Calls that are still writing their requests are
+// not considered: they read when they enter await.
 func (c *conn) handOver() {
 	if c.reading {
 		return
@@ -248,7 +248,7 @@ func (p *pending) takeRecord(payload []byte) error {
 	return err
 }
 
-// takeAsk performs an operation in a goroutine of its own, since it may wait for a network or a client.
+// takeAsk performs an operation in a new goroutine, since the operation may wait for a network or a client.
 func (c *conn) takeAsk(p *pending, payload []byte) error {
 	ask, err := wire.DecodeAsk(payload)
 	if err != nil {
@@ -291,7 +291,7 @@ func (p *pending) endAsking() {
 	}
 }
 
-// takeLog logs a line. A worker that logs more than its calls may in all has been compromised.
+// takeLog logs a line. A worker that logs more than its calls may log in total has been compromised.
 func (c *conn) takeLog(f wire.Frame) error {
 	line, err := wire.DecodeLog(f.Payload)
 	if err != nil {
@@ -338,7 +338,7 @@ func (c *conn) failLocked(err error) {
 	}
 }
 
-// lostError is the error of a call whose worker ended.
+// lostError is the error of a call whose worker ended before the result arrived.
 type lostError struct {
 	reason error
 	sent   bool // the worker may have received the call

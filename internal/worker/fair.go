@@ -37,7 +37,7 @@ func (b *Pool) keepFair() {
 // demoteCrowding lowers the priority of workers that used crowdingTime while other plugins had calls. calls is the
 // number of calls of each plugin at the previous sample.
 func (b *Pool) demoteCrowding(calls map[*Supervisor]int64) {
-	wanting := map[*Supervisor]bool{} // plugins that had a call since then
+	wanting := map[*Supervisor]bool{} // plugins that had a call since the previous sample
 	for p, s := range b.workers {
 		if s.calls != calls[s] || p.isActive() {
 			wanting[s] = true

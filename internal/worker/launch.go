@@ -7,18 +7,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
-// Launch is what a worker is started with.
+// Launch contains what is needed to start a worker.
 type Launch struct {
 	Setup wire.Setup
 	// Files are inherited as the descriptors firstFile, firstFile+1, ….
 	Files []*os.File
-	// Stale returns why a worker that was started with this must not get further calls; empty if it may. All
-	// functions of a Launch may be nil.
+	// Stale returns the reason why a worker that was started with this Launch must not get further calls; empty if it may
+	// get them. All functions of a Launch may be nil.
 	Stale func() string
 	// Confined decides whether the confinement that the worker reports is sufficient.
 	Confined func(confine.Report) error
-	// Create creates the granted directory of the mount with that index, which did not exist: it moves the
-	// staged directory, whose handle the worker has, to its path.
+	// Create creates the granted directory of the mount with that index, which did not exist at the start. It moves the
+	// staged directory, whose handle the worker has, to the path.
 	Create func(mount int) error
 	// Discard removes compiled code that the worker rejected.
 	Discard func() error
@@ -26,7 +26,7 @@ type Launch struct {
 	Release func()
 }
 
-// Inherit adds a file that the worker inherits, and returns its descriptor in the worker; 0 for nil.
+// Inherit adds a file that the worker inherits, and returns its descriptor in the worker. It returns 0 if file is nil.
 func (l *Launch) Inherit(file *os.File) int {
 	if file == nil {
 		return 0
@@ -38,7 +38,7 @@ func (l *Launch) Inherit(file *os.File) int {
 // Memory of a worker beyond its calls' limits, in bytes.
 const (
 	runtimeMemory = 160 << 20 // the Go runtime, this program, and garbage
-	perCodeByte   = 8         // of compiled code and the module: wazero decodes the one and copies the other
+	perCodeByte   = 8         // of compiled code and the module: wazero decodes the module and copies the code
 	perCall       = 24 << 20  // native stacks and bookkeeping of a call
 )
 
@@ -48,10 +48,10 @@ const (
 func (l *Launch) Bound(code, budget int64) {
 	limits, s := l.Setup.Limits, &l.Setup
 	calls := int64(limits.Concurrency)
-	instances := calls + 2 // the image, and one that is being reset
+	instances := calls + 2 // the first instance, and one that is being restored
 	work := instances*limits.Memory + calls*(perCall+2*limits.Input+3*limits.Output)
 	s.Confine.Memory = uint64(runtimeMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+perCall+2*limits.Input+3*limits.Output))))
-	// Each call has a file tree of its own, and an operation opens some more.
+	// Each call has its own file tree with open files, and an operation opens a few more.
 	s.Confine.OpenFiles = uint64(64 + len(s.Mounts) + len(s.Repos) + (limits.Concurrency+2)*(limits.Files+16))
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 )
 
-// starting is a worker that is being started. Several calls may wait for it.
+// starting is the start of a worker. Several calls may wait for it.
 type starting struct {
 	done    chan struct{} // closed when the worker has been started, or err is set
 	err     error
@@ -18,7 +18,7 @@ type starting struct {
 
 var errClosed = errors.New("the host is being closed")
 
-// acquire returns the process for a call, and starts one if there is none. leave must follow.
+// acquire returns the process for a call, and starts one if there is none. The caller must call leave after the call.
 func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,9 +44,9 @@ func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
 // maxStarts bounds the workers that one call starts while its grants keep changing.
 const maxStarts = 8
 
-var errUnsteady = errors.New("the granted directories change faster than a process can be started for them: one of them is being replaced repeatedly")
+var errUnsteady = errors.New("the granted directories change faster than a process can be started: stop the program that replaces one of them repeatedly")
 
-// usable returns the current process; nil if it has ended or is stale.
+// usable returns the current process. It returns nil if there is none, or if it has ended or is stale.
 func (s *Supervisor) usable() *process {
 	p := s.current
 	if p == nil {
@@ -65,7 +65,7 @@ func (s *Supervisor) usable() *process {
 	return p
 }
 
-// retire gives a process no more calls, and ends it when it has none.
+// retire makes a process get no further calls, and ends it when its last call has ended.
 func (s *Supervisor) retire(p *process) {
 	p.retired = true
 	if s.current == p {
@@ -94,7 +94,7 @@ func (s *Supervisor) startProcess() {
 		p, err := s.launch(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err == nil && (s.closed || s.starting != st) { // or no call waits for it any more
+		if err == nil && (s.closed || s.starting != st) { // second condition: no call waits for the process any more
 			p.end()
 			err = errClosed
 		}
@@ -135,7 +135,7 @@ func (s *Supervisor) await(ctx context.Context, st *starting) error {
 	return st.err
 }
 
-// launch starts a process, once more if its compiled code turns out to be unusable.
+// launch starts a process. If the compiled code turns out to be unusable, it compiles it again and retries once.
 func (s *Supervisor) launch(ctx context.Context) (*process, error) {
 	l, err := s.config.Prepare(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Supervisor) launch(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// adopt registers a process that runs one call and is retired then.
+// adopt registers a process that runs a single call and is then retired.
 func (s *Supervisor) adopt(p *process) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,8 +204,8 @@ func (s *Supervisor) expire() {
 	}
 }
 
-// evict ends an idle process and reports whether it did. It does not block on the Supervisor's lock: the caller holds
-// the Pool's, and the holder of this one may be waiting for a disk that does not respond.
+// evict ends a process if it is idle, and reports whether it did. It does not block on the Supervisor's lock: the caller
+// holds the Pool's lock, and the holder of the Supervisor's lock may be waiting for a disk that does not respond.
 func (s *Supervisor) evict(p *process) bool {
 	if !s.mu.TryLock() {
 		return false
@@ -218,7 +218,7 @@ func (s *Supervisor) evict(p *process) bool {
 	return true
 }
 
-// Running is the number of worker processes.
+// Running returns the number of worker processes.
 func (s *Supervisor) Running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

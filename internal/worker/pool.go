@@ -18,7 +18,7 @@ type Pool struct {
 	workers  map[*process]*Supervisor
 	running  int           // calls
 	reserved int64         // bytes, for the calls that run
-	changed  chan struct{} // closed when a call ends or a worker does
+	changed  chan struct{} // closed when a call or a worker ends
 	waiting  int           // calls that wait for memory
 	sampling bool          // keepFair runs
 }
@@ -31,7 +31,7 @@ func NewPool(budget int64) *Pool {
 	return &Pool{budget: budget, workers: map[*process]*Supervisor{}, changed: make(chan struct{})}
 }
 
-// Budget is the memory budget of all workers, in bytes.
+// Budget returns the memory budget of all workers, in bytes.
 func (b *Pool) Budget() int64 { return b.budget }
 
 // add counts a worker against the budget until it ends.
@@ -73,7 +73,7 @@ func (b *Pool) reserve(ctx context.Context, s *Supervisor, patience time.Duratio
 	var timeout <-chan time.Time
 	for {
 		b.mu.Lock()
-		// A call that is alone runs in any case: nothing that it could wait for would free memory.
+		// If no other call runs, the call is admitted even if it exceeds the budget: no other call could free memory.
 		more := need
 		if s.processes == 0 {
 			more += baseMemory
@@ -97,7 +97,7 @@ func (b *Pool) reserve(ctx context.Context, s *Supervisor, patience time.Duratio
 		select {
 		case <-changed:
 		case <-timeout:
-			err = s.fail(engine.CodeQueue, nil, "waited for %s, and the server's memory was taken: raise memory in [server]", patience)
+			err = s.fail(engine.CodeQueue, nil, "waited for %s, but other calls used the server's memory: raise memory in [server]", patience)
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -118,7 +118,7 @@ func (b *Pool) release(need int64) {
 	b.notify()
 }
 
-// used is the memory that is reserved or resident, in bytes.
+// used returns the memory that is reserved or resident, in bytes.
 func (b *Pool) used() int64 {
 	total := b.reserved
 	for p := range b.workers {

@@ -32,21 +32,21 @@ type process struct {
 	command *exec.Cmd
 	socket  *socket
 	conn    *conn
-	stderr  *firstBytes   // where a crash of the Go runtime is explained
-	gone    chan struct{} // closed when it has ended
+	stderr  *firstBytes   // receives the message of a crash of the Go runtime
+	gone    chan struct{} // closed when the process has ended
 	killed  atomic.Pointer[string]
 
 	active atomic.Int32 // calls; changes under the lock of the Supervisor that started it
 
-	// What follows belongs to that Supervisor, under its lock.
+	// The following fields are guarded by the lock of that Supervisor.
 	retired bool // no further call gets it
 
-	idleSince atomic.Int64 // nanoseconds since 1970, when its last call ended
-	resident  atomic.Int64 // bytes of memory, when measured last
+	idleSince atomic.Int64 // time when its last call ended, in nanoseconds since 1970
+	resident  atomic.Int64 // bytes of memory at the last measurement
 	measured  atomic.Int64 // nanoseconds since 1970
 	demoted   atomic.Bool  // its priority was lowered
 
-	// What follows belongs to the Pool, under its lock.
+	// The following fields are guarded by the lock of the Pool.
 	computed time.Duration // processor time at the last sample
 	crowding time.Duration // part of it that was used while other plugins had calls
 }
@@ -55,7 +55,7 @@ type process struct {
 // the module is the cause.
 func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	p, err := s.spawn(l, confine.Options{})
-	if err != nil { // the number of namespaces is limited
+	if err != nil { // a system limits the number of namespaces
 		p, err = s.spawn(l, confine.Options{NoNamespaces: true})
 	}
 	if err != nil {
@@ -86,13 +86,13 @@ func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close() // a copy that is open here would hide the worker's end
+	defer theirs.Close() // if this copy stayed open, the end of the worker would not be detected
 	p := &process{launch: l, socket: ours, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
 	p.conn = newConn(ours, s.config.Limits, s.config.Log)
 	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
 	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
 	p.command.Stderr = p.stderr
-	p.command.WaitDelay = time.Second // whatever holds its standard error open
+	p.command.WaitDelay = time.Second // even if another process has its standard error open
 	p.command.ExtraFiles = append([]*os.File{theirs}, l.Files...)
 	confine.Prepare(p.command, o)
 	if err := p.command.Start(); err != nil {
@@ -110,7 +110,7 @@ const startTime = time.Minute
 func (p *process) handshake(setup wire.Setup) error {
 	text, err := json.Marshal(setup)
 	if err != nil {
-		return fmt.Errorf("describe a worker: %w", err)
+		return fmt.Errorf("encode the set-up of a worker: %w", err)
 	}
 	if err := p.conn.out.Write(wire.TypeSetup, 0, text); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (p *process) handshake(setup wire.Setup) error {
 	}
 }
 
-// failure is the error that a worker reports.
+// failure decodes the error that a worker reports.
 func failure(plugin string, payload []byte) error {
 	var f wire.Failure
 	if err := json.Unmarshal(payload, &f); err != nil || !engine.Code(f.Code).OfModule() || f.Message == "" {
@@ -155,9 +155,9 @@ func failure(plugin string, payload []byte) error {
 	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail)}
 }
 
-// wait reaps the process.
+// wait waits for the process to exit, and reaps it.
 func (p *process) wait() {
-	_ = p.command.Wait() // the state says how it ended
+	_ = p.command.Wait() // the process state contains how it ended
 	close(p.gone)
 	p.launch.release()
 }
@@ -165,7 +165,7 @@ func (p *process) wait() {
 // kill ends the process at once. The first reason is kept.
 func (p *process) kill(reason string) {
 	if p.killed.CompareAndSwap(nil, &reason) {
-		_ = p.command.Process.Kill() // fails only where it has ended already
+		_ = p.command.Process.Kill() // fails only if the process has already ended
 		_ = p.socket.Close()
 	}
 }
@@ -180,7 +180,7 @@ func (p *process) hasEnded() bool {
 	}
 }
 
-// end lets the process end by itself: it does when its connection ends.
+// end closes the connection, on which the process exits by itself.
 func (p *process) end() {
 	_ = p.socket.Close()
 	go func() {
@@ -219,8 +219,8 @@ func (p *process) reason() string {
 	return state.String()
 }
 
-// outOfMemory reports whether the process ended because the kernel refused it memory. A process that the kernel's
-// out-of-memory killer ended cannot be told from one that any other process killed.
+// outOfMemory reports whether the process ended because the kernel refused it memory. It does not detect the kernel's
+// out-of-memory killer, which cannot be distinguished from a kill by any other process.
 func (p *process) outOfMemory() bool {
 	if p.killed.Load() != nil {
 		return false
@@ -238,7 +238,7 @@ type firstBytes struct {
 	data bytes.Buffer
 }
 
-var errFull = errors.New("the limit is reached")
+var errFull = errors.New("the limit of the output is reached")
 
 // Write implements io.Writer.
 func (f *firstBytes) Write(data []byte) (int, error) {
@@ -261,7 +261,7 @@ func (f *firstBytes) firstLine() string {
 // printable bounds a string from a worker and escapes what could mislead the reader of a log.
 func printable(text string) string { return visible.Bounded(text, maxLogText) }
 
-// socketPair returns a connection and the end of it that a child process inherits.
+// socketPair returns the host's end of a connection, and the end that a child process inherits.
 func socketPair() (*socket, *os.File, error) {
 	syscall.ForkLock.RLock() // no other child inherits an end
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -276,11 +276,11 @@ func socketPair() (*socket, *os.File, error) {
 	return &socket{os.NewFile(uintptr(fds[0]), "worker")}, os.NewFile(uintptr(fds[1]), "worker"), nil
 }
 
-// socket is the host's end. It stays in blocking mode, as the worker's does: when data arrive, the kernel wakes the
-// thread that reads. The runtime's network poller would wake a second one each time, to look for more work.
+// socket is the host's end of the connection. Like the worker's end it is in blocking mode: when data arrives, the kernel
+// wakes the thread that reads. The runtime's network poller would each time wake a second thread, to look for more work.
 type socket struct{ *os.File }
 
-// Close also ends a read or write that is in progress.
+// Close closes the socket, and also ends a read or write that is in progress.
 func (s *socket) Close() error {
 	raw, err := s.SyscallConn()
 	if err != nil {

@@ -22,12 +22,12 @@ func (p *process) demote() {
 	}
 	for _, task := range tasks {
 		if id, err := strconv.Atoi(task.Name()); err == nil {
-			_ = unix.Setpriority(unix.PRIO_PROCESS, id, demotedNice) // a thread that has ended needs none
+			_ = unix.Setpriority(unix.PRIO_PROCESS, id, demotedNice) // fails only for a thread that has ended
 		}
 	}
 }
 
-// processorTime is the processor time that the process has used.
+// processorTime returns the processor time that the process has used.
 func (p *process) processorTime() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
 	if err != nil {

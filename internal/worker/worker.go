@@ -1,10 +1,11 @@
 // Package worker runs a plugin's module in worker processes. It is the host's side: New returns a Supervisor for a
 // plugin, and Supervisor.Call makes a call. Package child runs in the worker process.
 //
-// A worker is this executable again. The first call starts it; it inherits a socket and the handles of the plugin's
-// grants, confines itself, and ends when it has been idle for a while. A confined process never gains a handle: when a
-// granted path resolves to another directory, a new worker takes further calls and the old one drains. The host does
-// not trust a worker: one that violates the protocol, stalls or dies loses its own calls and is replaced.
+// A worker is a process of the same executable. The first call starts it. It inherits a socket and the handles of the
+// plugin's grants, confines itself, and ends when it has been idle for a while. A confined process never gains a handle:
+// when a granted path resolves to another directory, a new worker takes further calls and the old one drains. The host
+// does not trust a worker: a worker that violates the protocol, stalls or dies loses its own calls and is replaced. The
+// calls are retried if that is safe; see Supervisor.Call.
 package worker
 
 import (
@@ -25,16 +26,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Config says what a Supervisor starts.
+// Config configures a Supervisor.
 type Config struct {
 	Plugin  string
 	Command []string // starts this executable so that it becomes child.Main
 	Limits  wire.Limits
-	// Queue is how long a call waits at most for memory of the Pool.
+	// Queue is the maximum time that a call waits for memory of the Pool.
 	Queue time.Duration
 	// Idle is how long a worker is kept after its last call; 0 means five minutes.
 	Idle time.Duration
-	// Prepare returns what to start a worker with. It is called for each worker.
+	// Prepare returns the Launch of a worker. It is called for each worker.
 	Prepare func(context.Context) (*Launch, error)
 	Pool    *Pool // shared by Supervisors
 	Log     hclog.Logger
@@ -64,9 +65,9 @@ type Supervisor struct {
 	idle     *time.Timer
 	closed   bool
 
-	// What follows is guarded by the Pool's lock.
+	// The following fields are guarded by the Pool's lock.
 	calls     int64 // so far
-	processes int   // that count against the budget
+	processes int   // number of processes that count against the budget
 }
 
 // New returns a Supervisor without a process.
@@ -80,17 +81,18 @@ func New(c Config) *Supervisor {
 // Response is the outcome of a call.
 type Response struct {
 	Body      []byte // the method's result: a JSON object in valid UTF-8, otherwise unvalidated
-	ToolError bool   // the worker reports that the result has isError
+	ToolError bool   // whether the result has isError, as reported by the worker
 	Fuel      int64  // instructions that the call executed
 	LeftOut   int64  // operations that were not recorded
 }
 
 // Call makes a call. The caller keeps at most Limits.Concurrency in flight. The error is an *engine.Error, or the
-// module's own *abi.Error. A call that lost its worker because of another call is retried once, in a worker of its
-// own, if it cannot have written anything.
+// module's own *abi.Error. A call whose worker ends is retried once, in a worker of its own. It is not retried if it may
+// have written something, if its time limit had passed, or if it was the only call in flight and the host ended the
+// worker for it. Then, or if the retry loses its worker too, it fails with CodeWorkerLost or CodeMemory.
 func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 	if int64(len(r.Params)) > s.config.Limits.Input {
-		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), s.config.Limits.Input)
+		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", len(r.Params), s.config.Limits.Input)
 	}
 	release, err := s.config.Pool.reserve(ctx, s, s.config.Queue)
 	if err != nil {
@@ -146,7 +148,7 @@ func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Resul
 	return result, err
 }
 
-// creating performs wire.OpCreate and passes all other operations to next.
+// creating returns an Asker that performs wire.OpCreate and passes all other operations to next.
 func (p *process) creating(next Asker) Asker {
 	return func(ctx context.Context, ask wire.Ask) wire.Reply {
 		if ask.Op != wire.OpCreate {
@@ -167,7 +169,8 @@ func (p *process) creating(next Asker) Asker {
 // the call itself ends its worker.
 func (s *Supervisor) retryLost(ctx context.Context, p *process, r Request, lost *lostError) (wire.Result, error) {
 	s.config.Log.Error("a worker process ended", "reason", p.reason())
-	// A single call whose worker the host had to kill is to blame. Otherwise another process or call may be.
+	// If the call was alone and the host had to kill the worker, or the worker violated the protocol, the call caused it.
+	// Otherwise another call or process may be the cause.
 	blamed := lost.alone && (p.killed.Load() != nil || errors.Is(lost.reason, wire.ErrProtocol))
 	if lost.sent && (lost.wrote || lost.late || blamed) {
 		return wire.Result{}, s.lostCall(p, lost)
@@ -192,15 +195,16 @@ func (s *Supervisor) retryLost(ctx context.Context, p *process, r Request, lost 
 	return result, err
 }
 
-// lostCall is the error of a call that ended with its process.
+// lostCall returns the error of a call whose process ended and that is not retried.
 func (s *Supervisor) lostCall(p *process, err *lostError) *engine.Error {
 	if err.alone && p.outOfMemory() {
-		return s.fail(engine.CodeMemory, err, "needed more memory than its process may have")
+		return s.fail(engine.CodeMemory, err, "needed more memory than its process may have: raise limits.memory")
 	}
 	return s.fail(engine.CodeWorkerLost, err, "lost its process: %s", p.reason())
 }
 
-// response validates a worker's result, which is untrusted: the host passes its bytes on to the client.
+// response validates a worker's result. The worker is untrusted, and the host passes the bytes of the result on to the
+// client.
 func (s *Supervisor) response(result wire.Result) (Response, error) {
 	r := Response{Body: result.Body, ToolError: result.Kind == wire.KindToolError, Fuel: result.Fuel, LeftOut: result.LeftOut}
 	switch {

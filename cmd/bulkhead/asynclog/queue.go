@@ -36,8 +36,8 @@ func New(out io.Writer, dropped func(lines int) []byte) *Queue {
 	return q
 }
 
-// Write queues a copy of p, one or more complete lines, which are not separated. It never blocks and never fails.
-// Lines written after Close are dropped without being counted.
+// Write queues a copy of p, one or more complete lines, which are kept together. It never blocks and never fails. Lines
+// written after Close are dropped without being counted.
 func (q *Queue) Write(p []byte) (int, error) {
 	q.mu.Lock()
 	switch {

@@ -115,7 +115,7 @@ func (c *cache) fill(ctx context.Context, m Module, sum string, p Priority, turn
 	return found, nil
 }
 
-// compile runs a compiler on a new directory, validates its output, and renames the directory to entry.
+// compile runs a compiler that writes to a new directory, validates its output, and renames the directory to entry.
 func (c *cache) compile(ctx context.Context, binary []byte, entry string, p Priority) error {
 	if err := c.store.begin(); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
 )
 
-// Exit codes of a child. Any other end says nothing about the module.
+// Exit codes of a child. A child that ends in any other way says nothing about the module.
 const (
 	exitInvalid = 1
 	exitStorage = 9
@@ -29,7 +29,8 @@ const (
 )
 
 // compilerMemory limits the writable memory of a child (RLIMIT_DATA), in bytes. The address space (RLIMIT_AS) is not
-// limited, because the Go runtime reserves more than a gigabyte that it never uses, how much depends on its version.
+// limited, because the Go runtime reserves more than a gigabyte that it never uses, and the amount depends on its
+// version.
 const compilerMemory = 3 << 30
 
 // childConfig is the parsed command line of a child.
@@ -42,7 +43,7 @@ type childConfig struct {
 // parseChild reads the arguments that a Store appends to Config.Compiler.
 func parseChild(args []string) (childConfig, error) {
 	if len(args) != 3 {
-		return childConfig{}, errors.New("want DIR WORKERS SECONDS")
+		return childConfig{}, errors.New("the compiler's arguments are DIR WORKERS SECONDS")
 	}
 	workers, err := strconv.Atoi(args[1])
 	if err != nil || workers < 1 {
@@ -135,7 +136,7 @@ func readFrame(stdin io.Reader) ([]byte, error) {
 	}
 	size := binary.BigEndian.Uint64(header[:])
 	if size > MaxModule {
-		return nil, fmt.Errorf("it is larger than %d MiB", MaxModule>>20)
+		return nil, fmt.Errorf("the module is larger than the maximum of %d MiB", MaxModule>>20)
 	}
 	module := make([]byte, size)
 	if _, err := io.ReadFull(stdin, module); err != nil {
@@ -151,7 +152,7 @@ func compileTo(module []byte, dir string, workers int) error {
 		return err
 	}
 	if result.ImportsState {
-		return errors.New("it imports a memory, a table or a mutable global; it must define its own")
+		return errors.New("it imports a memory, a table or a mutable global: define them in the module")
 	}
 	moduleFacts, err := json.Marshal(facts{Globals: result.Globals, Restorable: result.Restorable()})
 	if err != nil {

@@ -133,8 +133,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Ensure returns verified code of the module. It compiles the module if there is none, and waits for a compiler slot until
-// ctx ends. The error is an *Error, the cause of the end of ctx, or that the Store is closed.
+// Ensure returns verified code of the module. It compiles the module if there is none, and waits for a compiler slot
+// until ctx ends. The error is an *Error, the cause of ctx's cancellation, or errClosed if the Store was closed.
 func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error) {
 	ctx, cancel := s.withStore(ctx)
 	defer cancel()
@@ -156,8 +156,8 @@ func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error)
 	return private.ensure(ctx, m, sum, p)
 }
 
-// lookup returns the module's digest, and its code if the cache has it. If the digest is pinned, it reads code and module
-// concurrently.
+// lookup returns the module's digest, and its code if the cache has it. If a digest is pinned, it reads the code and the
+// module concurrently.
 func (s *Store) lookup(m Module) (*Code, string, error) {
 	if m.SHA256 == "" || s.config.Dir == "" {
 		sum, err := readModule(m, io.Discard)
@@ -199,7 +199,7 @@ func (s *Store) withStore(ctx context.Context) (context.Context, context.CancelF
 	}
 }
 
-// Kept reports whether the cache has code of the module, which it does not verify, and marks it as used.
+// Kept reports whether the cache has code of the module, without verifying it, and marks the code as used.
 func (s *Store) Kept(m Module) (bool, error) {
 	sum, err := readModule(m, io.Discard)
 	if err != nil || s.config.Dir == "" {

@@ -120,12 +120,12 @@ func TestEnsureChecksDigestAndSize(t *testing.T) {
 	s := w.open("compile")
 	m := w.module("a")
 	m.SHA256 = strings.Repeat("0a", 32)
-	w.ensureFails(s, m, Digest, "its manifest was built for")
+	w.ensureFails(s, m, Digest, "its manifest contains")
 	large := w.raw("large", nil)
 	if err := os.Truncate(large.File, MaxModule+1); err != nil {
 		t.Fatal(err)
 	}
-	w.ensureFails(s, large, Invalid, "larger than 64 MiB")
+	w.ensureFails(s, large, Invalid, "larger than the maximum of 64 MiB")
 	if n := w.count("started-"); n > 0 {
 		t.Errorf("%d compilers were started", n)
 	}

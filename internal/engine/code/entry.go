@@ -100,7 +100,7 @@ func seal(dir string) error {
 	return nil
 }
 
-// verify checks the files of an entry against their digests.
+// verify returns an error unless the files of an entry match their digests.
 func verify(root *os.Root) error {
 	data, err := readBounded(root, sumsFile, maxSums)
 	if err != nil {
@@ -115,7 +115,7 @@ func verify(root *os.Root) error {
 		return err
 	}
 	if len(have) != len(want) {
-		return fmt.Errorf("%d files, want %d", len(have), len(want))
+		return fmt.Errorf("the entry has %d files instead of %d", len(have), len(want))
 	}
 	for name, sum := range want {
 		if have[name] != sum {

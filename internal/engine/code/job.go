@@ -37,7 +37,7 @@ type job struct {
 	config  Config
 }
 
-// run compiles in a child process. The error is an *Error, or the cause of the end of ctx.
+// run compiles in a child process. The error is an *Error, or the cause of ctx's cancellation.
 func (j *job) run(ctx context.Context) error {
 	err := j.compile(ctx, confine.Options{})
 	if errors.Is(err, errNotStarted) { // the system may refuse to create more namespaces
@@ -94,7 +94,8 @@ func (j *job) command(ctx context.Context, o confine.Options) *exec.Cmd {
 // cpu returns Config.CPU in whole seconds, the unit of RLIMIT_CPU.
 func (j *job) cpu() time.Duration { return max(j.config.CPU.Round(time.Second), time.Second) }
 
-// sendModule writes the module with its length. The pipe stays open; the child exits at its end, when this process is dead.
+// sendModule writes the length of the module and then the module. The pipe stays open: when this process dies the pipe is
+// closed, and the child exits.
 func (j *job) sendModule(stdin io.Writer) {
 	header := binary.BigEndian.AppendUint64(nil, uint64(len(j.binary)))
 	if _, err := stdin.Write(header); err == nil {
@@ -102,7 +103,7 @@ func (j *job) sendModule(stdin io.Writer) {
 	}
 }
 
-// result interprets the end of a child.
+// result converts the exit of a child into an error, or nil.
 func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr string) error {
 	state := child.ProcessState
 	failed := (*Error)(nil)
@@ -112,7 +113,7 @@ func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr str
 	case errors.As(err, &failed):
 		return failed
 	case errors.Is(context.Cause(ctx), errStarved):
-		return &Error{Reason: Compiler, Text: fmt.Sprintf("compiling it did not finish within %s: the machine is too busy", j.config.wall), Err: errStarved}
+		return &Error{Reason: Compiler, Text: fmt.Sprintf("compiling it did not finish within %s: the machine is too busy: try again", j.config.wall), Err: errStarved}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case state == nil:
@@ -122,9 +123,9 @@ func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr str
 	case state.ExitCode() == exitStorage:
 		return &Error{Reason: Storage, Text: "the compiler cannot write: " + strings.TrimSpace(stderr)}
 	case state.ExitCode() < 0 && state.UserTime()+state.SystemTime() >= j.cpu()/10*9: // rusage and RLIMIT_CPU are accounted slightly differently
-		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling it takes more than %s of processor time", j.cpu())}
+		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling the module takes more than %s of processor time: simplify its largest functions", j.cpu())}
 	case state.ExitCode() == exitCrash && outOfMemory(stderr):
-		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling it takes more than %d MiB of memory", compilerMemory>>20)}
+		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling the module takes more than %d MiB of memory: simplify its largest functions", compilerMemory>>20)}
 	case state.ExitCode() < 0:
 		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler was killed (%v)", state), Err: err}
 	}

@@ -12,10 +12,10 @@ import (
 	"syscall"
 )
 
-// MaxModule limits a module's file, in bytes: the memory and time of compiling it grow in proportion.
+// MaxModule limits a module's file, in bytes: the memory and time that compiling takes grow in proportion.
 const MaxModule = 64 << 20
 
-// OpenModule opens a module's file. It refuses anything but a regular file, and does not block on a FIFO.
+// OpenModule opens a module's file. It refuses files that are not regular, and does not block on a FIFO.
 func OpenModule(path string) (*os.File, error) {
 	// Opening a device can have side effects, so the type is checked before as well as after.
 	if info, err := os.Stat(path); err != nil {
@@ -70,11 +70,11 @@ func readModule(m Module, to io.Writer) (string, error) {
 		return "", unreadableError(err)
 	}
 	if size > MaxModule {
-		return "", &Error{Reason: Invalid, Text: fmt.Sprintf("it is larger than %d MiB", MaxModule>>20)}
+		return "", &Error{Reason: Invalid, Text: fmt.Sprintf("the module is larger than the maximum of %d MiB", MaxModule>>20)}
 	}
 	sum := hex.EncodeToString(hash.Sum(nil))
 	if m.SHA256 != "" && sum != m.SHA256 {
-		return "", &Error{Reason: Digest, Text: fmt.Sprintf("%s has the SHA-256 %s, and its manifest was built for %s: build the plugin again, or find out who changed the file", m.File, sum, m.SHA256)}
+		return "", &Error{Reason: Digest, Text: fmt.Sprintf("%s has the SHA-256 %s, but its manifest contains %s: build the plugin again, or find out who changed the file", m.File, sum, m.SHA256)}
 	}
 	return sum, nil
 }

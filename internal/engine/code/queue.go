@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// queue limits the compilers that run at once in all processes that share dir: each holds the lock of a slot file. Each
-// waiting Foreground holds a shared lock of waitingFile; a Background takes no slot while that is locked.
+// queue limits the compilers that run at once in all processes that share dir: each compiler holds the lock of a slot
+// file. Each waiting Foreground holds a shared lock of waitingFile; a Background takes no slot while that is locked.
 type queue struct {
 	dir   string
 	slots int

@@ -154,8 +154,8 @@ func TestFailuresAreCached(t *testing.T) {
 		starts  int
 	}{
 		"compile": {Invalid, "", 1}, // not a module
-		"endless": {Invalid, "compiling it takes more than 1s of processor time", 1},
-		"greedy":  {Invalid, "compiling it takes more than 3072 MiB of memory", 1},
+		"endless": {Invalid, "compiling the module takes more than 1s of processor time: simplify its largest functions", 1},
+		"greedy":  {Invalid, "compiling the module takes more than 3072 MiB of memory: simplify its largest functions", 1},
 		"crashed": {Compiler, "crashed (exit status 2): panic: of the compiler", 2},
 	} {
 		t.Run(role, func(t *testing.T) {

@@ -111,5 +111,6 @@ func (c Config) bounds() wasm.Bounds {
 }
 
 // Quantum is the recommended amount of fuel to grant at a time: several microseconds of typical work, and at most five
-// milliseconds of the worst, following pointers that miss every cache (see BenchmarkStalls). Twice as much is hardly faster.
+// milliseconds of the worst, following pointers that miss every cache (see BenchmarkStalls). Twice the amount is hardly
+// faster.
 const Quantum = 25_000

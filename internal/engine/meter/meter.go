@@ -106,12 +106,12 @@ func Rewrite(module []byte, c Config) (Result, error) {
 func checkNames(m *wasm.Module) error {
 	for _, i := range m.Imports {
 		if i.Module == ImportModule {
-			return fmt.Errorf("the module imports from %q, which is reserved", ImportModule)
+			return fmt.Errorf("the module imports from %q, which is reserved: remove the import", ImportModule)
 		}
 	}
 	for _, e := range m.Exports {
 		if strings.HasPrefix(e.Name, reserved) {
-			return fmt.Errorf("the module exports %q, and names that begin with %q are reserved", e.Name, reserved)
+			return fmt.Errorf("the module exports %q, but names that begin with %q are reserved: rename the export", e.Name, reserved)
 		}
 	}
 	return nil

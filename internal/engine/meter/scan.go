@@ -13,7 +13,7 @@ const (
 	stepElse                     //
 	stepEnd                      // the end of a block, loop or if
 	stepBr                       // arg is the depth of the label
-	stepBrIf                     // likewise
+	stepBrIf                     // arg is the depth of the label
 	stepBrTable                  // arg is the index in scan.labels of the number of labels, which follow
 	stepReturn                   // arg is the depth of the label of the function body
 	stepStop                     // unreachable

@@ -7,7 +7,7 @@
 // absolute path and needs no /proc, so it works in a confined process.
 //
 // The strict form of a Dir follows no symbolic link. The form that Following returns follows those that are relative and
-// stay below the directory. In both, a name that leaves the directory is ErrEscapes.
+// stay below the directory. In both forms, a name that leaves the directory fails with ErrEscapes.
 //
 // On Linux the kernel resolves a name atomically (openat2 with RESOLVE_BENEATH). Without that system call, and on macOS, a
 // name is walked component by component, each opened without following links.
@@ -27,9 +27,9 @@ import (
 
 // Errors of a lookup. They come wrapped in an *fs.PathError.
 var (
-	// ErrEscapes says that a name, or a symbolic link in it, leaves the directory.
+	// ErrEscapes means that a name, or a symbolic link in it, leaves the directory.
 	ErrEscapes = errors.New("leaves the directory")
-	// ErrSpecial says that a name is a device, FIFO or socket, which are never opened.
+	// ErrSpecial means that the file is a device, FIFO or socket, which are never opened.
 	ErrSpecial = errors.New("neither a regular file nor a directory")
 )
 
@@ -62,17 +62,18 @@ func New(file *os.File) (*Dir, error) {
 	return d, nil
 }
 
-// Following returns the form that follows relative symbolic links. It shares the descriptor of d, and is not closed.
+// Following returns the form that follows relative symbolic links. It shares the descriptor of d and must not be closed.
 func (d *Dir) Following() *Dir { return &Dir{fd: d.fd, file: d.file, follow: true} }
 
-// Close closes a descriptor of OpenDir; for New it does nothing. It must be called once, after all other use.
+// Close closes the descriptor of a Dir from OpenDir; for a Dir from New it does nothing. It must be called once, after
+// all other use.
 func (d *Dir) Close() {
 	if d.file == nil {
 		_ = unix.Close(d.fd)
 	}
 }
 
-// OpenDir opens a directory for lookups, in the form of d.
+// OpenDir opens a directory for lookups, in the same form as d.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
 	fd, err := d.lookup(name, openDirFlags, 0, d.follow)
 	runtime.KeepAlive(d)
@@ -82,9 +83,9 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	return &Dir{fd: fd, follow: d.follow}, nil
 }
 
-// Open opens a regular file or a directory; it never blocks, and a special file is ErrSpecial. The flags are those of
-// package os; a new file gets the permissions perm. A symbolic link as the last component is followed in the form that
-// follows links, unless flag has O_NOFOLLOW or O_EXCL; otherwise it is ELOOP.
+// Open opens a regular file or a directory; it never blocks, and fails with ErrSpecial for a special file. The flags are
+// those of package os; a new file gets the permissions perm. A symbolic link as the last component is followed in the
+// form that follows links, unless flag has O_NOFOLLOW or O_EXCL; otherwise Open fails with ELOOP.
 func (d *Dir) Open(name string, flag int, perm fs.FileMode) (*os.File, Stat, error) {
 	flag |= unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY
 	follow := d.follow && flag&(unix.O_NOFOLLOW|unix.O_EXCL) == 0
@@ -128,7 +129,7 @@ func (d *Dir) StatName(name string) (Stat, error) {
 	return st, pathError("stat", name, err)
 }
 
-// Lstat describes a file, without following a symbolic link as the last component.
+// Lstat is like StatName, but does not follow a symbolic link as the last component.
 func (d *Dir) Lstat(name string) (st Stat, err error) {
 	if name == "." {
 		return d.Stat()
@@ -192,7 +193,7 @@ func (d *Dir) Symlink(target, name string) error {
 	return d.at("symlink", name, func(fd int, leaf string) error { return unix.Symlinkat(target, fd, leaf) })
 }
 
-// Unlink removes a file that is no directory.
+// Unlink removes a file other than a directory.
 func (d *Dir) Unlink(name string) error {
 	return d.at("unlink", name, func(fd int, leaf string) error { return unix.Unlinkat(fd, leaf, 0) })
 }
@@ -202,14 +203,15 @@ func (d *Dir) Rmdir(name string) error {
 	return d.at("rmdir", name, func(fd int, leaf string) error { return unix.Unlinkat(fd, leaf, unix.AT_REMOVEDIR) })
 }
 
-// Rename moves a file from one directory to another. A symbolic link is moved itself.
+// Rename moves a file from one directory to another. If the name is a symbolic link, the link itself is moved.
 func Rename(from *Dir, name string, to *Dir, other string) error {
 	return from.at("rename", name, func(a int, old string) error {
 		return to.at("rename", other, func(b int, new string) error { return unix.Renameat(a, old, b, new) })
 	})
 }
 
-// Link creates a hard link. A symbolic link is linked itself, if the system supports that.
+// Link creates a hard link. If the name is a symbolic link, the new name links to the link itself, if the system supports
+// that.
 func Link(from *Dir, name string, to *Dir, other string) error {
 	return from.at("link", name, func(a int, old string) error {
 		return to.at("link", other, func(b int, new string) error { return unix.Linkat(a, old, b, new, 0) })
@@ -251,8 +253,8 @@ func checkLeaf(leaf string) error {
 	return nil
 }
 
-// lookup opens a name. follow says whether a symbolic link as the last component is followed; those before it are followed
-// in the form that follows links.
+// lookup opens a name. follow states whether a symbolic link as the last component is followed. Links in other components
+// are followed if d follows links.
 func (d *Dir) lookup(name string, flag int, perm uint32, follow bool) (int, error) {
 	if !follow {
 		flag |= unix.O_NOFOLLOW
@@ -287,7 +289,7 @@ func retry(call func() (int, error)) (int, error) {
 	}
 }
 
-// pathError wraps an error in an *fs.PathError, unless it is one.
+// pathError wraps an error in an *fs.PathError, unless it is one already.
 func pathError(op, name string, err error) error {
 	switch err.(type) {
 	case nil:

@@ -40,8 +40,8 @@ func (l *Listing) Rewind() error {
 	return err
 }
 
-// Read returns the next entries, at least one and at most n, without "." and ".."; io.EOF at the end. Entries that were
-// removed meanwhile may be left out.
+// Read returns the next entries, at least one and at most n, without "." and ".."; io.EOF at the end. Entries that are
+// removed during the listing may be left out.
 func (l *Listing) Read(n int) ([]Entry, error) {
 	var out []Entry
 	err := control(l.file, func(fd int) error {
@@ -86,7 +86,7 @@ func (l *Listing) fill(fd int) error {
 	return nil
 }
 
-// next decodes one entry; ok is false for one to be left out.
+// next decodes one entry; ok is false if the entry is to be left out.
 func (l *Listing) next(fd int) (e Entry, ok bool, err error) {
 	record, name, kind, ok := entryAt(l.left)
 	if !ok {

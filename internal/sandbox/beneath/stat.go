@@ -24,10 +24,10 @@ type Stat struct {
 	Atime, Mtime, Ctime int64
 }
 
-// IsDir reports whether it is a directory.
+// IsDir reports whether the file is a directory.
 func (s Stat) IsDir() bool { return s.Mode.IsDir() }
 
-// IsLink reports whether it is a symbolic link.
+// IsLink reports whether the file is a symbolic link.
 func (s Stat) IsLink() bool { return s.Mode&fs.ModeSymlink != 0 }
 
 // ModTime returns the modification time.
@@ -48,7 +48,7 @@ func Chmod(file *os.File, perm fs.FileMode) error {
 	return pathError("chmod", file.Name(), err)
 }
 
-// control runs do on the descriptor of an open file; a closed one is os.ErrClosed.
+// control runs do on the descriptor of an open file. It returns os.ErrClosed if the file is closed.
 func control(file *os.File, do func(fd int) error) error {
 	conn, err := file.SyscallConn()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of one walk.
+// Limits of the resolution of one name.
 const (
 	maxTarget = 4097 // bytes of a link's target, plus one to detect truncation
 	maxLinks  = 40   // symbolic links followed
@@ -19,8 +19,8 @@ const (
 // with O_NOFOLLOW, so a directory that is replaced by a symbolic link after the check is an error and is not followed.
 type walk struct {
 	dir    *Dir
-	follow bool     // a symbolic link as the last component
-	fd     int      // the directory reached
+	follow bool     // whether a symbolic link as the last component is followed
+	fd     int      // descriptor of the directory reached
 	done   []string // its name, without symbolic links
 	rest   []string // remaining components
 	steps  int
@@ -48,7 +48,7 @@ func (d *Dir) walk(name string, flag int, perm uint32, follow bool) (int, error)
 			return -1, err
 		}
 		fd, err := openat(w.fd, leaf, flag|unix.O_NOFOLLOW, perm)
-		// The last component was replaced by a symbolic link after the check: resolve that.
+		// The last component was replaced by a symbolic link after the check: resolve the link.
 		if err == unix.ELOOP && follow && leaf != "." {
 			w.rest = append(w.rest, leaf)
 			continue
@@ -57,7 +57,8 @@ func (d *Dir) walk(name string, flag int, perm uint32, follow bool) (int, error)
 	}
 }
 
-// toLeaf walks to the parent of the last component, which it returns. Symbolic links that are to be followed are resolved.
+// toLeaf walks to the parent of the last component, and returns the last component. It resolves the symbolic links that
+// are to be followed.
 func (w *walk) toLeaf() (string, error) {
 	for len(w.rest) > 0 {
 		if w.steps++; w.steps > maxSteps {
@@ -82,7 +83,7 @@ func (w *walk) toLeaf() (string, error) {
 	return ".", nil
 }
 
-// step descends one component; leaf reports that it is the last one, which is not entered.
+// step descends one component; If the component is the last one, it is not entered and leaf is true.
 func (w *walk) step(name string) (leaf bool, err error) {
 	last := len(w.rest) == 0
 	if last && !w.follow {
@@ -108,7 +109,8 @@ func (w *walk) step(name string) (leaf bool, err error) {
 	return false, nil
 }
 
-// up restarts the walk to the parent. The open directory may have been moved, and its ".." may be outside of the root.
+// up restarts the walk to the parent. It does not open "..": the open directory may have been moved, so that its ".." is
+// outside of the root.
 func (w *walk) up() error {
 	if len(w.done) == 0 {
 		return ErrEscapes

@@ -26,8 +26,8 @@ const (
 	maxAttempts = 8
 	// attemptTime bounds an attempt that is not the last.
 	attemptTime = 5 * time.Second
-	// connectTime bounds resolution and all attempts. net/http does not cancel a dial when the request that started it
-	// ends.
+	// connectTime bounds resolution and all attempts. It is needed because net/http does not cancel a dial when the
+	// request that started it ends.
 	connectTime = 20 * time.Second
 )
 
@@ -36,7 +36,7 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Config says how a Dialer resolves and reaches hosts.
+// Config configures how a Dialer resolves names and connects to hosts.
 type Config struct {
 	// Resolver resolves names; nil means the system's.
 	Resolver Resolver
@@ -47,7 +47,7 @@ type Config struct {
 	// Connect connects to a checked address; nil means TCP. It is for tests.
 	Connect func(ctx context.Context, address netip.AddrPort) (net.Conn, error)
 	// Log receives refused addresses at debug level, since the error does not name them; callers report the refusal. nil
-	// means none.
+	// means that nothing is logged.
 	Log hclog.Logger
 }
 
@@ -122,7 +122,7 @@ func split(address string) (host string, port uint16, err error) {
 	}
 	n, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil || n == 0 || host == "" {
-		return "", 0, fmt.Errorf("dial %s: not a host and a port from 1 to 65535", address)
+		return "", 0, fmt.Errorf("dial %s: write host:port with a port from 1 to 65535", address)
 	}
 	return strings.ToLower(host), uint16(n), nil
 }
@@ -152,7 +152,7 @@ func (d *Dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addresses, nil
 }
 
-// allowed decides on an address by its class. literal says that the host is an address and not a name.
+// allowed decides on an address by its class. literal states that the host was given as an address and not as a name.
 func allowed(class Class, private, literal bool) bool {
 	switch class {
 	case Public:
@@ -203,7 +203,7 @@ func connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 func checkAddress(address string, want netip.AddrPort) error {
 	got, err := netip.ParseAddrPort(address)
 	if err != nil || netip.AddrPortFrom(got.Addr().Unmap(), got.Port()) != want {
-		return errors.New("dial: the address is not the one that was checked")
+		return errors.New("dial: the socket connects to an address that was not checked")
 	}
 	return nil
 }

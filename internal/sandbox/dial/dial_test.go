@@ -232,7 +232,7 @@ func TestNonTCPAddressesFail(t *testing.T) {
 		"port zero":              {"tcp", "a.example:0", "port from 1 to 65535"},
 		"a port by name":         {"tcp", "a.example:http", "port from 1 to 65535"},
 		"a port that wraps":      {"tcp", "a.example:65616", "port from 1 to 65535"},
-		"no host":                {"tcp", ":80", "not a host"},
+		"no host":                {"tcp", ":80", "write host:port"},
 		"an unknown host":        {"tcp", "nowhere.example:80", "no such host"},
 		"a host without address": {"tcp", "empty.example:80", "no address"},
 	} {

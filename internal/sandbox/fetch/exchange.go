@@ -71,7 +71,7 @@ func (f *Fetcher) request(ctx context.Context, h hop) (*http.Request, error) {
 	value, err := grant.Credential.Value()
 	if err != nil {
 		f.log.Error("http: no credential", "origin", h.origin, "header", grant.Credential.Header, "error", err)
-		return nil, failed("the credential for %s cannot be read; the host's log says why", h.origin)
+		return nil, failed("the credential for %s cannot be read: see the host's log for the reason", h.origin)
 	}
 	if value == "" || checkValue(value) != nil {
 		f.log.Error("http: no credential", "origin", h.origin, "header", grant.Credential.Header, "error", "it is empty or contains a control character")
@@ -97,17 +97,17 @@ func (f *Fetcher) headers(h hop, answer *http.Response) (map[string][]string, er
 	return headers, nil
 }
 
-// body reads the response's body. net/http has decompressed it, so the limit applies to the decompressed size.
+// body reads the response's body. net/http decompresses it, so the limit applies to the decompressed size.
 func (f *Fetcher) body(ctx context.Context, h hop, answer *http.Response) ([]byte, error) {
 	if answer.StatusCode == http.StatusSwitchingProtocols {
-		return nil, failed("%s switches to another protocol than HTTP", h.origin)
+		return nil, failed("%s switches to a protocol other than HTTP, which is not supported", h.origin)
 	}
 	limit := f.limits.ResponseBody
 	body, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
 	switch {
 	case ctx.Err() != nil:
-		// ctx closes the connection when it ends. A server that notices may terminate a partial body properly, which
-		// must not pass for a complete response.
+		// The connection is closed when ctx ends. A server that notices this may terminate a partial body properly; it
+		// must not be taken for a complete response.
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, explain(ctx, h.origin, err)

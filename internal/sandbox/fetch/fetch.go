@@ -43,19 +43,20 @@ const (
 	handshakeTime      = 10 * time.Second
 )
 
-// Config says what a Fetcher may reach.
+// Config configures a Fetcher: which origins it may reach, and how.
 type Config struct {
 	// Grants are the granted origins, without duplicates; without any, every request is denied.
 	Grants []Grant
 	Limits Limits
-	// Dial says how hosts are resolved and reached. Its Private and Log are ignored: the grants and Config.Log apply.
+	// Dial configures how hosts are resolved and reached. Its Private and Log are ignored: the grants and Config.Log
+	// apply.
 	Dial dial.Config
 	// RootCAs verify the certificates of servers; nil means the system's.
 	RootCAs *x509.CertPool
-	// Log receives refusals; nil means none.
+	// Log receives refusals; nil means that nothing is logged.
 	Log hclog.Logger
-	// Audit receives a record of every request that is sent or refused; nil means none. It must be safe for concurrent
-	// use.
+	// Audit receives a record of every request that is sent or refused; nil means that no records are kept. It must be
+	// safe for concurrent use.
 	Audit func(context.Context, Record)
 }
 
@@ -73,8 +74,8 @@ type Grant struct {
 // Credential is a header that the host adds and a module never sees.
 type Credential struct {
 	Header string
-	// Value returns the header's value. It is called for each request, so that a changed one is used, and must be safe
-	// for concurrent use. Its error is logged and must not contain the secret.
+	// Value returns the header's value. It is called for each request, so that a changed secret takes effect, and must be
+	// safe for concurrent use. Its error is logged and must not contain the secret.
 	Value func() (string, error)
 }
 
@@ -213,7 +214,7 @@ func (f *Fetcher) Fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPRespons
 	case ctx.Err() != nil:
 		return abi.HTTPResponse{}, ctx.Err()
 	case timed.Err() != nil:
-		return abi.HTTPResponse{}, failed("%s: no answer within %v", first.origin, limit)
+		return abi.HTTPResponse{}, failed("%s: no response within %v", first.origin, limit)
 	}
 	return abi.HTTPResponse{}, err
 }

@@ -130,7 +130,7 @@ func TestSlowServerTimesOut(t *testing.T) {
 			f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com"), Limits: fetch.Limits{Time: c.limit}})
 			start := time.Now()
 			_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com" + c.path, TimeoutMS: c.timeout})
-			if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "no answer within 50ms") || time.Since(start) > 10*time.Second {
+			if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "no response within 50ms") || time.Since(start) > 10*time.Second {
 				t.Errorf("got the error %v after %v", err, time.Since(start))
 			}
 			if len(w.records) != 1 || w.records[0].Code != abi.HostFailed {
@@ -191,7 +191,7 @@ func TestConcurrentRequestsAreBounded(t *testing.T) {
 	}
 	// All slots are taken: another request waits until its timeout.
 	_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com/", TimeoutMS: 20})
-	if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "no answer within 20ms") {
+	if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "no response within 20ms") {
 		t.Errorf("without a place: %v", err)
 	}
 	close(release)
@@ -228,7 +228,7 @@ func TestUnreachableServersFail(t *testing.T) {
 		"an unknown authority":       {trustsNobody, "https://untrusted.example.com/", "its certificate is signed by an unknown authority"},
 		"a certificate of another":   {f, "https://api.example.net/", "its certificate is for another host"},
 		"plain http where TLS is":    {f, "https://plain.example.com/", "does not speak TLS"},
-		"another protocol than HTTP": {f, "http://switch.example.com/", "switches to another protocol"},
+		"another protocol than HTTP": {f, "http://switch.example.com/", "switches to a protocol other than HTTP"},
 		"no such host":               {f, "https://nowhere.example.com/", "no such host"},
 		"nothing at the address":     {f, "https://nothing.example.com/", "the connection was lost"},
 	} {

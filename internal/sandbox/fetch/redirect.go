@@ -50,10 +50,10 @@ func (f *Fetcher) redirected(h hop, status int, location string) (hop, error) {
 	return next, f.crossOrigin(h, &next)
 }
 
-// crossOrigin restricts a redirect to another origin to what anybody could read there. The redirecting server, which is
-// untrusted, chose the URL: the next origin must not receive what the module sent to the first one, and the first one must
-// not act with the host's authority on the next one, a credential or access to a private network (a confused deputy). A
-// module can send such a request itself.
+// crossOrigin restricts a redirect to another origin to what any client could read from that origin. The redirecting
+// server, which is untrusted, chose the URL: the next origin must not receive what the module sent to the first one, and
+// the first one must not act with the host's authority on the next one, a credential or access to a private network (a
+// confused deputy). A module can send such a request itself.
 func (f *Fetcher) crossOrigin(h hop, next *hop) error {
 	grant, ok := f.grants[next.origin]
 	if !ok {

@@ -27,8 +27,8 @@ const (
 // the lock that git itself uses; an existing branch is never changed. Working tree, index, HEAD and reflogs stay as they
 // are, no hook runs, and contents are stored unconverted.
 //
-// Author and committer are user.name and user.email of the repository's own configuration, otherwise the user's.
-// Without either nothing is written, and the error says how to set them.
+// Author and committer are user.name and user.email of the repository's own configuration, otherwise those of the user's
+// configuration. If both lack them, nothing is written, and the error says how to set them.
 func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitCommitted, error) {
 	if err := normalizeCommit(&q); err != nil {
 		return abi.GitCommitted{}, err
@@ -60,7 +60,7 @@ func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitComm
 	return done, err
 }
 
-// normalizeCommit validates a request except its changes' paths, and strips the message as git does.
+// normalizeCommit validates a request, except the paths of its changes, and strips the message as git does.
 func normalizeCommit(q *abi.GitNewCommit) error {
 	err := refs.CheckBranch(q.Branch)
 	if err == nil && q.Base != "" {
@@ -74,7 +74,7 @@ func normalizeCommit(q *abi.GitNewCommit) error {
 	}
 	q.Message = strings.TrimRight(strings.TrimLeft(q.Message, "\r\n"), " \t\r\n") + "\n"
 	if strings.TrimSpace(q.Message) == "" {
-		return hosterror.Invalid("message: is empty")
+		return hosterror.Invalid("message: is empty: describe the change")
 	}
 	total := 0
 	for _, c := range q.Changes {
@@ -109,7 +109,7 @@ func author(r *repo.Repository, user Identity) (string, error) {
 	return user.Name + " <" + user.Email + ">", nil
 }
 
-// cleanIdentity removes the characters that delimit a name or address in a commit, with which a repository's
+// cleanIdentity removes the characters that delimit a name or address in a commit, since with them a repository's
 // configuration could forge headers, and trims as git does.
 func cleanIdentity(s string) string {
 	s = strings.Map(func(c rune) rune {
@@ -146,7 +146,7 @@ func commitBranch(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit, 
 		return none, err
 	}
 	if tree == base.Tree {
-		return none, errors.New("nothing to commit: no file differs")
+		return none, errors.New("nothing to commit: the changes do not differ from the base")
 	}
 	text := fmt.Sprintf("tree %s\nparent %s\nauthor %s\ncommitter %s\n\n%s", tree, parent, signature, signature, q.Message)
 	commit := batch.Add(plumbing.CommitObject, []byte(text))
@@ -172,11 +172,11 @@ func baseCommit(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit) (p
 		return hash, err
 	}
 	if !ok {
-		return hash, fmt.Errorf("%s has no commit to start from", described)
+		return hash, fmt.Errorf("%s has no commit to branch from: commit something first", described)
 	}
 	// Creating the unborn branch of HEAD would change what HEAD resolves to.
 	if current, err := refs.HeadBranch(r); err != nil || current == q.Branch {
-		return hash, errors.Join(err, fmt.Errorf("the branch %s is the current branch (HEAD)", q.Branch))
+		return hash, errors.Join(err, fmt.Errorf("the branch %s is the current branch (HEAD): choose a different name", q.Branch))
 	}
 	return hash, nil
 }

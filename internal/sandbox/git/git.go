@@ -32,7 +32,7 @@ import (
 // DefaultMaxFile is the default of Config.MaxFile, in bytes.
 const DefaultMaxFile = 8 << 20
 
-// Config says what Ops may reach.
+// Config configures Ops: what they may access.
 type Config struct {
 	// Grants are the granted directories; without any, every operation on a repository is denied.
 	Grants []Grant
@@ -44,21 +44,21 @@ type Config struct {
 	// Remotes are the https URLs of the remote repositories that are granted, or "*" for any; without any,
 	// ListRemote and Fetch are denied.
 	Remotes []string
-	// Transport carries requests to remotes, such as one of NewTransport's, or one that forwards them to a process
-	// that has a network. nil means that no remote can be reached.
+	// Transport carries requests to remotes, such as one from NewTransport, or one that forwards them to a process that
+	// has a network. nil means that no remote can be reached.
 	Transport http.RoundTripper
 	// MaxFile is the largest file that ReadFile and Fetch return, in bytes; 0 means DefaultMaxFile.
 	MaxFile int64
-	// Log receives refusals and panics of libraries; nil means none.
+	// Log receives refusals and panics of libraries; nil means that nothing is logged.
 	Log hclog.Logger
 }
 
 // Ops are the operations of one plugin. They keep no state: each opens the repository again, and they are safe for
 // concurrent use.
 //
-// An operation fails with an *abi.HostError: HostInvalid for a malformed request, HostDenied for one that is not
-// granted, HostFailed for a repository that cannot be read. The only other error is that of a context that ended. An
-// absent repository, branch, file or commit is an answer, not an error.
+// An operation fails with an *abi.HostError: HostInvalid for a malformed request, HostDenied for one that is not granted,
+// HostFailed for a repository that cannot be read. The only other error is that of a context that has ended. For an
+// absent repository, branch, file or commit an operation returns a result without it, not an error.
 type Ops struct {
 	config  Config
 	remotes *remote.Client

@@ -20,7 +20,7 @@ const (
 
 // Grant is a granted directory that is a repository or contains some.
 type Grant struct {
-	// Repo is its resolved absolute path, by which modules name it. Nothing is opened by it.
+	// Repo is the resolved absolute path, which modules use to name the directory. It is never opened by this path.
 	Repo string
 	// Alias is another path by which modules may name it: one with symbolic links. Empty: none.
 	Alias string
@@ -72,7 +72,8 @@ func queryGrant[A any](ctx context.Context, o *Ops, path string, write bool, f f
 	})
 }
 
-// otherRoot returns the root of the grant that contains a path with its symbolic links resolved; nil if none does.
+// otherRoot returns the root of the grant that contains a path whose symbolic links are resolved. It returns nil if there
+// is none.
 func (o *Ops) otherRoot(path string, write bool) *repo.Root {
 	grant, named, err := o.grantFor(path, write)
 	if err != nil || grant.Dir == nil {
@@ -85,8 +86,8 @@ func (o *Ops) otherRoot(path string, write bool) *repo.Root {
 	return repo.NewRoot(handle.Following(), named, filepath.Clean(grant.Repo))
 }
 
-// grantFor returns the outermost grant that contains a path, of those with write access if write is set, and its path
-// or alias by which the path names it.
+// grantFor returns the outermost grant that contains a path, considering only those with write access if write is set.
+// named is the path or the alias of the grant that is a prefix of the path.
 func (o *Ops) grantFor(path string, write bool) (best *Grant, named string, err error) {
 	if !filepath.IsAbs(path) || len(path) > maxRepoPath || strings.ContainsRune(path, 0) {
 		return nil, "", hosterror.Invalid("repo: %q: give an absolute path of at most %d bytes", hosterror.Truncate(path), maxRepoPath)

@@ -104,8 +104,8 @@ func resolveRevision(ctx context.Context, r *repo.Repository, s *objects.Store, 
 	return s.Expand(name)
 }
 
-// ReadFile returns the content of a regular file on a local branch. At the path of a directory, a symbolic link or a
-// submodule nothing is found.
+// ReadFile returns the content of a regular file on a local branch. A directory, a symbolic link or a submodule counts as
+// not found.
 func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, error) {
 	if err := errors.Join(refs.CheckBranch(q.Branch), objects.CheckPath(q.Path)); err != nil {
 		return abi.GitContent{}, hosterror.First(err)
@@ -186,7 +186,7 @@ func digestOf(url string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Ignored reports for each path whether git ignores it, including by Config.User.Excludes.
+// Ignored reports for each path whether git ignores it, also by the patterns of the user's own ignore file.
 func (o *Ops) Ignored(ctx context.Context, q abi.GitPaths) (abi.GitIgnored, error) {
 	if len(q.Paths) > maxPaths {
 		return abi.GitIgnored{}, hosterror.Invalid("paths: %d of them: give at most %d", len(q.Paths), maxPaths)

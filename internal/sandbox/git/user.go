@@ -29,9 +29,9 @@ type User struct {
 
 // ReadUser reads the user's configuration as git does: user.name, user.email and core.excludesFile from
 // $XDG_CONFIG_HOME/git/config and then ~/.gitconfig, and the ignore file, by default $XDG_CONFIG_HOME/git/ignore. The
-// system's configuration and included files are not read. An empty xdg means home/.config. Absent files are empty; the
-// error names files that cannot be read, and the rest is returned with it. It is for the host process: it opens files by
-// path.
+// system's configuration and included files are not read. An empty xdg means home/.config. Absent files count as empty.
+// If files cannot be read, the error names them, and the content of the other files is returned nevertheless. It is for
+// the host process: it opens files by path.
 func ReadUser(home, xdg string) (User, error) {
 	if xdg == "" {
 		xdg = filepath.Join(home, ".config")
@@ -67,7 +67,8 @@ func ReadUser(home, xdg string) (User, error) {
 	return user, errors.Join(errs...)
 }
 
-// readUserFile reads a trusted file, and so follows any symbolic link; an absent one is empty.
+// readUserFile reads a trusted file, and therefore follows any symbolic link. It returns no content if the file is
+// absent.
 func readUserFile(name string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,12 +82,12 @@ func readUserFile(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	if !info.Mode().IsRegular() { // such as /dev/null, which disables a file of git's
+	if !info.Mode().IsRegular() { // such as /dev/null, which users name to disable a file
 		return nil, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("over %d bytes", limit)
+		err = fmt.Errorf("the file is larger than %d bytes", limit)
 	}
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ var _ sys.File = (*dir)(nil)
 // Utimens implements sys.File.
 func (h *dir) Utimens(atim, mtim int64) sys.Errno { return h.handle.Utimens(atim, mtim) }
 
-// Seek goes back to the beginning, the only place a directory can be sought to.
+// Seek goes back to the beginning, the only position that is supported for a directory.
 func (h *dir) Seek(offset position, whence int) (int64, sys.Errno) {
 	if offset != 0 || whence != io.SeekStart {
 		return 0, sys.EINVAL
@@ -48,7 +48,7 @@ func (h *dir) Seek(offset position, whence int) (int64, sys.Errno) {
 }
 
 // Readdir returns the next n entries without "." and "..", which wazero adds. wazero takes fewer than n entries for the
-// end of the directory, so more than the limit of memory allows is an error and not a partial result.
+// end of the directory, so a listing that exceeds the memory limit is an error and not a partial result.
 func (h *dir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	var names portion
 	for n <= 0 || names.len() < n {
@@ -95,7 +95,7 @@ type virtualDir struct {
 	closed atomic.Bool
 }
 
-// unimplemented embeds at a greater depth than sys.DirFile, whose methods therefore take precedence.
+// unimplemented is embedded at a greater depth than sys.DirFile, so that the methods of sys.DirFile take precedence.
 type unimplemented struct{ sys.UnimplementedFile }
 
 // virtualStat derives the inode number from the path, so that a directory keeps its identity.

@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// refusal is an error of the policy: the operation is not granted. why is for the host's log, where the path alone does
-// not explain it.
+// refusal is the error of an operation that is not granted. why is a reason for the host's log, if the path alone does
+// not explain the refusal.
 type refusal struct {
 	errno sys.Errno
 	why   error
@@ -32,8 +32,8 @@ func (r refusal) Error() string {
 // Reasons for the host's log.
 var (
 	errChanged      = errors.New("the file was replaced repeatedly while it was being opened")
-	errLinkEscapes  = errors.New("a symbolic link would lead out of the granted directories")
-	errMoveTooLarge = fmt.Errorf("a directory of more than %d entries is not moved to another one", maxMoved)
+	errLinkEscapes  = errors.New("the symbolic link would resolve outside the granted directories")
+	errMoveTooLarge = fmt.Errorf("a directory of more than %d entries cannot be moved to a different parent directory", maxMoved)
 	errGitDirectory = errors.New("it would complete a git directory, which a plugin may not write")
 	errListings     = fmt.Errorf("the listings of open directories take more than %d bytes", maxListed)
 )
@@ -47,7 +47,7 @@ func (n tooManyOpen) Error() string {
 
 func (tooManyOpen) Unwrap() error { return syscall.EMFILE }
 
-// fail maps an error to the number that the module gets, and reports to the host what the number does not say.
+// fail maps an error to the errno that the module gets, and reports to the host what the errno does not express.
 func (f *FS) fail(op, name string, err error) sys.Errno {
 	if err == nil || err == io.EOF {
 		return 0
@@ -72,7 +72,8 @@ func (f *FS) fail(op, name string, err error) sys.Errno {
 	return errno
 }
 
-// toErrno maps an error to wazero's numbers, a subset of POSIX's. exact is false if the number says less than the error.
+// toErrno maps an error to wazero's errno values, a subset of those of POSIX. exact is false if the errno is less
+// specific than the error.
 func toErrno(err error) (errno sys.Errno, exact bool) {
 	if e, ok := errors.AsType[sys.Errno](err); ok {
 		return e, true
@@ -102,7 +103,7 @@ func toErrno(err error) (errno sys.Errno, exact bool) {
 	if e == syscall.EOPNOTSUPP { // the same number as ENOTSUP on Linux only
 		return sys.ENOTSUP, true
 	}
-	// Others that wazero lacks, such as ENOSPC, EDQUOT, EFBIG and EMFILE, become EIO.
+	// Errno values that wazero lacks, such as ENOSPC, EDQUOT, EFBIG and EMFILE, become EIO.
 	errno = sys.UnwrapOSError(e)
 	return errno, errno != sys.EIO
 }

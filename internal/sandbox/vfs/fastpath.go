@@ -14,8 +14,9 @@ import (
 )
 
 // Most paths contain no symbolic link. Those are opened with one system call, where a walk needs several for each
-// component. Package beneath follows no link here, so a path with a symbolic link fails. For that, "..", a hidden name or
-// any other doubt ok is false, nothing is reported, and the walk decides.
+// component. Package beneath follows no link here, so a path with a symbolic link fails. If a path contains a symbolic
+// link, "..", or a hidden name, or cannot be decided here for another reason, ok is false, nothing is reported, and the
+// walk decides.
 
 // lexicalPlace returns the place of a path that contains no symbolic link, and its name relative to the mount.
 func (f *FS) lexicalPlace(name string) (at *place, rel string, ok bool) {

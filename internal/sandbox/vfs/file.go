@@ -85,8 +85,8 @@ func (f *FS) tryOpen(name string, flag sys.Oflag) (sys.File, error) {
 	return f.openRegular(p, flag)
 }
 
-// create creates a file exclusively, so that it is neither an existing file nor one behind a symbolic link. If a file has
-// appeared meanwhile, the next try opens it.
+// create creates a file with O_EXCL, so that it opens neither an existing file nor the target of a symbolic link. If
+// another process creates the file first, the next try opens that file.
 func (f *FS) create(p *place, flag sys.Oflag) (sys.File, error) {
 	if err := f.mayReplace(p); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (f *FS) openRegular(p *place, flag sys.Oflag) (sys.File, error) {
 }
 
 // openSame opens the file or directory that p.info describes. If the name has been replaced since the check, by a
-// symbolic link, a FIFO or another file, it fails instead of opening what was not authorized.
+// symbolic link, a FIFO or a different file, it fails instead of opening what was not authorized.
 func (p *place) openSame(flag int) (*os.File, error) {
 	file, st, err := p.dir.Open(p.name, flag, 0)
 	switch {
@@ -251,7 +251,7 @@ type handle struct {
 	path   string // by which it was opened
 	id     FileID
 	closed atomic.Bool
-	// changeable says that a change was authorized when it was opened.
+	// changeable is set if changing the file was authorized when it was opened.
 	changeable bool
 }
 
@@ -259,7 +259,7 @@ func newHandle(f *FS, osFile *os.File, path string, st beneath.Stat) handle {
 	return handle{fs: f, os: osFile, path: path, id: st.FileID}
 }
 
-// Utimens returns EACCES for a refusal: on EPERM wazero would retry by path.
+// Utimens returns EACCES for a refusal, because on EPERM wazero would retry by path.
 func (h *handle) Utimens(atim, mtim int64) sys.Errno {
 	if !h.changeable && !h.mayChangeNow() && !h.closed.Load() {
 		return h.fail("utimens", refusal{errno: sys.EACCES})

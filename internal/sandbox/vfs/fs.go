@@ -10,7 +10,8 @@
 // absolute path is opened: a path is first resolved, by a walk from the innermost granted directory through package
 // beneath, to a place, which is an open directory and a name in it. Mounts and policy authorize the resolved place, and
 // the operation then uses that directory handle, so a directory that is swapped between check and use has no effect.
-// policy.go, linkpolicy.go and gitdir.go say what a module may not do, and why it cannot replace a mount point.
+// policy.go, linkpolicy.go and gitdir.go define what a module may not do, and explain why it cannot replace a mount
+// point. Symbolic links are resolved in resolve.go; deny patterns are applied by hidden.go of package sandbox.
 //
 // The amount of data written is not limited, and devices, FIFOs and sockets are never opened. It runs on Linux and
 // macOS.
@@ -40,27 +41,27 @@ const (
 // defaultMaxOpen is the default of Config.MaxOpen.
 const defaultMaxOpen = 256
 
-// Config says what a tree shows and what it reports. Its functions must be safe for concurrent use. The paths passed to
-// OnError and Denied are absolute and at most 4096 bytes long, but chosen by the module: quote them, and bound how many
-// are logged.
+// Config configures a tree: what it shows, and to whom it reports. Its functions must be safe for concurrent use. The
+// paths passed to OnError and Denied are absolute and at most 4096 bytes long, but chosen by the module: quote them, and
+// bound how many are logged.
 type Config struct {
-	// Mounts are the granted directories; nil means none. They may be nested: the longest path decides. One that does
-	// not exist is absent from the tree; if it is writable, Mkdir creates it.
+	// Mounts are the granted directories; nil means none. They may be nested: the longest path takes precedence. A
+	// directory that does not exist is absent from the tree; if it is granted for writing, Mkdir creates it.
 	Mounts *Mounts
 	// MaxOpen bounds the files and directories open at the same time; 0 or less means 256. Further ones fail with EIO,
 	// since wazero has no EMFILE, and OnError is called with the limit.
 	MaxOpen int
-	// Charge is called with the number of directory entries that the host has read on behalf of a call; nil means it is
-	// not. It may end the call by a panic.
+	// Charge is called with the number of directory entries that the host has read on behalf of a call; nil means that
+	// nothing is charged. It may end the call by a panic.
 	Charge func(entries int)
 	// Context returns the context of the running call; nil means context.Background.
 	Context func() context.Context
-	// Changing is called before every change; nil means it is not.
+	// Changing is called before every change; nil means that no call is needed.
 	Changing func()
-	// OnError is called with errors for which the module gets a less specific number, such as EIO for a full disk; nil
-	// means it is not.
+	// OnError is called with errors for which the module gets a less specific errno, such as EIO for a full disk; nil
+	// means that they are not reported.
 	OnError func(op, path string, err error)
-	// Denied is called for every refusal of something that is not granted; nil means it is not.
+	// Denied is called for every refusal of something that is not granted; nil means that refusals are not reported.
 	Denied func(op, path string)
 	// Hidden reports whether a resolved absolute path does not exist for the module; nil hides nothing. With below set,
 	// for a directory that is about to be moved, it also reports whether it hides any path below, existing or not.
@@ -83,7 +84,7 @@ type FS struct {
 	listed   listings
 	open     atomic.Int64 // handles that are not closed
 	preopens atomic.Int64 // handles among open of the descriptor that wazero opens itself
-	altered  atomic.Bool  // that descriptor was listed
+	altered  atomic.Bool  // the preopened descriptor was listed
 }
 
 var _ sys.FS = (*FS)(nil)
@@ -162,7 +163,8 @@ func (f *FS) change(name string, follow bool, check func(*place) error) (*place,
 	return p, nil
 }
 
-// ifExists reports that a file is absent before check can refuse it: it is ENOENT in a read-only directory too.
+// ifExists returns ENOENT for an absent file before check can refuse it, so that an absent file is ENOENT in a read-only
+// directory too.
 func ifExists(check func(*place) error) func(*place) error {
 	return func(p *place) error {
 		if err := p.checkExists(); err != nil {
@@ -209,7 +211,7 @@ func (f *FS) chmod(name string, perm fs.FileMode) error {
 	return p.chmod(perm)
 }
 
-// chmod sets the mode through an open file: by name it could be set on a file that replaces this one meanwhile.
+// chmod sets the mode through an open file: set by name, it could apply to a file that replaces this one concurrently.
 func (p *place) chmod(perm fs.FileMode) error {
 	return p.withOpen(func(file *os.File) error { return beneath.Chmod(file, perm) })
 }

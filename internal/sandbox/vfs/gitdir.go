@@ -33,8 +33,8 @@ const (
 )
 
 // completing makes checking for a git directory and creating a name one critical section, so that two instances in this
-// process cannot each create a part. Of two processes that race, at least one finds the directory complete after its own
-// part, and rolls that back.
+// process cannot each create a part. If two processes race, at least one of them finds the directory complete after it
+// has created its part, and rolls the part back.
 var completing sync.Mutex
 
 // InGit reports whether a clean absolute path is, or is below, a .git, which no module may write.
@@ -78,7 +78,7 @@ func (w *walk) detectGit() {
 	}
 }
 
-// detectGitAt does the same for the last component, if that is a directory.
+// detectGitAt sets inGit if the last component is a git directory.
 func (w *walk) detectGitAt() {
 	if w.mode.write && !w.place.inGit && w.place.info != nil && w.place.info.IsDir() {
 		w.place.inGit = isGitDirectory(lookIn(w.place.dir, w.place.name+"/"))

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// Readlink implements sys.FS. The target is returned unchanged, inside of the grants or not.
+// Readlink implements sys.FS. The target is returned unchanged, whether it is inside the grants or not.
 func (f *FS) Readlink(name string) (string, sys.Errno) {
 	target, err := f.readlink(name)
 	return target, f.fail("readlink", name, err)
@@ -55,8 +55,8 @@ func (f *FS) symlink(target, name string) error {
 	return p.create(func() error { return f.createLink(p, target) }, func() error { return p.dir.Unlink(p.name) })
 }
 
-// createLink creates a symbolic link that was checked for p's path, and verifies that p's path still refers to it:
-// another process may have moved its directory meanwhile, from which a relative target resolves differently.
+// createLink creates a symbolic link whose target was checked for p's path, and then verifies that p's path refers to the
+// new link: another process may have moved the link's directory, so that a relative target resolves differently.
 func (f *FS) createLink(p *place, target string) error {
 	if err := p.dir.Symlink(target, p.name); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (f *FS) link(from, to string) error {
 		if err := beneath.Link(src.dir, src.name, dst.dir, dst.name); err != nil {
 			return err
 		}
-		// The file may have been replaced since the check, by a symbolic link for instance.
+		// The file may have been replaced since the check, for example by a symbolic link.
 		if st, err := dst.dir.Lstat(dst.name); err == nil && !sameFile(st, *src.info) {
 			return errors.Join(errChanged, undo())
 		}

@@ -81,8 +81,8 @@ func (f *FS) staysInside(dir, target string) bool {
 	return !refused || r.errno != sys.EACCES
 }
 
-// checkMove refuses to move p, a symbolic link or a directory, from the path old to the path moved if a symbolic link
-// would then leave the grants.
+// checkMove refuses to move p, which is a symbolic link or a directory, from the path old to the path moved if a symbolic
+// link would resolve outside the grants afterwards.
 func (f *FS) checkMove(p *place, old, moved string) error {
 	st, err := p.dir.Lstat(p.name)
 	switch {

@@ -35,8 +35,8 @@ type Mount struct {
 	// Create creates the directory if Dir is nil, when a module calls mkdir with the mount's path; the context is that of
 	// the module's call. All trees use the directory from then on. nil means that it cannot be created.
 	Create func(context.Context) (*os.File, error)
-	// Anchors are the directories and symbolic links on the granted path, which no module may move or replace: it would
-	// choose the directory that is granted at the next start.
+	// Anchors are the directories and symbolic links on the granted path, which no module may move or replace: otherwise
+	// it could choose the directory that is granted at the next start.
 	Anchors []FileID
 	// InGit says that InGitDirectory holds for the directory: nothing in it can be changed. The same applies if an alias is
 	// in a .git, since git finds the directory there.
@@ -63,8 +63,8 @@ type mountHandle struct {
 	id  FileID
 }
 
-// NewMounts validates the mounts of a plugin. A path that is relative, not clean or a duplicate, and a handle that is no
-// directory, are errors.
+// NewMounts validates the mounts of a plugin. It fails if a path is relative, not clean or a duplicate, or if a handle is
+// not a directory.
 func NewMounts(list []Mount) (*Mounts, error) {
 	ms := &Mounts{aliases: map[string]*mount{}, anchors: map[FileID]bool{}}
 	for _, m := range list {
@@ -123,7 +123,8 @@ func (m *mount) dir() *beneath.Dir {
 	return nil
 }
 
-// create creates the mount's directory. Of concurrent calls one succeeds, and the others fail with fs.ErrExist.
+// create creates the mount's directory. If it is called concurrently, one call succeeds and the others fail with
+// fs.ErrExist.
 func (m *mount) create(ctx context.Context) error {
 	m.creating.Lock()
 	defer m.creating.Unlock()
@@ -140,7 +141,7 @@ func (m *mount) create(ctx context.Context) error {
 	return m.use(file)
 }
 
-var errCannotCreate = errors.New("the granted directory does not exist and cannot be created")
+var errCannotCreate = errors.New("the granted directory does not exist, and the host cannot create it: create it yourself, or grant it with access = \"rw\"")
 
 // at returns the mount whose path is p; nil if there is none.
 func (ms *Mounts) at(p string) *mount {

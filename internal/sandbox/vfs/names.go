@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// FoldName maps names to one form that some file system treats as equal: by case, Unicode normalization, or invisible code
-// points that HFS+ and ext4 ignore.
+// FoldName maps all names that some file system treats as equal to the same form: names that differ in case, in Unicode
+// normalization, or in invisible code points that HFS+ and ext4 ignore.
 func FoldName(name string) string {
 	lower := true
 	for i := range len(name) {

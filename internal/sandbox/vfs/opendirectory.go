@@ -11,7 +11,7 @@ import (
 )
 
 // OpenDirectory opens a directory that the module may change, for use by the host. Each call returns a new open file
-// description. A directory that the module may not change or see is EACCES, whether or not it exists.
+// description. It returns EACCES for a directory that the module may not change or see, whether or not it exists.
 func (f *FS) OpenDirectory(name string) (*os.File, sys.Errno) {
 	file, err := f.openDirectory(name)
 	return file, f.fail("open", name, err)

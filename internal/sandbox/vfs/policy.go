@@ -47,7 +47,7 @@ func (f *FS) mayChange(p *place) error {
 }
 
 // mayReplace authorizes a change of what p's name refers to: creation, removal or renaming. Mount points and their
-// ancestors cannot be replaced: a module that put a symbolic link in their place would choose the directory that is
+// ancestors cannot be replaced: a module that put a symbolic link in their place could choose the directory that is
 // granted at the next start.
 func (f *FS) mayReplace(p *place) error {
 	if err := f.mayChange(p); err != nil {

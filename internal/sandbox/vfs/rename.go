@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// Rename implements sys.FS. Between two mounts it is ENOTSUP, since wazero has no EXDEV.
+// Rename implements sys.FS. Between two mounts it fails with ENOTSUP, since wazero has no EXDEV.
 //
 // A file that replaces another gets its permissions. Programs save by renaming a new file over the old one, and WASI gives
 // them no way to preserve the mode.
@@ -58,13 +58,13 @@ func (f *FS) move(src, dst *place) error {
 	return src.moveWithMode(dst, move)
 }
 
-// checkMoved repeats the checks after a move, which another process may have raced with: it may have replaced the file,
-// created a symbolic link in the directory, or moved the target's parent.
+// checkMoved repeats the checks after a move, because another process may have replaced the file, created a symbolic link
+// in the directory, or moved the target's parent concurrently.
 func (f *FS) checkMoved(src, dst *place) error {
 	st, err := dst.dir.Lstat(dst.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // moved on or removed by another process
+		return nil // moved again or removed by another process
 	case err != nil:
 		return err
 	case !sameFile(st, *src.info):
@@ -81,7 +81,7 @@ func (f *FS) checkMoved(src, dst *place) error {
 // compared too.
 func sameFile(a, b beneath.Stat) bool { return a.FileID == b.FileID && a.Mode.Type() == b.Mode.Type() }
 
-// isAt reports whether a path resolves to a file now.
+// isAt reports whether a path currently resolves to the file with that identity.
 func (f *FS) isAt(name string, id FileID) bool {
 	p, err := f.resolve(name, walkMode{})
 	if err != nil {
@@ -99,8 +99,9 @@ func moveBack(src, dst *place) error {
 	return beneath.Rename(dst.dir, dst.name, src.dir, src.name)
 }
 
-// moveWithMode sets the mode of the replaced file before the rename: set afterwards, a private file would be readable by
-// all for a moment. If the mode cannot be set nothing is moved; if the move fails the mode is restored.
+// moveWithMode sets the mode of the replaced file before the rename: if it were set afterwards, a private file would be
+// readable by other users for a moment. If the mode cannot be set nothing is moved; if the move fails the mode is
+// restored.
 func (p *place) moveWithMode(over *place, move func() error) error {
 	if err := p.chmod(over.info.Mode.Perm()); err != nil {
 		return err

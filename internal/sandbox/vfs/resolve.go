@@ -32,9 +32,9 @@ type place struct {
 	name    string        // one component; "." for the directory of a mount
 	info    *beneath.Stat // of name itself, not of a link's target; nil if it is virtual or absent
 	dirOnly bool          // the path ended in a slash
-	inGit   bool          // it is or is in a git directory; only computed for a change
+	inGit   bool          // the place is, or is in, a git directory; only computed for a change
 	viaGit  bool          // a symbolic link called .git was followed
-	owned   bool          // dir is closed with the place
+	owned   bool          // closing the place closes dir
 }
 
 func (p *place) close() {
@@ -46,7 +46,7 @@ func (p *place) close() {
 
 func (p *place) isVirtual() bool { return p.mount == nil }
 
-// checkExists fails if p is absent, or is no directory although its path ended in a slash.
+// checkExists fails if p is absent, or if its path ended in a slash and it is not a directory.
 func (p *place) checkExists() error {
 	switch {
 	case p.isVirtual():
@@ -81,10 +81,10 @@ func components(name string) []string {
 	return parts
 }
 
-// walkMode says what a walk is for.
+// walkMode is the purpose of a walk.
 type walkMode struct {
 	follow bool // follow a symbolic link in the last component
-	write  bool // the place is to be changed
+	write  bool // the file is to be changed
 }
 
 // walk is the state of a resolution.
@@ -97,7 +97,7 @@ type walk struct {
 	place place // reached so far: path, mount and the open directory dir
 }
 
-// resolve resolves a path to a place, which the caller closes. The last component need not exist.
+// resolve resolves a path to a place, which the caller must close. The last component need not exist.
 func (f *FS) resolve(name string, mode walkMode) (*place, error) {
 	parts, dirOnly, err := split(name)
 	if err != nil {
@@ -158,7 +158,7 @@ func (w *walk) restart() error {
 	return err
 }
 
-// step resolves one component. done reports that the place is complete.
+// step resolves one component. done reports that the walk has ended: w.place is the result.
 func (w *walk) step(name string) (done bool, err error) {
 	if name == ".." {
 		if w.place.path == "/" {
@@ -190,8 +190,8 @@ func (w *walk) stepVirtual(next string) (done bool, err error) {
 	return false, refusal{errno: sys.ENOENT}
 }
 
-// enterMount continues from the directory of a mount. If that is absent and may be about to be created, the place has no
-// directory; mayReplace then refuses everything but Mkdir.
+// enterMount continues from the directory of a mount. If the directory is absent but may be created by this operation,
+// the place has no directory; mayReplace then refuses all operations except Mkdir.
 func (w *walk) enterMount(m *mount) (done bool, err error) {
 	w.place.close()
 	w.place.path, w.place.mount = m.Path, m
@@ -231,7 +231,7 @@ func (w *walk) stepReal(name string) (done bool, err error) {
 	switch {
 	case info == nil:
 	case info.IsLink() && nested != nil:
-		return false, refusal{errno: sys.EACCES} // the grant is of a directory, not of the target of a link in its place
+		return false, refusal{errno: sys.EACCES} // the grant is for a directory, not for the target of a symbolic link in its place
 	case info.IsLink() && (!last || w.mode.follow):
 		return false, w.followLink(name)
 	case info.IsDir():
@@ -271,13 +271,13 @@ func (w *walk) stepHidden(name, next string) (done bool, err error) {
 	return true, nil // mayChange refuses it, and does not disclose whether it exists
 }
 
-// enter opens the directory that info describes and continues from it. A directory that has replaced it since has not
-// been checked (it may be an alias of a read-only mount), so the opened directory must have the same identity.
+// enter opens the directory that info describes and continues from it. A directory that has replaced it since then has
+// not been checked (it may be an alias of a read-only mount), so the opened directory must have the same identity.
 func (w *walk) enter(name, next string, info *beneath.Stat, nested *mount) error {
 	dir, err := w.place.dir.OpenDir(name)
 	if err != nil {
 		if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-			err = sys.ENOENT // it was a directory before
+			err = sys.ENOENT // it was a directory when it was checked
 		}
 		return err
 	}

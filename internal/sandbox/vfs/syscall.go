@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// control runs do on the descriptor of an open file; a closed one is os.ErrClosed.
+// control runs do on the descriptor of an open file. It returns os.ErrClosed if the file is closed.
 func control(f *os.File, do func(fd int) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -24,8 +24,8 @@ func control(f *os.File, do func(fd int) error) error {
 	return doErr
 }
 
-// setAppend switches append mode. WASI can do that at any time, and os refuses WriteAt on a file that was opened with
-// os.O_APPEND.
+// setAppend switches append mode on or off. It is needed because WASI can switch the mode of an open file, and because os
+// refuses WriteAt on a file that was opened with os.O_APPEND.
 func setAppend(f *os.File, enable bool) error {
 	return control(f, func(fd int) error {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)

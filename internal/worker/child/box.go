@@ -29,7 +29,7 @@ type confinement struct {
 	code   string // path of the code directory, which changes with the root directory
 }
 
-// confineTo restricts the process to what the set-up names.
+// confineTo restricts the process to the files and limits in setup.
 func confineTo(setup wire.Setup) (confinement, error) {
 	c := confine.Config{
 		Keep: []int{socketFile}, Memory: setup.Confine.Memory, OpenFiles: setup.Confine.OpenFiles,
@@ -86,8 +86,8 @@ func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
 	return sandbox.New(c)
 }
 
-// mount converts a granted directory for the file tree. One that does not exist has a staged directory, which the host
-// moves to its path on the first write.
+// mount converts a granted directory for the file tree. For a directory that does not exist, Dir is a staged directory,
+// which the host moves to the path on the first write.
 func mount(i int, m wire.Mount) vfs.Mount {
 	out := vfs.Mount{Path: m.Path, Aliases: m.Aliases, Write: m.Write, InGit: m.InGit, Dir: file(m.File, m.Path)}
 	for _, id := range m.Anchors {
@@ -130,7 +130,7 @@ func spec(setup wire.Setup, code string, tracker *dirtypages.Tracker, box *sandb
 }
 
 // errNoCall is the error of a host operation outside of a call.
-var errNoCall = errors.New("this can only be done during a call")
+var errNoCall = errors.New("host operations are only available during a call")
 
 func changes(ctx context.Context) {
 	if c := callOf(ctx); c != nil {
@@ -138,7 +138,7 @@ func changes(ctx context.Context) {
 	}
 }
 
-// asked performs an operation of the host process whose parameters and result are JSON.
+// asked has the host process perform an operation whose parameters and result are JSON.
 func asked[R any](ctx context.Context, op string, params any) (result R, err error) {
 	c := callOf(ctx)
 	if c == nil {

@@ -26,8 +26,8 @@ import (
 // socketFile is the descriptor of the connection to the host.
 const socketFile = 3
 
-// Main runs a worker until the host closes the connection, and returns the exit code. check returns why a result does
-// not conform to MCP; "" if it does.
+// Main runs a worker until the host closes the connection, and returns the exit code. check returns the reason why a
+// result does not conform to MCP; "" if it conforms.
 func Main(check func(method string, result []byte) string) int {
 	err := run(check)
 	if err == nil || errors.Is(err, io.EOF) {
@@ -45,7 +45,7 @@ func run(check func(method string, result []byte) string) error {
 	if err != nil {
 		return err
 	}
-	tracker, trackError := dirtypages.Open() // confined, it could not be opened
+	tracker, trackError := dirtypages.Open() // a confined process could not open it
 	confined, err := confineTo(setup)
 	if err != nil {
 		return err
@@ -78,11 +78,11 @@ func run(check func(method string, result []byte) string) error {
 	return s.serve()
 }
 
-// settleTime is the delay after which a worker returns the memory to the system that loading took: usually after its
-// first call.
+// settleTime is the delay after which a worker returns the memory used for loading to the system, usually after its first
+// call.
 const settleTime = 500 * time.Millisecond
 
-// limit is the largest payload of a frame from the host, which is trusted and bounds its calls itself.
+// limit returns the maximum payload of a frame from the host. The host is trusted and bounds its calls itself.
 func limit(t wire.Type) int {
 	switch t {
 	case wire.TypeSetup, wire.TypeCall, wire.TypeReply:

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// record keeps an operation for the audit. A denied one is sent immediately, since the call may end the process
+// record keeps an operation for the audit log. A denied operation is sent immediately, since the call may end the process
 // before its result is sent.
 func (c *call) record(o sandbox.Operation) {
 	done := audit.Operation{Op: o.Op, Target: o.Target, Code: o.Code, Outcome: outcome(o.Code)}
@@ -36,7 +36,7 @@ func (c *call) sendRecords() (leftOut int64) {
 	all, leftOut := c.trail.Operations()
 	for _, o := range all {
 		if o.Outcome == audit.Denied {
-			o.Count-- // one was sent by record
+			o.Count-- // record has already sent one
 		}
 		if o.Count > 0 {
 			_ = c.server.out.Delay(wire.TypeRecord, c.number, encoded(o, o.Count))

@@ -28,7 +28,7 @@ type server struct {
 	log    hclog.Logger
 	maxAsk int           // bytes
 	follow chan struct{} // makes a waiting goroutine the leader
-	failed chan error    // of capacity 1: why reading ended
+	failed chan error    // of capacity 1: the reason why reading ended
 
 	mu    sync.Mutex
 	calls map[uint32]*call
@@ -40,7 +40,7 @@ type call struct {
 	number   uint32
 	cancel   context.CancelFunc
 	recorded bool
-	leads    bool            // its goroutine is the leader
+	leads    bool            // whether its goroutine is the leader
 	reply    chan wire.Reply // of capacity 1
 	trail    audit.Trail
 	wrote    sync.Once
@@ -61,8 +61,8 @@ func (s *server) serve() error {
 	return <-s.failed
 }
 
-// run leads until a call passes the lead on, finishes that call, and waits to lead again. There is at most one such
-// goroutine more than calls in flight.
+// run is the loop of one goroutine: it leads until its call makes another goroutine the leader, finishes the call, and
+// waits to become the leader again. There is at most one such goroutine more than calls in flight.
 func (s *server) run() {
 	for s.lead() {
 		<-s.follow
@@ -78,7 +78,7 @@ func (s *server) pass() {
 	}
 }
 
-// lead reads frames until the lead is passed on; false if reading ended.
+// lead reads frames until another goroutine becomes the leader. It returns false if reading has ended.
 func (s *server) lead() bool {
 	for {
 		f, err := s.in.Next()
@@ -148,7 +148,7 @@ func (s *server) call(number uint32, request wire.Call) bool {
 // largeAnswer is the size in bytes from which a write to the connection may block.
 const largeAnswer = 64 << 10
 
-// busy passes the lead on if the call's goroutine has it.
+// busy makes another goroutine the leader if the call's goroutine is the leader.
 func (c *call) busy() {
 	if c.leads {
 		c.leads = false
@@ -156,7 +156,7 @@ func (c *call) busy() {
 	}
 }
 
-// run has the module answer. release has to be called after the result was sent.
+// run passes the request to the module and returns its result. release must be called after the result was sent.
 func (c *call) run(ctx context.Context, request wire.Call) (_ wire.Result, release func()) {
 	ctx, scope := sandbox.Begin(ctx, c, c.record)
 	defer scope.End()
@@ -194,12 +194,12 @@ func failed(failure *engine.Error) (wire.Kind, []byte) {
 func (c *call) ask(ctx context.Context, op string, params []byte) ([]byte, error) {
 	c.busy()
 	if len(params)+1+len(op) > c.server.maxAsk {
-		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("%s: %d bytes exceed the limit of this plugin", op, len(params))}
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("%s: the request has %d bytes, more than the limit of this plugin", op, len(params))}
 	}
 	if err := c.server.out.Write(wire.TypeAsk, c.number, wire.Ask{Op: op, Params: params}.Encode()...); err != nil {
 		return nil, err
 	}
-	// The host cancels the operation with the call, and replies in any case.
+	// The host replies even if the call is cancelled, because it then cancels the operation.
 	reply := <-c.reply
 	switch {
 	case ctx.Err() != nil:
@@ -220,7 +220,7 @@ func (c *call) Notify(method string, params json.RawMessage) error {
 	return err
 }
 
-// changes reports to the host that the call is about to write something.
+// changes tells the host that the call is about to write something.
 func (c *call) changes() {
 	c.wrote.Do(func() { _ = c.server.out.Write(wire.TypeWrote, c.number) })
 }

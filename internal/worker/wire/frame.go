@@ -31,7 +31,7 @@ const (
 const (
 	TypeReady  Type = 16 + iota // confined: a Ready
 	TypeLoaded                  // the module is loaded; no payload
-	TypeFailed                  // it could not be loaded: a Failure; the worker ends
+	TypeFailed                  // the module could not be loaded: a Failure; the worker then ends
 	TypeResult                  // ends a call: a Result
 	TypeAsk                     // an operation that the host process performs: an Ask
 	TypeLog                     // a line of the log: a Log
@@ -59,7 +59,7 @@ func Violation(format string, args ...any) error {
 // Reader reads frames. It is not safe for concurrent use.
 type Reader struct {
 	in *bufio.Reader
-	// limit is the largest payload of a type, in bytes; negative: the type is not accepted.
+	// limit returns the maximum payload of a type, in bytes; negative: the type is not accepted.
 	limit func(Type) int
 }
 
@@ -71,7 +71,7 @@ func NewReader(in io.Reader, limit func(Type) int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, readBuffer), limit: limit}
 }
 
-// Next reads a frame. io.EOF is the end of the stream between two frames.
+// Next reads a frame. It returns io.EOF if the stream ends between two frames.
 func (r *Reader) Next() (Frame, error) {
 	header, err := r.in.Peek(headerSize)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Reader) Next() (Frame, error) {
 	}
 	length := binary.LittleEndian.Uint32(header)
 	f := Frame{Call: binary.LittleEndian.Uint32(header[4:]), Type: Type(header[8])}
-	_, _ = r.in.Discard(headerSize) // it was peeked
+	_, _ = r.in.Discard(headerSize) // the header was read by Peek
 	switch limit := r.limit(f.Type); {
 	case limit < 0:
 		return Frame{}, Violation("a frame of type %d", f.Type)
@@ -130,11 +130,12 @@ type Writer struct {
 // NewWriter writes to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// joined is the size in bytes up to which a payload is copied behind what is pending and sent in one system call;
-// larger ones are written without a copy.
+// joined is the size in bytes up to which a payload is copied to the pending frames and sent with them in one system
+// call. Larger payloads are written without a copy.
 const joined = 32 << 10
 
-// Write sends a frame whose payload is the concatenation of parts. After an error it returns that error always.
+// Write sends a frame whose payload is the concatenation of parts. After an error, all further calls return the same
+// error.
 func (w *Writer) Write(t Type, call uint32, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +171,7 @@ func (w *Writer) write(t Type, call uint32, parts [][]byte) error {
 	return w.err
 }
 
-// add appends a frame's header to what is pending, and its payload if it is small.
+// add appends a frame's header to the pending bytes, and also its payload if that is small.
 func (w *Writer) add(t Type, call uint32, parts [][]byte) (small bool) {
 	size := 0
 	for _, part := range parts {

@@ -42,13 +42,13 @@ func DecodeCall(payload []byte) (Call, error) {
 	}, nil
 }
 
-// Kind is how a call ended.
+// Kind says how a call ended.
 type Kind byte
 
 // The kinds of results.
 const (
 	KindResult    Kind = iota // Body is the method's result
-	KindToolError             // likewise, with isError
+	KindToolError             // Body is the method's result, which has isError set
 	KindRPCError              // Body is an abi.Error
 	KindFailure               // Body is a Failure
 )
@@ -90,14 +90,14 @@ type Failure struct {
 	Detail  string `json:"detail,omitempty"`
 }
 
-// Ask is an operation that the host process performs for a call. The call waits for its Reply, so it has at most one
-// in flight.
+// Ask is an operation that the host process performs for a call. The call waits for the Reply, so a call has at most one
+// operation in flight.
 type Ask struct {
 	Op     string
 	Params []byte
 }
 
-// The operations beside those of the ABI: abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch.
+// The operations in addition to those of the ABI (abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch).
 const (
 	OpGitOpen = "git/open" // sends a request to a git server: a GitRequest, answered by a GitAnswer
 	OpGitRead = "git/read" // the next bytes of its body: the stream's number in decimal
@@ -186,7 +186,7 @@ func DecodeLog(payload []byte) (Log, error) {
 	return l, nil
 }
 
-// Record is an operation of a call, for the audit. See audit.Operation.
+// Record is an operation of a call, for the audit log. See audit.Operation.
 type Record struct {
 	Op      string `json:"op"`
 	Target  string `json:"target,omitempty"`

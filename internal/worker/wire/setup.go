@@ -32,7 +32,7 @@ type Setup struct {
 // Limits bound the calls of a worker. See engine.Spec.
 type Limits struct {
 	Memory, Input, Output, Fuel int64
-	Ask                         int // bytes of an operation that the host process performs
+	Ask                         int // bytes of the request of an operation that the host process performs
 	Time                        time.Duration
 	Operations, LogSize, Files  int
 	Concurrency                 int
@@ -45,7 +45,7 @@ type Code struct {
 	Root int    `json:"root"` // descriptor of Dir, which becomes the worker's root directory if the system allows it
 }
 
-// Confine has the limits that the worker sets for itself.
+// Confine contains the limits that the worker sets for itself.
 type Confine struct {
 	Memory    uint64 `json:"memory"` // bytes of RLIMIT_DATA
 	OpenFiles uint64 `json:"openFiles"`

@@ -30,11 +30,11 @@ type Module struct {
 	Memories  int // number of memories that it defines, 0 or 1
 	Globals   []Global
 	Exports   []Export
-	Start     uint32 // NoIndex if there is none
+	Start     uint32 // NoIndex if the module has no start function
 	Bodies    []Body
 	Names     []byte // content of its first name section, without the section's name; nil if it has none
 
-	Imported  Space // numbers of imported functions, globals, tables and memories
+	Imported  Space // counts of imported functions, globals, tables and memories
 	Space     Space // sizes of the index spaces, imports included
 	DataSizes []uint32
 
@@ -137,7 +137,7 @@ func Decode(module []byte, bounds Bounds) (*Module, error) {
 	return m, m.agree()
 }
 
-// agree checks the consistency of sections with each other.
+// agree checks that sections are consistent with each other.
 func (m *Module) agree() error {
 	if len(m.Functions) != int(m.Imported.Funcs)+len(m.Bodies) {
 		return &FormatError{Offset: m.sections[SectionCode].base, Message: "the function and code sections have inconsistent lengths"}

@@ -99,7 +99,7 @@ const (
 	memArg                  // alignment and offset
 	memory                  // one byte, zero: the memory's index
 	constI32                // a signed LEB128
-	constI64                // likewise
+	constI64                // a signed LEB128
 	constF32                // four bytes
 	constF64                // eight bytes
 	valueTypes              // a vector of one value type

@@ -30,7 +30,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("offset %#x: %d %s, and the limit is %d", e.Offset, e.Have, e.What, e.Limit)
+	return fmt.Sprintf("offset %#x: %d %s exceed the limit of %d", e.Offset, e.Have, e.What, e.Limit)
 }
 
 // Reader reads the binary format. The first error is sticky: all later reads return zero values.

@@ -84,7 +84,7 @@ func (f File) CheckFormat() error {
 		value := strings.ToLower(e.Value)
 		switch {
 		case e.Key == "objectformat" && value == "sha256":
-			return errors.New("a SHA-256 repository; only SHA-1 repositories are supported")
+			return errors.New("this is a SHA-256 repository: only SHA-1 repositories are supported")
 		case e.Key == "objectformat" && value == "sha1", e.Key == "refstorage" && value == "files":
 		case e.Key == "noop", e.Key == "preciousobjects", e.Key == "partialclone", e.Key == "worktreeconfig",
 			e.Key == "relativeworktrees":
@@ -144,9 +144,9 @@ func (p *parser) file() error {
 		case c == '[':
 			err = p.heading()
 		case !isLetter(c):
-			err = errors.New("neither a section, a setting nor a comment")
+			err = errors.New("the line is neither a section, a setting nor a comment")
 		case len(p.entries) == maxEntries:
-			err = fmt.Errorf("over %d settings", maxEntries)
+			err = fmt.Errorf("the file has more than %d settings", maxEntries)
 		default:
 			err = p.setting(c)
 		}
@@ -171,11 +171,11 @@ func (p *parser) heading() error {
 	spaced := isSpace(c)
 	for ; isSpace(c); c = p.next() {
 		if c == '\n' {
-			return errors.New("a section without a closing bracket")
+			return errors.New("the section has no closing bracket")
 		}
 	}
 	if c != '"' || !spaced {
-		return errors.New("a malformed section name")
+		return errors.New("the section's name is malformed")
 	}
 	// The rare [a.b "c"] is the subsection b.c.
 	sub := strings.TrimPrefix(p.subsection+".", ".")
@@ -184,13 +184,13 @@ func (p *parser) heading() error {
 			c = p.next()
 		}
 		if c == '\n' {
-			return errors.New("a subsection without a closing quote")
+			return errors.New("the subsection has no closing quote")
 		}
 		sub += string([]byte{c})
 	}
 	p.subsection = sub
 	if p.next() != ']' {
-		return errors.New("a section without a closing bracket")
+		return errors.New("the section has no closing bracket")
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (p *parser) setting(c byte) (err error) {
 	}
 	if c != '\n' {
 		if c != '=' {
-			return errors.New(`a key followed by neither "=" nor the end of the line`)
+			return errors.New(`the key is followed by neither "=" nor the end of the line`)
 		}
 		e.NoValue = false
 		if e.Value, err = p.value(); err != nil {
@@ -227,7 +227,7 @@ func (p *parser) value() (string, error) {
 		c := p.next()
 		switch {
 		case c == '\n' && quoted:
-			return "", errors.New("an unterminated quote")
+			return "", errors.New("a quote is not closed")
 		case c == '\n':
 			return string(value[:keep]), nil
 		case comment:
@@ -251,7 +251,7 @@ func (p *parser) value() (string, error) {
 			}
 			at := strings.IndexByte(`tbn\"`, c)
 			if at < 0 {
-				return "", fmt.Errorf("the unknown escape \\%c", c)
+				return "", fmt.Errorf("the escape \\%c is unknown", c)
 			}
 			c = "\t\b\n\\\""[at]
 		}

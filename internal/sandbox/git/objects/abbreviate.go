@@ -11,7 +11,7 @@ import (
 
 const (
 	minAbbrev = 7 // digits of an abbreviated hash that is returned
-	minPrefix = 4 // digits of one that is looked up, as in git
+	minPrefix = 4 // digits of an abbreviated hash that is looked up, as in git
 )
 
 // abbreviate shortens a hash as git does by default: to a length at which a collision among the packed objects is
@@ -44,7 +44,7 @@ func (s *Store) abbreviate(h plumbing.Hash) (string, error) {
 	return hex[:min(length, len(hex))], nil
 }
 
-// neighbours returns the hashes directly before and after a hash; no others in the index share a longer prefix
+// neighbours returns the hashes directly before and after a hash; no other hash in the index has a longer common prefix
 // with it.
 func (x *packIndex) neighbours(h plumbing.Hash) ([]plumbing.Hash, error) {
 	at, found, err := x.position(h)
@@ -73,7 +73,7 @@ func (x *packIndex) neighbours(h plumbing.Hash) ([]plumbing.Hash, error) {
 	return hashes, nil
 }
 
-// uniqueLength returns how many digits distinguish a hash from another; 0 if they are equal.
+// uniqueLength returns the number of leading digits of hex that distinguish it from other; 0 if they are equal.
 func uniqueLength(hex, other string) int {
 	if hex == other {
 		return 0
@@ -85,8 +85,8 @@ func uniqueLength(hex, other string) int {
 	return n + 1
 }
 
-// Expand returns the object whose hash begins with some hexadecimal digits; false if there is none, or if they
-// are too few or no digits. Several such objects are an error.
+// Expand returns the object whose hash begins with some hexadecimal digits; ok is false if there is none, if there are
+// too few digits, or if they are not hexadecimal. It fails if several objects match.
 func (s *Store) Expand(digits string) (found plumbing.Hash, ok bool, err error) {
 	if len(digits) < minPrefix || len(digits) > 2*HashSize || !isHex(digits) {
 		return found, false, nil
@@ -95,7 +95,7 @@ func (s *Store) Expand(digits string) (found plumbing.Hash, ok bool, err error) 
 	first := plumbing.NewHash(digits + strings.Repeat("0", 2*HashSize-len(digits)))
 	add := func(h plumbing.Hash) error {
 		if ok && h != found {
-			return fmt.Errorf("%s: the abbreviated hash is ambiguous; give more digits", digits)
+			return fmt.Errorf("%s: the abbreviated hash is ambiguous: give more digits", digits)
 		}
 		found, ok = h, true
 		return nil

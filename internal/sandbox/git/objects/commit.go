@@ -45,7 +45,7 @@ func parseCommit(data []byte) (Commit, error) {
 	lines := bytes.Split(head, []byte("\n"))
 	hex, ok := bytes.CutPrefix(lines[0], []byte("tree "))
 	if !ok {
-		return c, errors.New("damaged: a commit without a tree")
+		return c, errors.New("damaged: the commit has no tree")
 	}
 	var err error
 	if c.Tree, err = ParseHash(string(hex)); err != nil {
@@ -61,7 +61,7 @@ func parseCommit(data []byte) (Commit, error) {
 				continue
 			}
 			if len(c.parents) == maxParents {
-				return c, fmt.Errorf("a commit with over %d parents", maxParents)
+				return c, fmt.Errorf("the commit has more than %d parents", maxParents)
 			}
 			c.parents = append(c.parents, parent)
 		}
@@ -109,5 +109,5 @@ func (s *Store) Peel(hash plumbing.Hash) (plumbing.Hash, bool, error) {
 		}
 		hash = next
 	}
-	return hash, false, errors.New("a chain of over 8 tags")
+	return hash, false, errors.New("the tag is the start of a chain of more than 8 tags")
 }

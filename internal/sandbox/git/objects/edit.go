@@ -44,7 +44,7 @@ func NewEdit(changes []abi.GitChange) (*Edit, error) {
 			at = at.children[part]
 		}
 		if at.change != nil {
-			return nil, hosterror.Invalid("%s: is changed twice", hosterror.Truncate(c.Path))
+			return nil, hosterror.Invalid("%s: is changed twice: merge the two changes", hosterror.Truncate(c.Path))
 		}
 		at.change = c
 	}
@@ -120,7 +120,7 @@ func (b *Batch) apply(base *plumbing.Hash, edit *Edit, prefix string) ([]TreeEnt
 func (b *Batch) applyEntry(old *TreeEntry, edit *Edit, path string) (*TreeEntry, error) {
 	if edit.change != nil && edit.change.Deleted {
 		if old == nil || old.Mode == ModeDir {
-			return nil, fmt.Errorf("%s: no such file to delete", hosterror.Truncate(path))
+			return nil, fmt.Errorf("%s: cannot be deleted, because it does not exist", hosterror.Truncate(path))
 		}
 		old = nil
 	}
@@ -144,7 +144,7 @@ func (b *Batch) applyEntry(old *TreeEntry, edit *Edit, path string) (*TreeEntry,
 		return old, nil
 	}
 	if old != nil && old.Mode != ModeFile && old.Mode != ModeExecutable {
-		return nil, fmt.Errorf("%s: is %s, and is not replaced", hosterror.Truncate(path), kindOf(old.Mode))
+		return nil, fmt.Errorf("%s: is %s: only a regular file can be replaced", hosterror.Truncate(path), kindOf(old.Mode))
 	}
 	now := &TreeEntry{Mode: ModeFile, Hash: b.Add(plumbing.BlobObject, edit.change.Content)}
 	if edit.change.Mode == abi.GitModeExecutable || edit.change.Mode == "" && old != nil && old.Mode == ModeExecutable {

@@ -56,7 +56,7 @@ func (w *historyWalk) push(h plumbing.Hash) error {
 		return nil
 	}
 	if len(w.seen) == maxCommits {
-		return fmt.Errorf("not among the newest %d commits, where the search ends", maxCommits)
+		return fmt.Errorf("not found among the newest %d commits, at which the search ends", maxCommits)
 	}
 	if err := w.store.spend(0); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (w *historyWalk) push(h plumbing.Hash) error {
 type queuedCommit struct {
 	hash    plumbing.Hash
 	date    uint64
-	order   int // in which commits were seen
+	order   int // position in the order in which commits were seen
 	parents []plumbing.Hash
 	matches bool
 }

@@ -177,7 +177,7 @@ func TestHostileTreesFail(t *testing.T) {
 				h = r.Raw(2, []byte("40000 d\x00"+string(h[:])))
 			}
 			return []byte("40000 d\x00" + string(h[:]))
-		}, "a path of over 4096 bytes"},
+		}, "a path is longer than 4096 bytes"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {

@@ -41,7 +41,7 @@ func HashOf(kind plumbing.ObjectType, data []byte) (sum plumbing.Hash) {
 func ParseHash(s string) (plumbing.Hash, error) {
 	switch {
 	case len(s) == 64 && isHex(s):
-		return plumbing.ZeroHash, errors.New("a SHA-256 hash; only SHA-1 repositories are supported")
+		return plumbing.ZeroHash, errors.New("this is a SHA-256 hash: only SHA-1 repositories are supported")
 	case !plumbing.IsHash(s):
 		return plumbing.ZeroHash, fmt.Errorf("%q is not a hash", hosterror.Truncate(s))
 	}

@@ -56,7 +56,7 @@ func (p *pack) object(s *Store, offset, limit int64) (object, error) {
 		switch header.Type {
 		case plumbing.OFSDeltaObject, plumbing.REFDeltaObject:
 			if len(deltas) == maxChain {
-				return object{}, fmt.Errorf("damaged: a chain of over %d deltas, or a cycle", maxChain)
+				return object{}, fmt.Errorf("damaged: the deltas form a cycle, or a chain of more than %d", maxChain)
 			}
 			deltas = append(deltas, offset)
 			if offset, err = p.base(header); err != nil {
@@ -78,7 +78,7 @@ func (p *pack) object(s *Store, offset, limit int64) (object, error) {
 			s.cache(packOffset{p, offset}, o)
 			return p.apply(s, o, deltas, limit)
 		default:
-			return object{}, fmt.Errorf("damaged: an object of type %d", header.Type)
+			return object{}, fmt.Errorf("damaged: an object has the unknown type %d", header.Type)
 		}
 	}
 }
@@ -95,8 +95,8 @@ func (p *pack) base(delta *packfile.ObjectHeader) (int64, error) {
 	return offset, err
 }
 
-// apply applies deltas to their base, the last one first. The final result is bounded by limit, those before it
-// by maxObject.
+// apply applies deltas to their base, the last one first. The final result is bounded by limit, intermediate results by
+// maxObject.
 func (p *pack) apply(s *Store, o object, deltas []int64, limit int64) (object, error) {
 	if size := int64(len(o.data)); len(deltas) == 0 && size > limit { // from the cache
 		return object{}, tooLarge(uint64(size), limit)
@@ -136,11 +136,11 @@ func (p *pack) apply(s *Store, o object, deltas []int64, limit int64) (object, e
 func resultSize(delta []byte) (uint64, error) {
 	_, n := binary.Uvarint(delta)
 	if n <= 0 {
-		return 0, errors.New("damaged: a delta without sizes")
+		return 0, errors.New("damaged: a delta lacks its sizes")
 	}
 	size, n := binary.Uvarint(delta[n:])
 	if n <= 0 {
-		return 0, errors.New("damaged: a delta without sizes")
+		return 0, errors.New("damaged: a delta lacks its sizes")
 	}
 	return size, nil
 }

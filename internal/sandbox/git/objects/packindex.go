@@ -19,7 +19,7 @@ const (
 	indexRow    = HashSize + 4 + 4
 	indexTail   = 2 * HashSize
 	largeOffset = 1 << 31 // flags an index into the column of 64-bit offsets
-	blockHashes = 200     // read at once when a binary search has narrowed down to them
+	blockHashes = 200     // number of hashes that are read at once when a binary search has narrowed down to them
 )
 
 var indexHeader = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
@@ -44,7 +44,7 @@ func newPackIndex(f *os.File) (*packIndex, error) {
 		return nil, damage(err)
 	}
 	if !bytes.HasPrefix(head[:], indexHeader) {
-		return nil, errors.New("not a pack index of version 2; git repack -ad makes one")
+		return nil, errors.New("not a pack index of version 2: run git repack -ad, which creates one")
 	}
 	x := &packIndex{file: f, size: info.Size()}
 	for i := range x.fanout {
@@ -61,7 +61,7 @@ func newPackIndex(f *os.File) (*packIndex, error) {
 
 func (x *packIndex) count() uint32 { return x.fanout[255] }
 
-// position returns the position of a hash in the sorted column, or the one where it would be inserted.
+// position returns the position of a hash in the sorted column, or the position at which it would be inserted.
 func (x *packIndex) position(h plumbing.Hash) (at uint32, found bool, err error) {
 	low, high := uint32(0), x.fanout[h[0]]
 	if h[0] > 0 {
@@ -117,19 +117,19 @@ func (x *packIndex) offset(h plumbing.Hash) (int64, bool, error) {
 	}
 	large := hashesAt + n*int64(indexRow) + 8*int64(small-largeOffset)
 	if large+8 > x.size-int64(indexTail) {
-		return 0, false, errors.New("damaged: an offset outside of its table")
+		return 0, false, errors.New("damaged: an offset is not in the offset table")
 	}
 	if _, err := x.file.ReadAt(word[:], large); err != nil {
 		return 0, false, damage(err)
 	}
 	offset := int64(binary.BigEndian.Uint64(word[:]))
 	if offset < 0 {
-		return 0, false, errors.New("damaged: a negative offset")
+		return 0, false, errors.New("damaged: an offset is negative")
 	}
 	return offset, true, nil
 }
 
-// damage replaces an unexpected end of a file by an error that says so.
+// damage replaces io.EOF and io.ErrUnexpectedEOF by an error that says that the file is truncated.
 func damage(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("damaged: truncated")

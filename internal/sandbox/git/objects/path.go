@@ -23,9 +23,9 @@ func CheckPath(name string) error {
 	return nil
 }
 
-// checkNewPath refuses a path that must not be written into a tree: a checkout on some file system would write
-// into .git, where hooks and configuration run programs, or replace .gitmodules, which makes git fetch and run
-// others.
+// checkNewPath refuses a path that must not be written into a tree: a checkout on some file system would write into .git,
+// where hooks and configuration run programs, or would replace .gitmodules, which makes git fetch and run other
+// repositories.
 func checkNewPath(name string) error {
 	if err := CheckPath(name); err != nil {
 		return err
@@ -42,8 +42,8 @@ func checkNewPath(name string) error {
 	return hosterror.Invalid("path: %q: some file systems resolve it into .git or a parent directory", hosterror.Truncate(name))
 }
 
-// ReservedName returns the reserved name (".git", ".gitmodules", "." or "..") that some component of a path is
-// on some file system; "" if there is none. Backslashes separate components on Windows.
+// ReservedName returns the reserved name (".git", ".gitmodules", "." or "..") to which some file system resolves a
+// component of a path; "" if there is none. Backslashes separate components on Windows.
 func ReservedName(name string) string {
 	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c == '/' || c == '\\' }) {
 		switch plain := foldName(part); plain {
@@ -54,9 +54,9 @@ func ReservedName(name string) string {
 	return ""
 }
 
-// foldName maps a file name to the reserved name that a case-insensitive or normalizing file system takes it for.
-// NTFS ignores an alternate data stream after a colon and trailing spaces and dots, and has short names (GIT~1);
-// HFS+ ignores some code points; both ignore case. Other names are returned in some folded form.
+// foldName maps a file name to the reserved name to which a case-insensitive or normalizing file system resolves it. NTFS
+// ignores an alternate data stream after a colon and trailing spaces and dots, and has short names (GIT~1); HFS+ ignores
+// some code points; both ignore case. Other names are returned in some folded form.
 func foldName(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(c rune) rune {

@@ -24,14 +24,14 @@ const packHeader = 12
 // is decoded once to compute its hash. The pack is untrusted; all limits of a store apply.
 func FromPack(ctx context.Context, data []byte) (*Store, error) {
 	if len(data) < packHeader+HashSize || !bytes.HasPrefix(data, []byte("PACK\x00\x00\x00\x02")) {
-		return nil, errors.New("the remote sent no pack of version 2")
+		return nil, errors.New("the remote did not send a pack of version 2")
 	}
 	if sum := sha1.Sum(data[:len(data)-HashSize]); !bytes.Equal(sum[:], data[len(data)-HashSize:]) {
 		return nil, errors.New("the received pack is damaged: its checksum is wrong")
 	}
 	count := binary.BigEndian.Uint32(data[8:])
 	if count > maxReceived {
-		return nil, fmt.Errorf("the remote sent over %d objects", maxReceived)
+		return nil, fmt.Errorf("the remote sent more than %d objects", maxReceived)
 	}
 	body := bytes.NewReader(data[:len(data)-HashSize])
 	p := &pack{name: "received pack", objects: map[plumbing.Hash]int64{}, scanner: packfile.NewScanner(body)}
@@ -43,7 +43,8 @@ func FromPack(ctx context.Context, data []byte) (*Store, error) {
 	return s, nil
 }
 
-// indexer computes the hash of each object of a pack. A delta may precede its base, and then waits for it.
+// indexer computes the hash of each object of a pack. A delta may precede its base; its hash is then computed when the
+// base is read.
 type indexer struct {
 	store    *Store
 	pack     *pack
@@ -89,7 +90,7 @@ func (x *indexer) scan(count int) error {
 	return nil
 }
 
-// add decodes an object for its hash, and then the deltas that waited for it.
+// add computes the hash of an object, and then those of the deltas that waited for it.
 func (x *indexer) add(at int64) error {
 	for ready := []int64{at}; len(ready) > 0; {
 		at, ready = ready[len(ready)-1], ready[:len(ready)-1]

@@ -44,7 +44,7 @@ type Store struct {
 	file      bufio.Reader
 }
 
-// Open opens the pack indexes of a repository. The context ends every method.
+// Open opens the pack indexes of a repository. Every method fails once the context has ended.
 func Open(ctx context.Context, r *repo.Repository) (*Store, error) {
 	s := &Store{ctx: ctx, repo: r, bases: map[packOffset]object{}}
 	if err := s.listPacks(); err != nil {
@@ -88,7 +88,7 @@ func (s *Store) addPack(name string) error {
 		return nil
 	}
 	if len(s.packs) == maxPacks {
-		return fmt.Errorf("over %d packs; git gc repacks them", maxPacks)
+		return fmt.Errorf("the repository has more than %d packs: run git gc, which combines them", maxPacks)
 	}
 	f, err := s.repo.Root.Open(name + ".idx")
 	if repo.IsAbsent(err) { // a repack has removed it since it was listed
@@ -111,7 +111,7 @@ func (s *Store) addPack(name string) error {
 func (s *Store) Get(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]byte, error) {
 	o, ok, err := s.find(h, limit)
 	if err == nil && !ok {
-		// A concurrent repack may have moved it since the packs were listed.
+		// A concurrent repack may have moved the object since the packs were listed.
 		if err = s.listPacks(); err == nil {
 			o, ok, err = s.find(h, limit)
 		}
@@ -199,20 +199,20 @@ func (s *Store) inflate(r io.Reader, size int64) ([]byte, error) {
 		return nil, damage(err)
 	}
 	if n != size {
-		return nil, fmt.Errorf("damaged: not the stated %d bytes", size)
+		return nil, fmt.Errorf("damaged: the content does not have the stated %d bytes", size)
 	}
 	return data.Bytes(), nil
 }
 
-// spend adds to the work of the operation; an error ends it, at its limit or with its context.
+// spend adds to the work of the operation; It fails if the limit is exceeded or the context has ended.
 func (s *Store) spend(n int64) error {
 	if s.work += n; s.work > maxWork {
-		return fmt.Errorf("over %d bytes had to be decompressed", maxWork)
+		return fmt.Errorf("the operation would decompress more than %d bytes", maxWork)
 	}
 	return s.ctx.Err()
 }
 
-// cache keeps an object that may be the base of the next delta. A full cache is cleared.
+// cache stores an object that may be the base of the next delta. When it is full, it is cleared first.
 func (s *Store) cache(at packOffset, o object) {
 	if len(o.data) > maxCacheObject {
 		return
@@ -226,5 +226,5 @@ func (s *Store) cache(at packOffset, o object) {
 }
 
 func tooLarge(size uint64, limit int64) error {
-	return fmt.Errorf("%d bytes, over the limit of %d", size, limit)
+	return fmt.Errorf("the object has %d bytes, more than the limit of %d", size, limit)
 }

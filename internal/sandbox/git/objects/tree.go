@@ -47,14 +47,14 @@ type rawEntry struct {
 // isDir also accepts 040000, which some old programs wrote for 40000.
 func (e rawEntry) isDir() bool { return strings.TrimPrefix(e.mode, "0") == "40000" }
 
-// isFile reports whether it is a regular file, whatever its permissions.
+// isFile reports whether the entry is a regular file, with any permissions.
 func (e rawEntry) isFile() bool { return len(e.mode) == 6 && strings.HasPrefix(e.mode, "100") }
 
 // normalizeMode returns one of the Mode constants. As in git, only the owner's execute bit of a file counts.
 func (e rawEntry) normalizeMode() (uint32, error) {
 	bits, err := strconv.ParseUint(e.mode, 8, 32)
 	if err != nil || len(e.mode) > 7 {
-		return 0, fmt.Errorf("damaged: the mode %q", hosterror.Truncate(e.mode))
+		return 0, fmt.Errorf("damaged: the mode %q is invalid", hosterror.Truncate(e.mode))
 	}
 	switch mode := uint32(bits); mode &^ 0o7777 {
 	case ModeFile &^ 0o7777:
@@ -65,7 +65,7 @@ func (e rawEntry) normalizeMode() (uint32, error) {
 	case ModeLink, ModeSubmodule, ModeDir:
 		return mode &^ 0o7777, nil
 	}
-	return 0, fmt.Errorf("damaged: the mode %q", hosterror.Truncate(e.mode))
+	return 0, fmt.Errorf("damaged: the mode %q is invalid", hosterror.Truncate(e.mode))
 }
 
 // nextEntry parses the first entry of a tree's content.
@@ -78,8 +78,8 @@ func nextEntry(data []byte) (e rawEntry, rest []byte, err error) {
 	return rawEntry{name, string(mode), plumbing.Hash(rest[:HashSize])}, rest[HashSize:], nil
 }
 
-// ReadFile returns the content of a regular file of a commit, at most limit bytes; false if the path is absent or
-// is not a regular file.
+// ReadFile returns the content of a regular file of a commit, at most limit bytes; It returns false if the path is absent
+// or is not a regular file.
 func (s *Store) ReadFile(commit plumbing.Hash, path string, limit int64) ([]byte, bool, error) {
 	c, err := s.Commit(commit)
 	if err != nil {
@@ -141,9 +141,9 @@ func (s *Store) tree(hash plumbing.Hash) ([]TreeEntry, error) {
 		switch {
 		case err != nil:
 		case CheckPath(e.Name) != nil || slices.Contains(raw.name, '/'):
-			err = fmt.Errorf("damaged: the name %q", hosterror.Truncate(e.Name))
+			err = fmt.Errorf("damaged: the name %q is invalid", hosterror.Truncate(e.Name))
 		case len(all) > 0 && all[len(all)-1].sortKey() >= e.sortKey():
-			err = errors.New("damaged: out of order")
+			err = errors.New("damaged: the entries are not in order")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("tree %s: %w", hash, err)

@@ -10,7 +10,7 @@ import (
 // MaxFiles bounds the files of one tree or index.
 const MaxFiles = 1_000_000
 
-// ErrStop ends a Walk from its Visit.
+// Visit returns ErrStop to end a Walk.
 var ErrStop = errors.New("the walk was stopped")
 
 // Walk visits the files of a tree in the order of their paths.
@@ -39,11 +39,11 @@ func (w *Walk) walk(tree plumbing.Hash, prefix string) error {
 	for _, e := range all {
 		path := prefix + e.Name
 		if w.visited++; w.visited > MaxFiles {
-			return fmt.Errorf("over %d files", MaxFiles)
+			return fmt.Errorf("there are more than %d files", MaxFiles)
 		}
 		switch {
 		case len(path) > MaxPath:
-			return fmt.Errorf("a path of over %d bytes", MaxPath)
+			return fmt.Errorf("a path is longer than %d bytes", MaxPath)
 		case e.Mode != ModeDir:
 			err = w.Visit(path, e)
 		case w.SkipDir == nil || !w.SkipDir(path+"/"):

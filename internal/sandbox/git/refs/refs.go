@@ -27,8 +27,8 @@ const (
 	maxDepth  = 5         // of symbolic references, as in git
 )
 
-// Resolve returns the object that a reference points to, through symbolic references; false if it or its target
-// does not exist.
+// Resolve returns the object that a reference points to, through symbolic references; It returns false if the reference
+// or its target does not exist.
 func Resolve(ctx context.Context, r *repo.Repository, name string) (plumbing.Hash, bool, error) {
 	first := name
 	for range maxDepth + 1 {
@@ -87,7 +87,7 @@ func readLoose(r *repo.Repository, name string) (hash plumbing.Hash, target stri
 	if ref, ok := bytes.CutPrefix(data, []byte("ref:")); ok {
 		target = string(bytes.TrimSpace(ref))
 		if target == "" {
-			return hash, "", fmt.Errorf("%s: names no reference", r.Root.Abs(file))
+			return hash, "", fmt.Errorf("%s: does not contain the name of a reference", r.Root.Abs(file))
 		}
 		return hash, target, nil
 	}
@@ -111,7 +111,7 @@ func findPacked(ctx context.Context, r *repo.Repository, name string) (found plu
 	return found, err
 }
 
-// visitPacked visits the lines of packed-refs without comments and empty lines.
+// visitPacked visits the lines of packed-refs, except comments and empty lines.
 func visitPacked(ctx context.Context, r *repo.Repository, visit func([]byte) (stop bool, err error)) error {
 	const file = "packed-refs"
 	f, err := r.Root.Open(r.InCommon(file))

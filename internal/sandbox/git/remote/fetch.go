@@ -38,7 +38,7 @@ func (c *Client) Fetch(ctx context.Context, q abi.GitFetch) (abi.GitFetched, err
 		page.dir += "/"
 	}
 	if len(q.After) > objects.MaxPath {
-		return abi.GitFetched{}, hosterror.Invalid("after: %d bytes: give the last path of the page before", len(q.After))
+		return abi.GitFetched{}, hosterror.Invalid("after: %d bytes: give the last path of the previous page", len(q.After))
 	}
 	hash := plumbing.NewHash(q.Commit)
 	err := c.connect(ctx, q.URL, func(s *session) error {
@@ -77,7 +77,7 @@ func (s *session) fetchPack(commit plumbing.Hash) ([]byte, error) {
 	} else if err := s.writeWantV0(&request, commit); err != nil {
 		return nil, err
 	}
-	// The framing of packets and the progress add to the pack.
+	// The limit allows for packet framing and progress messages in addition to the pack.
 	body, err := s.post(&request, maxPack+maxPack/8)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (s *session) skipToPack(packets *packetReader) error {
 type page struct {
 	store       *objects.Store
 	dir         string // "" or "a/b/": only files below it
-	after       string // only files whose path is greater
+	after       string // only files with a greater path belong to the page
 	limit, size int64
 	answer      abi.GitFetched
 }
@@ -147,7 +147,7 @@ func (p *page) fill(hash plumbing.Hash) error {
 	return nil
 }
 
-// skipsDir reports whether no file below a directory belongs to this page or a later one.
+// skipsDir reports whether all files below a directory belong to earlier pages.
 func (p *page) skipsDir(dir string) bool {
 	inside := strings.HasPrefix(dir, p.dir) || strings.HasPrefix(p.dir, dir)
 	return !inside || dir < p.after && !strings.HasPrefix(p.after, dir)

@@ -55,7 +55,7 @@ func (l *refList) add(ref abi.GitRemoteRef) error {
 		return nil
 	}
 	if len(l.refs) == maxRefs {
-		return fmt.Errorf("over %d references; request them by name", maxRefs)
+		return fmt.Errorf("the remote has more than %d references: request them by name", maxRefs)
 	}
 	for _, hash := range []string{ref.Hash, ref.Peeled} {
 		if hash != "" && !plumbing.IsHash(hash) {

@@ -27,7 +27,7 @@ const (
 	timeout    = 2 * time.Minute // of one operation; the context may end earlier
 )
 
-// Config says which remotes may be reached, and how.
+// Config configures a Client: which remotes it may reach, and how.
 type Config struct {
 	// Remotes are the https URLs that are granted, or "*" for any.
 	Remotes []string
@@ -46,8 +46,8 @@ type Client struct {
 	maxFile int64
 }
 
-// New returns a client. The error joins those of granted remotes that are malformed; the client, which is returned
-// all the same, does not grant them.
+// New returns a client. The error joins the errors of malformed URLs in Config.Remotes. The client is valid nevertheless,
+// and does not grant these URLs.
 func New(c Config) (*Client, error) {
 	client := &Client{any: slices.Contains(c.Remotes, anyRemote), fetches: make(chan struct{}, maxFetches), maxFile: c.MaxFile}
 	var malformed error
@@ -101,8 +101,8 @@ func (c *Client) connect(ctx context.Context, text string, f func(*session) erro
 	return err
 }
 
-// normalizeURL returns the form in which granted and requested URLs are compared. It refuses what another parser
-// could read differently, so that the URL that is requested is the one that was granted.
+// normalizeURL returns the form in which granted and requested URLs are compared. It refuses URLs that a different parser
+// could interpret differently, so that the URL that is requested is the one that was granted.
 func normalizeURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -118,9 +118,9 @@ func normalizeURL(text string) (string, error) {
 		hosterror.Truncate(StripCredentials(text)))
 }
 
-// StripCredentials removes user and password from a URL. The user of an ssh URL stays, since it names the account that
-// owns the repository, and so does that of user@host:path, which cannot have a password. It does not parse the URL: a
-// password must not be disclosed because a parser rejects the URL.
+// StripCredentials removes user and password from a URL. The user of an ssh URL is kept, since it names the account that
+// owns the repository. The user of user@host:path, which cannot have a password, is kept too. It does not parse the URL:
+// a password must not be disclosed because a parser rejects the URL.
 func StripCredentials(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {

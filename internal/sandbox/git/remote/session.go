@@ -23,7 +23,7 @@ const (
 type session struct {
 	ctx          context.Context
 	http         *http.Client
-	url          string // after redirects
+	url          string // URL after redirects
 	v2           bool
 	capabilities map[string]string // of the server; the value may be empty
 	firstRef     string            // version 0: the reference that precedes the capabilities; "" if there is none
@@ -51,7 +51,7 @@ func (s *session) discover() error {
 	final := *response.Request.URL
 	base, ok := strings.CutSuffix(final.EscapedPath(), suffix)
 	if !ok {
-		return errors.New("the remote redirects to a URL that is not a repository")
+		return errors.New("the remote redirects to a URL that is not the URL of a repository")
 	}
 	s.url = "https://" + final.Host + base
 	s.first, s.body = newPacketReader(response.Body), response.Body
@@ -63,7 +63,7 @@ func (s *session) readCapabilities(service string) error {
 	text, ok, err := s.first.line()
 	if err == nil && text == service {
 		if _, ok, err = s.first.line(); err == nil && ok {
-			return errors.New("the remote does not speak git's protocol: no end of its service's name")
+			return errors.New("the remote does not speak git's protocol: the line with the service's name does not end")
 		}
 		text, ok, err = s.first.line()
 	}
@@ -74,7 +74,7 @@ func (s *session) readCapabilities(service string) error {
 		return err
 	}
 	if s.v2 = text == "version 2"; !s.v2 {
-		if !ok { // an old server with an empty repository
+		if !ok { // old servers send nothing for an empty repository
 			return nil
 		}
 		ref, list, _ := strings.Cut(text, "\x00")
@@ -111,7 +111,7 @@ func (s *session) addCapability(text string) {
 
 func (s *session) checkObjectFormat() error {
 	if format, ok := s.capabilities["object-format"]; ok && format != "sha1" {
-		return fmt.Errorf("a repository of %q hashes; only SHA-1 repositories are supported", hosterror.Truncate(format))
+		return fmt.Errorf("the repository uses %q hashes: only SHA-1 repositories are supported", hosterror.Truncate(format))
 	}
 	return nil
 }
@@ -181,16 +181,16 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	case from.Method != http.MethodGet:
 		return errors.New("the remote redirects a request that is not its first")
 	case len(via) > maxRedirects:
-		return fmt.Errorf("over %d redirects", maxRedirects)
+		return fmt.Errorf("the remote redirects more than %d times", maxRedirects)
 	case to.URL.Scheme != from.URL.Scheme, to.URL.Host != from.URL.Host, to.URL.User != nil:
-		return fmt.Errorf("the remote redirects to %q, which is not its own origin; if that is right ask for that URL",
+		return fmt.Errorf("the remote redirects to %q, which has a different origin; if that is intended, request that URL",
 			hosterror.Truncate(to.URL.Redacted()))
 	}
 	return nil
 }
 
-// limitedReader fails beyond its limit. io.LimitReader would report the end of the data instead, and truncated data
-// would pass for complete.
+// limitedReader fails beyond its limit. io.LimitReader would report the end of the data instead, and truncated data would
+// be taken for complete data.
 type limitedReader struct {
 	r           io.Reader
 	left, limit int64
@@ -198,7 +198,7 @@ type limitedReader struct {
 
 func (l *limitedReader) Read(to []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, fmt.Errorf("the remote's response is over %d bytes", l.limit)
+		return 0, fmt.Errorf("the remote's response is larger than %d bytes", l.limit)
 	}
 	n, err := l.r.Read(to[:min(int64(len(to)), l.left)])
 	l.left -= int64(n)

@@ -26,17 +26,17 @@ func NewTransport(dial func(ctx context.Context, network, address string) (net.C
 		ResponseHeaderTimeout:  headerTimeout,
 		MaxResponseHeaderBytes: maxHeaders,
 		ForceAttemptHTTP2:      true,
-		// dial authorizes a connection for one operation; no other operation may reuse it.
+		// dial authorizes a connection for one operation, so no other operation may reuse it.
 		DisableKeepAlives: true,
 	}
 }
 
-// noTransport reaches no remote.
+// noTransport fails every request.
 type noTransport struct{}
 
 func (noTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		_ = request.Body.Close()
 	}
-	return nil, errors.New("this host cannot reach remotes")
+	return nil, errors.New("this host has no network access to remotes")
 }

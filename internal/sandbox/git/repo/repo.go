@@ -35,8 +35,8 @@ type Repository struct {
 	ObjectDirs []string // its own and those of its alternates
 }
 
-// Find returns the repository that contains the directory at an absolute path; nil without error if none does,
-// or if that is not a directory. Only directories below the root are searched.
+// Find returns the repository that contains the directory at an absolute path; It returns nil without an error if there
+// is none, or if the path is not a directory. Only directories below the root are searched.
 func (r *Root) Find(abs string) (*Repository, error) {
 	name, err := r.rel(abs)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Root) Find(abs string) (*Repository, error) {
 	return r.findFrom(name)
 }
 
-// FindFile is Find for a path that may be a file, or may not exist.
+// FindFile is like Find for a path that may be a file or may not exist.
 func (r *Root) FindFile(abs string) (*Repository, error) {
 	name, err := r.rel(abs)
 	if err == nil {
@@ -69,7 +69,8 @@ func (r *Root) findFrom(dir string) (*Repository, error) {
 	}
 }
 
-// OpenRepository opens the repository whose top level is dir; nil without error if dir is none.
+// OpenRepository opens the repository whose top level is dir; It returns nil without an error if dir is not the top level
+// of a repository.
 func (r *Root) OpenRepository(dir string) (*Repository, error) {
 	dotGit := path.Join(dir, ".git")
 	info, err := r.Stat(dotGit)
@@ -180,14 +181,14 @@ func (r *Repository) isValid() (bool, error) {
 	return !tables, err
 }
 
-// addObjectDir adds an object directory and its alternates, recursively. Cycles end at the directories
-// that were added before.
+// addObjectDir adds an object directory and its alternates, recursively. Directories that were added before are skipped,
+// which ends cycles.
 func (r *Repository) addObjectDir(dir string, depth int) error {
 	if slices.Contains(r.ObjectDirs, dir) {
 		return nil
 	}
 	if len(r.ObjectDirs) == maxObjectDirs {
-		return fmt.Errorf("%s: over %d object directories in objects/info/alternates", r.Root.Abs(r.Common), maxObjectDirs)
+		return fmt.Errorf("%s: more than %d object directories in objects/info/alternates", r.Root.Abs(r.Common), maxObjectDirs)
 	}
 	r.ObjectDirs = append(r.ObjectDirs, dir)
 	file := path.Join(dir, "info", "alternates")
@@ -211,7 +212,7 @@ func (r *Repository) addObjectDir(dir string, depth int) error {
 			return err
 		}
 		if depth == alternatesDepth {
-			return fmt.Errorf("%s: alternates nest deeper than %d", r.Root.Abs(file), alternatesDepth)
+			return fmt.Errorf("%s: alternates refer to further alternates in more than %d levels", r.Root.Abs(file), alternatesDepth)
 		}
 		if err := r.addObjectDir(name, depth+1); err != nil {
 			return err

@@ -56,8 +56,8 @@ func (r *Root) rel(abs string) (string, error) {
 	return filepath.ToSlash(name), err
 }
 
-// Open opens a regular file for reading; any other type of file is an error. A repository could hold a named
-// pipe, whose opening blocks, or a device.
+// Open opens a regular file for reading; any other type of file is an error. A repository could contain a named pipe,
+// whose opening blocks, or a device.
 func (r *Root) Open(name string) (*os.File, error) {
 	f, st, err := r.Handle.Open(name, os.O_RDONLY, 0)
 	if errors.Is(err, beneath.ErrSpecial) {
@@ -73,7 +73,7 @@ func (r *Root) Open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Read returns the content of a file of at most limit bytes.
+// Read returns the content of a file. It fails if the file is larger than limit bytes.
 func (r *Root) Read(name string, limit int64) ([]byte, error) {
 	f, err := r.Open(name)
 	if err != nil {
@@ -85,13 +85,13 @@ func (r *Root) Read(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", r.Abs(name), err)
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s: over %d bytes", r.Abs(name), limit)
+		return nil, fmt.Errorf("%s: larger than %d bytes", r.Abs(name), limit)
 	}
 	return data, nil
 }
 
-// Create writes a new file and syncs it to disk. It fails if the file exists, and removes what it could not
-// write completely.
+// Create writes a new file and syncs it to disk. It fails if the file exists, and removes the file if it cannot be
+// written completely.
 func (r *Root) Create(name string, content []byte, mode fs.FileMode) error {
 	f, _, err := r.Handle.Open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *Root) Stat(name string) (beneath.Stat, error) {
 	return st, nil
 }
 
-// List returns the names in a directory, none if it is absent. More than MaxNames are an error.
+// List returns the names in a directory, or none if the directory is absent. It fails if there are more than MaxNames.
 func (r *Root) List(name string) ([]string, error) {
 	if ok, err := r.IsDir(name); !ok {
 		return nil, err
@@ -157,7 +157,7 @@ func (r *Root) List(name string) ([]string, error) {
 			names = append(names, e.Name)
 		}
 		if len(names) > MaxNames {
-			return nil, fmt.Errorf("%s: over %d files", r.Abs(name), MaxNames)
+			return nil, fmt.Errorf("%s: contains more than %d files", r.Abs(name), MaxNames)
 		}
 	}
 }
@@ -186,12 +186,12 @@ func (r *Root) Explain(name string, err error) error {
 		return err
 	}
 	link, target := r.escapingLink(name)
-	return hosterror.Denied("%s is a symbolic link to %q; one that is absolute or leaves the granted directory %s is not followed; "+
+	return hosterror.Denied("%s is a symbolic link to %q; a link that is absolute or leaves the granted directory %s is not followed; "+
 		"make it relative or grant a directory that contains both (--project names one)", r.Abs(link), target, r.path)
 }
 
-// escapingLink finds the symbolic link because of which a name cannot be opened. It is for the message only: the
-// link may have changed since the refusal.
+// escapingLink finds the symbolic link because of which a name cannot be opened. The result is used only in a message,
+// since the link may have changed since the refusal.
 func (r *Root) escapingLink(name string) (link, target string) {
 	for range maxLinks {
 		parts := strings.Split(path.Clean(name), "/")

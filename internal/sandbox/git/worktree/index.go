@@ -68,7 +68,7 @@ type index struct {
 	written time.Time    // modification time of the index, which decides whether an entry is racily clean
 }
 
-// readIndex reads the index; an absent one is empty.
+// readIndex reads the index. If the file is absent it returns an empty index.
 func readIndex(ctx context.Context, r *repo.Repository) (*index, error) {
 	name := path.Join(r.GitDir, "index")
 	info, err := r.Root.Stat(name)
@@ -93,7 +93,7 @@ func readIndex(ctx context.Context, r *repo.Repository) (*index, error) {
 // parseIndex parses versions 2 to 4 (https://git-scm.com/docs/index-format).
 func parseIndex(ctx context.Context, data []byte) (*index, error) {
 	if len(data) < indexHeader+objects.HashSize || !bytes.HasPrefix(data, []byte("DIRC")) {
-		return nil, errors.New("damaged: not an index")
+		return nil, errors.New("damaged: the file is not an index")
 	}
 	sum := data[len(data)-objects.HashSize:]
 	data = data[:len(data)-objects.HashSize]
@@ -103,10 +103,10 @@ func parseIndex(ctx context.Context, data []byte) (*index, error) {
 	}
 	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	if version < 2 || version > 4 {
-		return nil, fmt.Errorf("version %d; only 2 to 4 are supported", version)
+		return nil, fmt.Errorf("the index has version %d: only versions 2 to 4 are supported", version)
 	}
 	if count > objects.MaxFiles {
-		return nil, fmt.Errorf("over %d files", objects.MaxFiles)
+		return nil, fmt.Errorf("the index has more than %d files", objects.MaxFiles)
 	}
 	p := indexParser{all: data, rest: data[indexHeader:], version: version}
 	x := &index{entries: make([]indexEntry, 0, min(int(count), len(data)/60))}
@@ -119,7 +119,7 @@ func parseIndex(ctx context.Context, data []byte) (*index, error) {
 			return nil, fmt.Errorf("entry %d: %w", i+1, err)
 		}
 		if i > 0 && !sortsBefore(&x.entries[i-1], &e) {
-			return nil, fmt.Errorf("entry %d: damaged: out of order", i+1)
+			return nil, fmt.Errorf("entry %d: damaged: the entries are not in order", i+1)
 		}
 		x.entries = append(x.entries, e)
 	}
@@ -175,13 +175,13 @@ func (p *indexParser) entryName(start, length int) (string, error) {
 	if p.version == 4 {
 		cut, n := parseVarint(p.rest)
 		if n == 0 || cut > uint64(len(p.name)) {
-			return "", errors.New("damaged: a name shorter than its prefix")
+			return "", errors.New("damaged: a name is shorter than its prefix")
 		}
 		prefix, p.rest = p.name[:len(p.name)-int(cut)], p.rest[n:]
 	}
 	end := bytes.IndexByte(p.rest[:min(len(p.rest), objects.MaxPath+1)], 0)
 	if end < 0 || len(prefix)+end > objects.MaxPath {
-		return "", fmt.Errorf("a name that does not end within %d bytes", objects.MaxPath)
+		return "", fmt.Errorf("a name is longer than %d bytes", objects.MaxPath)
 	}
 	name := prefix + string(p.rest[:end])
 	if min(len(name), flagName) != length {
@@ -215,12 +215,12 @@ func parseVarint(b []byte) (n uint64, size int) {
 	return 0, 0
 }
 
-// checkEntry refuses a path or mode that git does not write: paths are later opened in the working tree.
+// checkEntry refuses a path or mode that git does not write, because paths are later opened in the working tree.
 func checkEntry(name string, mode uint32) error {
 	switch mode {
 	case objects.ModeFile, objects.ModeExecutable, objects.ModeLink, objects.ModeSubmodule:
 	case objects.ModeDir:
-		return errors.New("a sparse index; git sparse-checkout reapply --no-sparse-index changes that")
+		return errors.New("a sparse index is not supported: run git sparse-checkout reapply --no-sparse-index")
 	default:
 		return fmt.Errorf("damaged: %q has the mode %o", hosterror.Truncate(name), mode)
 	}
@@ -242,9 +242,9 @@ func (p *indexParser) extensions() error {
 		}
 		switch {
 		case name == "link":
-			return errors.New("a split index; git update-index --no-split-index changes that")
+			return errors.New("a split index is not supported: run git update-index --no-split-index")
 		case name[0] < 'A' || name[0] > 'Z':
-			return fmt.Errorf("needs the extension %q, which is not supported", name)
+			return fmt.Errorf("the index needs the extension %q, which is not supported", name)
 		}
 		p.rest = p.rest[8+size:]
 	}

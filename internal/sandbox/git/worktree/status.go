@@ -12,9 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Status reports what git status --porcelain --no-renames would, first tracked and then untracked paths, at most
-// limit. userPatterns is the content of the user's own ignore file. Since no filter runs, a file whose stat data
-// differs is compared byte for byte, so one that git would convert (line ends, LFS) may be reported as modified. A
+// Status returns the same changes as git status --porcelain --no-renames: first tracked and then untracked paths, at most
+// limit in total. userPatterns is the content of the user's own ignore file. Since no filter runs, a file whose stat data
+// differs is compared byte for byte, so a file that git would convert (line endings, LFS) may be reported as modified. A
 // submodule is modified if its HEAD is at another commit.
 func Status(ctx context.Context, r *repo.Repository, userPatterns []byte, limit int) (abi.GitStatus, error) {
 	var none abi.GitStatus
@@ -42,7 +42,7 @@ func Status(ctx context.Context, r *repo.Repository, userPatterns []byte, limit 
 	return merge(staged, w), nil
 }
 
-// stagedChanges are the differences between HEAD and the index. The code 0 means unchanged.
+// stagedChanges contains the differences between HEAD and the index. The code 0 means unchanged.
 type stagedChanges struct {
 	limit   int
 	index   *index

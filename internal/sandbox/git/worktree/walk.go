@@ -80,10 +80,10 @@ func (w *walk) list(dir string) ([]beneath.Entry, error) {
 	for l := beneath.List(f); ; {
 		some, err := l.Read(listBatch)
 		if w.visited += len(some); w.visited > maxVisited {
-			return nil, fmt.Errorf("over %d files and directories in the working tree", maxVisited)
+			return nil, fmt.Errorf("the working tree has more than %d files and directories", maxVisited)
 		}
 		if all = append(all, some...); len(all) > repo.MaxNames {
-			return nil, fmt.Errorf("%s: over %d files", w.repo.Work.Abs(name), repo.MaxNames)
+			return nil, fmt.Errorf("%s: contains more than %d files", w.repo.Work.Abs(name), repo.MaxNames)
 		}
 		if err == io.EOF {
 			break
@@ -157,8 +157,8 @@ func (w *walk) subdir(name string, level *ignore.Level) error {
 	return w.addUntracked(name + "/")
 }
 
-// submodule compares a submodule's HEAD with the index. One that is absent, or whose repository cannot be opened below
-// the grant, counts as unchanged.
+// submodule compares a submodule's HEAD with the index. A submodule that is absent, or whose repository cannot be opened
+// below the grant, counts as unchanged.
 func (w *walk) submodule(name string, want plumbing.Hash) (byte, error) {
 	sub, err := w.repo.Work.OpenRepository(path.Join(w.repo.Top, name))
 	if err == nil && sub != nil {
@@ -279,7 +279,7 @@ func (w *walk) compare(t *indexEntry) (byte, error) {
 	return unchanged, nil
 }
 
-// same reports whether stat data shows no change. Fields that one side does not record are not compared.
+// same reports whether the stat data is equal. Fields that one side does not record are not compared.
 func (s fileStat) same(now fileStat) bool {
 	return s.mtime == now.mtime && (s.mtimeNs == 0 || s.mtimeNs == now.mtimeNs) &&
 		s.ctime == now.ctime && (s.ctimeNs == 0 || s.ctimeNs == now.ctimeNs) &&
@@ -317,13 +317,13 @@ func (w *walk) sameContent(t *indexEntry, info beneath.Stat) (bool, error) {
 		n, err := io.CopyN(h, f, 1<<20)
 		left -= n
 		if w.read += n; w.read > maxRead {
-			return false, fmt.Errorf("over %d bytes of files had to be read; git status refreshes the index", maxRead)
+			return false, fmt.Errorf("more than %d bytes of files would have to be read: run git status, which refreshes the index", maxRead)
 		}
 		switch {
 		case w.ctx.Err() != nil:
 			return false, w.ctx.Err()
 		case left < 0:
-			return false, nil // it has grown
+			return false, nil // the file has grown
 		case err == io.EOF:
 			return left == 0 && plumbing.Hash(h.Sum(nil)) == t.hash, nil
 		case err != nil:

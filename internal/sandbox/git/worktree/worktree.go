@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
 )
 
-// Ignored reports for each path whether git check-ignore would. userPatterns is the content of the user's own
+// Ignored reports for each path whether git check-ignore would report it. userPatterns is the content of the user's own
 // ignore file. Tracked files are not ignored.
 func Ignored(ctx context.Context, r *repo.Repository, userPatterns []byte, paths []string) ([]bool, error) {
 	config, err := r.Config()

@@ -1,5 +1,5 @@
-// Package hosterror makes the errors that an operation on a repository returns to a module. Their texts
-// quote repositories, remotes and requests, all of which are untrusted: they are bounded and valid UTF-8.
+// Package hosterror creates the errors that operations on repositories return to a module. Their texts quote
+// repositories, remotes and requests, which are untrusted, so they are truncated and made valid UTF-8.
 package hosterror
 
 import (
@@ -21,7 +21,7 @@ func Invalid(format string, args ...any) error { return newError(abi.HostInvalid
 // Denied reports a request that no grant allows.
 func Denied(format string, args ...any) error { return newError(abi.HostDenied, format, args) }
 
-// Failed reports an operation that was allowed and did not succeed.
+// Failed reports an operation that was allowed but failed.
 func Failed(format string, args ...any) error { return newError(abi.HostFailed, format, args) }
 
 func newError(code, format string, args []any) error {
@@ -32,7 +32,8 @@ func newError(code, format string, args []any) error {
 	return &abi.HostError{Code: code, Message: "git: " + strings.ToValidUTF8(message, "�")}
 }
 
-// First returns the first *abi.HostError of joined errors, since a response carries one; otherwise err.
+// First returns the first *abi.HostError among joined errors, since a response contains only one. If there is none it
+// returns err.
 func First(err error) error {
 	var host *abi.HostError
 	if errors.As(err, &host) {

@@ -78,13 +78,13 @@ func (m *Matcher) addLevel(up *Level, dir string, lines []byte) (*Level, error) 
 		return nil, err
 	}
 	if m.count += len(patterns); m.count > maxPatterns {
-		return nil, fmt.Errorf("over %d patterns", maxPatterns)
+		return nil, fmt.Errorf("the ignore files have more than %d patterns", maxPatterns)
 	}
 	return &Level{up: up, dir: dir, patterns: patterns}, nil
 }
 
-// Enter returns the level of a directory ("" or "a/b/") below another. In an ignored directory no ignore file is
-// read, since nothing below it can be included again. As in git, a .gitignore that is a symbolic link is not read.
+// Enter returns the level of a directory ("" or "a/b/") below another. In an ignored directory no ignore file is read,
+// since git cannot re-include files below it. As in git, a .gitignore that is a symbolic link is not read.
 func (m *Matcher) Enter(up *Level, dir string, ignored bool) (*Level, error) {
 	if ignored {
 		return &Level{up: up, ignored: true}, nil
@@ -111,8 +111,8 @@ func (m *Matcher) Enter(up *Level, dir string, ignored bool) (*Level, error) {
 	return level, nil
 }
 
-// IgnoresPath reports whether a path relative to the top level is ignored. isDir says that it is a directory, for a
-// path that may not exist.
+// IgnoresPath reports whether a path relative to the top level is ignored. isDir states whether the path, which need not
+// exist, is a directory.
 func (m *Matcher) IgnoresPath(name string, isDir bool) (bool, error) {
 	level := m.top
 	for i, c := range name {
@@ -209,10 +209,10 @@ func parse(data []byte, fold bool) ([]pattern, error) {
 			continue
 		}
 		if len(line) > maxPattern {
-			return nil, fmt.Errorf("line %d: over %d bytes", number, maxPattern)
+			return nil, fmt.Errorf("line %d: longer than %d bytes", number, maxPattern)
 		}
 		if len(patterns) == maxPatterns {
-			return nil, errors.New("over 100000 patterns")
+			return nil, errors.New("the file has more than 100000 patterns")
 		}
 		// Git reads a line as a C string.
 		text, _, _ := strings.Cut(string(line), "\x00")

@@ -212,7 +212,7 @@ func TestHostileIgnoreFilesAreBounded(t *testing.T) {
 		{"directory wildcards with exponential backtracking", strings.Repeat("**/a*", 300) + "/b\n", strings.Repeat("a/", 1000) + "c", ""},
 		{"an endless line", strings.Repeat("a", 10_000), "x", "line 1: over 8192 bytes"},
 		{"an endless file", strings.Repeat("a\n", 1<<20), "x", "over 1048576 bytes"},
-		{"too many patterns", strings.Repeat("a\n", 100_001), "x", "over 100000 patterns"},
+		{"too many patterns", strings.Repeat("a\n", 100_001), "x", "the file has more than 100000 patterns"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {

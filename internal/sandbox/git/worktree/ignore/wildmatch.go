@@ -24,8 +24,8 @@ type token struct {
 
 type byteSet [256]bool
 
-// compile parses a pattern as git's wildmatch does with WM_PATHNAME; false if it is malformed, and so matches
-// nothing. fold ignores the case of ASCII letters.
+// compile parses a pattern as git's wildmatch does with WM_PATHNAME; It returns false if the pattern is malformed, and
+// therefore matches nothing. fold ignores the case of ASCII letters.
 func compile(pattern string, fold bool) ([]token, bool) {
 	var tokens []token
 	for i := 0; i < len(pattern); {
