@@ -33,7 +33,7 @@ func (c callContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Meta returns the request's _meta as the client sent it; nil if it sent none. ctx is the handler's.
+// Meta returns the request's _meta as the client sent it; nil if it sent none. ctx must be the handler's context.
 func Meta(ctx context.Context) json.RawMessage {
 	meta, _ := ctx.Value(metaKey{}).([]byte)
 	return meta

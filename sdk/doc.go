@@ -26,9 +26,9 @@
 // such as sdk/git. Change files through sdk/atomicfile and sdk/transaction, since the host may terminate a call between
 // any two instructions.
 //
-// A call may find the module's variables as they were after loading, or as an earlier call left them: keep nothing in a
-// variable that a later call needs. Where the memory is restored after each call, math/rand repeats its numbers: use
-// crypto/rand.
+// At the start of a call the module's variables have either their values after loading or those that an earlier call
+// left: do not store anything in a variable that a later call needs. If the memory is restored after each call, math/rand
+// repeats its numbers: use crypto/rand.
 //
 // Stability: exported names stay within a major version; renamed ones keep a deprecated alias. Modules built with an
 // older version run on newer hosts.

@@ -7,8 +7,8 @@ import "github.com/bulkhead-mcp/bulkhead/sdk/abi"
 // reentrant within a call, and there is no unlock.
 //
 // The error is a *HostError: abi.HostInvalid for the name, abi.HostUnavailable if the host has no locks, abi.HostFailed
-// if it could not take this one. Hosts of different users do not exclude each other, and neither do programs that take no
-// lock: see LockFolder for files that several users can write.
+// if it could not acquire the lock. Hosts of different users do not exclude each other, and neither do programs that take
+// no lock: see LockFolder for files that several users can write.
 func Lock(name string) error {
 	return HostCall(abi.OpLock, abi.Lock{Name: name}, nil)
 }
@@ -17,7 +17,8 @@ func Lock(name string) error {
 // any lock name, plugin, host or user on this machine.
 //
 // In addition to the errors of Lock there are abi.HostDenied for a directory that the plugin may not write, and
-// abi.HostFailed for one that does not exist. If the directory's file system has no locks, only the name is held.
+// abi.HostFailed for one that does not exist. If the directory's file system does not support locks, only the name is
+// locked.
 func LockFolder(name, folder string) error {
 	return HostCall(abi.OpLock, abi.Lock{Name: name, Folder: folder}, nil)
 }

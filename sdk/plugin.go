@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/flat"
 )
 
-// Plugin has the handlers of one plugin. Fill it before Serve; it must not change afterwards.
+// Plugin contains the handlers of one plugin. Register them before Serve; it must not be changed afterwards.
 type Plugin struct {
 	tools     map[string]toolHandler
 	prompts   *Prompts
@@ -28,10 +28,10 @@ type Error = abi.Error
 // New returns a plugin without handlers.
 func New() *Plugin { return &Plugin{tools: map[string]toolHandler{}} }
 
-// HandleTool registers the handler of the tool called name. The call's arguments are decoded into In by
-// encoding/json; absent ones leave it zero. With In = json.RawMessage the handler gets the bytes
-// that the client sent: nil if absent. A returned error becomes a result with isError and its text; return an *Error to
-// fail the request instead. A duplicate name panics.
+// HandleTool registers the handler of the tool called name. The call's arguments are decoded into In by encoding/json; if
+// they are absent, In is its zero value. With In = json.RawMessage the handler gets the bytes that the client sent: nil
+// if absent. A returned error becomes a result with isError and its text; return an *Error to fail the request instead. A
+// duplicate name panics.
 func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In) (*ToolResult, error)) {
 	if _, duplicate := p.tools[name]; duplicate {
 		panic(fmt.Sprintf("sdk: tool %q is registered twice", name))
@@ -44,7 +44,7 @@ func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In)
 	p.tools[name] = func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error) {
 		var in In
 		if len(arguments) > 0 && !plain.Decode(arguments, reflect.ValueOf(&in)) {
-			in = *new(In) // it may be partly set
+			in = *new(In) // decoding may have set it partly
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, fmt.Errorf("invalid arguments: %w", err)
 			}

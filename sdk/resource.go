@@ -6,8 +6,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Resources handles resources/list, resources/templates/list and resources/read. List and Read are required; nil
-// Templates: there are none. Both lists are complete: the host paginates. Read returns an *Error with
+// Resources handles resources/list, resources/templates/list and resources/read. List and Read are required; Templates is
+// nil if there are no templates. Both lists are complete: the host paginates. Read returns an *Error with
 // abi.CodeResourceNotFound for a URI that does not exist.
 type Resources struct {
 	List      func(ctx context.Context) ([]Resource, error)
@@ -34,7 +34,8 @@ type ResourceTemplate struct {
 	MIMEType    string `json:"mimeType,omitempty"`
 }
 
-// ResourceContents is the content of a resource: Blob if it is not nil (it is encoded as base64), else Text.
+// ResourceContents is the content of a resource. If Blob is not nil, it is sent, encoded as base64; otherwise Text is
+// sent.
 type ResourceContents struct {
 	URI      string
 	MIMEType string

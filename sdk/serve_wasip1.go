@@ -44,14 +44,14 @@ func init() {
 	}
 }
 
-// init tunes the garbage collector for an instance, which lives for one call, has no second processor, and whose memory
-// the host frees at once: with Go's default a third of the time of a call with megabytes of data went into collections.
-// The heap may grow to five times the live data, until it comes near the module's limit.
+// init tunes the garbage collector for an instance: it runs one call, has no second processor, and the host frees its
+// memory at once: with Go's default a third of the time of a call with megabytes of data went into collections. The heap
+// may grow to five times the live data, until it comes near the module's limit.
 func init() {
 	limit, err := strconv.ParseInt(os.Getenv("BULKHEAD_MEMORY"), 10, 64)
 	if err != nil || limit <= 0 {
 		return
 	}
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(limit / 4 * 3) // the rest is for memory that the collector does not count
+	debug.SetMemoryLimit(limit / 4 * 3) // the rest is reserved for memory that the collector does not count
 }

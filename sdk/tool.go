@@ -12,7 +12,7 @@ type ToolResult struct {
 	Content []Content `json:"content"`
 	// StructuredContent is the result as a JSON object, for tools with an output schema; nil if none.
 	StructuredContent any `json:"structuredContent,omitempty"`
-	// IsError tells the model that the tool failed and that Content has the reason.
+	// IsError tells the model that the tool failed; Content contains the reason.
 	IsError bool           `json:"isError,omitempty"`
 	Meta    map[string]any `json:"_meta,omitempty"`
 }
@@ -56,7 +56,7 @@ type ResourceLink struct {
 	Resource
 }
 
-// EmbeddedResource has a resource's content in the result itself.
+// EmbeddedResource contains a resource's content in the result itself.
 type EmbeddedResource struct {
 	Resource ResourceContents `json:"resource"`
 }
@@ -92,7 +92,7 @@ func (r *ToolResult) appendTo(out []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// appendMember appends another member of an object.
+// appendMember appends a member to an object.
 func appendMember(out []byte, name string, value any) ([]byte, error) {
 	raw, err := rawjson.Marshal(value)
 	if err != nil {

@@ -112,7 +112,7 @@ func TestStructuredContentIsBoundedBeforeItIsDecoded(t *testing.T) {
 	result := json.RawMessage(`{"content":[],"structuredContent":{"a":` + manyObjects(12<<20) + `}}`)
 	why := ""
 	allocated := allocatedBy(func() { why = checkOutput(result, limits) })
-	if want := "returned structuredContent that violates its output schema: holds more than 1048576 values"; why != want {
+	if want := "returned structuredContent that violates its output schema: contains more than 1048576 values"; why != want {
 		t.Errorf("got %q, want %q", why, want)
 	}
 	if allocated > 1<<20 {

@@ -31,7 +31,7 @@ func TestArgumentsAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 	arguments := json.RawMessage(`{"a":` + manyObjects(4<<20) + `}`)
 	var err error
 	allocated := allocatedBy(func() { err = checkedTool().CheckArguments(arguments, config.DefaultLimits()) })
-	if err == nil || !strings.HasSuffix(err.Error(), ": holds more than 655360 values") {
+	if err == nil || !strings.HasSuffix(err.Error(), ": contains more than 655360 values") {
 		t.Errorf("got %v", err)
 	}
 	if allocated > 1<<20 {

@@ -62,7 +62,7 @@ func (r Request) busy() {
 // Call sends a request and returns the response. An error is an *Error.
 func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
 	if int64(len(r.Params)) > m.spec.Input {
-		return Response{}, m.errorf(CodeInputSize, nil, "was sent %d bytes, and its limit is %d", len(r.Params), m.spec.Input)
+		return Response{}, m.errorf(CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", len(r.Params), m.spec.Input)
 	}
 	m.trackCalls(1)
 	limited, cancel := context.WithTimeout(ctx, m.spec.Time)

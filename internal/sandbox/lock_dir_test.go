@@ -238,7 +238,7 @@ func TestLockFollowsReplacedDirectory(t *testing.T) {
 	}
 }
 
-// Without locks of directories the name alone is held, and the log says so once.
+// If the file system cannot lock directories, only the name is locked, and that is logged once.
 func TestFileSystemWithoutLocksUsesNameOnly(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.ENOLCK, unix.EOPNOTSUPP, unix.EBADF} {
 		t.Run(errno.Error(), func(t *testing.T) {

@@ -1,9 +1,9 @@
 // Package abi declares ABI 1 between host and guest: the names of a module's imports and exports, and the JSON messages
 // that pass through them. Start with Request and Response, which every call consists of. Host and guest both import it,
-// so it depends on the standard library only and has no behaviour. docs/abi.md specifies the ABI. Plugin authors mostly
+// so it imports only the standard library and contains no logic. docs/abi.md specifies the ABI. Plugin authors mostly
 // need only its error codes: the other packages below sdk wrap the rest.
 //
-// Stability: names, codes and messages of ABI 1 do not change; additions are ones that old modules do not notice.
+// Stability: names, codes and messages of ABI 1 do not change; additions do not affect old modules.
 package abi
 
 import (
@@ -40,7 +40,7 @@ const (
 	LevelError int32 = 5
 )
 
-// Methods of a request: MCP's own names, and one of ours.
+// Methods of a request: those of MCP, and bulkhead/describe.
 const (
 	MethodToolsCall              = "tools/call"
 	MethodPromptsList            = "prompts/list"
@@ -58,7 +58,8 @@ type Request struct {
 	// Deadline is when the host ends the call, in milliseconds since the Unix epoch by the host's
 	// clock; 0: there is no deadline.
 	Deadline int64 `json:"deadline,omitempty"`
-	// Params are those of MCP, with the bytes that the client sent; absent if it sent none.
+	// Params contains the parameters of the MCP request, with the bytes that the client sent. It is absent if the client
+	// sent none.
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
@@ -122,7 +123,7 @@ const (
 	HostFailed      = "failed"      // attempted and failed
 )
 
-// ReasonNoIdentity is the Reason of OpGitCommitBranch's failure where user.name or user.email is not set.
+// ReasonNoIdentity is the Reason with which OpGitCommitBranch fails if user.name or user.email is not set.
 const ReasonNoIdentity = "no_identity"
 
 // Host operations.
@@ -147,8 +148,8 @@ type GitFile struct {
 	Path   string `json:"path"`
 }
 
-// GitContent is a file's content; Found is false where the repository, the branch or the file does
-// not exist. Content is encoded as base64.
+// GitContent is a file's content; Found is false if the repository, the branch or the file does not exist. Content is
+// encoded as base64.
 type GitContent struct {
 	Found   bool   `json:"found"`
 	Content []byte `json:"content,omitempty"`

@@ -13,7 +13,7 @@ type FileMode struct {
 	Mode *uint32 `json:"mode,omitempty"`
 }
 
-// FileModeResult has the current bits.
+// FileModeResult contains the current permission bits.
 type FileModeResult struct {
 	Mode uint32 `json:"mode"`
 }

@@ -19,7 +19,7 @@ type GitPath struct {
 	Path string `json:"path"`
 }
 
-// GitTopLevel is the absolute path of the top level of the repository that contains a path; empty if none does.
+// GitTopLevel is the absolute path of the top level of the repository that contains a path; empty if there is none.
 type GitTopLevel struct {
 	TopLevel string `json:"top_level"`
 }
@@ -45,7 +45,7 @@ type GitRef struct {
 }
 
 // GitObject is the object that a reference names: its full hash, and the commit that it is or that an annotated tag
-// points to. Both are empty if nothing was found; only Commit is if the object is no commit.
+// points to. Both are empty if nothing was found. Only Commit is empty if the object is not a commit.
 type GitObject struct {
 	Hash   string `json:"hash,omitempty"`
 	Commit string `json:"commit,omitempty"`
@@ -78,15 +78,15 @@ type GitIgnored struct {
 	Ignored []bool `json:"ignored"`
 }
 
-// GitStatusQuery asks for the differences between HEAD, the index and the working tree. Limit bounds the number
-// of paths; 0: 1,000, the maximum is 10,000.
+// GitStatusQuery asks for the differences between HEAD, the index and the working tree. Limit bounds the number of paths;
+// 0 means 1,000; the maximum is 10,000.
 type GitStatusQuery struct {
 	Repo  string `json:"repo"`
 	Limit int    `json:"limit,omitempty"`
 }
 
-// GitStatus lists the differences. Found is false if there is no repository; a clean one has no Paths. Truncated says that
-// there are more paths than the limit.
+// GitStatus lists the differences. Found is false if there is no repository; Paths is empty if it is clean. Truncated is
+// set if there are more paths than the limit.
 type GitStatus struct {
 	Found     bool            `json:"found"`
 	Paths     []GitPathStatus `json:"paths,omitempty"`
@@ -129,7 +129,7 @@ type GitChange struct {
 	Deleted bool   `json:"deleted,omitempty"`
 }
 
-// GitCommitted has the full hashes of the new commit and its parent.
+// GitCommitted contains the full hashes of the new commit and its parent.
 type GitCommitted struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
@@ -166,7 +166,7 @@ type GitFetch struct {
 	After  string `json:"after,omitempty"`
 }
 
-// GitFetched is a page of files, in git's order of paths. More says that there is another page, after the last path.
+// GitFetched is a page of files, in git's order of paths. More is set if another page follows, after the last path.
 type GitFetched struct {
 	Files []GitFetchedFile `json:"files"`
 	More  bool             `json:"more,omitempty"`

@@ -6,9 +6,9 @@ const OpHTTPFetch = "http/fetch"
 
 // Values of HTTPRequest.Redirect.
 const (
-	// RedirectFollow follows up to 10 redirects, each of which has to point to a granted origin. To a
-	// different origin, only GET and HEAD without a body are redirected, without the request's headers, and not if the
-	// host has a credential for it or it is a private host and the redirect comes from a public one.
+	// RedirectFollow follows up to 10 redirects, each of which has to point to a granted origin. To a different origin,
+	// only GET and HEAD without a body are redirected, and without the request's headers. Such a redirect is refused if
+	// the host has a credential for the new origin, or if the new origin is private and the redirecting one is public.
 	RedirectFollow = "follow"
 	// RedirectManual returns the redirect itself as the response.
 	RedirectManual = "manual"

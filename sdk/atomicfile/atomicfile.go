@@ -1,7 +1,7 @@
-// Package atomicfile writes one file atomically and durably. Replace puts new content in the place of a file's, Create
-// makes a file that must not exist; these are the two calls to start with. Whenever the process is killed, the file
-// has all of its old content or all of the new one, and when a call has returned without an error the new content
-// survives a loss of power.
+// Package atomicfile writes one file atomically and durably. Start with Replace, which replaces the content of a file,
+// and Create, which creates a file that must not exist. If the process is killed at any point, the file has either its
+// complete old content or the complete new content. When a call has returned without an error, the new content survives a
+// loss of power.
 //
 // The content is written to a temporary file in the same directory, synced, and then renamed or linked to its name;
 // then the directory is synced. A killed process can leave the temporary file behind: Sweep removes such files. New
@@ -30,11 +30,11 @@ const DefaultPattern = ".atomicfile-*.tmp"
 
 const defaultMode fs.FileMode = 0o644
 
-// Options says how a file is written. The zero value is ready to use.
+// Options configures how a file is written. The zero value is ready to use.
 type Options struct {
 	FS filesystem.FS // nil: filesystem.OS{}
-	// Mode has the permission bits of a file that is new, before the umask; 0: 0644. A file that is replaced keeps
-	// its own.
+	// Mode contains the permission bits of a new file, before the umask; 0 means 0644. A file that is replaced keeps its
+	// permission bits.
 	Mode fs.FileMode
 	// Pattern is the name of temporary files; its one asterisk stands for random digits. "": DefaultPattern.
 	Pattern string
@@ -86,7 +86,7 @@ func Replace(path string, data []byte, o Options) error {
 	return write(path, data, o, (*File).Replace)
 }
 
-// Create makes a file at path with data. If something is there, it stays, and the error matches fs.ErrExist.
+// Create makes a file at path with data. If the path exists, it is left unchanged, and the error matches fs.ErrExist.
 func Create(path string, data []byte, o Options) error {
 	return write(path, data, o, (*File).Create)
 }
@@ -102,7 +102,7 @@ func write(path string, data []byte, o Options, commit func(*File) error) error 
 	return commit(file)
 }
 
-// File is a temporary file that is going to get its final name. End it by Replace, Create or Discard.
+// File is a temporary file that will be renamed to its final name. It must be ended by Replace, Create or Discard.
 type File struct {
 	fsys filesystem.FS
 	file filesystem.File // nil: closed
@@ -151,7 +151,7 @@ func (f *File) Sync() error {
 	return f.err
 }
 
-// Replace commits the file: it takes the place of what is at its path. After an error the temporary file is removed. If
+// Replace commits the file: it replaces whatever exists at its path. After an error the temporary file is removed. If
 // only the sync of the directory failed, the new content is in place, but may not survive a loss of power.
 func (f *File) Replace() error {
 	err := f.Sync()
@@ -165,8 +165,8 @@ func (f *File) Replace() error {
 	return f.fsys.SyncDir(filepath.Dir(f.path))
 }
 
-// Create commits the file if nothing is at its path; otherwise the error matches fs.ErrExist. After an error no file
-// has been made, and the temporary file is removed.
+// Create commits the file if nothing exists at its path; otherwise the error matches fs.ErrExist. After an error no file
+// has been created, and the temporary file is removed.
 func (f *File) Create() error {
 	err := f.Sync()
 	if err == nil {

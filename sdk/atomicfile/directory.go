@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Member is a file of a directory that CreateDir makes. Its content is that of all parts.
+// Member is a file of a directory that CreateDir creates. Its content is the concatenation of its parts.
 type Member struct {
 	Name  string
 	Parts [][]byte
 }
 
-// CreateDir makes a directory with files at path, all at once. If something is there, the error matches fs.ErrExist;
-// the caller keeps other programs from making it at the same time. After an error no directory has been made.
+// CreateDir atomically creates a directory with files at path. If the path exists, the error matches fs.ErrExist. The
+// caller must prevent other programs from creating it concurrently. After an error no directory has been created.
 func CreateDir(path string, members []Member, o Options) error {
 	fsys := o.fsys()
 	switch exists, err := filesystem.Exists(fsys, path); {
@@ -48,7 +48,7 @@ func CreateDir(path string, members []Member, o Options) error {
 	return nil
 }
 
-// dirMode gives whoever may read files the right to search their directory.
+// dirMode returns the permission bits of a directory: whoever may read its files may also search it.
 func (o Options) dirMode() fs.FileMode { return o.mode() | o.mode()&0o444>>2 | 0o100 }
 
 func writeMember(path string, parts [][]byte, o Options) error {
@@ -81,8 +81,8 @@ func removeDir(fsys filesystem.FS, path string) error {
 	return filesystem.RemoveIfExists(fsys, path)
 }
 
-// MkdirAll makes a directory and those that it lies in, where they do not exist. When it has returned without an error,
-// the ones that it made survive a loss of power.
+// MkdirAll creates a directory and its missing ancestors. When it has returned without an error, the directories that it
+// created survive a loss of power.
 func MkdirAll(path string, o Options) error {
 	fsys := o.fsys()
 	info, err := fsys.Stat(path)
@@ -90,7 +90,7 @@ func MkdirAll(path string, o Options) error {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return &fs.PathError{Op: "mkdir", Path: path, Err: errors.New("exists and is not a directory")}
+		return &fs.PathError{Op: "mkdir", Path: path, Err: errors.New("exists and is not a directory: remove it")}
 	case !filesystem.IsAbsent(err) || parent == path:
 		return err
 	default:
@@ -107,15 +107,15 @@ func MkdirAll(path string, o Options) error {
 	}
 }
 
-// IsTemporary reports whether a file name, without its directory, is one that o.Pattern gives to temporary files.
+// IsTemporary reports whether a file name, without its directory, matches o.Pattern, the pattern of temporary files.
 func IsTemporary(name string, o Options) bool {
 	prefix, suffix := o.pattern()
 	return len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix)
 }
 
 // Sweep removes the temporary files and directories that killed processes left in dir, if they are older than age. The
-// caller holds a lock that keeps others from writing there, or chooses an age that no write reaches. An absent
-// directory has none.
+// caller must hold a lock that keeps other processes from writing there, or choose an age that exceeds the duration of
+// any write. It is not an error if the directory is absent.
 func Sweep(dir string, age time.Duration, o Options) error {
 	entries, err := o.fsys().ReadDir(dir)
 	if err != nil {

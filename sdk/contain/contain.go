@@ -23,8 +23,8 @@ const maxLinks = 40
 
 const separator = string(filepath.Separator)
 
-// ErrOutside says that a path leads out of the directory that it has to stay in.
-var ErrOutside = errors.New("leads outside")
+// ErrOutside means that a path resolves outside the directory in which it must stay.
+var ErrOutside = errors.New("resolves outside")
 
 // Within reports whether path is dir or lies below it, by their names alone (lexically).
 func Within(dir, path string) bool {
@@ -38,31 +38,30 @@ func Below(dir, path string) bool {
 	return err == nil && relative != "." && filepath.IsLocal(relative)
 }
 
-// Resolver follows symbolic links. It remembers which paths are plain directories: use one Resolver for many paths of
-// one decision, and a new one where something is about to be written.
+// Resolver follows symbolic links. It caches which paths are plain directories: use one Resolver for all paths of a
+// decision, and a new one before something is written.
 type Resolver struct {
 	FS    filesystem.FS // nil: filesystem.OS{}
 	plain map[string]bool
 }
 
-// Target is where a path leads.
+// Target is the result of resolving a path.
 type Target struct {
 	Path   string // with all symbolic links followed, as far as it exists
 	Exists bool
-	// Dangling says that a symbolic link on the way, or at the end, points to nothing.
+	// Dangling is set if a component of the path is a symbolic link to a path that does not exist.
 	Dangling bool
 	// Info describes what is at Path, if it exists and was looked at: a Resolver remembers directories.
 	Info fs.FileInfo
 }
 
-// Resolve follows all symbolic links of an absolute path. Below the nearest existing ancestor the names are taken as
-// they are.
+// Resolve follows all symbolic links of an absolute path. Names below the nearest existing ancestor are kept unchanged.
 func (r *Resolver) Resolve(path string) (Target, error) {
 	return r.follow(separator, filepath.Clean(path), "")
 }
 
-// Inside resolves path, which lies below dir by its name, and returns an error that matches ErrOutside unless it leads
-// to somewhere below the directory that dir leads to. Links may lead out and in again.
+// Inside resolves path, which must be lexically below dir. The error matches ErrOutside unless the resolved path is below
+// the resolved dir. Symbolic links on the way may resolve to paths outside.
 func (r *Resolver) Inside(dir, path string) (Target, error) {
 	base, err := r.Resolve(dir)
 	if err != nil {
@@ -74,13 +73,13 @@ func (r *Resolver) Inside(dir, path string) (Target, error) {
 	}
 	target, err := r.follow(base.Path, relative, "")
 	if err == nil && !Within(base.Path, target.Path) {
-		err = fmt.Errorf("%s: %w of %s: a symbolic link points to %s", path, ErrOutside, dir, target.Path)
+		err = fmt.Errorf("%s: %w %s: a symbolic link points to %s", path, ErrOutside, dir, target.Path)
 	}
 	return target, err
 }
 
-// InsideOnly is Inside without any access outside of dir, which a sandbox would refuse and report: dir is taken as it
-// is, and a symbolic link to a path outside of it is ErrOutside, even if that path resolves to one inside.
+// InsideOnly is like Inside, but accesses nothing outside of dir, which a sandbox would refuse and report. dir is not
+// resolved, and a symbolic link to a path outside of it fails with ErrOutside, even if that path resolves to one inside.
 func (r *Resolver) InsideOnly(dir, path string) (Target, error) {
 	relative, err := below(dir, path)
 	if err != nil {
@@ -91,12 +90,13 @@ func (r *Resolver) InsideOnly(dir, path string) (Target, error) {
 
 func below(dir, path string) (string, error) {
 	if !Within(dir, path) {
-		return "", fmt.Errorf("%s: %w of %s", path, ErrOutside, dir)
+		return "", fmt.Errorf("%s: %w %s", path, ErrOutside, dir)
 	}
 	return filepath.Rel(dir, path)
 }
 
-// follow goes from start, which is not looked at, along path. With a bound, it does not leave that directory.
+// follow resolves path, starting at the directory start, which is not resolved itself. If bound is not empty, it does not
+// leave that directory.
 func (r *Resolver) follow(start, path, bound string) (Target, error) {
 	fsys := r.FS
 	if fsys == nil {
@@ -113,7 +113,7 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 		next := filepath.Join(end, rest[0])
 		rest = rest[1:]
 		if bound != "" && !Within(bound, next) {
-			return Target{Path: next}, fmt.Errorf("%s: %w of %s", path, ErrOutside, bound)
+			return Target{Path: next}, fmt.Errorf("%s: %w %s", path, ErrOutside, bound)
 		}
 		last = nil
 		if r.plain[next] {
@@ -155,7 +155,7 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 	return Target{Path: end, Exists: exists, Dangling: dangling, Info: last}, nil
 }
 
-// split returns the elements of a path without resolving "..": what stands before one may be a link.
+// split returns the elements of a path without resolving "..", because the element before ".." may be a symbolic link.
 func split(path string) []string {
 	parts := strings.Split(path, separator)
 	kept := parts[:0]

@@ -45,7 +45,7 @@ type Response struct {
 	Body   []byte // decompressed, unless the request set Accept-Encoding
 }
 
-// Header has the values of headers by name. Get and Values ignore the case of names.
+// Header maps names of headers to their values. Get and Values ignore the case of names.
 type Header map[string][]string
 
 // Get returns the first value of a header; "" if there is none.

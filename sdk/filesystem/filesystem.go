@@ -26,15 +26,15 @@ type FS interface {
 	// ReadDir returns the entries sorted by name.
 	ReadDir(path string) ([]fs.DirEntry, error)
 	Open(path string) (io.ReadCloser, error)
-	// Create makes a file for writing. It fails with fs.ErrExist if something is at path.
+	// Create creates a file for writing. It fails with fs.ErrExist if the path exists.
 	Create(path string, mode fs.FileMode) (File, error)
 	Mkdir(path string, mode fs.FileMode) error
-	// Link makes a hard link. It fails with fs.ErrExist if something is at to.
+	// Link creates a hard link at the path to. It fails with fs.ErrExist if that exists.
 	Link(from, to string) error
 	Rename(from, to string) error
 	// Remove removes a file, a symbolic link or an empty directory.
 	Remove(path string) error
-	// CopyMode gives to the permission bits of from.
+	// CopyMode sets the permission bits of the file to to those of from.
 	CopyMode(from, to string) error
 	// SyncDir makes the names in a directory durable: they survive a loss of power.
 	SyncDir(path string) error
@@ -42,7 +42,7 @@ type FS interface {
 	CheckWritable(dir string) error
 }
 
-// File is a file that Create made.
+// File is a file that Create has created.
 type File interface {
 	io.Writer
 	// Sync makes the content durable.
@@ -52,8 +52,8 @@ type File interface {
 
 // OS is the file system of the process. The zero value is ready to use.
 type OS struct {
-	// Modes implements CopyMode; nil: by os.Stat and os.Chmod. A WASI module has no permission bits of its own and
-	// asks its host for them.
+	// Modes implements CopyMode; nil means os.Stat and os.Chmod. A WASI module has no permission bits of its own and asks
+	// its host for them.
 	Modes func(from, to string) error
 }
 
@@ -107,8 +107,8 @@ func (o OS) CopyMode(from, to string) error {
 	return os.Chmod(to, info.Mode().Perm())
 }
 
-// SyncDir implements FS. A directory that cannot be opened, or a file system that cannot sync directories, is no
-// error: nothing more can be done there.
+// SyncDir implements FS. It returns no error if the directory cannot be opened, or if the file system cannot sync
+// directories, since nothing more can be done then.
 func (OS) SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -124,6 +124,6 @@ func (OS) SyncDir(path string) error {
 	return errors.Join(err, dir.Close())
 }
 
-// CheckWritable sets the times of the directory to what they are, which a sandbox refuses outside of what it grants
-// for writing.
+// CheckWritable sets the times of the directory to their current values, which a sandbox refuses unless the directory is
+// granted for writing.
 func (OS) CheckWritable(dir string) error { return os.Chtimes(dir, time.Time{}, time.Time{}) }

@@ -64,13 +64,13 @@ func readFile(fsys FS, path string, limit int64) ([]byte, error) {
 	}
 }
 
-// IsAbsent reports whether an error says that nothing is at a path: it does not exist, or a file is in the place of
-// one of its directories.
+// IsAbsent reports whether an error says that a path does not exist, because it is absent or because one of its ancestors
+// is a file.
 func IsAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// IgnoreAbsent returns nil for an error that IsAbsent, any other error as it is.
+// IgnoreAbsent returns nil if IsAbsent(err), otherwise err.
 func IgnoreAbsent(err error) error {
 	if IsAbsent(err) {
 		return nil
@@ -78,7 +78,7 @@ func IgnoreAbsent(err error) error {
 	return err
 }
 
-// Exists reports whether something is at path; a symbolic link counts, wherever it points.
+// Exists reports whether path exists. A symbolic link counts, even if its target does not exist.
 func Exists(fsys FS, path string) (bool, error) {
 	_, err := fsys.Lstat(path)
 	return err == nil, IgnoreAbsent(err)
@@ -87,7 +87,7 @@ func Exists(fsys FS, path string) (bool, error) {
 // RemoveIfExists removes a file or an empty directory that may be absent.
 func RemoveIfExists(fsys FS, path string) error { return IgnoreAbsent(fsys.Remove(path)) }
 
-// RemoveEmpty removes a directory if it exists and is empty. Anything else at path stays.
+// RemoveEmpty removes a directory if it exists and is empty. It leaves anything else at path unchanged.
 func RemoveEmpty(fsys FS, path string) error {
 	info, err := fsys.Lstat(path)
 	if err != nil || !info.IsDir() {

@@ -18,8 +18,8 @@ func String(text string) *Node {
 // maxEncodeDepth is the library's limit for trees that are not parsed.
 const maxEncodeDepth = 10_000
 
-// Encode returns the YAML of a tree, "" for nil: each node in its style, with its comments, two columns for a level,
-// and no line folded. A scalar that its style cannot represent is written in another style. Encode parses its result,
+// Encode returns the YAML of a tree, "" for nil: each node in its style, with its comments, two columns for a level, and
+// no folded lines. A scalar that its style cannot represent is written in a different style. Encode parses its result,
 // and returns an error if that tree is not [Equal] to root, since not every tree can be written as YAML.
 func Encode(root *Node) (string, error) {
 	if root == nil {
@@ -34,7 +34,7 @@ func Encode(root *Node) (string, error) {
 		return "", fmt.Errorf("the encoded YAML cannot be parsed: %w", err)
 	}
 	if !Equal(root, again) {
-		return "", errors.New("the encoded YAML has a different meaning")
+		return "", errors.New("the encoded YAML has a different meaning when it is parsed: use simpler keys or values")
 	}
 	return text, nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Kind is what a node is in the document's structure.
+// Kind is the kind of a node: scalar, sequence, mapping or alias.
 type Kind uint8
 
 // The kinds of nodes.
@@ -59,7 +59,7 @@ func (n *Node) IsNull() bool {
 	return n == nil || n.Kind == Scalar && n.Tag12() == "!!null"
 }
 
-// Pairs returns the keys and values of a mapping, in the file's order. It has none for other kinds.
+// Pairs returns the keys and values of a mapping, in the file's order. For other kinds it yields nothing.
 func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	return func(yield func(key, value *Node) bool) {
 		if n == nil || n.Kind != Mapping {

@@ -19,7 +19,7 @@ type Options struct {
 	Line int
 }
 
-// Error is why a text or a node is refused.
+// Error is the reason why a text or a node is refused.
 type Error struct {
 	Line, Column int    // from 1; 0 if the error is not in one place
 	Reason       string // may quote a key or the name of an anchor, but no value
@@ -32,9 +32,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Reason)
 }
 
-// Parse returns the root of the only document in a text, nil if the text has none: it is empty, or holds comments
-// only. The error is an *Error. Duplicate keys are accepted, since formats differ in where they allow them: check with
-// [Node.CheckKeys].
+// Parse returns the root of the only document in a text, nil if the text has none because it is empty or contains only
+// comments. The error is an *Error. Duplicate keys are accepted, since formats differ in where they allow them: check
+// with [Node.CheckKeys].
 func Parse(text string, options Options) (*Node, error) {
 	options.Depth = cmp.Or(options.Depth, DefaultDepth)
 	options.Line = cmp.Or(options.Line, 1)

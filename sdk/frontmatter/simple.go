@@ -29,8 +29,8 @@ func parseSimple(text string, options Options) (*Node, bool) {
 // maxSimpleDepth bounds the nesting of what is parsed here, and so the recursion.
 const maxSimpleDepth = 16
 
-// isSimpleText reports whether a text has only characters that need no care: no control characters except line feeds,
-// which excludes tabs and carriage returns, no other line separators, and no byte-order mark.
+// isSimpleText reports whether a text has only characters that need no special handling: no control characters except
+// line feeds, which excludes tabs and carriage returns, no other line separators, and no byte-order mark.
 func isSimpleText(text string) bool {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -51,7 +51,7 @@ func isSimpleText(text string) bool {
 	return true
 }
 
-// simpleParser is at one line that is not blank, or done.
+// simpleParser is the state of parseSimple: the current line, which is not blank, and the text after it.
 type simpleParser struct {
 	text   string // what follows the line
 	line   string // without its indentation and trailing spaces
@@ -243,7 +243,7 @@ func (p *simpleParser) scalar(rest string, column int, inFlow bool) (*Node, int)
 	return p.node(Scalar, Plain, text, column), end
 }
 
-// isPlainStart reports whether a plain scalar can begin so in every context.
+// isPlainStart reports whether a plain scalar can begin with text in every context.
 func isPlainStart(text string) bool {
 	c := text[0]
 	if c == '-' && len(text) > 1 {

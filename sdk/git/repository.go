@@ -5,15 +5,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TopLevel returns the top level of the repository that contains a path, which need not exist; "" if none does.
+// TopLevel returns the top level of the repository that contains a path, which need not exist; "" if there is none.
 func TopLevel(path string) (string, error) {
 	var top abi.GitTopLevel
 	err := sdk.HostCall(abi.OpGitTopLevel, abi.GitPath{Path: path}, &top)
 	return top.TopLevel, err
 }
 
-// CurrentBranch returns the branch that HEAD is on and its commit's full hash. The branch is "" if HEAD is
-// detached, the commit is "" if the branch has none yet; both are if there is no repository.
+// CurrentBranch returns the branch that HEAD is on and its commit's full hash. The branch is "" if HEAD is detached, the
+// commit is "" if the branch has none yet; both are "" if there is no repository.
 func CurrentBranch(repo string) (branch, commit string, err error) {
 	var head abi.GitHead
 	err = sdk.HostCall(abi.OpGitCurrentBranch, abi.GitRepo{Repo: repo}, &head)
@@ -73,7 +73,7 @@ func ListRemote(url string, names ...string) ([]abi.GitRemoteRef, error) {
 }
 
 // Fetch calls take with each file of a commit (its full hash) below a directory ("": all) of the repository at an https
-// URL. It needs a grant of that remote. An error of take ends it.
+// URL. It needs a grant of that remote. If take returns an error, Fetch ends and returns it.
 func Fetch(url, commit, folder string, take func(abi.GitFetchedFile) error) error {
 	query := abi.GitFetch{URL: url, Commit: commit, Folder: folder}
 	for {

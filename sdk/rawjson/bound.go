@@ -2,9 +2,9 @@ package rawjson
 
 import "fmt"
 
-// Bound returns an error if JSON contains more values than a decoder should allocate, or nests deeper than depth: `{},` takes
-// three bytes, but a hundred when decoded. Each member, each element and the whole count as one value. Bound makes one pass
-// and does not allocate. It may accept invalid JSON.
+// Bound returns an error if JSON contains more values than a decoder should allocate, or nests deeper than depth: `{},`
+// takes three bytes, but a hundred when decoded. Each member, each element and the whole text count as one value. Bound
+// makes one pass and does not allocate. It may accept invalid JSON.
 func Bound(data []byte, values, depth int) error {
 	count, open := 1, 0
 	for i := 0; i < len(data); i++ {
@@ -25,7 +25,7 @@ func Bound(data []byte, values, depth int) error {
 			count++
 		}
 		if count > values {
-			return fmt.Errorf("holds more than %d values", values)
+			return fmt.Errorf("contains more than %d values", values)
 		}
 	}
 	return nil

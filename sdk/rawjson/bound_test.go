@@ -27,7 +27,7 @@ func TestBound(t *testing.T) {
 		if err := rawjson.Bound([]byte(c.data), c.values, c.depth); err != nil {
 			t.Errorf("%s: %v", c.data, err)
 		}
-		if err := rawjson.Bound([]byte(c.data), c.values-1, c.depth); err == nil || err.Error() != fmt.Sprintf("holds more than %d values", c.values-1) {
+		if err := rawjson.Bound([]byte(c.data), c.values-1, c.depth); err == nil || err.Error() != fmt.Sprintf("contains more than %d values", c.values-1) {
 			t.Errorf("%s with a limit of one value less: %v", c.data, err)
 		}
 		if err := rawjson.Bound([]byte(c.data), c.values, c.depth-1); c.depth > 0 && (err == nil || err.Error() != fmt.Sprintf("is nested more than %d deep", c.depth-1)) {

@@ -1,5 +1,5 @@
 // Package rawjson scans JSON without decoding it, and encodes JSON without HTML escapes. The two calls to start with are
-// Members, which yields an object's keys and encoded values in one pass over the bytes where encoding/json takes three, and
+// Members, which yields an object's keys and encoded values in one pass over the bytes (encoding/json needs three), and
 // Marshal.
 //
 // Functions that read require valid JSON, such as the parameters that the host passes to a plugin. For other input they

@@ -1,7 +1,7 @@
 //go:build !wasip1
 
-// Package sdktest runs a plugin's handlers natively in go test, against its plugin.toml. Requests and responses have the
-// bytes of the ABI, without compiling a module. Start with New and Host.CallTool.
+// Package sdktest runs a plugin's handlers natively in go test, against its plugin.toml. Requests and responses are
+// encoded as in the ABI; no module is compiled. Start with New and Host.CallTool.
 //
 //	func TestGreet(t *testing.T) {
 //		host := sdktest.New(t, plugin(), "plugin.toml")
@@ -9,9 +9,9 @@
 //		…
 //	}
 //
-// New fails the test if the manifest and the handlers differ. Handle sets the result of a host operation; notifications
-// and locks have defaults, which record them for Notifications and Locks. The file system, the clock and the environment
-// are those of the test: use t.TempDir, t.Chdir and t.Setenv.
+// New fails the test if the manifest and the handlers differ. Handle sets the result of a host operation; by default,
+// notifications and locks succeed and are recorded: see Notifications and Locks. The file system, the clock and the
+// environment are those of the test: use t.TempDir, t.Chdir and t.Setenv.
 //
 // Stability: exported names stay within a major version.
 package sdktest

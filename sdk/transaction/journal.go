@@ -41,7 +41,7 @@ type Step struct {
 	Prune  bool   `json:"prune,omitempty"`
 }
 
-// Format is how a Log keeps its journal. Zero fields have defaults.
+// Format defines how a Log stores its journal. Zero fields have defaults.
 type Format struct {
 	// Staging, Switching and Committed are the names of the journal's file in the states of a transaction. They change
 	// by renames, which take no disk space. Names may be equal: then the states cannot be told apart, and a recovery
@@ -49,8 +49,9 @@ type Format struct {
 	Staging, Switching, Committed string
 	// Temporary is the atomicfile pattern of a journal that is being written.
 	Temporary string
-	// Encode and Decode convert a journal. Decode refuses what no Encode wrote, since Recover moves and removes files by
-	// it; ErrTorn is for a journal that was not written completely; under the name Staging it is removed.
+	// Encode and Decode convert a journal. Decode must refuse a journal that Encode has not written, since Recover moves
+	// and removes the files that it names. It returns ErrTorn for a journal that was not written completely; if that has
+	// the name Staging, it is removed.
 	Encode func(*Journal) ([]byte, error)
 	Decode func([]byte) (*Journal, error)
 	// Names returns the paths of the files that a transaction keeps for step i: the old content and the new one. They
@@ -94,7 +95,7 @@ func (l Log) format() Format {
 	return f
 }
 
-// names derives the names from the journal's ID and not from paths in it, so that a journal leads to no other files.
+// names derives the names from the journal's ID and not from paths in it, so that a journal cannot name other files.
 func (l Log) names(j *Journal, i int) (old, new string) {
 	base := filepath.Join(filepath.Dir(j.Steps[i].Path), l.prefix()+j.ID+"-"+strconv.Itoa(i))
 	return base + ".old", base + ".new"
@@ -117,7 +118,7 @@ func (l Log) Pending() (bool, error) {
 	return state != "", l.convert(err)
 }
 
-// state returns the name of the journal's file, "" if there is none.
+// state returns the name of the journal's file; "" if there is no journal.
 func (l Log) state() (string, error) {
 	f := l.format()
 	for _, name := range slices.Compact([]string{f.Staging, f.Switching, f.Committed}) {
@@ -155,8 +156,8 @@ func (t *run) record() error {
 	return about(file, err)
 }
 
-// enter durably changes the state of the journal. After an error it is in the old state: what follows is a rollback, and
-// a recovery from that must not take the transaction as committed.
+// enter durably changes the state of the journal. After an error the journal is in the old state: the transaction is then
+// rolled back, and a recovery must not treat it as committed.
 func (t *run) enter(from, to string) error {
 	err := t.flush()
 	if err == nil && from != to {
@@ -169,7 +170,7 @@ func (t *run) enter(from, to string) error {
 	return about(t.at(from), err)
 }
 
-// validate refuses what no Apply has written.
+// validate refuses a journal that Apply cannot have written.
 func (j *Journal) validate() error {
 	if j.Version != journalVersion {
 		return fmt.Errorf("its version is %d, which this program does not know", j.Version)
@@ -191,7 +192,7 @@ func (j *Journal) validate() error {
 	}
 	for _, dir := range j.Folders {
 		if !above[dir] {
-			return fmt.Errorf("the directory %q holds none of its files", dir)
+			return fmt.Errorf("the directory %q contains none of its files", dir)
 		}
 	}
 	return nil

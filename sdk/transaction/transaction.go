@@ -37,7 +37,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Log is the place of transactions. Dir is required, the zero values of all other fields are defaults.
+// Log performs transactions and keeps their journal. Dir is required; all other fields have defaults.
 type Log struct {
 	FS filesystem.FS // nil: filesystem.OS{}
 	// Dir is the absolute path of the journal's directory; it is made if it does not exist.
@@ -78,9 +78,10 @@ type Change struct {
 }
 
 var (
-	// ErrChanged says that a file is not as the change expects it. The transaction had no effect.
+	// ErrChanged means that a file differs from what the change expects. The transaction had no effect.
 	ErrChanged = errors.New("was changed by another program; nothing was written")
-	// ErrPending says that the log holds an interrupted transaction, which Recover ends, or one that is in progress.
+	// ErrPending means that the log contains a transaction that was interrupted, which Recover ends, or one that is in
+	// progress.
 	ErrPending = errors.New("an earlier transaction was interrupted and has to be recovered first")
 )
 
@@ -93,7 +94,7 @@ func Digest(content []byte) string {
 // Apply makes all changes, in their order, or none and returns an error: ErrPending, ErrChanged, or one of the file
 // system's. If rolling back fails as well, the error says so, and Recover tries again.
 //
-// Missing directories are made. A change whose file already is as it is to be is left out.
+// Missing directories are created. A change is left out if its file already has the new state.
 func (l Log) Apply(changes []Change) error {
 	switch found, err := l.state(); {
 	case err != nil:
@@ -127,7 +128,7 @@ func (l Log) Apply(changes []Change) error {
 	return nil
 }
 
-// because returns why a transaction ended, and what of it could not be rolled back.
+// because returns the error of a failed transaction: why it failed, and which files could not be rolled back.
 func (l Log) because(why, failed error, kept []string) error {
 	why = l.convert(why)
 	if len(kept) > 0 {
@@ -182,7 +183,7 @@ type run struct {
 	format  Format
 	journal *Journal
 	changes []Change        // of the journal's steps; nil in a recovery
-	reached int             // so many steps may be switched
+	reached int             // number of steps that may be switched
 	dirty   []string        // directories with names that are not durable yet
 	touched map[string]bool // of dirty
 }
@@ -191,7 +192,7 @@ func (l Log) run(j *Journal) *run {
 	return &run{Log: l, fs: l.fsys(), format: l.format(), journal: j, reached: len(j.Steps)}
 }
 
-// check looks at everything before anything is changed, and plans the journal.
+// check checks all files before anything is changed, and plans the journal.
 func (l Log) check(changes []Change) (*run, error) {
 	id := make([]byte, idSize)
 	_, _ = rand.Read(id) // never fails
@@ -254,7 +255,7 @@ func (t *run) planDir(dir string, planned map[string]bool) error {
 	return nil
 }
 
-// expect returns an error unless the file of a step is as it is to be before the step.
+// expect returns an error unless the file of a step has the state that is expected before the step.
 func (t *run) expect(s Step) error {
 	if s.From != "" {
 		waits, err := filesystem.Exists(t.fs, s.From)

@@ -133,8 +133,8 @@ func TestCommitBranchRefuses(t *testing.T) {
 		{"an unchanged file", func(_ *gittest.Repo, q *abi.GitNewCommit) {
 			q.Changes = []abi.GitChange{gittest.Text("notes.txt", "main\n")}
 		}, abi.HostFailed, "nothing to commit"},
-		{"a file to delete that does not exist", changed(abi.GitChange{Path: "nope", Deleted: true}), abi.HostFailed, "no such file"},
-		{"a directory to delete", changed(abi.GitChange{Path: "dir", Deleted: true}), abi.HostFailed, "no such file"},
+		{"a file to delete that does not exist", changed(abi.GitChange{Path: "nope", Deleted: true}), abi.HostFailed, "cannot be deleted"},
+		{"a directory to delete", changed(abi.GitChange{Path: "dir", Deleted: true}), abi.HostFailed, "cannot be deleted"},
 		{"a file in a directory's place", changed(gittest.Text("dir", "x")), abi.HostFailed, "is a directory"},
 		{"a file below a file", changed(gittest.Text("notes.txt/x", "x")), abi.HostFailed, "is a file, and cannot"},
 		{"a file below a link", changed(gittest.Text("link/x", "x")), abi.HostFailed, "is a symbolic link, and cannot"},

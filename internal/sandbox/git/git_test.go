@@ -236,7 +236,7 @@ func TestFileSizeIsLimited(t *testing.T) {
 		})
 		t.Run(layout+": a larger file is an error that says so", func(t *testing.T) {
 			_, err := ops.ReadFile(t.Context(), abi.GitFile{Repo: r.Dir, Branch: "main", Path: "over"})
-			if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "1001 bytes, over the limit of 1000") {
+			if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "1001 bytes, more than the limit of 1000") {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -14,7 +14,7 @@ import (
 
 const canary = "the canary, which no module may see or change"
 
-// world is a temporary directory with granted and other parts, and a tree of the former.
+// world is a temporary directory, part of which is granted, and the file tree (FS) over the granted part.
 type world struct {
 	t      testing.TB
 	root   string

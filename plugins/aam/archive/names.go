@@ -48,7 +48,7 @@ func cleanMember(name string, limits Limits) (string, error) {
 			return "", fmt.Errorf("member %.100q: the path has '..' in it", name)
 		}
 		if isGit(part) {
-			return "", fmt.Errorf("member %.100q is, or lies in, what some file system takes for a .git, which is nobody's to write", name)
+			return "", fmt.Errorf("member %.100q: the name is, or is below, .git or a spelling of it on some file systems: rename or remove it", name)
 		}
 		if len(part) > maxName {
 			return "", fmt.Errorf("member %.100q: a name in it has %d bytes, at most %d are allowed", name, len(part), maxName)

@@ -90,7 +90,7 @@ func TestPackRefuses(t *testing.T) {
 		code  fault.Code
 		want  string
 	}{
-		{"a symbolic link out of the package", map[string]string{"l": "->../../outside"}, fault.ArchiveInvalid, "leads outside"},
+		{"a symbolic link out of the package", map[string]string{"l": "->../../outside"}, fault.ArchiveInvalid, "resolves outside"},
 		{"a symbolic link to a private file", map[string]string{"notes.md": "->.env", ".env": "TOKEN=x"}, fault.ArchiveInvalid, "never packed"},
 		{"a symbolic link into a private directory", map[string]string{"notes.md": "->.git/config", ".git/config": "x"}, fault.ArchiveInvalid, "never packed"},
 		{"a link to credentials", map[string]string{"notes.md": "->sub/CREDENTIALS.yaml", "sub/CREDENTIALS.yaml": "token: x"}, fault.ArchiveInvalid, "never packed"},

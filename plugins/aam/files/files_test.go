@@ -132,7 +132,7 @@ func TestInside(t *testing.T) {
 	tests := []struct{ path, want string }{ // below p; what the error holds behind "!"
 		{"d/f", "d/f"}, {"in", "d/f"}, {"up/f", "d/f"}, {"abs/f", "d/f"}, {"hop", "d/f"}, {".", "."},
 		{"none/x", "none/x"}, {"d/none", "d/none"}, {"dangling", "none/x"},
-		{"out", "!leads outside"}, {"far/passwd", "!leads outside"}, {"back/f", "!leads outside"}, {"loop", "!too many links"}, {"../secret", "!leads outside"},
+		{"out", "!resolves outside"}, {"far/passwd", "!resolves outside"}, {"back/f", "!resolves outside"}, {"loop", "!too many links"}, {"../secret", "!resolves outside"},
 	}
 	for _, test := range tests {
 		got, err := files.Inside(disk, filepath.Join(root, "p"), filepath.Join(root, "p", test.path))

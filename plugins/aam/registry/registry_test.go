@@ -159,7 +159,7 @@ func TestSymlinksOutOfRegistryAreNotRead(t *testing.T) {
 			_, archiveErr := open(root).Archive("a", "1.0.0")
 			refused := false
 			for _, err := range []error{indexErr, metadataErr, archiveErr} {
-				refused = refused || fault.From(err) != nil && fault.From(err).Code == fault.RegistryUnreachable && strings.Contains(err.Error(), "leads outside")
+				refused = refused || fault.From(err) != nil && fault.From(err).Code == fault.RegistryUnreachable && strings.Contains(err.Error(), "resolves outside")
 			}
 			if !refused {
 				t.Errorf("the link is followed: %v, %v, %v", indexErr, metadataErr, archiveErr)

@@ -219,7 +219,7 @@ func asJSON(t *testing.T, value any) string {
 	return string(text)
 }
 
-// FuzzParseManifest requires a consistent manifest, or a fault with guidance.
+// FuzzParseManifest requires that parsing returns either a consistent manifest or an error with a remedy.
 func FuzzParseManifest(f *testing.F) {
 	f.Add([]byte(start + "modules: [{id: a, type: skill, source: {local_path: {path: x}}}]"))
 	f.Add([]byte(start + "targets: {cursor: {mode: files, scope: both, options: {write_rules: 'no'}}}"))

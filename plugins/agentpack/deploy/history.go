@@ -39,7 +39,7 @@ func NewHistory(all []DatedSnapshot) (*History, error) {
 	return h, nil
 }
 
-// Since returns the snapshots after one, newest first, along the parents of the head.
+// Since returns the snapshots newer than id, newest first, following parents from the head.
 func (h *History) Since(id string) ([]*Snapshot, error) {
 	var since []*Snapshot
 	for at := h.Head.ID; at != id; at = h.parents[at] {

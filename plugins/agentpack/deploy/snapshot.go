@@ -181,7 +181,8 @@ type DatedSnapshot struct {
 	Written time.Time
 }
 
-// ListSnapshots reads all records, by id. An unreadable one is an error; a missing directory holds none.
+// ListSnapshots returns all records, sorted by id. It fails if a record cannot be read; a missing directory counts as
+// empty.
 func ListSnapshots(dir string) ([]DatedSnapshot, error) {
 	entries, err := readEntries(dir)
 	if err != nil {

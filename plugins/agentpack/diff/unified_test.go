@@ -100,7 +100,9 @@ func FuzzUnified(f *testing.F) {
 			t.Errorf("%q to %q: got %q", before, after, patch)
 		}
 		requireExact(t, patch, before, after)
-		// Apply accepts only one line each that begins with --- and +++.
+		// Apply accepts only one line that begins with "--- " and one that begins with "+++ ". The header has both, its
+		// second one after a newline; a changed line that begins with "-- " or "++ " adds a further one, which Apply
+		// refuses.
 		if patch == "" || strings.Count(patch, "\n--- ")+strings.Count(patch, "\n+++ ") > 1 {
 			return
 		}

@@ -58,8 +58,8 @@ type NoProposal struct {
 	Summary    Summary     `json:"summary"`
 }
 
-// Proposal is the result otherwise. Without a commit identity there is neither branch nor commit, and Files
-// are those that would be in it.
+// Proposal is the result of Propose if files were proposed. Without a commit identity nothing is created; Files then
+// lists what the commit would contain.
 type Proposal struct {
 	Created    bool         `json:"created"`
 	Branch     string       `json:"branch"`

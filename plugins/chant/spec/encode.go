@@ -25,7 +25,7 @@ func (d *Document) Encode() (string, error) {
 		return "", fmt.Errorf("the new content could not be read back: %w", err)
 	}
 	if again.Body != strings.TrimSpace(d.Body) { // dashes in a value end the front matter
-		return "", errors.New("the new content would have another body when it is read back")
+		return "", errors.New("cannot be written: a value contains a line ---, which would end the front matter; remove it")
 	}
 	return content, nil
 }

@@ -167,7 +167,7 @@ func TestNew(t *testing.T) {
 		{"a prompt with YAML syntax is quoted", "A", ptr("x: y"), "---\ntype: code\nstatus: pending\nprompt: 'x: y'\n---\n\n# A\n"},
 		{"an empty prompt is a key without a value", "A", ptr(""), "---\ntype: code\nstatus: pending\nprompt: \n---\n\n# A\n"},
 		{"an empty description", "", nil, "---\ntype: code\nstatus: pending\n---\n\n# \n"},
-		{"a prompt of two lines is refused", "A", ptr("x\nstatus: completed"), "in one line"},
+		{"a prompt of two lines is refused", "A", ptr("x\nstatus: completed"), "on one line"},
 		{"a description above the size limit is refused", strings.Repeat("x", spec.MaxSize), nil, "larger than 4 MiB"},
 	}
 	for _, test := range tests {

@@ -16,7 +16,7 @@ func New(description string, prompt *string) (string, error) {
 	named := prompt != nil && *prompt != ""
 	if named {
 		if strings.ContainsAny(*prompt, "\n\r\u0085\u2028\u2029") {
-			return "", errors.New("prompt must be the name of a prompt template, in one line")
+			return "", errors.New("prompt must be the name of a prompt template, on one line")
 		}
 		front.set("prompt", prompt)
 	}

@@ -18,11 +18,11 @@ import (
 type Catalog struct {
 	selected Selection
 	files    *store.Project
-	around   Surroundings
+	around   Dependencies
 }
 
-// Surroundings are the dependencies of a catalog other than files.
-type Surroundings struct {
+// Dependencies is what a catalog needs besides files.
+type Dependencies struct {
 	// Lock takes an exclusive lock until the call ends. Each change calls it.
 	Lock func(name string) error
 	// Claimed returns the names of prompts and URIs of resources that another plugin claims: clients would never see
@@ -33,7 +33,7 @@ type Surroundings struct {
 }
 
 // Open returns the selected project. It accesses no file.
-func Open(s Selection, around Surroundings) *Catalog {
+func Open(s Selection, around Dependencies) *Catalog {
 	return &Catalog{selected: s, files: store.Open(s.State, s.Workspace, s.Project, around.Warn), around: around}
 }
 

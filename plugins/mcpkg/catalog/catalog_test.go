@@ -52,7 +52,7 @@ func TestReasonsContainNoPath(t *testing.T) {
 
 func newCatalog(t *testing.T) *Catalog {
 	t.Helper()
-	return Open(Selection{State: t.TempDir(), Workspace: "default", Project: "p"}, Surroundings{
+	return Open(Selection{State: t.TempDir(), Workspace: "default", Project: "p"}, Dependencies{
 		Lock: func(string) error { return nil }, Warn: func(text string) { t.Log(text) }})
 }
 

@@ -51,7 +51,7 @@ func Select(getenv func(name string) string) (Selection, error) {
 		return s, fmt.Errorf("%s is '%s': set it to %s, or not at all", createVariable, item.Show(create), createNever)
 	}
 	if s.State == "" {
-		return s, errors.New("there is no folder for the store: the host has no place for state")
+		return s, errors.New("the host gave this plugin no state folder: set HOME or XDG_STATE_HOME in the environment of the host")
 	}
 	return s, nil
 }

@@ -264,7 +264,7 @@ func TestSelection(t *testing.T) {
 		"a project too long":     {"MCPKG_PROJECT", strings.Repeat("a", 256), "Project name exceeds maximum length of 255 characters"},
 		"an invalid workspace":   {"MCPKG_WORKSPACE", "a b", "Workspace " + invalid},
 		"an unknown word":        {"MCPKG_CREATE", "sometimes", "MCPKG_CREATE is 'sometimes': set it to never, or not at all"},
-		"no place for the store": {"BULKHEAD_STATE", "", "there is no folder for the store: the host has no place for state"},
+		"no place for the store": {"BULKHEAD_STATE", "", "the host gave this plugin no state folder: set HOME or XDG_STATE_HOME in the environment of the host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)

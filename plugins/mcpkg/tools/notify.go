@@ -5,7 +5,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// The host decides which clients get a notification. An error of one never fails a call, since the change has happened.
+// The host decides which clients get a notification. A notification that fails does not fail the call: the change has
+// already been made.
 
 // maxUpdated bounds the notifications of updated resources in one call. For more resources, clients are notified only that
 // the list has changed.

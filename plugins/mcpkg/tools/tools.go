@@ -55,7 +55,7 @@ func open() (*catalog.Catalog, error) {
 		return nil, err
 	}
 	warn := func(text string) { sdk.Log(sdk.LevelWarn, "%s", text) }
-	return catalog.Open(selected, catalog.Surroundings{Lock: sdk.Lock, Claimed: claimed, Warn: warn}), nil
+	return catalog.Open(selected, catalog.Dependencies{Lock: sdk.Lock, Claimed: claimed, Warn: warn}), nil
 }
 
 func all() []tool {

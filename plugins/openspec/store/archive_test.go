@@ -194,7 +194,7 @@ func TestFaultAtEveryOperationLeavesOldOrNewTree(t *testing.T) {
 		leftover, err := s.archive(f)
 		switch {
 		case err == nil && leftover == nil:
-			// The operation was one that may fail, such as making a hard link where a copy serves.
+			// The failed operation was optional, such as a hard link, for which a copy is the fallback.
 			s.must(t, s.after)
 		case err == nil:
 			s.recover(t) // the next call removes what was left behind

@@ -29,7 +29,7 @@ type Input struct {
 	Deltas []File // by capability, in order
 	// RootSpec says that specs/ itself has a spec.md, which has no effect there.
 	RootSpec bool
-	// Misplaced are other Markdown files below specs/ that have delta sections, by path below specs/.
+	// Misplaced are other Markdown files below specs/ that have delta sections, sorted by path relative to specs/.
 	Misplaced []Misplaced
 	// HasFiles says that specs/ has a file that is not hidden.
 	HasFiles bool

@@ -13,10 +13,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// ErrInjected is the error of an operation that fails.
+// ErrInjected is the error with which operations fail.
 var ErrInjected = errors.New("injected fault")
 
-// Mode is what goes wrong.
+// Mode is the kind of failure that is injected.
 type Mode string
 
 // The modes. Each begins at operation FS.At.
@@ -24,7 +24,7 @@ const (
 	Nothing Mode = ""
 	Fail    Mode = "the operation fails"
 	FailAll Mode = "it and all later operations fail"
-	// Full lets all operations from then on fail that need disk space.
+	// Full makes this and all later operations fail that need disk space.
 	Full Mode = "the disk is full"
 	// KillBefore, KillDuring and KillAfter end the process at the operation: all later ones fail and have no effect.
 	// KillDuring leaves half of what a write writes.
@@ -33,7 +33,7 @@ const (
 	KillAfter  Mode = "the process is killed after the operation"
 )
 
-// Modes has all modes but Nothing.
+// Modes contains all modes except Nothing.
 var Modes = []Mode{Fail, FailAll, Full, KillBefore, KillDuring, KillAfter}
 
 // FS passes operations on to another file system, counts those that change something, and lets some fail. Use one for
@@ -44,9 +44,9 @@ type FS struct {
 	At   int // the operation at which Mode begins, from 1
 	// Reads counts operations that change nothing, too.
 	Reads bool
-	// NoLinks lets every Link fail as on a file system without hard links.
+	// NoLinks makes every Link fail, as on a file system without hard links.
 	NoLinks bool
-	// Before is called before each operation, which has a name such as "rename" and the path that comes to be.
+	// Before is called before each operation, with its name, such as "rename", and the path that it creates or changes.
 	Before func(operation, path string)
 
 	operations []string
@@ -69,7 +69,7 @@ func (f *FS) Count() int { return len(f.operations) }
 // Operations returns the operations so far, as "rename /path".
 func (f *FS) Operations() []string { return f.operations }
 
-// Reached reports whether operation At has come.
+// Reached reports whether operation At has been performed.
 func (f *FS) Reached() bool { return f.Count() >= f.At }
 
 // killed reports whether the process counts as dead.
@@ -115,7 +115,7 @@ func injected(operation, path string, err error) error {
 
 func none() error { return nil }
 
-// read runs an operation that changes nothing. That something is absent is an answer and no failure.
+// read runs an operation that changes nothing. An absent path is a result and not a failure.
 func (f *FS) read(operation, path string, run func() error) error {
 	if !f.Reads {
 		return run()
@@ -167,7 +167,7 @@ func (f *FS) Rename(from, to string) error {
 	return f.do("rename", to, func() error { return f.FS.Rename(from, to) }, none)
 }
 
-// Remove implements filesystem.FS. To remove what is absent changes nothing.
+// Remove implements filesystem.FS. Removing an absent path counts as an operation that changes nothing.
 func (f *FS) Remove(path string) error {
 	if _, err := f.FS.Lstat(path); err != nil && !f.Reads {
 		return f.FS.Remove(path)
@@ -175,7 +175,7 @@ func (f *FS) Remove(path string) error {
 	return f.do("remove", path, func() error { return f.FS.Remove(path) }, none)
 }
 
-// CopyMode implements filesystem.FS. To copy the mode of what is absent changes nothing.
+// CopyMode implements filesystem.FS. Copying the mode of an absent path counts as an operation that changes nothing.
 func (f *FS) CopyMode(from, to string) error {
 	if _, err := f.FS.Lstat(from); err != nil {
 		return f.FS.CopyMode(from, to)

@@ -1,6 +1,6 @@
 // Package flat decodes small JSON objects into structs of plain fields, such as the arguments of most tools. It reports
-// what it cannot decode, so that the caller falls back to encoding/json, which in a module takes longer for such an
-// object than everything else in a small call.
+// objects that it cannot decode, so that the caller can fall back to encoding/json. Decoding such an object with
+// encoding/json takes longer in a module than everything else in a small call.
 package flat
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Decoder decodes into one struct type. Its nil value decodes nothing.
+// Decoder decodes objects into one struct type. A nil Decoder decodes nothing.
 type Decoder struct {
 	fields map[string]field
 }

@@ -19,11 +19,12 @@ import (
 // FS is the file system. It has no symbolic links.
 type FS struct {
 	root  *node
-	nodes []*node // all that there ever were
+	nodes []*node // all nodes that were ever created
 	moves []move  // between directories, since the last loss of power
 }
 
-// move is a rename between directories. A journaling file system loses all of it or nothing, and no node.
+// move is a rename between directories. A journaling file system loses the rename completely or not at all, and never
+// loses the node.
 type move struct {
 	node     *node
 	from, to *node
@@ -114,7 +115,7 @@ func (f *FS) find(op, path string) (*node, error) {
 	return at, nil
 }
 
-// change gives a name in a directory to a node, or removes it for nil.
+// change sets the node of a name in a directory, or removes the name if to is nil.
 func (f *FS) change(op, path string, to *node) error {
 	dir, err := f.find(op, filepath.Dir(path))
 	if err != nil {
@@ -229,7 +230,7 @@ func (f *FS) Rename(from, to string) error {
 		return err
 	}
 	if there, err := f.find("rename", to); err == nil && there == n {
-		return nil // as POSIX has it for two hard links
+		return nil // as POSIX specifies for two hard links to one file
 	}
 	if err := f.change("rename", to, n); err != nil {
 		return err

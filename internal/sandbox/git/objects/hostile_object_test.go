@@ -32,9 +32,9 @@ func TestHostileLooseObjectsFail(t *testing.T) {
 		{"of an unknown type", strings.NewReader("secret 1\x00x"), "invalid object type"},
 		{"of a negative size", strings.NewReader("commit -1\x00x"), "no size"},
 		{"of a size beyond numbers", strings.NewReader("commit 99999999999999999999\x00x"), "no size"},
-		{"that claims a terabyte", strings.NewReader("commit 1099511627776\x00x"), "over the limit"},
-		{"that claims more than it has", strings.NewReader("commit 1000\x00x"), "not the stated 1000 bytes"},
-		{"that inflates beyond its claim", io.MultiReader(strings.NewReader("commit 10\x00"), zeros(1<<28)), "not the stated 10 bytes"},
+		{"that claims a terabyte", strings.NewReader("commit 1099511627776\x00x"), "more than the limit"},
+		{"that claims more than it has", strings.NewReader("commit 1000\x00x"), "the stated 1000 bytes"},
+		{"that inflates beyond its claim", io.MultiReader(strings.NewReader("commit 10\x00"), zeros(1<<28)), "the stated 10 bytes"},
 		{"with the content of another", strings.NewReader("commit 1\x00x"), "does not match its hash"},
 		{"of another type", strings.NewReader("blob 1\x00x"), "is a blob, not a commit"},
 	}
@@ -82,11 +82,11 @@ func (o *oneReader) Read(p []byte) (int, error) {
 func TestHostileCommitsAndTreesFail(t *testing.T) {
 	zero := strings.Repeat("0", 40)
 	cases := []struct{ rule, commit, why string }{
-		{"an empty commit", "", "without a tree"},
-		{"a commit without a tree", "parent " + zero + "\n\nm", "without a tree"},
+		{"an empty commit", "", "has no tree"},
+		{"the commit has no tree", "parent " + zero + "\n\nm", "has no tree"},
 		{"a commit whose tree is no hash", "tree x\n\nm", "is not a hash"},
 		{"a commit whose parent is no hash", "tree " + zero + "\nparent x\n\nm", "is not a hash"},
-		{"a commit of too many parents", "tree " + zero + "\n" + manyParents(300) + "\nm", "over 256 parents"},
+		{"a commit of too many parents", "tree " + zero + "\n" + manyParents(300) + "\nm", "more than 256 parents"},
 		{"a commit whose parent is not there", "tree " + zero + "\nparent " + strings.Repeat("cd", 20) + "\n\nm", "missing"},
 	}
 	for _, c := range cases {
@@ -168,8 +168,8 @@ func TestHostileTreesFail(t *testing.T) {
 		{"a name with a slash", func(*gittest.Repo) []byte { return []byte("100644 a/b\x00" + hash) }, "the name"},
 		{"two dots", func(*gittest.Repo) []byte { return []byte("100644 ..\x00" + hash) }, "the name"},
 		{"a name without letters", func(*gittest.Repo) []byte { return []byte("100644 \x00" + hash) }, "the name"},
-		{"names out of order", func(*gittest.Repo) []byte { return []byte("100644 b\x00" + hash + "100644 a\x00" + hash) }, "out of order"},
-		{"a name twice", func(*gittest.Repo) []byte { return []byte("100644 a\x00" + hash + "100644 a\x00" + hash) }, "out of order"},
+		{"names out of order", func(*gittest.Repo) []byte { return []byte("100644 b\x00" + hash + "100644 a\x00" + hash) }, "not in order"},
+		{"a name twice", func(*gittest.Repo) []byte { return []byte("100644 a\x00" + hash + "100644 a\x00" + hash) }, "not in order"},
 		{"an invalid mode", func(*gittest.Repo) []byte { return []byte("777777777 a\x00" + hash) }, "the mode"},
 		{"directories without end", func(r *gittest.Repo) []byte {
 			h := r.Raw(2, []byte("100644 a\x00"+hash))
@@ -208,7 +208,7 @@ func TestRecursiveTreeIsBounded(t *testing.T) {
 	r.Pack(false)
 	start := time.Now()
 	_, err := gittest.Granted(r.Dir).Status(t.Context(), abi.GitStatusQuery{Repo: r.Dir})
-	if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "over 1000000 files") || time.Since(start) > 2*gittest.Timeout {
+	if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "more than 1000000 files") || time.Since(start) > 2*gittest.Timeout {
 		t.Errorf("got %v after %v", err, time.Since(start))
 	}
 	_, err = gittest.Granted(r.Dir).Status(gittest.EndAfter(t.Context(), 1000), abi.GitStatusQuery{Repo: r.Dir})

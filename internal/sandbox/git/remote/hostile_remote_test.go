@@ -80,12 +80,12 @@ func TestHostileReferenceListsFail(t *testing.T) {
 		{"its own error", pkt("ERR no \x1b[31mway\n"), nothing, `says "no \x1b[31mway"`},
 		{"capabilities without end", pkt("version 2\n") + strings.Repeat(pkt("a\n", "b\n", "c\n", "d\n", "e\n"), 1) + manyCapabilities(), nothing, "over 100 capabilities"},
 		{"another kind of hashes", pkt("version 2\n", "object-format=sha256\n", ""), nothing, "SHA-1"},
-		{"references without end", firstV2, endless(hash + " refs/heads/x\n"), "over 10000 references"},
-		{"malformed references without end", firstV2, endless(hash + " refs/../x\n"), "over 67108864 bytes"},
+		{"references without end", firstV2, endless(hash + " refs/heads/x\n"), "more than 10000 references"},
+		{"malformed references without end", firstV2, endless(hash + " refs/../x\n"), "larger than 67108864 bytes"},
 		{"a reference without a name", firstV2, func(w io.Writer) { _, _ = io.WriteString(w, pkt(hash+"\n", "")) }, "without a name"},
 		{"a reference that is no hash", firstV2, func(w io.Writer) { _, _ = io.WriteString(w, pkt("xyz refs/heads/x\n", "")) }, "which is not a hash"},
 		{"a truncated list", firstV2, func(w io.Writer) { _, _ = io.WriteString(w, pkt(hash+" refs/heads/x\n")) }, "truncated"},
-		{"references of version 0 without end", pkt("# service=git-upload-pack\n", "", hash+" HEAD\x00x\n") + strings.Repeat(pkt(hash+" refs/heads/x\n"), 10_001), nothing, "over 10000 references"},
+		{"references of version 0 without end", pkt("# service=git-upload-pack\n", "", hash+" HEAD\x00x\n") + strings.Repeat(pkt(hash+" refs/heads/x\n"), 10_001), nothing, "more than 10000 references"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -175,13 +175,13 @@ func TestHostileReceivedPacksFail(t *testing.T) {
 		pack   []byte
 		why    string
 	}{
-		{"no pack", commit, []byte("hello"), "no pack of version 2"},
+		{"no pack", commit, []byte("hello"), "a pack of version 2"},
 		{"an empty pack", commit, packOf(0), "missing"},
 		{"a wrong checksum", commit, append(packOf(3, good...), 'x'), "checksum"},
 		{"more objects than are sent", commit, packOf(9, good...), "truncated"},
-		{"four billion objects", commit, packOf(0xffffffff, good...), "over 500000 objects"},
+		{"four billion objects", commit, packOf(0xffffffff, good...), "more than 500000 objects"},
 		{"not the commit", plumbing.NewHash(strings.Repeat("ab", 20)), packOf(3, good...), "missing"},
-		{"an object that claims a terabyte", commit, packOf(1, gittest.EntryBytes(plumbing.BlobObject, 1<<40, nil, []byte("x"))), "over the limit"},
+		{"an object that claims a terabyte", commit, packOf(1, gittest.EntryBytes(plumbing.BlobObject, 1<<40, nil, []byte("x"))), "more than the limit"},
 		{"an object that inflates without end", commit, packOf(1, gittest.EntryBytes(plumbing.BlobObject, 10, nil, make([]byte, 1<<28))), "exceeds declared size"},
 		{"a delta of itself", commit, packOf(1, gittest.EntryBytes(plumbing.OFSDeltaObject, 4, []byte{0}, delta)), "delta offset"},
 		{"a delta of what is not sent", commit, packOf(1, gittest.EntryBytes(plumbing.REFDeltaObject, 4, other[:], delta)), "missing"},
@@ -212,7 +212,7 @@ func TestHostileReceivedPacksFail(t *testing.T) {
 				}
 			}
 		}))
-		gittest.FailsWith(t, "over 67108864 bytes", func(ctx context.Context) error {
+		gittest.FailsWith(t, "larger than 67108864 bytes", func(ctx context.Context) error {
 			_, err := ops.Fetch(ctx, abi.GitFetch{URL: "https://example.com/r.git", Commit: commit.String()})
 			return err
 		})

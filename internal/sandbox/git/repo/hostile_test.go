@@ -101,7 +101,7 @@ func TestHostilePointersFail(t *testing.T) {
 			for i := range 10 {
 				gittest.Write(r.TB, fmt.Sprintf("%s/s%d/info/alternates", r.Dir, i), fmt.Sprintf("../s%d\n", i+1))
 			}
-		}, "nest deeper than 5"},
+		}, "further alternates"},
 		{"very many alternates", func(r *gittest.Repo) {
 			for i := range 100 {
 				gittest.Write(r.TB, fmt.Sprintf("%s/s%d/x", r.Dir, i), "")
@@ -111,8 +111,8 @@ func TestHostilePointersFail(t *testing.T) {
 				all += fmt.Sprintf("../../s%d\n", i)
 			}
 			ref(r, "objects/info/alternates", all)
-		}, "over 16 object directories"},
-		{"endless alternates", func(r *gittest.Repo) { ref(r, "objects/info/alternates", strings.Repeat("x\n", 1<<20)) }, "over 65536 bytes"},
+		}, "more than 16 object directories"},
+		{"endless alternates", func(r *gittest.Repo) { ref(r, "objects/info/alternates", strings.Repeat("x\n", 1<<20)) }, "larger than 65536 bytes"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {

@@ -49,13 +49,13 @@ func TestHostileIndexesFail(t *testing.T) {
 		{"a wrong checksum", append(indexOf(2, 1, good), 'x'), "checksum"},
 		{"version 1", indexOf(1, 0), "version 1"},
 		{"version 5", indexOf(5, 0), "version 5"},
-		{"four billion entries", indexOf(2, 0xffffffff, good), "over 1000000 files"},
+		{"four billion entries", indexOf(2, 0xffffffff, good), "more than 1000000 files"},
 		{"more entries than there are", indexOf(2, 2, good), "entry 2: damaged: truncated"},
-		{"an entry twice", indexOf(2, 2, good, good), "out of order"},
-		{"a name out of order", indexOf(2, 2, indexEntry(0o100644, 1, "b"), good), "out of order"},
+		{"an entry twice", indexOf(2, 2, good, good), "not in order"},
+		{"a name out of order", indexOf(2, 2, indexEntry(0o100644, 1, "b"), good), "not in order"},
 		{"a name with \"..\"", indexOf(2, 1, indexEntry(0o100644, 4, "../x")), "not a valid path"},
 		{"an absolute name", indexOf(2, 1, indexEntry(0o100644, 2, "/x")), "not a valid path"},
-		{"a name without end", indexOf(2, 1, indexEntry(0o100644, 0xfff, strings.Repeat("x", 5000))), "does not end"},
+		{"a name without end", indexOf(2, 1, indexEntry(0o100644, 0xfff, strings.Repeat("x", 5000))), "longer than 4096 bytes"},
 		{"a name of another length", indexOf(2, 1, indexEntry(0o100644, 2, "abc")), "does not match its length"},
 		{"an invalid mode", indexOf(2, 1, indexEntry(0o777, 1, "a")), "the mode 777"},
 		{"a sparse index", indexOf(2, 1, indexEntry(0o040000, 2, "a/")), "sparse index"},
@@ -63,8 +63,8 @@ func TestHostileIndexesFail(t *testing.T) {
 		{"an extension that must be known", indexOf(2, 0, []byte("novl\x00\x00\x00\x00")), `extension "novl"`},
 		{"an extension longer than the file", indexOf(2, 0, []byte("TREE\xff\xff\xff\xff")), "truncated"},
 		{"flags of version 3 in version 2", indexOf(2, 1, indexEntry(0o100644, 0x4001, "a")), "truncated"},
-		{"a name shorter than its prefix in version 4", indexOf(4, 1, indexEntry(0o100644, 1, "\x7fa")), "shorter than its prefix"},
-		{"a terabyte", nil, "over 134217728 bytes"},
+		{"a name is shorter than its prefix in version 4", indexOf(4, 1, indexEntry(0o100644, 1, "\x7fa")), "shorter than its prefix"},
+		{"a terabyte", nil, "larger than 134217728 bytes"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {

@@ -210,8 +210,8 @@ func TestHostileIgnoreFilesAreBounded(t *testing.T) {
 	cases := []struct{ rule, ignore, path, why string }{
 		{"a pattern with exponential backtracking", strings.Repeat("*a", 500) + "*b\n", strings.Repeat(long+"/", 15) + long, ""},
 		{"directory wildcards with exponential backtracking", strings.Repeat("**/a*", 300) + "/b\n", strings.Repeat("a/", 1000) + "c", ""},
-		{"an endless line", strings.Repeat("a", 10_000), "x", "line 1: over 8192 bytes"},
-		{"an endless file", strings.Repeat("a\n", 1<<20), "x", "over 1048576 bytes"},
+		{"an endless line", strings.Repeat("a", 10_000), "x", "line 1: longer than 8192 bytes"},
+		{"an endless file", strings.Repeat("a\n", 1<<20), "x", "larger than 1048576 bytes"},
 		{"too many patterns", strings.Repeat("a\n", 100_001), "x", "the file has more than 100000 patterns"},
 	}
 	for _, c := range cases {
