@@ -44,7 +44,7 @@ func (r Registry) writeJournal(j *journal) error {
 	return files.Replace(r.Files, r.journalPath(), data)
 }
 
-// readJournal returns nil if exists is no journal.
+// readJournal returns nil if there is no journal.
 func (r Registry) readJournal() (*journal, error) {
 	data, err := files.Read(r.Files, r.journalPath(), manifest.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {

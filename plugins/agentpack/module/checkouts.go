@@ -16,7 +16,7 @@ import (
 
 // Remote accesses git repositories. Its errors are shown to the user.
 type Remote interface {
-	// ListRemote returns the existing ones of the named references, in the order of the repository.
+	// ListRemote returns those of the named references that exist, in the order of the repository.
 	ListRemote(url string, names ...string) ([]RemoteRef, error)
 	// Fetch calls take for each file of a commit, sorted by path, until take returns an error.
 	Fetch(url, commit string, take func(RemoteFile) error) error

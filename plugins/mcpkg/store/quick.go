@@ -36,7 +36,7 @@ func quickHeader(line []byte) (h header, ok bool) {
 	}
 }
 
-// text returns the field of a key with a string value; nil for other keys.
+// text returns a pointer to the field for a key whose value is a string; nil for other keys.
 func (h *header) text(key []byte) *string {
 	switch string(key) {
 	case "name":
