@@ -20,7 +20,7 @@ func TestExceededLimitIsNamed(t *testing.T) {
 	}{
 		{"fuel", "spin", `{}`, Spec{Fuel: 50_000_000}, CodeFuel, "used up its fuel limit of 50000000 instructions"},
 		{"memory", "grow", `{}`, Spec{Memory: 24 << 20}, CodeMemory, "crashed: it needed more memory than its limit of 24 MiB"},
-		{"the size of a request", "echo", `{"text":"` + string(bytes.Repeat([]byte("x"), 1000)) + `"}`, Spec{Input: 1000}, CodeInputSize, "was sent 1039 bytes, and its limit is 1000"},
+		{"the size of a request", "echo", `{"text":"` + string(bytes.Repeat([]byte("x"), 1000)) + `"}`, Spec{Input: 1000}, CodeInputSize, "was sent 1039 bytes, and its limit is 1000: raise limits.input"},
 		{"the size of a response", "big", `{}`, Spec{Output: 1000}, CodeOutputSize, "returned a response of 1048626 bytes, and its limit is 1000"},
 		{"host operations", "ask", `{}`, Spec{Operations: 10, Operate: echo}, CodeOperations, "performed more than its limit of 10 host operations"},
 		{"log output", "flood", `{}`, Spec{LogSize: 10_000}, CodeLogSize, "logged more than its limit of 10000 bytes"},

@@ -222,7 +222,7 @@ func (v Value) AsString() (string, error) {
 	return node.Text, nil
 }
 
-// AsText returns the text of any scalar as it is written, where the type is known to be a string: 1.0, 2026-01-01,
+// AsText returns the characters of any scalar, if the type is known to be a string: 1.0, 2026-01-01,
 // true and ~ are these characters.
 func (v Value) AsText() (string, error) {
 	node := v.resolve()
