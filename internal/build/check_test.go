@@ -36,10 +36,10 @@ func TestCheck(t *testing.T) {
 		"a module outside the directory": {good().with(files{"plugin.toml": strings.Replace(head, "hand.wasm", "../hand.wasm", 1) + tools("one")}),
 			[]string{`plugin.toml:7 module.file: "../hand.wasm" is not a clean relative path`}},
 		"handlers that the manifest does not offer": {good().with(describes(`{"tools":["one"],"prompts":true,"resources":true,"completions":true}`)), []string{
-			"plugin.toml:0 offers.prompts: is not declared, but the module handles prompts", "plugin.toml:0 offers.resources: is not offered, ",
-			"plugin.toml:0 offers.completions: is not offered, "}},
+			"plugin.toml:0 offers.prompts: is not declared, but the module handles prompts", "plugin.toml:0 offers.resources: is not declared, ",
+			"plugin.toml:0 offers.completions: is not declared, "}},
 		"a handler for an empty claim": {good().with(describes(`{"tools":["one"],"prompts":true}`)).with(files{"plugin.toml": head + "[offers]\nprompts = []\n" + tools("one")}),
-			[]string{"plugin.toml:9 offers.prompts: is not offered, "}},
+			[]string{"plugin.toml:9 offers.prompts: is not declared, "}},
 		"many handlers without a table": {good().with(describes(`{"tools":["one"` + manyNames(1000) + `]}`)),
 			append(slices.Repeat([]string{`plugin.toml:0 tools: the module has a handler for "t`}, 20), "plugin.toml:0 tools: the module has handlers for 980 more")},
 		"an invalid response":                {good().with(describes(`{"tools":"one"}`)), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with an invalid description: "{`}},
@@ -66,8 +66,8 @@ func TestCheckReportsOffersWithoutHandlers(t *testing.T) {
 	dir := good().with(files{"plugin.toml": head + "[offers]\nprompts = true\nresources = ['x://']\ncompletions = true\n" + tools("one")}).write(t, t.TempDir())
 	wantProblems(t, build.Check(t.Context(), dir, build.Options{}).Errors(),
 		"plugin.toml:9 offers.prompts: is declared, but the module does not handle prompts",
-		"plugin.toml:10 offers.resources: is offered, ",
-		"plugin.toml:11 offers.completions: is offered, ")
+		"plugin.toml:10 offers.resources: is declared, ",
+		"plugin.toml:11 offers.completions: is declared, ")
 }
 
 func TestBuildSucceedsWithWarnings(t *testing.T) {
