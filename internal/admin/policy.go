@@ -69,7 +69,7 @@ func Explain(o discovery.Options, q Question) (Policies, error) {
 	}
 	switch {
 	case q.Plugin != "" && !slices.Contains(names, q.Plugin):
-		return out, usageErrorf("there is no plugin %q: there are %s", q.Plugin, strings.Join(names, ", "))
+		return out, usageErrorf("there is no plugin %q: the plugins are %s", q.Plugin, strings.Join(names, ", "))
 	case out.Plugins == nil && out.Answers == nil:
 		return out, usageErrorf("there is no tool %q: `bulkhead policy` lists all tools", q.Tool)
 	}

@@ -98,5 +98,5 @@ func findPlugin(o discovery.Options, c *config.Config, which string) (int, error
 	case len(names) == 0:
 		return 0, usageErrorf("%s names no plugin", c.File)
 	}
-	return 0, usageErrorf("there is no plugin %q in %s: there are %s", which, c.File, strings.Join(names, ", "))
+	return 0, usageErrorf("there is no plugin %q in %s: the plugins are %s", which, c.File, strings.Join(names, ", "))
 }

@@ -104,7 +104,7 @@ func converse(socket *os.File) string {
 	return string(answer)
 }
 
-// echo reads while another goroutine has a deadline, and writes with and without sendmsg.
+// echo reads 1 MiB from the socket and answers "hello" by write, sendmsg and writev.
 func echo() error {
 	f := os.NewFile(socketFD, "socket")
 	conn, err := net.FileConn(f)

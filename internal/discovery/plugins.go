@@ -154,7 +154,7 @@ func chosen(plugins []Candidate, names []string) ([]Candidate, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return nil, UsageErrorf("there is no plugin %q: there are %s", name, strings.Join(have, ", "))
+			return nil, UsageErrorf("there is no plugin %q: the plugins are %s", name, strings.Join(have, ", "))
 		}
 	}
 	return slices.DeleteFunc(plugins, func(c Candidate) bool { return !slices.Contains(names, c.Name()) }), nil

@@ -201,6 +201,6 @@ func TestPluginsAreChosenByName(t *testing.T) {
 	t.Run("one that is not there", func(t *testing.T) {
 		o.Plugins = []string{"a", "d"}
 		_, err := names(o)
-		hosttest.WantUsage(t, err, `there is no plugin "d": there are a, b, c`)
+		hosttest.WantUsage(t, err, `there is no plugin "d": the plugins are a, b, c`)
 	})
 }

@@ -29,8 +29,8 @@ func (c *call) nextQuantum() int64 {
 // shortCall is the number of quanta after which Request.Busy is called, some fifty microseconds each.
 const shortCall = 16
 
-// yield is called by the module when its fuel is used up. It lets other goroutines run, checks the context and grants
-// more fuel.
+// yield is called by the module when its fuel is used up. It lets other goroutines run, ends the call if its time limit has
+// passed or it was cancelled, and grants more fuel.
 func (c *call) yield() {
 	if c.yields++; c.yields >= shortCall {
 		c.busy()

@@ -72,6 +72,9 @@ func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
 		m.trackCalls(-1)
 		return response, failure
 	}
+	if m.spec.Reused {
+		response.Release() // there is nothing to restore, and the next call is to find the state of this one
+	}
 	return response, nil
 }
 

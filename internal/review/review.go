@@ -77,6 +77,7 @@ func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.P
 		Name: m.Name, Version: m.Version, Description: m.Description, License: m.License, Dir: m.Dir,
 		Digest: m.Digest, ModuleDigest: m.Module.SHA256, Items: []Item{}, Tools: []Tool{},
 	}
+	// SHA256 pins the reviewed manifest.
 	q.entry = config.Plugin{
 		Path: choice.Path, SHA256: m.Digest, Prefix: choice.Prefix, AllowTools: choice.AllowTools,
 		ReadOnly: choice.ReadOnly, AllowWrite: choice.AllowWrite,

@@ -210,7 +210,7 @@ func (s Step) validate() error {
 	}
 	for _, path := range paths {
 		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-			return fmt.Errorf("%q is not an absolute path", path)
+			return fmt.Errorf("%q is not a clean absolute path", path)
 		}
 		if !filepath.IsAbs(s.Root) || !contain.Below(s.Root, path) {
 			return fmt.Errorf("%q is not in %q", path, s.Root)

@@ -48,7 +48,7 @@ func isConnectionHeader(canonical string) bool {
 func CheckHeader(name string) error {
 	switch {
 	case !isHeaderName(name):
-		return errors.New("a header's name is malformed: it needs 1 to 128 token characters of HTTP")
+		return errors.New("a header's name is malformed: it must be an HTTP token of 1 to 128 characters")
 	case isConnectionHeader(http.CanonicalHeaderKey(name)):
 		return fmt.Errorf("the header %s belongs to the connection: leave it out", http.CanonicalHeaderKey(name))
 	}

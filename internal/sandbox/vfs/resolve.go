@@ -184,6 +184,7 @@ func (w *walk) stepVirtual(next string) (done bool, err error) {
 		w.place.path = next
 		return false, nil
 	}
+	// A symbolic link that leaves the grants is refused, as is a new entry outside of them; nothing else exists there.
 	if w.links > 0 || (w.mode.write && len(w.rest) == 0) {
 		return false, refusal{errno: sys.EACCES}
 	}

@@ -152,7 +152,7 @@ func (j Journal) checkStages() error {
 	for _, root := range j.existing() {
 		real, err := files.Inside(j.Files, root.Dir, root.Stage)
 		if errors.Is(err, contain.ErrOutside) || err == nil && real != root.Stage {
-			return fmt.Errorf("%s goes through a link, and is not to be changed: %w", root.Stage, fs.ErrPermission)
+			return fmt.Errorf("%s resolves through a symbolic link, so it is not changed: %w", root.Stage, fs.ErrPermission)
 		}
 		if err != nil {
 			return err

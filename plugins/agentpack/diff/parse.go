@@ -91,7 +91,7 @@ func (r *reader) header() error {
 			return nil
 		}
 	}
-	return errors.New("no line --- before the line +++")
+	return errors.New("the patch has no header: expected a line --- followed by a line +++")
 }
 
 // timestamp is what diff -u without tabs writes after a path.

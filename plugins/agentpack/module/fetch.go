@@ -47,7 +47,7 @@ func (c *Checkouts) fetch(url, commit, dir string) error {
 	}
 	err := c.config.Remote.Fetch(url, commit, checkout.write)
 	if err != nil {
-		err = fmt.Errorf("commit %s of %s is not in the cache (%s) and cannot be fetched: %w; have the admin grant the plugin that repository as a remote, or put a checkout there",
+		err = fmt.Errorf("commit %s of %s is not in the cache (%s) and cannot be fetched: %w; ask the admin to grant that repository to the plugin as a remote, or put a checkout into that directory",
 			commit, url, dir, err)
 	} else if err = os.Rename(checkout.dir, dir); err != nil {
 		err = fault.IO(dir, err)

@@ -74,7 +74,7 @@ func ParseManifest(text []byte, target string) (*Manifest, error) {
 		return nil, fmt.Errorf("unsupported schema_version %d; only %d is read", manifest.SchemaVersion, SchemaVersion)
 	}
 	if manifest.Tool != target {
-		return nil, fmt.Errorf("it is of the target %.40q, not %s", manifest.Tool, target)
+		return nil, fmt.Errorf("it belongs to the target %.40q, not %s", manifest.Tool, target)
 	}
 	return &manifest, requireMembers(text)
 }

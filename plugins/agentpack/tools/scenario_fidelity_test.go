@@ -26,7 +26,8 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestPathsWithDotsInSnapshot: a recorded path that no deploy writes is not managed.
+// TestPathsWithDotsInSnapshot: a path of a snapshot that contains "..", which deploy never records, is not
+// treated as managed.
 func TestPathsWithDotsInSnapshot(t *testing.T) {
 	w := newWorld(t, map[string]string{repoFile: standard(), "home/.codex/prompts/own": "x", "home/.codex/prompts/other": "x"})
 	w.Write("home/.agentpack/state/snapshots/1000.json", `{"kind":"deploy","id":"1000","created_at":"x","targets":["codex"],"lockfile_sha256":null,"backup_root":"","changes":[],

@@ -53,7 +53,7 @@ func New(date string, sequence uint64, suffix string) string {
 
 // Suffix returns three characters from a source of random bytes, each of the 36 equally likely.
 func Suffix(random io.Reader) (string, error) {
-	// Reject bytes above the largest multiple of 36, which would favour the first characters.
+	// Reject bytes from the largest multiple of 36 up: they would favour the first characters.
 	const fair = 256 - 256%len(digits)
 	suffix := make([]byte, 0, 3)
 	for buf := make([]byte, 1); len(suffix) < cap(suffix); {

@@ -54,7 +54,7 @@ func TestParseRefuses(t *testing.T) {
 		"a content that is an array":   {start + "\n\"prompts\":[\n{\"name\":\"a\",\"content\":[\"x\"]}]}", "prompts[0].content is an array, not a string (line 3, column 23)"},
 		"an item that is a string":     {start + `"resources":["a"]}`, "resources[0] is a string, not an object (line 1, column 63)"},
 		"a version that is a string":   {`{"format":"mcpkg-project","version":"1"}`, "version is a string, not a number (line 1, column 37)"},
-		"a version with a fraction":    {`{"format":"mcpkg-project","version":1.5}`, "version: 1.5 is not an integer of a known version"},
+		"a version with a fraction":    {`{"format":"mcpkg-project","version":1.5}`, "version: 1.5 is not an integer"},
 		"a member twice":               {start + `"prompts":[],"prompts":[]}`, "the file has the member 'prompts' twice (line 1, column 73)"},
 		"a member in another case":     {start + `"Prompts":[]}`, "the file has the unknown member 'Prompts'"},
 		"an array":                     {"[]", "the file is an array, not an object (line 1, column 1)"},

@@ -48,7 +48,7 @@ func (h head) check() error {
 	case h.format != format:
 		return fmt.Errorf("this is no exported project: its format is '%s', not '%s'", item.Show(h.format), format)
 	case err != nil && h.version != "":
-		return fmt.Errorf("version: %s is not an integer of a known version", item.Show(h.version))
+		return fmt.Errorf("version: %s is not an integer", item.Show(h.version))
 	case number > version:
 		return fmt.Errorf("the file was written by a newer version (%d; this one reads %d)", number, version)
 	case number != version:

@@ -166,7 +166,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case err == nil:
 			return line, nil
 		case errors.Is(err, io.EOF):
-			return nil, errors.New("it ends in its first line")
+			return nil, errors.New("it is truncated: its first line has no line break")
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		case len(line) > maxHeader:

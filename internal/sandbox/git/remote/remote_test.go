@@ -38,7 +38,7 @@ func remoteServer(tb testing.TB, h http.Handler) git.Config {
 	}
 }
 
-// backend serves a directory of repositories by git http-backend, in one version of the protocol.
+// backend serves the repositories below dir with git http-backend, in the given version of the protocol.
 func backend(tb testing.TB, dir, version string) http.Handler {
 	tb.Helper()
 	core := gittest.Git(tb, dir, "--exec-path")

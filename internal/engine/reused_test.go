@@ -1,0 +1,19 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+)
+
+// The state of a reused instance is available to the next call even if that begins before the response was sent.
+func TestReusedInstanceIsIdleWhenCallReturns(t *testing.T) {
+	m := newModule(t, Spec{Reused: true})
+	response, err := m.Call(t.Context(), toolRequest("remember", `{"text":"first"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Release()
+	if !m.holdsInstance() {
+		t.Fatalf("no instance is idle after %s", strings.TrimSpace(string(response.Body)))
+	}
+}
