@@ -128,9 +128,9 @@ func TestExplainRefuses(t *testing.T) {
 	w := policyWorkspace(t)
 	for want, q := range map[string]admin.Question{
 		`there is no plugin "none": the plugins are first, second, broken`: {Plugin: "none"},
-		`there is no tool "none"`:                                    {Tool: "none"},
-		`--origin "ftp://x": is not the URL of a web server`:         {Origin: "ftp://x"},
-		`--variable "A=B": is not the name of a variable`:            {Variable: "A=B"},
+		`there is no tool "none"`:                            {Tool: "none"},
+		`--origin "ftp://x": is not the URL of a web server`: {Origin: "ftp://x"},
+		`--variable "A=B": is not the name of a variable`:    {Variable: "A=B"},
 	} {
 		_, err := admin.Explain(w.options(), q)
 		wantUsage(t, err, want)
