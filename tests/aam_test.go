@@ -65,7 +65,7 @@ func (p *testUser) files() map[string]string {
 	p.t.Helper()
 	files := withoutState(snapshot(p.t, p.dir))
 	for name, text := range files {
-		if strings.HasSuffix(name, "/aam-lock.yaml") {
+		if strings.HasSuffix(name, "/aam-lock.yaml") || strings.HasSuffix(name, "/deployments.yaml") {
 			files[name] = resolvedAt.ReplaceAllString(text, "resolved_at: then")
 		}
 	}

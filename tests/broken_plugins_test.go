@@ -118,12 +118,12 @@ func TestInvalidModuleFailsItsCalls(t *testing.T) {
 				middle := len(wasm) / 2
 				return wasm[:middle] + string(wasm[middle]^1) + wasm[middle+1:]
 			})
-		}, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 ", "its manifest was built for "}},
+		}, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 ", "its manifest contains "}},
 		{"the digest differs", func(t *testing.T, dir string) {
 			editFile(t, filepath.Join(dir, "plugin.toml"), func(text string) string {
 				return sha256Line.ReplaceAllString(text, `sha256 = "`+strings.Repeat("0a", 32)+`"`)
 			})
-		}, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 ", "its manifest was built for " + strings.Repeat("0a", 32)}},
+		}, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 ", "its manifest contains " + strings.Repeat("0a", 32)}},
 		{"truncated", truncate, "digest_mismatch", []string{"%s/chant.wasm has the SHA-256 "}},
 		{"truncated, with a matching digest", func(t *testing.T, dir string) {
 			truncate(t, dir)
@@ -192,7 +192,7 @@ func TestConflictingPluginsPreventStart(t *testing.T) {
 		{"the same tool", replaceOnce(`name        = "hello"`, `name        = "greeter"`), []string{
 			`plugins "greeter" (%s/copy) and "hello" (%s/hello) both offer the tool hello_greet`, "deny_tools in bulkhead.toml"}},
 		{"the same name", replaceOnce(`"hello_greet"`, `"hello_again"`), []string{
-			`two plugins are called "hello": %s/copy and %s/hello`, "take one of them out"}},
+			`two plugins are called "hello": %s/copy and %s/hello`, "remove one of them"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestDemoRunsEveryStep(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, out, progress.String())
 	}
-	for _, want := range append([]string{"tools/list", "53 tools of 5 plugins", "All 20 steps answered as expected", `"mcpServers"`}, allPlugins...) {
+	for _, want := range append([]string{"tools/list", "55 tools of 5 plugins", "All 20 steps answered as expected", `"mcpServers"`}, allPlugins...) {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

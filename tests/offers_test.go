@@ -103,9 +103,10 @@ func TestPromptsAndResourcesCreatedByCalls(t *testing.T) {
 	}
 }
 
+// Lists of a plugin that is served alone are whole: see TestMcpkgServedAloneHasWholeLists.
 func TestLongListsArePaginated(t *testing.T) {
 	t.Parallel()
-	c := connectNotified(t, "", []string{"mcpkg"}, "--all-tools", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=p")
+	c := connectNotified(t, "", []string{"mcpkg", "hello"}, "--all-tools", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=p")
 	var want, prompts []string
 	for i := range 620 {
 		name := fmt.Sprintf("prompt-%d", i)

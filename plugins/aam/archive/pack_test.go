@@ -94,7 +94,7 @@ func TestPackRefuses(t *testing.T) {
 		{"a symbolic link to a private file", map[string]string{"notes.md": "->.env", ".env": "TOKEN=x"}, fault.ArchiveInvalid, "never packed"},
 		{"a symbolic link into a private directory", map[string]string{"notes.md": "->.git/config", ".git/config": "x"}, fault.ArchiveInvalid, "never packed"},
 		{"a link to credentials", map[string]string{"notes.md": "->sub/CREDENTIALS.yaml", "sub/CREDENTIALS.yaml": "token: x"}, fault.ArchiveInvalid, "never packed"},
-		{"a .git by its short name", map[string]string{"git~1/config": "x"}, fault.ArchiveInvalid, "a .git"},
+		{"a .git by its short name", map[string]string{"git~1/config": "x"}, fault.ArchiveInvalid, "is below, .git"},
 		{"a link to nothing", map[string]string{"l": "->nothing"}, fault.ArchiveInvalid, "not there"},
 		{"a link below a file", map[string]string{"l": "->prompts/p.md/x"}, fault.ArchiveInvalid, "l"},
 		{"a name that is not UTF-8", map[string]string{"a\xff": "x"}, fault.ArchiveInvalid, "not UTF-8"},
