@@ -25,13 +25,13 @@ func TestTheServerIs(t *testing.T) {
 		version string
 		want    string
 	}{
-		"the plugin that is alone":                     {there: []hosttest.Files{a}, want: "a server 7"},
-		"named after the plugin without [server]":      {there: []hosttest.Files{b}, want: "b 0.1.0"},
-		"the plugin that is chosen alone":              {there: []hosttest.Files{a, b}, choose: []string{"a"}, want: "a server 7"},
-		"the plugin that a config names alone":         {there: []hosttest.Files{a, config("")}, want: "a server 7"},
-		"bulkhead with several":                        {there: []hosttest.Files{a, b}, version: "1.2.3", want: "bulkhead 1.2.3"},
-		"bulkhead of no version where nobody gave one": {there: []hosttest.Files{a, b}, want: "bulkhead 0.0.0"},
-		"as the config calls it, with one":             {there: []hosttest.Files{a, config("[server]\nname = 'team'\n")}, version: "1.2.3", want: "team 1.2.3"},
+		"the plugin that is alone":                {there: []hosttest.Files{a}, want: "a server 7"},
+		"named after the plugin without [server]": {there: []hosttest.Files{b}, want: "b 0.1.0"},
+		"the plugin that is chosen alone":         {there: []hosttest.Files{a, b}, choose: []string{"a"}, want: "a server 7"},
+		"the plugin that a config names alone":    {there: []hosttest.Files{a, config("")}, want: "a server 7"},
+		"bulkhead with several":                   {there: []hosttest.Files{a, b}, version: "1.2.3", want: "bulkhead 1.2.3"},
+		"bulkhead 0.0.0 without a version":        {there: []hosttest.Files{a, b}, want: "bulkhead 0.0.0"},
+		"as the config calls it, with one":        {there: []hosttest.Files{a, config("[server]\nname = 'team'\n")}, version: "1.2.3", want: "team 1.2.3"},
 		"as the config calls it, with several": {there: []hosttest.Files{a, b, config("[server]\nname = 'team'\n[[plugins]]\npath = '../plugins/b'\n")},
 			version: "1.2.3", want: "team 1.2.3"},
 		"the plugin that is alone and left out": {there: []hosttest.Files{hosttest.Plugin("a", nil, "[server]\nname = 'a server'\n"+hosttest.Reads("a_reads"))}, want: "a server 0.1.0"},

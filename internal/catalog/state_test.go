@@ -94,7 +94,7 @@ func TestAStateFolderThatExistsIsGrantedWhereNoneCanBeMade(t *testing.T) {
 	}
 }
 
-// TestAStateDirectoryThatIsNotUsedIsHiddenStill: plugins see nothing of it, whoever owns it.
+// TestAStateDirectoryThatIsNotUsedIsHiddenStill: an unused state directory is hidden from plugins, whoever owns it.
 func TestAStateDirectoryThatIsNotUsedIsHiddenStill(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Reads("it_reads")), hosttest.Files{"state/bulkhead": "/"})
 	if err := os.Chmod(w.Dir+"/state/bulkhead", 0o777); err != nil {

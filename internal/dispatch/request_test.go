@@ -91,9 +91,9 @@ func TestAToolWordsItsFailures(t *testing.T) {
 		want                   string
 	}{
 		"arguments that do not match its schema": {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.input]\ntype = 'object'\nrequired = ['id']\n", want: "invalid_arguments"},
-		"a result that nobody can read":          {wasm: wasmtest.Answering(`{"result":{"content":7}}`), want: "invalid_result"},
+		"a result of the wrong type":             {wasm: wasmtest.Answering(`{"result":{"content":7}}`), want: "invalid_result"},
 		"a result that breaks its promise":       {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.output]\ntype = 'object'\n", want: "invalid_result"},
-		"an answer that is none":                 {wasm: wasmtest.Answering("none"), want: "invalid_response"},
+		"an answer that is not a response":       {wasm: wasmtest.Answering("none"), want: "invalid_response"},
 		"a crash":                                {wasm: wasmtest.Crashing(), want: "trap"},
 		"an exit":                                {wasm: exiting.Bytes(), want: "exit"},
 		"no answer":                              {wasm: assembled(nil, ""), want: "no_response"},

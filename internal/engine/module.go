@@ -93,9 +93,8 @@ func (m *Module) run(ctx context.Context, r Request) (Response, *Error) {
 	response, failure := inst.call(ctx, r)
 	if failure != nil {
 		inst.close() // its state is undefined
-		return response, failure
 	}
-	return response, nil
+	return response, failure
 }
 
 // newInstance returns an instance that is ready for a call.
