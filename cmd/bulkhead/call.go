@@ -179,6 +179,8 @@ func formatNotification(method string, params json.RawMessage) string {
 		return fmt.Sprintf("%s: %s", p.Level, p.Data)
 	case p.Total > 0:
 		return strings.TrimSpace(fmt.Sprintf("%g of %g %s", p.Progress, p.Total, p.Message))
+	case p.Message != "" && p.Progress < 0.001: // the host's own reports, which count in millionths
+		return p.Message
 	}
 	return strings.TrimSpace(fmt.Sprintf("%g %s", p.Progress, p.Message))
 }

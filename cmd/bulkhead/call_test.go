@@ -90,6 +90,7 @@ func TestFormatNotification(t *testing.T) {
 	for name, c := range map[string]struct{ params, want string }{
 		"progress with a total":      {`{"progress":1,"total":4,"message":"half way"}`, "1 of 4 half way"},
 		"progress without a total":   {`{"progress":1.5,"message":"on"}`, "1.5 on"},
+		"progress of the host":       {`{"progress":0.000001,"message":"starting"}`, "starting"},
 		"progress without a message": {`{"progress":1,"total":4}`, "1 of 4"},
 		"a log message":              {`{"level":"warning","logger":"l","data":{"a": 1}}`, `warning: {"a": 1}`},
 		"invalid parameters":         {`[]`, "notifications/x"},

@@ -45,7 +45,9 @@ func (p *plugin) module() code.Module {
 // prepare returns the Launch of a worker of the plugin: it compiles the module if necessary, and resolves the grant into
 // handles.
 func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
+	p.compiling.Add(1)
 	compiled, err := p.dispatcher.store.Ensure(ctx, p.module(), code.Foreground)
+	p.compiling.Add(-1)
 	if err != nil {
 		return nil, worker.CodeError(p.Name, p.Manifest.ModuleFile(), err)
 	}

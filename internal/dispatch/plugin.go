@@ -20,6 +20,8 @@ type plugin struct {
 	worker  func() *worker.Supervisor // created by the first call
 	network func() (*network.Network, error)
 	started atomic.Bool // whether worker has been called
+
+	compiling atomic.Int32 // worker starts that look up or compile the module
 }
 
 func newPlugin(d *Dispatcher, offered *catalog.Plugin) *plugin {

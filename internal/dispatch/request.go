@@ -82,7 +82,10 @@ func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Not
 	if r.tool != nil {
 		call.Schema = r.tool.OutputNumber
 	}
-	response, err := r.plugin.worker().Call(ctx, worker.Request{Call: call, Ask: r.plugin.asker(pluginNotifier{n, r.plugin}, session), Record: record})
+	notify := &pluginNotifier{Notifier: n, plugin: r.plugin}
+	response, err := r.plugin.worker().Call(ctx, worker.Request{
+		Call: call, Ask: r.plugin.asker(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
+	})
 	if err != nil {
 		return response, r.failed(err)
 	}
@@ -135,37 +138,3 @@ func fill(template string, values map[string]string) string {
 	}
 	return strings.NewReplacer(pairs...).Replace(template)
 }
-
-// pluginNotifier sends the notifications of a plugin's call. It accepts notifications of changes only if the manifest
-// declares them in [offers], and only for the plugin's own resources.
-type pluginNotifier struct {
-	gateway.Notifier
-	plugin *plugin
-}
-
-// Notify implements gateway.Notifier.
-func (v pluginNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	switch offers := v.plugin.Manifest.Offers; method {
-	case methodPromptsChanged, methodResourcesChanged:
-		if !offers.ListChanged {
-			return fmt.Errorf("%s: the manifest does not declare this notification: set list_changed = true in [offers]", method)
-		}
-	case methodResourceUpdated:
-		uri, _ := rawjson.Unquote(rawjson.Member(params, "uri"))
-		switch {
-		case !json.Valid(params):
-		case !offers.Subscribe:
-			return fmt.Errorf("%s: the manifest does not declare this notification: set subscribe = true in [offers]", method)
-		case uri != "" && !v.plugin.dispatcher.catalog.Serves(v.plugin.Plugin, uri):
-			return fmt.Errorf("%s: %q is not a resource of this plugin", method, uri)
-		}
-	}
-	return v.Notifier.Notify(ctx, method, params)
-}
-
-// The notifications of changes that a call makes.
-const (
-	methodPromptsChanged   = "notifications/prompts/list_changed"
-	methodResourcesChanged = "notifications/resources/list_changed"
-	methodResourceUpdated  = "notifications/resources/updated"
-)

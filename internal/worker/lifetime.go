@@ -18,8 +18,9 @@ type starting struct {
 
 var errClosed = errors.New("the host is being closed")
 
-// acquire returns the process for a call, and starts one if there is none. The caller must call leave after the call.
-func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
+// acquire returns the process for a call, and starts one if there is none. waiting is Request.Waiting. The caller must call
+// leave after the call.
+func (s *Supervisor) acquire(ctx context.Context, waiting func()) (*process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A grant may change while its worker starts, which makes that worker stale.
@@ -34,7 +35,7 @@ func (s *Supervisor) acquire(ctx context.Context) (*process, error) {
 		if s.starting == nil {
 			s.startProcess()
 		}
-		if err := s.await(ctx, s.starting); err != nil {
+		if err := s.await(ctx, s.starting, waiting); err != nil {
 			return nil, err
 		}
 	}
@@ -112,13 +113,10 @@ func (s *Supervisor) startProcess() {
 
 // await waits until the start of a process has ended. It releases the lock while it waits, so the caller has to check
 // the process again.
-func (s *Supervisor) await(ctx context.Context, st *starting) error {
+func (s *Supervisor) await(ctx context.Context, st *starting, waiting func()) error {
 	st.waiting++
 	s.mu.Unlock()
-	select {
-	case <-st.done:
-	case <-ctx.Done():
-	}
+	waitReporting(ctx, st.done, waiting)
 	s.mu.Lock()
 	st.waiting--
 	select {
@@ -133,6 +131,29 @@ func (s *Supervisor) await(ctx context.Context, st *starting) error {
 		return ctx.Err()
 	}
 	return st.err
+}
+
+// waitingInterval is the time between two calls of Request.Waiting, and before the first one.
+const waitingInterval = time.Second
+
+// waitReporting waits until done is closed or ctx ends, and calls waiting, which may be nil, at intervals.
+func waitReporting(ctx context.Context, done <-chan struct{}, waiting func()) {
+	var tick <-chan time.Time
+	if waiting != nil {
+		ticker := time.NewTicker(waitingInterval)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick:
+			waiting()
+		}
+	}
 }
 
 // launch starts a process. If the compiled code turns out to be unusable, it compiles it again and retries once.

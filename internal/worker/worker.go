@@ -51,6 +51,9 @@ type Request struct {
 	wire.Call
 	Ask    Asker
 	Record func(wire.Record) // receives the call's operations; nil: they are not recorded
+	// Waiting is called every waitingInterval while the call waits for the start of a worker, which takes seconds if the
+	// module must be compiled; nil: it is not called.
+	Waiting func()
 }
 
 // Supervisor keeps the worker processes of one plugin. It is safe for concurrent use.
@@ -99,7 +102,7 @@ func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 		return Response{}, s.callError(ctx, err)
 	}
 	defer release()
-	p, err := s.acquire(ctx)
+	p, err := s.acquire(ctx, r.Waiting)
 	if err != nil {
 		return Response{}, s.callError(ctx, err)
 	}

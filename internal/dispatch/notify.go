@@ -1,0 +1,80 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+const (
+	methodProgress = "notifications/progress"
+	methodMessage  = "notifications/message"
+
+	// The notifications of changes that a call makes.
+	methodPromptsChanged   = "notifications/prompts/list_changed"
+	methodResourcesChanged = "notifications/resources/list_changed"
+	methodResourceUpdated  = "notifications/resources/updated"
+)
+
+// pluginNotifier sends the notifications of one call of a plugin. It accepts notifications of changes only if the manifest
+// declares them in [offers], and only for the plugin's own resources.
+type pluginNotifier struct {
+	gateway.Notifier
+	plugin  *plugin
+	reports int // by reportStart
+}
+
+// Notify implements gateway.Notifier.
+func (v *pluginNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	switch offers := v.plugin.Manifest.Offers; method {
+	case methodProgress:
+		if v.reports > 0 && v.isStale(params) {
+			return nil
+		}
+	case methodPromptsChanged, methodResourcesChanged:
+		if !offers.ListChanged {
+			return fmt.Errorf("%s: the manifest does not declare this notification: set list_changed = true in [offers]", method)
+		}
+	case methodResourceUpdated:
+		uri, _ := rawjson.Unquote(rawjson.Member(params, "uri"))
+		switch {
+		case !json.Valid(params):
+		case !offers.Subscribe:
+			return fmt.Errorf("%s: the manifest does not declare this notification: set subscribe = true in [offers]", method)
+		case uri != "" && !v.plugin.dispatcher.catalog.Serves(v.plugin.Plugin, uri):
+			return fmt.Errorf("%s: %q is not a resource of this plugin", method, uri)
+		}
+	}
+	return v.Notifier.Notify(ctx, method, params)
+}
+
+// startProgress is the increment of the progress that reportStart sends. MCP requires that progress increases with each
+// notification, and the module usually counts from 0 or 1.
+const startProgress = 1e-6
+
+// reportStart tells the client, as progress and in the first report also as a log message, that the call waits for its
+// worker process. It must not be called during the call.
+func (v *pluginNotifier) reportStart(ctx context.Context) {
+	text := "starting plugin " + v.plugin.Name
+	if v.plugin.compiling.Load() > 0 {
+		text = "compiling the module of plugin " + v.plugin.Name + ", which happens once for each version"
+	}
+	quoted := string(rawjson.Quote(text))
+	// The client may have asked for neither notification. An error means that the call has ended.
+	if v.reports == 0 {
+		_ = v.Notifier.Notify(ctx, methodMessage, json.RawMessage(`{"level":"info","logger":"bulkhead","data":`+quoted+`}`))
+	}
+	v.reports++
+	progress := strconv.FormatFloat(float64(v.reports)*startProgress, 'f', 6, 64)
+	_ = v.Notifier.Notify(ctx, methodProgress, json.RawMessage(`{"progress":`+progress+`,"message":`+quoted+`}`))
+}
+
+// isStale reports whether the progress of a notification does not exceed that of the last report.
+func (v *pluginNotifier) isStale(params json.RawMessage) bool {
+	progress, err := strconv.ParseFloat(string(rawjson.Member(params, "progress")), 64)
+	return err == nil && progress <= float64(v.reports)*startProgress
+}

@@ -1,0 +1,58 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+)
+
+// sentNotifications is a gateway.Notifier that keeps what it gets.
+type sentNotifications struct {
+	gateway.Notifier
+	sent []string
+}
+
+func (n *sentNotifications) Notify(_ context.Context, method string, params json.RawMessage) error {
+	n.sent = append(n.sent, method+" "+string(params))
+	return nil
+}
+
+func TestStartIsReportedBeforeTheProgressOfTheModule(t *testing.T) {
+	var client sentNotifications
+	p := &plugin{Plugin: &catalog.Plugin{Manifest: &manifest.Manifest{}}}
+	p.Name = "notes"
+	p.compiling.Add(1)
+	v := &pluginNotifier{Notifier: &client, plugin: p}
+	v.reportStart(t.Context())
+	p.compiling.Add(-1)
+	v.reportStart(t.Context())
+	for _, progress := range []string{"0", "0.000001", "0.5", "1"} {
+		if err := v.Notify(t.Context(), methodProgress, json.RawMessage(`{"progress":`+progress+`}`)); err != nil {
+			t.Error(err)
+		}
+	}
+	const compiling = `"compiling the module of plugin notes, which happens once for each version"`
+	want := []string{
+		`notifications/message {"level":"info","logger":"bulkhead","data":` + compiling + `}`,
+		`notifications/progress {"progress":0.000001,"message":` + compiling + `}`,
+		`notifications/progress {"progress":0.000002,"message":"starting plugin notes"}`,
+		`notifications/progress {"progress":0.5}`,
+		`notifications/progress {"progress":1}`,
+	}
+	if !slices.Equal(client.sent, want) {
+		t.Errorf("got %q, want %q: progress must increase", client.sent, want)
+	}
+}
+
+func TestProgressOfACallWithoutReportsIsUnchanged(t *testing.T) {
+	var client sentNotifications
+	v := &pluginNotifier{Notifier: &client, plugin: &plugin{Plugin: &catalog.Plugin{Manifest: &manifest.Manifest{}}}}
+	if err := v.Notify(t.Context(), methodProgress, json.RawMessage(`{"progress":0}`)); err != nil || len(client.sent) != 1 {
+		t.Errorf("got %q, %v", client.sent, err)
+	}
+}
