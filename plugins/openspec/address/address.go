@@ -2,8 +2,8 @@
 //
 //	at, err := address.Parse("openspec://changes/add-x/specs/platform/session")
 //
-// It does not use net/url, which parses "specs" as a host and resolves ".." before it can be refused. An Address that
-// Parse returned is safe to look up; it need not exist.
+// The package does not use net/url, which would parse "specs" as a host and resolve ".." before Parse could refuse it. An
+// Address from Parse is safe to look up; the resource need not exist.
 package address
 
 import (
@@ -26,7 +26,7 @@ const maxURI = 4096
 // Collection is the first segment of a URI.
 type Collection string
 
-// The collections. The last two are one document each.
+// The collections. Project and Instructions consist of one document each.
 const (
 	Specs        Collection = "specs"
 	Changes      Collection = "changes"
@@ -50,14 +50,14 @@ const (
 // Address is one resource.
 type Address struct {
 	In Collection
-	// Name is a spec's id, or the name of a change or an archived change; "" for the collection itself.
+	// Name is a spec's id, or the name of an active or archived change. If empty, the address is the collection itself.
 	Name string
 	Part Part
-	// Capability selects a delta, with Part Deltas; "": the list of deltas.
+	// Capability selects one delta if Part is Deltas. If empty, the address is the list of deltas.
 	Capability string
 }
 
-// Invalid is the reason why a URI is invalid. It does not depend on what exists.
+// Invalid is the reason why a URI is invalid. It depends on the URI alone, not on the files that exist.
 type Invalid struct{ message string }
 
 func (i *Invalid) Error() string { return i.message }
@@ -143,8 +143,7 @@ func join(segments []string) (string, bool) {
 	return strings.Join(names, "/"), true
 }
 
-// decode decodes the percent escapes of a segment, once, and refuses characters that a name cannot have. ".." is always
-// refused.
+// decode decodes the percent escapes of a segment once. It refuses ".." and characters that a name cannot have.
 func decode(segment string) (string, bool) {
 	name, err := url.PathUnescape(segment)
 	if err != nil || name == "" || !utf8.ValidString(name) {
@@ -156,7 +155,7 @@ func decode(segment string) (string, bool) {
 	return name, true
 }
 
-// escape makes a string short and safe to show in a message.
+// escape shortens a string and escapes its unsafe characters, so that a message can show it.
 func escape(text string) string {
 	const most = 200
 	if len(text) > most {
@@ -181,7 +180,7 @@ func (a Address) String() string {
 	return Prefix + strings.Join(segments, "/")
 }
 
-// encode escapes a name, except for the slashes of a nested one.
+// encode percent-escapes a name and keeps the slashes of a nested id.
 func encode(name string) string {
 	segments := strings.Split(name, "/")
 	for i, segment := range segments {

@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that a parsed address names nothing above its directory, and that formatting is the inverse of parsing.
+// FuzzParse checks that no parsed address refers to a path above its directory, and that String is the inverse of Parse.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"openspec://specs/a/b", "openspec://changes/x/specs/%2e%2e", "openspec://archive/a%2fb/tasks", "openspec://specs/..%00"} {
 		f.Add(seed)

@@ -6,10 +6,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/yamlvalue"
 )
 
-// Config is the content of a project's config file. What is invalid in it is left out.
+// Config is the content of a project's config file without its invalid values.
 type Config struct {
 	Schema   string // the default workflow schema; "" if unset
-	Context  string // what everybody who works on a change should know
+	Context  string // background for everybody who works on a change
 	Rules    map[string][]string
 	Guidance map[string][]string // by operation
 }
@@ -39,7 +39,7 @@ func ParseConfig(source string) Config {
 	return config
 }
 
-// addFilled adds a list of strings without the empty ones, unless none is left.
+// addFilled adds the strings of a list that are not empty; it adds no key if all are empty.
 func addFilled(to map[string][]string, key string, value yamlvalue.Value) {
 	list, _ := value.Strings()
 	list = slices.DeleteFunc(list, func(text string) bool { return text == "" })

@@ -8,9 +8,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// TaskFile is one of a change's files with tasks.
+// TaskFile is a file with tasks of a change.
 type TaskFile struct {
-	Path   string // below the change, with slashes
+	Path   string // relative to the change's directory, with slashes
 	Source string
 }
 
@@ -23,7 +23,7 @@ type Finding struct {
 
 const noTasks = `This change counts as 0 tasks: no line in its tracked task files is a checkbox, so "openspec list" and "openspec status" report no work and "openspec archive" has nothing to flag as incomplete. Write each task as "- [ ] 1.1 Description".`
 
-// LintLists returns each file's first list, unless one of the files has a checkbox.
+// LintLists returns a finding for the first list item of each file. It returns nil if any of the files has a checkbox.
 func LintLists(files []TaskFile) []Finding {
 	for _, file := range files {
 		if _, total := CountTasks(file.Source); total > 0 {
@@ -39,14 +39,14 @@ func LintLists(files []TaskFile) []Finding {
 	return findings
 }
 
-// codeIndent is the indentation in columns that makes a line code.
+// codeIndent is the minimum indentation, in columns, of indented code.
 const codeIndent = 4
 
-// firstItem returns the number of the first line that is a list item; 0 if there is none. Fences, comments, front matter
-// and indented code have no lists.
+// firstItem returns the number of the first line that is a list item; 0 if there is none. It skips fences, comments, front
+// matter and indented code.
 func firstItem(lines []string) int {
 	comment := false
-	var fence string // the one that is open
+	var fence string // delimiter of the open fence; "" outside of fences
 	for i := frontMatter(lines); i < len(lines); i++ {
 		line := lines[i]
 		if comment {
@@ -76,8 +76,8 @@ func firstItem(lines []string) int {
 	return 0
 }
 
-// fenceRun returns the backticks or tildes of a line that opens or closes a fence, and what follows them; "" for other
-// lines. Unlike in specs, at most three spaces may precede them.
+// fenceRun returns the backticks or tildes of a line that opens or closes a fence, and the rest of the line; "" for other
+// lines. At most three spaces may precede the run; package markdown, which parses specs, allows more.
 func fenceRun(line string) (run, rest string) {
 	trimmed := strings.TrimLeft(line, " ")
 	if trimmed == "" || trimmed[0] != '`' && trimmed[0] != '~' || len(line)-len(trimmed) >= codeIndent {
@@ -130,7 +130,7 @@ func LintNumbers(files []TaskFile) []Finding {
 	var findings []Finding
 	first := map[string]Finding{}
 	for _, file := range files {
-		group := "" // its number; "" for none
+		group := "" // number of the current group; "" outside of groups
 		for i, line := range strings.Split(file.Source, "\n") {
 			if level, rest := markdown.Indented(strings.TrimSuffix(line, "\r")); level == 2 {
 				group = ""
@@ -160,7 +160,7 @@ func LintNumbers(files []TaskFile) []Finding {
 	return findings
 }
 
-// place describes where a finding is, as seen from a file.
+// place describes the location of a finding. It names the finding's file unless that is from.
 func (f Finding) place(from string) string {
 	if f.Path == from {
 		return fmt.Sprintf("on line %d", f.Line)
@@ -168,5 +168,5 @@ func (f Finding) place(from string) string {
 	return fmt.Sprintf("in %s on line %d", f.Path, f.Line)
 }
 
-// sameNumber compares two strings of digits, of which zeros may begin.
+// sameNumber reports whether two strings of digits are the same number, ignoring leading zeros.
 func sameNumber(a, b string) bool { return strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0") }

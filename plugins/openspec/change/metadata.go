@@ -20,17 +20,17 @@ type Metadata struct {
 // Invalid is the reason why a metadata file is ignored.
 type Invalid struct {
 	Reason string
-	// SkipSpecs and Retire say that the file sets skip_specs or retire_capabilities, which are ignored as well.
+	// SkipSpecs and Retire report whether the file sets skip_specs and retire_capabilities. Both are ignored like the rest.
 	SkipSpecs, Retire bool
-	// Cause is the reason why the schema that a valid file names is unusable; nil if the file is invalid. Unknown says that
-	// there is no such schema.
+	// Cause is set if the file is valid but its schema is unusable; nil if the file itself is invalid. Unknown reports
+	// whether that schema does not exist.
 	Cause   error
 	Unknown bool
 }
 
 func (i *Invalid) Error() string { return i.Reason }
 
-// ParseMetadata parses a metadata file. The error is an *Invalid. Whether the schema exists is for the caller to check.
+// ParseMetadata parses a metadata file. The error is an *Invalid. The caller must check whether the schema exists.
 func ParseMetadata(source string) (Metadata, error) {
 	root, err := yamlvalue.Parse(source)
 	if err != nil {
@@ -46,13 +46,13 @@ func ParseMetadata(source string) (Metadata, error) {
 	}, nil
 }
 
-// Keys of the markers.
+// The keys whose values are markers (booleans).
 const (
 	skipSpecs          = "skip_specs"
 	retireCapabilities = "retire_capabilities"
 )
 
-// reason returns an error without the details that the command line does not have.
+// reason returns the text of an error. It omits the position of a YAML syntax error, which the openspec CLI does not print.
 func reason(err error) string {
 	if errors.Is(err, yamlvalue.ErrSyntax) {
 		return yamlvalue.ErrSyntax.Error()
@@ -60,12 +60,12 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// isSet reports whether a marker is there and not false: then its author may rely on it.
+// isSet reports whether a marker is present and not false. A marker with an invalid value counts: its author may rely on it.
 func isSet(marker yamlvalue.Value) bool {
 	return marker.Kind() != yamlvalue.Absent && !marker.IsFalse()
 }
 
-// mentions reports whether a file that is not valid YAML has a line that begins with a key, which may be quoted.
+// mentions reports whether a line of a file begins with a key, quoted or not. It serves files that are not valid YAML.
 func mentions(source, key string) bool {
 	for line := range strings.SplitSeq(markdown.Normalize(source), "\n") {
 		rest := markdown.TrimLeft(line)
@@ -78,7 +78,7 @@ func mentions(source, key string) bool {
 	return false
 }
 
-// Printable returns a text with a question mark for each control character in ASCII.
+// Printable replaces each ASCII control character of a text by a question mark.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F {
@@ -93,7 +93,7 @@ var (
 	kebab = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 )
 
-// fault returns the first error in a file, with the wording of the command line; "": none.
+// fault returns the first error in a file, with the wording of the openspec CLI; "" if the file is valid.
 func fault(root yamlvalue.Value) string {
 	if root.Kind() != yamlvalue.Map {
 		return root.Want(yamlvalue.Map)
@@ -154,7 +154,8 @@ func areasFault(areas []yamlvalue.Value) string {
 	return ""
 }
 
-// initiativeFault checks a link that other versions of the command line wrote.
+// initiativeFault returns the first error in the value of the key initiative, which other versions of the openspec CLI
+// write; "" if it is valid.
 func initiativeFault(link yamlvalue.Value) string {
 	if link.Kind() == yamlvalue.Absent {
 		return ""

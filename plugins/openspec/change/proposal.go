@@ -44,15 +44,15 @@ func ParseProposal(id string, text *markdown.Text) (*Proposal, error) {
 	return &Proposal{Title: title(id, text), Why: why.Content(), WhatChanges: what.Content()}, nil
 }
 
-// titleLine matches a header of level 1, in a fence or not, up to the end of its line. The white space behind the # may be
-// line feeds: a header without a title takes what follows it.
+// titleLine matches a header of level 1, in a fence or not, up to the end of its line. The white space after the # may
+// contain line feeds: the title of a header without one is the next line that is not blank.
 var titleLine = regexp.MustCompile(`(?im)(?:^|[\x{2028}\x{2029}])#` + markdown.Space + `+(?:Change:` + markdown.Space + `+)?([^\n\x{2028}\x{2029}]+)`)
 
-// title returns a proposal's title. An empty one, and one that names the kind of file, are replaced by the change's id.
+// title returns a proposal's title. The change's id replaces a title that is empty or only names the kind of file.
 func title(id string, text *markdown.Text) string {
 	source := text.String()
 	if text.Marked {
-		source = "\uFEFF" + source // which hides a header on the first line
+		source = "\uFEFF" + source // so that titleLine does not match a header on the first line
 	}
 	found := titleLine.FindStringSubmatch(source)
 	if found == nil {
@@ -65,10 +65,10 @@ func title(id string, text *markdown.Text) string {
 	return title
 }
 
-// bullet matches a list item that begins with the name of a spec in bold; the colon may be in the bold or after it.
+// bullet matches a list item that begins with the name of a spec in bold and a colon, which may be part of the bold text.
 var bullet = regexp.MustCompile(`^` + markdown.Space + `*-` + markdown.Space + `*\*\*([^*:]+)(?::\*\*|\*\*:)` + markdown.Space + `*([^\x{2028}\x{2029}]+)$`)
 
-// Patterns of operations in prose, in the order in which they are tried.
+// prose has the pattern of each operation in prose, in the order in which Bullets tries them.
 var prose = []struct {
 	operation string
 	words     *regexp.Regexp

@@ -69,8 +69,8 @@ func listItem(line string) (string, bool) {
 	return line[digits+1:], true
 }
 
-// checkbox returns the mark in the brackets that begin an item, and the text after them. Brackets with more than one
-// UTF-16 unit are not a checkbox, and those that a link target follows only if they hold white space alone.
+// checkbox returns the mark in the brackets at the start of an item, and the text after the brackets. Brackets with more
+// than one UTF-16 unit are not a checkbox. Brackets before a link target are one only if they contain white space alone.
 func checkbox(item string) (mark, text string, ok bool) {
 	rest, ok := strings.CutPrefix(markdown.TrimLeft(item), "[")
 	if !ok {

@@ -3,7 +3,7 @@
 //
 //	parsed := delta.Parse(markdown.Parse(source))
 //
-// It returns the content, including parts in places where they have no effect. Packages validation and merge check it.
+// The result includes parts in places where they have no effect. Packages validation and merge check the content.
 package delta
 
 import (
@@ -20,14 +20,14 @@ import (
 type Delta struct {
 	Added    []requirement.Block
 	Modified []requirement.Block
-	Removed  []requirement.Block // for one named in a list, only that line
+	Removed  []requirement.Block // a requirement that a list item names has only its header
 	Renamed  []Rename
 	Unpaired []Unpaired
 	Strays   []Stray
 	Orphans  []Orphan
 	// Sections has the kinds of delta sections in the file, each once, in the order of spec.Operations.
 	Sections []string
-	// Meant says that a line begins like one of those headers, in a fence or not, with any spacing and suffix.
+	// Meant reports whether a line begins like the header of a delta section, in a fence or not, with any spacing and suffix.
 	Meant bool
 	// Purpose is the body of the Purpose section: see spec.PurposeBody.
 	Purpose string
@@ -46,9 +46,9 @@ type Unpaired struct {
 // Stray is a level-3 header in a section of requirements that is not a requirement.
 type Stray struct {
 	Title   string // after the ###
-	Section string // the section's title, as the first section of its kind has it
+	Section string // the title of the first section of the same kind
 	Line    int
-	Unnamed bool // it is Requirement: without a name
+	Unnamed bool // the title is "Requirement" without a name
 }
 
 // Orphan is a requirement outside of the delta's sections.
@@ -66,7 +66,7 @@ func (d *Delta) Entries() int {
 // Parse parses a delta file.
 func Parse(text *markdown.Text) *Delta {
 	d := &Delta{Meant: means(text), Purpose: spec.PurposeBody(text)}
-	titles := map[string]string{} // by operation, as first written
+	titles := map[string]string{} // title of the first section of each operation
 	start, title := 0, ""
 	for i := 0; i <= len(text.Lines); i++ {
 		next, ends := "", i == len(text.Lines)
@@ -92,22 +92,22 @@ func Parse(text *markdown.Text) *Delta {
 	return d
 }
 
-// meant matches what may be meant as a header of a delta section.
+// meant matches a line that its author may have meant as the header of a delta section.
 var meant = func() *regexp.Regexp {
 	const space = markdown.Space + "+"
 	return regexp.MustCompile(`(?im)(?:^|[\x{2028}\x{2029}])##` + space + `(?:` + strings.Join(spec.Operations, "|") + `)` + space + spec.RequirementsTitle)
 }()
 
-// means reports whether an author may have meant a text to have a delta section.
+// means reports whether a text has a line that its author may have meant as the header of a delta section.
 func means(text *markdown.Text) bool {
 	source := text.String()
 	if text.Marked {
-		source = "\uFEFF" + source // which hides a header on the first line
+		source = "\uFEFF" + source // so that meant does not match a header on the first line
 	}
 	return meant.MatchString(source)
 }
 
-// read parses the body of one section. Named is the title for messages.
+// read parses the body of one section. Messages call the section named, the title of the first section of the operation.
 func (d *Delta) read(operation, named, title string, body *markdown.Text) {
 	switch operation {
 	case "ADDED":

@@ -72,7 +72,7 @@ func TestHeadersInFencesAreIgnored(t *testing.T) {
 
 func TestNamesOfLooseForms(t *testing.T) {
 	for source, want := range map[string]string{
-		"- ### requirement: A\n":       "", // the case of the keyword matters in a list
+		"- ### requirement: A\n":       "", // the keyword is case-sensitive in a list
 		"### requirement: A\n":         "A",
 		"- `### Requirement: A\n":      "A",
 		"- ### Requirement: A` `\n":    "A` ",

@@ -7,11 +7,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// readRemoved parses requirements that are headers or list items. The body of a header extends to the next one and may
-// have lists.
+// readRemoved parses requirements that are headers or list items. The body of a header extends to the next header and may
+// contain lists.
 func (d *Delta) readRemoved(body *markdown.Text) {
 	_, blocks := requirement.Blocks(body)
-	bodies := map[string][]requirement.Block{} // by name, those that no name has been read for
+	bodies := map[string][]requirement.Block{} // blocks by name that the loop below has not yet reached
 	for _, block := range blocks {
 		bodies[block.Name] = append(bodies[block.Name], block)
 	}
@@ -89,8 +89,8 @@ func listItem(line string) (string, bool) {
 	return markdown.TrimLeft(line[1:]), true
 }
 
-// quotedHeader parses a requirement's header, optionally in backticks. Unlike in a header of its own, the case of the
-// keyword matters.
+// quotedHeader parses a requirement's header in a list item, optionally in backticks. The keyword is case-sensitive here,
+// unlike in requirement.ParseHeader.
 func quotedHeader(text string) (name string, ok bool) {
 	text = strings.TrimPrefix(markdown.TrimLeft(text), "`")
 	if text, ok = strings.CutPrefix(text, "###"); !ok {

@@ -8,7 +8,7 @@ const minFence = 3
 // mask reports for each line whether it is in a fence or is one of its delimiters. An unclosed fence extends to the end.
 func mask(lines []string) []bool {
 	fenced := make([]bool, len(lines))
-	var mark byte // the character of the open fence; 0: none is open
+	var mark byte // the character of the open fence; 0 outside of fences
 	length := 0
 	for i, line := range lines {
 		fenced[i] = mark != 0

@@ -11,12 +11,12 @@ type Section struct {
 // Content returns the section's lines, including deeper headers, trimmed.
 func (s *Section) Content() string { return Trim(s.Body.String()) }
 
-// Sections returns the tree of a text's headers. The parent of a header is the last one of a higher level before it, even
-// if levels are skipped. A section ends where a line begins like a header of its level or a higher one, even if that line
-// has no title and so begins no section.
+// Sections returns the tree of a text's headers. The parent of a header is the last header of a higher level before it,
+// even if levels are skipped. A section ends at the next line that begins like a header of its level or a higher one. A
+// line without a title ends a section, too, but begins none.
 func (t *Text) Sections() []*Section {
 	var top []*Section
-	var open []*Section // from the outermost to the innermost, whose levels rise
+	var open []*Section // from the outermost to the innermost
 	begins := map[*Section]int{}
 	end := func(level, at int) {
 		for _, section := range open {

@@ -5,11 +5,11 @@ import (
 	"unicode/utf16"
 )
 
-// Space is a class of regular expressions for what IsSpace reports.
+// Space is the regular expression class of the characters for which IsSpace is true.
 const Space = `[\t\n\v\f\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]`
 
-// IsSpace reports whether r is white space as ECMAScript defines it, which includes the byte-order mark and the no-break
-// space but not U+0085: the other programs that read the files use that definition.
+// IsSpace reports whether r is white space by the definition of ECMAScript, as in other programs that read the files. The
+// definition includes the byte-order mark and the no-break space, but not U+0085.
 func IsSpace(r rune) bool {
 	switch r {
 	case '\t', '\n', '\v', '\f', '\r', ' ', 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:
@@ -18,8 +18,8 @@ func IsSpace(r rune) bool {
 	return 0x2000 <= r && r <= 0x200A
 }
 
-// IsSeparator reports whether r is one of the two line separators of Unicode: white space at which no line of the format
-// ends, and which no title or name has.
+// IsSeparator reports whether r is U+2028 or U+2029. Both are white space, but do not end a line of the format, and no
+// title or name contains them.
 func IsSeparator(r rune) bool { return r == 0x2028 || r == 0x2029 }
 
 // EqualFold reports whether a and b differ only in the case of ASCII letters.
@@ -27,7 +27,7 @@ func EqualFold(a, b string) bool {
 	return len(a) == len(b) && strings.EqualFold(a, b)
 }
 
-// CutPrefixFold is strings.CutPrefix for a prefix in ASCII, whose case does not matter.
+// CutPrefixFold is strings.CutPrefix for a prefix in ASCII, case-insensitively.
 func CutPrefixFold(s, prefix string) (string, bool) {
 	if len(s) < len(prefix) || !EqualFold(s[:len(prefix)], prefix) {
 		return s, false
@@ -47,7 +47,7 @@ func TrimRight(s string) string { return strings.TrimRightFunc(s, IsSpace) }
 // Collapse returns s trimmed, with each run of white space replaced by one space.
 func Collapse(s string) string { return strings.Join(strings.FieldsFunc(s, IsSpace), " ") }
 
-// Length returns the length of s in UTF-16 code units, which the format's limits count.
+// Length returns the length of s in UTF-16 code units, the unit of the format's limits.
 func Length(s string) int {
 	units := 0
 	for _, r := range s {

@@ -17,7 +17,7 @@ type Text struct {
 	Lines []string // without line ends
 	// First is the number of the first line in the original text, from 1.
 	First int
-	// Marked says that the source began with a byte-order mark, which Lines do not have.
+	// Marked reports whether the source began with a byte-order mark. Lines does not contain the mark.
 	Marked bool
 	fenced []bool
 }
@@ -45,7 +45,7 @@ func (t *Text) Fenced(i int) bool { return t.fenced[i] }
 // Number returns the number of the line at index i in the original text, from 1.
 func (t *Text) Number(i int) int { return t.First + i }
 
-// Slice returns the lines from index from to before index to, which share their memory with t.
+// Slice returns the lines with indices in [from, to). They share memory with t.
 func (t *Text) Slice(from, to int) *Text {
 	return &Text{Lines: t.Lines[from:to], First: t.First + from, fenced: t.fenced[from:to]}
 }
@@ -53,8 +53,8 @@ func (t *Text) Slice(from, to int) *Text {
 // String returns the lines, joined by line feeds.
 func (t *Text) String() string { return strings.Join(t.Lines, "\n") }
 
-// Header returns the level and the trimmed title of the line at index i, if it is a header: one to six #
-// without indentation, white space, and more. A line in a fence is none.
+// Header returns the level and the trimmed title of the line at index i if it is a header: one to six #
+// without indentation, white space, and a title. A line in a fence is not a header.
 func (t *Text) Header(i int) (level int, title string, ok bool) {
 	if t.fenced[i] {
 		return 0, "", false
@@ -62,8 +62,8 @@ func (t *Text) Header(i int) (level int, title string, ok bool) {
 	return Header(t.Lines[i])
 }
 
-// Header is Text.Header for a line outside of fences. White space is enough for a title, which is then empty, and a
-// title has no line separator of Unicode.
+// Header is Text.Header for a line outside of fences. A title of white space alone is returned as "". A line whose title
+// contains U+2028 or U+2029 is not a header.
 func Header(line string) (level int, title string, ok bool) {
 	level = Level(line)
 	if level == 0 {
@@ -83,8 +83,8 @@ func Header(line string) (level int, title string, ok bool) {
 	return level, title, true
 }
 
-// Level returns the level of the line at index i if it begins like a header, with or without a title; 0 if it does not, or
-// is in a fence. Such a line ends the section above it.
+// Level returns the level of the line at index i if it begins like a header, with or without a title; 0 for other lines
+// and in fences. A line with a level ends the section above it.
 func (t *Text) Level(i int) int {
 	if t.fenced[i] {
 		return 0
@@ -107,8 +107,8 @@ func Level(line string) int {
 	return level
 }
 
-// Indented returns the level of a header as Markdown itself has it, and what is behind the #: up to three spaces may precede
-// it, and a space, a tab or nothing follows. The level is 0 if the line is none.
+// Indented returns the level of a header by the rules of Markdown, and the text after the #. Up to three spaces may
+// precede the #; a space, a tab or the end of the line must follow. The level of any other line is 0.
 func Indented(line string) (level int, rest string) {
 	header := strings.TrimLeft(line, " ")
 	rest = strings.TrimLeft(header, "#")
@@ -119,8 +119,8 @@ func Indented(line string) (level int, rest string) {
 	return level, rest
 }
 
-// NextHeader returns the index of the first line at from or after it that begins like a header whose level is at most
-// deepest; len(t.Lines) if there is none.
+// NextHeader returns the index of the first line from index from on that begins like a header of a level up to deepest;
+// len(t.Lines) if there is none.
 func (t *Text) NextHeader(from, deepest int) int {
 	for i := from; i < len(t.Lines); i++ {
 		if level := t.Level(i); level > 0 && level <= deepest {

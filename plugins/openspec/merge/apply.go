@@ -17,14 +17,14 @@ import (
 
 // Input is one capability's delta and the main spec that it is for.
 type Input struct {
-	ID     string // of the capability
+	ID     string // the capability's id
 	Change string // the change's id
 	Delta  *delta.Delta
 	Target *spec.Main // nil if there is none yet
 	Path   string     // the main spec's path, for messages
 }
 
-// Counts has the numbers of requirements that a merge changed.
+// Counts has the number of changed requirements for each operation.
 type Counts struct {
 	Added    int `json:"added"`
 	Modified int `json:"modified"`
@@ -45,11 +45,11 @@ type Result struct {
 	Text     string
 	Counts   Counts
 	Warnings []string // in order of occurrence
-	Left     int      // how many requirements the text has
+	Left     int      // number of requirements in the text
 }
 
 // Apply merges a delta: renames first, then removals, modifications and additions, each against the result
-// so far. An error is the reason why archive must refuse the delta, with the wording of the command line.
+// so far. If the delta must not be archived, the error gives the reason with the wording of the openspec CLI.
 func Apply(in Input) (*Result, error) {
 	if err := refuse(in.ID, in.Delta); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (m *merger) rename() error {
 			if near := m.entries.like(pair.From, target); near != nil {
 				return m.fail("RENAMED", pair.From, `source not found, but "%s" exists; fix the header to match it exactly`, requirement.Title(near.name))
 			}
-			continue // done already
+			continue // an earlier merge applied this rename
 		}
 		if target != nil {
 			return m.fail("RENAMED", pair.To, "target already exists")
@@ -120,7 +120,7 @@ func (m *merger) remove() error {
 	for _, gone := range m.in.Delta.Removed {
 		found := m.entries.find(gone.Name)
 		if found == nil && m.in.Target == nil {
-			continue // reported once for all of them
+			continue // skeleton reports all removals from a new spec at once
 		}
 		if found == nil {
 			if near := m.entries.like(gone.Name, nil); near != nil {
@@ -173,8 +173,8 @@ func (m *merger) add() error {
 	return nil
 }
 
-// result composes the text. An unclosed fence may hide the requirements after it: a text that parses to other requirements
-// than it was composed of is refused.
+// result composes the text. It refuses a text whose parsed requirements differ from those that it was composed of: an
+// unclosed fence may hide the requirements after it.
 func (m *merger) result() (*Result, error) {
 	for _, one := range m.entries.order {
 		m.warnTail(one)
@@ -193,7 +193,7 @@ func (m *merger) result() (*Result, error) {
 	return &Result{Text: text, Counts: m.counts, Warnings: m.warnings, Left: len(blocks)}, nil
 }
 
-// mostlyCRLF reports whether at least half of a text's line ends are CRLF.
+// mostlyCRLF reports whether a text has CRLF line ends and they are at least half of all.
 func mostlyCRLF(text string) bool {
 	crlf := strings.Count(text, "\r\n")
 	return crlf > 0 && 2*crlf >= strings.Count(text, "\n")

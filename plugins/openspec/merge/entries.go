@@ -15,8 +15,8 @@ type entry struct {
 	gone  bool
 }
 
-// entries are the requirements of a text, in order. Names are looked up in constant time, since a text may have a hundred
-// thousand.
+// entries are the requirements of a text, in order. Maps index their names, since a text may have a hundred thousand
+// requirements.
 type entries struct {
 	order  []*entry
 	byName map[string]*entry
@@ -41,10 +41,10 @@ func (e *entries) index(one *entry) {
 
 func (e *entries) find(name string) *entry { return e.byName[name] }
 
-// like returns an entry whose name differs from name only in case or spacing and which is not except.
+// like returns an entry other than except whose name differs from name only in case or spacing.
 func (e *entries) like(name string, except *entry) *entry {
 	for _, one := range e.byFold[requirement.Fold(name)] {
-		// An entry stays in the lists of its former names.
+		// rename and drop leave entries in byFold under their former names; byName is current.
 		if one != except && one.name != name && e.byName[one.name] == one && requirement.Fold(one.name) == requirement.Fold(name) {
 			return one
 		}
@@ -52,7 +52,7 @@ func (e *entries) like(name string, except *entry) *entry {
 	return nil
 }
 
-// rename gives an entry a new header; its position and body stay.
+// rename gives an entry a new header and keeps its position and body.
 func (e *entries) rename(one *entry, to string) {
 	_, body, _ := strings.Cut(one.raw, "\n")
 	delete(e.byName, one.name)

@@ -8,10 +8,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// maxNamed is how many added scenarios are named.
+// maxNamed is the maximum number of added scenarios that a message names.
 const maxNamed = 3
 
-// Loss describes the scenarios that a modified requirement would drop.
+// Loss describes the scenarios that a modified requirement lacks and its merge would drop.
 type Loss struct {
 	missing  []string
 	added    []string
@@ -33,7 +33,7 @@ func LostScenarios(current, modified requirement.Block) *Loss {
 // Names returns the lost scenarios' names, quoted and with commas between them.
 func (l *Loss) Names() string { return quoted(l.missing) }
 
-// Balance describes in two sentences what the modified block has.
+// Balance compares the number of scenarios of both blocks and names the added ones, in two sentences.
 func (l *Loss) Balance() string {
 	adds := "It adds none."
 	if n := len(l.added); n > 0 {
@@ -55,8 +55,8 @@ func scenarios(n int) string {
 
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
-// warnTail warns of a header in a block that looks independent and goes with the block, unless the block that replaces it
-// has as many of it.
+// warnTail warns if an entry that was removed or replaced contains a header that looks independent of it (see
+// requirement.LooksIndependent), and the text from that header on is lost.
 func (m *merger) warnTail(one *entry) {
 	old := one.block.Raw()
 	if one.raw == old && !one.gone {

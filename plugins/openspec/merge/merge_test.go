@@ -129,8 +129,7 @@ func TestUnclosedFenceHidesNoRequirement(t *testing.T) {
 	}
 }
 
-// FuzzApply checks that a merge of a valid delta is idempotent: applied to its own result, it changes nothing or
-// is refused.
+// FuzzApply checks that a merge is idempotent: applying a valid delta to its own result changes nothing or is refused.
 func FuzzApply(f *testing.F) {
 	f.Add(head+block("One", "a"), "## ADDED Requirements\n"+block("Two", "b"))
 	f.Add(head+block("One", "a"), "## RENAMED Requirements\nFROM: ### Requirement: One\nTO: ### Requirement: Two\n## MODIFIED Requirements\n"+block("Two", "b"))

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// refuse returns why a delta contradicts itself, independently of its target.
+// refuse returns an error if a delta contradicts itself, whatever its target is.
 func refuse(id string, d *delta.Delta) error {
 	invalid := func(format string, arguments ...any) error {
 		return fmt.Errorf("%s validation failed - %s", id, fmt.Sprintf(format, arguments...))
@@ -35,7 +35,7 @@ func refuse(id string, d *delta.Delta) error {
 		return err
 	}
 	if d.Entries() == 0 {
-		return fmt.Errorf("Delta parsing found no operations for %s. Provide ADDED/MODIFIED/REMOVED/RENAMED sections in change spec.", id) //lint:ignore ST1005 the command line's words
+		return fmt.Errorf("Delta parsing found no operations for %s. Provide ADDED/MODIFIED/REMOVED/RENAMED sections in change spec.", id) //lint:ignore ST1005 the wording of the openspec CLI
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func conflict(d *delta.Delta, invalid func(string, ...any) error) error {
 	return nil
 }
 
-// Folded returns the names of blocks by their folded form; of several, the first.
+// Folded returns the names of blocks by their folded form. If several names fold to one form, the first counts.
 func Folded(blocks []requirement.Block) map[string]string {
 	names := map[string]string{}
 	for _, block := range blocks {

@@ -12,7 +12,7 @@ import (
 // BriefPurpose is the length, in UTF-16 units, below which a Purpose is too short.
 const BriefPurpose = 50
 
-// target returns the spec that the delta is applied to.
+// target returns the main spec to merge into.
 func (m *merger) target() (*spec.Main, error) {
 	if m.in.Target == nil {
 		return m.skeleton()
@@ -33,7 +33,7 @@ func (m *merger) target() (*spec.Main, error) {
 	return nil, fmt.Errorf("%s: target spec is structurally invalid and cannot be updated until fixed:\n%s", m.in.ID, strings.Join(lines, "\n"))
 }
 
-// skeleton begins the spec of a new capability.
+// skeleton returns a spec without requirements for a new capability.
 func (m *merger) skeleton() (*spec.Main, error) {
 	d := m.in.Delta
 	if len(d.Modified) > 0 || len(d.Renamed) > 0 {
@@ -67,7 +67,7 @@ func (m *merger) purpose() string {
 	return carried
 }
 
-// overview returns what readers see of a Purpose in a new spec; "" if that spec would not be valid.
+// overview returns the Purpose as spec.Parse would read it from a new spec; "" if that spec would be invalid.
 func overview(id, purpose string) string {
 	text := markdown.Parse(begin(id, purpose))
 	parsed, err := spec.Parse(id, text)

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 )
 
-// ApplyInstructions say how to implement a change, and how far it is.
+// ApplyInstructions describe how to implement a change, and its progress.
 type ApplyInstructions struct {
 	ChangeName             string            `json:"changeName"`
 	ChangeDir              string            `json:"changeDir"`
@@ -39,7 +39,7 @@ type Progress struct {
 	Remaining int `json:"remaining"`
 }
 
-// TaskItem is a task with a text.
+// TaskItem is a task with a description.
 type TaskItem struct {
 	ID          string `json:"id"`
 	Description string `json:"description"`
@@ -52,7 +52,7 @@ type UnavailableFile struct {
 	Reason string `json:"reason"`
 }
 
-// Instructions of a schema that has none.
+// Default instructions, for a schema that has none of its own.
 const (
 	proceed   = "All required artifacts complete. Proceed with implementation."
 	workTasks = "Read context files, work through pending tasks, mark complete as you go.\nPause if you hit blockers or need clarification."
@@ -104,7 +104,7 @@ func (p *plan) apply(info RootInfo) (*ApplyInstructions, error) {
 	return a, err
 }
 
-// readTasks counts all tasks, and lists those with a text.
+// readTasks counts all tasks, and lists those with a description.
 func (a *ApplyInstructions) readTasks(p *plan, files []string) {
 	for _, file := range files {
 		source, _, err := p.change.ReadPath(file)
@@ -124,7 +124,7 @@ func (a *ApplyInstructions) readTasks(p *plan, files []string) {
 	a.Progress.Remaining = a.Progress.Total - a.Progress.Complete
 }
 
-// decide sets the state and the instruction. Tracked says that files with tasks exist.
+// decide sets the state and the instruction. Tracked reports whether files with tasks exist.
 func (p *plan) decide(a *ApplyInstructions, tracked bool) {
 	a.State = "blocked"
 	file := ""
@@ -159,7 +159,7 @@ func (p *plan) decide(a *ApplyInstructions, tracked bool) {
 	}
 }
 
-// tracking returns the artifact whose files have the tasks, if there is one.
+// tracking returns the id of the artifact whose files have the tasks, or nothing.
 func (p *plan) tracking() []string {
 	for _, artifact := range p.schema.Artifacts {
 		if artifact.Generates == *p.schema.Apply.Tracks {
@@ -169,7 +169,7 @@ func (p *plan) tracking() []string {
 	return nil
 }
 
-// remedy says how to make artifacts.
+// remedy returns the text that tells the reader which calls create artifacts.
 func (p *plan) remedy(ids ...string) string {
 	target, verb := "<artifact>", "Create it"
 	if len(ids) == 1 {
@@ -180,7 +180,7 @@ func (p *plan) remedy(ids ...string) string {
 	return fmt.Sprintf(`%s with %s; openspec_status(change: "%[3]s") (openspec status --change %[3]s) shows what is left.`, verb, p.instructionsCall(target), p.change.Name)
 }
 
-// warnings are about a change whose specs an archive would not merge.
+// warnings returns a warning for each misplaced delta, which an archive would not merge, and for missing deltas.
 func (p *plan) warnings() ([]string, error) {
 	var artifacts []workflow.Artifact
 	written := false

@@ -19,9 +19,9 @@ import (
 // ArchiveRequest selects a change to archive, and options.
 type ArchiveRequest struct {
 	Name string
-	// Ask refuses if the command line would ask the user first.
+	// Ask refuses the archive in each case in which the openspec CLI would ask the user to confirm.
 	Ask        bool
-	SkipSpecs  bool // move the change and leave the main specs alone
+	SkipSpecs  bool // move the change without merging its deltas
 	NoValidate bool
 }
 
@@ -39,7 +39,7 @@ type ArchivedChange struct {
 	ArchivedAs   string        `json:"archivedAs"`
 	Path         string        `json:"path"`
 	SpecsUpdated bool          `json:"specsUpdated"`
-	Totals       *merge.Counts `json:"totals,omitempty"` // nil: no delta was read
+	Totals       *merge.Counts `json:"totals,omitempty"` // nil if no delta was read
 	Warnings     []string      `json:"warnings,omitempty"`
 }
 
@@ -59,11 +59,12 @@ func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
 	return result, nil
 }
 
-// archiveError converts the store's errors. Those of the sandbox name the denied path.
+// archiveError converts errors of package store to failures with a remedy. Errors of the sandbox already name the denied
+// path.
 func (p *Project) archiveError(root *store.Root, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrLink):
-		return &Failure{Code: codeOutside, Message: err.Error(), Fix: "Grant the openspec folder for writing, or put a folder in the place of the link."}
+		return &Failure{Code: codeOutside, Message: err.Error(), Fix: "Grant write access to the openspec directory, or replace the symbolic link by a directory."}
 	case errors.Is(err, store.ErrChanged):
 		return &Failure{Code: codeArchive, Message: err.Error(), Fix: "Call openspec_archive again."}
 	}
@@ -99,12 +100,12 @@ func (p *Project) archive(root *store.Root, info RootInfo, request ArchiveReques
 		return nil, err
 	}
 	if leftover != nil {
-		p.warn("openspec: the change is archived, but its claim could not be removed, which the next call does: " + leftover.Error())
+		p.warn("openspec: the change is archived, but its claim file could not be removed; the next call removes it: " + leftover.Error())
 	}
 	return a.result(info, plan), nil
 }
 
-// toArchive finds the change, after recovering an interrupted call.
+// toArchive recovers an interrupted call and then finds the change.
 func (p *Project) toArchive(root *store.Root, name string) (store.Change, error) {
 	if name == "" {
 		return store.Change{}, &Failure{
@@ -149,7 +150,7 @@ func notFound(root *store.Root, name string) error {
 	return &Failure{Code: codeNotFound, Message: message}
 }
 
-// archiveName is the name of a change's directory in the archive: with today's date unless it has one.
+// archiveName returns the name of a change's directory in the archive. Today's date precedes a name without a date.
 func archiveName(name string, now time.Time) string {
 	if startsWithDate(name) {
 		return name
@@ -163,7 +164,7 @@ type archiver struct {
 	change    store.Change
 	request   ArchiveRequest
 	validator *validator
-	name      string // of the directory in the archive
+	name      string // name of the directory in the archive
 	input     validation.Input
 	files     []deltaFile
 	totals    merge.Counts
@@ -171,7 +172,7 @@ type archiver struct {
 	specs     []string
 }
 
-// check refuses changes that must not be archived, in the order of the command line.
+// check refuses changes that must not be archived. The order of the checks is that of the openspec CLI.
 func (a *archiver) check() error {
 	var err error
 	if a.input, a.files, err = a.validator.input(a.change); err != nil {
@@ -210,7 +211,7 @@ func (a *archiver) check() error {
 	return nil
 }
 
-// checkDeltas validates the change's own files, if any are about specs.
+// checkDeltas validates the change if any of its files says that it changes specs, unless the request skips validation.
 func (a *archiver) checkDeltas() error {
 	if a.request.NoValidate {
 		if a.request.Ask {
@@ -258,8 +259,8 @@ type rebuilt struct {
 	*merge.Result
 }
 
-// merge computes the new content of all specs that the change touches and adds them to the plan. All are computed before
-// the first is validated, as on the command line.
+// merge computes the new content of all specs that the change touches and adds them to the plan. As in the openspec CLI,
+// it computes all of them before it validates the first.
 func (a *archiver) merge(plan *store.Plan) error {
 	var all []rebuilt
 	for _, file := range a.files {
@@ -294,7 +295,7 @@ func (a *archiver) merge(plan *store.Plan) error {
 	return nil
 }
 
-// write is the plan for one main spec; target is nil if it does not exist, after if it is deleted.
+// write plans the change of one main spec. Target is nil if the spec does not exist; after is nil to delete it.
 func write(id string, target *spec.Main, after *string) store.SpecWrite {
 	planned := store.SpecWrite{ID: id, After: after}
 	if target != nil {
@@ -303,9 +304,9 @@ func write(id string, target *spec.Main, after *string) store.SpecWrite {
 	return planned
 }
 
-// onlyText refuses files that are not valid UTF-8, which rewriting would damage.
+// onlyText refuses files that are not valid UTF-8: rewriting would damage them.
 func onlyText(file deltaFile, target *spec.Main) error {
-	const message = "%s: the %s is not UTF-8 text, and writing it would damage it"
+	const message = "%s: the %s is not valid UTF-8, and rewriting the file would damage it"
 	if !utf8.ValidString(file.source) {
 		return &Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.id, "delta"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
 	}
@@ -315,8 +316,7 @@ func onlyText(file deltaFile, target *spec.Main) error {
 	return nil
 }
 
-// accept validates a rebuilt spec and returns its new content: nil for a capability that has no requirement left and is
-// retired.
+// accept validates a rebuilt spec and returns its new content; nil if the capability has no requirement left and is retired.
 func (a *archiver) accept(one rebuilt) (*string, error) {
 	if a.request.NoValidate && (one.Left > 0 || one.Counts.Removed == 0) {
 		return &one.Text, nil

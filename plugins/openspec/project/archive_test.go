@@ -12,7 +12,7 @@ func requires(name, text string) string {
 	return "### Requirement: " + name + "\nIt SHALL " + text + ".\n\n#### Scenario: s\n- **WHEN** a\n- **THEN** b\n"
 }
 
-// TestArchiveOnOwnData has archives that testdata lacks. A refused one does not change the tree.
+// TestArchiveOnOwnData has cases that testdata lacks. It checks that a refused archive does not change the tree.
 func TestArchiveOnOwnData(t *testing.T) {
 	const (
 		added   = "## ADDED Requirements\n\n"
@@ -25,9 +25,9 @@ func TestArchiveOnOwnData(t *testing.T) {
 	for name, test := range map[string]struct {
 		files   map[string]string
 		request project.ArchiveRequest
-		code    string // of the refusal; "" for none
-		as      string // the directory in the archive
-		has     string // what specs/stock/spec.md then has
+		code    string // code of the failure; "" if the archive succeeds
+		as      string // name of the directory in the archive
+		has     string // a part of specs/stock/spec.md after the archive
 	}{
 		"29 a folder that wraps changes": {
 			files: map[string]string{"changes/x/inner/proposal.md": "# i\n"},

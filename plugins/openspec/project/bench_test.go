@@ -23,8 +23,7 @@ func TestSampleIsValid(t *testing.T) {
 	}
 }
 
-// BenchmarkProject lists and validates projects of growing size. The time for one
-// change is constant if the total is linear.
+// BenchmarkProject lists and validates projects of growing size. If the time is linear, the time for each change is constant.
 func BenchmarkProject(b *testing.B) {
 	for _, changes := range []int{10, 100, 1000} {
 		root := b.TempDir()

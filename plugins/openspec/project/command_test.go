@@ -26,8 +26,8 @@ func open(root string) *project.Project {
 	return &project.Project{Files: filesystem.OS{}, Cwd: root, Top: root, Now: day, Alone: true}
 }
 
-// copyProject copies a directory into a new one, gives all files one time, and returns the new one's path. An
-// absent directory is an empty project.
+// copyProject copies a project to a new directory, sets the times of all files to start, and returns the new path. If from
+// does not exist, the new project is empty.
 func copyProject(t testing.TB, from string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -52,8 +52,7 @@ func setTime(t testing.TB, path string, at time.Time) {
 	}
 }
 
-// readTree returns all files below a directory by their relative paths, with their content. A directory is a
-// path that ends in a slash.
+// readTree returns the contents of all files below a directory by relative path. The path of a directory ends in a slash.
 func readTree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	tree := map[string]string{}
@@ -79,13 +78,13 @@ func readTree(t testing.TB, root string) map[string]string {
 	return tree
 }
 
-// run runs a command line and returns the result as JSON.
+// run runs a command of the openspec CLI in this package and returns the result as JSON.
 func run(t testing.TB, p *project.Project, command string) string {
 	t.Helper()
 	return runWords(t, p, strings.Split(strings.TrimPrefix(command, "openspec "), " "))
 }
 
-// runWords is run for a command line that is already split.
+// runWords is run for a command that is already split into words.
 func runWords(t testing.TB, p *project.Project, command []string) string {
 	t.Helper()
 	words := split(command)
@@ -139,7 +138,7 @@ func runList(p *project.Project, w *words) (any, error) {
 	return p.ListChanges(order)
 }
 
-// words are those of a command line; each is used once.
+// words has the words of a command that have not been used yet.
 type words struct{ left []string }
 
 func split(command []string) *words {
@@ -194,7 +193,7 @@ func (w *words) rest() string {
 	return rest
 }
 
-// decode decodes a result for a comparison: the root's path becomes /project, and varying times are removed.
+// decode decodes a result for a comparison. It replaces the path of the root by /project and removes times.
 func decode(t testing.TB, answer, root string) any {
 	t.Helper()
 	quoted, err := json.Marshal(root)
@@ -224,7 +223,7 @@ func withoutDurations(value any) any {
 	return value
 }
 
-// gap is a difference between two results; a missing value is nil.
+// gap is a difference between two results. A missing value is nil.
 type gap struct {
 	path      string
 	want, got any

@@ -20,7 +20,7 @@ import (
 // maxChangeName bounds a new change's name, in characters.
 const maxChangeName = 200
 
-// config is what a new project begins with.
+// config is the content of a new project's config file.
 const config = `schema: spec-driven
 
 # What everybody who works on a change should know: technologies, conventions, limits.
@@ -40,16 +40,16 @@ type InitResult struct {
 	ProjectPath  string    `json:"projectPath"`
 	OpenspecPath string    `json:"openspecPath"`
 	OpenspecDir  string    `json:"openspecDir"`
-	ExtendMode   bool      `json:"extendMode"` // the openspec folder was there
+	ExtendMode   bool      `json:"extendMode"` // the openspec directory existed
 	Created      []string  `json:"created"`
 	Existing     []string  `json:"existing"`
-	ConfigFile   string    `json:"configFile"` // created, exists
-	Migrated     bool      `json:"migrated"`   // always false: nothing is ever moved
+	ConfigFile   string    `json:"configFile"` // "created" or "exists"
+	Migrated     bool      `json:"migrated"`   // always false: Init moves no files
 	Tools        InitTools `json:"tools"`
 	Root         RootInfo  `json:"root"`
 }
 
-// InitTools says what became of the assistants that were named.
+// InitTools is the result for the assistants that the request names.
 type InitTools struct {
 	Selected []string `json:"selected"`
 	Created  []string `json:"created"`
@@ -57,9 +57,8 @@ type InitTools struct {
 	Note     string   `json:"note,omitempty"`
 }
 
-// Init makes what a project is missing, in the working directory's root or in the directory itself. What is
-// there stays as it is. Tools are names of assistants, for which the command line writes files of their own;
-// they are skipped.
+// Init creates the missing directories and files of a project, in the nearest root or else in the working directory. It
+// changes no existing file. Tools are names of assistants: the openspec CLI writes files for them, Init skips them.
 func (p *Project) Init(tools []string) (*InitResult, error) {
 	result, err := p.init(tools)
 	if err != nil {
@@ -97,12 +96,12 @@ func (p *Project) init(tools []string) (*InitResult, error) {
 		Root:         info,
 	}
 	if len(tools) > 0 {
-		result.Tools.Note = "Files for assistants are not written here; run openspec init --tools for them."
+		result.Tools.Note = "This tool writes no files for assistants; run openspec init --tools to write them."
 	}
 	return result, nil
 }
 
-// toMake returns the root that is to be completed: never an old hidden one.
+// toMake returns the root to complete. It never is an old root with the hidden directory .openspec.
 func (p *Project) toMake() (*store.Root, RootInfo) {
 	root, info := p.findOrHere()
 	if filepath.Base(root.Dir) != store.DirName {
@@ -118,12 +117,12 @@ func orEmpty(list []string) []string {
 	return list
 }
 
-// CreateRequest says which change to make.
+// CreateRequest describes the change to create.
 type CreateRequest struct {
 	Name        string
-	Schema      string // "": the project's default
-	Description string // "": no README.md
-	Goal        string // "": none is noted
+	Schema      string // if empty, the project's default schema
+	Description string // if empty, CreateChange writes no README.md
+	Goal        string // if empty, the metadata has no goal
 }
 
 // CreateResult answers CreateChange.
@@ -133,7 +132,7 @@ type CreateResult struct {
 	Root    RootInfo      `json:"root"`
 }
 
-// CreatedChange is the change that was made.
+// CreatedChange is the new change.
 type CreatedChange struct {
 	ID           string `json:"id"`
 	Path         string `json:"path"`
@@ -141,7 +140,7 @@ type CreatedChange struct {
 	Schema       string `json:"schema"`
 }
 
-// CreateChange makes the directory of a change, with its metadata and nothing that is for its author to write.
+// CreateChange creates the directory of a change with its metadata. The author of the change writes all other files.
 func (p *Project) CreateChange(request CreateRequest) (*CreateResult, error) {
 	result, err := p.createChange(request)
 	if err != nil {
@@ -196,14 +195,14 @@ func (p *Project) createChange(request CreateRequest) (*CreateResult, error) {
 	}, nil
 }
 
-// newFiles returns the files of a new change. One without specs says so, if its schema has no artifact for them.
+// newFiles returns the files of a new change. If withoutSpecs is set, the metadata declares skip_specs.
 func newFiles(request CreateRequest, schema string, withoutSpecs bool, now time.Time) ([]store.File, error) {
 	root := &frontmatter.Node{Kind: frontmatter.Mapping}
 	set := func(key string, value *frontmatter.Node) {
 		root.Children = append(root.Children, &frontmatter.Node{Text: key}, value)
 	}
 	set("schema", frontmatter.String(schema))
-	set("created", &frontmatter.Node{Text: now.Format(time.DateOnly)}) // without quotes, as everybody writes a date
+	set("created", &frontmatter.Node{Text: now.Format(time.DateOnly)}) // without quotes
 	if request.Goal != "" {
 		set("goal", goalNode(request.Goal))
 	}
@@ -221,11 +220,11 @@ func newFiles(request CreateRequest, schema string, withoutSpecs bool, now time.
 	return files, nil
 }
 
-// indicator matches what no plain scalar begins with or has in it.
+// indicator matches a text that cannot be a plain scalar: it has a character or a sequence with a meaning in YAML.
 var indicator = regexp.MustCompile("^[\\t ,[\\]{}#&*!|>'\"%@`]|^[?-](?:[ \\t]|$)|:[ \\t]|[\\t ]#|[\\t :]$")
 
-// goalNode returns a text in the style that the command line writes it in: plain if possible, else in quotes, and in a
-// block if it has several lines.
+// goalNode returns a text in the style in which the openspec CLI writes it: a literal block if it has several lines, else
+// plain if possible, else quoted.
 func goalNode(text string) *frontmatter.Node {
 	node := &frontmatter.Node{Text: text}
 	switch plain := yamlvalue.KindOfPlain(text) == yamlvalue.String && !indicator.MatchString(text); {
@@ -240,7 +239,7 @@ func goalNode(text string) *frontmatter.Node {
 	return node
 }
 
-// chooseSchema returns the name of a new change's workflow schema: the one asked for, or the project's default.
+// chooseSchema returns the name of a new change's workflow schema: the requested one, or the project's default.
 func (w *workflows) chooseSchema(asked string) (string, error) {
 	available, err := w.available()
 	if err != nil {
@@ -260,17 +259,17 @@ func (w *workflows) chooseSchema(asked string) (string, error) {
 	return asked, nil
 }
 
-// unknownSchema is the error for a schema that a file names and that does not exist.
+// unknownSchema is the error for a missing schema that a file names.
 func unknownSchema(name string, available []string) error {
-	return fmt.Errorf("Unknown schema '%s'. Available: %s", name, strings.Join(available, ", ")) //lint:ignore ST1005 the command line's words
+	return fmt.Errorf("Unknown schema '%s'. Available: %s", name, strings.Join(available, ", ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
-// noSchema is the error for a schema that is asked for and does not exist.
+// noSchema is the error for a missing schema that a request names.
 func noSchema(name string, available []string) error {
-	return fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", name, strings.Join(available, "\n  ")) //lint:ignore ST1005 likewise
+	return fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", name, strings.Join(available, "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
-// wrongName says what keeps a text from being a new change's name; "" for nothing.
+// wrongName returns the reason why a text cannot be the name of a new change; "" if it can.
 func wrongName(name string) string {
 	has := func(chars string) bool { return strings.ContainsAny(name, chars) }
 	switch {

@@ -17,12 +17,12 @@ import (
 // deltaFile is a change's delta for one capability.
 type deltaFile struct {
 	id     string
-	source string // as on disk
+	source string // unchanged content of the file
 	parsed *delta.Delta
 }
 
-// readDeltas reads all delta files of a change, sorted by capability, and returns the paths of the
-// other files next to them.
+// readDeltas reads all delta files of a change, sorted by capability. Loose has the paths of the other files in the
+// directory specs.
 func readDeltas(c store.Change) (files []deltaFile, loose []string, err error) {
 	ids, loose, err := c.Deltas()
 	if err != nil {
@@ -77,7 +77,7 @@ func deltaViews(root *store.Root, file deltaFile, diff bool) ([]DeltaView, error
 	return views, nil
 }
 
-// addDiffs adds to each modified requirement its diff, or why there is none.
+// addDiffs adds to each modified requirement its diff, or the reason why there is none.
 func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	source, _, err := root.ReadSpec(file.id)
 	if err != nil {
@@ -85,7 +85,7 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	}
 	blocks := spec.Divide(text(source)).Blocks
 	exact, folded := map[string]requirement.Block{}, map[string]requirement.Block{}
-	for _, block := range slices.Backward(blocks) { // the first of a name counts
+	for _, block := range slices.Backward(blocks) { // of blocks with equal names the first counts
 		exact[block.Name], folded[requirement.Fold(block.Name)] = block, block
 	}
 	oldNames := namesBeforeRenames(file.parsed.Renamed)
@@ -112,13 +112,13 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 			views[i].Warning = fmt.Sprintf(`MODIFIED requirement "%s" differs from the main spec in too many lines to compare them`, block.Name)
 			continue
 		}
-		hunks = markdown.TrimRight(hunks) // as the command line does, even if the last line is blank
+		hunks = markdown.TrimRight(hunks) // as the openspec CLI does, even if the last line is blank
 		views[i].Diff = &hunks
 	}
 	return nil
 }
 
-// namesBeforeRenames returns the names that requirements have in the main spec, by the folded form of their new ones.
+// namesBeforeRenames returns the old names of renamed requirements by the folded form of their new names.
 func namesBeforeRenames(renames []delta.Rename) map[string]string {
 	old := map[string]string{}
 	for _, pair := range renames {
@@ -133,12 +133,11 @@ func namesBeforeRenames(renames []delta.Rename) map[string]string {
 	return old
 }
 
-// hasSections reports whether a text has a delta section.
 func hasSections(source string) bool {
 	return len(delta.Parse(text(source)).Sections) > 0
 }
 
-// expected returns the correct path of a misplaced delta, relative to a change's specs directory.
+// expected returns the correct path of a misplaced delta. Both paths are relative to the change's directory specs.
 func expected(file string) string {
 	if dir := path.Dir(file); dir != "." {
 		return dir + "/spec.md"

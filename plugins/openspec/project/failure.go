@@ -35,17 +35,17 @@ const (
 	codeValidation  = "archive_validation_failed"
 )
 
-// Failure is the reason why a request failed. Its JSON is the status object of the command line.
+// Failure is the reason why a request failed. Its JSON is the status object of the openspec CLI.
 type Failure struct {
 	Code    string
 	Message string
-	Fix     string // a remedy; "": none
-	Target  string // its subject; often ""
-	// Empty is the key of the result that the failure replaces, such as "changes"; "" if the command line omits it.
+	Fix     string // the remedy; may be empty
+	Target  string // the subject of the failure; may be empty
+	// Empty is the key of the result that the failure replaces, such as "changes"; "" if the openspec CLI omits it.
 	Empty string
-	// EmptyList says that the value of Empty is an empty list, not null.
+	// EmptyList makes the value of the key Empty an empty list instead of null.
 	EmptyList bool
-	// Root follows Empty, for a failure in a known root, or is null if NullRoot is set.
+	// Root is encoded after Empty if the root is known. If it is nil, NullRoot encodes it as null instead of omitting it.
 	Root     *RootInfo
 	NullRoot bool
 }
@@ -105,7 +105,7 @@ func noRoot() *Failure {
 	}
 }
 
-// asFailure returns err as a failure; another error gets the code and key.
+// asFailure returns err if it is a failure, else a new failure with the given code and key.
 func asFailure(err error, code, empty string, list bool) *Failure {
 	if failure := (*Failure)(nil); errors.As(err, &failure) {
 		failure.Empty, failure.EmptyList = empty, list

@@ -12,11 +12,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// difference is an intentional difference from the command line 1.13.2.
+// difference is an intentional difference from the openspec CLI 1.13.2.
 type difference struct {
 	why string
-	run string // a part of the case's name or of the command; "" for any
-	at  string // the end of the path in the answer
+	run string // a part of the case's name or of the command; "" for all cases
+	at  string // end of the path of the value in the answer
 	// ok reports whether two values differ in the intended way.
 	ok func(want, got any) bool
 }
@@ -32,7 +32,7 @@ var differences = []difference{
 	{"a new change's answer lists what was made", "new change", ".created", isList},
 }
 
-// planDifferences are those of status and instructions.
+// planDifferences has the intentional differences of the commands status and instructions.
 var planDifferences = []difference{
 	{"the next step names the tool's call first", "status", ".nextSteps[0]", namesCall},
 	{"likewise, for each change", "status --all", ".nextSteps[0]", namesCall},
@@ -86,7 +86,7 @@ func isList(want, got any) bool {
 	return ok && want == nil && len(list) > 0
 }
 
-// comparison compares results with those of the command line, and records the differences that it found.
+// comparison compares results with those of the openspec CLI. It records the intentional differences that occur.
 type comparison struct {
 	t    *testing.T
 	used map[int]bool
@@ -106,7 +106,7 @@ func (c *comparison) compare(t *testing.T, name string, want, got any) {
 	}
 }
 
-// unused fails the test for each difference that no longer exists.
+// unused fails the test for each intentional difference that did not occur.
 func (c *comparison) unused() {
 	for i, one := range differences {
 		if !c.used[i] {
@@ -121,8 +121,8 @@ func reference(t *testing.T) string {
 	return fixtures.Path(t, "openspec")
 }
 
-// TestReferenceAnswers runs every command with a recorded result of the command line 1.13.2: on a real project and on small
-// ones.
+// TestReferenceAnswers runs every command with a recorded result of the openspec CLI 1.13.2, on a real project and on small
+// projects.
 func TestReferenceAnswers(t *testing.T) {
 	root := reference(t)
 	c := &comparison{t, map[int]bool{}}
@@ -138,7 +138,7 @@ func TestReferenceAnswers(t *testing.T) {
 	c.unused()
 }
 
-// TestOwnData runs the commands on the small project in testdata, which also has results of the command line.
+// TestOwnData runs the commands on the small project in testdata, which also has results of the openspec CLI.
 func TestOwnData(t *testing.T) {
 	c := &comparison{t, map[int]bool{}}
 	c.project(t, filepath.Join("..", "testdata", "branch"))
@@ -147,7 +147,7 @@ func TestOwnData(t *testing.T) {
 	}
 }
 
-// expectation is the file next to the input of a small project.
+// expectation is the content of expected.json, next to the input of a small project.
 type expectation struct {
 	Runs []struct {
 		Command string          `json:"command"`
@@ -166,7 +166,7 @@ func (c *comparison) project(t *testing.T, dir string) {
 	for _, one := range want.Runs {
 		answer := run(t, open(root), one.Command)
 		if one.JSON == nil {
-			continue // only its text is known, which is the command line's own
+			continue // the openspec CLI printed text, which this package does not reproduce
 		}
 		c.compare(t, filepath.Base(dir)+" "+one.Command, decode(t, string(one.JSON), "/project"), decode(t, answer, root))
 	}
@@ -187,7 +187,7 @@ func (c *comparison) project(t *testing.T, dir string) {
 	}
 }
 
-// compareAfter compares main specs with those that the command line wrote.
+// compareAfter compares main specs with those that the openspec CLI wrote.
 func compareAfter(t *testing.T, after, root string) {
 	t.Helper()
 	if _, err := os.Stat(after); err != nil {
@@ -217,7 +217,7 @@ func readJSON[T any](t *testing.T, path string) T {
 	return value
 }
 
-// realProject compares the results on the real project; commands that change it run on a new copy.
+// realProject compares the results for the real project. Each command that changes the project gets a new copy.
 func (c *comparison) realProject(t *testing.T, root string) {
 	runs := readJSON[[]struct{ File, Command string }](t, filepath.Join(root, "reference", "manifest.json"))
 	times := readJSON[struct {
@@ -254,7 +254,7 @@ func (c *comparison) realProject(t *testing.T, root string) {
 	}
 }
 
-// runAll runs a command, and before that its first run if the result is that of the second.
+// runAll runs a command and returns its result. If the recorded result is that of a second run, it runs the command twice.
 func runAll(t *testing.T, root, file, command string) string {
 	t.Helper()
 	if !strings.HasSuffix(file, "second-time-same-day.json") {
@@ -271,15 +271,15 @@ func runAll(t *testing.T, root, file, command string) string {
 	return run(t, open(root), command)
 }
 
-// checkArchive compares the files after an archive: the specs are those that the command line wrote, the
-// change is unchanged at its new path, and so are all other files.
+// checkArchive compares the files after an archive. The specs must be those that the openspec CLI wrote. The files of the
+// change, at their new path, and all other files must be unchanged.
 func checkArchive(t *testing.T, dir, root string, before map[string]string, answer any) {
 	t.Helper()
 	after := readTree(t, root)
 	archived, ok := answer.(map[string]any)["archive"].(map[string]any)
 	if !ok {
 		if strings.HasSuffix(t.Name(), "second-time-same-day.json") {
-			return // the first time changed the tree
+			return // the first run changed the tree
 		}
 		sameTree(t, before, after)
 		return

@@ -12,10 +12,10 @@ import (
 type InstructionsRequest struct {
 	Change   string
 	Artifact string
-	Schema   string // instead of the change's; "": that one
+	Schema   string // if empty, the change's own schema
 }
 
-// Instructions say how to write an artifact.
+// Instructions describe how to write an artifact.
 type Instructions struct {
 	ChangeName   string `json:"changeName"`
 	ArtifactID   string `json:"artifactId"`
@@ -35,7 +35,7 @@ type Instructions struct {
 	Root         RootInfo     `json:"root"`
 }
 
-// Dependency is an artifact that another one requires.
+// Dependency is an artifact that another artifact requires.
 type Dependency struct {
 	ID          string `json:"id"`
 	Done        bool   `json:"done"`
@@ -44,7 +44,7 @@ type Dependency struct {
 	Skipped     bool   `json:"skipped,omitempty"`
 }
 
-// ArchiveInstructions are what a project says about archiving.
+// ArchiveInstructions are the instructions of a project's config file for archiving.
 type ArchiveInstructions struct {
 	ChangeName        string   `json:"changeName"`
 	Context           string   `json:"context,omitempty"`
@@ -82,7 +82,7 @@ func (w *workflows) instructions(info RootInfo, request InstructionsRequest) (an
 	return planned.instructions(w, info, request.Artifact)
 }
 
-// archive needs no schema.
+// archive returns the instructions for archiving a change. They do not depend on its schema.
 func (w *workflows) archive(info RootInfo, name string) (*ArchiveInstructions, error) {
 	if _, err := w.change(name); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (w *workflows) archive(info RootInfo, name string) (*ArchiveInstructions, e
 	return &ArchiveInstructions{ChangeName: name, Context: context, OperationGuidance: guidance, Root: info}, nil
 }
 
-// operation returns what a config says about an operation.
+// operation returns the context and the guidance of a config for an operation.
 func operation(config change.Config, name string) (context string, guidance []string) {
 	if strings.TrimSpace(config.Context) != "" {
 		context = config.Context
@@ -110,7 +110,7 @@ func (p *plan) instructions(w *workflows, info RootInfo, id string) (*Instructio
 		for _, one := range p.schema.Artifacts {
 			ids = append(ids, one.ID)
 		}
-		return nil, fmt.Errorf("Artifact '%s' not found in schema '%s'. Valid artifacts:\n  %s", id, p.name, strings.Join(ids, "\n  ")) //lint:ignore ST1005 the command line's words
+		return nil, fmt.Errorf("Artifact '%s' not found in schema '%s'. Valid artifacts:\n  %s", id, p.name, strings.Join(ids, "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 	}
 	template, err := w.template(p.name, artifact.Template)
 	if err != nil {
@@ -151,7 +151,7 @@ func (w *workflows) template(schema, name string) (string, error) {
 	}
 	content, path, found, err := w.root.ReadTemplate(withoutExtension(schema), name)
 	if err == nil && !found {
-		err = fmt.Errorf("Template not found: %s", path) //lint:ignore ST1005 the command line's words
+		err = fmt.Errorf("Template not found: %s", path) //lint:ignore ST1005 the wording of the openspec CLI
 	}
 	return content, err
 }

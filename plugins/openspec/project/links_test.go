@@ -54,8 +54,8 @@ func TestLinksOutOfProjectAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestArchiveWritesThroughNoLink: a main spec behind a link is not read, so a merge takes it for a new
-// one. Neither the link nor its target may change.
+// TestArchiveWritesThroughNoLink checks that an archive changes neither a symbolic link nor its target. A main spec whose
+// path contains a link is not read, so a merge treats the spec as new.
 func TestArchiveWritesThroughNoLink(t *testing.T) {
 	const delta = "## ADDED Requirements\n\n### Requirement: New\nIt SHALL be.\n\n#### Scenario: S\n- **WHEN** a\n- **THEN** b\n"
 	for name, test := range map[string]struct{ link, target string }{
@@ -100,7 +100,7 @@ func TestArchiveWritesThroughNoLink(t *testing.T) {
 	}
 }
 
-// place puts a link at a path; for "FILE" a file, for "" a directory.
+// place creates a symbolic link to target, or for the target "FILE" a file, or for "" a directory.
 func place(t *testing.T, path, target string) {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -118,7 +118,7 @@ func place(t *testing.T, path, target string) {
 	}
 }
 
-// withLinks returns what is below a directory: files with their content, links with what they say.
+// withLinks returns the entries below a directory by path: the content of files and the targets of symbolic links.
 func withLinks(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -159,7 +159,8 @@ func TestLinkOutOfProjectIsNotRoot(t *testing.T) {
 	sameTree(t, before, readTree(t, outside))
 }
 
-// TestNextWriteRemovesTemporaryFiles of calls that were killed, and nothing else.
+// TestNextWriteRemovesTemporaryFiles checks that the next call that writes removes the temporary files of killed calls, and
+// no other files.
 func TestNextWriteRemovesTemporaryFiles(t *testing.T) {
 	root := branch(t)
 	for _, dir := range []string{"", "specs/", "changes/", "changes/archive/"} {

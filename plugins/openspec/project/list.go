@@ -17,13 +17,13 @@ import (
 // Order is the order of changes.
 type Order string
 
-// The orders: newest first, then by name; or by name.
+// The orders. Recent lists the newest first, then by name.
 const (
 	ByTime Order = "recent"
 	ByName Order = "name"
 )
 
-// timeForm is ISO 8601 in UTC with milliseconds.
+// timeForm is the layout of a time in UTC in ISO 8601, with milliseconds.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
 // ChangeList is a list of active changes.
@@ -39,12 +39,12 @@ type ChangeItem struct {
 	CompletedTasks int      `json:"completedTasks"`
 	TotalTasks     int      `json:"totalTasks"`
 	LastModified   string   `json:"lastModified"`
-	Status         string   `json:"status"` // no-tasks, complete, in-progress
+	Status         string   `json:"status"` // "no-tasks", "complete" or "in-progress"
 	Nested         []string `json:"nested,omitempty"`
 	modified       time.Time
 }
 
-// NestedWarning is about a directory that contains changes and is none itself.
+// NestedWarning warns of a directory that contains changes and is not a change itself.
 type NestedWarning struct {
 	Code    string   `json:"code"`
 	Name    string   `json:"name"`
@@ -58,7 +58,7 @@ type SpecList struct {
 	Root  RootInfo   `json:"root"`
 }
 
-// SpecItem is a main spec in a list; one that cannot be parsed has a count of 0.
+// SpecItem is a main spec in a list. The count of a spec that cannot be parsed is 0.
 type SpecItem struct {
 	ID               string `json:"id"`
 	RequirementCount int    `json:"requirementCount"`
@@ -70,10 +70,10 @@ type ArchivedList struct {
 	Root     RootInfo       `json:"root"`
 }
 
-// ArchivedItem is an archived change: Name is that of its directory and consists of Date and Change.
+// ArchivedItem is an archived change. Name is the name of its directory and consists of Date and Change.
 type ArchivedItem struct {
 	Name           string `json:"name"`
-	Date           string `json:"date"` // "" for a folder without one
+	Date           string `json:"date"` // "" if the directory's name has no date
 	Change         string `json:"change"`
 	CompletedTasks int    `json:"completedTasks"`
 	TotalTasks     int    `json:"totalTasks"`
@@ -102,7 +102,7 @@ func (p *Project) listChanges(order Order) (*ChangeList, error) {
 	for _, one := range all {
 		item, err := changeItem(w, one)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !one.Exists() {
-			continue // it was archived or removed meanwhile
+			continue // the change was archived or removed after the directory was listed
 		}
 		if err != nil {
 			return nil, err
@@ -144,13 +144,13 @@ func changeItem(w *workflows, c store.Change) (item ChangeItem, err error) {
 	return item, err
 }
 
-// roundTime returns a file's time in the milliseconds of the command line, whose numbers have 53 bits.
+// roundTime rounds a file's time to milliseconds exactly as the openspec CLI does, in floating point with 53 bits.
 func roundTime(at time.Time) time.Time {
 	ms := float64(at.Unix()*1000) + float64(at.Nanosecond())/1e6
 	return time.UnixMilli(int64(math.Trunc(ms + 0.5))).UTC()
 }
 
-// nestedText returns the warning about a directory that contains changes and is none itself.
+// nestedText returns the warning of a directory that contains changes and is not a change itself.
 func nestedText(name string, nested []string) string {
 	paths := make([]string, len(nested))
 	for i, id := range nested {

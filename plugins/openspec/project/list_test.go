@@ -18,7 +18,7 @@ func TestListRoundsTimesToMilliseconds(t *testing.T) {
 	write(t, root, "changes/x/proposal.md", "# x\n")
 	for nanoseconds, want := range map[int]string{
 		0: "2026-01-01T00:00:00.000Z", 499_000: "2026-01-01T00:00:00.000Z", 500_000: "2026-01-01T00:00:00.001Z", 999_600_000: "2026-01-01T00:00:01.000Z",
-		499_999: "2026-01-01T00:00:00.001Z", // a number with 53 bits cannot tell it from 500,000
+		499_999: "2026-01-01T00:00:00.001Z", // a floating-point number with 53 bits cannot distinguish it from 500,000
 	} {
 		setTime(t, filepath.Join(root, "openspec/changes/x/proposal.md"), start.Add(time.Duration(nanoseconds)))
 		list, err := open(root).ListChanges(project.ByTime)
@@ -28,7 +28,7 @@ func TestListRoundsTimesToMilliseconds(t *testing.T) {
 	}
 }
 
-// vanishing removes a directory once another one has been listed.
+// vanishing is a file system that removes the directory gone once the directory listed has been read.
 type vanishing struct {
 	filesystem.OS
 	listed, gone string
@@ -42,8 +42,8 @@ func (v vanishing) ReadDir(path string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// TestListsOmitWhatVanishes removes an item of each list after its directory has been listed, or its own has.
-func TestListsOmitWhatVanishes(t *testing.T) {
+// TestListsOmitRemovedItems removes an item of each list after the directory of the item or its parent has been read.
+func TestListsOmitRemovedItems(t *testing.T) {
 	for _, test := range []struct{ list, gone, inside string }{
 		{"changes", "changes/b", ""},
 		{"changes", "changes/b", "specs"},
@@ -83,7 +83,7 @@ func TestListsOmitWhatVanishes(t *testing.T) {
 				names = append(names, item.Name)
 			}
 		case "specs":
-			// Specs are found by entering each directory, so the last one vanishes after it has been.
+			// ListSpecs reads each directory to find specs, so remove the last directory after it has been read.
 			p.Files = vanishing{listed: filepath.Join(root, "openspec/specs/b"), gone: filepath.Join(root, "openspec/specs/b")}
 			list, err := p.ListSpecs()
 			if err != nil {
@@ -99,7 +99,7 @@ func TestListsOmitWhatVanishes(t *testing.T) {
 	}
 }
 
-func TestValidationOmitsWhatVanishes(t *testing.T) {
+func TestValidationOmitsRemovedItems(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"a", "b"} {
 		write(t, root, "changes/"+name+"/proposal.md", "# x\n")

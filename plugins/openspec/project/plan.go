@@ -14,12 +14,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Home describes where a project plans.
+// Home describes the location of a project's changes.
 type Home struct {
 	Kind          string `json:"kind"` // always "repo"
 	Root          string `json:"root"`
 	ChangesDir    string `json:"changesDir"`
-	DefaultSchema string `json:"defaultSchema"` // without a config
+	DefaultSchema string `json:"defaultSchema"` // the schema of projects without a config file
 }
 
 // plan is a change with the artifacts of its schema.
@@ -28,15 +28,15 @@ type plan struct {
 	change store.Change
 	home   Home
 	config change.Config
-	name   string // of the schema
+	name   string // name of the schema
 	schema *workflow.Schema
-	// outputs has the existing files of each artifact, as paths below the change.
+	// outputs has the existing files of each artifact, as paths relative to the change's directory.
 	outputs  map[string][]string
 	complete map[string]bool
-	skipped  map[string]bool // complete, since the change is to have no specs
+	skipped  map[string]bool // artifacts that count as complete because the change sets skip_specs
 }
 
-// plan reads a change by its name. Schema replaces the one of the change; "": it does not.
+// plan reads a change by its name. Schema, unless empty, replaces the change's own schema.
 func (w *workflows) plan(name, schema string) (*plan, error) {
 	c, err := w.change(name)
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *workflows) plan(name, schema string) (*plan, error) {
 	return w.planOf(c, schema)
 }
 
-// change returns an active change by its name, which is from a request.
+// change returns an active change by the name in a request, which it checks.
 func (w *workflows) change(name string) (store.Change, error) {
 	if err := store.CheckChange(name); err != nil {
 		return store.Change{}, err
@@ -79,7 +79,7 @@ func (w *workflows) noChange(name string) error {
 		return &Failure{Code: codeChange, Message: fmt.Sprintf("Change '%s' not found. No changes exist.", name),
 			Fix: `Call openspec_create_change(name: "<id>") (openspec new change <name>).`}
 	}
-	return fmt.Errorf("Change '%s' not found. Available changes:\n  %s", name, strings.Join(changeNames(all), "\n  ")) //lint:ignore ST1005 the command line's words
+	return fmt.Errorf("Change '%s' not found. Available changes:\n  %s", name, strings.Join(changeNames(all), "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
 // planOf reads the artifacts of a change that exists.
@@ -100,7 +100,7 @@ func (w *workflows) planOf(c store.Change, schema string) (*plan, error) {
 		}
 		schema = own
 	}
-	skipSpecs := meta.SkipSpecs || invalid != nil && invalid.SkipSpecs // the schema that replaces its own is usable
+	skipSpecs := meta.SkipSpecs || invalid != nil && invalid.SkipSpecs // the marker counts: a usable schema was given
 	p := &plan{root: w.root, change: c, home: home, config: config, name: schema,
 		outputs: map[string][]string{}, complete: map[string]bool{}, skipped: map[string]bool{}}
 	if p.schema, err = w.load(schema); err != nil {
@@ -118,7 +118,7 @@ func (w *workflows) planOf(c store.Change, schema string) (*plan, error) {
 	return p, nil
 }
 
-// path is the absolute path of an artifact's file, or its pattern below the change.
+// path returns the absolute path of an artifact's file. A pattern is appended to the path of the change.
 func (p *plan) path(generates string) string {
 	path := filepath.Join(p.change.Dir, generates)
 	if strings.HasSuffix(generates, "/") {
@@ -127,7 +127,7 @@ func (p *plan) path(generates string) string {
 	return path
 }
 
-// existing returns the absolute paths of files below the change.
+// existing returns absolute paths for paths relative to the change's directory.
 func (p *plan) existing(files []string) []string {
 	paths := make([]string, len(files))
 	for i, file := range files {
@@ -136,12 +136,12 @@ func (p *plan) existing(files []string) []string {
 	return paths
 }
 
-// isComplete reports whether all artifacts are.
+// isComplete reports whether all artifacts are complete.
 func (p *plan) isComplete() bool {
 	return !slices.ContainsFunc(p.schema.Artifacts, func(a workflow.Artifact) bool { return !p.complete[a.ID] })
 }
 
-// needed returns the artifacts without which the change cannot be implemented.
+// needed returns the ids of the artifacts that must be complete before the change is implemented.
 func (p *plan) needed() []string {
 	if p.schema.Apply != nil {
 		return p.schema.Apply.Requires
@@ -153,7 +153,7 @@ func (p *plan) needed() []string {
 	return all
 }
 
-// instructionsCall names the call for an artifact's instructions, and the command line.
+// instructionsCall returns the tool call for an artifact's instructions, followed by the CLI command in parentheses.
 func (p *plan) instructionsCall(artifact string) string {
 	return fmt.Sprintf(`openspec_instructions(artifact: "%[1]s", change: "%[2]s") (openspec instructions %[1]s --change "%[2]s" --json)`, artifact, p.change.Name)
 }
@@ -164,7 +164,7 @@ type member struct {
 	Value any
 }
 
-// members is a JSON object whose keys have an order.
+// members is a JSON object that preserves the order of its keys.
 type members []member
 
 // MarshalJSON encodes the object.

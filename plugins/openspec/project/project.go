@@ -1,10 +1,10 @@
 // Package project implements the tools: it lists, shows, validates and archives the specs and changes of one project, and
-// creates new ones. Its methods return data and depend neither on MCP nor on a command line.
+// creates new ones. Its methods return data and depend neither on MCP nor on command-line parsing.
 //
 //	p := &project.Project{Files: filesystem.OS{}, Cwd: cwd, Top: cwd, Now: time.Now()}
 //	changes, err := p.ListChanges(project.ByName)
 //
-// Errors of these methods are *Failure, whose JSON is that of the command line 1.13.2.
+// Errors of these methods are *Failure. Their JSON has the format of the openspec CLI 1.13.2.
 package project
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Project is the project of a call. Every method searches for its root again.
+// Project is the project of a call. Every method searches for the root again.
 type Project struct {
 	Files filesystem.FS
 	Cwd   string    // absolute; the search for the root begins here
-	Top   string    // absolute; and ends here
-	Now   time.Time // in the time zone of the dates in archive names
-	// Owner distinguishes the claims of this user's calls from those of others; "" is an owner, too.
+	Top   string    // absolute; the search for the root ends here
+	Now   time.Time // its time zone is that of the dates in archive names
+	// Owner distinguishes claims of this user's calls from claims of other users. The empty string is a valid owner.
 	Owner string
-	// Alone says that no other writing call of the owner runs. Only then can a killed call be distinguished from a running
-	// one and recovered.
+	// Alone reports whether no other writing call of the owner runs. Without it, a killed call cannot be distinguished from
+	// a running one and is not recovered.
 	Alone bool
-	// Warn gets messages for the log; nil: they are dropped.
+	// Warn writes a message to the log. If it is nil, messages are dropped.
 	Warn func(text string)
 }
 
@@ -54,7 +54,7 @@ func (p *Project) find() (*store.Root, RootInfo, error) {
 	return root, RootInfo{Path: root.Path, Source: "nearest"}, nil
 }
 
-// findOrHere returns the nearest root, or the one at the working directory, which does not exist.
+// findOrHere returns the nearest root. Without one, it returns the root that Init would create in the working directory.
 func (p *Project) findOrHere() (*store.Root, RootInfo) {
 	root, info, err := p.find()
 	if err != nil {
@@ -63,14 +63,14 @@ func (p *Project) findOrHere() (*store.Root, RootInfo) {
 	return root, info
 }
 
-// Interrupted reports whether an archive is in progress or was interrupted, so that a reader calls Recover.
+// Interrupted reports whether an archive is in progress or was interrupted. Calls that only read then call Recover.
 func (p *Project) Interrupted() bool {
 	root, _, err := p.find()
 	return err == nil && root.Interrupted()
 }
 
-// Recover rolls an interrupted call forward or back. Methods that write call it first; calls that only read call it here.
-// It does nothing unless Alone is set.
+// Recover rolls an interrupted call forward or back. It is for calls that only read: methods that write recover by
+// themselves. It does nothing unless Alone is set.
 func (p *Project) Recover() error {
 	root, _, err := p.find()
 	if errors.Is(err, store.ErrNoRoot) {

@@ -20,7 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// branch returns a copy of the project in testdata.
+// branch returns the path of a copy of the project testdata/branch.
 func branch(t testing.TB) string {
 	return copyProject(t, filepath.Join("..", "testdata", "branch", "input"))
 }
@@ -79,7 +79,7 @@ func TestInvalidNamesAreRefused(t *testing.T) {
 	sameTree(t, before, readTree(t, root))
 }
 
-// TestReadAfterArchiveReturnsMergedRequirements archives every real change that is valid, and reads the specs.
+// TestReadAfterArchiveReturnsMergedRequirements archives every valid change of a project and then reads the specs.
 func TestReadAfterArchiveReturnsMergedRequirements(t *testing.T) {
 	archiveAll(t, filepath.Join("..", "testdata", "branch", "input"), 2)
 	t.Run("real data", func(t *testing.T) { archiveAll(t, filepath.Join(reference(t), "project"), 5) })
@@ -120,7 +120,7 @@ func archiveAll(t *testing.T, from string, least int) {
 	}
 }
 
-// checkMerged compares a main spec's requirements with the previous ones after a delta.
+// checkMerged compares a main spec's requirements with those of before, changed by the delta d.
 func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
 	t.Helper()
 	want, order := map[string]string{}, []string{}
@@ -160,7 +160,7 @@ func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
 	}
 }
 
-// TestSpecCanBeNamedArchive: the name is reserved only for changes.
+// TestSpecCanBeNamedArchive checks that the name archive is reserved for changes only.
 func TestSpecCanBeNamedArchive(t *testing.T) {
 	root, name := branch(t), "archive"
 	if _, err := open(root).Show(project.ShowRequest{Name: name}); code(t, err) != "invalid_item" {
@@ -295,7 +295,7 @@ func TestFailedInitOrNewChangeLeavesNothing(t *testing.T) {
 			operations = f.Count()
 			tree := readTree(t, root)
 			if f.Reached() && strings.HasPrefix(f.Operations()[f.At-1], "link ") {
-				return // it works without hard links, too
+				return // the operation falls back to a copy without hard links
 			}
 			if (err != nil) != f.Reached() || err != nil && len(tree) != 1 {
 				t.Errorf("operation %d (%v): left %q", f.At, err, tree)

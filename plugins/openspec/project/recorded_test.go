@@ -14,19 +14,19 @@ import (
 
 var recordedFlag = flag.String("recorded", "", "a file of recorded cases to compare with, instead of those in testdata")
 
-// recordedCase is a project with the answers of the command line 1.13.2, which ran in /project, and its files after all
-// commands.
+// recordedCase is a project with the answers of the openspec CLI 1.13.2, and the project's files after all commands. The
+// CLI ran in /project.
 type recordedCase struct {
 	Name  string            `json:"n"`
 	Files map[string]string `json:"files"`
 	Runs  []struct {
 		Command []string        `json:"command"`
-		JSON    json.RawMessage `json:"json"` // absent: only text was printed
+		JSON    json.RawMessage `json:"json"` // absent if the CLI printed text
 	} `json:"runs"`
-	After map[string]string `json:"after"` // bytes as code points
+	After map[string]string `json:"after"` // contents by path; each code point is one byte
 }
 
-// TestRecordedAnswers compares with the command line on generated projects.
+// TestRecordedAnswers compares answers on generated projects with those of the openspec CLI.
 func TestRecordedAnswers(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "testdata", "recorded", "*.jsonl"))
 	if *recordedFlag != "" {
@@ -86,7 +86,7 @@ func (c *comparison) recorded(t *testing.T, one recordedCase) {
 	}
 }
 
-// withoutTimes removes times of modification, which recordings cannot have.
+// withoutTimes removes modification times, which differ in each run.
 func withoutTimes(value any) any {
 	answer, _ := value.(map[string]any)
 	list, _ := answer["changes"].([]any)

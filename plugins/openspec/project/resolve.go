@@ -12,7 +12,7 @@ import (
 // Kind is the kind of an item.
 type Kind string
 
-// The kinds of items; "" in a request: either.
+// The kinds of items. An empty kind in a request selects either.
 const (
 	KindChange Kind = "change"
 	KindSpec   Kind = "spec"
@@ -29,7 +29,7 @@ func checkName(name string, kind Kind) error {
 	return store.CheckChange(name)
 }
 
-// resolve returns the kind of the item with a name: that of the request if it has one.
+// resolve returns the kind of the item with a name. Kind is that of the request and may be empty.
 func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	if err := checkName(name, kind); err != nil {
 		return "", err
@@ -55,7 +55,7 @@ func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 		return "", &Failure{
 			Code:    codeAmbiguous,
 			Message: fmt.Sprintf("Ambiguous item '%s' matches both a change and a spec.", name),
-			Fix:     fmt.Sprintf(`Say which is meant with type, as in openspec_show(name: "%s", type: "spec") (--type change|spec).`, name),
+			Fix:     fmt.Sprintf(`Select one of them with type, as in openspec_show(name: "%s", type: "spec") (--type change|spec).`, name),
 		}
 	case isChange:
 		return KindChange, nil
@@ -79,7 +79,7 @@ func changeNames(changes []store.Change) []string {
 	return names
 }
 
-// unknown is the failure for a name that does not exist, with similar names.
+// unknown returns the message for a name that does not exist, with similar names.
 func unknown(name string, all []string) string {
 	message := fmt.Sprintf("Unknown item '%s'.", name)
 	if len(all) == 0 {

@@ -15,7 +15,7 @@ const (
 	instructionsFile = "AGENTS.md"
 )
 
-// ErrNoResource says that an address does not exist.
+// ErrNoResource reports that no resource exists at an address.
 var ErrNoResource = errors.New("resource not found")
 
 // DeltaList lists the deltas of a change.
@@ -23,8 +23,8 @@ type DeltaList struct {
 	Specs []string `json:"specs"`
 }
 
-// Read returns the resource at an address: a string of Markdown, or a value for JSON. The error is ErrNoResource if it does
-// not exist.
+// Read returns the resource at an address: a string of Markdown, or a value to encode as JSON. The error is ErrNoResource
+// if the resource does not exist.
 func (p *Project) Read(at address.Address) (any, error) {
 	root, info, err := p.find()
 	if errors.Is(err, store.ErrNoRoot) {
@@ -94,8 +94,8 @@ func readChange(root *store.Root, info RootInfo, c store.Change, exists bool, at
 	return &DeltaList{Specs: orEmpty(ids)}, nil
 }
 
-// summary returns a view of a change. Without a usable proposal it has the change's name and deltas: a listed change can
-// always be read.
+// summary returns a view of a change. Without a usable proposal, the view consists of the change's name and deltas, so that
+// every listed change can be read.
 func summary(root *store.Root, info RootInfo, c store.Change) (any, error) {
 	view := &ChangeView{ID: c.Name, Title: c.Name, Deltas: []DeltaView{}, Root: info}
 	source, _, err := c.Read(store.ProposalFile)
@@ -112,11 +112,11 @@ func summary(root *store.Root, info RootInfo, c store.Change) (any, error) {
 // Resource is an existing resource.
 type Resource struct {
 	At   address.Address
-	JSON bool // else Markdown
+	JSON bool // the content is JSON instead of Markdown
 }
 
-// Resources lists all main specs, all active changes with their files, and the collections, one of which lists the
-// archived changes.
+// Resources lists all main specs, all active changes with their files, and the collections. Archived changes are not listed
+// one by one.
 func (p *Project) Resources() ([]Resource, error) {
 	root, _, err := p.find()
 	if errors.Is(err, store.ErrNoRoot) {
@@ -173,7 +173,7 @@ func changeResources(c store.Change) ([]Resource, error) {
 	return all, err
 }
 
-// Place is the directory of the nearest root, or of the one that would be created.
+// Place is the directory of the nearest root, or of the root that Init would create.
 func (p *Project) Place() string {
 	root, _ := p.findOrHere()
 	return root.Path

@@ -10,10 +10,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
-// maxQuotedLine is the length, in characters, to which such a line is cut.
+// maxQuotedLine is the length, in characters, to which a message cuts a quoted line of a spec.
 const maxQuotedLine = 200
 
-// maxQuoted is the maximum number of quoted lines that prevent the deletion of a spec.
+// maxQuoted is the maximum number of lines that a message quotes as the reason why a spec is not deleted.
 const maxQuoted = 3
 
 // onlyEmpty reports whether the only error of a spec is that it has no requirements.
@@ -23,8 +23,8 @@ func onlyEmpty(issues []validation.Issue) bool {
 	})
 }
 
-// retire accepts, with a warning, that a capability loses its last requirement; or it returns what to do first, "" if
-// there is nothing special to do.
+// retire decides whether a capability that loses its last requirement is deleted. If so, it adds a warning. If not, fix is
+// the remedy, or "" if the general one applies.
 func (a *archiver) retire(one rebuilt) (retired bool, fix string) {
 	emptied := one.target != nil && one.Counts.Removed > 0
 	var left []string

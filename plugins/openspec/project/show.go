@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// ShowRequest selects an item and the parts of it.
+// ShowRequest selects an item and parts of the item.
 type ShowRequest struct {
 	Name         string
-	Kind         Kind // "": any
-	Requirements bool // of a spec: omit the scenarios
-	NoScenarios  bool // likewise
-	Requirement  int  // of a spec: only this one, counted from 1; 0: all
-	Diff         bool // of a change: what MODIFIED changes
+	Kind         Kind // if empty, either kind
+	Requirements bool // specs only: omit the scenarios
+	NoScenarios  bool // specs only: omit the scenarios
+	Requirement  int  // specs only: the number of the only requirement to show, from 1; 0 shows all
+	Diff         bool // changes only: add diffs of modified requirements
 }
 
 // ChangeView is a change as its deltas.
@@ -29,7 +29,7 @@ type ChangeView struct {
 	Root       RootInfo    `json:"root"`
 }
 
-// DeltaView is the change of one requirement, which it contains twice, as in the output of the command line.
+// DeltaView is the change of one requirement. As in the output of the openspec CLI, it contains the requirement twice.
 type DeltaView struct {
 	Spec         string             `json:"spec"`
 	Operation    string             `json:"operation"`
@@ -106,7 +106,7 @@ func (p *Project) item(name string, kind Kind) (*store.Root, RootInfo, Kind, err
 		if name != store.ArchiveName || kind != "" {
 			return nil, RootInfo{}, "", err
 		}
-		// Only a spec can have that name.
+		// No change can be named "archive", but a spec can.
 		if root, info, absent := p.find(); absent == nil && hasSpec(root, name) {
 			return root, info, KindSpec, nil
 		}
@@ -162,7 +162,7 @@ func showSpec(root *store.Root, info RootInfo, request ShowRequest) (*SpecView, 
 		return nil, err
 	}
 	if request.Requirements && request.Requirement != 0 {
-		return nil, errors.New("Options --requirements and --requirement cannot be used together") //lint:ignore ST1005 the command line's words
+		return nil, errors.New("Options --requirements and --requirement cannot be used together") //lint:ignore ST1005 the wording of the openspec CLI
 	}
 	parsed, err := spec.Parse(request.Name, text(source))
 	if err != nil {
@@ -171,7 +171,7 @@ func showSpec(root *store.Root, info RootInfo, request ShowRequest) (*SpecView, 
 	required := parsed.Requirements
 	if n := request.Requirement; n != 0 {
 		if n < 1 || n > len(required) {
-			return nil, fmt.Errorf("Requirement %d not found", n) //lint:ignore ST1005 likewise
+			return nil, fmt.Errorf("Requirement %d not found", n) //lint:ignore ST1005 the wording of the openspec CLI
 		}
 		required = required[n-1 : n]
 	}
@@ -207,7 +207,7 @@ func showChange(root *store.Root, info RootInfo, request ShowRequest) (*ChangeVi
 	return view, nil
 }
 
-// fill sets a change's title and deltas. If the proposal is nil, they come from its name and its files.
+// fill sets a change's title and deltas. If the proposal is nil, the title stays and the deltas come from delta files alone.
 func (v *ChangeView) fill(root *store.Root, c store.Change, proposal *change.Proposal, diff bool) error {
 	files, _, err := readDeltas(c)
 	if err != nil {

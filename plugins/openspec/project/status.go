@@ -6,11 +6,11 @@ import (
 
 // StatusRequest selects a change.
 type StatusRequest struct {
-	Change string // "": all
-	Schema string // instead of the change's; "": that one
+	Change string // if empty, all active changes
+	Schema string // if empty, the change's own schema
 }
 
-// Status says which artifacts of a change exist, and which comes next.
+// Status lists the artifacts of a change, which of them exist, and which comes next.
 type Status struct {
 	ChangeName         string           `json:"changeName"`
 	SchemaName         string           `json:"schemaName"`
@@ -26,7 +26,7 @@ type Status struct {
 	Root               *RootInfo        `json:"root,omitempty"`
 }
 
-// ArtifactPaths are the files of an artifact: as its schema says, below the change, and those that exist.
+// ArtifactPaths are the paths of an artifact: as in its schema, joined with the change's directory, and of existing files.
 type ArtifactPaths struct {
 	OutputPath          string   `json:"outputPath"`
 	ResolvedOutputPath  string   `json:"resolvedOutputPath"`
@@ -37,12 +37,12 @@ type ArtifactPaths struct {
 type ArtifactStatus struct {
 	ID          string   `json:"id"`
 	OutputPath  string   `json:"outputPath"`
-	Status      string   `json:"status"` // done, ready, blocked, skipped
+	Status      string   `json:"status"` // "done", "ready", "blocked" or "skipped"
 	Requires    []string `json:"requires"`
 	MissingDeps []string `json:"missingDeps,omitempty"`
 }
 
-// ActionContext says where a client may write.
+// ActionContext lists the directories that a client may write to.
 type ActionContext struct {
 	Mode                       string   `json:"mode"`
 	SourceOfTruth              string   `json:"sourceOfTruth"`
@@ -53,14 +53,14 @@ type ActionContext struct {
 	Constraints                []string `json:"constraints"`
 }
 
-// StatusList has the status of all active changes. One that has none is a FailedStatus.
+// StatusList has the status of all active changes. A change whose status cannot be computed has a FailedStatus.
 type StatusList struct {
 	Changes []any    `json:"changes"`
 	Message string   `json:"message,omitempty"`
 	Root    RootInfo `json:"root"`
 }
 
-// FailedStatus says why a change has no status.
+// FailedStatus is the reason why a change has no status.
 type FailedStatus struct {
 	ChangeName string          `json:"changeName"`
 	Status     []FailureStatus `json:"status"`
@@ -101,7 +101,7 @@ func (w *workflows) statusList(info RootInfo, schema string) (*StatusList, error
 	for _, c := range all {
 		planned, err := w.plan(c.Name, schema)
 		switch {
-		case !c.Exists(): // it was archived or removed meanwhile
+		case !c.Exists(): // the change was archived or removed after the directory was listed
 		case err != nil:
 			failure := asFailure(err, codeChange, "", false)
 			list.Changes = append(list.Changes, FailedStatus{ChangeName: c.Name, Status: []FailureStatus{failure.status()}})
@@ -150,7 +150,7 @@ func (p *plan) status() *Status {
 	return status
 }
 
-// nextSteps names the call for the artifact that comes next, or for the implementation.
+// nextSteps names the call for the next artifact, or for the implementation if all artifacts are complete.
 func (p *plan) nextSteps() []string {
 	for _, artifact := range p.schema.BuildOrder() {
 		if !p.complete[artifact.ID] && p.schema.Unmet(artifact, p.complete) == nil {

@@ -16,8 +16,8 @@ import (
 // ValidateRequest selects what to validate: one item, the archived changes, or all items of some kinds. The zero value
 // selects everything.
 type ValidateRequest struct {
-	Name     *string // nil: no single item
-	Kind     Kind    // of the named item; "": any
+	Name     *string // nil unless one item is selected
+	Kind     Kind    // kind of the named item; if empty, either
 	All      bool
 	Changes  bool
 	Specs    bool
@@ -114,26 +114,26 @@ func (p *Project) validateOne(request ValidateRequest) (*Report, error) {
 	return v.report(info, KindChange), nil
 }
 
-// validator is a validation in progress. It reads each main spec once, unless they are large.
+// validator is a validation in progress. It reads each main spec once, up to the limit maxTargets.
 type validator struct {
 	root      *store.Root
 	workflows *workflows
 	strict    bool
 	items     []ReportItem
-	// targets caches main specs, nil for absent ones; room is the number of bytes that may still be cached.
+	// targets caches main specs, with nil for absent ones; room is the number of bytes left for the cache.
 	targets map[string]*spec.Main
 	room    int
 }
 
-// maxTargets bounds the cached main specs, in bytes of their files: parsed they take up to twenty times as much. Others
-// are read again for each change that touches them.
+// maxTargets bounds the sum of the file sizes of cached main specs, in bytes. A parsed spec takes up to twenty times the size
+// of its file. Specs that are not cached are read again for each change that touches them.
 const maxTargets = store.MaxFile
 
 func newValidator(root *store.Root, strict bool) *validator {
 	return &validator{root: root, workflows: newWorkflows(root), strict: strict, targets: map[string]*spec.Main{}, room: maxTargets}
 }
 
-// item adds the result of check. A read error is an issue of its item and does not end the validation.
+// item adds the result of check for one item. A read error becomes an issue of the item and does not end the validation.
 func (v *validator) item(id string, kind Kind, check func(id string) ([]validation.Issue, error)) {
 	begin := time.Now()
 	issues, err := check(id)
@@ -153,7 +153,7 @@ func (v *validator) specs() error {
 		before := len(v.items)
 		v.item(id, KindSpec, v.spec)
 		if !v.root.HasSpec(id) {
-			v.items = v.items[:before] // it was removed meanwhile
+			v.items = v.items[:before] // the item was removed after it was listed
 		}
 	}
 	return err
@@ -171,18 +171,18 @@ func (v *validator) archived() error {
 	return err
 }
 
-// each validates changes, except those that are removed meanwhile.
+// each validates changes and omits those that are removed after they were listed.
 func (v *validator) each(all []store.Change, check func(store.Change) ([]validation.Issue, error)) {
 	for _, c := range all {
 		before := len(v.items)
 		v.item(c.Name, KindChange, func(string) ([]validation.Issue, error) { return check(c) })
 		if !c.Exists() {
-			v.items = v.items[:before] // likewise
+			v.items = v.items[:before] // the change was removed after it was listed
 		}
 	}
 }
 
-// openTasks returns the issues of an archived change: unfinished tasks.
+// openTasks returns an issue if an archived change has unfinished tasks.
 func (v *validator) openTasks(c store.Change) ([]validation.Issue, error) {
 	done, total, unread, err := v.workflows.countTasks(c)
 	if err != nil {
@@ -215,7 +215,7 @@ func (v *validator) spec(id string) ([]validation.Issue, error) {
 	return validation.Spec(target), nil
 }
 
-// target returns a main spec; nil if there is none.
+// target returns a main spec, cached if possible; nil if it does not exist.
 func (v *validator) target(id string) (*spec.Main, error) {
 	if known, ok := v.targets[id]; ok {
 		return known, nil
@@ -250,7 +250,7 @@ func (v *validator) change(c store.Change) ([]validation.Issue, error) {
 	return validation.Change(in), nil
 }
 
-// input reads the files of a change that validation needs. The delta files include their sources.
+// input reads the files of a change that validation needs. The delta files are also returned with their sources.
 func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error) {
 	in := validation.Input{ID: c.Name}
 	files, loose, err := readDeltas(c)
@@ -276,7 +276,7 @@ func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error)
 	return in, files, err
 }
 
-// misplacedDeltas searches for deltas in files that have no effect.
+// misplacedDeltas returns the loose files that contain delta sections, which have no effect there.
 func misplacedDeltas(c store.Change, loose []string) ([]validation.Misplaced, error) {
 	var found []validation.Misplaced
 	for _, path := range loose {
@@ -294,7 +294,7 @@ func misplacedDeltas(c store.Change, loose []string) ([]validation.Misplaced, er
 	return found, nil
 }
 
-// report sums up and sorts the items.
+// report sorts and counts the items.
 func (v *validator) report(info RootInfo, kinds ...Kind) *Report {
 	report := &Report{Items: v.items, Version: "1.0", Root: info, Summary: Summary{ByType: map[Kind]Totals{}}}
 	if report.Items == nil {

@@ -18,13 +18,13 @@ import (
 // defaultSchema is the workflow schema that every project has.
 const defaultSchema = "spec-driven"
 
-// workflows resolves the workflow schemas of one call, and what depends on them. It reads each file once.
+// workflows resolves the workflow schemas of one call and the values that depend on them. It reads each file once.
 type workflows struct {
 	root    *store.Root
 	schemas map[string]loadedSchema
 	project *change.Config
 	names   []string
-	last    *loadedMetadata // of the change that was asked for last
+	last    *loadedMetadata // metadata of the change that was read last
 }
 
 type loadedMetadata struct {
@@ -76,16 +76,16 @@ func (w *workflows) available() ([]string, error) {
 	return w.names, nil
 }
 
-// isBuiltIn reports whether a name is that of the schema that every project has, and the project does not replace it.
+// isBuiltIn reports whether a name selects the built-in schema, and no schema of the project replaces it.
 func (w *workflows) isBuiltIn(name string) bool {
 	if withoutExtension(name) != defaultSchema {
 		return false
 	}
-	schema, err := w.load(defaultSchema) // which is kept, unlike the answer of the file system
+	schema, err := w.load(defaultSchema) // load caches its result; HasSchema would read the file system each time
 	return err == nil && schema == workflow.BuiltIn()
 }
 
-// withoutExtension returns a schema's name as its directory has it.
+// withoutExtension returns the name of a schema's directory: the schema's name without .yaml or .yml.
 func withoutExtension(name string) string {
 	for _, extension := range []string{".yaml", ".yml"} {
 		if short, ok := strings.CutSuffix(name, extension); ok {
@@ -95,7 +95,7 @@ func withoutExtension(name string) string {
 	return name
 }
 
-// load returns a schema.
+// load returns a schema by its name and caches the result.
 func (w *workflows) load(name string) (*workflow.Schema, error) {
 	name = withoutExtension(name)
 	known, ok := w.schemas[name]
@@ -119,22 +119,22 @@ func (w *workflows) read(name string) (*workflow.Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("Schema '%s' not found. Available schemas: %s", name, strings.Join(available, ", ")) //lint:ignore ST1005 the command line's words
+		return nil, fmt.Errorf("Schema '%s' not found. Available schemas: %s", name, strings.Join(available, ", ")) //lint:ignore ST1005 the wording of the openspec CLI
 	}
 	schema, err := workflow.Parse(source)
 	switch {
 	case errors.Is(err, yamlvalue.ErrSyntax):
-		//lint:ignore ST1005 likewise
+		//lint:ignore ST1005 the wording of the openspec CLI
 		return nil, fmt.Errorf("Failed to parse schema at '%s': %w", w.root.SchemaPath(name), err)
 	case err != nil:
-		//lint:ignore ST1005 likewise
+		//lint:ignore ST1005 the wording of the openspec CLI
 		return nil, fmt.Errorf("Invalid schema at '%s': %w", w.root.SchemaPath(name), err)
 	}
 	return schema, nil
 }
 
-// metadata returns the content of a change's metadata file. Invalid is the reason why it is ignored; exists is false if
-// there is none.
+// metadata returns the content of a change's metadata file. Invalid is the reason why the file is ignored; nil if it is
+// valid.
 func (w *workflows) metadata(c store.Change) (meta change.Metadata, invalid *change.Invalid, exists bool, err error) {
 	if w.last == nil || w.last.dir != c.Dir {
 		w.last = &loadedMetadata{dir: c.Dir}
@@ -171,7 +171,7 @@ func (w *workflows) readMetadata(c store.Change) (meta change.Metadata, invalid 
 	return meta, nil, true, nil
 }
 
-// schemaName returns the name of a change's schema: that in its metadata, else the project's default.
+// schemaName returns the name of a change's schema: the one in its metadata, else the project's default.
 func (w *workflows) schemaName(c store.Change) (string, error) {
 	meta, invalid, exists, err := w.metadata(c)
 	switch {
@@ -180,7 +180,7 @@ func (w *workflows) schemaName(c store.Change) (string, error) {
 	case invalid != nil && invalid.Cause != nil:
 		return "", invalid.Cause
 	case invalid != nil:
-		//lint:ignore ST1005 the command line's words
+		//lint:ignore ST1005 the wording of the openspec CLI
 		return "", fmt.Errorf("Invalid metadata: %w", invalid)
 	case exists:
 		return meta.Schema, nil
@@ -206,10 +206,10 @@ func (w *workflows) nested(c store.Change) ([]string, error) {
 	return w.nestedIn(c, entries)
 }
 
-// nestedIn is nested for a directory whose entries are known.
+// nestedIn is nested for a directory whose entries the caller has read.
 func (w *workflows) nestedIn(c store.Change, entries []fs.DirEntry) ([]string, error) {
 	var generated []string
-	if name, err := w.defaultName(); err == nil && !w.isBuiltIn(name) { // the files of that one are known to the store
+	if name, err := w.defaultName(); err == nil && !w.isBuiltIn(name) { // package store knows the files of the built-in schema
 		if schema, err := w.load(name); err == nil {
 			for _, artifact := range schema.Artifacts {
 				generated = append(generated, artifact.Generates)
@@ -219,7 +219,7 @@ func (w *workflows) nestedIn(c store.Change, entries []fs.DirEntry) ([]string, e
 	return c.Nested(entries, generated)
 }
 
-// tasks reads the files with a change's tasks: those that its schema tracks, else tasks.md. Unread are the paths of those
+// tasks reads the files with a change's tasks: those that its schema tracks, else tasks.md. Unread has the paths of files
 // that cannot be read.
 func (w *workflows) tasks(c store.Change) (tasks validation.Tasks, unread []string, err error) {
 	var files []string
@@ -248,7 +248,7 @@ func (w *workflows) tasks(c store.Change) (tasks validation.Tasks, unread []stri
 	return tasks, unread, nil
 }
 
-// countTasks returns how many of a change's tasks are done.
+// countTasks counts a change's finished tasks and all of its tasks.
 func (w *workflows) countTasks(c store.Change) (done, total int, unread []string, err error) {
 	tasks, unread, err := w.tasks(c)
 	for _, file := range tasks.Files {

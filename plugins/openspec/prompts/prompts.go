@@ -2,7 +2,7 @@
 //
 //	text, err := prompts.Get("apply", map[string]string{"change": "add-x"})
 //
-// Every step names the tool call first, then the command line in brackets.
+// Every step names the tool call first, then the command of the openspec CLI in parentheses.
 package prompts
 
 import (
@@ -22,7 +22,7 @@ const maxDescription = 2000
 // placeholder replaces a change's id if none is given.
 const placeholder = "<id>"
 
-// Prompt is one of the three.
+// Prompt is one of the three prompts.
 type Prompt struct {
 	Name        string
 	Title       string
@@ -58,10 +58,10 @@ func All() []Prompt {
 	}
 }
 
-// ErrUnknown says that a prompt does not exist.
+// ErrUnknown reports that a prompt does not exist.
 var ErrUnknown = errors.New("unknown prompt")
 
-// Get returns the text of a prompt. The error is ErrUnknown, or about an argument.
+// Get returns the text of a prompt. The error is ErrUnknown, or names the invalid argument.
 func Get(name string, arguments map[string]string) (text, description string, err error) {
 	for _, one := range All() {
 		if one.Name != name {
@@ -96,7 +96,7 @@ func (p Prompt) fill(arguments map[string]string) (string, error) {
 	return "Change: " + value + "\n\n" + strings.ReplaceAll(text, placeholder, value), nil
 }
 
-// checkDescription restricts an argument to one line: it is untrusted data and must not look like further steps.
+// checkDescription refuses a description of several lines: untrusted data must not look like further steps of the prompt.
 func checkDescription(value string) error {
 	switch {
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 }):

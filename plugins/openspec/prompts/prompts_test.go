@@ -34,7 +34,7 @@ func TestPromptsHaveRequiredContent(t *testing.T) {
 	}
 }
 
-// TestPromptsNameToolBeforeCommandLine searches for a command line outside of brackets, or before a tool call.
+// TestPromptsNameToolBeforeCommandLine checks that a command of the openspec CLI only occurs in parentheses after a tool call.
 func TestPromptsNameToolBeforeCommandLine(t *testing.T) {
 	bracketed := regexp.MustCompile(`\([^()]*\)`)
 	for _, prompt := range prompts.All() {

@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Block is a requirement as its lines: from its header to the next requirement's header, without white space at the end.
+// Block has the lines of a requirement: from its header to the next requirement's header, without white space at the end.
 type Block struct {
 	Name string         // may be empty
 	Text *markdown.Text // at least the header
@@ -24,8 +24,8 @@ func (b Block) Body() *markdown.Text { return b.Text.Slice(1, len(b.Text.Lines))
 // Statement returns the statement of the requirement: see the function Statement.
 func (b Block) Statement() string { return Statement(b.Body()) }
 
-// LooksIndependent reports whether the line at an index of a block looks like a header of the block's level or a higher one,
-// though it is indented or has no title.
+// LooksIndependent reports whether the line at index i of a block looks like a header of the block's level or a higher one
+// but does not end the block, because the line is indented or has no title.
 func LooksIndependent(text *markdown.Text, i int) bool {
 	level, _ := markdown.Indented(text.Lines[i])
 	return !text.Fenced(i) && 1 <= level && level <= 3
@@ -34,11 +34,11 @@ func LooksIndependent(text *markdown.Text, i int) bool {
 // sectionLevel is the level of the headers that end a requirement.
 const sectionLevel = 2
 
-// Blocks splits a text at its requirements' headers. The lines before the first are the preamble. Lines between a line that
-// begins like a header of level 2 and the next requirement are in no block.
+// Blocks splits a text at the headers of requirements. The lines before the first header are the preamble. A line that
+// begins like a header of level 2 ends a block; the lines from there to the next requirement are in no block.
 func Blocks(text *markdown.Text) (preamble *markdown.Text, blocks []Block) {
 	preamble = text
-	start, current := -1, "" // of the block that is read
+	start, current := -1, "" // start and name of the current block
 	end := func(at int) {
 		if start >= 0 {
 			blocks = append(blocks, Block{Name: current, Text: text.Slice(start, at).TrimEnd()})
@@ -63,8 +63,8 @@ func Blocks(text *markdown.Text) (preamble *markdown.Text, blocks []Block) {
 	return preamble, blocks
 }
 
-// Statement returns the lines of a body before its first line that begins like a header, without those that are blank, in a fence
-// or of the form "**Word**: …". If nothing else is left, the statement consists of the latter.
+// Statement returns the lines of a body before its first line that begins like a header. It omits blank lines, fences and
+// lines of the form "**Word**: …". A body with only lines of that form has them as its statement.
 func Statement(body *markdown.Text) string {
 	var lines, metadata []string
 	for i, line := range body.Lines {
@@ -114,7 +114,7 @@ func hasWord(text, word string) bool {
 	}
 }
 
-// isWordByte reports whether c is part of a word: an ASCII letter, digit or underscore.
+// isWordByte reports whether b is an ASCII letter, a digit or an underscore.
 func isWordByte(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_'
 }

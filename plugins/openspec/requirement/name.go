@@ -18,8 +18,8 @@ const Keyword = "Requirement:"
 // Title returns the header of a requirement with a name.
 func Title(name string) string { return "### " + Keyword + " " + name }
 
-// ParseHeader returns the name in a line such as "### Requirement: Name". The keyword is case-insensitive, and the name is
-// empty if there is only white space behind it.
+// ParseHeader returns the name in a line such as "### Requirement: Name". The keyword is case-insensitive. The name is empty
+// if only white space follows the keyword.
 func ParseHeader(line string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(line, "###")
 	if !ok {
@@ -34,8 +34,8 @@ func ParseHeader(line string) (name string, ok bool) {
 	return CleanName(name), true
 }
 
-// Text returns what is behind the word that begins a line: at least one character, which may be white space, and no line
-// separator of Unicode but in the white space around it.
+// Text returns the text after the first word of a line, given the rest of the line. Ok is false if rest is empty, or if the
+// text contains U+2028 or U+2029 other than in the white space around it.
 func Text(rest string) (text string, ok bool) {
 	text = markdown.TrimLeft(rest)
 	if text == "" {
@@ -47,8 +47,8 @@ func Text(rest string) (text string, ok bool) {
 	return text, true
 }
 
-// CleanName returns a name without surrounding white space and without the run of # that may close a header. That run
-// counts only after a space or tab: "C#" is a name.
+// CleanName returns a name without surrounding white space and without a run of # that closes the header. A run closes the
+// header only after a space or tab: "C#" is a name.
 func CleanName(name string) string {
 	closed := strings.TrimRight(name, " \t")
 	open := strings.TrimRight(closed, "#")
@@ -58,5 +58,5 @@ func CleanName(name string) string {
 	return markdown.Trim(name)
 }
 
-// Fold returns a name in lower case, with single spaces, to find typing errors. Names themselves are compared exactly.
+// Fold returns a name in lower case, with single spaces. It serves to find similar names; names are compared exactly.
 func Fold(name string) string { return strings.ToLower(markdown.Collapse(name)) }

@@ -12,11 +12,11 @@ const scenarioLevel = 4
 // Scenario is a scenario of a requirement, by its header.
 type Scenario struct {
 	Name   string
-	Filled bool // it has content
+	Filled bool // the scenario has content
 }
 
-// Scenarios returns a block's scenarios: its headers of level 4 with any title, or none. One ends at the next header
-// of that level or a higher one.
+// Scenarios returns a block's scenarios: its headers of level 4, with or without a title. A scenario ends at the next
+// header of level 4 or a higher one.
 func (b Block) Scenarios() []Scenario {
 	text := b.Body()
 	var all []Scenario
@@ -44,7 +44,7 @@ func scenarioName(title string) string {
 	return title
 }
 
-// Missing returns the names of want that are not in have, in want's order. Duplicates count.
+// Missing returns the names of want that are not in have, in want's order. A name that occurs twice must be in have twice.
 func Missing(want, have []Scenario) []string {
 	left := map[string]int{}
 	for _, one := range have {

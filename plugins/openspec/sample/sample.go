@@ -13,9 +13,9 @@ import (
 // changesForEachSpec is the number of changes that touch one main spec.
 const changesForEachSpec = 2
 
-// Write makes a project in a directory, with a number of active changes: one main spec of ten requirements for each two of
-// them, and in each change a proposal, tasks and a delta that adds and modifies. Everything in it is valid. The files
-// depend on the number alone.
+// Write creates a valid project with the given number of active changes. Two changes share a main spec of ten requirements.
+// Each change has a proposal, tasks, and a delta that adds and modifies requirements. The content of the files depends on
+// the number of changes alone.
 func Write(folder string, changes int) error {
 	top := filepath.Join(folder, "openspec")
 	if err := write(filepath.Join(top, "config.yaml"), "schema: spec-driven\n"); err != nil {

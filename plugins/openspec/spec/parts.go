@@ -8,14 +8,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Parts is a main spec as a merge sees it.
+// Parts is a main spec divided for a merge.
 type Parts struct {
-	Before   *markdown.Text // before the Requirements header
-	Header   string         // that header as written
-	Found    bool           // whether it exists; if not, Before is everything
-	Preamble *markdown.Text // between it and the first requirement
+	Before   *markdown.Text // lines before the Requirements header, or all lines without one
+	Header   string         // the Requirements header as written, or a new one
+	Found    bool           // whether the spec has a Requirements header
+	Preamble *markdown.Text // lines between the Requirements header and the first requirement
 	Blocks   []requirement.Block
-	After    *markdown.Text // from the next header of level 2 on
+	After    *markdown.Text // lines from the next header of level 2 on
 }
 
 // Divide splits a main spec at its first Requirements header and at the next header of level 2.
@@ -36,7 +36,7 @@ func Divide(text *markdown.Text) Parts {
 	}
 }
 
-// section returns the indices of the Requirements header and of the end of its section; -1 if there is none.
+// section returns the indices of the Requirements header and of the end of its section. Start is -1 if the header is missing.
 func section(text *markdown.Text) (start, end int) {
 	start = -1
 	for i, line := range text.Lines {
@@ -51,7 +51,7 @@ func section(text *markdown.Text) (start, end int) {
 	return start, len(text.Lines)
 }
 
-// isTitled reports whether the title of a line that begins like a header of level 2 is title, in any case.
+// isTitled reports whether a line that begins like a header of level 2 has the given title, case-insensitively.
 func isTitled(line, title string) bool { return markdown.EqualFold(markdown.Trim(line[2:]), title) }
 
 // Compose joins parts with new blocks. One empty line separates parts and blocks, runs of empty lines outside of fences

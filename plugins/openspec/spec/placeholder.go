@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// The placeholder of a Purpose that has not been written.
+// The placeholder that an archive writes into a new spec consists of these two strings around the change's name.
 const (
 	placeholderStart = "TBD - created by archiving change "
 	placeholderEnd   = ". Update Purpose after archive."
@@ -17,8 +17,8 @@ const (
 // PlaceholderPurpose returns the placeholder for a capability that a change creates.
 func PlaceholderPurpose(change string) string { return placeholderStart + change + placeholderEnd }
 
-// Placeholder reports whether a Purpose, the overview of a spec, is a placeholder, and its line, from 1. The line is 0 if
-// it cannot be told: the Purpose of readers may be a header of any level, that of the text is one of level 2.
+// Placeholder reports whether the overview of a spec is a placeholder, and the number of its line in the text, from 1. The
+// line is 0 if it is unknown: Parse accepts a Purpose header of any level, but Placeholder searches for one of level 2.
 func Placeholder(overview string, text *markdown.Text) (line int, found bool) {
 	prose := markdown.Trim(strings.Join(unfenced(markdown.Parse(overview)), "\n"))
 	marked := isMarker(prose)
@@ -38,7 +38,8 @@ func unfenced(text *markdown.Text) []string {
 	return lines
 }
 
-// placeholderIndex returns where the placeholder begins in a text; -1 if it has none. What begins like one may precede it.
+// placeholderIndex returns the index of the placeholder in a text; -1 if there is none. An incomplete placeholder may
+// precede it.
 func placeholderIndex(text string) int {
 	for from := 0; ; {
 		end := strings.Index(text[from:], placeholderEnd)
@@ -53,13 +54,14 @@ func placeholderIndex(text string) int {
 	}
 }
 
-// placeholderLine returns the number of the first line of the Purpose, or of the one with the placeholder.
+// placeholderLine returns the number of a line of the Purpose: the first line with content if first is set, else the line
+// with the placeholder.
 func placeholderLine(text *markdown.Text, first bool) int {
 	var lines []string
 	var numbers []int
 	inside := false
 	for i, line := range text.Lines {
-		if text.Fenced(i) || i == 0 && text.Marked { // the byte-order mark hides a header
+		if text.Fenced(i) || i == 0 && text.Marked { // a line after the byte-order mark is not a header
 			continue
 		}
 		level, title := markdown.Indented(line)
@@ -77,7 +79,7 @@ func placeholderLine(text *markdown.Text, first bool) int {
 	return numberOf(lines, numbers)
 }
 
-// numberOf returns the number of the line that the placeholder begins in; 0 if none has it.
+// numberOf returns the number of the line in which the placeholder begins; 0 if there is no placeholder.
 func numberOf(lines []string, numbers []int) int {
 	all := strings.Join(lines, "\n")
 	at := placeholderIndex(all)
@@ -87,8 +89,8 @@ func numberOf(lines []string, numbers []int) int {
 	return numbers[strings.Count(all[:at], "\n")]
 }
 
-// isMarker reports whether a text begins with TBD or TODO. If not in capitals, such a word is prose in some
-// languages, unless punctuation or the end of the line follows.
+// isMarker reports whether a text begins with the word TBD or TODO. A word that is not all capitals counts only before
+// punctuation or the end of the line: it is a common word in some languages.
 func isMarker(text string) bool {
 	for _, word := range []string{"TBD", "TODO"} {
 		rest, ok := markdown.CutPrefixFold(text, word)

@@ -12,7 +12,7 @@ func PurposeBody(text *markdown.Text) string {
 	visible := markdown.Parse(withoutComments(text.String()))
 	start := -1
 	for i, line := range visible.Lines {
-		hidden := i == 0 && text.Marked // by the byte-order mark
+		hidden := i == 0 && text.Marked // a line after the byte-order mark is not a header
 		if !hidden && visible.Level(i) == 2 && isTitled(line, PurposeTitle) {
 			start = i + 1
 			break
@@ -31,7 +31,8 @@ func PurposeBody(text *markdown.Text) string {
 	return markdown.Trim(text.Slice(start, end).String())
 }
 
-// withoutComments replaces HTML comments by spaces and keeps their line feeds. One that does not end extends to the end.
+// withoutComments replaces HTML comments by spaces and keeps their line feeds. An unclosed comment extends to the end of
+// the text.
 func withoutComments(text string) string {
 	var out strings.Builder
 	for {
@@ -51,7 +52,7 @@ func withoutComments(text string) string {
 	}
 }
 
-// commentEnd returns the index behind the end of the comment that a text begins in.
+// commentEnd returns the index after the end of a comment. Text begins after the "<!--" of the comment.
 func commentEnd(text string) int {
 	for at := 0; ; at++ {
 		next := strings.Index(text[at:], "--")

@@ -6,16 +6,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Main is a main spec as it was read. It caches the results of its methods, since validation and merges use the same spec
-// for each change that touches it. Callers must not modify the results. It is not safe for concurrent use.
+// Main is the main spec of a capability. It caches the results of its methods, since validation and merges use the same
+// spec for each change that touches it. Callers must not modify the results. Main is not safe for concurrent use.
 type Main struct {
-	Source   string // as on disk
+	Source   string // unchanged content of the file
 	text     *markdown.Text
 	parts    *Parts
 	problems *[]Problem
 }
 
-// NewMain returns the main spec of a source, which is parsed lazily.
+// NewMain returns the main spec with the given content. The methods parse it lazily.
 func NewMain(source string) *Main { return &Main{Source: source} }
 
 // Text returns the spec's lines. Invalid UTF-8 becomes U+FFFD.
@@ -26,7 +26,7 @@ func (m *Main) Text() *markdown.Text {
 	return m.text
 }
 
-// Parts returns Divide of the spec.
+// Parts returns the result of Divide for the spec.
 func (m *Main) Parts() Parts {
 	if m.parts == nil {
 		parts := Divide(m.Text())
@@ -35,7 +35,7 @@ func (m *Main) Parts() Parts {
 	return *m.parts
 }
 
-// Problems returns Structure of the spec.
+// Problems returns the result of Structure for the spec.
 func (m *Main) Problems() []Problem {
 	if m.problems == nil {
 		problems := Structure(m.Text())

@@ -1,10 +1,10 @@
 // Package spec parses main specs: the purpose and the requirements of a capability.
 //
-//	parsed, err := spec.Parse("inventory", text)   // what readers see
-//	parts := spec.Divide(text)                     // what a merge works on
+//	parsed, err := spec.Parse("inventory", text)   // for display and validation
+//	parts := spec.Divide(text)                     // for merges
 //
-// The two views differ, as the format defines: readers see every header below Requirements, a merge only those that begin
-// with "Requirement:".
+// The two results differ, as the format requires: Parse returns a requirement for every header below Requirements, Divide
+// only for headers that begin with "Requirement:".
 package spec
 
 import (
@@ -23,7 +23,7 @@ const (
 	RequirementsTitle = "Requirements"
 )
 
-// Spec is a main spec as readers see it.
+// Spec is a main spec, parsed for display and validation.
 type Spec struct {
 	ID           string
 	Overview     string // the content of Purpose, with deeper headers
@@ -55,8 +55,8 @@ func Parse(id string, text *markdown.Text) (*Spec, error) {
 	return &Spec{ID: id, Overview: purpose.Content(), Requirements: ParseRequirements(required)}, nil
 }
 
-// ParseRequirements returns one requirement for each header below a section. Without a
-// statement, its title is the statement.
+// ParseRequirements returns one requirement for each header below a section. If a requirement has no statement, its title
+// is the statement.
 func ParseRequirements(section *markdown.Section) []Requirement {
 	all := make([]Requirement, 0, len(section.Children))
 	for _, child := range section.Children {
@@ -65,7 +65,7 @@ func ParseRequirements(section *markdown.Section) []Requirement {
 	return all
 }
 
-// fromSection returns the requirement of a header. The indentation of the first line below it does not count.
+// fromSection returns the requirement of a header. It ignores the indentation of the first line after the header.
 func fromSection(section *markdown.Section) Requirement {
 	one := Requirement{Text: requirement.Statement(section.Body.TrimStart()), Scenarios: []Scenario{}}
 	if one.Text == "" {

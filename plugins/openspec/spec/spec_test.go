@@ -85,7 +85,7 @@ func TestUnaccounted(t *testing.T) {
 	}
 }
 
-// compose divides a text and composes it again.
+// compose divides a text and composes the parts again.
 func compose(source string) string {
 	parts := spec.Divide(markdown.Parse(source))
 	blocks := make([]string, len(parts.Blocks))
@@ -95,8 +95,8 @@ func compose(source string) string {
 	return parts.Compose(blocks)
 }
 
-// TestComposeOfDividedSpecIsIdentity checks main specs that the command line has written: those in testdata and, if they
-// are available, real ones.
+// TestComposeOfDividedSpecIsIdentity checks main specs that the openspec CLI has written: those in testdata and those of a
+// real project, if available.
 func TestComposeOfDividedSpecIsIdentity(t *testing.T) {
 	var specs []string
 	for _, root := range []string{
@@ -150,7 +150,7 @@ func FuzzCompose(f *testing.F) {
 		text := markdown.Parse(source)
 		nameless := slices.ContainsFunc(spec.Divide(text).Blocks, func(b requirement.Block) bool { return b.Name == "" })
 		if nameless {
-			return // such a header is none without the white space at its end, and merges refuse what would hide it
+			return // without its final white space, such a line is not a header; merges refuse a text that would hide requirements
 		}
 		if before, after := spec.Divide(text).Blocks, spec.Divide(markdown.Parse(once)).Blocks; len(before) != len(after) {
 			t.Errorf("%q: %d requirements became %d", source, len(before), len(after))

@@ -8,16 +8,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Problem is a reason in a main spec why a merge is unsafe.
+// Problem is an error in the structure of a main spec that makes a merge unsafe.
 type Problem struct {
 	Line    int // counted from 1
 	Message string
 }
 
-// Operations of a delta, in the order of views.
+// Operations has the operations of a delta, in the order in which results list them.
 var Operations = []string{"ADDED", "MODIFIED", "REMOVED", "RENAMED"}
 
-// DeltaSection returns the operation of the delta section with a title; "": none.
+// DeltaSection returns the operation of the delta section with a title; "" if the title is not that of a delta section.
 func DeltaSection(title string) string {
 	for _, operation := range Operations {
 		if markdown.EqualFold(title, operation+" "+RequirementsTitle) {
@@ -27,7 +27,7 @@ func DeltaSection(title string) string {
 	return ""
 }
 
-// isDeltaHeader reports whether the title behind a header's level is that of a delta section, with any spacing.
+// isDeltaHeader reports whether rest, the text after the # of a header, is the title of a delta section, with any spacing.
 func isDeltaHeader(rest string) bool {
 	title := markdown.Trim(rest)
 	at := strings.IndexFunc(title, markdown.IsSpace)
@@ -47,7 +47,7 @@ func Structure(text *markdown.Text) []Problem {
 	for i, line := range text.Lines {
 		level := text.Level(i)
 		if i == 0 && text.Marked {
-			level = 0 // the byte-order mark hides a header on the first line from this check
+			level = 0 // a line after the byte-order mark is not a header
 		}
 		if level == 2 && isDeltaHeader(line[level:]) {
 			add(i, `Main spec contains delta header "%s". Delta headers are only valid inside openspec/changes/<name>/specs/<capability-path>/spec.md and truncate the parsed ## Requirements section.`)

@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Unaccounted returns the lines of a main spec that the format does not know, each once: outside of the title, the
-// Purpose, and a requirement's header, statement and scenarios. Deleting the file deletes them.
+// Unaccounted returns the distinct lines of a main spec that are not part of the title, the Purpose, or a requirement's
+// header, statement and scenarios. They would be lost if the file were deleted.
 func Unaccounted(text *markdown.Text) []string {
 	parts := Divide(text)
 	var left leftovers
@@ -34,7 +34,7 @@ func Unaccounted(text *markdown.Text) []string {
 	return left.lines
 }
 
-// leftovers collects lines, each once.
+// leftovers collects distinct lines.
 type leftovers struct {
 	lines []string
 	known map[string]bool
@@ -55,18 +55,18 @@ func (l *leftovers) add(line string) {
 var (
 	underline   = regexp.MustCompile(`^ {0,3}(?:=+|-+)` + markdown.Space + `*$`)
 	htmlHeading = regexp.MustCompile(`(?i)^ {0,3}<h[1-6]\b`)
-	// anyHTMLHeading may be indented by anything.
+	// anyHTMLHeading matches an HTML heading with any indentation.
 	anyHTMLHeading = regexp.MustCompile(`(?i)^` + markdown.Space + `*<h[1-6]\b`)
 	sectionHeader  = regexp.MustCompile(`^ {0,3}##` + markdown.Space + `+([^\x{2028}\x{2029}]+?)` + markdown.Space + `*$`)
 	titleHeader    = regexp.MustCompile(`^ {0,3}#` + markdown.Space + `+[^\x{2028}\x{2029}]+$`)
 	scenarioHeader = regexp.MustCompile(`(?i)^ {0,3}####` + markdown.Space + `+Scenario:`)
 	listItem       = regexp.MustCompile(`^` + markdown.Space + `*(?:[-*+]|\d{1,9}[.)])` + markdown.Space + `+`)
-	// ownBlock matches what ends a paragraph: a quote, a rule, a list item, a table row or HTML.
+	// ownBlock matches a line that ends a paragraph: a quote, a rule, a list item, a table row or HTML.
 	ownBlock    = regexp.MustCompile(`^ {0,3}(?:>|(?:[-*_][ \t]*){3,}$|(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)|[<|])`)
 	tableOrHTML = regexp.MustCompile(`^` + markdown.Space + `*[|<]`)
 )
 
-// before adds what is above the Requirements and neither the title nor in the Purpose.
+// before adds the lines above the Requirements header, except for the title and the Purpose.
 func (l *leftovers) before(text *markdown.Text) {
 	titled, purposed := false, false
 	above := ""
@@ -100,20 +100,20 @@ func (l *leftovers) before(text *markdown.Text) {
 	}
 }
 
-// outside is the column of the content when no list item is open.
+// outside is the value of blockAudit.column outside of list items.
 const outside = -1
 
-// blockAudit adds those lines of a requirement that are neither its statement nor steps of its scenarios. A line that
-// belongs to the list item above it is known if that one is.
+// blockAudit adds those lines of a requirement that are neither its statement nor steps of its scenarios. A line within a
+// list item is treated like the item.
 type blockAudit struct {
 	left *leftovers
 	text *markdown.Text
 
 	scenario  bool // a scenario has begun
-	steps     bool // its list has not ended
-	listed    bool // that list has an item
-	column    int  // where the content of the open list item begins, or outside
-	paragraph bool // the item's paragraph has not ended, so that a line may continue it without indentation
+	steps     bool // the list of the scenario's steps has not ended
+	listed    bool // the list of steps has an item
+	column    int  // column at which the content of the open list item begins, or outside
+	paragraph bool // the item's paragraph has not ended: a line without indentation may continue it
 }
 
 func (a *blockAudit) line(i int) {
@@ -125,7 +125,7 @@ func (a *blockAudit) line(i int) {
 	}
 	indented := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 	inside := a.column != outside && width(indented) >= a.column
-	within := line // as the list item sees it
+	within := line // the line without the indentation of the list item that contains it
 	if inside {
 		within = dropColumns(line, a.column)
 	}
@@ -171,7 +171,7 @@ func isHeading(line string) bool {
 // tab is the number of columns between tab stops.
 const tab = 4
 
-// width returns the column after a text that begins in column 0.
+// width returns the number of columns of a text that begins in column 0.
 func width(text string) int {
 	column := 0
 	for _, r := range text {
@@ -184,7 +184,7 @@ func width(text string) int {
 	return column
 }
 
-// dropColumns removes leading white space up to a column; a tab across it is removed.
+// dropColumns removes leading white space up to a column. It removes a tab that extends beyond the column, too.
 func dropColumns(line string, columns int) string {
 	for at := range len(line) {
 		if line[at] != ' ' && line[at] != '\t' || width(line[:at]) >= columns {

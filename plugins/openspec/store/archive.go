@@ -10,41 +10,41 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Plan is an archive: main specs change, and then the directory of a change moves.
+// Plan describes an archive: main specs change, and then the directory of a change moves.
 type Plan struct {
-	Owner    string // of the claim: see Root.Recover
+	Owner    string // owner of the claim: see Root.Recover
 	Change   string
-	Archived string // the new name of the directory
+	Archived string // new name of the directory
 	Specs    []SpecWrite
-	Seen     []Seen // what must not have changed since it was read
+	Seen     []Seen // delta files that must not have changed since they were read
 }
 
-// SpecWrite is a main spec that changes.
+// SpecWrite is the change of one main spec.
 type SpecWrite struct {
 	ID     string
-	Before *string // its content as it was read; nil: it does not exist
-	After  *string // nil: it is deleted, and so are the directories above it that are then empty
+	Before *string // the content that was read; nil if the spec does not exist
+	After  *string // the new content; nil to delete the spec and the directories that are then empty
 }
 
-// Seen is a delta file as it was read.
+// Seen is a delta file with the content that was read.
 type Seen struct {
-	ID      string // of the capability
+	ID      string // the capability's id
 	Content string
 }
 
-// Reasons why an archive does not happen.
+// Errors of Archive. After each of them, no file has changed.
 var (
-	// ErrTargetExists says that something is where the change is to go.
+	// ErrTargetExists reports that the target path of the change's directory exists.
 	ErrTargetExists = errors.New("is already in the archive")
-	// ErrChanged says that another program changed a file between its reading and its writing.
-	ErrChanged = errors.New("was changed by another program meanwhile; nothing was written, try again")
+	// ErrChanged reports that another program changed a file after it was read.
+	ErrChanged = errors.New("was changed by another program during this call; nothing was written, try again")
 )
 
-// Archive carries out a plan atomically. In its course it holds the claim: ErrClaimed says that another archive has it.
-// Whenever it is interrupted, Recover rolls it forward or back.
+// Archive carries out a plan atomically. It holds the claim until it ends; the error is ErrClaimed if another archive
+// holds the claim. If Archive is interrupted, Recover rolls it forward or back.
 //
-// The move of the change commits the archive. An error after that does not undo it: the claim stays, and leftover has
-// the error.
+// The move of the change commits the archive. An error after the move does not undo the archive: the claim stays, and
+// Archive returns the error as leftover.
 func (r *Root) Archive(plan Plan) (leftover, err error) {
 	if err := r.contained(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (r *Root) Archive(plan Plan) (leftover, err error) {
 	}
 	if r.missing(r.ArchiveDir()) {
 		err := r.files.Mkdir(r.ArchiveDir(), 0o755)
-		if err != nil && !errors.Is(err, fs.ErrExist) { // another archive was quicker to make it
+		if err != nil && !errors.Is(err, fs.ErrExist) { // a concurrent archive may have created it
 			return nil, err
 		}
 		c.NewDir = err == nil
@@ -79,7 +79,7 @@ func (r *Root) Archive(plan Plan) (leftover, err error) {
 	return leftover, nil
 }
 
-// dropArchiveDir removes an archive directory that was made for an archive that did not happen.
+// dropArchiveDir removes the archive directory if a failed or rolled back archive created it.
 func (r *Root) dropArchiveDir(c *claim) error {
 	if !c.NewDir {
 		return nil
@@ -87,7 +87,7 @@ func (r *Root) dropArchiveDir(c *claim) error {
 	return filesystem.RemoveEmpty(r.files, r.ArchiveDir())
 }
 
-// changes returns the changes of the main specs.
+// changes converts the changes of main specs for package transaction.
 func (r *Root) changes(specs []SpecWrite) []transaction.Change {
 	var changes []transaction.Change
 	for _, write := range specs {
@@ -103,8 +103,8 @@ func (r *Root) changes(specs []SpecWrite) []transaction.Change {
 	return changes
 }
 
-// move returns the change that moves the directory of a claim's change. Directories on the way may be links within the
-// project: then the paths are resolved ones.
+// move returns the transaction's step that moves the directory of a claim's change. If one of the parent directories is a
+// symbolic link within the project, the step has resolved paths.
 func (r *Root) move(c *claim) (transaction.Change, error) {
 	root, from, to := r.Path, r.ChangesDir(), r.ArchiveDir()
 	for _, dir := range []string{r.Dir, from, to} {
@@ -130,7 +130,7 @@ func (r *Root) missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// unchanged returns an error unless everything still is as it was when the plan was made.
+// unchanged returns an error if the change, its deltas or a main spec has changed since the plan was made.
 func (r *Root) unchanged(plan Plan) error {
 	if _, err := r.files.Lstat(filepath.Join(r.ArchiveDir(), plan.Archived)); err == nil {
 		return ErrTargetExists
@@ -163,8 +163,8 @@ func (r *Root) unchanged(plan Plan) error {
 	return nil
 }
 
-// Interrupted reports whether a claim exists, or one that was about to be made, as far as that can be seen without the
-// lock.
+// Interrupted reports whether a claim, or a temporary file for one, exists. Without the project's lock, the result may be
+// out of date.
 func (r *Root) Interrupted() bool {
 	if !r.missing(r.ClaimPath()) {
 		return true
@@ -178,9 +178,8 @@ func (r *Root) Interrupted() bool {
 	return false
 }
 
-// Recover ends what an interrupted call of the same owner began: an archive whose change has moved is rolled forward,
-// any other is rolled back, and temporary files are removed. The claim of another owner or program stays: a later
-// Archive finds it.
+// Recover recovers from an interrupted call of the same owner: it rolls an archive forward if its change has moved, or else
+// back, and removes temporary files. The claim of another owner or program stays; Archive then returns ErrClaimed.
 //
 // The caller must know that no other call of the owner writes.
 func (r *Root) Recover(owner string) error {
@@ -193,7 +192,7 @@ func (r *Root) Recover(owner string) error {
 		err = r.dropArchiveDir(c)
 	}
 	if err != nil && !errors.Is(err, ErrClaimed) {
-		return fmt.Errorf("an archive that was interrupted cannot be ended: %w", err)
+		return fmt.Errorf("recover the interrupted archive of claim %s: %w", r.ClaimPath(), err)
 	}
 	return r.sweep()
 }

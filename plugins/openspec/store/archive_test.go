@@ -23,14 +23,14 @@ import (
 
 const owner = "test"
 
-// TestMain has temporary directories in memory where the system offers that: these tests make thousands.
+// TestMain puts temporary directories into memory if the system supports it, since these tests create thousands of them.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 
-// layOut writes the files of a project, by path below its openspec directory, and returns the project's path.
-// A path that ends in a slash is a directory.
+// layOut creates a project and returns its path. Files has contents by path relative to the openspec directory; a path that
+// ends in a slash is a directory.
 func layOut(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -51,7 +51,7 @@ func layOut(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// tree returns what is below the openspec directory: files with their content, directories with a slash.
+// tree returns the contents of all files below the openspec directory by path. The path of a directory ends in a slash.
 func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -75,7 +75,7 @@ func tree(t testing.TB, root string) map[string]string {
 	return all
 }
 
-// scene is a project with a change that replaces a spec, makes one in new directories and deletes one.
+// scene is a project with a change that replaces one spec, creates one in new directories, and deletes one.
 type scene struct {
 	root          string
 	plan          store.Plan
@@ -84,7 +84,7 @@ type scene struct {
 
 func ptr(text string) *string { return &text }
 
-// newScene lays out a scene; archived says that there is an archive directory already.
+// newScene creates a scene. If archived is set, the archive directory already exists.
 func newScene(t testing.TB, archived bool) scene {
 	files := map[string]string{
 		"specs/inventory/spec.md":             "old inventory\n",
@@ -134,7 +134,7 @@ func (s scene) recover(t *testing.T) {
 	}
 }
 
-// must compares the tree with the wanted one.
+// must compares the project's tree with want.
 func (s scene) must(t *testing.T, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, tree(t, s.root)); diff != "" {
@@ -152,7 +152,7 @@ func TestArchiveChangesEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// unsynced is the operating system without waiting for the disk: no test loses its power.
+// unsynced is the file system of the operating system without fsync, for speed: no test simulates a power failure.
 type unsynced struct{ filesystem.OS }
 
 func (unsynced) SyncDir(string) error { return nil }
@@ -166,8 +166,8 @@ type unsyncedFile struct{ filesystem.File }
 
 func (unsyncedFile) Sync() error { return nil }
 
-// eachOperation calls check with a new scene for each operation of an archive, with and without an archive directory,
-// and on a file system with and without hard links.
+// eachOperation calls check with a new scene for each file system operation of an archive. It does so with and without an
+// archive directory, and with and without support for hard links.
 func eachOperation(t *testing.T, mode faultfs.Mode, check func(t *testing.T, s scene, f *faultfs.FS)) {
 	for _, archived := range []bool{true, false} {
 		for _, noLinks := range []bool{false, true} {
@@ -187,7 +187,7 @@ func eachOperation(t *testing.T, mode faultfs.Mode, check func(t *testing.T, s s
 	}
 }
 
-// TestFaultAtEveryOperationLeavesOldOrNewTree makes each operation of an archive fail in turn.
+// TestFaultAtEveryOperationLeavesOldOrNewTree makes each file system operation of an archive fail in turn.
 func TestFaultAtEveryOperationLeavesOldOrNewTree(t *testing.T) {
 	t.Parallel()
 	eachOperation(t, faultfs.Fail, func(t *testing.T, s scene, f *faultfs.FS) {
@@ -197,21 +197,21 @@ func TestFaultAtEveryOperationLeavesOldOrNewTree(t *testing.T) {
 			// The failed operation was optional, such as a hard link, for which a copy is the fallback.
 			s.must(t, s.after)
 		case err == nil:
-			s.recover(t) // the next call removes what was left behind
+			s.recover(t) // the next call removes the leftover files
 			s.must(t, s.after)
 		default:
 			if !errors.Is(err, faultfs.ErrInjected) {
 				t.Errorf("the error is %v", err)
 			}
 			if strings.HasPrefix(f.Operations()[f.At-1], "remove ") {
-				s.recover(t) // a file could not be removed: the next call does it
+				s.recover(t) // the next call removes the file that could not be removed
 			}
 			s.must(t, s.before)
 		}
 	})
 }
 
-// TestKillAtEveryOperationIsRecovered kills the process at each operation in turn.
+// TestKillAtEveryOperationIsRecovered simulates a kill of the process at each file system operation in turn.
 func TestKillAtEveryOperationIsRecovered(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []faultfs.Mode{faultfs.KillBefore, faultfs.KillDuring, faultfs.KillAfter} {
@@ -224,7 +224,7 @@ func TestKillAtEveryOperationIsRecovered(t *testing.T) {
 			s.mustShow(t)
 			moved := s.moved()
 			if claim, err := os.ReadFile(s.claim()); err == nil && len(claim) == 0 {
-				return // without hard links, an empty claim cannot be told from that of another program
+				return // without hard links, an empty claim cannot be distinguished from that of another program
 			}
 			s.recover(t)
 			if moved {
@@ -236,7 +236,7 @@ func TestKillAtEveryOperationIsRecovered(t *testing.T) {
 			}
 			want := s.before
 			if now := tree(t, s.root); !early && contains(now, "changes/archive/") {
-				// An empty directory does not tell who made it.
+				// Recovery keeps an empty archive directory, because another program may have created it.
 				want = maps.Clone(want)
 				want["changes/archive/"] = ""
 			}
@@ -256,13 +256,13 @@ func (s scene) moved() bool {
 	return !missing(filepath.Join(s.root, store.DirName, "changes/archive/2026-11-21-add-x"))
 }
 
-// mustShow fails the test where a call that reads would not see that there is something to recover.
+// mustShow fails the test if the tree is incomplete but Interrupted does not report that there is a call to recover.
 func (s scene) mustShow(t *testing.T) {
 	t.Helper()
 	now := tree(t, s.root)
 	whole := cmp.Equal(now, s.before) || cmp.Equal(now, s.after)
 	if _, early := s.before["changes/archive/"]; !early {
-		delete(now, "changes/archive/") // alone it is not part of an archive
+		delete(now, "changes/archive/") // an empty archive directory needs no recovery
 		whole = whole || cmp.Equal(now, s.before)
 	}
 	if !whole && !store.At(filesystem.OS{}, s.root).Interrupted() {
@@ -280,8 +280,7 @@ func contains(tree map[string]string, name string) bool {
 	return ok
 }
 
-// TestKillOfEveryRecovery kills a process at an operation of an archive, and a second one at each operation of the
-// recovery.
+// TestKillOfEveryRecovery simulates a kill at each operation of an archive, and then one at each operation of the recovery.
 func TestKillOfEveryRecovery(t *testing.T) {
 	t.Parallel()
 	recoveries := 0
@@ -308,7 +307,7 @@ func TestKillOfEveryRecovery(t *testing.T) {
 	}
 }
 
-// limited is a file system with room for so many bytes.
+// limited is a file system with a limited number of free bytes.
 type limited struct {
 	unsynced
 	room *int
@@ -333,7 +332,7 @@ func (l limitedFile) Write(data []byte) (int, error) {
 	return n, syscall.ENOSPC
 }
 
-// TestFullDiskLeavesOldTree gives the disk room for each number of bytes in turn: rolling back needs none.
+// TestFullDiskLeavesOldTree runs an archive with each number of free bytes in turn. A rollback needs no free space.
 func TestFullDiskLeavesOldTree(t *testing.T) {
 	t.Parallel()
 	for room := 0; ; room += 23 {
@@ -354,7 +353,7 @@ func TestFullDiskLeavesOldTree(t *testing.T) {
 	}
 }
 
-// TestOneOfManyConcurrentArchivesWins starts many: one of them archives the change.
+// TestOneOfManyConcurrentArchivesWins checks that exactly one of many concurrent archives of the same change succeeds.
 func TestOneOfManyConcurrentArchivesWins(t *testing.T) {
 	t.Parallel()
 	for round := range 40 {
@@ -383,7 +382,7 @@ func TestOneOfManyConcurrentArchivesWins(t *testing.T) {
 	}
 }
 
-// TestChangesOfOtherProgramsAreKept: neither an archive nor a rollback overwrites them.
+// TestChangesOfOtherProgramsAreKept checks that neither an archive nor a rollback overwrites changes of other programs.
 func TestChangesOfOtherProgramsAreKept(t *testing.T) {
 	for name, path := range map[string]string{
 		"a spec":               "specs/inventory/spec.md",
@@ -420,7 +419,8 @@ func TestChangesOfOtherProgramsAreKept(t *testing.T) {
 	})
 }
 
-// TestArchiveDirectoryMayBeLinkWithinProject archives there, and recovers there after a kill at each operation.
+// TestArchiveDirectoryMayBeLinkWithinProject archives to a directory that is a symbolic link, and recovers from a kill at
+// each operation.
 func TestArchiveDirectoryMayBeLinkWithinProject(t *testing.T) {
 	faultfs.Each(unsynced{}, faultfs.KillAfter, func(f *faultfs.FS) {
 		s := newScene(t, false)
@@ -437,7 +437,7 @@ func TestArchiveDirectoryMayBeLinkWithinProject(t *testing.T) {
 	})
 }
 
-// killedBeforeMove returns a scene in which the process was killed when all specs were switched.
+// killedBeforeMove returns a scene whose process was killed after it replaced all specs and before it moved the change.
 func killedBeforeMove(t *testing.T) scene {
 	t.Helper()
 	for at := 1; ; at++ {
@@ -453,7 +453,8 @@ func killedBeforeMove(t *testing.T) scene {
 	}
 }
 
-// TestStatesOfEarlierVersionAreRecovered has the trees that version 0775448 left, killed at each step of an archive.
+// TestStatesOfEarlierVersionAreRecovered recovers trees that version 0775448 left when it was killed at each step of an
+// archive.
 func TestStatesOfEarlierVersionAreRecovered(t *testing.T) {
 	raw, err := os.ReadFile("testdata/interrupted-0775448.json")
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// claimName is the file in the archive directory that says that an archive is in progress. Other programs that archive
-// use the same name, with content of their own.
+// claimName is the file in the archive directory whose existence means that an archive is in progress. Other programs that
+// archive use the same name with different content.
 const claimName = ".openspec-archive.lock"
 
 const (
 	claimFormat = 1
-	// claimStart begins each claim of this package.
+	// claimStart is the beginning of each claim that this package writes.
 	claimStart = `{"bulkhead-openspec":`
 )
 
-// ErrClaimed says that an archive is in progress, or was when its program ended.
+// ErrClaimed reports that an archive is in progress, or was in progress when its program ended.
 var ErrClaimed = errors.New("an archive is in progress")
 
-// claim is the journal of an archive: all that is needed to roll it forward or back.
+// claim is the journal of an archive, with all data to roll the archive forward or back.
 type claim struct {
 	Format   int         `json:"bulkhead-openspec"`
 	Owner    string      `json:"owner"`
@@ -36,10 +36,10 @@ type claim struct {
 	NewDir   bool        `json:"newArchiveFolder,omitempty"`
 	NewSpecs bool        `json:"newSpecsFolder,omitempty"`
 	Writes   []claimSpec `json:"specs"`
-	Folders  []string    `json:"newFolders"` // below specs, each after its parent
+	Folders  []string    `json:"newFolders"` // relative to the specs directory, each after its parent
 }
 
-// claimSpec is a main spec that an archive changes. Before and After are digests; "" means no file.
+// claimSpec is a main spec that an archive changes. Before and After are digests, or "" for an absent file.
 type claimSpec struct {
 	ID     string `json:"id"`
 	Before string `json:"before"`
@@ -48,7 +48,7 @@ type claimSpec struct {
 
 var tokenForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// temporary has the names of files that exist only while a call runs, or after one was killed.
+// temporary has the name pattern of temporary files. They exist only during a call, or after a call was killed.
 func (r *Root) temporary() atomicfile.Options {
 	return atomicfile.Options{FS: r.files, Pattern: ".openspec-*.tmp"}
 }
@@ -57,7 +57,7 @@ func isTemporary(name string) bool {
 	return atomicfile.IsTemporary(name, (&Root{}).temporary())
 }
 
-// sweep removes what a killed call may have left in the directories that calls write to.
+// sweep removes temporary files of killed calls from the directories that calls write to.
 func (r *Root) sweep() error {
 	for _, dir := range []string{r.Dir, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
 		entries, err := r.readDir(dir)
@@ -74,8 +74,8 @@ func (r *Root) sweep() error {
 // ClaimPath is the path of the claim file.
 func (r *Root) ClaimPath() string { return filepath.Join(r.ArchiveDir(), claimName) }
 
-// log returns the transaction log whose journal is the claim file, in all states of a transaction. c is the claim that
-// is written, or has the owner of one that is recovered, and gets what that claim says.
+// log returns a transaction log whose journal is the claim file in all states of a transaction. Apply writes the claim c.
+// Recover accepts a claim of c's owner and copies the claim to c.
 func (r *Root) log(c *claim) transaction.Log {
 	return transaction.Log{
 		FS:  r.files,
@@ -108,7 +108,7 @@ func (r *Root) log(c *claim) transaction.Log {
 // encode completes a claim from a transaction's journal.
 func (r *Root) encode(c *claim, j *transaction.Journal) ([]byte, error) {
 	id := func(path string) string {
-		below, _ := filepath.Rel(r.SpecsDir(), path) // it lies below
+		below, _ := filepath.Rel(r.SpecsDir(), path) // no error: path is below SpecsDir
 		return filepath.ToSlash(below)
 	}
 	c.Token = j.ID
@@ -128,7 +128,7 @@ func (r *Root) encode(c *claim, j *transaction.Journal) ([]byte, error) {
 	return append(raw, '\n'), err
 }
 
-// decode returns the journal that a claim is. What another program wrote, or another owner, is ErrClaimed.
+// decode returns the journal of a claim. The error is ErrClaimed if another program or another owner wrote the claim.
 func (r *Root) decode(c *claim, raw []byte) (*transaction.Journal, error) {
 	if !bytes.HasPrefix(raw, []byte(claimStart)) {
 		return nil, ErrClaimed
@@ -156,17 +156,17 @@ func (r *Root) decode(c *claim, raw []byte) (*transaction.Journal, error) {
 	return j, err
 }
 
-// check refuses a claim that names anything but specs and changes. The file lies in a directory that others may write:
-// its content is untrusted.
+// check refuses a claim with invalid names of specs or changes. The content of the claim is untrusted: other programs may
+// write to its directory.
 func (c *claim) check() error {
 	if c.Format != claimFormat || !tokenForm.MatchString(c.Token) {
-		return errors.New("has another format")
+		return errors.New("the claim has an unknown format or an invalid token")
 	}
 	faults := []error{CheckChange(c.Change), CheckArchived(c.Archived)}
 	for _, write := range c.Writes {
 		faults = append(faults, CheckSpec(write.ID))
 		if write.Before == "" && write.After == "" {
-			faults = append(faults, errors.New("has a spec without content before and after"))
+			faults = append(faults, fmt.Errorf("the claim's spec %q has neither a before nor an after digest", write.ID))
 		}
 	}
 	for _, folder := range c.Folders {
@@ -175,8 +175,8 @@ func (c *claim) check() error {
 	return errors.Join(faults...)
 }
 
-// checkPlaces refuses a claim whose specs are reached through links: an archive writes to none like that, and rolling
-// it back would change what is behind them.
+// checkPlaces refuses a claim if the path of one of its specs contains a symbolic link. An archive never writes through
+// symbolic links, and a rollback would change the target of the link.
 func (r *Root) checkPlaces(c *claim) error {
 	for _, write := range c.Writes {
 		if err := r.plain(write.ID); err != nil {
@@ -191,5 +191,5 @@ func (r *Root) checkPlaces(c *claim) error {
 	return nil
 }
 
-// resolver follows symbolic links for one decision.
+// resolver returns a new resolver of symbolic links. Its cache must serve one decision only.
 func (r *Root) resolver() *contain.Resolver { return &contain.Resolver{FS: r.files} }

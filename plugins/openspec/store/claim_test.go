@@ -10,17 +10,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// TestForeignClaimIsKept keeps the claims of other programs and users.
+// TestForeignClaimIsKept checks that Recover keeps claims of other programs and users.
 func TestForeignClaimIsKept(t *testing.T) {
 	const path = "changes/archive/.openspec-archive.lock"
 	for name, claim := range map[string]string{
-		"44 of another program":             "{}\n",
-		"empty":                             "",
-		"of another owner":                  `{"bulkhead-openspec":1,"owner":"else","token":"0123456789abcdef","change":"add-x","archived":"x","specs":null,"newFolders":null}`,
-		"that leads out":                    `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"../../x","archived":"x","specs":null,"newFolders":null}`,
-		"with a spec outside":               `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[{"id":"../../../etc","before":"","after":""}],"newFolders":null}`,
-		"of a spec that nothing happens to": `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[{"id":"other","before":"","after":""}],"newFolders":null}`,
-		"with another token":                `{"bulkhead-openspec":1,"owner":"test","token":"../../../../abc","change":"add-x","archived":"x","specs":null,"newFolders":null}`,
+		"of another program":                   "{}\n",
+		"empty":                                "",
+		"of another owner":                     `{"bulkhead-openspec":1,"owner":"else","token":"0123456789abcdef","change":"add-x","archived":"x","specs":null,"newFolders":null}`,
+		"with a change outside the project":    `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"../../x","archived":"x","specs":null,"newFolders":null}`,
+		"with a spec outside":                  `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[{"id":"../../../etc","before":"","after":""}],"newFolders":null}`,
+		"with a spec without before and after": `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[{"id":"other","before":"","after":""}],"newFolders":null}`,
+		"with another token":                   `{"bulkhead-openspec":1,"owner":"test","token":"../../../../abc","change":"add-x","archived":"x","specs":null,"newFolders":null}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, true)
@@ -37,13 +37,14 @@ func TestForeignClaimIsKept(t *testing.T) {
 	}
 }
 
-// TestClaimThroughLinkIsKept: no archive writes there, so none has to be rolled back.
+// TestClaimThroughLinkIsKept checks that Recover keeps a claim whose spec has a symbolic link in its path. No archive writes
+// through symbolic links, so another program wrote the claim.
 func TestClaimThroughLinkIsKept(t *testing.T) {
 	const form = `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[%s],"newFolders":[%s]}`
 	for name, claim := range map[string]string{
-		"a spec that was made":   fmt.Sprintf(form, `{"id":"linked","before":"","after":"0"}`, ``),
-		"a spec that was there":  fmt.Sprintf(form, `{"id":"linked/deep","before":"0","after":"0"}`, ``),
-		"a folder that was made": fmt.Sprintf(form, ``, `"linked/empty"`),
+		"a created spec":      fmt.Sprintf(form, `{"id":"linked","before":"","after":"0"}`, ``),
+		"an existing spec":    fmt.Sprintf(form, `{"id":"linked/deep","before":"0","after":"0"}`, ``),
+		"a created directory": fmt.Sprintf(form, ``, `"linked/empty"`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, true)

@@ -9,10 +9,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// ErrLink says that a call would write through a symbolic link, or to something that is neither directory nor file.
+// ErrLink reports that a call would write through a symbolic link, or to a path that is neither a directory nor a file.
 var ErrLink = errors.New("is a symbolic link or special file; nothing was written, replace it by a directory or file")
 
-// contained refuses a project if one of the directories that calls write to resolves to a path outside of it.
+// contained returns an error if one of the directories that calls write to resolves to a path outside of the project.
 func (r *Root) contained() error {
 	for _, dir := range []string{r.Dir, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
 		if !r.missing(dir) && !r.reachable(dir) {
@@ -22,8 +22,8 @@ func (r *Root) contained() error {
 	return nil
 }
 
-// plain refuses a main spec that would be written through a symbolic link, or replace one. Reading omits such a spec, so
-// that a merge takes it for a new one: the target of the link would be overwritten unread.
+// plain returns an error if the path of a main spec contains a symbolic link. ReadSpec omits such a spec, so a merge would
+// treat it as new and overwrite the target of the link without reading it.
 func (r *Root) plain(id string) error {
 	folder, err := r.plainDirs(id)
 	if err != nil || folder == "" {
@@ -32,7 +32,8 @@ func (r *Root) plain(id string) error {
 	return r.requireKind(filepath.Join(folder, specFile), fs.FileMode.IsRegular)
 }
 
-// plainDirs checks the directories of an id and returns the innermost one; "" if it does not exist.
+// plainDirs returns an error if one of the directories of an id is not a directory. Else it returns the innermost one; "" if
+// it does not exist.
 func (r *Root) plainDirs(id string) (innermost string, err error) {
 	dir := r.SpecsDir()
 	for segment := range strings.SplitSeq(id, "/") {
@@ -47,7 +48,7 @@ func (r *Root) plainDirs(id string) (innermost string, err error) {
 	return dir, nil
 }
 
-// requireKind refuses an existing file of another kind.
+// requireKind returns an error if a path exists and its mode does not satisfy kind.
 func (r *Root) requireKind(path string, kind func(fs.FileMode) bool) error {
 	info, err := r.files.Lstat(path)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 // keepName is an empty file that makes git keep an otherwise empty directory.
 const keepName = ".gitkeep"
 
-// Scaffold makes the directories and files that every project has, and records them. After a failure, Undo removes them.
+// Scaffold creates the directories and files that every project has, and records them so that Undo can remove them.
 type Scaffold struct {
 	Created  []string // paths relative to the project, with slashes, in the order of creation
-	Existing []string // likewise, those that existed
+	Existing []string // paths that existed before, likewise relative
 	root     *Root
-	made     []string // absolute
+	made     []string // absolute paths to undo, in the order of creation
 }
 
-// NewScaffold returns one for a root.
+// NewScaffold returns a Scaffold for the root.
 func (r *Root) NewScaffold() *Scaffold { return &Scaffold{root: r} }
 
-// Base makes the openspec directory with all of its directories, and the config file with the given content unless it
-// exists. Keep puts a file into empty directories, so that git keeps them.
+// Base creates the openspec directory with its subdirectories, and a config file with the given content unless one exists.
+// If keep is set, each empty directory gets a file so that git keeps the directory.
 func (s *Scaffold) Base(config string, keep bool) error {
 	r := s.root
 	for _, dir := range []string{r.Dir, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
@@ -46,7 +46,7 @@ func (s *Scaffold) Base(config string, keep bool) error {
 	return s.file(filepath.Join(r.Dir, ConfigNames[0]), config)
 }
 
-// Change makes the directory of a change with its files atomically. If it exists, the error is fs.ErrExist.
+// Change atomically creates the directory of a change with its files. The error is fs.ErrExist if the directory exists.
 func (s *Scaffold) Change(name string, files []File) error {
 	r := s.root
 	dir := filepath.Join(r.ChangesDir(), name)
@@ -64,10 +64,11 @@ func (s *Scaffold) Change(name string, files []File) error {
 	return nil
 }
 
-// File is a file to be made.
+// File is a new file.
 type File struct{ Name, Content string }
 
-// Undo removes everything that was made, in reverse order. A directory stays if another program has put something into it.
+// Undo removes all created directories and files, in reverse order. It keeps a directory to which another program has added
+// an entry.
 func (s *Scaffold) Undo() error {
 	var failed error
 	for i := len(s.made) - 1; i >= 0; i-- {
@@ -84,9 +85,9 @@ func (s *Scaffold) dir(path string) error {
 	info, err := s.root.files.Stat(path)
 	switch {
 	case err == nil && !info.IsDir():
-		return &fs.PathError{Op: "create", Path: path, Err: errors.New("exists and is not a directory")}
+		return &fs.PathError{Op: "create", Path: path, Err: errors.New("exists and is not a directory; move it away")}
 	case err == nil && !s.root.reachable(path):
-		return &fs.PathError{Op: "create", Path: path, Err: errors.New("is a symbolic link out of the project")}
+		return &fs.PathError{Op: "create", Path: path, Err: errors.New("is a symbolic link to a path outside of the project; replace it by a directory")}
 	case err == nil:
 		s.Existing = append(s.Existing, s.relative(path))
 		return nil

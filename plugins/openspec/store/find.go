@@ -1,11 +1,10 @@
-// Package store is the openspec directory on disk: where it is, what is in it, how files are read within
-// bounds, and how several of them change atomically.
+// Package store accesses the openspec directory on disk: it finds the directory, lists its content, reads files within
+// bounds, and changes several files atomically.
 //
 //	root, err := store.Find(filesystem.OS{}, cwd, top)
 //	specs, err := root.Specs()
 //
-// It knows names and files, and nothing of what is in them. All its access to files goes through a filesystem.FS, so
-// that a test can make any operation fail.
+// The package does not parse files. It accesses them through a filesystem.FS, so that a test can make any operation fail.
 package store
 
 import (
@@ -21,30 +20,30 @@ import (
 // MaxFile bounds a file that is read, in bytes.
 const MaxFile = 4 << 20
 
-// ErrNoRoot says that neither the working directory nor its parents contain an openspec directory.
-var ErrNoRoot = errors.New("No OpenSpec root found from the current directory.") //lint:ignore ST1005 the command line's words
+// ErrNoRoot reports that neither the working directory nor its parents contain an openspec directory.
+var ErrNoRoot = errors.New("No OpenSpec root found from the current directory.") //lint:ignore ST1005 the wording of the openspec CLI
 
 // Names in an openspec directory.
 const (
 	DirName   = "openspec"
-	oldName   = ".openspec" // read if there is no openspec, never created
+	oldName   = ".openspec" // old name of the directory: read if openspec is absent, never created
 	specsName = "specs"
 	changes   = "changes"
 	schemas   = "schemas"
 	specFile  = "spec.md"
 )
 
-// ConfigNames are the names of a config file; the first existing one counts.
+// ConfigNames are the possible names of the config file, in order of precedence.
 var ConfigNames = []string{"config.yaml", "config.yml"}
 
-// Root is a project with an openspec directory, as one call sees it. The directory need not exist.
+// Root is a project with an openspec directory, which need not exist. A Root serves one call.
 type Root struct {
-	Path  string // of the project
-	Dir   string // of its openspec directory
+	Path  string // path of the project
+	Dir   string // path of its openspec directory
 	files filesystem.FS
-	// entries counts the directory entries read: a Root is for one call, which reads at most maxEntries.
+	// entries counts the directory entries that the call has read, up to maxEntries.
 	entries  int
-	patterns map[string]*workflow.Pattern // by their texts
+	patterns map[string]*workflow.Pattern // parsed patterns by their source
 }
 
 // maxEntries bounds the directory entries that one call reads.
@@ -65,7 +64,7 @@ func Find(files filesystem.FS, cwd, top string) (*Root, error) {
 				return root, nil
 			}
 			if _, err := files.Lstat(root.Dir); err == nil {
-				break // an empty openspec directory hides an old one
+				break // an existing openspec directory, even if empty, takes precedence over .openspec
 			}
 		}
 		parent := filepath.Dir(at)

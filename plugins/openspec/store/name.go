@@ -16,10 +16,11 @@ const (
 	SpecLabel   = "Spec id"
 )
 
-// ArchiveName is the directory below changes that holds archived ones; no change can have its name.
+// ArchiveName is the name of the directory of archived changes, below the directory of active changes. No change can have
+// this name.
 const ArchiveName = "archive"
 
-// InvalidName is the reason why a name from a request is invalid. It does not depend on what exists.
+// InvalidName is the reason why a name from a request is invalid. It depends on the name alone, not on existing files.
 type InvalidName struct{ Label, Reason string }
 
 func (i *InvalidName) Error() string { return i.Label + " " + i.Reason }
@@ -55,8 +56,8 @@ func CheckSpec(id string) error {
 // CheckArchived refuses names that no archived change can have. The error is an *InvalidName.
 func CheckArchived(name string) error { return checkSegment(ChangeLabel, name) }
 
-// breaksLines reports whether r is a control character or one of the two Unicode line separators that are not. Names are
-// part of prompts and messages and must not break their lines.
+// breaksLines reports whether r is a control character, U+2028 or U+2029. Names occur in prompts and messages and must not
+// contain line breaks.
 func breaksLines(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 func checkSegment(label, name string) error {

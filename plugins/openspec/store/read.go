@@ -19,11 +19,11 @@ const (
 	ReadmeFile   = "README.md"
 )
 
-// maxNested is the depth to which a directory is searched for nested changes.
+// maxNested is the depth to which Nested searches a directory for changes.
 const maxNested = 3
 
-// read returns the content of a file in a directory below base; found is false if it does not exist. Directories that are
-// symbolic links are not entered, and a file that is one must point to a file in its own directory.
+// read returns the content of a file in a directory below base; found is false if the file does not exist. It does not enter
+// directories that are symbolic links. The target of a file that is a symbolic link must be below the file's directory.
 func (r *Root) read(base string, folders []string, name string) (content string, found bool, err error) {
 	if !r.reachable(base) {
 		return "", false, nil
@@ -91,12 +91,12 @@ func (c Change) ReadDelta(id string) (content string, found bool, err error) {
 // directory as paths with slashes; both sorted.
 func (c Change) Deltas() (ids, loose []string, err error) { return c.root.capabilities(c.specsDir()) }
 
-// ReadLoose returns the content of one of those files.
+// ReadLoose returns the content of a file by a path that Deltas returned as loose.
 func (c Change) ReadLoose(path string) (content string, found bool, err error) {
 	return c.ReadPath(specsName + "/" + path)
 }
 
-// ReadPath returns the content of a file by its path below the change, with slashes, which Outputs has returned.
+// ReadPath returns the content of a file by a path that Outputs returned.
 func (c Change) ReadPath(path string) (content string, found bool, err error) {
 	parts := strings.Split(path, "/")
 	last := len(parts) - 1
@@ -105,7 +105,7 @@ func (c Change) ReadPath(path string) (content string, found bool, err error) {
 
 func (c Change) specsDir() string { return filepath.Join(c.Dir, specsName) }
 
-// walkVisible calls visit with the path below dir of every regular file that is not hidden or in a hidden
+// walkVisible calls visit with the path, relative to dir, of every regular file that is neither hidden nor in a hidden
 // directory.
 func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string) error) error {
 	if depth < 0 {
@@ -132,16 +132,16 @@ func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string
 	return nil
 }
 
-// Entries returns the entries of the change's directory; none if it does not exist. They are not counted: callers have
-// counted them, or read no other directory.
+// Entries returns the entries of the change's directory; none if the directory does not exist. They do not count toward
+// maxEntries: the caller has already counted them, or reads no other directory.
 func (c Change) Entries() ([]fs.DirEntry, error) {
 	entries, err := c.root.files.ReadDir(c.Dir)
 	return entries, filesystem.IgnoreAbsent(err)
 }
 
-// Nested returns the changes in a directory that is not a change itself, as "parent/child", sorted; none if it is a change
-// or contains none. Entries are those of the directory. Generated are the paths and patterns of the files that a change
-// without metadata may consist of.
+// Nested returns the changes below a directory that is not a change itself, as "parent/child", sorted; none if the directory
+// is a change. Entries are the directory's entries. Generated has the paths and patterns of files: a directory with such a
+// file is a change, even without metadata.
 func (c Change) Nested(entries []fs.DirEntry, generated []string) ([]string, error) {
 	for _, entry := range entries {
 		if !entry.IsDir() && (isMarker(entry.Name()) || !strings.HasPrefix(entry.Name(), ".")) {
@@ -182,7 +182,7 @@ func (r *Root) nested(entries []fs.DirEntry, in Change, depth int, generated []s
 	return nil
 }
 
-// hasContent reports whether a directory has a file in its specs directory, or one of those that changes consist of.
+// hasContent reports whether a directory has a file in its directory specs, or one of the generated files.
 func (r *Root) hasContent(dir string, generated []string) (bool, error) {
 	is, err := r.hasSpecs(dir)
 	for _, generates := range generated {

@@ -15,7 +15,7 @@ const (
 	templates  = "templates"
 )
 
-// SchemaPath is the path of the file of a project's own workflow schema.
+// SchemaPath is the path of the file of one of the project's own workflow schemas.
 func (r *Root) SchemaPath(name string) string { return filepath.Join(r.schemaDir(name), schemaFile) }
 
 func (r *Root) schemaDir(name string) string { return filepath.Join(r.Dir, schemas, name) }
@@ -33,7 +33,7 @@ func (r *Root) HasSchema(name string) bool {
 	return checkSegment("", name) == nil && r.reachable(filepath.Join(r.Dir, schemas)) && r.isDir(r.schemaDir(name)) && r.hasFile(r.schemaDir(name), schemaFile)
 }
 
-// isDir reports whether a directory is at a path, and no link to one.
+// isDir reports whether a path is a directory and not a symbolic link.
 func (r *Root) isDir(path string) bool {
 	info, err := r.files.Lstat(path)
 	return err == nil && info.IsDir()
@@ -47,7 +47,7 @@ func (r *Root) ReadTemplate(schema, template string) (content, path string, foun
 	return content, filepath.Join(append([]string{base}, parts...)...), found, err
 }
 
-// Schemas returns the names of the project's own workflow schemas, in order.
+// Schemas returns the names of the project's own workflow schemas, sorted.
 func (r *Root) Schemas() ([]string, error) {
 	entries, err := r.readDir(filepath.Join(r.Dir, schemas))
 	if err != nil {
@@ -62,8 +62,8 @@ func (r *Root) Schemas() ([]string, error) {
 	return names, nil
 }
 
-// Outputs returns the existing files of an artifact, by the path or pattern that it generates: paths below the change with
-// slashes, sorted. Symbolic links count as they do for other files.
+// Outputs returns the existing files that match the path or pattern of an artifact, as sorted paths with slashes, relative
+// to the change's directory. The rules for symbolic links are those of read.
 func (c Change) Outputs(generates string) ([]string, error) {
 	if !workflow.IsPattern(generates) {
 		file := workflow.File(generates)
@@ -85,16 +85,16 @@ func (c Change) Outputs(generates string) ([]string, error) {
 	pattern := c.root.pattern(generates)
 	err := c.root.match(c.Dir, "", maxDepth, pattern.Start(), &files)
 	if err == nil && pattern.TooCostly() {
-		err = fmt.Errorf("the pattern %.200q of a workflow schema takes too long to match: write one with fewer groups or alternatives", generates)
+		err = fmt.Errorf("the pattern %.200q of a workflow schema takes too long to match: use fewer groups or alternatives", generates)
 	}
 	slices.Sort(files)
 	return files, err
 }
 
-// maxPatterns bounds the patterns in memory, of which each may take 2 MiB.
+// maxPatterns bounds the number of parsed patterns in memory. A pattern may take 2 MiB.
 const maxPatterns = 8
 
-// pattern returns a pattern, which all directories of a call share.
+// pattern returns the parsed form of a pattern. All directories of a call share it, and so its budget of steps.
 func (r *Root) pattern(generates string) *workflow.Pattern {
 	known := r.patterns[generates]
 	if known == nil {

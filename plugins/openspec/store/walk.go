@@ -17,8 +17,8 @@ import (
 // maxDepth bounds the nesting of directories.
 const maxDepth = 32
 
-// ErrTooMany says that a project has more directory entries than one call reads.
-var ErrTooMany = fmt.Errorf("the openspec directory has more than %d entries; archive or remove some", maxEntries)
+// ErrTooMany reports that a project has more directory entries than one call reads.
+var ErrTooMany = fmt.Errorf("the openspec directory has more than %d entries; remove some", maxEntries)
 
 // Change is a directory of a change, active or archived.
 type Change struct {
@@ -54,8 +54,8 @@ func (r *Root) Specs() ([]string, error) {
 	return ids, err
 }
 
-// capabilities returns the directories below dir that contain a spec.md, and the paths of all other files; both relative
-// to dir, with slashes, sorted. Symbolic links to directories are not entered, and hidden entries are omitted.
+// capabilities returns the directories below dir that contain a spec.md, and the paths of all other files. Both are sorted
+// and relative to dir, with slashes. Symbolic links to directories are not entered, and hidden entries are omitted.
 func (r *Root) capabilities(dir string) (ids, loose []string, err error) {
 	var walk func(dir, id string, depth int) error
 	walk = func(dir, id string, depth int) error {
@@ -92,7 +92,7 @@ func (r *Root) capabilities(dir string) (ids, loose []string, err error) {
 	return ids, loose, nil
 }
 
-// isFile reports whether an entry is a file, or a symbolic link to one in its own directory.
+// isFile reports whether an entry is a regular file, or a symbolic link to a regular file below dir.
 func (r *Root) isFile(entry fs.DirEntry, dir, path string) bool {
 	if entry.Type()&fs.ModeSymlink == 0 {
 		return entry.Type().IsRegular()
@@ -110,8 +110,8 @@ func (r *Root) linkedInside(dir, path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Changes returns the active changes, sorted by name: directories directly below changes that are neither symbolic links
-// nor hidden.
+// Changes returns the active changes, sorted by name: the entries of ChangesDir that are directories, but not symbolic
+// links or hidden.
 func (r *Root) Changes() ([]Change, error) {
 	all, err := r.changesIn(r.ChangesDir())
 	return slices.DeleteFunc(all, func(c Change) bool { return c.Name == ArchiveName }), err
@@ -143,7 +143,7 @@ func (r *Root) changesIn(dir string) ([]Change, error) {
 	return all, nil
 }
 
-// Change returns an active change by its name, which must have passed CheckChange. Linked says that it is
+// Change returns an active change by its name, which must have passed CheckChange. Linked reports whether its directory is
 // a symbolic link.
 func (r *Root) Change(name string) (change Change, exists, linked bool) {
 	return r.changeIn(r.ChangesDir(), name)
@@ -197,8 +197,8 @@ func (r *Root) walkEntries(dir string, entries []fs.DirEntry, depth int, visit f
 	return nil
 }
 
-// Modified returns when a change was last modified: the newest time of any file in it, else its directory's. Entries are
-// those of its directory.
+// Modified returns the time of the newest file of a change, or the time of the change's directory if it has no files.
+// Entries are the entries of the directory.
 func (c Change) Modified() (newest time.Time, entries []fs.DirEntry, err error) {
 	if entries, err = c.root.readDir(c.Dir); err != nil {
 		return newest, nil, err

@@ -29,7 +29,7 @@ type showArguments struct {
 	Type         string `json:"type"`
 	Format       string `json:"format"`
 	Requirements bool   `json:"requirements"`
-	Scenarios    *bool  `json:"scenarios"` // absent: true
+	Scenarios    *bool  `json:"scenarios"` // true if absent
 	Requirement  int    `json:"requirement"`
 	Diff         bool   `json:"diff"`
 }
@@ -96,7 +96,7 @@ func instructions(p *project.Project, in instructionsArguments) (any, error) {
 
 type archiveArguments struct {
 	Name       string `json:"name"`
-	Yes        *bool  `json:"yes"` // absent: true
+	Yes        *bool  `json:"yes"` // true if absent
 	SkipSpecs  bool   `json:"skipSpecs"`
 	NoValidate bool   `json:"noValidate"`
 }

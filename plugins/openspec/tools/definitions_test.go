@@ -27,8 +27,8 @@ type definition struct {
 	}
 }
 
-// TestToolDefinitions checks the names, annotations, and closed schemas with their arguments: "!" marks required ones, "="
-// precedes defaults. Tools beyond the contract are hidden if the plugin is served alone.
+// TestToolDefinitions checks the names, the annotations and the closed schemas of the tools. In the wanted arguments, "!"
+// marks required arguments and "=" precedes defaults. Tools beyond the contract are hidden if the plugin is served alone.
 func TestToolDefinitions(t *testing.T) {
 	var manifest struct{ Tools []definition }
 	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &manifest); err != nil {

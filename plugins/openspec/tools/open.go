@@ -19,7 +19,7 @@ import (
 func open() (*project.Project, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
-		return nil, fmt.Errorf("working directory: %w", err)
+		return nil, fmt.Errorf("get the working directory: %w", err)
 	}
 	top := cwd
 	if named := os.Getenv("BULKHEAD_PROJECT"); named != "" {
@@ -35,8 +35,8 @@ func open() (*project.Project, error) {
 	}, nil
 }
 
-// openToRead opens the project. It recovers an interrupted archive first, so that a reader does not see a part of one; if
-// that fails, the call reads the files as they are.
+// openToRead opens the project. It first recovers an interrupted archive, so that the call does not read a partial archive.
+// If the recovery fails, the call reads the files in their current state.
 func openToRead() (*project.Project, error) {
 	p, err := open()
 	if err != nil || !p.Interrupted() {
@@ -51,7 +51,7 @@ func openToRead() (*project.Project, error) {
 	return p, nil
 }
 
-// openToWrite locks and opens the project, before the call reads what it will change.
+// openToWrite opens and locks the project. The call must read the files that it changes only after that.
 func openToWrite() (*project.Project, error) {
 	p, err := open()
 	if err != nil {
@@ -60,9 +60,9 @@ func openToWrite() (*project.Project, error) {
 	return p, lock(p)
 }
 
-// lock waits until no other call that writes to the same project runs, in this server or any other one on this machine: the
-// name excludes those with the same state directory, and the lock on the project's directory all others. A directory that
-// is not writable needs no lock. On a host without locks, interrupted calls are not recovered.
+// lock waits until no other call on this machine writes to the same project. The lock on the name excludes calls with the
+// same state directory, the lock on the project's directory all other calls. A directory that is not writable is not
+// locked. On a host without locks, lock does nothing, and interrupted calls are not recovered.
 func lock(p *project.Project) error {
 	name := "project " + sum(p.Place())
 	err := sdk.LockFolder(name, p.Place())
@@ -79,7 +79,7 @@ func lock(p *project.Project) error {
 	return nil
 }
 
-// code returns the code of an error of the host; "" for other errors.
+// code returns the code of a *sdk.HostError; "" for other errors.
 func code(err error) string {
 	var refused *sdk.HostError
 	if errors.As(err, &refused) {

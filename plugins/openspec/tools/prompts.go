@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// maxValues is the maximum number of completions in MCP.
+// maxValues is the maximum number of completion values that MCP allows.
 const maxValues = 100
 
 func promptHandlers() sdk.Prompts {

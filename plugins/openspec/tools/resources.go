@@ -106,7 +106,7 @@ func readResource(_ context.Context, uri string) ([]sdk.ResourceContents, error)
 	return []sdk.ResourceContents{{URI: uri, MIMEType: jsonType, Text: text}}, nil
 }
 
-// notFound is the error for a valid URI of a resource that does not exist. Its data is the unchanged URI.
+// notFound returns the error for a valid URI of a resource that does not exist. Its data contains the unchanged URI.
 func notFound(at address.Address, uri string) error {
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {

@@ -104,7 +104,7 @@ func refusal(t *testing.T, host *sdktest.Host, uri string) *abi.Error {
 
 func TestInvalidURIsAreRefusedWithoutFileAccess(t *testing.T) {
 	host, root := newHost(t)
-	if err := os.RemoveAll(filepath.Join(root, "openspec")); err != nil { // whatever is there makes no difference
+	if err := os.RemoveAll(filepath.Join(root, "openspec")); err != nil { // an invalid URI is refused even without files
 		t.Fatal(err)
 	}
 	for uri, message := range map[string]string{

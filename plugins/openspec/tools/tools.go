@@ -33,7 +33,7 @@ func Register(p *sdk.Plugin) {
 	p.HandleComplete(complete)
 }
 
-// reading registers a tool that changes nothing.
+// reading returns the handler of a tool that changes no files.
 func reading[In any](call func(*project.Project, In) (any, error)) func(context.Context, In) (*sdk.ToolResult, error) {
 	return func(_ context.Context, in In) (*sdk.ToolResult, error) {
 		p, err := openToRead()
@@ -44,7 +44,7 @@ func reading[In any](call func(*project.Project, In) (any, error)) func(context.
 	}
 }
 
-// writing registers a tool that changes the project and notifies the client.
+// writing returns the handler of a tool that changes the project. It notifies the client of changed resources.
 func writing[In any](call func(*project.Project, In) (any, []string, error)) func(context.Context, In) (*sdk.ToolResult, error) {
 	return func(_ context.Context, in In) (*sdk.ToolResult, error) {
 		p, err := openToWrite()
@@ -59,8 +59,8 @@ func writing[In any](call func(*project.Project, In) (any, []string, error)) fun
 	}
 }
 
-// answer returns a result as JSON text and as structured content. So is a failure, which tells the model a code and a
-// remedy.
+// answer returns a result as JSON text and as structured content. It returns a *project.Failure in the same way, so that the
+// model gets the code and the remedy.
 func answer(result any, err error) (*sdk.ToolResult, error) {
 	failure := (*project.Failure)(nil)
 	if errors.As(err, &failure) {
@@ -82,7 +82,7 @@ func answer(result any, err error) (*sdk.ToolResult, error) {
 	}, nil
 }
 
-// markdownText is a result that is Markdown, not JSON.
+// markdownText is a result in Markdown, which answer does not encode as JSON.
 type markdownText string
 
 // encode returns JSON twice, compact and indented by two spaces, without HTML escaping.

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// newHost returns a host whose project is a copy of the one in testdata, and the project's path.
+// newHost returns a host whose project is a copy of the project in testdata, and the project's path.
 func newHost(t *testing.T) (*sdktest.Host, string) {
 	t.Helper()
 	input, err := filepath.Abs(filepath.Join("..", "testdata", "branch", "input"))
@@ -43,7 +43,7 @@ func newHost(t *testing.T) (*sdktest.Host, string) {
 	return sdktest.New(t, p, manifest), root
 }
 
-// call returns a result's JSON, which its text and its structured content have in common.
+// call returns the JSON of a result, after checking that the text and the structured content are equal.
 func call(t *testing.T, host *sdktest.Host, tool, arguments string) (answer map[string]any, isError bool) {
 	t.Helper()
 	result, err := host.CallTool(tool, arguments)
@@ -203,7 +203,7 @@ func TestFailedLockFailsCall(t *testing.T) {
 	}
 }
 
-// claim is that of a call which was killed before it changed anything.
+// claim is the claim of a call that was killed before it changed any other file.
 const claim = `{"bulkhead-openspec":1,"owner":"e3b0c44298fc1c14","token":"0123456789abcdef","change":"add-fines","archived":"2026-01-01-add-fines","specs":[],"newFolders":null}`
 
 func TestNextCallRecoversKilledCall(t *testing.T) {
@@ -223,8 +223,8 @@ func TestNextCallRecoversKilledCall(t *testing.T) {
 	}
 }
 
-// TestEmptyArchiveDirectoryDoesNotChangeResults is why a kill right after the creation of that directory leaves
-// nothing to recover.
+// TestEmptyArchiveDirectoryDoesNotChangeResults checks that an empty archive directory has no effect. A call killed right
+// after creating the directory therefore needs no recovery.
 func TestEmptyArchiveDirectoryDoesNotChangeResults(t *testing.T) {
 	host, root := newHost(t)
 	archive := filepath.Join(root, "openspec/changes/archive")

@@ -1,4 +1,4 @@
-// Package unified compares two texts line by line, in the unified form that patch programs read.
+// Package unified compares two texts line by line and returns the hunks of a unified diff.
 //
 //	hunks, ok := unified.Diff(before, after)
 package unified
@@ -11,7 +11,7 @@ import (
 // context is the number of unchanged lines around changed ones.
 const context = 4
 
-// maxEdits bounds the lines that may differ: time and memory grow with its square.
+// maxEdits bounds the number of removed and added lines: time and memory grow with the square of that number.
 const maxEdits = 1000
 
 // edit is one line of a comparison: kept (' '), removed ('-') or added ('+').
@@ -20,8 +20,8 @@ type edit struct {
 	line string
 }
 
-// Diff returns the hunks that change before into after, without file names; "" if the texts are equal. Ok is false if they
-// differ in too many lines.
+// Diff returns the hunks that change before into after, without file names; "" if the texts are equal. Ok is false if more
+// than maxEdits lines differ.
 func Diff(before, after string) (hunks string, ok bool) {
 	edits, ok := compare(strings.Split(before, "\n"), strings.Split(after, "\n"))
 	if !ok {
@@ -34,7 +34,7 @@ func Diff(before, after string) (hunks string, ok bool) {
 // Algorithm and Its Variations", 1986).
 func compare(before, after []string) (edits []edit, ok bool) {
 	limit := min(len(before)+len(after), maxEdits)
-	furthest := make([]int, 2*limit+3) // by diagonal, moved by middle: the furthest index in before
+	furthest := make([]int, 2*limit+3) // furthest index in before by diagonal, offset by middle
 	middle := limit + 1
 	var trace [][]int
 	for d := 0; d <= limit; d++ {
@@ -59,12 +59,12 @@ func compare(before, after []string) (edits []edit, ok bool) {
 	return nil, false
 }
 
-// walkBack derives the edits from the furthest points before each step.
+// walkBack derives the edits from trace, which has the furthest indices before each step.
 func walkBack(trace [][]int, before, after []string) []edit {
 	var reversed []edit
 	x, y := len(before), len(after)
 	for d := len(trace) - 1; d >= 0; d-- {
-		at := func(k int) int { return trace[d][k+d] } // before step d
+		at := func(k int) int { return trace[d][k+d] } // furthest index on diagonal k before step d
 		k := x - y
 		down := k == -d || k != d && d > 0 && at(k-1) < at(k+1)
 		previous := k - 1
@@ -151,7 +151,7 @@ func hunkEnd(edits []edit, from int) int {
 	}
 }
 
-// ordered moves removed lines before added ones in each run of changes.
+// ordered puts removed lines before added lines in each run of changed lines.
 func ordered(edits []edit) []edit {
 	var out, added []edit
 	for _, one := range edits {

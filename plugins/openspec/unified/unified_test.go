@@ -35,7 +35,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// FuzzDiff checks that the hunks change the first text into the second.
+// FuzzDiff checks that applying the hunks to the first text returns the second.
 func FuzzDiff(f *testing.F) {
 	f.Add("a\nb\nc", "a\nc\nd")
 	f.Add("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11", "1\nx\n3\n4\n5\n6\n7\n8\n9\n10\ny")

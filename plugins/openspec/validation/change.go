@@ -23,37 +23,37 @@ const (
 // MetadataFile is the name of a change's metadata.
 const MetadataFile = ".openspec.yaml"
 
-// Input is a change as it was read.
+// Input has the parsed files of a change.
 type Input struct {
 	ID     string
-	Deltas []File // by capability, in order
-	// RootSpec says that specs/ itself has a spec.md, which has no effect there.
+	Deltas []File // sorted by capability
+	// RootSpec reports whether the change has a file specs/spec.md, which has no effect there.
 	RootSpec bool
-	// Misplaced are other Markdown files below specs/ that have delta sections, sorted by path relative to specs/.
+	// Misplaced has the other Markdown files below specs/ with delta sections, sorted by path relative to specs/.
 	Misplaced []Misplaced
-	// HasFiles says that specs/ has a file that is not hidden.
+	// HasFiles reports whether specs/ contains a file that is not hidden.
 	HasFiles bool
 	Metadata change.Metadata
-	// Invalid is why the metadata is ignored; nil: it is not.
+	// Invalid is the reason why the metadata is ignored; nil if the metadata is valid.
 	Invalid *change.Invalid
 	Tasks   Tasks
 }
 
-// Tasks are the files with a change's tasks, sorted by path.
+// Tasks has the files with a change's tasks, sorted by path.
 type Tasks struct {
 	Files []change.TaskFile
-	// Tracked says that the workflow schema names them, and that all were read.
+	// Tracked reports whether the workflow schema names the files, and all of them were read.
 	Tracked bool
-	// Numbered says that the schema is the one whose tasks have numbers.
+	// Numbered reports whether the schema is the built-in one, whose tasks have numbers.
 	Numbered bool
 }
 
 // File is one delta file.
 type File struct {
-	ID     string // of the capability
+	ID     string // the capability's id
 	Delta  *delta.Delta
-	Target *spec.Main // nil if it does not exist
-	Path   string     // of the main spec, for messages
+	Target *spec.Main // the main spec; nil if it does not exist
+	Path   string     // path of the main spec, for messages
 }
 
 // Misplaced is a delta that has no effect, and its correct path.
@@ -90,7 +90,7 @@ func (t Tasks) issues() []Issue {
 	return issues
 }
 
-// BeforeArchive returns the issues of a change that archive checks before it merges.
+// BeforeArchive returns the issues that archive checks before it merges a change.
 func BeforeArchive(in Input) []Issue {
 	issues, _ := deltas(in, false)
 	return append(issues, whole(in)...)
@@ -98,7 +98,7 @@ func BeforeArchive(in Input) []Issue {
 
 func deltaPath(id string) string { return id + "/spec.md" }
 
-// deltas checks each delta file. Failed has the capabilities whose file has an error.
+// deltas checks each delta file. Failed has the capabilities whose delta has an error.
 func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 	failed = map[string]bool{}
 	if in.RootSpec {
@@ -116,11 +116,11 @@ func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 	return issues, failed
 }
 
-// currentBlocks has the requirements of a main spec by the names that a delta's renames give them.
+// currentBlocks has the requirements of a main spec, by their names after the renames of a delta.
 type currentBlocks struct {
-	blocks  map[string]*requirement.Block // nil: not in the spec
-	from    map[string]string             // old names by new ones
-	renamed map[string]bool               // the old names
+	blocks  map[string]*requirement.Block // requirements by name; nil if known to be missing
+	from    map[string]string             // old names by new names
+	renamed map[string]bool               // old names
 }
 
 func newCurrentBlocks(file File) *currentBlocks {
@@ -139,8 +139,8 @@ func newCurrentBlocks(file File) *currentBlocks {
 	return c
 }
 
-// find returns the requirement that a delta modifies under a name; nil if there is none. Renames form chains, and by
-// mistake circles.
+// find returns the requirement with a name after the delta's renames; nil if there is none. Renames may form chains and, in
+// an invalid delta, cycles.
 func (c *currentBlocks) find(name string) *requirement.Block {
 	if c == nil || c.renamed[name] {
 		return nil

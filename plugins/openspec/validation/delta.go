@@ -16,8 +16,8 @@ const (
 	keepScenario = `Copy the omitted scenarios into the MODIFIED block (a MODIFIED requirement replaces the whole block, so archive refuses to drop them).`
 )
 
-// deltaIssues returns the issues of one delta file, except that it is empty. Current has the requirements of the main spec;
-// nil: lost scenarios are not checked.
+// deltaIssues returns the issues of one delta file; the caller reports an empty one. Current has the requirements of the
+// main spec. If it is nil, deltaIssues does not check for lost scenarios.
 func deltaIssues(path string, d *delta.Delta, current *currentBlocks) []Issue {
 	l := &list{path: path}
 	for _, stray := range d.Strays {
@@ -71,7 +71,7 @@ func (l *list) blocks(section string, blocks []requirement.Block) {
 	}
 }
 
-// loss checks for scenarios of the current requirement that a modified one lacks.
+// loss adds an issue if a modified requirement lacks scenarios of the current one.
 func (l *list) loss(block requirement.Block, current *currentBlocks) {
 	old := current.find(block.Name)
 	if old == nil {
@@ -146,7 +146,7 @@ func unique(names []string) []string {
 	return once
 }
 
-// emptySections is the issue of a delta whose sections are empty.
+// emptySections returns the issue of a delta whose sections contain no requirements.
 func emptySections(path string, d *delta.Delta) Issue {
 	headers := make([]string, len(d.Sections))
 	for i, operation := range d.Sections {

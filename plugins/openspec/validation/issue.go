@@ -4,7 +4,8 @@
 //	issues := validation.Change(validation.Input{ID: "add-x", …})
 //	valid := validation.Valid(issues, strict)
 //
-// Order and wording are those of the command line 1.13.2. It accesses no files: package project does.
+// Order and wording of the issues are those of the openspec CLI 1.13.2. The package accesses no files: package project
+// reads them.
 package validation
 
 import (
@@ -17,7 +18,7 @@ import (
 // Level is the severity of an issue.
 type Level string
 
-// The levels: an error makes an item invalid, a warning does if validation is strict, information never.
+// The levels. An error makes an item invalid, a warning only in strict validation, information never.
 const (
 	Error   Level = "ERROR"
 	Warning Level = "WARNING"
@@ -28,7 +29,7 @@ const (
 type Issue struct {
 	Level   Level  `json:"level"`
 	Path    string `json:"path"`
-	Line    int    `json:"line,omitempty"` // counted from 1; 0: none
+	Line    int    `json:"line,omitempty"` // counted from 1; 0 if the issue is not in one line
 	Message string `json:"message"`
 }
 
@@ -39,7 +40,7 @@ func Valid(issues []Issue, strict bool) bool {
 	})
 }
 
-// list collects issues of one path.
+// list collects the issues of one path.
 type list struct {
 	path   string
 	issues []Issue
@@ -55,7 +56,8 @@ const (
 	bestUse    = ` (RFC 2119 best practice for English specs)`
 )
 
-// noKeyword is the issue that a requirement "must" or "should" contain SHALL or MUST, and where it has one instead.
+// noKeyword returns the message that a requirement "must" or "should" (verb) contain SHALL or MUST. It says so if the
+// keyword is only in the header.
 func noKeyword(subject, verb, name string) string {
 	text := fmt.Sprintf("%s %s contain SHALL or MUST", subject, verb)
 	if requirement.HasKeyword(name) {

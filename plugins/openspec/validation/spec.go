@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
-// maxStatement is the length, in UTF-16 units, above which a requirement's text is reported as long.
+// maxStatement is the maximum length of a requirement's text without an issue, in UTF-16 units.
 const maxStatement = 500
 
 // NoRequirements is the message for a main spec without requirements.
@@ -53,7 +53,7 @@ func Spec(main *spec.Main) []Issue {
 	return all.issues
 }
 
-// shape checks what every reader of a spec relies on.
+// shape checks that a spec has requirements and that each of them has scenarios.
 func (l *list) shape(parsed *spec.Spec) {
 	if len(parsed.Requirements) == 0 {
 		l.path = "requirements"

@@ -15,7 +15,7 @@ import (
 
 const head = "# t\n\n## Purpose\nWhat this is for, said at a length that nobody calls too brief.\n\n## Requirements\n"
 
-// compare compares issues with prefixes of "LEVEL path: message".
+// compare checks that each issue, formatted as "LEVEL path: message", begins with the corresponding element of want.
 func compare(t *testing.T, name string, want []string, issues []validation.Issue) {
 	t.Helper()
 	var got []string
@@ -91,7 +91,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// FuzzBoth checks that every reported line is in the text.
+// FuzzBoth checks that the line of every issue is a line of the text.
 func FuzzBoth(f *testing.F) {
 	f.Add(head + "### Requirement: A\n## ADDED Requirements\n### Requirement: B\n")
 	f.Add("## RENAMED Requirements\nTO: ### Requirement: A\n### Requirement: C\n## x\n### Requirement: D")

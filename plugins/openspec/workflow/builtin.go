@@ -12,11 +12,11 @@ var builtin embed.FS
 var BuiltIn = sync.OnceValue(func() *Schema {
 	source, err := builtin.ReadFile("builtin/schema.yaml")
 	if err != nil {
-		panic(err) // the file is part of the program
+		panic(err) // impossible: the file is embedded and tested
 	}
 	schema, err := Parse(string(source))
 	if err != nil {
-		panic(err) // likewise
+		panic(err) // impossible: the schema is embedded and tested
 	}
 	return schema
 })

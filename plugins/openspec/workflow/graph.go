@@ -2,7 +2,7 @@ package workflow
 
 import "slices"
 
-// cycle returns the ids of a cycle of dependencies, which begins and ends with the same one; nil if there is none.
+// cycle returns the ids of a cycle of dependencies, with the same id first and last; nil if there is no cycle.
 func (s *Schema) cycle() []string {
 	const (
 		unseen = iota
@@ -40,9 +40,10 @@ func (s *Schema) cycle() []string {
 	return nil
 }
 
-// BuildOrder returns the artifacts so that each follows those that it requires, and otherwise in the order of the file.
+// BuildOrder returns the artifacts in topological order: each follows the artifacts that it requires. Independent artifacts
+// keep the order of the file.
 func (s *Schema) BuildOrder() []*Artifact {
-	waits := make([]int, len(s.Artifacts)) // for so many requirements
+	waits := make([]int, len(s.Artifacts)) // number of required artifacts that are not in order yet
 	unlocks := map[string][]int{}
 	for i, a := range s.Artifacts {
 		waits[i] = len(a.Requires)
@@ -72,7 +73,7 @@ func (s *Schema) BuildOrder() []*Artifact {
 	return order
 }
 
-// Unmet returns what an artifact requires and is not complete, in the order of the file.
+// Unmet returns the required artifacts of an artifact that are not complete, in the order of the file.
 func (s *Schema) Unmet(a *Artifact, complete map[string]bool) []string {
 	var unmet []string
 	for _, other := range s.Artifacts {
@@ -85,7 +86,7 @@ func (s *Schema) Unmet(a *Artifact, complete map[string]bool) []string {
 	return unmet
 }
 
-// Unlocks returns the ids of the artifacts that require one, in the order of the file.
+// Unlocks returns the ids of the artifacts that require the artifact id, in the order of the file.
 func (s *Schema) Unlocks(id string) []string {
 	unlocks := []string{}
 	for _, a := range s.Artifacts {
@@ -96,8 +97,7 @@ func (s *Schema) Unlocks(id string) []string {
 	return unlocks
 }
 
-// Missing returns those of the artifacts with the given ids that are not complete, with all that they require, in build
-// order.
+// Missing returns the incomplete artifacts among those with the given ids and all that they require, in build order.
 func (s *Schema) Missing(ids []string, complete map[string]bool) []string {
 	needed := map[string]bool{}
 	for queue := slices.Clone(ids); len(queue) > 0; queue = queue[1:] {

@@ -5,21 +5,21 @@ import (
 	"unicode/utf8"
 )
 
-// maxGroups bounds groups inside each other: the time for a name grows with its length to that power.
+// maxGroups bounds the nesting of groups: the time for a name grows with its length to the power of the nesting.
 const maxGroups = 2
 
-// namePattern matches a name without slashes, by wildcards: * ? [a-z] [!a-z] and the groups @(a|b) ?(a|b) *(a|b) +(a|b)
-// !(a|b). A name that begins with a dot only matches a pattern that does.
+// namePattern matches a name without slashes by the wildcards * ? [a-z] [!a-z] and the groups @(a|b) ?(a|b) *(a|b) +(a|b)
+// !(a|b). Only a pattern that begins with a dot matches a name that begins with a dot.
 type namePattern struct {
 	parts  []part
-	hidden bool // it begins with a dot
+	hidden bool // the pattern begins with a dot
 }
 
 func parseName(pattern string) namePattern {
 	return namePattern{parseParts(pattern, 0), strings.HasPrefix(pattern, ".")}
 }
 
-// match reports whether a name matches. It subtracts the steps that it takes; without any left, nothing matches.
+// match reports whether a name matches. It subtracts the steps that it takes from steps. If none are left, no name matches.
 func (p namePattern) match(name string, steps *int) bool {
 	if len(name) > maxName || strings.HasPrefix(name, ".") && !p.hidden {
 		return false
@@ -31,10 +31,10 @@ func (p namePattern) match(name string, steps *int) bool {
 
 // part is an element of a pattern.
 type part struct {
-	kind   byte     // 'c' a character, '[' a class, '*', or '(' a group
-	text   string   // of a character or class
-	repeat byte     // of a group: @ ? * + !
-	groups [][]part // its alternatives
+	kind   byte     // 'c' for a character, '[' for a class, '(' for a group, or the wildcard '*' or '?'
+	text   string   // the character or the content of the class
+	repeat byte     // the character before a group: @ ? * + !
+	groups [][]part // the alternatives of a group
 }
 
 // parseParts splits a pattern into its parts.
@@ -68,7 +68,7 @@ func parseParts(pattern string, depth int) []part {
 	return parts
 }
 
-// cutGroup cuts a group with its parentheses off a pattern that begins with one.
+// cutGroup splits a pattern that begins with a group into the content of the group and the rest of the pattern.
 func cutGroup(pattern string) (inside, rest string, ok bool) {
 	if len(pattern) < 3 || strings.IndexByte("@?*+!", pattern[0]) < 0 || pattern[1] != '(' {
 		return "", "", false
@@ -87,7 +87,7 @@ func cutGroup(pattern string) (inside, rest string, ok bool) {
 	return "", "", false
 }
 
-// splitAlternatives splits a group at the bars that are in no inner group.
+// splitAlternatives splits the content of a group at its bars, except for bars in inner groups.
 func splitAlternatives(group string) []string {
 	var all []string
 	depth, from := 0, 0
@@ -106,7 +106,7 @@ func splitAlternatives(group string) []string {
 	return append(all, group[from:])
 }
 
-// classEnd returns the length of the class that begins a pattern; 0 if its bracket does not close.
+// classEnd returns the length of the class at the start of a pattern; 0 if its bracket is not closed.
 func classEnd(pattern string) int {
 	at := 1
 	if at < len(pattern) && (pattern[at] == '!' || pattern[at] == '^') {
@@ -138,13 +138,13 @@ func inClass(class string, r rune) bool {
 	return negated
 }
 
-// matcher matches parts with one name.
+// matcher matches parts of a pattern with one name.
 type matcher struct {
 	name  string
 	steps *int
 }
 
-// sequence returns where parts can end that follow each other, if the first one begins at one of the positions.
+// sequence returns the positions at which consecutive parts can end if the first part begins at one of the positions from.
 func (m matcher) sequence(parts []part, from positions) positions {
 	for i := range parts {
 		*m.steps--
@@ -159,7 +159,7 @@ func (m matcher) sequence(parts []part, from positions) positions {
 	return from
 }
 
-// one returns where a part can end.
+// one returns the positions at which a part can end if it begins at one of the positions from.
 func (m matcher) one(p *part, from positions) positions {
 	switch p.kind {
 	case '(':
@@ -183,7 +183,7 @@ func (m matcher) one(p *part, from positions) positions {
 	return next
 }
 
-// anyOf returns where any alternative of a group can end.
+// anyOf returns the positions at which an alternative of a group can end.
 func (m matcher) anyOf(p *part, from positions) positions {
 	var ends positions
 	for _, parts := range p.groups {

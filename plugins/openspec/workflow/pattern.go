@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// Bounds of patterns, against those that are made to take long.
+// Bounds of patterns, against denial of service.
 const (
-	maxPattern      = 4096      // bytes
-	maxAlternatives = 1000      // that braces expand to
-	maxBraces       = 16        // braces inside or behind each other
-	maxExpanded     = 32 << 10  // bytes that the alternatives have together
-	maxSteps        = 5_000_000 // of matching all names
+	maxPattern      = 4096      // length of a pattern in bytes
+	maxAlternatives = 1000      // number of alternatives after the expansion of braces
+	maxBraces       = 16        // number of nested or consecutive braces
+	maxExpanded     = 32 << 10  // total length of the alternatives in bytes
+	maxSteps        = 5_000_000 // number of matching steps for all names
 )
 
 var extendedGroup = regexp.MustCompile(`[!*+?@]\([^(]*\)`)
 
-// IsPattern reports whether the path of an artifact is a pattern, and not the name of one file.
+// IsPattern reports whether the path of an artifact is a pattern rather than the path of one file.
 func IsPattern(generates string) bool {
 	text := strings.ReplaceAll(generates, `\`, "/")
-	if len(text) > maxPattern { // no file system has such a path
+	if len(text) > maxPattern { // longer than any path
 		return true
 	}
 	return strings.ContainsAny(text, "*?[") || extendedGroup.MatchString(text) || hasBraces(text)
 }
 
-// hasBraces reports whether braces enclose several alternatives.
+// hasBraces reports whether a text has braces with several alternatives.
 func hasBraces(text string) bool {
 	var open []int
 	for i := range len(text) {
@@ -48,13 +48,13 @@ func hasBraces(text string) bool {
 	return false
 }
 
-// File returns the path below the change of an artifact that is not a pattern.
+// File returns the cleaned path of an artifact that is not a pattern, relative to the change's directory.
 func File(generates string) string { return path.Clean("/" + generates)[1:] }
 
-// Pattern matches paths with slashes, one directory after the other.
+// Pattern matches paths with slashes, one directory at a time.
 type Pattern struct {
 	alternatives [][]segment
-	steps        *int // left
+	steps        *int // matching steps left
 }
 
 // segment is a part of a pattern between slashes.
@@ -63,8 +63,7 @@ type segment struct {
 	name namePattern
 }
 
-// ParsePattern parses a pattern. One that is too long or has too many alternatives matches nothing, and neither does one
-// that only excludes.
+// ParsePattern parses a pattern. A pattern that exceeds a bound or begins with ! (an exclusion) matches nothing.
 func ParsePattern(generates string) *Pattern {
 	text := strings.ReplaceAll(generates, `\`, "/")
 	p := &Pattern{steps: new(int)}
@@ -81,7 +80,7 @@ func ParsePattern(generates string) *Pattern {
 		return p
 	}
 	for _, one := range all {
-		if !strings.HasSuffix(one, "/") { // else a directory
+		if !strings.HasSuffix(one, "/") { // a pattern with a final slash would match directories only
 			p.alternatives = append(p.alternatives, parseSegments(one))
 		}
 	}
@@ -102,7 +101,7 @@ func parseSegments(text string) []segment {
 	return segments
 }
 
-// expand returns the alternatives of the braces in a text, and stops above the limits.
+// expand returns the alternatives of the braces in a text. It stops once it exceeds maxAlternatives or maxExpanded.
 func expand(text string, depth int) []string {
 	open, end, parts := brace(text)
 	if open < 0 || depth > maxBraces {
@@ -125,7 +124,7 @@ func expand(text string, depth int) []string {
 	return all
 }
 
-// brace returns the first brace with alternatives, where it ends, and the alternatives; open is -1 if there is none.
+// brace returns the indices of the first pair of braces with alternatives, and the alternatives; open is -1 if there is none.
 func brace(text string) (open, end int, parts []string) {
 	for open = 0; open < len(text); open++ {
 		if text[open] != '{' {
@@ -158,7 +157,7 @@ func alternatives(text string, open int) (end int, parts []string) {
 	return 0, nil
 }
 
-// numbers returns the numbers or letters of a range such as 1..3; nil if the text is none.
+// numbers returns the numbers or letters of a range such as 1..3; nil if the text is not a range.
 func numbers(text string) []string {
 	first, last, ok := strings.Cut(text, "..")
 	if !ok {
@@ -191,16 +190,16 @@ func numbers(text string) []string {
 	return all
 }
 
-// Walk is a Pattern in a directory: what remains to be matched by the entries of that directory.
+// Walk is the state of a Pattern in a directory: the segments that the entries of the directory have to match.
 type Walk struct {
 	pattern *Pattern
 	places  []place
 }
 
-// place is a segment of an alternative that has to match next.
+// place is the next segment of an alternative to match.
 type place struct{ alternative, segment int }
 
-// Start returns the walk at the directory that the pattern is for.
+// Start returns the walk at the directory to which the pattern's paths are relative.
 func (p *Pattern) Start() Walk {
 	walk := Walk{pattern: p}
 	for i := range p.alternatives {
@@ -209,15 +208,15 @@ func (p *Pattern) Start() Walk {
 	return walk
 }
 
-// TooCostly reports whether matching took more steps than are allowed. Then later names do not match.
+// TooCostly reports whether matching took more than maxSteps steps. After that, no name matches.
 func (p *Pattern) TooCostly() bool { return *p.steps <= 0 }
 
-// Enter returns the walk in a directory. It is empty if no file below can match.
+// Enter returns the walk in a subdirectory. It is empty if no file below the subdirectory can match.
 func (w Walk) Enter(name string) Walk {
 	below := Walk{pattern: w.pattern}
 	known := map[place]bool{}
 	add := func(at place) {
-		if !known[at] { // else there could be twice as many in each directory
+		if !known[at] { // otherwise the number of places could double in each directory
 			known[at] = true
 			below.places = append(below.places, at)
 		}
@@ -234,13 +233,13 @@ func (w Walk) Enter(name string) Walk {
 			}
 			if !strings.HasPrefix(name, ".") {
 				add(at)
-			} // and ** may stand for no directory
+			} // go on with the next segment: ** also matches no directory
 		}
 	}
 	return below
 }
 
-// Empty reports whether nothing can match.
+// Empty reports whether no file in or below the directory can match.
 func (w Walk) Empty() bool { return len(w.places) == 0 }
 
 // Match reports whether a file of the directory matches.

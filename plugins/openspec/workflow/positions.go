@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// maxName is the length of the longest name that is matched, in bytes. File systems have names of 255 bytes or UTF-16
-// units.
+// maxName is the maximum length of a name that can match, in bytes. File systems limit names to 255 bytes or UTF-16 units.
 const maxName = len(positions{})*64 - 1
 
 // positions is a set of indices in a name.

@@ -1,10 +1,9 @@
-// Package workflow reads workflow schemas: which artifacts a change consists of, which files they are, and what each one
-// depends on.
+// Package workflow parses workflow schemas, which define the artifacts of a change, their files and their dependencies.
 //
 //	schema, err := workflow.Parse(source)
 //	for _, artifact := range schema.BuildOrder() { … }
 //
-// It knows no directories. Pattern matches the files of an artifact among names that a caller lists.
+// The package accesses no files. Pattern matches names that a caller lists.
 package workflow
 
 import (
@@ -22,34 +21,34 @@ import (
 // Bounds of a schema.
 const (
 	maxArtifacts = 1000
-	maxRequires  = 20_000 // of all artifacts; aliases make them cheap to write
+	maxRequires  = 20_000 // total of all artifacts; with YAML aliases, a small file can have many
 )
 
 // Schema is a workflow.
 type Schema struct {
 	Name      string
-	Artifacts []Artifact // in the order of the file
-	Apply     *Apply     // nil: not set
+	Artifacts []Artifact // in the order of the schema's file
+	Apply     *Apply     // nil if unset
 }
 
 // Artifact is a part of a change.
 type Artifact struct {
 	ID          string
-	Generates   string // the path of its file below the change, or a pattern of such paths
+	Generates   string // the path of its file relative to the change's directory, or a pattern of such paths
 	Description string
-	Template    string // a path below the schema's templates
+	Template    string // path relative to the schema's directory of templates
 	Instruction *string
-	Requires    []string // ids
+	Requires    []string // ids of the artifacts that it requires
 }
 
 // Apply describes the implementation of a change.
 type Apply struct {
 	Requires    []string // ids of the artifacts that it needs
-	Tracks      *string  // the path or pattern of the files with tasks; nil: there are none
+	Tracks      *string  // the path or pattern of the files with tasks; nil if unset
 	Instruction *string
 }
 
-// Parse parses a schema. The error says what is wrong in the words of the command line, unless the file is not YAML.
+// Parse parses a schema. Its errors have the wording of the openspec CLI, unless the file is not valid YAML.
 func Parse(source string) (*Schema, error) {
 	root, err := yamlvalue.Parse(source)
 	if err != nil {
@@ -63,7 +62,7 @@ func Parse(source string) (*Schema, error) {
 	return schema, schema.check()
 }
 
-// parser collects what is wrong with a schema's values.
+// parser collects the problems of a schema's values.
 type parser struct {
 	problems []string
 	requires int
@@ -201,7 +200,7 @@ var (
 	drive   = regexp.MustCompile(`^[A-Za-z]:`)
 )
 
-// path accepts a relative path that leads out of no directory, on any system.
+// path returns the value of a relative path. It adds a problem if the path is absolute or contains ".." on any system.
 func (p *parser) path(at string, value yamlvalue.Value, what string) string {
 	text := p.filled(at, value, what+" is required")
 	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, `\`) || drive.MatchString(text) ||
@@ -211,31 +210,31 @@ func (p *parser) path(at string, value yamlvalue.Value, what string) string {
 	return text
 }
 
-// check checks what several values say together.
+// check validates references between values: ids, dependencies and cycles.
 func (s *Schema) check() error {
 	known := map[string]bool{}
 	for _, a := range s.Artifacts {
 		if known[a.ID] {
-			return fmt.Errorf("Duplicate artifact ID: %s", a.ID) //lint:ignore ST1005 the command line's words
+			return fmt.Errorf("Duplicate artifact ID: %s", a.ID) //lint:ignore ST1005 the wording of the openspec CLI
 		}
 		known[a.ID] = true
 	}
 	for _, a := range s.Artifacts {
 		for _, id := range a.Requires {
 			if !known[id] {
-				return fmt.Errorf("Invalid dependency reference in artifact '%s': '%s' does not exist", a.ID, id) //lint:ignore ST1005 likewise
+				return fmt.Errorf("Invalid dependency reference in artifact '%s': '%s' does not exist", a.ID, id) //lint:ignore ST1005 the wording of the openspec CLI
 			}
 		}
 	}
 	if s.Apply != nil {
 		for _, id := range s.Apply.Requires {
 			if !known[id] {
-				return fmt.Errorf("Invalid apply.requires reference: '%s' does not exist (artifacts: %s)", id, strings.Join(s.ids(), ", ")) //lint:ignore ST1005 likewise
+				return fmt.Errorf("Invalid apply.requires reference: '%s' does not exist (artifacts: %s)", id, strings.Join(s.ids(), ", ")) //lint:ignore ST1005 the wording of the openspec CLI
 			}
 		}
 	}
 	if cycle := s.cycle(); cycle != nil {
-		return fmt.Errorf("Cyclic dependency detected: %s", strings.Join(cycle, " → ")) //lint:ignore ST1005 likewise
+		return fmt.Errorf("Cyclic dependency detected: %s", strings.Join(cycle, " → ")) //lint:ignore ST1005 the wording of the openspec CLI
 	}
 	return nil
 }
@@ -258,7 +257,7 @@ func (s *Schema) Artifact(id string) *Artifact {
 	return nil
 }
 
-// Tracked returns the path or pattern of the files whose tasks count; "" if no artifact has them.
+// Tracked returns the path or pattern of the files whose tasks count; "" if the schema names none.
 func (s *Schema) Tracked() string {
 	for _, a := range s.Artifacts {
 		if s.Apply != nil && s.Apply.Tracks != nil {
@@ -272,7 +271,7 @@ func (s *Schema) Tracked() string {
 	return ""
 }
 
-// IsDelta reports whether an artifact is a file below the directory of a change's deltas.
+// IsDelta reports whether an artifact's files are below a change's directory specs.
 func (a Artifact) IsDelta() bool {
 	return strings.HasPrefix(path.Clean(strings.ReplaceAll(a.Generates, `\`, "/")), "specs/")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 )
 
-// schema returns a schema whose artifacts are "id" or "id<required,required".
+// schema returns the source of a schema. An artifact is "id", or "id<required,required" with the ids that it requires.
 func schema(rest string, artifacts ...string) string {
 	var out strings.Builder
 	out.WriteString("name: n\nversion: 1\nartifacts:\n")
@@ -166,7 +166,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestPatternsOfHighCost has patterns for which the time or the memory grew exponentially, or by powers of their length.
+// TestPatternsOfHighCost matches patterns that would take exponential or high polynomial time or memory without bounds.
 func TestPatternsOfHighCost(t *testing.T) {
 	deep := strings.Repeat("**/*/", 200) + "x.md"
 	if match(deep, strings.Repeat("d/", 32)+"x.md") || !match(strings.Repeat("**/*/", 9)+"x.md", strings.Repeat("d/", 32)+"x.md") {
@@ -192,7 +192,7 @@ func TestPatternsOfHighCost(t *testing.T) {
 	}
 }
 
-// FuzzPattern checks that every pattern ends soon, and matches itself if it has no special characters.
+// FuzzPattern checks that matching is fast for every pattern, and that a pattern without special characters matches itself.
 func FuzzPattern(f *testing.F) {
 	f.Add("!(!(a)|b*)c[x", "abc")
 	f.Add("{a,{b,c}}/{1..9}", "a/1")

@@ -1,4 +1,4 @@
-// Package yamlvalue reads a YAML file as values of the types of JSON, by the core schema of YAML 1.2.
+// Package yamlvalue parses a YAML file to values of the types of JSON, by the core schema of YAML 1.2.
 //
 //	root, err := yamlvalue.Parse(source)
 //	name := root.Get("name")
@@ -23,10 +23,10 @@ const MaxSize = 256 << 10
 // maxDepth bounds the nesting of lists and maps.
 const maxDepth = 32
 
-// ErrSyntax says that a file is not valid YAML.
+// ErrSyntax reports that a file is not valid YAML.
 var ErrSyntax = errors.New("the file is not valid YAML")
 
-// Kinds of values, by their names in messages.
+// Kinds of values. Messages contain these strings.
 const (
 	Absent = "undefined"
 	Null   = "null"
@@ -37,7 +37,7 @@ const (
 	Map    = "object"
 )
 
-// Value is a value of a file. The zero value is an absent one.
+// Value is a value of a file. The zero Value is an absent value.
 type Value struct{ node *frontmatter.Node }
 
 // Parse returns the only value of a file, which is null if the file is empty. It refuses invalid YAML, duplicate keys and a
@@ -76,7 +76,7 @@ func uniqueKeys(n *frontmatter.Node) error {
 	return nil
 }
 
-// resolved returns the node that aliases lead to; nil for an absent value and for an alias of an alias without end.
+// resolved returns the value's node with aliases resolved; nil for an absent value and for a cycle of aliases.
 func (v Value) resolved() *frontmatter.Node {
 	n := v.node
 	for range maxDepth {
@@ -95,10 +95,10 @@ var (
 	numberForm = regexp.MustCompile(`^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.nan|\.NaN|\.NAN)$`)
 )
 
-// special are the first characters of scalars without quotes that are no strings.
+// special has the first characters of plain scalars that may not be strings.
 const special = "~nNtTfF+-.0123456789"
 
-// isDate reports whether a text begins as a date does.
+// isDate reports whether a text begins like a date.
 func isDate(text string) bool {
 	return len(text) > len("2006-") && text[4] == '-' && '0' <= text[3] && text[3] <= '9'
 }
@@ -130,10 +130,10 @@ func (v Value) Kind() string {
 	return KindOfPlain(n.Text)
 }
 
-// KindOfPlain returns the type of a scalar without quotes.
+// KindOfPlain returns the type of a plain scalar.
 func KindOfPlain(text string) string {
 	if text != "" && strings.IndexByte(special, text[0]) < 0 || isDate(text) {
-		return String // without regular expressions, which take most of the time for a file
+		return String // fast path: the regular expressions below would take most of the time for a file
 	}
 	switch {
 	case nullForm.MatchString(text):
@@ -146,7 +146,7 @@ func KindOfPlain(text string) string {
 	return String
 }
 
-// Text returns a string, and the text of a number; "" for other kinds.
+// Text returns the text of a string or a number; "" for other kinds.
 func (v Value) Text() string {
 	if kind := v.Kind(); kind != String && kind != Number {
 		return ""
@@ -160,7 +160,7 @@ func (v Value) IsTrue() bool { return v.Kind() == Bool && strings.EqualFold(v.re
 // IsFalse reports whether a value is the boolean false.
 func (v Value) IsFalse() bool { return v.Kind() == Bool && !v.IsTrue() }
 
-// Get returns the value of a map's key; an absent one if there is none.
+// Get returns the value of a map's key; an absent value if the map has no such key, or for other kinds.
 func (v Value) Get(key string) Value {
 	if v.Kind() != Map {
 		return Value{}
@@ -203,7 +203,7 @@ func (v Value) Strings() (list []string, ok bool) {
 	return list, v.Kind() == List
 }
 
-// Want returns the message that a value has another kind than it must have.
+// Want returns the message that a value is not of the required kind.
 func (v Value) Want(kind string) string {
 	return fmt.Sprintf("Invalid input: expected %s, received %s", kind, v.Kind())
 }
