@@ -1,6 +1,6 @@
-// Package board holds a project's active specs: it loads them (Load), resolves ids (Board.Find), and computes
-// from their dependencies the status that lists show (Entry.Status) and whether work can begin (Board.Ready). It
-// writes nothing.
+// Package board holds a project's active specs. It loads them (Load) and resolves ids (Board.Find). From the
+// dependencies of a spec it computes the status that lists show (Entry.Status) and whether work can begin
+// (Board.Ready). It writes no files.
 package board
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Git reads the repository whose root is the project's root.
+// Git reads the Git repository whose root is the project's root.
 type Git interface {
 	// BranchExists reports whether the local branch exists.
 	BranchExists(branch string) (bool, error)
@@ -26,42 +26,42 @@ type Git interface {
 // Entry is one active spec.
 type Entry struct {
 	ID     string
-	Spec   *spec.Spec  // from its branch if it is in progress and has one, else from its file
-	Status spec.Status // computed, see computeStatus
+	Spec   *spec.Spec  // if the spec is in progress and has a branch, the version on the branch, else that of the file
+	Status spec.Status // set by computeStatus
 	File   store.File
-	Sum    store.Sum // of the file's content
+	Sum    store.Sum // checksum of the file's content
 
-	size    int   // of the content, in bytes
+	size    int   // length of the content in bytes
 	dropped *gist // set if Spec has no body, to save memory
 }
 
 // Board holds the active specs of a project as they were when it was loaded.
 type Board struct {
 	Entries []*Entry          // in the order of id.Compare
-	Errors  []*spec.LoadError // of the files that cannot be loaded, in the order of their paths
+	Errors  []*spec.LoadError // one for each file that is not loaded, in the order of the paths
 
 	dir     store.Dir
 	git     Git
 	byID    map[string]*Entry
-	errorOf map[string]*spec.LoadError // by the id in the file's name
-	omitted map[string]*omitted        // by id, files above the limits
-	members map[string][]string        // ids, by the id of their driver
+	errorOf map[string]*spec.LoadError // errors by the id in the file's name
+	omitted map[string]*omitted        // omitted files by id
+	members map[string][]string        // ids of members by the id of their driver
 	archive func() store.Archived      // loaded on the first use
 }
 
-// limits bound what is loaded. Of a file beyond the first two, Entries has nothing; beyond the last one, no body.
+// limits bound the memory of a board. A file beyond specs or bytes is omitted from Entries. Beyond bodies, Entries has the
+// spec without its body.
 type limits struct {
 	specs  int
-	bytes  int // of front matter and titles
-	bodies int // bytes
+	bytes  int // total size of front matter and titles
+	bodies int // total size of bodies, in bytes
 }
 
 // The limits keep a board within a module's memory. Real projects have hundreds of specs of a few KiB.
 var defaultLimits = limits{specs: 10_000, bytes: 3 << 20, bodies: 6 << 20}
 
-// Load reads every spec, the newest first, so that the limits omit the oldest ones. Specs in progress are taken from
-// their branch; if git is nil, from their file. A file that cannot be loaded is in Errors; the returned error is about
-// the directory.
+// Load reads every spec, the newest first, so that the limits omit the oldest ones. It reads specs in progress from their
+// branch, unless git is nil. It records files that cannot be loaded in Errors; the returned error concerns the directory.
 func Load(dir store.Dir, git Git) (*Board, error) { return load(dir, git, defaultLimits) }
 
 func load(dir store.Dir, git Git, left limits) (*Board, error) {
@@ -94,7 +94,7 @@ func load(dir store.Dir, git Git, left limits) (*Board, error) {
 	return board, nil
 }
 
-// read loads one file, and subtracts it from the limits that are left.
+// read loads one file and subtracts its size from the remaining limits.
 func (b *Board) read(file store.File, left *limits) (*Entry, error) {
 	if file.Err != nil {
 		return nil, file.Err
@@ -115,7 +115,7 @@ func (b *Board) read(file store.File, left *limits) (*Entry, error) {
 	}
 	cost := entry.size - len(entry.Spec.Body) + titleSize(entry.Spec)
 	if cost > left.bytes {
-		left.bytes = -1 // older files are not read, even if one would fit
+		left.bytes = -1 // omit all older files without reading them, even those that would fit
 		return nil, b.omit(file, tooLarge)
 	}
 	left.specs--
@@ -128,7 +128,7 @@ func (b *Board) read(file store.File, left *limits) (*Entry, error) {
 	return entry, nil
 }
 
-// open loads one file, or its version on its branch.
+// open loads one file, or the version of the spec on its branch.
 func (b *Board) open(file store.File) (*Entry, error) {
 	content, sum, err := store.Read(file.Path, spec.MaxSize)
 	var large *store.TooLargeError
@@ -152,7 +152,7 @@ func (b *Board) open(file store.File) (*Entry, error) {
 func (b *Board) addError(file store.File, err error) {
 	var failed *spec.LoadError
 	if !errors.As(err, &failed) {
-		failed = &spec.LoadError{Reason: err.Error(), Limit: file.ID == ""} // a directory, which may have valid specs
+		failed = &spec.LoadError{Reason: err.Error(), Limit: file.ID == ""} // without an id, the path is a directory, which may contain valid specs
 	}
 	failed.Path = b.dir.Relative(file.Path)
 	b.Errors = append(b.Errors, failed)
@@ -161,7 +161,8 @@ func (b *Board) addError(file store.File, err error) {
 	}
 }
 
-// readArchive returns the archived specs. An error is recorded in Errors, so that active specs are shown all the same.
+// readArchive returns the archived specs. It records an error in Errors instead of failing, so that lists still show active
+// specs.
 func (b *Board) readArchive(dir store.Dir) store.Archived {
 	archived, err := dir.Archived()
 	if err != nil {
@@ -170,8 +171,8 @@ func (b *Board) readArchive(dir store.Dir) store.Archived {
 	return archived
 }
 
-// showBranch replaces the spec of an entry in progress by its branch's version. If there is none that can be loaded,
-// the file's version stays.
+// showBranch replaces the spec of an entry in progress by the version on its branch. Without a version that can be loaded,
+// the spec of the file stays.
 func showBranch(entry *Entry, git Git) {
 	if entry.Spec.Status != spec.InProgress {
 		return
@@ -192,8 +193,8 @@ func showBranch(entry *Entry, git Git) {
 	}
 }
 
-// Find returns the entry with an id, which may be abbreviated; see id.Resolve. Its spec has its body. The full id of a
-// file that cannot be loaded gives its *spec.LoadError. Today is YYYY-MM-DD.
+// Find returns the entry with an id, which may be abbreviated as for id.Resolve, and restores the body of its spec. For the
+// full id of a file that cannot be loaded, the error is its *spec.LoadError. Today is a date as YYYY-MM-DD.
 func (b *Board) Find(text, today string) (*Entry, error) {
 	found, err := b.resolve(text, today)
 	if err != nil {
@@ -209,7 +210,7 @@ func (b *Board) Find(text, today string) (*Entry, error) {
 	return entry, b.restoreBody(entry)
 }
 
-// resolve returns the full id of a spec. Files above the limits count.
+// resolve returns the full id of a spec, which may be omitted because of the limits.
 func (b *Board) resolve(text, today string) (string, error) {
 	if b.byID[text] != nil || b.errorOf[text] != nil {
 		return text, nil

@@ -16,7 +16,7 @@ import (
 
 const today = "2026-03-01"
 
-// files are contents by path without .md, relative to .chant/specs or, if they begin with archive/, to .chant.
+// files has file contents by path without .md. A path is relative to .chant if it begins with archive/, else to .chant/specs.
 type files map[string]string
 
 // file returns a spec file with a status and further lines of YAML.
@@ -85,7 +85,7 @@ func TestLoadReportsFilesThatCannotBeLoaded(t *testing.T) {
 			`.chant/specs/a-status.md:2: unknown status "done"`,
 			`.chant/specs/a-twice.md:4: duplicate key "labels"`,
 			`.chant/specs/broken.md:3: invalid YAML: did not find expected node content`,
-			`.chant/specs/bytes.md:1: not UTF-8 text`,
+			`.chant/specs/bytes.md:1: not valid UTF-8`,
 			`.chant/specs/huge.md: larger than 4 MiB`,
 			`.chant/specs/sub/good.md: duplicate id: already used by .chant/specs/good.md`,
 		}
@@ -124,7 +124,7 @@ func TestLoadRefusesSymbolicLinkToOutside(t *testing.T) {
 	if diff := cmp.Diff([]string{"good pending*"}, statuses(board)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if _, err := board.Find("out", today); err == nil || err.Error() != ".chant/specs/out.md: is a symbolic link that points outside the project's .chant folder" {
+	if _, err := board.Find("out", today); err == nil || err.Error() != ".chant/specs/out.md: is a symbolic link that points outside the project's .chant directory" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestBranchView(t *testing.T) {
 		name string
 		file string
 		git  branches
-		want string // status and title
+		want string // the status and the title
 	}{
 		{"a pending spec is taken from its file", file("pending"), branches{"chant/a": {".chant/specs/a.md": onBranch("failed")}}, "pending T"},
 		{"a spec in progress is taken from its branch", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": onBranch("completed")}}, "completed On the branch"},

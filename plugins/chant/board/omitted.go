@@ -22,7 +22,7 @@ func newestFirst(a, b store.File) int {
 	return 1
 }
 
-// gist is what lists need of a body.
+// gist has the facts about a dropped body that lists need.
 type gist struct {
 	title    *string
 	criteria bool
@@ -53,7 +53,7 @@ func titleSize(s *spec.Spec) int {
 func (e *Entry) dropBody() {
 	e.dropped = &gist{title: e.Spec.Title(), criteria: criteria.Present(e.Spec.Body)}
 	if title := e.dropped.title; title != nil {
-		*title = strings.Clone(*title) // not a part of the body
+		*title = strings.Clone(*title) // a substring would keep the body in memory
 	}
 	e.Spec.Body = ""
 }
@@ -71,7 +71,7 @@ func (b *Board) restoreBody(entry *Entry) error {
 	return nil
 }
 
-// Body returns the body of an entry's spec, which may have to be read again.
+// Body returns the body of an entry's spec. It reads the file again if the body was dropped.
 func (b *Board) Body(entry *Entry) (string, error) {
 	copied := *entry
 	if err := b.restoreBody(&copied); err != nil {
@@ -80,19 +80,19 @@ func (b *Board) Body(entry *Entry) (string, error) {
 	return copied.Spec.Body, nil
 }
 
-// omitted is a file above the limits.
+// omitted is a file that is not loaded because of the limits.
 type omitted struct {
 	file   store.File
-	status *spec.Status // nil until it is needed; "" if the file cannot be loaded
+	status *spec.Status // cached by Board.status: nil if not read yet, "" if the file cannot be loaded
 }
 
-// omit records a file above the limits, and returns why.
+// omit records a file as omitted because of a limit, and returns reason as an error.
 func (b *Board) omit(file store.File, reason string) error {
 	b.omitted[file.ID] = &omitted{file: file}
 	return &spec.LoadError{Limit: true, Reason: reason}
 }
 
-// openOmitted returns the entry of a file above the limits, which the others then exceed by one.
+// openOmitted loads the entry of an omitted file. The board then holds one spec more than the limits allow.
 func (b *Board) openOmitted(omitted *omitted) (*Entry, error) {
 	entry, err := b.open(omitted.file)
 	if err != nil {
@@ -102,8 +102,9 @@ func (b *Board) openOmitted(omitted *omitted) (*Entry, error) {
 	return entry, nil
 }
 
-// status returns the status of an active spec, as far as it is in its file. It is false if there is none.
-func (b *Board) status(id string) (spec.Status, bool) {
+// status returns the status of an active spec. For an omitted file that is the status in the file, not the computed one. Ok
+// is false if no active spec has the id.
+func (b *Board) status(id string) (status spec.Status, ok bool) {
 	if entry := b.byID[id]; entry != nil {
 		return entry.Status, true
 	}
@@ -120,14 +121,14 @@ func (b *Board) status(id string) (spec.Status, bool) {
 	return *omitted.status, true
 }
 
-// maxReasons bounds how many reasons Omitted gives.
+// maxReasons is the maximum number of reasons in the result of Omitted.
 const maxReasons = 5
 
-// Omitted says which files that may be valid are not in Entries, and why; "" if there are none.
+// Omitted names the files that are missing from Entries although they may be valid, with the reasons; "" if there are none.
 func (b *Board) Omitted() string {
 	count := 0
 	var reasons []string
-	paths := map[string][]string{} // by reason, in order
+	paths := map[string][]string{} // paths by reason, in the order of b.Errors
 	for _, failed := range b.Errors {
 		if !failed.Limit {
 			continue

@@ -8,8 +8,8 @@ import (
 )
 
 // computeStatus sets the status that lists show: a pending or blocked spec is blocked if a dependency is unmet, else
-// pending; any other spec has the status of its file. Whether a spec is completed never changes, so the result does
-// not depend on the order of entries.
+// pending; any other spec has the status of its file. Whether a dependency is met only depends on whether it is completed,
+// which computeStatus never changes, so the result does not depend on the order of entries.
 func (b *Board) computeStatus() {
 	for _, entry := range b.Entries {
 		entry.Status = entry.Spec.Status
@@ -55,8 +55,8 @@ func (b *Board) blocked(entry *Entry) bool {
 	return entry.Status == spec.Pending && approval.Required && !approval.Approved
 }
 
-// met reports whether a dependency is completed, or not active but archived. Specs of other repositories cannot be
-// read and are never met.
+// met reports whether a dependency is completed, or archived and not active. A dependency in another repository is never
+// met, since its spec cannot be read.
 func (b *Board) met(dependency string) bool {
 	if status, active := b.status(dependency); active {
 		return status == spec.Completed
@@ -72,12 +72,12 @@ func (b *Board) Ready(entry *Entry) bool {
 	if entry.Status != spec.Pending || entry.Spec.Type == "group" {
 		return false
 	}
-	// blocked is asked again: computeStatus ignores the approval of a spec whose file says blocked.
+	// computeStatus ignores the approval of a spec with the status blocked in its file, so check it here.
 	return !b.blocked(entry) && b.siblingsDone(entry) && b.membersDone(entry)
 }
 
-// siblingsDone reports whether all of the driver's members with lower numbers are completed. It is true for a member
-// with explicit dependencies, also for an empty list of them.
+// siblingsDone reports whether all members of the same driver with lower numbers are completed. It is true for a member
+// with explicit dependencies, even if their list is empty.
 func (b *Board) siblingsDone(entry *Entry) bool {
 	driver, ok := id.Driver(entry.ID)
 	if !ok || entry.Spec.DependsOn != nil {

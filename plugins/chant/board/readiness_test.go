@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// statuses returns "id status" of every entry, with a star if it is ready.
+// statuses returns "id status" for every entry, followed by a star if the entry is ready.
 func statuses(board *Board) []string {
 	var all []string
 	for _, entry := range board.Entries {

@@ -1,8 +1,8 @@
-// Package criteria counts the boxes in the acceptance criteria of a spec's body.
+// Package criteria counts the checkboxes in the acceptance criteria of a spec's body.
 //
-// Unchecked decides whether a spec may be finalized; Total and Items describe its boxes; Present reports whether
-// there are any. As in the real program, they find sections by different rules, so their results for one body can
-// differ: Unchecked counts in the last section, the others begin at the first.
+// Unchecked decides whether a spec may be finalized. Total and Items describe its checkboxes. Present reports whether there
+// are any. As in the chant CLI, these functions select sections by different rules, so their results for one body can
+// differ: Unchecked counts in the last section, the others begin at the first section.
 package criteria
 
 import (
@@ -18,8 +18,8 @@ const (
 	done    = "- [x]"
 )
 
-// Unchecked counts every open box in the last criteria section, at any place in a line; it is 0 without such a
-// section. Fenced code does not count.
+// Unchecked returns the number of open checkboxes in the last criteria section, at any position of a line; 0 without such a
+// section. It ignores fenced code.
 func Unchecked(body string) int {
 	count, inside := 0, false
 	for line := range prose(body) {
@@ -35,8 +35,8 @@ func Unchecked(body string) int {
 	return count
 }
 
-// Total counts the lines that begin with an open or a ticked box, from the first criteria heading to the next other
-// heading of that level. A box ticked with a capital X does not count.
+// Total returns the number of lines that begin with an open or a ticked checkbox, from the first criteria heading to the
+// next other heading of the same level. A checkbox ticked with a capital X does not count.
 func Total(body string) int {
 	count := 0
 	for line := range firstSection(body) {
@@ -58,8 +58,8 @@ func Items(body string) []string {
 	return items
 }
 
-// Present reports whether the first criteria section has a box, open or ticked. Unlike in the counts, boxes and
-// headings in fenced code count once the section has begun.
+// Present reports whether the first criteria section has a checkbox, open or ticked. Unlike for Unchecked and Total,
+// checkboxes and headings in fenced code count once the section has begun.
 func Present(body string) bool {
 	inside, code := false, false
 	for line := range lines(body) {
@@ -104,8 +104,8 @@ func firstSection(body string) func(yield func(string) bool) {
 	}
 }
 
-// prose yields the lines outside fenced code, without their indentation. Every line that begins with three backticks
-// opens or closes a fence, also a line with four.
+// prose yields the lines outside fenced code, without their indentation. Every line that begins with three or more backticks
+// opens or closes a fence.
 func prose(body string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		code := false

@@ -1,5 +1,5 @@
-// Package fold converts text to lower case for comparison, as the real program does: by Unicode's full mapping, which
-// can change the number of characters, and with the rule for a sigma at the end of a word.
+// Package fold converts text to lower case for comparison. Like the chant CLI, it uses Unicode's full case mapping, which
+// can change the number of characters, and the rule for a sigma at the end of a word.
 package fold
 
 import (
@@ -10,7 +10,7 @@ import (
 
 const (
 	capitalSigma = 'Σ'
-	dottedI      = 'İ' // the only character whose lower case has two
+	dottedI      = 'İ' // the only character whose lower case has two characters
 )
 
 // Lower returns text in lower case by Unicode 17.
@@ -54,8 +54,8 @@ func lower(r rune) rune {
 	return r
 }
 
-// lowerSigma returns the lower case of the capital sigma at an index: the final form if a letter with case precedes it
-// and none follows. Characters that casing ignores, such as accents and apostrophes, are skipped.
+// lowerSigma returns the lower case of the capital sigma at an index: the final form if a cased letter precedes the sigma
+// and no cased letter follows. It skips case-ignorable characters, such as accents and apostrophes.
 func lowerSigma(text string, at int) rune {
 	before := strings.TrimRightFunc(text[:at], isIgnorable)
 	after := strings.TrimLeftFunc(text[at+len("Σ"):], isIgnorable)
@@ -69,7 +69,7 @@ func lowerSigma(text string, at int) rune {
 
 // isCased reports whether a character has Unicode's property Cased.
 func isCased(r rune) bool {
-	if r == 'ʕ' { // no longer a lower-case letter
+	if r == 'ʕ' { // a letter without case since Unicode 16
 		return false
 	}
 	return unicode.In(r, unicode.Ll, unicode.Lu, unicode.Lt, unicode.Other_Lowercase, unicode.Other_Uppercase, laterCased)
@@ -82,7 +82,7 @@ func isIgnorable(r rune) bool {
 	case '\'', '.', ':', '·', '\u0387', '\u055f', '\u05f4', '‘', '’', '\u2024', '\u2027',
 		'\ufe13', '\ufe52', '\ufe55', '\uff07', '\uff0e', '\uff1a':
 		return true
-	case '\U0001171e': // no longer a mark that takes no space
+	case '\U0001171e': // a nonspacing mark only before Unicode 16
 		return false
 	}
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk, laterIgnorable)

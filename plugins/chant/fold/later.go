@@ -2,9 +2,9 @@ package fold
 
 import "unicode"
 
-// The tables below supplement those of package unicode, which may be of Unicode 15, by what Unicode 16 and 17 added.
+// The tables below have the additions of Unicode 16 and 17, since package unicode may have the tables of Unicode 15.
 
-// laterPairs are the ranges of upper-case letters, and the distance to their lower case.
+// laterPairs has ranges of upper-case letters, and the distance of their code points to the lower-case letters.
 var laterPairs = []struct{ first, last, delta rune }{
 	{0x1c89, 0x1c89, 1},
 	{0xa7cb, 0xa7cb, -42343},

@@ -26,8 +26,8 @@ func Decode(text string) (uint64, bool) {
 	return sequence, err == nil
 }
 
-// Next returns the sequence number of a date's next spec: one more than the highest in names, which are the file
-// names in the specs directory. It is 1 for a date without specs. Date is YYYY-MM-DD.
+// Next returns the sequence number of the next spec of a date (YYYY-MM-DD): one more than the highest number of that date
+// in names, the file names in the specs directory; 1 for a date without specs.
 func Next(names []string, date string) uint64 {
 	var highest uint64
 	for _, name := range names {
@@ -38,7 +38,7 @@ func Next(names []string, date string) uint64 {
 		if len(parts) < 5 {
 			continue
 		}
-		// More than five digits are a word of a hand-made id, and could overflow.
+		// A sequence of more than five digits is a word of a hand-made id and could overflow.
 		if sequence, ok := Decode(parts[3]); ok && len(parts[3]) <= 5 {
 			highest = max(highest, sequence)
 		}
@@ -51,14 +51,14 @@ func New(date string, sequence uint64, suffix string) string {
 	return date + "-" + Encode(sequence) + "-" + suffix
 }
 
-// Suffix returns three characters from a source of random bytes, each of the 36 equally likely.
+// Suffix returns three characters of base 36, chosen uniformly with bytes from random.
 func Suffix(random io.Reader) (string, error) {
-	// Reject bytes from the largest multiple of 36 up: they would favour the first characters.
+	// Bytes from the largest multiple of 36 up would favor the first characters, so Suffix rejects them.
 	const fair = 256 - 256%len(digits)
 	suffix := make([]byte, 0, 3)
 	for buf := make([]byte, 1); len(suffix) < cap(suffix); {
 		if _, err := io.ReadFull(random, buf); err != nil {
-			return "", fmt.Errorf("random suffix: %w", err)
+			return "", fmt.Errorf("read random bytes for the suffix of an id: %w", err)
 		}
 		if int(buf[0]) < fair {
 			suffix = append(suffix, digits[int(buf[0])%len(digits)])

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Parts are the components of an id, whose longest form is repository:project-base.member.
+// Parts are the components of an id. The longest form of an id is repository:project-base.member.
 type Parts struct {
-	Repository string // "" for this repository
+	Repository string // "" for the repository of the project
 	Project    string // "" if the id has no project prefix
 	Base       string
 	Member     string // "3" or "3.2"; "" if the id is not a member
@@ -23,7 +23,7 @@ type Parts struct {
 // ErrSyntax reports a string that is not an id.
 var ErrSyntax = errors.New("not a spec id")
 
-// Parse splits an id. Without a repository, any string that is not empty and has no colon is an id.
+// Parse splits an id into its parts. Any string without a colon is an id, except for the empty string.
 func Parse(text string) (Parts, error) {
 	var parts Parts
 	rest := text
@@ -53,7 +53,7 @@ func isRepository(name string) bool {
 	return name != ""
 }
 
-// splitProject splits off the project: what precedes the first date.
+// splitProject splits off the project, which is the text before the first date.
 func splitProject(text string) (project, base string) {
 	for i := range len(text) {
 		if text[i] == '-' && i > 0 && HasDate(text[i+1:]) {
@@ -77,13 +77,13 @@ func HasDate(text string) bool {
 	return true
 }
 
-// IsMember reports whether member belongs to driver: its id is the driver's, a dot and more.
+// IsMember reports whether member is an id of the form driver.suffix.
 func IsMember(member, driver string) bool {
 	rest, ok := strings.CutPrefix(member, driver+".")
 	return ok && rest != ""
 }
 
-// Driver returns the driver of a member's id: what precedes the first dot. It is false if no digit follows that dot.
+// Driver returns the driver of a member's id, which is the text before the first dot; false if no digit follows that dot.
 func Driver(text string) (string, bool) {
 	before, after, found := strings.Cut(text, ".")
 	if !found || after == "" || !isDigit(after[0]) {
@@ -92,8 +92,8 @@ func Driver(text string) (string, bool) {
 	return before, true
 }
 
-// Number returns a member's number: the digits after the first dot; 0 if the id is not a member. A number that
-// overflows becomes math.MaxInt.
+// Number returns a member's number: the digits after the first dot; 0 if the id is not a member. If the number overflows,
+// it returns math.MaxInt.
 func Number(text string) int {
 	driver, ok := Driver(text)
 	if !ok {

@@ -20,9 +20,9 @@ func (e *AmbiguousError) Error() string {
 	return "Ambiguous spec ID '" + e.Text + "'. Matches: " + strings.Join(e.Matches, ", ")
 }
 
-// Resolve returns the id that text abbreviates. In this order: the id that equals it; the only id with this suffix;
-// if text has three bytes, the only id of today (YYYY-MM-DD) with this sequence number; the only id that contains it.
-// Case matters. Errors are *NotFoundError and *AmbiguousError.
+// Resolve returns the id that text abbreviates. It tries in this order: the id that equals text; the only id that ends with
+// text; if text has three bytes, the only id of today (YYYY-MM-DD) with text as its sequence number; the only id that
+// contains text. The comparison is case-sensitive. Errors are *NotFoundError and *AmbiguousError.
 func Resolve(ids []string, text, today string) (string, error) {
 	if slices.Contains(ids, text) {
 		return text, nil

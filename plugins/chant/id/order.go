@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Compare orders ids as lists show them: by date, then by sequence number, then by suffix; a driver precedes its
-// members, which are ordered by number. Hand-made ids compare as strings. It is 0 for equal ids only.
+// Compare is the order of ids in lists: by date, then by sequence number, then by suffix. A driver precedes its members,
+// which are ordered by number. Hand-made ids compare as strings. The result is 0 for equal ids only.
 func Compare(a, b string) int {
 	return cmp.Or(
 		compareBase(base(a), base(b)),
@@ -35,15 +35,15 @@ func compareBase(a, b string) int {
 	)
 }
 
-// generated holds the parts of an id in the form that this program generates.
+// generated has the parts of an id in the form of New.
 type generated struct {
 	date     string // the first ten bytes
 	sequence uint64
 	suffix   string
 }
 
-// splitGenerated splits an id of at least five parts whose fourth is a sequence number. The first three need not be a
-// date, and may be shorter than one.
+// splitGenerated splits an id of at least five parts whose fourth is a sequence number. The first three parts need not be a
+// valid date.
 func splitGenerated(text string) (generated, bool) {
 	parts := strings.Split(text, "-")
 	if len(parts) < 5 {

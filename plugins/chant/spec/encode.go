@@ -11,9 +11,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// Encode returns the file's new content: known keys in the format's order, then the others as they were, then the
-// Markdown. Comments of known keys are lost. If there are aliases, all keys keep their order and their links. It
-// returns an error if the content would not parse to the same spec.
+// Encode returns the file's new content: known keys in the order of fields, then the unchanged unknown keys, then the
+// Markdown. Comments on known keys are lost. If the front matter has aliases, all keys keep their order, anchors and
+// aliases. Encode returns an error if the content would not parse to the same spec.
 func (d *Document) Encode() (string, error) {
 	head, err := d.changed().encode()
 	if err != nil {
@@ -22,15 +22,15 @@ func (d *Document) Encode() (string, error) {
 	content := "---\n" + head + "---\n" + d.Body
 	again, err := Open(content)
 	if err != nil {
-		return "", fmt.Errorf("the new content could not be read back: %w", err)
+		return "", fmt.Errorf("cannot be written: the new content would be invalid: %w", err)
 	}
-	if again.Body != strings.TrimSpace(d.Body) { // dashes in a value end the front matter
+	if again.Body != strings.TrimSpace(d.Body) { // a line of dashes in a value ended the front matter
 		return "", errors.New("cannot be written: a value contains a line ---, which would end the front matter; remove it")
 	}
 	return content, nil
 }
 
-// changed returns the keys with the current values of the fields that may be changed.
+// changed returns the front matter with the current values of the fields that callers may change.
 func (d *Document) changed() front {
 	changed := d.front
 	changed.known = maps.Clone(changed.known)
@@ -61,16 +61,16 @@ func (f front) encode() (string, error) {
 		mapping.Children = append(f.added(func(string) bool { return false }), f.unknown...)
 	}
 	head, err := frontmatter.Encode(mapping)
-	if err != nil { // an absent value in a flow collection cannot always be written as such
+	if err != nil { // an empty scalar in a flow collection cannot always be written without text
 		head, err = frontmatter.Encode(writeNulls(mapping))
 	}
 	if err != nil {
-		return "", fmt.Errorf("write YAML: %w", err)
+		return "", fmt.Errorf("encode the front matter as YAML: %w", err)
 	}
 	return head, nil
 }
 
-// added returns the known keys that are not present, with their values, in the format's order.
+// added returns the known keys for which present is false, with their values, in the order of fields.
 func (f front) added(present func(key string) bool) []*frontmatter.Node {
 	var children []*frontmatter.Node
 	for _, field := range fields {
@@ -94,7 +94,8 @@ func writeNulls(n *frontmatter.Node) *frontmatter.Node {
 	return &node
 }
 
-// normalize returns a known key's value, in which a single string in place of a list is a list of one.
+// normalize returns the value of a known key in the form in which it is written: strings are quoted if necessary, and a
+// single string in place of a list becomes a list.
 func normalize(kind kind, value *frontmatter.Node) *frontmatter.Node {
 	switch kind {
 	case kindString, kindType, kindStatus:
@@ -112,11 +113,12 @@ func normalize(kind kind, value *frontmatter.Node) *frontmatter.Node {
 	return value
 }
 
-// numeric matches numbers of other YAML parsers, also those that Tag12 takes for strings, such as 12e4567.
+// numeric matches strings that some YAML parsers take for numbers, even if frontmatter.Tag12 takes them for strings, such
+// as 12e4567.
 var numeric = regexp.MustCompile(`^[-+]?\.?[0-9][0-9_.:]*([eE][-+]?[0-9]+)?$`)
 
-// normalizeString returns a scalar that every YAML parser takes for a string. It preserves quotes. A time is written
-// plain, as the real program writes it.
+// normalizeString returns a scalar that every YAML parser takes for a string, with the same quotes if it has any. The
+// exception is a time, which is written without quotes, as by the chant CLI.
 func normalizeString(value *frontmatter.Node) *frontmatter.Node {
 	if value.Style == frontmatter.SingleQuoted || value.Style == frontmatter.DoubleQuoted {
 		return &frontmatter.Node{Text: value.Text, Style: value.Style}

@@ -150,7 +150,7 @@ func TestEncodeRefusesContentThatCannotBeParsed(t *testing.T) {
 		t.Errorf("a file above the size limit: got %v", err)
 	}
 	document.Body = "\xff"
-	if _, err := document.Encode(); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+	if _, err := document.Encode(); err == nil || !strings.Contains(err.Error(), "not valid UTF-8") {
 		t.Errorf("a body that is not UTF-8: got %v", err)
 	}
 }
@@ -160,7 +160,7 @@ func TestNew(t *testing.T) {
 		name        string
 		description string
 		prompt      *string
-		want        string // the file, or a part of the error
+		want        string // the content of the file, or a part of the error
 	}{
 		{"a description", "Add a cache", nil, "---\ntype: code\nstatus: pending\n---\n\n# Add a cache\n"},
 		{"a second line becomes the body", "A\nB", nil, "---\ntype: code\nstatus: pending\n---\n\n# A\nB\n"},
@@ -226,14 +226,14 @@ func FuzzOpen(f *testing.F) {
 			t.Skip("not writable")
 		}
 		second := encodeAgain(t, document.Spec, first)
-		// The first one may have removed the last alias, after which keys are written in the format's order.
+		// The first Encode may have removed the last alias. Then the second writes the keys in the order of fields.
 		if third := encodeAgain(t, document.Spec, second); third != second {
 			t.Fatalf("a third Encode differs:\n%s\n%s", second, third)
 		}
 	})
 }
 
-// encodeAgain opens a file, checks that it has the spec, and encodes it.
+// encodeAgain opens a file, checks that its spec equals want, and encodes the file again.
 func encodeAgain(t *testing.T, want spec.Spec, file string) string {
 	t.Helper()
 	document, err := spec.Open(file)

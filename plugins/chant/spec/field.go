@@ -14,10 +14,10 @@ type kind int
 
 const (
 	kindString kind = iota
-	kindType        // a string that cannot be null
+	kindType        // a string that must not be null
 	kindStatus      // the name of a Status
 	kindList        // of strings; a single string is read as a list of one
-	kindCount       // an integer from 0 on, of 32 bits
+	kindCount       // a non-negative integer of at most 32 bits
 	kindBool
 	kindApproval // a mapping
 	kindRetry    // a mapping
@@ -28,7 +28,7 @@ type field struct {
 	kind kind
 }
 
-// fields are the known keys, in the order in which they are written.
+// fields are the known keys, in the order in which Encode writes them.
 var fields = []field{
 	{"type", kindType}, {"status", kindStatus},
 	{"depends_on", kindList}, {"labels", kindList}, {"target_files", kindList}, {"context", kindList},
@@ -54,10 +54,11 @@ func kindOf(key string) (kind, bool) {
 	return 0, false
 }
 
-// isOptional reports whether a value of that kind may be null, which means the same as leaving the key out.
+// isOptional reports whether a value of the kind may be null. A null value means the same as an absent key.
 func (k kind) isOptional() bool { return k != kindType && k != kindStatus }
 
-// checkValue returns an error if a known key may not have a value, which is not an alias.
+// checkValue returns an error if a value is invalid for a known key of the given kind. Aliases in place of the value must
+// be resolved.
 func checkValue(kind kind, value *frontmatter.Node) error {
 	if kind.isOptional() {
 		if err := checkOptional(value); err != nil || isNull(value) {
@@ -154,7 +155,7 @@ func checkApprovalStatus(value *frontmatter.Node) error {
 	return err
 }
 
-// retryKeys are the keys of retry_state. None may be left out.
+// retryKeys are the required keys of retry_state.
 var retryKeys = []string{"attempts", "last_retry_time", "next_retry_time"}
 
 // checkRetry checks the mapping of retry_state, which holds three integers.

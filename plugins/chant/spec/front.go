@@ -10,21 +10,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// maxDepth bounds the nesting of lists and mappings; known keys need two levels.
+// maxDepth bounds the nesting of lists and mappings. Known keys need two levels.
 const maxDepth = 32
 
-// maxExpanded bounds the text of the known keys with their aliases expanded, in bytes: without a bound, a few KiB could
-// stand for gigabytes.
+// maxExpanded bounds the length of the known keys' values with aliases expanded, in bytes. Without it, a few KiB could
+// expand to gigabytes.
 const maxExpanded = 256 << 10
 
 // front holds the keys of a file's front matter.
 type front struct {
-	known   map[string]*frontmatter.Node // those of fields that have a value, without aliases
-	unknown []*frontmatter.Node          // keys and values in turn, in the file's order
-	linked  *frontmatter.Node            // the whole mapping if it has aliases, so that its order must not change; else nil
+	known   map[string]*frontmatter.Node // values of the known keys that are not null, with aliases resolved
+	unknown []*frontmatter.Node          // alternating unknown keys and values, in the order of the file
+	linked  *frontmatter.Node            // the whole mapping if it has aliases and must keep its order; else nil
 }
 
-// parseFront parses the front matter, whose first line is line of the file. Errors are *LoadError.
+// parseFront parses the front matter. Line is the number of its first line in the file. Errors are *LoadError.
 func parseFront(text string, line int) (front, error) {
 	if len(text) > maxFront {
 		return front{}, &LoadError{Line: line, Limit: true, Reason: fmt.Sprintf("frontmatter is larger than %d KiB", maxFront>>10)}
@@ -57,7 +57,7 @@ func parseFront(text string, line int) (front, error) {
 	return parsed, nil
 }
 
-// add checks and adds a key.
+// add adds a key with its value if the value is valid.
 func (f *front) add(key, value *frontmatter.Node) error {
 	name, resolved := resolve(key).Text, resolve(value)
 	kind, known := kindOf(name)
@@ -67,7 +67,7 @@ func (f *front) add(key, value *frontmatter.Node) error {
 	}
 	if err := checkValue(kind, resolved); err != nil {
 		failed := asLoadError(err, value.Line)
-		if kind != kindStatus { // its errors name it
+		if kind != kindStatus { // errors of parseStatus already name the key
 			failed.Reason = name + ": " + failed.Reason
 		}
 		return failed
@@ -87,14 +87,14 @@ func (f *front) size() int {
 	size := 0
 	for _, value := range f.known {
 		size += len(value.Text)
-		for _, child := range value.Children { // known values have one level of scalars at most
+		for _, child := range value.Children { // checkValue allows at most one level of scalars
 			size += len(resolve(child).Text) + 1
 		}
 	}
 	return size
 }
 
-// asLoadError returns err with its own line if it has one, else with the given one.
+// asLoadError converts err. A *frontmatter.Error has its own line; for other errors, the line is the given one.
 func asLoadError(err error, line int) *LoadError {
 	var at *frontmatter.Error
 	if errors.As(err, &at) {
@@ -110,7 +110,7 @@ func (f front) fill(s *Spec) {
 		s.Type = node.Text
 	}
 	if node := f.known["status"]; node != nil {
-		s.Status, _ = parseStatus(node) // add has checked it
+		s.Status, _ = parseStatus(node) // no error: add has checked the value
 	}
 	s.DependsOn = f.list("depends_on")
 	s.Labels = f.list("labels")
@@ -133,7 +133,7 @@ func (f front) optional(key string) *string {
 	if node == nil {
 		return nil
 	}
-	value := node.Text // the field's own address would keep the tree in memory
+	value := node.Text // the address of node.Text would keep the tree in memory
 	return &value
 }
 
@@ -150,7 +150,7 @@ func (f front) list(key string) []string {
 	return list
 }
 
-// listItems returns the items of a list without aliases. A single string is the short form of a list.
+// listItems returns the items of a list with aliases resolved. A single string is the short form of a list.
 func listItems(list *frontmatter.Node) []*frontmatter.Node {
 	switch {
 	case isEmpty(list):
@@ -167,7 +167,7 @@ func listItems(list *frontmatter.Node) []*frontmatter.Node {
 
 func readApproval(node *frontmatter.Node) Approval {
 	var approval Approval
-	for key, value := range entries(node) { // checkApproval has checked the values
+	for key, value := range entries(node) { // no errors: checkApproval has checked the values
 		switch key {
 		case "required":
 			approval.Required, _ = parseBool(value)

@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// New returns the file content of a new, pending spec. The first line of the description becomes its title, the rest
-// its body. Prompt is one line; nil leaves the key out, and "" writes it without a value, as the real program does.
+// New returns the file content of a new, pending spec. The first line of the description becomes the title of the spec, the
+// rest its body. Prompt is one line. If it is nil, the key is omitted; if it is "", the key has no value, as in the chant CLI.
 func New(description string, prompt *string) (string, error) {
 	created := Document{Spec: Spec{Type: "code", Status: Pending}, front: front{known: map[string]*frontmatter.Node{}}}
 	front := created.changed()
@@ -29,7 +29,7 @@ func New(description string, prompt *string) (string, error) {
 	}
 	content := "---\n" + head + "---\n\n# " + description + "\n"
 	if _, err := Parse(content); err != nil {
-		return "", fmt.Errorf("the new spec could not be read back: %w", err)
+		return "", fmt.Errorf("cannot be written: the new spec would be invalid: %w", err)
 	}
 	return content, nil
 }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Document is a spec with everything that its file holds, for changing it. Only the fields Type, Status, CompletedAt,
-// Model and Body may be changed; all other keys are written as they were read.
+// Document is a spec with the complete content of its file. Callers may change the fields Type, Status, CompletedAt, Model
+// and Body; Encode writes all other keys unchanged.
 type Document struct {
 	Spec
 	front front
@@ -19,7 +19,7 @@ func Open(content string) (*Document, error) {
 		return nil, &LoadError{Limit: true, Reason: fmt.Sprintf("larger than %d MiB", MaxSize>>20)}
 	}
 	if !utf8.ValidString(content) {
-		return nil, &LoadError{Line: invalidLine(content), Reason: "not UTF-8 text"}
+		return nil, &LoadError{Line: invalidLine(content), Reason: "not valid UTF-8"}
 	}
 	head, body, line := split(content)
 	front, err := parseFront(head, line)
@@ -32,7 +32,7 @@ func Open(content string) (*Document, error) {
 	return document, nil
 }
 
-// invalidLine returns the line of the first byte that is not UTF-8.
+// invalidLine returns the number of the line with the first invalid UTF-8.
 func invalidLine(content string) int {
 	for at, r := range content {
 		if _, size := utf8.DecodeRuneInString(content[at:]); r == utf8.RuneError && size == 1 {
@@ -42,9 +42,9 @@ func invalidLine(content string) int {
 	return 0
 }
 
-// split separates the YAML from the Markdown. Line is the number of the YAML's first line. Without both lines of dashes
-// everything is Markdown. It follows the real program and is more lenient than frontmatter.Cut: white space may come
-// first, and dashes need only begin a line.
+// split separates the YAML (head) from the Markdown (body). Line is the number of the first line of YAML. Without two lines
+// of dashes, the whole text is Markdown. As in the chant CLI, and unlike in frontmatter.Cut, white space may precede the
+// first line of dashes, and text may follow dashes in the same line.
 func split(text string) (head, body string, line int) {
 	trimmed := strings.TrimSpace(text)
 	rest, ok := strings.CutPrefix(trimmed, "---")

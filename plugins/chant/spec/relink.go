@@ -2,8 +2,8 @@ package spec
 
 import "github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 
-// relink returns the mapping with the current values of the known keys, in the file's order, since an anchor must come
-// before its aliases. Values with anchors or aliases are written as they were unless they changed; new keys come last.
+// relink returns the mapping with the current values of the known keys. The keys keep the order of the file, because an
+// anchor must precede its aliases; new keys come last. Unchanged values with anchors or aliases are copied.
 func (f front) relink() *frontmatter.Node {
 	links := linker{anchors: map[string]*frontmatter.Node{}}
 	mapping := links.open(f.linked)
@@ -15,7 +15,7 @@ func (f front) relink() *frontmatter.Node {
 		mapping.Children = append(mapping.Children, links.copy(key))
 		current := f.known[name]
 		switch {
-		case !known || current == nil: // or null
+		case !known || current == nil: // an unknown key, or a null or removed value
 			value = links.copy(value)
 		case current == resolve(value) && hasLink(value):
 			value = links.copy(value)
@@ -41,13 +41,13 @@ func hasLink(n *frontmatter.Node) bool {
 	return false
 }
 
-// linker copies trees in the order in which they are written.
+// linker copies YAML trees in the order in which they are written.
 type linker struct {
-	anchors map[string]*frontmatter.Node // the original nodes that the anchors written so far refer to
+	anchors map[string]*frontmatter.Node // original nodes by the names of the anchors written so far
 }
 
-// copy returns a copy of a tree whose aliases have the same targets as before. The anchor of a value that changed is
-// gone: the first alias that refers to it becomes the old value with the anchor.
+// copy returns a copy of a tree whose aliases refer to the same values as before. If the anchor of an alias was in a value
+// that changed, the first such alias is replaced by the old value with the anchor.
 func (l linker) copy(n *frontmatter.Node) *frontmatter.Node {
 	if n.Kind == frontmatter.Alias {
 		if l.anchors[n.Text] != n.Target {
@@ -63,7 +63,7 @@ func (l linker) copy(n *frontmatter.Node) *frontmatter.Node {
 	return node
 }
 
-// open returns a copy of a node without its children.
+// open returns a copy of a node without its children, and records its anchor.
 func (l linker) open(n *frontmatter.Node) *frontmatter.Node {
 	if n.Anchor != "" {
 		l.anchors[n.Anchor] = n

@@ -1,8 +1,8 @@
-// Package spec reads and writes spec files: YAML front matter between two lines of dashes, then Markdown.
+// Package spec parses and encodes spec files: YAML front matter between two lines of dashes, then Markdown.
 //
-// Parse reads a file's content, Open also keeps what is needed to write it back: a Document preserves unknown keys,
-// and Encode returns its content. Scalars keep the text that they have in the file: a commit 0012345 or a time is never
-// converted to a number or a date. Paths and files are package store's concern.
+// Parse returns a Spec, for reading. Open returns a Document, for changing a file: it preserves unknown keys, and Encode
+// returns the new content. Scalars keep their text: a commit 0012345 is never converted to a number, nor a time to a date.
+// Package store accesses the files.
 package spec
 
 import (
@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// MaxSize bounds spec files, in bytes. A body of that size still fits into the default limits of a module's memory and
-// output.
+// MaxSize bounds the size of a spec file, in bytes. A body of that size fits into the default limits for the memory and the
+// output of a module.
 const MaxSize = 4 << 20
 
-// maxFront bounds the YAML, whose parsed form takes up to a hundred times the memory of its text.
+// maxFront bounds the size of the YAML, in bytes. Its parsed form takes up to a hundred times as much memory.
 const maxFront = 128 << 10
 
-// Spec is the content of a file. Nil lists and pointers stand for keys that are absent or null.
+// Spec is the parsed content of a file. A nil list or pointer means that the key is absent or null.
 type Spec struct {
-	Type   string // any string; "code" if absent
-	Status Status // Pending if absent
+	Type   string // any string; "code" if the key is absent
+	Status Status // Pending if the key is absent
 
 	DependsOn   []string // empty but not nil for an explicit empty list
 	Labels      []string
@@ -30,24 +30,24 @@ type Spec struct {
 	Branch      *string
 	Commits     []string
 	CompletedAt *string
-	Model       *string // shortened to opus, sonnet or haiku if it names one
+	Model       *string // opus, sonnet or haiku if the name contains one of these words
 	Approval    Approval
 
-	Body string // the Markdown, without white space at its ends
+	Body string // the Markdown, without surrounding white space
 }
 
-// Approval says whether work on a spec waits for a person's approval.
+// Approval is the state of a spec that a person must approve before work on it begins.
 type Approval struct {
 	Required bool
 	Approved bool
 }
 
-// LoadError is why a file cannot be loaded.
+// LoadError is the reason why a file is not loaded.
 type LoadError struct {
 	Path   string // relative to the project; "" until the caller sets it
 	Line   int    // from 1; 0 if the error is not in one line
 	Reason string
-	Limit  bool // the file may be valid, but exceeds a limit, so that answers have to name it
+	Limit  bool // the file exceeds a limit but may be valid, so answers must name it
 }
 
 func (e *LoadError) Error() string {
@@ -70,8 +70,7 @@ func Parse(content string) (*Spec, error) {
 	return &spec, nil
 }
 
-// Title returns the text of the first line that begins with "# ", or nil. Lines in fenced code count, as in the real
-// program.
+// Title returns the text of the first line that begins with "# ", or nil. As in the chant CLI, lines in fenced code count.
 func (s *Spec) Title() *string {
 	for line := range strings.SplitSeq(s.Body, "\n") {
 		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok {
@@ -81,7 +80,7 @@ func (s *Spec) Title() *string {
 	return nil
 }
 
-// AppendOutput adds a section with text unchanged. Each call adds another section.
+// AppendOutput appends a section with the given text to the body. Each call appends another section.
 func (s *Spec) AppendOutput(text string) {
 	if s.Body != "" && !strings.HasSuffix(s.Body, "\n") {
 		s.Body += "\n"

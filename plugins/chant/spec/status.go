@@ -3,7 +3,7 @@ package spec
 // Status is the value of a spec's status key.
 type Status string
 
-// The statuses. Ready is accepted in files, but never assigned by a tool.
+// The statuses. Files may contain Ready, but no tool assigns it.
 const (
 	Pending        Status = "pending"
 	InProgress     Status = "in_progress"
@@ -16,7 +16,7 @@ const (
 	Paused         Status = "paused"
 )
 
-// ParseStatus returns the status with a name; false if there is none.
+// ParseStatus returns the status with a name; false if no status has the name.
 func ParseStatus(name string) (Status, bool) {
 	status := Status(name)
 	return status, status.Title() != ""

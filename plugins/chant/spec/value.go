@@ -11,18 +11,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// The functions below follow the YAML library of the real program. It reads a scalar as the type that the key has, so
-// that any scalar is a string, and ignores most tags.
+// The functions below follow the YAML library of the chant CLI. It parses a scalar as the type of its key, so a string key
+// accepts any scalar, and it ignores most tags.
 
 // resolve returns the node that an alias refers to, or any other node itself.
 func resolve(n *frontmatter.Node) *frontmatter.Node {
 	if n.Kind == frontmatter.Alias {
-		return n.Target // never an alias
+		return n.Target // the target of an alias is never an alias
 	}
 	return n
 }
 
-// entries returns the keys of a mapping, which checkKeys has checked, with their values, both without aliases.
+// entries returns the keys and values of a mapping, with aliases resolved. The mapping must have passed checkKeys.
 func entries(mapping *frontmatter.Node) iter.Seq2[string, *frontmatter.Node] {
 	return func(yield func(string, *frontmatter.Node) bool) {
 		for key, value := range mapping.Pairs() {
@@ -72,7 +72,7 @@ func isNullWord(text string) bool {
 	return text == "~" || text == "null" || text == "Null" || text == "NULL"
 }
 
-// checkOptional returns an error if a value that is not null has the tag of null.
+// checkOptional returns an error if a value has the tag !!null but is not null.
 func checkOptional(value *frontmatter.Node) error {
 	if value.Kind == frontmatter.Scalar && value.Style == frontmatter.Plain && value.Tag == nullTag && !isNullWord(value.Text) {
 		return errors.New("has the tag !!null, but is not null: write ~ or remove the tag")
@@ -80,13 +80,13 @@ func checkOptional(value *frontmatter.Node) error {
 	return nil
 }
 
-// isEmpty reports whether a value is a plain scalar without text, which is also an empty list or mapping.
+// isEmpty reports whether a value is a plain scalar without text. Such a value also counts as an empty list or mapping.
 func isEmpty(value *frontmatter.Node) bool {
 	return value.Kind == frontmatter.Scalar && value.Style == frontmatter.Plain && value.Text == ""
 }
 
-// isTyped reports whether a scalar can be of a type other than string: if it is plain, or a literal block with the
-// type's tag.
+// isTyped reports whether a value may have the type of a tag such as !!int: it is a plain scalar, or a literal block with
+// that tag.
 func isTyped(value *frontmatter.Node, tag string) bool {
 	if value.Kind != frontmatter.Scalar {
 		return false
@@ -106,10 +106,10 @@ func parseBool(value *frontmatter.Node) (bool, error) {
 	return false, errors.New("must be true or false")
 }
 
-// checkCount returns an error if a value is not an integer from 0 on that fits into a number of bits. A leading zero
-// makes it a string.
+// checkCount returns an error if a value is not a non-negative integer of at most the given number of bits. Decimal digits
+// with a leading zero are a string.
 func checkCount(value *frontmatter.Node, bits int) error {
-	err := errors.New("must be a whole number from 0 on")
+	err := fmt.Errorf("must be a non-negative integer of at most %d bits", bits)
 	if !isTyped(value, "!!int") {
 		return err
 	}
@@ -128,7 +128,7 @@ func checkCount(value *frontmatter.Node, bits int) error {
 	return nil
 }
 
-// variant returns the name of a value of an enumeration: its text, or a tag of the file's own, as in "status: !failed".
+// variant returns the name of an enumeration value: its text, or the name of its local tag, as in "status: !failed".
 func variant(value *frontmatter.Node) (string, error) {
 	if value.Kind != frontmatter.Scalar {
 		return "", errors.New("must be a string")
@@ -138,7 +138,7 @@ func variant(value *frontmatter.Node) (string, error) {
 		return value.Text, nil
 	}
 	if value.Style != frontmatter.Plain || value.Text != "" && !isNullWord(value.Text) {
-		return "", fmt.Errorf("has the tag %s, which must not have a value", value.Tag)
+		return "", fmt.Errorf("has a value after the tag %s: remove the tag or the value", value.Tag)
 	}
 	return name, nil
 }

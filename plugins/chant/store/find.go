@@ -1,5 +1,5 @@
-// Package store accesses a project's .chant directory: it finds it (Find), reads files within bounds (Specs, Read,
-// Tail) and changes them atomically (Replace, Create, Move). It does not parse specs.
+// Package store accesses a project's .chant directory. It finds the directory (Find), reads its files within bounds (Specs,
+// Read, Tail) and changes them atomically (Replace, Create, Move). It does not parse specs.
 package store
 
 import (
@@ -15,14 +15,14 @@ import (
 // DirName is the name of the directory in a project's root.
 const DirName = ".chant"
 
-// ErrNotInitialized reports that there is no .chant/specs directory.
+// ErrNotInitialized reports that the directory .chant/specs is missing.
 //
-//lint:ignore ST1005 the text is the real program's
+//lint:ignore ST1005 the wording of the chant CLI
 var ErrNotInitialized = errors.New("Chant not initialized. Run `chant init` first.")
 
-// errNoProject reports that there is no .chant directory. It is an ErrNotInitialized, too.
+// errNoProject reports that the directory .chant is missing. It wraps ErrNotInitialized.
 //
-//lint:ignore ST1005 the text follows the real program's
+//lint:ignore ST1005 the wording follows the chant CLI
 var errNoProject = fmt.Errorf("%w Not in a chant project directory: run it in the project's root, or navigate to a directory containing `%s/`.", ErrNotInitialized, DirName)
 
 // Dir is a project's .chant directory.
@@ -30,8 +30,8 @@ type Dir struct {
 	Root string // the absolute path of the directory that contains .chant
 }
 
-// Find returns the .chant directory nearest to cwd: in cwd itself or in a parent up to project. If cwd is not in
-// project, only project counts. The error is an ErrNotInitialized if there is none, or if the nearest has no specs
+// Find returns the .chant directory in cwd or its nearest parent, up to project. If cwd is not in project, Find only checks
+// project itself. The error wraps ErrNotInitialized if there is no .chant directory, or if the nearest one has no specs
 // directory.
 func Find(cwd, project string) (Dir, error) {
 	at := cwd
@@ -51,7 +51,7 @@ func Find(cwd, project string) (Dir, error) {
 	}
 }
 
-// check returns an error unless the directory has a specs directory and both are inside project.
+// check returns an error unless .chant has a specs directory and both directories resolve to paths inside project.
 func (d Dir) check(project string) error {
 	if err := inside(project, "the project", d.path()); err != nil {
 		return fmt.Errorf("%s %w", d.path(), err)
@@ -66,13 +66,13 @@ func (d Dir) check(project string) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is not a folder: move it away and run `chant init`", d.specs())
+		return fmt.Errorf("%s is not a directory: move it away and run `chant init`", d.specs())
 	}
 	return nil
 }
 
-// exists reports whether there is a .chant: a directory, or a symbolic link. A link that cannot be resolved counts, so
-// that check reports it; ErrNotInitialized would hide the cause.
+// exists reports whether .chant is a directory or a symbolic link. A link that cannot be resolved counts, too, so that check
+// reports the cause instead of ErrNotInitialized.
 func (d Dir) exists() bool {
 	info, err := os.Stat(d.path())
 	if err == nil {
@@ -85,13 +85,13 @@ func (d Dir) exists() bool {
 func (d Dir) path() string  { return filepath.Join(d.Root, DirName) }
 func (d Dir) specs() string { return filepath.Join(d.path(), "specs") }
 
-// Spec returns the path that a new spec's file gets.
+// Spec returns the path of a new spec's file.
 func (d Dir) Spec(id string) string { return filepath.Join(d.specs(), id+".md") }
 
 // Log returns the path of a spec's execution log.
 func (d Dir) Log(id string) string { return filepath.Join(d.path(), "logs", id+".log") }
 
-// Lock returns the path of the file that exists while work on a spec is in progress.
+// Lock returns the path of the lock file that exists while work on a spec is in progress.
 func (d Dir) Lock(id string) string { return filepath.Join(d.path(), ".locks", id+".lock") }
 
 // Archive returns the directory of archived specs.
@@ -106,11 +106,11 @@ func (d Dir) Relative(path string) string {
 	return filepath.ToSlash(relative)
 }
 
-// Real returns the path of .chant without symbolic links, which is the same for all projects that share it.
+// Real returns the resolved path of .chant, which is the same for all projects that share the directory.
 func (d Dir) Real() (string, error) { return filepath.EvalSymlinks(d.path()) }
 
-// Contains returns an error if the resolved path is outside .chant, or if a symbolic link in it is broken. A path
-// that does not exist is contained.
+// Contains returns an error if path resolves to a path outside .chant, or contains a broken symbolic link. A path that does
+// not exist is contained.
 func (d Dir) Contains(path string) error {
 	if err := d.inside(path); err != nil {
 		return fmt.Errorf("%s %w", d.Relative(path), err)
@@ -118,16 +118,16 @@ func (d Dir) Contains(path string) error {
 	return nil
 }
 
-// inside is Contains; its error does not name the path.
+// inside is Contains with an error that does not name the path.
 func (d Dir) inside(path string) error {
-	return inside(d.path(), "the project's "+DirName+" folder", path)
+	return inside(d.path(), "the project's "+DirName+" directory", path)
 }
 
-// inside returns an error if the resolved path is outside dir, or if a symbolic link in it is broken. A path that does
-// not exist is inside. Messages call dir by name; the caller prepends path.
+// inside returns an error if path resolves to a path outside dir, or contains a broken symbolic link. A path that does not
+// exist is inside. Errors use name for dir; the caller prepends path.
 //
-// The system's error for a link to outside is not passed on: in the sandbox it says that the target does not exist,
-// which is misleading.
+// For a symbolic link to a path outside dir, inside drops the system's error: in the sandbox that error misleadingly says
+// that the target does not exist.
 func inside(dir, name, path string) error {
 	var links contain.Resolver
 	base, err := links.Resolve(dir)

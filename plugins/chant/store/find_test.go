@@ -13,7 +13,7 @@ func TestFind(t *testing.T) {
 		files   map[string]string
 		cwd     string
 		project string
-		want    string // the root, relative to the test's directory; "-" for ErrNotInitialized
+		want    string // the root relative to the test's directory, or "-" for ErrNotInitialized
 	}{
 		{"in the working directory", map[string]string{"p/.chant/specs/": ""}, "p", "p", "p"},
 		{"in a parent directory", map[string]string{"p/.chant/specs/": "", "p/a/b/": ""}, "p/a/b", "p", "p"},
@@ -46,18 +46,18 @@ func TestFindRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
 		files  map[string]string
-		link   string // created with target; "" for none
+		link   string // path of a symbolic link to target; "" for none
 		target string
-		want   string // with ROOT for the test's directory; an ellipsis stands for any suffix
+		want   string // the error; ROOT stands for the test's directory, a final ellipsis for any text
 	}{
 		{".chant links to outside", map[string]string{"p/": "", "out/specs/": ""}, "p/.chant", "../out", "ROOT/p/.chant is a symbolic link that points outside the project"},
 		{".chant links to outside, not accessible", map[string]string{"p/": ""}, "p/.chant", "/unseen/chant", "ROOT/p/.chant is a symbolic link that points outside the project"},
 		{".chant is a broken link", map[string]string{"p/": ""}, "p/.chant", "nowhere", "ROOT/p/.chant is a symbolic link that cannot be resolved: …"},
 		{".chant links to itself", map[string]string{"p/": ""}, "p/.chant", ".chant", "ROOT/p/.chant is a symbolic link that cannot be resolved: …"},
-		{"specs links to outside .chant", map[string]string{"p/.chant/": "", "p/specs/": ""}, "p/.chant/specs", "../specs", "ROOT/p/.chant/specs is a symbolic link that points outside the project's .chant folder"},
-		{"specs links to outside .chant, not accessible", map[string]string{"p/.chant/": ""}, "p/.chant/specs", "/unseen", "ROOT/p/.chant/specs is a symbolic link that points outside the project's .chant folder"},
+		{"specs links to outside .chant", map[string]string{"p/.chant/": "", "p/specs/": ""}, "p/.chant/specs", "../specs", "ROOT/p/.chant/specs is a symbolic link that points outside the project's .chant directory"},
+		{"specs links to outside .chant, not accessible", map[string]string{"p/.chant/": ""}, "p/.chant/specs", "/unseen", "ROOT/p/.chant/specs is a symbolic link that points outside the project's .chant directory"},
 		{"specs is a broken link", map[string]string{"p/.chant/": ""}, "p/.chant/specs", "nowhere", "ROOT/p/.chant/specs is a symbolic link that cannot be resolved: …"},
-		{"specs is a file", map[string]string{"p/.chant/specs": "x"}, "", "", "ROOT/p/.chant/specs is not a folder: …"},
+		{"specs is a file", map[string]string{"p/.chant/specs": "x"}, "", "", "ROOT/p/.chant/specs is not a directory: …"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -80,14 +80,14 @@ func TestFindRefuses(t *testing.T) {
 
 func TestContains(t *testing.T) {
 	const (
-		outside = " is a symbolic link that points outside the project's .chant folder"
+		outside = " is a symbolic link that points outside the project's .chant directory"
 		broken  = " is a symbolic link that cannot be resolved: "
 	)
 	tests := []struct {
 		name   string
-		link   string // below .chant
-		target string // ROOT stands for the project
-		path   string // below .chant
+		link   string // path relative to .chant of a symbolic link
+		target string // target of the link; ROOT stands for the project
+		path   string // path relative to .chant to check
 		want   string // the error's prefix; "" for none
 	}{
 		{"a file", "", "", "specs/a.md", ""},

@@ -13,16 +13,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// File is a spec's file.
+// File is the file of a spec.
 type File struct {
 	ID   string // the file's name without .md
-	Path string // absolute; of a symbolic link, the target
-	Link bool   // a symbolic link
-	Err  error  // why it cannot be read, if that is known without opening it
+	Path string // absolute path; for a symbolic link, the path of its target
+	Link bool   // the entry is a symbolic link
+	Err  error  // reason why the file cannot be read, if known without opening it
 }
 
-// Specs lists the files below specs whose names end in .md, ordered by path. Symbolic links to directories are not
-// followed. A directory that cannot be read is in the list, with its error.
+// Specs lists the files below the specs directory whose names end in .md, ordered by path. It does not follow symbolic links
+// to directories. A directory that cannot be read is in the list with its error.
 func (d Dir) Specs() ([]File, error) {
 	root, err := filepath.EvalSymlinks(d.specs())
 	if err != nil {
@@ -110,7 +110,6 @@ func (d Dir) Archived() (Archived, error) {
 	return archived, err
 }
 
-// isEmpty reports whether path is an empty regular file.
 func isEmpty(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular() && info.Size() == 0
@@ -125,24 +124,24 @@ func names(dir string) ([]string, error) {
 	return names, err
 }
 
-// TooLargeError reports a file above a size limit.
+// TooLargeError reports that a file has more than Max bytes.
 type TooLargeError struct{ Max int64 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("larger than %d KiB", e.Max>>10)
 }
 
-// Sum identifies a file's content within a process, to notice a change of the file by another program. It is not a
-// cryptographic digest, since every spec that is read has one, and a module takes 35 times as long for those as a native
-// program does; its seed is random.
+// Sum is a checksum of a file's content, valid within the process. It detects that another program changed the file. Every
+// spec that is read gets one, and a cryptographic digest takes a module 35 times as long as a native program, so Sum is a
+// hash with a random seed.
 type Sum uint64
 
 var sumSeed = maphash.MakeSeed()
 
 func sumOf(content []byte) Sum { return Sum(maphash.Bytes(sumSeed, content)) }
 
-// Read returns the content of a regular file and its sum. The error is a *TooLargeError if it has more than max bytes;
-// at most one more is read.
+// Read returns the content of a regular file and its sum. The error is a *TooLargeError if the file has more than max bytes;
+// Read reads at most max + 1 bytes.
 func Read(path string, max int64) (string, Sum, error) {
 	content, err := filesystem.ReadFile(filesystem.OS{}, path, max)
 	if errors.Is(err, filesystem.ErrTooLarge) {

@@ -41,7 +41,7 @@ func TestSpecs(t *testing.T) {
 	want := map[string]string{
 		"a": "a.md", "b": "b.md", "c": "c.md", "in": "kept.md",
 		"..": "the file name has no id", "pipe": "not a regular file", "dangling": "is a symbolic link that cannot be resolved",
-		"out": "is a symbolic link that points outside the project's .chant folder", "unseen": "is a symbolic link that points outside the project's .chant folder",
+		"out": "is a symbolic link that points outside the project's .chant directory", "unseen": "is a symbolic link that points outside the project's .chant directory",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

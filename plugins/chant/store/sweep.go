@@ -10,9 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// Sweep removes temporary files that killed or cancelled calls have left, if they are older than age. The caller holds
-// a lock that excludes other calls that write, or chooses an age that no call reaches. They are in specs, and beside
-// the targets of its symbolic links.
+// Sweep removes temporary files of killed or cancelled calls that are older than age. It searches the specs directory and
+// the directories of the targets of its symbolic links. The caller must hold a lock that excludes other calls that write,
+// or choose an age that no running call reaches.
 func (d Dir) Sweep(age time.Duration) error {
 	root, err := filepath.EvalSymlinks(d.specs())
 	if err != nil {
@@ -22,7 +22,7 @@ func (d Dir) Sweep(age time.Duration) error {
 	linked := map[string]bool{}
 	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case err != nil: // of one directory; the rest is swept
+		case err != nil: // skip a directory that cannot be read
 			failed = errors.Join(failed, err)
 		case entry.Type().IsRegular():
 			failed = errors.Join(failed, atomicfile.SweepEntries(filepath.Dir(path), []fs.DirEntry{entry}, age, options))

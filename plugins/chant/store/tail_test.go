@@ -65,7 +65,7 @@ func FuzzTail(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The reference splits the whole file.
+		// The reference implementation splits the content of the whole file.
 		all := strings.Split(strings.TrimSuffix(content, "\n"), "\n")
 		if uint64(len(all)) > lines {
 			all = all[uint64(len(all))-lines:]

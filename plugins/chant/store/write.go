@@ -14,12 +14,12 @@ import (
 )
 
 // ErrChanged reports that another program changed a file after it was read.
-var ErrChanged = errors.New("was changed by another program meanwhile; nothing was written, try again")
+var ErrChanged = errors.New("was changed by another program during this call; nothing was written, try again")
 
-// options names temporary files so that they do not end in .md and readers ignore them.
+// options gives temporary files names that do not end in .md, so that Specs ignores them.
 var options = atomicfile.Options{Pattern: ".chant-*.tmp"}
 
-// Replace atomically replaces a file's content. The error is ErrChanged if its sum is no longer before.
+// Replace atomically replaces a file's content. The error is ErrChanged if the file's current sum is not before.
 func Replace(path string, before Sum, content string) error {
 	return replace(path, before, content, options)
 }
@@ -57,7 +57,7 @@ func unchanged(path string, before Sum) error {
 	}
 	var hash maphash.Hash
 	hash.SetSeed(sumSeed)
-	// The bound ends the loop if another program keeps appending.
+	// The bound ends the copy if another program keeps appending to the file.
 	if _, err := io.Copy(&hash, io.LimitReader(file, info.Size()+1)); err != nil {
 		return err
 	}
@@ -70,9 +70,9 @@ func unchanged(path string, before Sum) error {
 // Create atomically creates a file. The error is fs.ErrExist if it exists.
 func Create(path, content string) error { return atomicfile.Create(path, []byte(content), options) }
 
-// Move renames a file and creates missing directories. The error is ErrChanged if the file's sum is no longer before,
-// and fs.ErrExist if the target exists. If it is interrupted, the complete file is at one of the paths or at both, and
-// another Move finishes it: a target that is empty or has the same content counts as left by an interrupted Move.
+// Move renames a file and creates missing directories. The error is ErrChanged if the file's current sum is not before, and
+// fs.ErrExist if the target exists. If Move is interrupted, the complete file is at one of the paths or at both, and a
+// second Move completes the operation: a target that is empty or has the same content counts as a leftover of the first.
 func Move(from, to string, before Sum) error { return move(from, to, before, filesystem.OS{}) }
 
 func move(from, to string, before Sum, fsys filesystem.FS) error {
@@ -98,9 +98,9 @@ func move(from, to string, before Sum, fsys filesystem.FS) error {
 	return renameOverPlaceholder(from, to, fsys) // a file system without hard links
 }
 
-// removeSource finishes a Move of a file that is at both paths.
+// removeSource completes a Move whose file is at both paths.
 func removeSource(from, to string, before Sum, fsys filesystem.FS) error {
-	err := fsys.SyncDir(filepath.Dir(to)) // otherwise a loss of power could leave the file at neither path
+	err := fsys.SyncDir(filepath.Dir(to)) // without it, a power failure could leave the file at neither path
 	if err == nil {
 		err = unchanged(from, before)
 	}
@@ -116,7 +116,7 @@ func removeSource(from, to string, before Sum, fsys filesystem.FS) error {
 	return errors.Join(err, fsys.Remove(to))
 }
 
-// renameOverPlaceholder renames a file to a path that it reserves by an empty file, exclusively created.
+// renameOverPlaceholder exclusively creates an empty file at the target path and then renames the file over it.
 func renameOverPlaceholder(from, to string, fsys filesystem.FS) error {
 	placeholder, err := fsys.Create(to, 0o644)
 	if err != nil {
@@ -125,7 +125,7 @@ func renameOverPlaceholder(from, to string, fsys filesystem.FS) error {
 	if err = placeholder.Close(); err == nil {
 		err = rename(from, to, fsys)
 	}
-	if err != nil && isEmpty(to) { // still the placeholder, not another program's file
+	if err != nil && isEmpty(to) { // an empty file is still the placeholder
 		err = errors.Join(err, fsys.Remove(to))
 	}
 	return err

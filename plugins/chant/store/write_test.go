@@ -66,7 +66,7 @@ func TestReplace(t *testing.T) {
 			path := filepath.Join(root, "a.md")
 			o := options
 			o.FS = &faultfs.FS{FS: filesystem.OS{}, Before: func(operation, _ string) {
-				if operation == "sync" { // the last operation before the check
+				if operation == "sync" { // the last operation before Replace checks the sum
 					if err := os.WriteFile(path, []byte(now), 0o600); err != nil {
 						t.Error(err)
 					}
@@ -171,7 +171,7 @@ func TestInterruptedMove(t *testing.T) {
 }
 
 func TestMoveWithConcurrentChange(t *testing.T) {
-	// moveDuring calls change when the file is at both paths.
+	// moveDuring runs Move and calls change while the file is at both paths.
 	moveDuring := func(root string, change func(from string) error) error {
 		from, archive := filepath.Join(root, "a.md"), filepath.Join(root, "archive")
 		return move(from, filepath.Join(archive, "a.md"), sumOf([]byte("x")), &faultfs.FS{FS: filesystem.OS{}, Before: func(operation, path string) {
@@ -202,7 +202,7 @@ func TestMoveWithConcurrentChange(t *testing.T) {
 	})
 }
 
-// checkTree compares all files below root.
+// checkTree compares the content of all files below root with want.
 func checkTree(t *testing.T, root string, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}

@@ -7,15 +7,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
-// arguments are a call's arguments by name. As in the real program, an optional argument of the wrong type counts as
-// absent, and unknown arguments are ignored.
+// arguments has a call's arguments by name. As in the chant CLI, an optional argument of the wrong type counts as absent,
+// and unknown arguments are ignored.
 type arguments map[string]json.RawMessage
 
-// parse parses a call's arguments, nil if it has none. It returns an error if the required argument is missing.
+// parse parses a call's arguments; raw is nil if the call has none. It returns an error if the required argument is missing.
 func (t tool) parse(raw json.RawMessage) (arguments, error) {
 	var given arguments
 	if len(raw) > 0 {
-		// A value that is not an object has no arguments; the required one is then reported as missing.
+		// Ignore the error: a value that is not an object has no arguments, so parse reports the required one as missing.
 		_ = json.Unmarshal(raw, &given)
 	}
 	if t.required == "" || given.string(t.required) != nil {
@@ -36,7 +36,7 @@ func (a arguments) string(name string) *string {
 	return value
 }
 
-// uint returns a non-negative integer argument; fallback if it is absent or anything else.
+// uint returns a non-negative integer argument; fallback if the argument is absent or has another type or a negative value.
 func (a arguments) uint(name string, fallback uint64) uint64 {
 	value, err := strconv.ParseUint(string(a[name]), 10, 64)
 	if err != nil {

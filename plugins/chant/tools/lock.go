@@ -12,18 +12,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// maxLockName is the host's limit of a lock's name, in bytes.
+// maxLockName is the maximum length of a lock's name that the host accepts, in bytes.
 const maxLockName = 256
 
-// sweepAge is the age from which temporary files are removed by a call that may not be alone: no call lasts as long.
+// sweepAge is the minimum age of temporary files that a call removes if other calls may be writing. No call takes so long.
 const sweepAge = time.Hour
 
-// lock makes other calls that change the same project wait until this call ends: in this server or another, also of
-// another user or with another state directory, since the .chant directory itself is locked. It must be acquired before
-// specs are read: otherwise of two calls that read the same content one update would be lost. Then it removes temporary
-// files of interrupted calls.
+// lock makes other calls that change the same project wait until this call ends. Since it locks the .chant directory
+// itself, it excludes calls of all servers and users. It must be acquired before the call reads specs: otherwise two calls
+// could read the same content, and one update would be lost. Then lock removes temporary files of interrupted calls.
 //
-// On a host without locks it does nothing else; store.ErrChanged then detects most races.
+// On a host without locks, lock only removes temporary files; store.ErrChanged then detects most races.
 func lock(dir store.Dir) error {
 	path, err := dir.Real()
 	if err != nil {
@@ -34,19 +33,19 @@ func lock(dir store.Dir) error {
 	switch {
 	case err == nil:
 		age = 0
-	case code(err) == abi.HostDenied: // the call fails when it writes
+	case code(err) == abi.HostDenied: // the directory is not writable, so the call fails when it writes
 		err = sdk.Lock(lockName(path))
 	}
 	if err != nil && code(err) != abi.HostUnavailable {
 		return fmt.Errorf("lock the project: %w", err)
 	}
 	if err := dir.Sweep(age); err != nil {
-		sdk.Log(sdk.LevelDebug, "temporary files are not removed: %v", err) // they do no harm
+		sdk.Log(sdk.LevelDebug, "cannot remove temporary files of interrupted calls: %v", err) // they are harmless
 	}
 	return nil
 }
 
-// code returns the code of the host's refusal; "" if err is nil or none.
+// code returns the code of a *sdk.HostError; "" for other errors and nil.
 func code(err error) string {
 	var refused *sdk.HostError
 	if errors.As(err, &refused) {
@@ -55,7 +54,7 @@ func code(err error) string {
 	return ""
 }
 
-// lockName returns the name of the lock of the .chant directory with a resolved path.
+// lockName returns the name of the lock for the .chant directory at a resolved path.
 func lockName(path string) string {
 	const prefix = "specs "
 	if len(prefix)+len(path) > maxLockName {

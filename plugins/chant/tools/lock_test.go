@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// accesses returns each tool's access in the manifest.
+// accesses returns the access of each tool ("read" or "write") from the manifest.
 func accesses(t *testing.T) map[string]string {
 	t.Helper()
 	var manifest struct {
@@ -97,7 +97,7 @@ func TestWritingToolsLockProject(t *testing.T) {
 // TestToolsReadAfterLocking changes the files while a call waits for the lock.
 func TestToolsReadAfterLocking(t *testing.T) {
 	spec := func(status string) string { return "---\ntype: code\nstatus: " + status + "\n---\n# T" }
-	// Midnight may pass during the test.
+	// Accept the dates of two days, since the test may run past midnight.
 	day := func(days int) string { return time.Now().AddDate(0, 0, days).Format(time.DateOnly) }
 	tests := map[string]struct{ concurrent, want string }{
 		"chant_spec_update": {"completed", "Updated spec: a"},
@@ -116,7 +116,7 @@ func TestToolsReadAfterLocking(t *testing.T) {
 			continue
 		}
 		t.Run(tool, func(t *testing.T) {
-			// Before the lock, the spec is cancelled, so every call that reads it too early fails.
+			// The spec is cancelled until the call has the lock, so a call that reads the spec too early fails.
 			host, root := newHost(t, map[string]string{"specs/a.md": spec("cancelled")})
 			host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
 				for _, id := range []string{"a", day(0) + "-00a-xyz", day(1) + "-00a-xyz"} {
@@ -146,7 +146,7 @@ func TestLockErrors(t *testing.T) {
 	for code, want := range map[string]string{
 		abi.HostUnavailable: "Cancelled spec: 2026-03-01-003-q7w",
 		abi.HostFailed:      "! lock the project: lock: no directory (failed)",
-		abi.HostDenied:      "! lock the project: lock: no directory (denied)", // of the name, too
+		abi.HostDenied:      "! lock the project: lock: no directory (denied)", // the host also denies the lock of the name
 	} {
 		t.Run(code, func(t *testing.T) {
 			host, _ := newHost(t, three())
@@ -160,7 +160,8 @@ func TestLockErrors(t *testing.T) {
 	}
 }
 
-// TestWritesRemoveTemporaryFiles: all of them under a lock, without one only those that no call can be writing.
+// TestWritesRemoveTemporaryFiles checks that a call with a lock removes all temporary files, and a call without a lock only
+// those that are too old to belong to a running call.
 func TestWritesRemoveTemporaryFiles(t *testing.T) {
 	for _, locks := range []bool{true, false} {
 		t.Run(fmt.Sprint("locks ", locks), func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
-// repository is the path of a repository's root, which is read through the host.
+// repository is the path of the root of a Git repository. The host reads the repository.
 type repository string
 
 // BranchExists implements workflow.Git.
@@ -21,7 +21,7 @@ func (r repository) ReadFile(branch, path string) ([]byte, bool, error) {
 	return git.ReadFile(string(r), branch, path)
 }
 
-// FindCommit implements workflow.Git. A repository that is not granted has no commits.
+// FindCommit implements workflow.Git. It returns "" for a repository to which the plugin has no grant.
 func (r repository) FindCommit(text string) (string, error) {
 	hash, err := git.FindCommit(string(r), text)
 	var refused *sdk.HostError

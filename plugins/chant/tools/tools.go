@@ -1,5 +1,5 @@
 // Package tools registers the methods of package workflow as MCP tools: it parses arguments, finds the project, and
-// encodes results. Register adds all fourteen to a plugin.
+// encodes results. Register adds all fourteen tools to a plugin.
 package tools
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// The defaults of the arguments limit and lines.
+// Default values of the arguments limit and lines.
 const (
 	defaultLimit = 50
 	defaultLines = 100
 )
 
-// access is what a tool does with the project.
+// access is the kind of a tool's access to the project.
 type access int
 
 const (
@@ -103,8 +103,8 @@ func status(p *workflow.Project, a arguments) (any, error) {
 	return summary.Brief(), nil
 }
 
-// run handles a call. A string result is returned unchanged, any other as JSON. As in the real program, a missing
-// project is reported before missing arguments.
+// run handles a call. It returns a string result unchanged and encodes any other result as JSON. As in the chant CLI, it
+// checks that the project exists before it checks the arguments.
 func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 	project, err := open()
 	if err != nil {
@@ -119,7 +119,7 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 			return nil, err
 		}
 	}
-	var notes []sdk.Content // behind the result, whose form the contract fixes
+	var notes []sdk.Content // separate content after the result, because the format of the result is fixed
 	project.Note = func(text string) { notes = append(notes, sdk.TextContent{Text: text}) }
 	value, err := t.call(project, given)
 	if err != nil {
@@ -142,7 +142,7 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 func open() (*workflow.Project, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
-		return nil, fmt.Errorf("working directory: %w", err)
+		return nil, fmt.Errorf("get the working directory: %w", err)
 	}
 	top := cwd
 	if project := os.Getenv("BULKHEAD_PROJECT"); project != "" {
@@ -159,7 +159,7 @@ func open() (*workflow.Project, error) {
 		Warn:   func(text string) { sdk.Log(sdk.LevelWarn, "%s", text) },
 		Debug:  func(text string) { sdk.Log(sdk.LevelDebug, "%s", text) },
 	}
-	// Branches are read only for a .chant in the repository's root: paths in a branch are relative to that root.
+	// Paths in a branch are relative to the repository's root, so branches are read only if .chant is in that root.
 	if dir.Root == top {
 		project.Git = repository(top)
 	}

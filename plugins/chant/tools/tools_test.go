@@ -19,7 +19,7 @@ const (
 	noProject      = notInitialized + " Not in a chant project directory: run it in the project's root, or navigate to a directory containing `.chant/`."
 )
 
-// newHost returns a host with a new project, and the project's path. Files are contents by path relative to .chant.
+// newHost returns a host with a new project, and the project's path. Files has contents by path relative to .chant.
 func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
 	t.Helper()
 	manifest, err := filepath.Abs(filepath.Join("..", "plugin.toml"))
@@ -285,8 +285,9 @@ func TestFileThatCannotBeLoadedIsReported(t *testing.T) {
 	}
 }
 
-// TestAnswersNameWhatLimitsOmit: in JSON objects as a member, elsewhere as a second text.
-func TestAnswersNameWhatLimitsOmit(t *testing.T) {
+// TestAnswersNameSpecsOmittedByLimits checks that a JSON object names omitted specs in a member, and that other answers name
+// them in a second text.
+func TestAnswersNameSpecsOmittedByLimits(t *testing.T) {
 	files := three()
 	files["specs/2026-02-01-001-old.md"] = strings.Repeat("x", 5<<20)
 	files["logs/2026-03-01-001-a1b.log"] = strings.Repeat(strings.Repeat("x", 99)+"\n", 50_000)

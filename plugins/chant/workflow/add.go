@@ -10,7 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// maxTries bounds how many ids are generated; each collides with an existing one with a probability of 1 in 46656.
+// maxTries is the maximum number of ids that Add generates. An id collides with each existing id of the same sequence number
+// with a probability of 1 in 46656.
 const maxTries = 8
 
 // Add creates a pending spec. Prompt is the name of a prompt template, or nil.
@@ -32,11 +33,11 @@ func (p *Project) Add(description string, prompt *string) (string, error) {
 			return "", fmt.Errorf("create spec '%s': %w", id, err)
 		}
 	}
-	return "", fmt.Errorf("create spec: all %d ids generated for %s exist already", maxTries, p.today())
+	return "", fmt.Errorf("create spec: all %d ids generated for %s already exist; try again", maxTries, p.today())
 }
 
-// newID generates an id for today. Archived specs do not count, so a sequence number may be used again once they are
-// archived; only the suffix then differs.
+// newID generates an id for today. It ignores archived specs, so it may reuse the sequence number of an archived spec with
+// another suffix.
 func (p *Project) newID() (string, error) {
 	names, err := p.Dir.SpecNames()
 	if err != nil {

@@ -68,7 +68,7 @@ func TestAdd(t *testing.T) {
 	})
 }
 
-// racing returns suffixes, and creates the file of the first one, as another server would.
+// racing is a source of suffixes. It simulates another server, which creates the file with the first suffix.
 type racing struct {
 	p        *workflow.Project
 	t        *testing.T

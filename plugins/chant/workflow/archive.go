@@ -37,7 +37,7 @@ func (p *Project) Archive(id string) (string, error) {
 	return fmt.Sprintf("Archived spec: %s -> %s", entry.ID, p.Dir.Relative(target)), nil
 }
 
-// dateOf returns the date of an id, its first ten characters.
+// dateOf returns the date of an id, which is its first ten characters.
 func dateOf(id string) string {
 	count := 0
 	for at := range id {

@@ -16,7 +16,7 @@ func TestArchive(t *testing.T) {
 		dir  files
 		id   string
 		want string
-		left files // nil: unchanged
+		left files // the files afterwards; nil if unchanged
 	}{
 		{
 			"to the directory of its date",

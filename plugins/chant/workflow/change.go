@@ -9,8 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Update sets a spec's status, appends output to its body, or both. A nil status, and a nil or empty output, change
-// nothing.
+// Update sets a spec's status unless it is nil, and appends output to the body unless it is nil or empty.
 func (p *Project) Update(id string, status, output *string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -44,7 +43,7 @@ func assignable(status spec.Status) bool {
 	return false
 }
 
-// Finalize marks a spec as completed and records the time. All of its criteria must be ticked.
+// Finalize marks a spec as completed and records the time. All acceptance criteria of the spec must be ticked.
 func (p *Project) Finalize(id string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -79,7 +78,7 @@ func (p *Project) Resume(id string) (string, error) {
 	return fmt.Sprintf("Resumed spec '%s' - reset to pending", entry.ID), err
 }
 
-// Cancel marks a spec as cancelled. Specs that depend on it stay blocked.
+// Cancel marks a spec as cancelled. Specs that depend on the spec stay blocked.
 func (p *Project) Cancel(id string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -92,7 +91,7 @@ func (p *Project) Cancel(id string) (string, error) {
 	return "Cancelled spec: " + entry.ID, err
 }
 
-// save changes a spec's file. The error is store.ErrChanged if another program changed it since it was loaded.
+// save changes a spec's file. The error is store.ErrChanged if another program changed the file after it was loaded.
 func (p *Project) save(entry *board.Entry, change func(*spec.Spec)) error {
 	content, err := p.reread(entry)
 	if err != nil {
@@ -113,7 +112,7 @@ func (p *Project) save(entry *board.Entry, change func(*spec.Spec)) error {
 	return nil
 }
 
-// reread returns the content of an entry's file. The error is store.ErrChanged if it differs from what was loaded.
+// reread returns the content of an entry's file. The error is store.ErrChanged if the content has changed since it was loaded.
 func (p *Project) reread(entry *board.Entry) (string, error) {
 	content, sum, err := store.Read(entry.File.Path, spec.MaxSize)
 	if err == nil && sum != entry.Sum {

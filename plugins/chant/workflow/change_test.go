@@ -25,7 +25,7 @@ func TestChange(t *testing.T) {
 		file string
 		do   func(*workflow.Project) (string, error)
 		want string
-		left string // "": unchanged
+		left string // the file afterwards; "" if unchanged
 	}{
 		{
 			"an update keeps unknown keys",
@@ -135,7 +135,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// onBranch is a repository that has every branch, and one content for every file.
+// onBranch is a repository in which every branch exists and every file has the same content.
 type onBranch struct {
 	history
 	content string
@@ -174,7 +174,7 @@ func TestConcurrentChangeIsNotOverwritten(t *testing.T) {
 			p := newProject(t, files{
 				"specs/a.md": spec("failed", "# T"), "specs/b.md": spec("completed", "# T"), "specs/broken.md": "\xff",
 			})
-			// The warning about the broken file is logged between loading and saving.
+			// The call logs the warning about the broken file after loading and before saving, so Warn can change the file.
 			p.Warn = func(string) {
 				put(t, p, "specs/a.md", theirs)
 				put(t, p, "specs/b.md", theirs)

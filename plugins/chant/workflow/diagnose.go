@@ -11,10 +11,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-// Diagnosis is the result of the checks of a spec.
+// Diagnosis is the result of Diagnose.
 type Diagnosis struct {
 	ID         string      `json:"spec_id"`
-	Status     spec.Status `json:"status"` // of the file
+	Status     spec.Status `json:"status"` // the status in the spec's file
 	Location   string      `json:"location"`
 	Checks     []Check     `json:"checks"`
 	Diagnosis  string      `json:"diagnosis"`
@@ -28,8 +28,8 @@ type Check struct {
 	Details *string `json:"details"`
 }
 
-// Diagnose checks a spec's file, log, lock, commit and criteria, and whether its status is consistent with them. It
-// uses the status and body of the file, not those of the branch, nor the status that lists compute.
+// Diagnose checks a spec's file, log, lock, commit and criteria, and whether its status is consistent with them. It uses
+// the status and body in the file, not those of the branch, and not the computed status.
 func (p *Project) Diagnose(id string) (Diagnosis, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *Project) checkCommit(entry *board.Entry) (check Check, committed bool) 
 	hash, err := p.Git.FindCommit("chant(" + entry.ID + ")")
 	switch {
 	case err != nil:
-		p.Warn("search for a commit: " + err.Error())
+		p.Warn("cannot search for the spec's commit: " + err.Error())
 		return failed(name, "Cannot run git log"), false
 	case hash == "":
 		return failed(name, "No matching commit found"), false
@@ -155,7 +155,7 @@ func (d *Diagnosis) summarize(committed bool, unchecked int) {
 	d.Suggestion = &suggestion
 }
 
-// age formats how long ago a file was modified.
+// age formats the time since a file was modified.
 func age(since time.Duration) string {
 	switch {
 	case since < 0:

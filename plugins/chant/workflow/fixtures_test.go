@@ -51,12 +51,12 @@ type expectedSpec struct {
 
 func TestProjectsInTestdata(t *testing.T) { checkFixtures(t, filepath.Join("..", "testdata")) }
 
-// TestRealProjects runs if the directory of real projects is beside the repository.
+// TestRealProjects is skipped unless the directory of real projects exists beside the repository.
 func TestRealProjects(t *testing.T) {
 	checkFixtures(t, fixtures.Path(t, "chant"))
 }
 
-// checkFixtures compares every project in root's EXPECTED.json.
+// checkFixtures compares every project that EXPECTED.json in root lists.
 func checkFixtures(t *testing.T, root string) {
 	data, err := os.ReadFile(filepath.Join(root, "EXPECTED.json"))
 	if err != nil {
@@ -79,7 +79,7 @@ func checkFixtures(t *testing.T, root string) {
 	}
 }
 
-// acceptScalarOrigin adds the file that the real program refuses because it has a string instead of a list.
+// acceptScalarOrigin adds to want the file that the chant CLI refuses: origin is a string there instead of a list.
 func acceptScalarOrigin(want *expected) {
 	want.Unloadable = nil
 	want.Summary.Status.Total++
@@ -169,7 +169,7 @@ func checkSpec(t *testing.T, p *workflow.Project, want expectedSpec) {
 	checkSave(t, p.Dir.Spec(want.ID), want)
 }
 
-// checkSave encodes a file and compares the result.
+// checkSave opens and encodes a file, and compares the result.
 func checkSave(t *testing.T, path string, want expectedSpec) {
 	t.Helper()
 	data, err := os.ReadFile(path)

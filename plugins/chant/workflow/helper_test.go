@@ -17,10 +17,10 @@ import (
 // east is a time zone whose date differs from UTC at the time of the tests.
 var east = time.FixedZone("east", 10*3600)
 
-// now is 2026-03-01 20:30 UTC, and 2026-03-02 06:30 in the east.
+// now is 2026-03-02 06:30 in the zone east, which is 2026-03-01 20:30 UTC.
 var now = time.Date(2026, 3, 2, 6, 30, 0, 0, east)
 
-// files are contents by path relative to .chant.
+// files has file contents by path relative to .chant.
 type files map[string]string
 
 // newProject returns a new project with files.
@@ -88,7 +88,7 @@ func spec(status, body string, lines ...string) string {
 
 const openBox = "# T\n\n## Acceptance Criteria\n- [ ] a\n"
 
-// answer returns a result, or an error's text with the prefix "! ".
+// answer returns a result, or the text of an error with the prefix "! ".
 func answer(text string, err error) string {
 	if err != nil {
 		return "! " + err.Error()
@@ -96,7 +96,7 @@ func answer(text string, err error) string {
 	return text
 }
 
-// history is a repository without branches, with the messages of its commits, newest first.
+// history is a repository without branches. Its elements are commit messages, the newest first.
 type history []string
 
 func (history) BranchExists(string) (bool, error)             { return false, nil }
@@ -110,7 +110,7 @@ func (h history) FindCommit(text string) (hash string, err error) {
 	return "", nil
 }
 
-// broken is a repository that cannot be read.
+// broken is a repository whose methods return errors.
 type broken struct{ history }
 
 func (broken) FindCommit(string) (string, error) { return "", errors.New("object not found") }

@@ -18,13 +18,13 @@ type Row struct {
 	Labels    []string    `json:"labels"`
 }
 
-// Page is a list up to its limit.
+// Page is a list of at most the requested number of specs.
 type Page struct {
 	Specs    []Row  `json:"specs"`
-	Total    int    `json:"total"` // before the limit
+	Total    int    `json:"total"` // number of matching specs, including those beyond the requested number
 	Limit    uint64 `json:"limit"`
 	Returned int    `json:"returned"`
-	Omitted  string `json:"omitted,omitzero"` // names the specs that are not in Total because of a limit
+	Omitted  string `json:"omitted,omitzero"` // names of the specs that a limit of package board excludes from Total
 }
 
 // List returns the specs with a status; all specs if status is nil or not a status.
@@ -89,10 +89,10 @@ func (p *Project) Search(query string, status *string) ([]Hit, error) {
 		}
 		body, err := loaded.Body(entry)
 		if err != nil {
-			p.note("not searched: " + err.Error())
+			p.note("cannot search the body of a spec: " + err.Error())
 			continue
 		}
-		if !strings.Contains(fold.Lower(body), query) { // the title is a line of the body
+		if !strings.Contains(fold.Lower(body), query) { // the body includes the title
 			continue
 		}
 		hits = append(hits, Hit{entry.ID, entry.Title(), entry.Status, entry.Spec.Type})
@@ -100,7 +100,7 @@ func (p *Project) Search(query string, status *string) ([]Hit, error) {
 	return hits, nil
 }
 
-// Details are the fields of a spec that clients see.
+// Details are the fields of a spec in the result of Get.
 type Details struct {
 	ID          string      `json:"id"`
 	Title       *string     `json:"title"`

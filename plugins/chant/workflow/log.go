@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// maxLog bounds how many bytes of a log are returned.
+// maxLog is the maximum number of bytes of a log that Log returns.
 const maxLog = 4 << 20
 
 // Log returns the last lines of a spec's execution log.

@@ -45,7 +45,7 @@ func TestLog(t *testing.T) {
 			if err := os.Symlink(target, p.Dir.Log("b")); err != nil {
 				t.Skipf("symbolic links are not supported: %v", err)
 			}
-			want := "! .chant/logs/b.log is a symbolic link that points outside the project's .chant folder"
+			want := "! .chant/logs/b.log is a symbolic link that points outside the project's .chant directory"
 			if got := answer(p.Log("b", 100)); got != want {
 				t.Errorf("to %s: got %s, want %s", target, got, want)
 			}

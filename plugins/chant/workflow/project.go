@@ -2,7 +2,7 @@
 // Diagnose and Verify read specs; Update, Add, Finalize, Resume, Cancel and Archive change them. A result is a string
 // or a value to encode as JSON.
 //
-// Every method reads the directory again, so that it sees the changes of other programs.
+// Every method reads the .chant directory again, so that it sees the changes of other programs.
 package workflow
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Git reads the repository whose root is the project's root.
+// Git reads the Git repository whose root is the project's root.
 type Git interface {
 	board.Git
 	// FindCommit returns the hash of the newest commit whose message contains text; "" if there is none.
@@ -27,12 +27,12 @@ type Git interface {
 // Project is a project with a .chant directory. All fields but Git and Note are required.
 type Project struct {
 	Dir    store.Dir
-	Git    Git          // nil: specs are taken from their files, and no commit is found
-	Now    time.Time    // its location is used for dates and times in results
+	Git    Git          // if nil, specs are read from their files only, and no commit is found
+	Now    time.Time    // dates and times in results are in its location
 	Random io.Reader    // for the suffixes of new ids
-	Warn   func(string) // logs a warning, such as that files are not loaded
-	Debug  func(string) // logs details
-	Note   func(string) // adds to an answer in which nothing else can say it what the answer omits; nil: not needed
+	Warn   func(string) // logs a warning
+	Debug  func(string) // logs at level debug
+	Note   func(string) // adds a note on omitted content to an answer whose format has no field for it; may be nil
 }
 
 func (p *Project) note(text string) {
@@ -41,7 +41,7 @@ func (p *Project) note(text string) {
 	}
 }
 
-// Refusal is an error of the real program: its text is the tool's result and must not change.
+// Refusal is an error with the text of the chant CLI. The text is the tool's result and must not change.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
@@ -50,14 +50,14 @@ func refuse(format string, arguments ...any) error {
 	return Refusal(fmt.Sprintf(format, arguments...))
 }
 
-// maxNamed and maxDetails bound how many names and reasons are logged of files that are not loaded.
+// maxNamed is the maximum number of files that the warning of logErrors names, maxDetails that of the reasons that it logs.
 const (
 	maxNamed   = 5
 	maxDetails = 20
 )
 
-// load reads the board. With branches, specs in progress are taken from their branches; tools that change specs take
-// them from their files.
+// load reads the board. If branches is set, it reads specs in progress from their branches. Tools that change specs do not
+// set it: they change the files.
 func (p *Project) load(branches bool) (*board.Board, error) {
 	var git board.Git
 	if branches && p.Git != nil {
@@ -79,7 +79,7 @@ func (p *Project) logErrors(failed []*spec.LoadError) {
 	for i, err := range failed {
 		switch {
 		case err.Path == p.Dir.Relative(p.Dir.Archive()):
-			// A warning of its own: without the archive, specs that depend on archived ones are blocked.
+			// The archive gets a separate warning: without it, specs that depend on archived specs are blocked.
 			p.Warn("not read: " + err.Error())
 			continue
 		case i < maxDetails:
@@ -102,7 +102,7 @@ func (p *Project) logErrors(failed []*spec.LoadError) {
 	p.Warn(fmt.Sprintf("%s not loaded: %s (chant_diagnose with the id gives the reason)", count, strings.Join(names, ", ")))
 }
 
-// find resolves an id on the board that load returns.
+// find loads the board and returns the entry with an id; see load and board.Board.Find.
 func (p *Project) find(id string, branches bool) (*board.Entry, error) {
 	loaded, err := p.load(branches)
 	if err != nil {
@@ -113,8 +113,8 @@ func (p *Project) find(id string, branches bool) (*board.Entry, error) {
 
 func (p *Project) today() string { return p.Now.Format(time.DateOnly) }
 
-// filterByStatus returns a predicate for the status with a name: that it is the one that lists show, or for ready that
-// work can begin. It is true for every entry if name is nil or not a status.
+// filterByStatus returns a predicate that selects entries by Entry.Status, or for the name ready by Board.Ready. It selects
+// every entry if name is nil or not a status.
 func filterByStatus(loaded *board.Board, name *string) func(*board.Entry) bool {
 	if name == nil {
 		return isAny

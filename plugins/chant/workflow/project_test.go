@@ -24,13 +24,13 @@ func TestWarnings(t *testing.T) {
 		files files
 		warn  []string
 		debug int
-		last  string // the last detail
+		last  string // the last message at level debug
 	}{
 		{"no file", bad(0), nil, 0, ""},
-		{"one file", bad(1), []string{"1 spec is not loaded: bad-00.md" + why}, 1, "not loaded: .chant/specs/bad-00.md:1: not UTF-8 text"},
+		{"one file", bad(1), []string{"1 spec is not loaded: bad-00.md" + why}, 1, "not loaded: .chant/specs/bad-00.md:1: not valid UTF-8"},
 		{
 			"several files, also in subdirectories", files{"specs/sub/a.md": "\xff", "specs/b.md": "\xff"},
-			[]string{"2 specs are not loaded: b.md, sub/a.md" + why}, 2, "not loaded: .chant/specs/sub/a.md:1: not UTF-8 text",
+			[]string{"2 specs are not loaded: b.md, sub/a.md" + why}, 2, "not loaded: .chant/specs/sub/a.md:1: not valid UTF-8",
 		},
 		{
 			"the number of names is bounded", bad(25),
@@ -64,7 +64,7 @@ func TestWarnings(t *testing.T) {
 		if _, err := p.Status(false); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"not read: .chant/archive: is a symbolic link that points outside the project's .chant folder"}, warn); diff != "" {
+		if diff := cmp.Diff([]string{"not read: .chant/archive: is a symbolic link that points outside the project's .chant directory"}, warn); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})

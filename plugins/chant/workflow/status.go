@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-// Summary counts the active specs by the status that lists show. Ready counts as pending, and paused as in progress.
+// Summary counts the active specs by Entry.Status. Ready counts as pending, and paused as in progress.
 type Summary struct {
 	Total          int `json:"total"`
 	Pending        int `json:"pending"`
@@ -21,12 +21,12 @@ type Summary struct {
 	Cancelled      int `json:"cancelled"`
 	NeedsAttention int `json:"needs_attention"`
 
-	Activity []Activity `json:"in_progress_activity,omitzero"` // nil: not requested
+	Activity []Activity `json:"in_progress_activity,omitzero"` // nil if not requested
 
-	Omitted string `json:"omitted,omitzero"` // names the specs that are not counted because of a limit
+	Omitted string `json:"omitted,omitzero"` // names of the specs that a limit excludes from the counts
 }
 
-// Activity is when a spec in progress and its log were last modified; nil if there is no file.
+// Activity has the times of the last modification of a spec in progress and its log; nil for a missing file.
 type Activity struct {
 	ID           string  `json:"id"`
 	Title        *string `json:"title"`
@@ -35,7 +35,7 @@ type Activity struct {
 	HasLog       bool    `json:"has_log"`
 }
 
-// Status counts the specs. With activity, it includes the times of those in progress.
+// Status counts the specs. If activity is set, the result has the times of specs in progress.
 func (p *Project) Status(activity bool) (Summary, error) {
 	loaded, err := p.load(true)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Summary) count(status spec.Status) {
 	}
 }
 
-// Brief returns the counts that are not zero, and what is omitted, in one line.
+// Brief returns the non-zero counts and the omitted specs in one line.
 func (s Summary) Brief() string {
 	var parts []string
 	for _, count := range []struct {
@@ -109,7 +109,7 @@ func (p *Project) activity(entry *board.Entry) Activity {
 	}
 }
 
-// modified returns when a file was last modified, in the project's local time; nil if it does not exist.
+// modified returns the time of a file's last modification, in the location of Project.Now; nil if the file does not exist.
 func (p *Project) modified(path string) *string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
 )
 
-// Verification counts how many acceptance criteria are ticked. It does not check whether they are met.
+// Verification has the numbers of ticked and open acceptance criteria. Verify does not check whether criteria are met.
 type Verification struct {
 	ID       string   `json:"spec_id"`
 	Verified bool     `json:"verified"`
@@ -15,8 +15,8 @@ type Verification struct {
 	Notes    string   `json:"verification_notes"`
 }
 
-// Tally counts criteria. Total and Unchecked follow different rules (see package criteria), so Checked is not always
-// the number of ticked boxes.
+// Tally has the numbers of criteria. Total and Unchecked follow different rules (see package criteria), so Checked may
+// differ from the number of ticked checkboxes.
 type Tally struct {
 	Total     int `json:"total"`
 	Checked   int `json:"checked"`
