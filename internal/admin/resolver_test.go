@@ -17,7 +17,7 @@ import (
 // aliasRefusal is the reason why a symbolic link to the home directory is refused.
 const aliasRefusal = `: it resolves to "$W/home", the whole home directory: if that is intended, grant "$W/home" itself in `
 
-// linkedWorkspace has a plugin that asks for paths that are symbolic links, in the project and in the home directory.
+// linkedWorkspace returns a workspace with a plugin that requests symbolic links in the project and in the home directory.
 func linkedWorkspace(t *testing.T) (*workspace, string) {
 	t.Helper()
 	w := newWorkspace(t)
@@ -58,7 +58,7 @@ func TestProposalShowsResolvedPaths(t *testing.T) {
 	want := []string{
 		"read everything in ${project}/docs (here $W/work/docs → $W, holds the whole home directory) | this is everything that you have | " +
 			strings.ReplaceAll(refusedLink("directory", w.path("work/docs"), w.dir), w.dir, "$W"),
-		"read, change and delete everything in ${home}/work (here $W/home/work → $W/disk, outside the project) | it is the same folder in every project | ",
+		"read, change and delete everything in ${home}/work (here $W/home/work → $W/disk, outside the project) | it is the same directory in every project | ",
 		"read everything in ${home}/all (here $W/home/all → $W/home, the whole home directory) | this is everything that you have | " +
 			"granted directory $W/home/all" + aliasRefusal + "fs of the plugin in bulkhead.toml",
 		"read everything in ${project} (here $W/work) |  | ",

@@ -25,7 +25,7 @@ func (q *inquiry) directories() {
 		variable, _, _ := manifest.SplitPath(f.Path)
 		switch {
 		case variable == manifest.VarState:
-			item.Words = "keep files in its own state folder, which every plugin has"
+			item.Words = "keep files in its own state directory, which every plugin has"
 			q.add(item)
 			continue
 		case missing == "" && (q.places.Broad(dir) || place.Broad):
@@ -39,7 +39,7 @@ func (q *inquiry) directories() {
 		case place.Refused != "":
 			item.NotGiven = place.Refused
 		case variable == "" || variable == manifest.VarHome:
-			item.Caution = "it is the same folder in every project"
+			item.Caution = "it is the same directory in every project"
 		}
 		if item.NotGiven == "" {
 			q.giveDirectory(f)

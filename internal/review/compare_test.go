@@ -14,7 +14,7 @@ const aTool = "[[tools]]\nname = \"a\"\ndescription = \"does a\"\naccess = \"rea
 func TestCompare(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, new string
-		want     []string // a + asks for more
+		want     []string // changes; "+" marks a request for more
 	}{
 		"the same is no change":                   {aTool, aTool, nil},
 		"a new tool":                              {"", aTool, []string{"+ tools.a: a new tool"}},

@@ -34,8 +34,8 @@ description = "x"
 access = "write"
 `
 
-// subject is the manifest wide with its grant under a config that has defaults and a plugin's table. An empty
-// table means that there is no config.
+// subject returns the manifest wide with its grant under a config that consists of defaults and a plugin's table. If table is
+// empty, there is no config.
 func subject(t *testing.T, defaults, table string, flags config.Flags) review.Subject {
 	t.Helper()
 	s := review.Subject{Manifest: parse(t, wide), Places: places, FlagEnv: flags.Env}
@@ -64,7 +64,7 @@ func lines(p review.Policy) []string {
 	for _, list := range []struct {
 		of     string
 		grants []review.Grant
-	}{{"folder", p.Folders}, {"hidden", p.Hidden}, {"repository", p.Repositories}, {"origin", p.Origins}, {"variable", p.Variables}} {
+	}{{"directory", p.Folders}, {"hidden", p.Hidden}, {"repository", p.Repositories}, {"origin", p.Origins}, {"variable", p.Variables}} {
 		for _, g := range list.grants {
 			out = append(out, fmt.Sprintf("%s %s %s%s: %s", list.of, g.What, g.Access, g.More, g.By))
 		}
@@ -90,7 +90,7 @@ func TestEffective(t *testing.T) {
 			flags: config.Flags{AllowWrite: true, Env: map[string]string{"TOKEN": "secret"}},
 			want: []string{"tool get read true: nothing withholds it: there is no config",
 				"tool put write true: nothing withholds it: there is no config; its plugin requires an opt-in to write, which is --allow-write",
-				"folder /home/me/work rw: plugin.toml:10 asks for it, and it lies in the project", "folder /home/me/.state/notes rw: every plugin has its own state folder",
+				"directory /home/me/work rw: plugin.toml:10 asks for it, and it lies in the project", "directory /home/me/.state/notes rw: every plugin has its own state directory",
 				"repository /home/me/work r: plugin.toml:11 asks for it, and it lies in the project; writing requires git with access = \"rw\" in a config",
 				"variable TOKEN : --env",
 				"limit time 5m0s: the maximum without a config setting; plugin.toml asks for 10m0s", "limit files 9: limits of plugin.toml", "pristine"},
@@ -99,9 +99,9 @@ func TestEffective(t *testing.T) {
 			table: "allow_write = false\n",
 			want: []string{"tool get read true: nothing withholds it (bulkhead.toml:1)",
 				"tool put write false: writes: pass --allow-write or set allow_write = true",
-				"folder /home/me/work rw: plugin.toml:10 asks for it, and the config has no fs for the plugin (bulkhead.toml:1)",
-				"folder /srv r: plugin.toml:10 asks for it, and the config has no fs for the plugin (bulkhead.toml:1)",
-				"folder /home/me/.state/notes rw: every plugin has its own state folder",
+				"directory /home/me/work rw: plugin.toml:10 asks for it, and the config has no fs for the plugin (bulkhead.toml:1)",
+				"directory /srv r: plugin.toml:10 asks for it, and the config has no fs for the plugin (bulkhead.toml:1)",
+				"directory /home/me/.state/notes rw: every plugin has its own state directory",
 				"repository /home/me/work r: plugin.toml:11 asks for it, and the config has no git for the plugin (bulkhead.toml:1); writing requires git with access = \"rw\" in a config",
 				"origin https://a.example : plugin.toml:12 asks for it, and the config has no http for the plugin (bulkhead.toml:1)",
 				"origin https://b.example : plugin.toml:12 asks for it, and the config has no http for the plugin (bulkhead.toml:1)",
@@ -113,7 +113,7 @@ func TestEffective(t *testing.T) {
 				"git = [{ repo = \"/home/me/work/a\", access = \"rw\" }]\nhttp = [\"https://b.example\", { origin = \"https://a.example\", private = true, credential = \"c\" }]\n" +
 				"env = { USER = \"me\" }\nisolation = \"reused\"\nlimits = { files = 8, fuel = 5 }\nallow_prompts = [\"p\"]\ndeny_resources = [\"r://*\"]\n",
 			want: []string{"tool x_get read true: allow_tools has \"g*\" (bulkhead.toml:10)", "tool x_put write false: denied by deny_tools \"put\" (bulkhead.toml:11)",
-				"folder /home/me/work/a r: fs (bulkhead.toml:15); reduced to reading by read_only (bulkhead.toml:12)", "folder /home/me/.state/notes rw: every plugin has its own state folder",
+				"directory /home/me/work/a r: fs (bulkhead.toml:15); reduced to reading by read_only (bulkhead.toml:12)", "directory /home/me/.state/notes rw: every plugin has its own state directory",
 				"hidden **/.env : defaults.deny (bulkhead.toml)", "hidden private/** : deny (bulkhead.toml:13)",
 				"repository /home/me/work/a r: git (bulkhead.toml:16); reduced to reading by read_only (bulkhead.toml:12)",
 				"origin https://b.example : http (bulkhead.toml:17)", "origin https://a.example private, with the credential c: http (bulkhead.toml:17)",

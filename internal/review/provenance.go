@@ -28,7 +28,7 @@ func (s Subject) requestedAt(line int, key string) string {
 // FolderBy returns the reason for the grant of a directory.
 func (s Subject) FolderBy(m config.Mount) string {
 	if m.State {
-		return "every plugin has its own state folder"
+		return "every plugin has its own state directory"
 	}
 	list, by := s.Entry.FS, func(f manifest.FS) string { return "fs (" + s.at(f.Line) + ")" }
 	if list == nil {

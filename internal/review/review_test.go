@@ -17,7 +17,7 @@ var places = config.Places{Project: "/home/me/work", Cwd: "/home/me/work/sub", H
 // parse parses a manifest "notes" with additional tables.
 func parse(t *testing.T, more string) *manifest.Manifest {
 	t.Helper()
-	head, rest, divided := strings.Cut(more, "---\n") // the part before belongs to [plugin]
+	head, rest, divided := strings.Cut(more, "---\n") // the part before --- belongs to [plugin]
 	if !divided {
 		head, rest = "", more
 	}
@@ -58,13 +58,13 @@ func TestAsk(t *testing.T) {
 		defaults string
 		resolver review.Resolver
 		items    []string
-		table    string // without path and sha256
+		table    string // the config entry without path and sha256
 	}{
 		"nothing": {items: []string{}},
 		"a directory is granted as requested": {
 			manifest: "[capabilities]\nfs = [{ path = \"${project}\", access = \"rw\", why = \"keeps notes\" }, { path = \"${home}/x\", access = \"r\", optional = true }]\n",
 			items: []string{"folder: read, change and delete everything in ${project} (here /home/me/work) | why keeps notes",
-				"folder: read everything in ${home}/x (here /home/me/x) | optional | caution it is the same folder in every project"},
+				"folder: read everything in ${home}/x (here /home/me/x) | optional | caution it is the same directory in every project"},
 			table: "fs = [{ path = \"${project}\", access = \"rw\" }, { path = \"${home}/x\", access = \"r\" }]\n",
 		},
 		"read_only makes every directory and repository read-only": {
@@ -76,8 +76,8 @@ func TestAsk(t *testing.T) {
 		},
 		"duplicate requests for a directory are granted with the higher access": {
 			manifest: "[capabilities]\nfs = [{ path = \"/a\", access = \"r\" }, { path = \"/a\", access = \"rw\" }]\n",
-			items: []string{"folder: read everything in /a | caution it is the same folder in every project",
-				"folder: read, change and delete everything in /a | caution it is the same folder in every project"},
+			items: []string{"folder: read everything in /a | caution it is the same directory in every project",
+				"folder: read, change and delete everything in /a | caution it is the same directory in every project"},
 			table: "fs = [{ path = \"/a\", access = \"rw\" }]\n",
 		},
 		"the home directory and its ancestors are not granted with a yes": {
@@ -88,7 +88,7 @@ func TestAsk(t *testing.T) {
 		},
 		"the state directory is always granted": {
 			manifest: "[capabilities]\nfs = [{ path = \"${state}/cache\", access = \"rw\" }]\n",
-			items:    []string{"folder: keep files in its own state folder, which every plugin has"},
+			items:    []string{"folder: keep files in its own state directory, which every plugin has"},
 			table:    "fs = []\n",
 		},
 		"a request for any repository grants none": {
