@@ -105,7 +105,7 @@ func TestPatternHasToNameFiles(t *testing.T) {
 	}
 }
 
-// calls are the two ways of writing a file, over an old one and as a new one.
+// calls has Replace and Create, with an existing and an absent file.
 var calls = map[string]struct {
 	do  func(path string, data []byte, o atomicfile.Options) error
 	old string
@@ -115,7 +115,7 @@ var calls = map[string]struct {
 	"create":      {atomicfile.Create, "(absent)"},
 }
 
-// TestEveryFaultLeavesOldOrNewContent fails each operation, and kills the process at each.
+// TestEveryFaultLeavesOldOrNewContent makes each file system operation fail, and simulates a kill at each of them.
 func TestEveryFaultLeavesOldOrNewContent(t *testing.T) {
 	for name, call := range calls {
 		for _, mode := range faultfs.Modes {
@@ -157,7 +157,7 @@ func TestEveryFaultLeavesOldOrNewContent(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedWriteSurvivesLossOfPower kills the process at each operation, and then loses what was not synced.
+// TestAcknowledgedWriteSurvivesLossOfPower simulates a kill at each operation, and then discards data that was not synced.
 func TestAcknowledgedWriteSurvivesLossOfPower(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, call := range calls {
@@ -257,8 +257,8 @@ func ExampleCreate() {
 	// second true
 }
 
-// TestCreateReservesNothingForLostTemporaryFile: another caller's Sweep can remove the file. A reserved name would make
-// that caller fail, too.
+// TestCreateReservesNothingForLostTemporaryFile simulates another caller's Sweep, which removes the temporary file. If Create
+// then reserved the name, that caller's Create would fail, too.
 func TestCreateReservesNothingForLostTemporaryFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	fsys := &faultfs.FS{FS: filesystem.OS{}}

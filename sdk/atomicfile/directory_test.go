@@ -33,8 +33,8 @@ func TestCreateDirMakesPrivateDirectory(t *testing.T) {
 	}
 }
 
-// TestCreateDirMakesAllOrNothing injects faults on the disk, and loses power in memory.
-func TestCreateDirMakesAllOrNothing(t *testing.T) {
+// TestCreateDirIsAtomic injects faults on a real disk, and power failures on a file system in memory.
+func TestCreateDirIsAtomic(t *testing.T) {
 	for _, mode := range faultfs.Modes {
 		faultfs.Each(filesystem.OS{}, mode, func(f *faultfs.FS) {
 			dir := t.TempDir()

@@ -39,7 +39,7 @@ func TestWithinAndBelow(t *testing.T) {
 	}
 }
 
-// layOut makes a directory tree with links and returns its path.
+// layOut creates a directory tree with symbolic links and returns its path.
 func layOut(t *testing.T) string {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -63,7 +63,7 @@ func layOut(t *testing.T) string {
 	return base
 }
 
-// watched fails the test if something outside of a directory is looked at.
+// watched is a file system that fails the test if a path outside of dir is accessed.
 type watched struct {
 	filesystem.OS
 	t   *testing.T
@@ -80,9 +80,9 @@ func (w watched) Lstat(path string) (fs.FileInfo, error) {
 func TestInside(t *testing.T) {
 	const outside = "OUTSIDE"
 	cases := []struct {
-		path string // below dir
-		want string // the target relative to dir, or OUTSIDE; for both functions
-		only string // what InsideOnly says, if it differs
+		path string // path relative to dir
+		want string // the target relative to dir, or OUTSIDE; the result of Inside and InsideOnly
+		only string // the result of InsideOnly if it differs
 	}{
 		{"", ".", ""},
 		{"sub", "sub", ""},
@@ -170,7 +170,7 @@ func TestLoopIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzResolveAgreesWithSystem compares with filepath.EvalSymlinks wherever that has an answer.
+// FuzzResolveAgreesWithSystem compares Resolve with filepath.EvalSymlinks if the latter succeeds.
 func FuzzResolveAgreesWithSystem(f *testing.F) {
 	f.Add("in/../sub", "sub")
 	f.Add("a/b", "../sub/..")

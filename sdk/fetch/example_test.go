@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleGet() {
-	// Inside a plugin the host answers; here a fake one does.
+	// Inside a plugin, the host performs the request. Here, a fake host returns a fixed response.
 	imports.SetHost(&imports.Host{Call: func([]byte) []byte {
 		return []byte(`{"result":{"status":200,"url":"https://registry.example/v1","headers":{"content-type":["text/plain"]},"body":"aGk="}}`)
 	}})

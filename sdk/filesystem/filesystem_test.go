@@ -38,7 +38,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// growing is a file system in which a file is larger than Stat says.
+// growing is a file system in which files are larger than the size that Stat returns.
 type growing struct{ filesystem.OS }
 
 func (g growing) Stat(path string) (fs.FileInfo, error) {
@@ -63,7 +63,7 @@ func TestReadFileOfGrowingFileIsBounded(t *testing.T) {
 	}
 }
 
-func TestRemoveEmptyKeepsWhatIsNotEmptyOrNoDirectory(t *testing.T) {
+func TestRemoveEmptyKeepsFilesAndNonEmptyDirectories(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(os.MkdirAll(at("full/empty"), 0o755), os.Symlink("full/empty", at("link")), os.WriteFile(at("file"), nil, 0o644)); err != nil {

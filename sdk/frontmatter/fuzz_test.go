@@ -25,7 +25,7 @@ var seeds = []string{
 	"a: b\nc-d:\n- x\n- y: [1, 'z']\n  e:\n    f: \"g\"\nh: |\n  i\n\n  j\nk: {}\n",
 }
 
-// FuzzParse compares Parse with the library: it accepts and refuses the same texts, with the same trees.
+// FuzzParse checks that Parse and the library accept the same texts and return the same trees.
 func FuzzParse(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add(seed)
@@ -119,7 +119,7 @@ func FuzzTag12(f *testing.F) {
 	})
 }
 
-// FuzzCut checks that the parts and the lines of dashes make up the text again.
+// FuzzCut checks that the parts, joined by the lines of dashes, are equal to the text.
 func FuzzCut(f *testing.F) {
 	f.Add("---\na: b\n---\nbody\n")
 	f.Add("---\r\n---")

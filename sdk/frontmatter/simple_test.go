@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// fragments of lines: what people write, and what is easily mistaken for it.
+// Fragments of lines: usual front matter, and text that is similar to it.
 var (
 	keys   = []string{"a", "b_c", "depends-on", "x.y", "a/b", "1", "null", "<<", "?", "é", "a b", "'q'", "-", "- a", "-  a", "- - a", "- a: b\n  c"}
 	values = []string{
@@ -20,7 +20,7 @@ var (
 	lines = []string{"", "", " ", "  ", "# c", "  # c", "---", "...", "--- a", "%YAML 1.2", "text", "  text", "    more text", "\t", "- x", "  - x", "-", "    code: x"}
 )
 
-// randomYAML returns a text that is more or less a document.
+// randomYAML returns a random text that is similar to a YAML document.
 func randomYAML(random *rand.Rand) string {
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	var out strings.Builder
@@ -51,8 +51,8 @@ func randomYAML(random *rand.Rand) string {
 	return out.String()
 }
 
-// Texts that parseSimple accepts have the library's trees, and most that people write are accepted.
-func TestSimpleTextsHaveTheLibrarysTrees(t *testing.T) {
+// If parseSimple accepts a text, its tree is that of the library. It accepts a minimum share of the random texts.
+func TestSimpleTextsHaveTreesOfLibrary(t *testing.T) {
 	rounds := 30_000
 	if os.Getenv("BULKHEAD_FUZZ_ROUNDS") != "" {
 		rounds *= 100

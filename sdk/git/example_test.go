@@ -10,7 +10,7 @@ import (
 )
 
 func ExampleReadFile() {
-	// Inside a plugin the host answers; here a fake one does.
+	// Inside a plugin, the host reads the repository. Here, a fake host returns a fixed response.
 	imports.SetHost(&imports.Host{Call: func([]byte) []byte { return []byte(`{"result":{"found":true,"content":"aGk="}}`) }})
 	defer imports.SetHost(nil)
 	content, found, err := git.ReadFile("/home/ada/project", "main", "README.md")

@@ -43,7 +43,7 @@ func TestBoundDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzBound: on valid JSON the count agrees with encoding/json; on other input the scan terminates.
+// FuzzBound checks that the count agrees with encoding/json on valid JSON, and that the scan of other input terminates.
 func FuzzBound(f *testing.F) {
 	for _, seed := range []string{`{}`, `[]`, `{"a":{"b":[1,"}"]},"c":"\\\""}`, `[ 1 , [ ] , "," , {"x":null} ]`, `{"a"`, `["`, `"\`, `]]]`, `[,,`} {
 		f.Add([]byte(seed))

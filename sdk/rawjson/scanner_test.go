@@ -30,7 +30,7 @@ var scannerSeeds = []string{
 	`{"a":{"b":[1,"}",{"c":null}]},"c":"\\\""}`, `{"a":1}{"b":2}`, `{"a":1} x`, `{"long key beyond eight":"long value, beyond eight"}`,
 }
 
-// FuzzScanner: Scanner agrees with encoding/json about validity, and with Members about the members.
+// FuzzScanner checks that Scanner agrees with encoding/json about validity, and with Members about the members.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range scannerSeeds {
 		f.Add([]byte(seed))

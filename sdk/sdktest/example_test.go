@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// Most tests have these lines: a fake host, the results of the host operations that the plugin uses, and a call.
+// A typical test creates a fake host, sets the results of the host operations that the plugin uses, and makes a call.
 func ExampleNew() {
 	test := func(t *testing.T) {
 		host := sdktest.New(t, plugin(), "plugin.toml")
@@ -20,5 +20,5 @@ func ExampleNew() {
 			t.Errorf("got %+v, %v", result, err)
 		}
 	}
-	_ = test // go test runs it
+	_ = test // a test function, which go test would run
 }

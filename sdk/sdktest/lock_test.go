@@ -17,8 +17,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// newLocker returns a host of a plugin whose one tool locks a name and returns the code of the refusal, "" if there was
-// none.
+// newLocker returns a host with a plugin whose only tool locks a name. The tool returns the code of the host's error, or "" on
+// success.
 func newLocker(t *testing.T) (host *sdktest.Host, lock func(name string) (code string)) {
 	t.Helper()
 	p := sdk.New()

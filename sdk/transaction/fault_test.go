@@ -16,8 +16,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// TestFailureAtEveryOperation: what Apply reports is what is there. Where it could not roll everything back, the next
-// Recover does.
+// TestFailureAtEveryOperation makes each operation fail. If Apply succeeds, all files are new. If it fails, all files are old
+// after the next Recover, which completes an incomplete rollback.
 func TestFailureAtEveryOperation(t *testing.T) {
 	for _, mode := range []faultfs.Mode{faultfs.Fail, faultfs.FailAll, faultfs.Full} {
 		failures := 0
@@ -48,14 +48,14 @@ func TestFailureAtEveryOperation(t *testing.T) {
 	}
 }
 
-// TestKillAtEveryOperation: after Recover all is old or all is new.
+// TestKillAtEveryOperation checks that after a kill and Recover, either all files are old or all files are new.
 func TestKillAtEveryOperation(t *testing.T) {
 	for _, mode := range []faultfs.Mode{faultfs.KillBefore, faultfs.KillDuring, faultfs.KillAfter} {
 		outcomes := map[transaction.Outcome]int{}
 		each(t, mode, func(s *scene, f *faultfs.FS) {
 			err := s.apply(f)
 			if err == nil && f.Reached() && !cmp.Equal(look(t, s.root), s.after) {
-				s.recover(t) // it was killed while it tidied up
+				s.recover(t) // the kill was during the cleanup
 			}
 			report := s.recover(t)
 			outcomes[report.Outcome]++
@@ -94,7 +94,8 @@ func (u unsyncedCommit) SyncDir(path string) error {
 	return u.FS.SyncDir(path)
 }
 
-// TestKillWhileUnsyncedCommitIsRolledBack: a recovery must not take the rollback for a committed transaction.
+// TestKillWhileUnsyncedCommitIsRolledBack kills the rollback of a commit that could not be synced. Recovery must not treat
+// the transaction as committed.
 func TestKillWhileUnsyncedCommitIsRolledBack(t *testing.T) {
 	undone := 0
 	var s *scene
@@ -120,7 +121,7 @@ func TestKillWhileUnsyncedCommitIsRolledBack(t *testing.T) {
 	}
 }
 
-// TestKillOfEveryRecovery kills a transaction at some operations, and its recovery at each operation.
+// TestKillOfEveryRecovery simulates a kill of a transaction at some operations, and of its recovery at each operation.
 func TestKillOfEveryRecovery(t *testing.T) {
 	recoveries := 0
 	for _, oneName := range []bool{false, true} {
@@ -153,7 +154,8 @@ func TestKillOfEveryRecovery(t *testing.T) {
 	}
 }
 
-// sandbox is a file system that shows nothing of one directory, and grants nothing above it.
+// sandbox is a file system in which one directory does not exist and its ancestors are not writable, as in a sandbox without
+// a grant of that directory.
 type sandbox struct {
 	noSync
 	without string
@@ -173,8 +175,8 @@ func (g sandbox) CheckWritable(dir string) error {
 	return g.noSync.CheckWritable(dir)
 }
 
-// TestRecoveryWithoutGrantKeepsJournal kills a transaction at each operation, and recovers first where one of its
-// directories is not granted.
+// TestRecoveryWithoutGrantKeepsJournal simulates a kill at each operation. The first recovery has no grant of one of the
+// transaction's directories and must keep the journal for the second recovery.
 func TestRecoveryWithoutGrantKeepsJournal(t *testing.T) {
 	refused := 0
 	faultfs.Each(noSync{}, faultfs.KillAfter, func(f *faultfs.FS) {
@@ -204,8 +206,8 @@ func TestRecoveryWithoutGrantKeepsJournal(t *testing.T) {
 	}
 }
 
-// TestChangeOfAnotherProgramIsNeverLost has another program change a file before each operation, except the one that
-// switches this file: nothing could see a change right before it.
+// TestChangeOfAnotherProgramIsNeverLost simulates another program that changes a file before each operation. It skips the
+// rename that replaces this file, since no check can detect a change right before the rename.
 func TestChangeOfAnotherProgramIsNeverLost(t *testing.T) {
 	writes := func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o644) }
 	replaces := func(path string) error { return errors.Join(writes(path+".theirs"), os.Rename(path+".theirs", path)) }
@@ -216,7 +218,7 @@ func TestChangeOfAnotherProgramIsNeverLost(t *testing.T) {
 		{"a file that is updated is written to", "run.sh", writes},
 		{"a file that is updated is replaced", "run.sh", replaces},
 		{"a file that is removed is replaced", "gone.md", replaces},
-		{"a file that is made is made by another", "real/new.md", writes},
+		{"a file that is created is created by another program", "real/new.md", writes},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -258,7 +260,7 @@ func TestChangeOfAnotherProgramIsNeverLost(t *testing.T) {
 	}
 }
 
-// theirs fails the test unless a file has the other program's content and all others are as wanted.
+// theirs fails the test unless the file name has the other program's content and all other files are as in want.
 func theirs(t *testing.T, s *scene, at int, name string, want map[string]string) {
 	t.Helper()
 	now := look(t, s.root)
@@ -273,7 +275,7 @@ func theirs(t *testing.T, s *scene, at int, name string, want map[string]string)
 	}
 	for path := range now {
 		if s.log.IsTemporary(filepath.Base(path)) {
-			delete(now, path) // the old content of a file that is theirs by now
+			delete(now, path) // a backup of the old content
 		}
 	}
 	delete(now, name)
@@ -282,8 +284,8 @@ func theirs(t *testing.T, s *scene, at int, name string, want map[string]string)
 	}
 }
 
-// TestDirectorySwappedForLinkIsNotWrittenThrough has another program move a directory away, before each operation that
-// only reads, and put a symbolic link in its place, to a directory of the same files.
+// TestDirectorySwappedForLinkIsNotWrittenThrough simulates another program that, before each operation that only reads,
+// replaces a directory by a symbolic link to a directory with the same files.
 func TestDirectorySwappedForLinkIsNotWrittenThrough(t *testing.T) {
 	ended := 0
 	for at := 1; ; at++ {

@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// TestMain has temporary directories in memory where the system offers that: these tests make thousands.
+// TestMain puts temporary directories into memory if the system supports it, since these tests create thousands of them.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
@@ -30,7 +30,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// noSync is the operating system without the cost of syncs: most tests lose no power.
+// noSync is the file system of the operating system without fsync, for speed: most tests do not simulate power failures.
 type noSync struct{ filesystem.OS }
 
 func (noSync) SyncDir(string) error { return nil }
@@ -44,7 +44,7 @@ type noSyncFile struct{ filesystem.File }
 
 func (noSyncFile) Sync() error { return nil }
 
-// tree makes files, by paths below a new directory, which it returns. A path that ends in a slash is a directory; a
+// tree creates files by path below a new directory and returns the directory. A path that ends in a slash is a directory. A
 // content that begins with "-> " makes a symbolic link.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
@@ -65,7 +65,7 @@ func tree(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// directory returns an empty directory.
+// directory returns the resolved path of an empty directory.
 func directory(t testing.TB) string {
 	t.Helper()
 	path, err := filepath.EvalSymlinks(t.TempDir())
@@ -73,7 +73,7 @@ func directory(t testing.TB) string {
 	return path
 }
 
-// look returns what is below a directory, with modes.
+// look returns the entries below a directory by path: the mode and the content of files, and the targets of symbolic links.
 func look(t testing.TB, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -104,7 +104,7 @@ func look(t testing.TB, root string) map[string]string {
 
 func digest(content string) string { return transaction.Digest([]byte(content)) }
 
-// same fails the test unless want is below root.
+// same fails the test unless the entries below root are equal to want.
 func same(t testing.TB, root string, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, look(t, root)); diff != "" {
@@ -112,7 +112,7 @@ func same(t testing.TB, root string, want map[string]string) {
 	}
 }
 
-// noJournal fails the test if a journal is left.
+// noJournal fails the test if the journal's directory is not empty.
 func noJournal(t testing.TB, l transaction.Log) {
 	t.Helper()
 	if entries, err := os.ReadDir(l.Dir); err == nil && len(entries) > 0 {
@@ -120,7 +120,7 @@ func noJournal(t testing.TB, l transaction.Log) {
 	}
 }
 
-// scene is a directory with every kind of change in it, and a log beside it.
+// scene is a directory with changes of every kind, and a log outside of the directory.
 type scene struct {
 	root          string
 	log           transaction.Log
@@ -128,7 +128,7 @@ type scene struct {
 	before, after map[string]string
 }
 
-// newScene lays out a scene whose log keeps the states of a transaction apart, or not.
+// newScene creates a scene. If oneName is set, the journal has the same file name in all states of a transaction.
 func newScene(t testing.TB, oneName bool) *scene {
 	t.Helper()
 	base := tree(t, map[string]string{
@@ -149,7 +149,7 @@ func newScene(t testing.TB, oneName bool) *scene {
 		s.change("gone.md", "old gone", ""),
 		s.change("private.md", "old private", "new private"),
 		s.change("real/new.md", "", "new in an old directory"),
-		s.change("real/kept.md", "kept", "kept"), // already is as it is to be
+		s.change("real/kept.md", "kept", "kept"), // a change without effect
 		s.change("pruned/deep/last.md", "last", ""),
 		{Root: s.root, Path: s.at("done/dated"), From: s.at("active")},
 	}
@@ -173,14 +173,14 @@ func (s *scene) change(name, before, after string) transaction.Change {
 	return c
 }
 
-// apply applies the scene's changes on a file system.
+// apply applies the scene's changes with the given file system.
 func (s *scene) apply(fsys filesystem.FS) error {
 	l := s.log
 	l.FS = fsys
 	return l.Apply(s.changes)
 }
 
-// recover recovers with the log of the scene.
+// recover calls Recover of the scene's log, which must succeed.
 func (s *scene) recover(t testing.TB) transaction.Report {
 	t.Helper()
 	report, err := s.log.Recover()
@@ -190,7 +190,7 @@ func (s *scene) recover(t testing.TB) transaction.Report {
 	return report
 }
 
-// each runs a test for each operation of a mode, with a new scene for each.
+// each calls run with a new scene for each operation at which a fault of the mode is injected.
 func each(t *testing.T, mode faultfs.Mode, run func(s *scene, f *faultfs.FS)) {
 	for _, variant := range []struct{ oneName, noLinks bool }{{}, {oneName: true}, {noLinks: true}} {
 		t.Run(fmt.Sprintf("%s, %+v", mode, variant), func(t *testing.T) {

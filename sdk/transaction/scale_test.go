@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// processorTime returns what the process has used.
+// processorTime returns the user processor time of the process.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -18,8 +18,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(usage.Utime.Nano())
 }
 
-// TestTimePerFileDoesNotGrow: a transaction of twelve times as many files, each in a new directory, takes about as
-// much user time for each file.
+// TestTimePerFileDoesNotGrow compares the user time per file of two transactions, one with twelve times as many files as the
+// other. Each file is in a new directory.
 func TestTimePerFileDoesNotGrow(t *testing.T) {
 	perFile := func(files int) time.Duration {
 		best := time.Duration(0)

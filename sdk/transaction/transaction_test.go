@@ -35,9 +35,9 @@ func TestApplyRefusesAndChangesNothing(t *testing.T) {
 		name   string
 		files  map[string]string
 		path   string
-		change transaction.Change // without paths
+		change transaction.Change // the change without its paths
 		from   string
-		want   string // in the error
+		want   string // a part of the error
 	}{
 		{name: "a file that differs", files: map[string]string{"r/f": "theirs"}, path: "r/f",
 			change: transaction.Change{Before: digest("ours"), After: []byte("new")}, want: "was changed"},
@@ -94,7 +94,7 @@ func TestApplyRefusesPathWrittenTwice(t *testing.T) {
 	same(t, s.root, s.before)
 }
 
-// TestApplyRefusesJournalThatRecoverRefuses: a transaction of more steps could not be recovered.
+// TestApplyRefusesJournalThatRecoverRefuses applies more steps than Recover accepts in a journal.
 func TestApplyRefusesJournalThatRecoverRefuses(t *testing.T) {
 	base := tree(t, map[string]string{"r/": ""})
 	root := filepath.Join(base, "r")
@@ -129,7 +129,7 @@ func TestRootMayBeReachedThroughLink(t *testing.T) {
 	same(t, filepath.Join(base, "real"), map[string]string{"f": "644 new", "d/": "", "d/g": "644 made", "journal/": ""})
 }
 
-// TestDirectoryIsReplacedByTwoMoves kills the process at each operation.
+// TestDirectoryIsReplacedByTwoMoves simulates a kill at each operation.
 func TestDirectoryIsReplacedByTwoMoves(t *testing.T) {
 	replaced := 0
 	faultfs.Each(noSync{}, faultfs.KillAfter, func(f *faultfs.FS) {
@@ -158,7 +158,7 @@ func TestDirectoryIsReplacedByTwoMoves(t *testing.T) {
 	}
 }
 
-// killed returns a scene whose transaction was killed right after run.sh was switched.
+// killed returns a scene whose transaction was killed right after it replaced run.sh.
 func killed(t *testing.T, oneName bool) *scene {
 	t.Helper()
 	for at := 1; ; at++ {
@@ -169,7 +169,7 @@ func killed(t *testing.T, oneName bool) *scene {
 			return s
 		}
 		if !f.Reached() {
-			t.Fatal("run.sh was never switched")
+			t.Fatal("run.sh was never replaced")
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestApplyRefusesPendingTransaction(t *testing.T) {
 	}
 }
 
-// TestApplyRefusesJournalOfConcurrentTransaction: the other one begins after the look for pending ones.
+// TestApplyRefusesJournalOfConcurrentTransaction begins another transaction after Apply has checked for pending ones.
 func TestApplyRefusesJournalOfConcurrentTransaction(t *testing.T) {
 	s := newScene(t, true)
 	f := &faultfs.FS{FS: noSync{}}
@@ -287,7 +287,7 @@ func Example() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
 	log := transaction.Log{Dir: filepath.Join(dir, "journal")}
-	if _, err := log.Recover(); err != nil { // what an earlier process was interrupted in
+	if _, err := log.Recover(); err != nil { // recover a transaction that an earlier process may have left
 		fmt.Println(err)
 	}
 	err := log.Apply([]transaction.Change{
