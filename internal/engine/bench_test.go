@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// BenchmarkIsolation compares the median time of a call on a restored instance with that of a call on a reused instance
-// (target: at most 1.5) and of creating an instance (target: at most 0.05). The three alternate. Restoring counts.
+// BenchmarkIsolation compares the median time of a call on a restored instance, including the restore, with two others: a
+// call on a reused instance (target: ratio at most 1.5) and creating an instance (target: at most 0.05). The three alternate.
 func BenchmarkIsolation(b *testing.B) {
 	var sides [2]struct {
 		m     *Module

@@ -20,7 +20,7 @@ import (
 
 func TestCallReturnsResponseBytesUnchanged(t *testing.T) {
 	m := newModule(t, Spec{})
-	for range 2 { // on the same instance
+	for range 2 { // both calls use the same instance
 		got, err := callTool(t.Context(), m, "echo", `{"a":"<ü>"}`)
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestCallsRunConcurrently(t *testing.T) {
 		m := newModule(t, Spec{Operate: func(ctx context.Context, raw []byte) []byte {
 			ctx.Value(firstOperation{}).(*sync.Once).Do(func() {
 				arrived.Done()
-				arrived.Wait() // a deadlock, which synctest detects, if calls exclude one another
+				arrived.Wait() // if calls excluded each other, synctest would detect a deadlock here
 			})
 			var r abi.HostRequest
 			_ = json.Unmarshal(raw, &r)
@@ -247,8 +247,8 @@ func TestABIViolationEndsCall(t *testing.T) {
 	const requestLen = int32(len(`{"method":"m","deadline":1234567890123}`))
 	tests := []struct {
 		name  string
-		code  []byte // of bulkhead_call
-		fails Code   // "": the call succeeds
+		code  []byte // body of bulkhead_call
+		fails Code   // code of the failure; "" if the call succeeds
 	}{
 		{"input and output within memory", wasmtest.Code(wasmtest.Invoke(wasmtest.Input, 200, requestLen), wasmtest.Invoke(wasmtest.Input, 100, requestLen), wasmtest.Invoke(wasmtest.Output, 0, 1), wasmtest.Invoke(wasmtest.Output, 0, 2)), ""},
 		{"no output", nil, CodeNoResponse},

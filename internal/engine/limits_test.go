@@ -44,7 +44,7 @@ func TestTimeLimitEndsLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModule(t, Spec{Time: time.Minute})
 		request := toolRequest("spin", `{}`)
-		request.Busy = func() { time.Sleep(time.Hour) } // the loop itself takes no time by the fake clock
+		request.Busy = func() { time.Sleep(time.Hour) } // without it, the loop would take no time on the fake clock
 		_, err := m.Call(t.Context(), request)
 		if failure := wantCode(t, err, CodeTimeout); failure.Message != "ran past its time limit of 1m0s" {
 			t.Errorf("got %q", failure.Message)
@@ -55,7 +55,7 @@ func TestTimeLimitEndsLoop(t *testing.T) {
 	})
 }
 
-// A single WASI call can make the host do much work. Each piece of it must be charged and check the call's context.
+// A single WASI call can make the host do much work. Each part of the work must be charged to the call and check its context.
 func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 	const all = 16 << 20
 	wasi := func(name string, typ byte) wasmtest.Import {

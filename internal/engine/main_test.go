@@ -60,7 +60,7 @@ func compiled(t testing.TB, file string) *code.Code {
 	return found
 }
 
-// tracker is nil if the system does not support it.
+// tracker returns the shared Tracker; nil if the system does not support dirty page tracking.
 var tracker = sync.OnceValue(func() *dirtypages.Tracker {
 	t, err := dirtypages.Open()
 	if err != nil {

@@ -13,7 +13,7 @@ func TestReleaseTwiceKeepsOneInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	response.Release()
-	first := m.pool.take(t.Context(), func() {}) // by another call
+	first := m.pool.take(t.Context(), func() {}) // as another call would
 	response.Release()
 	if second := m.pool.take(t.Context(), func() {}); first == nil || second != nil {
 		t.Error("an instance in use is idle, too")
@@ -24,13 +24,13 @@ func TestReleaseTwiceKeepsOneInstance(t *testing.T) {
 	}
 }
 
-// A call that finds several instances being restored waits for one: otherwise short calls with long restores would create
+// A call waits for an instance if several are being restored. Otherwise short calls with long restores would create
 // instances without bound.
 func TestCallsWaitForRestores(t *testing.T) {
 	compiled(t, guest)
 	synctest.Test(t, func(t *testing.T) {
 		m := newModule(t, Spec{})
-		m.spec.Tracker = nil // each restore compares, and calls Busy before
+		m.spec.Tracker = nil // so that each restore compares pages, and calls Busy first
 		resume := make(chan struct{})
 		for range 1 + spare {
 			releasing := false
@@ -60,7 +60,7 @@ func TestCallsWaitForRestores(t *testing.T) {
 		}()
 		synctest.Wait()
 		if len(done) > 0 || !busy {
-			t.Error("a call did not wait for the restores, or did not pass the lead on before")
+			t.Error("a call did not wait for the restores, or did not call Busy before")
 		}
 		close(resume)
 		if err := <-done; err != nil {

@@ -29,13 +29,13 @@ func recorded(t *testing.T, tracker *dirtypages.Tracker, image []byte, limit uin
 	return l
 }
 
-// The goroutine of a call leads while it restores, so it has to pass the lead on before it does much.
+// Request.Busy lets the goroutine of a call hand over its other duties before long work. A large restore must call it first.
 func TestLargeRestoreCallsBusy(t *testing.T) {
 	image := make([]byte, 4<<20)
 	l := recorded(t, tracker(), image, 16<<20)
 	for _, test := range []struct {
 		name    string
-		written int // bytes
+		written int // number of written bytes
 		grown   uint64
 		busy    bool
 	}{
@@ -61,7 +61,7 @@ func TestLargeRestoreCallsBusy(t *testing.T) {
 	}
 }
 
-// After a missed write no memory of the process is restored by the record of this kernel.
+// After a missed write, no memory of the process is restored by the kernel's record of written pages.
 func TestMissedWriteEndsAllRecords(t *testing.T) {
 	own, err := dirtypages.Open()
 	if err != nil {
@@ -71,7 +71,7 @@ func TestMissedWriteEndsAllRecords(t *testing.T) {
 	image := make([]byte, 1<<20)
 	l, other := recorded(t, own, image, 2<<20), recorded(t, own, image, 2<<20)
 	changed := bytes.Clone(image)
-	changed[5] = 1 // stands for a write to l that is not recorded
+	changed[5] = 1 // simulates a write to l that is not recorded
 	l.written.copied = minRecord
 	if ok, missed := l.restore(changed, func() {}); !ok || !missed || !bytes.Equal(l.space[:len(image)], changed) {
 		t.Errorf("restored %t, missed %t", ok, missed)
@@ -92,7 +92,7 @@ func TestMissedWriteEndsAllRecords(t *testing.T) {
 	}
 }
 
-// A record that the kernel cannot give is replaced by a comparison.
+// If the kernel cannot return the record of written pages, restore compares the memory with the image.
 func TestFailingRecordFallsBackToComparison(t *testing.T) {
 	image := bytes.Repeat([]byte{7}, 1<<20)
 	l := recorded(t, tracker(), image, 2<<20)
@@ -110,7 +110,8 @@ func TestFailingRecordFallsBackToComparison(t *testing.T) {
 	}
 }
 
-// Memories of one tracker that are adjacent, unmapped, and mapped again at the addresses of others do not affect each other.
+// Memories of one tracker must not affect each other, even if they are adjacent, or mapped at addresses that other memories
+// had before.
 func TestMemoriesOfOneTrackerAreIndependent(t *testing.T) {
 	const size, limit, rounds = 256 << 10, 1 << 20, 60
 	var work sync.WaitGroup

@@ -23,8 +23,8 @@ func eachTracker(t *testing.T, test func(*testing.T, *dirtypages.Tracker)) {
 	})
 }
 
-// Whatever a call does to its memory, restore makes it equal to the image: sparse and dense writes, reads by system calls,
-// growth, and writes to what has grown.
+// restore makes the memory equal to the image after any changes: sparse and dense writes, reads by system calls, growth, and
+// writes to the new pages.
 func TestRestoredMemoryEqualsImage(t *testing.T) {
 	const size, limit, rounds = 3 << 20, 12 << 20, 400
 	eachTracker(t, func(t *testing.T, tracker *dirtypages.Tracker) {
@@ -67,12 +67,12 @@ func TestRestoredMemoryEqualsImage(t *testing.T) {
 	})
 }
 
-// change does one of the things that a call can do to its memory.
+// change performs a random change that a call can make to its memory.
 func (l *linearMemory) change(t *testing.T, random *rand.Rand, file *os.File) {
 	t.Helper()
 	at := random.IntN(int(l.size) - 10_000)
 	switch random.IntN(20) {
-	case 0: // growth, and a write to what has grown
+	case 0: // growth, and a write to the new pages
 		if l.Reallocate(min(l.size+uint64(1+random.IntN(20))*pageSize, l.limit)) == nil {
 			t.Fatal("no memory")
 		}
@@ -115,7 +115,7 @@ func openRandom(t *testing.T) *os.File {
 	return f
 }
 
-// After one call that writes much, the restores of others copy its pages only until a new record begins.
+// After a call that writes many pages, restores after other calls copy these pages only until a new record begins.
 func TestRecordForgetsPagesOfOneLargeCall(t *testing.T) {
 	if tracker() == nil {
 		t.Skip("the system records no written pages")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The state of a reused instance is available to the next call even if that begins before the response was sent.
+// The state of a reused instance is available to the next call, even if that call begins before the response is sent.
 func TestReusedInstanceIsIdleWhenCallReturns(t *testing.T) {
 	m := newModule(t, Spec{Reused: true})
 	response, err := m.Call(t.Context(), toolRequest("remember", `{"text":"first"}`))

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Whatever concurrent calls do, also those that are cancelled, crash or exceed a limit, idle instances equal the snapshot, and
-// there are not many more of them than calls at once.
+// After concurrent calls, some of which are cancelled, crash or exceed a limit, idle instances equal the snapshot. Their
+// number is about the maximum number of concurrent calls.
 func TestIdleInstancesEqualSnapshot(t *testing.T) {
 	const concurrent, calls = 3, 40
 	m := newModule(t, Spec{Memory: 24 << 20, Fuel: 20_000_000})
@@ -23,9 +23,9 @@ func TestIdleInstancesEqualSnapshot(t *testing.T) {
 				tool, arguments := "remember", fmt.Sprintf(`{"text":"secret %d"}`, random.Uint64())
 				switch random.IntN(12) {
 				case 0:
-					tool = "grow" // to its limit
+					tool = "grow" // grows the memory to its limit
 				case 1:
-					tool = "spin" // until it is cancelled or out of fuel
+					tool = "spin" // runs until it is cancelled or out of fuel
 				case 2:
 					tool = "big"
 				}

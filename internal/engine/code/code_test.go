@@ -212,7 +212,7 @@ func TestWarmKeepsExistingCode(t *testing.T) {
 	if err := os.Chtimes(sums[0], long, long); err != nil {
 		t.Fatal(err)
 	}
-	// Warm does not read the code: that costs as much as loading it.
+	// Warm does not read the code, because reading costs as much as loading.
 	if err := os.Truncate(filepath.Join(filepath.Dir(sums[0]), moduleFile), 0); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func runRole(role, dir string, args []string) int {
 	mark(dir, "started-"+pid())
 	switch role {
 	case "compile":
-	case "gate": // waits for the test, then exits without output
+	case "gate": // wait for the test, then exit without output
 		mark(dir, "running-"+pid())
 		go exitWithHost()
 		for !exists(filepath.Join(dir, "go")) {
@@ -46,7 +46,7 @@ func runRole(role, dir string, args []string) int {
 		}
 		os.Remove(filepath.Join(dir, "running-"+pid()))
 		return 0
-	case "gate-and-compile": // waits for the test, then compiles
+	case "gate-and-compile": // wait for the test, then compile
 		mark(dir, "running-"+pid())
 		for !exists(filepath.Join(dir, "go")) {
 			time.Sleep(time.Millisecond)
@@ -66,7 +66,7 @@ func runRole(role, dir string, args []string) int {
 		if _, err := confineChild(config); err != nil {
 			panic(err)
 		}
-		for n := 0; ; n++ { // until killed by its limit
+		for n := 0; ; n++ { // until a resource limit ends the process
 			_ = n
 		}
 	case "greedy":
@@ -76,7 +76,7 @@ func runRole(role, dir string, args []string) int {
 		for kept := [][]byte{}; ; {
 			kept = append(kept, make([]byte, 256<<20))
 		}
-	default: // compiles, then tampers with the output
+	default: // compile, then tamper with the output
 		if err := child(config, os.Stdin); err != nil {
 			panic(err)
 		}
@@ -95,8 +95,8 @@ func pid() string {
 	return strconv.Itoa(os.Getpid())
 }
 
-// signalPrefix begins the names of files by which a process asks the test for a signal: the init process of a PID namespace
-// cannot signal itself.
+// signalPrefix is the prefix of the names of files by which a process requests a signal from the test. The init process of a
+// PID namespace cannot signal itself.
 const signalPrefix = "signal-"
 
 func requestSignal(dir string, signal syscall.Signal) {
@@ -114,7 +114,7 @@ func (w *env) sendSignals() {
 			var signal, pid int
 			if _, err = fmt.Sscanf(filepath.Base(path), signalPrefix+"%d-%d", &signal, &pid); err == nil {
 				if err = syscall.Kill(pid, syscall.Signal(signal)); errors.Is(err, syscall.ESRCH) {
-					err = nil // the compiler was ended meanwhile
+					err = nil // the compiler has already ended
 				}
 				err = errors.Join(err, os.Remove(path))
 			}
@@ -141,7 +141,7 @@ func exitWithHost() {
 	os.Exit(exitOrphan)
 }
 
-// runHost is a host that compiles a module; the test kills it meanwhile.
+// runHost acts as a host that compiles a module. The test kills it during the compilation.
 func runHost(dir string, args []string) int {
 	s, err := Open(Config{Dir: args[0], Compiler: compiler("gate", dir)})
 	if err == nil {
@@ -202,7 +202,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// compiler is the command of a fake compiler.
+// compiler returns the command of a fake compiler.
 func compiler(role, dir string) []string {
 	return []string{os.Args[0], roleArgument, role, dir}
 }
@@ -277,7 +277,7 @@ func (w *env) count(prefix string) int {
 	return n
 }
 
-// leftovers returns the directories that are being filled.
+// leftovers returns the temporary directories of unfinished compilations.
 func (w *env) leftovers() []string {
 	found, err := filepath.Glob(filepath.Join(w.cache, newPrefix+"*"))
 	if err != nil {

@@ -41,7 +41,7 @@ func TestHostsShareCompilerSlots(t *testing.T) {
 		})
 	}
 	w.until("the slots are taken", func() bool { return w.count("running-") == limit })
-	time.Sleep(100 * time.Millisecond) // an excess compiler would start now
+	time.Sleep(100 * time.Millisecond) // a compiler beyond the limit would start during this time
 	if n := w.count("started-"); n != limit {
 		t.Errorf("%d compilers run, want %d", n, limit)
 	}
@@ -153,7 +153,7 @@ func TestFailuresAreCached(t *testing.T) {
 		message string
 		starts  int
 	}{
-		"compile": {Invalid, "", 1}, // not a module
+		"compile": {Invalid, "", 1}, // the input is not a module
 		"endless": {Invalid, "compiling the module takes more than 1s of processor time: simplify its largest functions", 1},
 		"greedy":  {Invalid, "compiling the module takes more than 3072 MiB of memory: simplify its largest functions", 1},
 		"crashed": {Compiler, "crashed (exit status 2): panic: of the compiler", 2},

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// plugin returns a module with a function that is not small.
+// plugin returns a module with a large function.
 func plugin() []byte {
 	return wasmtest.Plugin(bytes.Repeat(wasmtest.Invoke(wasmtest.Log, 1, 0, 1), 100), `{"result":{}}`).Bytes()
 }
@@ -57,8 +57,9 @@ func TestSkeletonRefusesMalformedModules(t *testing.T) {
 	}
 }
 
-// The code of a skeleton must never be used: it traps. If the native code is not where wazero looks for it, loading fails.
-func TestLoadNeedsTheCodeOfTheWholeModule(t *testing.T) {
+// The native code of a skeleton traps and must never be used. If wazero does not find the code of the whole module, loading
+// must fail.
+func TestLoadRejectsCodeOfSkeleton(t *testing.T) {
 	dir := t.TempDir()
 	if err := compileTo(plugin(), dir, 1); err != nil {
 		t.Fatal(err)

@@ -37,8 +37,8 @@ func withWide(n int, before, part, behind []byte) wasmtest.Module {
 	}
 }
 
-// A few bytes of a module can cost the compiler gigabytes or minutes. Refusing such a module must cost no more than is
-// proportional to its size.
+// A few bytes of a module can cost the compiler gigabytes or minutes. The cost of refusing such a module must be
+// proportional to the module's size.
 func TestRewriteRefusesCostlyModules(t *testing.T) {
 	push, drop := repeat(1000, i32(0)), repeat(1000, 0x1a)
 	plain := func(n int, part ...any) wasmtest.Module {
@@ -135,7 +135,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A leaf may charge without a check. What a caller by call_indirect does not account for must be bounded.
+// A leaf function may charge fuel without checking it. The charge that a call_indirect does not account for must be bounded.
 func TestUncheckedWorkOfLeavesIsBounded(t *testing.T) {
 	const units, most = 4000, 10_000
 	for n := units; n < units+130; n += 10 { // the charge at the beginning of a leaf depends on its length

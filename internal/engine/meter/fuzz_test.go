@@ -18,8 +18,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// FuzzRewrite: Rewrite does not panic; the rewritten module compiles if and only if the original does; and it behaves
-// identically.
+// FuzzRewrite checks that Rewrite does not panic, that the rewritten module compiles if and only if the original does, and
+// that both behave identically.
 func FuzzRewrite(f *testing.F) {
 	for _, h := range seeds() {
 		f.Add(h.Bytes())
@@ -58,7 +58,7 @@ func FuzzRewrite(f *testing.F) {
 		if err != nil || again != nil {
 			return
 		}
-		// The rewritten one runs first: if the meter does not stop it, the original terminates too.
+		// Run the rewritten module first: if the meter does not stop it, the original terminates, too.
 		left = 20
 		got, stopped := outcome(ctx, runtime, rewritten)
 		if stopped {
@@ -101,8 +101,8 @@ func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.Compil
 	return all, false
 }
 
-// outOfStack reports whether the meter stopped an instance because its calls nested too deep. The stack trace does not tell,
-// because the module may use any function names.
+// outOfStack reports whether the meter stopped an instance because its calls nested too deep. It does not use the stack
+// trace, because the module may use any function names.
 func outOfStack(m api.Module) bool {
 	left := m.ExportedGlobal(meter.ExportStack)
 	return left != nil && int64(left.Get()) < 0

@@ -27,7 +27,7 @@ func stopAfter(refills int) func(api.MutableGlobal) {
 	}
 }
 
-// one returns a module with one function, f.
+// one returns a module whose only function is f.
 func one(typ byte, locals []byte, body []byte) wasmtest.Module {
 	return wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", typ, locals, body)}, Memory: []byte{0, 20}}
 }
@@ -99,7 +99,7 @@ func TestDeepRecursionTraps(t *testing.T) {
 func TestReturningFramesAreChecked(t *testing.T) {
 	const frames, work, quantum = 10_000, 100, 10_000
 	h := wasmtest.Module{Types: someTypes, Globals: [][]byte{{0x7f, 1, 0x41, 0, 0x0b}}, Funcs: []wasmtest.Func{function("f", tI32ToI32, nil, code(
-		0x20, 0, 0x04, 0x40, 0x20, 0, i32(1), 0x6b, 0x10, 0, 0x1a, repeat(work, 0x01), // f(n-1), and then its own work
+		0x20, 0, 0x04, 0x40, 0x20, 0, i32(1), 0x6b, 0x10, 0, 0x1a, repeat(work, 0x01), // call f(n-1), then do the work of f(n)
 		0x23, 0, i32(1), 0x6a, 0x24, 0, 0x0b, 0x20, 0, 0x0b))}}
 	h.Exports = [][]byte{append(text("done"), 3, 0)}
 	var most, last uint64
@@ -165,8 +165,8 @@ func TestCharges(t *testing.T) {
 		{"an if costs the longer arm: then", one(tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, repeat(60, 0x01), 0x05, repeat(40, 0x01), 0x0b, i32(0), 0x0b)), []uint64{1}, 63},
 		{"an if costs the longer arm: else", one(tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, repeat(60, 0x01), 0x05, repeat(40, 0x01), 0x0b, i32(0), 0x0b)), []uint64{0}, 63},
 		{"skipped code may be free", one(tVoid, nil, code(repeat(40, 0x01), 0x02, 0x40, 0x0c, 0, repeat(500, 0x01), 0x0b, 0x0b)), nil, 42},
-		// The beginning of the function, short and free here, pays for the first iteration. The branch pays for the next
-		// one, taken or not.
+		// The charge at the beginning of the function covers the first iteration. The charge at the branch covers the next
+		// iteration, whether the branch is taken or not.
 		{"a loop pays for each iteration", one(tI32ToI32, nil, count(repeat(10, 0x01))), []uint64{100}, 100 * (10 + perRound)},
 		{"a call costs 2", caller(nothing, 20), nil, 40},
 		{"and the short leaf", caller(function("", tVoid, nil, code(repeat(5, 0x01), 0x0b)), 20), nil, 140},

@@ -10,19 +10,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
-// paths verifies the plan of a function independently: it follows the paths forward, as a graph, while the plan was made by
-// a backward walk of nested blocks.
+// paths verifies the plan of a function independently. It follows the paths of the control flow graph forward, whereas the
+// planner walks nested blocks backward.
 type paths struct {
 	t       *testing.T
 	s       *scan
-	matches []int          // by the step that opens a block, or its else: its end
-	elses   []int          // by the step of an if: its else; 0: none
-	labels  [][]int        // by step: the enclosing blocks
-	seen    map[[2]int]int // by step and what ends a path: the maximum cost from in front of the step; -1: in progress
+	matches []int          // index of the end of a block, by the index of the step that opens it or of its else
+	elses   []int          // index of the else, by the index of the if; 0 if the if has no else
+	labels  [][]int        // enclosing blocks of each step
+	seen    map[[2]int]int // maximum cost of a path from before a step, by step and kind of end; -1 while being computed
 	longest [2]int
 }
 
-// What ends a path.
+// The kinds of ends of a path.
 const (
 	byCharge = iota
 	byCheck
@@ -49,7 +49,7 @@ func follow(t *testing.T, s *scan) *paths {
 	return p
 }
 
-// front returns the maximum cost of a path from in front of a step.
+// front returns the maximum cost of a path that begins before a step.
 func (p *paths) front(i, by int) int {
 	if i >= len(p.s.steps) || ends(p.s.steps[i].before, by) {
 		return 0
@@ -78,7 +78,7 @@ func (p *paths) behind(i, by int) int {
 	return p.front(i+1, by)
 }
 
-// check verifies that every charge covers the most expensive path to the next one.
+// check verifies that every charge covers the most expensive path to the next charge.
 func (p *paths) check() {
 	for i := range p.s.steps {
 		step := &p.s.steps[i]
@@ -98,7 +98,7 @@ func (p *paths) check() {
 	}
 }
 
-// through returns the maximum cost of a path from a step on, including the step.
+// through returns the maximum cost of a path that begins with a step.
 func (p *paths) through(i, by int) int {
 	step := &p.s.steps[i]
 	most := 0

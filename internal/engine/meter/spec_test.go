@@ -45,7 +45,8 @@ type specValue struct {
 	Value any
 }
 
-// specDir returns the directory of the suite. It fails the test if there is none, because skipping would go unnoticed.
+// specDir returns the directory of the suite. It fails the test if the suite is missing, because a skipped test would go
+// unnoticed.
 func specDir(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
@@ -80,7 +81,7 @@ func TestSpecificationSuite(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", all)
-	// The suite of wazero 1.12 has more. Far fewer would mean that the runner skips commands.
+	// The suite of wazero 1.12 has more commands than this. Far fewer would mean that the runner skips commands.
 	if all.Modules < 2000 || all.Returned < 40_000 || all.Failed < 2_500 || all.Refused < 4_000 {
 		t.Errorf("too few comparisons: %+v", all)
 	}

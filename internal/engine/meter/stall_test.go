@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// stalls returns modules whose function f runs for long and does as much work as possible for its fuel, with large memories.
-// Page faults of the first access are excluded, because the engine populates memory.
+// stalls returns modules with large memories whose function f runs long and does as much work as possible for its fuel. Page
+// faults of the first access do not count, because the engine populates memory.
 func stalls() map[string]wasmtest.Module {
 	large := func(m wasmtest.Module) wasmtest.Module {
 		m.Memory = []byte{0, 0x80, 0x20} // 256 MiB
@@ -50,7 +50,7 @@ func stalls() map[string]wasmtest.Module {
 func BenchmarkStalls(b *testing.B) {
 	for name, h := range stalls() {
 		b.Run(name, func(b *testing.B) {
-			least := time.Hour // the minimum of the runs, since other load only adds to it
+			least := time.Hour // the minimum of the runs, since other load on the machine only adds time
 			for b.Loop() {
 				least = min(least, longestStall(b, h.Bytes()))
 			}
