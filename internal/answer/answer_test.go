@@ -120,7 +120,7 @@ func TestStructuredContentIsBoundedBeforeItIsDecoded(t *testing.T) {
 	}
 }
 
-// Validation must not allocate more than in proportion to the memory that the call may use.
+// The memory that validation allocates must be proportional to the memory limit of the call.
 func TestValidationMemoryIsProportionalToLimits(t *testing.T) {
 	limits := defaults()
 	most := int((limits.Memory + limits.Output) / schema.BytesPerValue)
@@ -153,7 +153,7 @@ func TestWithFaultsDoesNotDecodeContent(t *testing.T) {
 	}
 }
 
-// FuzzResponse: any response yields a valid JSON result, an *abi.Error or an *engine.Error, with and without faults.
+// FuzzResponse checks that any response yields a valid JSON result, an *abi.Error or an *engine.Error.
 func FuzzResponse(f *testing.F) {
 	for _, seed := range []string{
 		`{"result":{"content":[{"type":"text","text":"done"}]}}`, `{"result":{"content":[],"isError":true}}`, `{"result":{"content":7,"isError":true}}`, `{"result":null}`, `{}`, ``, `null`, `[]`,

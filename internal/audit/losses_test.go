@@ -87,7 +87,7 @@ func TestLossesAreReportedOnceAMinute(t *testing.T) {
 	write(t, l, "a")
 	expect("written again", 3, "written again")
 	expect("written again", 3, "lost=2")
-	if err := os.Remove(file + ".1"); err != nil { // empty: it was renamed before its first line
+	if err := os.Remove(file + ".1"); err != nil { // an empty file, renamed before its first line
 		t.Fatal(err)
 	}
 	mend = breakLog(t, file)

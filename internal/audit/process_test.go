@@ -120,10 +120,10 @@ func TestConcurrentHostsNeitherLoseNorDuplicateLines(t *testing.T) {
 	}
 }
 
-// room is the file size limit of the child in bytes. No line ends there.
+// room is the file size limit of the child in bytes. It is in the middle of a line.
 const room = 5000
 
-// fillDisk runs a host whose disk is full for a while.
+// fillDisk runs a host whose disk is temporarily full.
 func fillDisk(file, onFailure string) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {

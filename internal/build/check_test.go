@@ -109,7 +109,7 @@ func TestOptionsBoundInspection(t *testing.T) {
 	wantProblems(t, build.Check(t.Context(), dir, build.Options{Time: 50 * time.Millisecond}),
 		"plugin.toml:7 module.file: asked for its handlers, the plugin ran past its time limit of 50ms")
 	large := wasmtest.Plugin(wasmtest.Invoke(wasmtest.Output, 0, int32(len(describesOne))), describesOne)
-	large.Memory = []byte{0, 17} // pages that it begins with
+	large.Memory = []byte{0, 17} // initial size in pages
 	dir = good().with(files{"plugin.toml": greedy, "hand.wasm": string(large.Bytes())}).write(t, t.TempDir())
 	wantProblems(t, build.Check(t.Context(), dir, build.Options{}))
 	wantProblems(t, build.Check(t.Context(), dir, build.Options{Memory: 16 << 16}),

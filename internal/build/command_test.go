@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 )
 
-// TestCancelledBuildKillsProcessesAndRemovesFiles holds a FIFO open in every process of a build: its reader gets
-// EOF when the last of them exits. Background processes of a shell ignore the interrupt.
+// TestCancelledBuildKillsProcessesAndRemovesFiles opens a FIFO in every process of a build: the reader of the FIFO gets EOF
+// when the last process exits. Background processes of a shell ignore the interrupt.
 func TestCancelledBuildKillsProcessesAndRemovesFiles(t *testing.T) {
 	const script = `exec 3>alive; echo started >&3; sleep 300 & wait`
 	dir := files{"plugin.toml": head + "[build]\ncommand = ['sh', '-c', '" + script + "']\n" + tools("one")}.write(t, t.TempDir())

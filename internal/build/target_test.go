@@ -61,7 +61,7 @@ func TestBuildReplacesEmptyDirectory(t *testing.T) {
 }
 
 func TestBuildDoesNotReplaceAncestorOfSource(t *testing.T) {
-	// All of them look like built plugins, so that only their location protects them.
+	// All directories look like built plugins, so only their location protects them.
 	source := good()
 	source["plugin.toml"] = head + "sha256 = '" + sum(source["hand.wasm"]) + "'\n" + tools("one")
 	root := t.TempDir()
@@ -142,7 +142,7 @@ func TestBuildRemovesAbandonedStagingDirectories(t *testing.T) {
 		stay bool
 	}{
 		".hand.staged-1":  {48 * time.Hour, false},
-		".hand.staged-2":  {time.Hour, true}, // may still be running
+		".hand.staged-2":  {time.Hour, true}, // its build may still be running
 		".hand2.staged-1": {48 * time.Hour, true},
 		".hand-backup":    {48 * time.Hour, true},
 	}

@@ -15,12 +15,12 @@ import (
 var places = config.Places{Project: "/home/me/work", Cwd: "/home/me/work/sub", Home: "/home/me", State: "/home/me/.state",
 	NoProject: "pass --project"}
 
-// decide is a call of Decide for a manifest "notes" with these parts and a config; an empty config means that
-// there is no config file.
+// decide has the arguments of a call of Decide: parts of a manifest named "notes" and a config. If config is empty, there is
+// no config file.
 type decide struct {
-	plugin string // more keys of the manifest's [plugin]
-	caps   string // its [capabilities] and other tables
-	tools  string // names; upper case marks a write tool, a trailing - one with alone = false
+	plugin string // additional keys of the manifest's [plugin]
+	caps   string // [capabilities] and other tables of the manifest
+	tools  string // tool names; an upper-case letter means access = "write", a final hyphen alone = false
 	config string
 	flags  config.Flags
 	places *config.Places
@@ -68,7 +68,7 @@ func (d decide) run(t *testing.T) (config.Grant, []string) {
 	return g, out
 }
 
-// conf returns a config with one plugin, whose keys start in line 3.
+// conf returns a config with one plugin. The given keys of the plugin start in line 3.
 func conf(keys string) string { return "[[plugins]]\npath = \"p\"\n" + keys }
 
 func check(t *testing.T, what string, want, got any) {
@@ -82,7 +82,7 @@ func TestDecideTools(t *testing.T) {
 	for name, c := range map[string]struct {
 		decide
 		granted  string
-		withheld string // name: why, joined by |
+		withheld string // "name: reason" for each withheld tool, joined by |
 		problems string
 	}{
 		"without a config all tools are granted": {decide{tools: "list Add"}, "list Add", "", ""},

@@ -67,7 +67,7 @@ func TestApplyRefusesInvalidHandles(t *testing.T) {
 	}
 }
 
-// TestDeletedDirectoryLeavesOtherHandlesUsable: a handle without a path cannot be cloned.
+// TestDeletedDirectoryLeavesOtherHandlesUsable deletes a directory, so that its handle has no path and cannot be cloned.
 func TestDeletedDirectoryLeavesOtherHandlesUsable(t *testing.T) {
 	j := job{Scenario: "apply"}
 	cmd, _ := command(t, &j, Options{})
@@ -90,7 +90,7 @@ func TestConfinedProcessHasNoEnvironment(t *testing.T) {
 	}
 }
 
-// observe starts a process that applies the layers and waits, and runs look with its directory in /proc.
+// observe starts a process that applies the layers and waits. It calls look with the process's directory in /proc.
 func observe(t *testing.T, only []string, look func(proc string)) {
 	t.Helper()
 	cmd, _ := command(t, &job{Scenario: "wait", Only: only}, Options{NoNamespaces: true})
@@ -132,7 +132,7 @@ func TestConfinedProcessHasRaisedOOMScore(t *testing.T) {
 	})
 }
 
-// TestProgramWithCgoReportsMissingLayers uses this binary, which go test links with cgo where it can.
+// TestProgramWithCgoReportsMissingLayers uses the test binary, which go test links with cgo if possible.
 func TestProgramWithCgoReportsMissingLayers(t *testing.T) {
 	if _, _, errno := syscall.AllThreadsSyscall(syscall.SYS_GETPID, 0, 0, 0); errno == 0 {
 		t.Skip("the tests are built without cgo")
@@ -167,7 +167,7 @@ func TestPrepareSurvivesRefusedNamespaces(t *testing.T) {
 	}
 }
 
-// BenchmarkStart reports how long a process lives that does nothing but Apply, and how long Apply takes.
+// BenchmarkStart reports the run time of a process that only calls Apply, and the time of Apply.
 func BenchmarkStart(b *testing.B) {
 	for name, test := range map[string]struct {
 		only    []string

@@ -14,17 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attack is something that a process without confinement can do.
+// attack is an action that a process without confinement can perform.
 type attack struct {
 	name    string
-	run     func(job) error // nil: it succeeded
-	stopped []string        // the layers that each stop it alone
-	lacking []syscall.Errno // errors of systems or users that cannot do it even without confinement
+	run     func(job) error // returns nil if the attack succeeded
+	stopped []string        // the layers each of which alone stops the attack
+	lacking []syscall.Errno // errors on systems where the attack fails even without confinement
 }
 
-// systemDependent are the attacks that a layer stops on some systems only: a process without capabilities
-// cannot trace one that has some, and /proc/PID/mem requires rights in the user namespace of the process,
-// if that is a new one.
+// systemDependent has the attacks that a layer stops on some systems only. A process without capabilities cannot trace a
+// process with capabilities. /proc/PID/mem requires rights in the user namespace of the process, which may be a new one.
 var systemDependent = map[string][]string{
 	"trace another process":              {LayerCapabilities},
 	"open the memory of another process": {LayerCapabilities, LayerNamespaces, LayerHandles},
@@ -133,11 +132,11 @@ func init() {
 	}
 }
 
-// TestEachLayerStopsAttacksAlone puts one layer in force at a time. Without any, each attack succeeds, which
-// shows that the layer is what stops it.
+// TestEachLayerStopsAttacksAlone applies one layer at a time. Without layers, each attack must succeed: this shows that the
+// layer stops the attack.
 func TestEachLayerStopsAttacksAlone(t *testing.T) {
 	offered := run(t, job{Scenario: "probe"}, Options{NoNamespaces: true}).Report
-	results := map[string]map[string]string{} // by layer; "" is without any
+	results := map[string]map[string]string{} // results of attacks by layer; "" means no layer
 	for _, l := range append(Report{{Name: "", State: Active}}, offered...) {
 		if l.State != Active {
 			t.Logf("%s is not tested: %s", l.Name, l.Reason)

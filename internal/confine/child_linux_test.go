@@ -16,8 +16,8 @@ import (
 // job is the request to a confined child. It is passed as an argument, because the environment is empty.
 type job struct {
 	Scenario string
-	Only     []string // the layers to apply; nil means all
-	Base     string   // the fixture: write, read, root and secret
+	Only     []string // the layers to apply; all if nil
+	Base     string   // the directory of the fixture, with write, read, root and secret
 	Victim   int      // a process of the same user
 	User     int      // the expected user ID of the child
 	Port     int      // a listening TCP port on 127.0.0.1
@@ -37,7 +37,7 @@ const (
 // outcome is the child's answer.
 type outcome struct {
 	Report  Report
-	Results map[string]string // empty: success
+	Results map[string]string // error texts; "" for success
 }
 
 func TestMain(m *testing.M) {
@@ -91,7 +91,7 @@ func checks(of map[string]func() error) map[string]string {
 
 var builtDir, built string
 
-// program returns this test binary, or one without cgo if this one has it.
+// program returns the path of a test binary without cgo: this one if possible.
 func program(t testing.TB) string {
 	t.Helper()
 	if _, _, errno := syscall.AllThreadsSyscall(syscall.SYS_GETPID, 0, 0, 0); errno == 0 {

@@ -59,7 +59,7 @@ func TestConfinedProcessRunsGoAndWazero(t *testing.T) {
 			var out bytes.Buffer
 			cmd.Stdout = &out
 			must(t, cmd.Start())
-			cmd.ExtraFiles[socketFD-writeFD].Close() // so that the end of the stream is seen
+			cmd.ExtraFiles[socketFD-writeFD].Close() // so that the host's end gets EOF when the child exits
 			replies := make(chan string, 1)
 			go func() { replies <- converse(socket) }()
 			if err := cmd.Wait(); err != nil {
@@ -137,7 +137,7 @@ func echo() error {
 	return err
 }
 
-// preemption needs signals: the loops make no calls, and only one of them may run at a time.
+// preemption runs loops without function calls on one processor, so the runtime can only preempt them with signals.
 func preemption() error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var stop atomic.Bool
@@ -204,7 +204,7 @@ func mapExecutable() error {
 var beneath = unix.OpenHow{Flags: unix.O_RDWR | unix.O_CREAT | unix.O_CLOEXEC, Mode: 0o644,
 	Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS}
 
-// changeFiles does what a file tree does, with renames and links across directories.
+// changeFiles performs the file operations of a module's file tree, with renames and links across directories.
 func changeFiles() error {
 	fd, err := unix.Openat2(writeFD, "sub/new", &beneath)
 	if err != nil {
@@ -285,7 +285,8 @@ func pipe() error {
 	return err
 }
 
-// readCode reads a file of Root by absolute path where it is the root, else by the old path.
+// readCode reads a file of the directory Root by its absolute path in the new root, or by the old path if the root is
+// unchanged.
 func readCode(j job, r Report) error {
 	name := j.Base + "/root/code"
 	if r.Active(LayerRoot) {

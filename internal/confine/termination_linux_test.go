@@ -47,7 +47,7 @@ func init() {
 	})
 	scenarios["spin"] = confined(spin)
 	scenarios["host"] = func(j job) (Report, map[string]string, error) {
-		// A host that starts a confined process, tells its number, and lives on.
+		// Act as a host that starts a confined process, prints the process ID, and keeps running.
 		exe, err := os.Executable()
 		if err != nil {
 			return nil, nil, err

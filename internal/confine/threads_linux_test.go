@@ -40,7 +40,7 @@ func init() {
 	}
 }
 
-// escapes names what the calling thread can still do.
+// escapes returns the names of forbidden actions that the calling thread can perform.
 func escapes(j job) string {
 	found := ""
 	if readAt(unix.AT_FDCWD, j.Base+"/secret") == nil {
@@ -61,8 +61,8 @@ func escapes(j job) string {
 	return found
 }
 
-// TestNoThreadEscapes starts threads before Apply. Each layer that belongs to threads is alone once, because
-// one of them would hide the absence of another. seccomp also denies reading the capabilities.
+// TestNoThreadEscapes starts threads before Apply. It applies each per-thread layer alone, because one layer could hide that
+// another is missing. seccomp also denies reading the capabilities.
 func TestNoThreadEscapes(t *testing.T) {
 	for _, l := range run(t, job{Scenario: "probe"}, Options{NoNamespaces: true}).Report.Missing() {
 		if l.Name == LayerRoot || l.Name == LayerLandlock || l.Name == LayerSeccomp {
@@ -80,7 +80,7 @@ func TestNoThreadEscapes(t *testing.T) {
 		{[]string{LayerSeccomp, LayerNoNewPrivs}, "reads a file; "},
 		{nil, ""},
 	} {
-		// Namespaces give the capabilities to a user other than 0.
+		// Namespaces give capabilities to a user other than 0.
 		answer := run(t, job{Scenario: "threads", Only: test.only}, Options{})
 		if len(answer.Results) != threads {
 			t.Fatalf("%d threads answered", len(answer.Results))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAsUnprivilegedUser repeats the tests as user 65534, which a test run by root would not cover.
+// TestAsUnprivilegedUser repeats the tests as user 65534 if root runs the tests.
 func TestAsUnprivilegedUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as an unprivileged user already")

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// Otherwise the gateway could replace one progress token while the client reads the other.
+// With duplicate keys, the gateway could replace one progress token while the client reads the other.
 func TestAmbiguousNotificationIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ method, params, want string }{
 		"a token in two spellings": {methodProgress, `{"progress":1,"progressToken":"mine","ProgressToken":"another's"}`, "notifications/progress: ProgressToken differs from progressToken only in case"},

@@ -15,8 +15,8 @@ import (
 // toolFunc implements a tool of fakeBackend.
 type toolFunc func(ctx context.Context, arguments json.RawMessage, n Notifier) (json.RawMessage, error)
 
-// fakeBackend is a Backend with tools that are Go functions. It records the names of tools in the order of Find and
-// of Run.
+// fakeBackend is a Backend whose tools are Go functions. It records the names of tools in the order of calls of Find and of
+// Run.
 type fakeBackend struct {
 	tools    map[string]toolFunc
 	refusals map[string]string

@@ -49,7 +49,7 @@ func nativeEcho() *server.MCPServer {
 	return s
 }
 
-// timeEcho makes b.N calls, depth of them at a time, and returns how long they took.
+// timeEcho makes b.N calls, depth of them concurrently, and returns the total time.
 func timeEcho(b *testing.B, line string, depth int, serve func(context.Context, io.Reader, io.Writer) error) time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())

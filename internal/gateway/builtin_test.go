@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 the older era, whose logging is deprecated, is spoken too
+//lint:file-ignore SA1019 the gateway also supports protocol versions whose logging is deprecated
 
 package gateway
 
@@ -45,7 +45,7 @@ func TestBuiltinResponsesMatchLibrary(t *testing.T) {
 						t.Fatal(err)
 					}
 					got := strings.Join(out.lines(), "\n")
-					if strings.Contains(want, `"code":-32601`) { // the gateway words it for every method alike
+					if strings.Contains(want, `"code":-32601`) { // the gateway has one message for all unknown methods
 						want = fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found: %s"}}`, method)
 					}
 					if got != want {
@@ -77,7 +77,7 @@ func builtinParams() []string {
 	return params
 }
 
-// libraryAnswer is the response of the library's server in the gateway's encoding.
+// libraryAnswer returns the response of the library's server in the gateway's encoding.
 func libraryAnswer(t *testing.T, library *server.MCPServer, request string) string {
 	t.Helper()
 	ctx := library.WithContext(t.Context(), &librarySession{})

@@ -43,7 +43,7 @@ func heldBackend(h *held) *fakeBackend {
 	return b
 }
 
-// callLine is a tools/call with its id as arguments.
+// callLine returns a tools/call request whose arguments are its id.
 func callLine(id, tool string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, id)
 }
@@ -60,7 +60,7 @@ func pinged(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"re
 
 func pingLine(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id) }
 
-// listenLine is a request that opens a stream, and listening its acknowledgement.
+// listenLine returns a request that opens a stream, and listening returns its acknowledgement.
 func listenLine(id string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, id)
 }

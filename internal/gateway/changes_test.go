@@ -16,7 +16,7 @@ import (
 // initializeLine is the handshake of a legacy session.
 const initializeLine = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
-// notifyLine is a call that sends notifications about changes.
+// notifyLine returns a call that sends notifications about changes.
 func notifyLine(id int, methods ...string) string {
 	var list []string
 	for _, method := range methods {
@@ -74,7 +74,7 @@ func TestClientThatDoesNotReadDoesNotBlockOtherSessions(t *testing.T) {
 		}
 		close(out.release)
 		synctest.Wait()
-		// The first notifications were being written; all further ones are merged.
+		// The first notifications are being written; all later ones are merged.
 		round := []string{`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`}
 		wantLines(t, out.lines(), append(round, round...)...)
 	})

@@ -118,8 +118,8 @@ func TestCheckOtherResults(t *testing.T) {
 	}
 }
 
-// FuzzCheckToolResult: a result that passes and is converted for the modern era is still valid, still passes and has
-// all of its members.
+// FuzzCheckToolResult checks that a result that passes, converted for protocol versions from 2026-07-28 on, is valid JSON,
+// passes again, and has all of its members.
 func FuzzCheckToolResult(f *testing.F) {
 	f.Add([]byte(`{"content":[]}`))
 	f.Add([]byte(` { "_meta" : { } , "content":[{"type":"text","text":"a\"b"}] } `))

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 the older era, whose logging is deprecated, is spoken too
+//lint:file-ignore SA1019 the gateway also supports protocol versions whose logging is deprecated
 
 package gateway
 
@@ -36,8 +36,8 @@ func TestRealClients(t *testing.T) {
 		"go-sdk": connectSDK,
 	}
 	ways := map[string]struct {
-		server []string // versions that the server speaks
-		client string   // version that the client asks for; empty: its own choice
+		server []string // versions that the server supports
+		client string   // version that the client requests; if empty, its default
 		want   string
 	}{
 		"server/discover selects 2026-07-28":  {nil, "", "2026-07-28"},

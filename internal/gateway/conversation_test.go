@@ -12,10 +12,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestConversations runs testdata/*.txtar. Each section is one session and is named after the behaviour that it
-// tests. A line "config {…}" sets fields of the Config, ">" sends a line, and "<" is the next line that is received;
-// no others may be. JSON is compared by value and numbers by their digits; an expected string that ends in … matches
-// by prefix. "eof" ends the input, and "run N" is the number of calls that the backend has run.
+// TestConversations runs testdata/*.txtar. Each section is one session and is named after the behaviour that it tests. A line
+// "config {…}" sets fields of the Config. A line with ">" is sent, and a line with "<" must be received next; the session
+// must not receive other lines. JSON is compared by value, and numbers by their digits. An expected string that ends in …
+// matches by prefix. "eof" ends the input, and "run N" checks the number of calls that the backend has run.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {

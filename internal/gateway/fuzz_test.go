@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// FuzzServe: for any input, Serve returns, every output line is a JSON-RPC message in UTF-8, and every request with
-// a unique id gets exactly one response.
+// FuzzServe checks for any input that Serve returns, that every output line is a JSON-RPC message in UTF-8, and that every
+// request with a unique id gets exactly one response.
 func FuzzServe(f *testing.F) {
 	seeds := 0
 	for _, file := range []string{"jsonrpc", "legacy", "modern", "offers", "results"} {
@@ -87,8 +87,8 @@ func countResponses(t *testing.T, line string, answers map[string]int) {
 	answers[string(m["id"])]++
 }
 
-// requests counts the expected responses by id, using encoding/json; nil if they are unknown: for duplicate keys,
-// cancellations, batches, and lines that are too long or not UTF-8.
+// requests returns the number of expected responses by id, using encoding/json. It returns nil if the number is unknown: for
+// duplicate keys, cancellations, batches, and lines that are too long or not UTF-8.
 func requests(input []byte) map[string]int {
 	want := map[string]int{}
 	if !utf8.Valid(input) || bytes.Contains(input, []byte("cancelled")) || bytes.Contains(input, []byte(`\u`)) {
@@ -115,7 +115,7 @@ func requests(input []byte) map[string]int {
 	return want
 }
 
-// FuzzParse: parse agrees with encoding/json, except that keys are case-sensitive, and requires a method.
+// FuzzParse checks that parse agrees with encoding/json, except that keys are case-sensitive and a method is required.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":null,"method":"x","params":[]}`,

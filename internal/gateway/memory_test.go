@@ -15,17 +15,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// heapInUse is the size of reachable objects, in bytes.
+// heapInUse returns the size of reachable objects, in bytes.
 func heapInUse() int64 {
 	runtime.GC()
-	runtime.GC() // frees what the finalizers of the first one released
+	runtime.GC() // frees objects whose finalizers ran after the first collection
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// TestBatchResponsesAreBounded: 16 results of 8 MiB are never in memory together. Those that do not fit are replaced
-// by errors.
+// TestBatchResponsesAreBounded checks that 16 results of 8 MiB are never in memory together. The gateway replaces results
+// beyond the limit by errors.
 func TestBatchResponsesAreBounded(t *testing.T) {
 	const calls, size = 16, 8 << 20
 	before := heapInUse()
@@ -54,8 +54,8 @@ func TestBatchResponsesAreBounded(t *testing.T) {
 	}
 }
 
-// TestUnfinishedBatchesAreBoundedTogether: the responses of several batches that wait for a call share one limit, which
-// applies again once the batches are finished. Beyond it, new batches are refused.
+// TestUnfinishedBatchesAreBoundedTogether checks that the responses of all unfinished batches share one limit. The gateway
+// refuses new batches beyond the limit, and accepts batches again once the earlier ones are finished.
 func TestUnfinishedBatchesAreBoundedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld()
@@ -112,7 +112,7 @@ func (c *responseCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSubscribedURIsAreBounded: the memory of a client's streams is bounded, and the others are refused.
+// TestSubscribedURIsAreBounded checks that the memory of a client's streams is bounded, and that further streams are refused.
 func TestSubscribedURIsAreBounded(t *testing.T) {
 	g := newGateway(t, Config{Offers: Offers{Resources: true, Subscribe: true}}, newFake())
 	before := heapInUse()
@@ -128,7 +128,7 @@ func TestSubscribedURIsAreBounded(t *testing.T) {
 			uris = append(uris, fmt.Sprintf(`"note://%d/%d/%s"`, id, n, strings.Repeat("x", maxURI-100)))
 		}
 		fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[%s]},%s}}`+"\n", id, strings.Join(uris, ","), modernMeta)
-		fmt.Fprintln(client, pingLine(`"read"`)) // its first byte is read when the previous line is handled
+		fmt.Fprintln(client, pingLine(`"read"`)) // the gateway reads its first byte after it has handled the previous line
 	}
 	fmt.Fprintln(client)
 	for _, line := range out.lines() {
@@ -185,7 +185,8 @@ func TestClosingStreamOrSubscriptionFreesItsCost(t *testing.T) {
 	})
 }
 
-// TestRequestBytesInFlightAreBounded: reading pauses while large requests are in flight, and no request is lost.
+// TestRequestBytesInFlightAreBounded checks that reading pauses while large requests are in flight, and that no request is
+// lost.
 func TestRequestBytesInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld()
@@ -209,7 +210,7 @@ func TestRequestBytesInFlightAreBounded(t *testing.T) {
 	})
 }
 
-// pager is a Backend of lists that counts the pages it made.
+// pager is a Backend of lists. It counts the pages that it returned.
 type pager struct {
 	spyBackend
 	made atomic.Int32
@@ -267,7 +268,7 @@ func TestHangingListsDoNotStopReading(t *testing.T) {
 		for id := range lists {
 			p.say(cancelLine(fmt.Sprint(id)))
 		}
-		// All ids and places are free again, and no cancelled list gets a response.
+		// All ids and slots are free again, and no cancelled list gets a response.
 		for id := range lists {
 			if got := p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"prompts/list"}`, id)); len(got) != 0 {
 				t.Errorf("got %v for a list that hangs", got)

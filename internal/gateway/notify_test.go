@@ -17,7 +17,7 @@ import (
 // notifyingCall is a call with a time limit of a minute that sends a notification.
 type notifyingCall struct {
 	spyBackend
-	ended    chan error // of Notify
+	ended    chan error // receives the error of Notify
 	answered chan struct{}
 }
 

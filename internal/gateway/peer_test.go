@@ -51,7 +51,7 @@ func connect(t *testing.T, g *Gateway) *peer {
 	return p
 }
 
-// connectTo starts a session that writes to out, so that say returns nothing.
+// connectTo starts a session that writes to out instead of the buffer of the peer, so that say returns no lines.
 func connectTo(t *testing.T, g *Gateway, out io.Writer) *peer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -147,7 +147,7 @@ func TestSessionsAreIndependent(t *testing.T) {
 	})
 }
 
-// writes counts calls of Write, and those with anything but one complete line.
+// writes counts calls of Write, and calls whose data is not exactly one complete line.
 type writes struct {
 	outBuffer
 	count, partial int

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// shutDown is the response to a request that is cancelled by the shutdown.
+// shutDown returns the response to a request that is cancelled by the shutdown.
 func shutDown(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32000,"message":"The server is shutting down: the request was cancelled"}}`
 }
@@ -90,7 +90,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// endingCall is a batch, one of whose calls ends while the shutdown fails the pending calls.
+// endingCall is a call of a batch. It ends while the shutdown fails the pending calls.
 type endingCall struct {
 	*batch
 	end func()
@@ -101,8 +101,8 @@ func (e endingCall) respond(id []byte, member ...[]byte) {
 	e.end()
 }
 
-// TestCallThatEndsDuringShutdownCountsOnceInBatch: the error of the shutdown is the call's response, and its end is not
-// another one, after which the batch would be sent without the responses of the other calls.
+// TestCallThatEndsDuringShutdownCountsOnceInBatch checks that the error of the shutdown is the only response of the call. If
+// the end of the call counted as a second response, the batch would be sent without the responses of other calls.
 func TestCallThatEndsDuringShutdownCountsOnceInBatch(t *testing.T) {
 	out := &outBuffer{}
 	s := newSession(newGateway(t, Config{}, newFake()), out, func(error) {})
@@ -125,7 +125,7 @@ func TestCallThatEndsDuringShutdownCountsOnceInBatch(t *testing.T) {
 	}
 }
 
-// streamEnded is the response to the request of a stream.
+// streamEnded returns the response to the request that opened a stream.
 func streamEnded(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":` + id + `,"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1.2.3"}}}}`
 }
