@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestLookingMakesNothing(t *testing.T) {
+func TestLookCreatesNoFiles(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")+hosttest.Writes("a_writes")),
 		hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = \"${env:HOME}/log\"\n[[plugins]]\npath = \"../plugins/a\"\nread_only = true\n"})
 	v, err := catalog.Look(w.Options())
@@ -28,7 +28,7 @@ func TestLookingMakesNothing(t *testing.T) {
 	}
 }
 
-func TestLookingAtContentDoesNotReadTheFile(t *testing.T) {
+func TestLookAsDoesNotReadConfigFile(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_reads")),
 		hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = \"../plugins/a\"\n"})
 	v, err := catalog.LookAs(w.Options(), []byte("[[plugins]]\npath = \"../plugins/b\"\n"))
@@ -39,7 +39,7 @@ func TestLookingAtContentDoesNotReadTheFile(t *testing.T) {
 	hosttest.WantUsage(t, err, "names no plugin")
 }
 
-func TestLookingSaysWhatKeepsAHostFromStarting(t *testing.T) {
+func TestLookReportsProblemsThatPreventStart(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("one")), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("one")))
 	v, err := catalog.Look(w.Options())
 	hosttest.WantUsage(t, err, "both offer the tool one")

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestWhatIsDeniedIsUnknown(t *testing.T) {
+func TestDeniedPromptsAndResourcesAreUnknown(t *testing.T) {
 	w := hosttest.New(t, hosttest.Offering("a", "prompts = ['it', 'other']\nresources = ['n://']\nsubscribe = true\ncompletions = true", hosttest.TextOf("a")),
 		hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\ndeny_prompts = ['it']\ndeny_resources = ['n://secret/*']"})
 	h := w.Open(t, w.Options())
@@ -35,7 +35,7 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 	}
 }
 
-func TestAClaimOfWhichSomeIsAllowedIsStillAClaim(t *testing.T) {
+func TestPartlyAllowedClaimIsKept(t *testing.T) {
 	w := hosttest.New(t, hosttest.Offering("a", "resources = ['n://']\nsubscribe = true", hosttest.TextOf("a")), hosttest.Offering("b", "resources = true", hosttest.TextOf("b")),
 		hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nallow_resources = ['n://open/*']\n[[plugins]]\npath = '../plugins/b'\n"})
 	h := w.Open(t, w.Options())
@@ -51,10 +51,10 @@ func TestAClaimOfWhichSomeIsAllowedIsStillAClaim(t *testing.T) {
 	hosttest.WantEqual(t, h.Plugins()[0].Resources, []string{"n://"})
 }
 
-func TestClaimsThatMeetEndTheStart(t *testing.T) {
+func TestOverlappingClaimsPreventStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		one, other, config string
-		want               []string // none: they do not meet
+		want               []string // parts of the error; nil if the claims do not overlap
 	}{
 		"a prompt":                              {"prompts = ['x', 'y']", "prompts = ['y']", "", []string{`plugins "a" (`, `"b" (`, `both claim the prompt "y"`, "deny_prompts"}},
 		"a URI prefix":                          {"resources = ['n://']", "resources = ['n://']", "", []string{`plugins "a" (`, `"b" (`, "claim overlapping resources, n:// and n://", "deny_resources"}},
@@ -85,7 +85,7 @@ func TestClaimsThatMeetEndTheStart(t *testing.T) {
 	}
 }
 
-func TestAPluginLearnsWhatOthersClaim(t *testing.T) {
+func TestPluginLearnsClaimsOfOthers(t *testing.T) {
 	ask := wasmtest.Operating(`{"op":"claims","params":{"prompts":["x","y"],"resources":["n://a","m://a"]}}`, hosttest.Done)
 	w := hosttest.New(t, hosttest.Plugin("a", ask, "[offers]\nprompts = ['y']\nresources = true\n"+hosttest.Reads("a_reads")), hosttest.Offering("b", "prompts = ['x']\nresources = ['n://']", "{}"))
 	h := w.Open(t, w.Options())

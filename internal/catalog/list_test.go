@@ -54,7 +54,7 @@ func TestListsOfSeveralPlugins(t *testing.T) {
 	}
 }
 
-func TestWhatAPluginWithFaultsHasIsSaidInTheLog(t *testing.T) {
+func TestOmittedListItemsAreLogged(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Crashing(), "[offers]\nprompts = true\n"), hosttest.Offering("b", "prompts = true", hosttest.ItemsOf("x")), hosttest.Offering("c", "prompts = true", hosttest.ItemsOf("x")))
 	hosttest.Request(t, w.Open(t, w.Options()), "prompts/list", `{}`)
 	for _, want := range []string{"a list lacks the items of the plugin", "method=prompts/list reason=\"crashed", "items of the plugin are duplicates of another plugin's and are not listed"} {
@@ -64,7 +64,7 @@ func TestWhatAPluginWithFaultsHasIsSaidInTheLog(t *testing.T) {
 	}
 }
 
-func TestAListThatSomeCannotReadIsLeftOut(t *testing.T) {
+func TestListWithInvalidItemIsOmitted(t *testing.T) {
 	w := hosttest.New(t, hosttest.Offering("a", "prompts = true", `{"prompts":[{"name":"y","description":5}]}`), hosttest.Offering("b", "prompts = true", hosttest.ItemsOf("x")))
 	hosttest.WantEqual(t, hosttest.Request(t, w.Open(t, w.Options()), "prompts/list", `{}`), `{"prompts":[{"name":"x"}]}`)
 	if want := "prompts[0]: description is of the wrong type"; !strings.Contains(w.Log.String(), want) {
@@ -72,7 +72,7 @@ func TestAListThatSomeCannotReadIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestALogIsNotFloodedByAList(t *testing.T) {
+func TestOmittedListItemsDoNotFloodLog(t *testing.T) {
 	names := make([]string, 500)
 	for i := range names {
 		names[i] = "x"

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// prompts are parts of a list with items of these keys.
+// promptParts returns the parts of a list of prompts: one part for each list of keys.
 func promptParts(keys ...[]string) []Part {
 	parts := make([]Part, len(keys))
 	for i, of := range keys {
@@ -23,7 +23,7 @@ func promptParts(keys ...[]string) []Part {
 	return parts
 }
 
-// numbered are n keys that begin with prefix.
+// numbered returns n keys that consist of prefix and a number.
 func numbered(prefix string, n int) []string {
 	keys := make([]string, n)
 	for i := range keys {
@@ -32,7 +32,7 @@ func numbered(prefix string, n int) []string {
 	return keys
 }
 
-// readPage reads one page: the names on it and the cursor of the next.
+// readPage reads one page. It returns the names on the page and the cursor of the next page.
 func readPage(t *testing.T, parts []Part, cursor string) (names []string, next string) {
 	t.Helper()
 	var at json.RawMessage
@@ -56,7 +56,7 @@ func readPage(t *testing.T, parts []Part, cursor string) (names []string, next s
 	return names, page.NextCursor
 }
 
-// A server that a plugin stands in for may have no pages: its clients ignore cursors, and send none that it knows.
+// A plugin that is served alone may replace a server without pagination, whose clients ignore cursors or send unknown ones.
 func TestListOfPluginAloneIsWhole(t *testing.T) {
 	l := (&Catalog{}).List(abi.MethodPromptsList)
 	l.alone = true
@@ -110,7 +110,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	}
 }
 
-func TestAListMayChangeBetweenPages(t *testing.T) {
+func TestListMayChangeBetweenPages(t *testing.T) {
 	before := numbered("x", pageItems+10)
 	without := func(gone ...string) []string {
 		return slices.DeleteFunc(slices.Clone(before), func(key string) bool { return slices.Contains(gone, key) })
@@ -141,7 +141,7 @@ func TestAListMayChangeBetweenPages(t *testing.T) {
 	}
 }
 
-func TestAPageIsBoundedInBytes(t *testing.T) {
+func TestPageIsBoundedInBytes(t *testing.T) {
 	parts := promptParts(numbered("x", 3))
 	for i := range parts[0].items {
 		parts[0].items[i].raw = fmt.Appendf(nil, `{"name":"x%d","description":"%s"}`, i, strings.Repeat("x", pageBytes))
@@ -152,7 +152,7 @@ func TestAPageIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-func TestACursorThatIsNotOurs(t *testing.T) {
+func TestForeignCursorIsRefused(t *testing.T) {
 	_, good := readPage(t, promptParts(numbered("x", pageItems+1)), "")
 	for name, cursor := range map[string]string{
 		"is no text":           `5`,

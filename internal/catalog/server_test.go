@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestTheServerIs(t *testing.T) {
+func TestServerIdentity(t *testing.T) {
 	a := hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[server]\nname = 'a server'\nversion = '7'\n"+hosttest.Reads("a_reads"))
 	b := hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_reads"))
 	config := func(text string) hosttest.Files {
@@ -51,13 +51,13 @@ func TestTheServerIs(t *testing.T) {
 	}
 }
 
-func TestProtocolVersionsNobodyKnows(t *testing.T) {
+func TestUnknownProtocolVersionIsRefused(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[server]\nprotocol_versions = ['1999-01-01']\n"+hosttest.Reads("a_reads")))
 	_, err := host.Open(w.Options())
 	hosttest.WantUsage(t, err, w.Dir+"/plugins/a/plugin.toml: server: protocol version \"1999-01-01\" is not one of")
 }
 
-// initialized returns what the host's server says of itself.
+// initialized returns the name and the version of the server from the response to initialize.
 func initialized(t testing.TB, h *host.Host) (name, version string) {
 	t.Helper()
 	var r struct {
@@ -104,7 +104,7 @@ func TestCapabilitiesAreThoseSomePluginHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsDeniedAsAWholeIsNoCapability(t *testing.T) {
+func TestCompletelyDeniedOfferIsNoCapability(t *testing.T) {
 	for config, want := range map[string]string{
 		"deny_prompts = ['*']\ndeny_resources = ['*']":        `"capabilities":{"tools":{}}`,
 		"allow_prompts = []\nallow_resources = []":            `"capabilities":{"tools":{}}`,
@@ -120,7 +120,7 @@ func TestWhatIsDeniedAsAWholeIsNoCapability(t *testing.T) {
 	}
 }
 
-func TestLookingSaysWhatTheServerCannotBe(t *testing.T) {
+func TestLookReportsInvalidServerIdentity(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[server]\nprotocol_versions = ['1999-01-01']\n"+hosttest.Reads("a_reads")))
 	v, err := catalog.Look(w.Options())
 	hosttest.WantUsage(t, err, `server: protocol version "1999-01-01" is not one of`)

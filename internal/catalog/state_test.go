@@ -11,10 +11,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// asking asks for the plugin's state folder; what it needs none for goes without.
+// asking is the request of a manifest for the plugin's state directory.
 const asking = "[[capabilities.fs]]\npath = \"${state}\"\naccess = \"rw\"\n"
 
-// problems are the plugins' problems by name.
+// problems returns the problem of each plugin by the plugin's name.
 func problems(h *host.Host) map[string]string {
 	all := map[string]string{}
 	for _, p := range h.Plugins() {
@@ -23,7 +23,7 @@ func problems(h *host.Host) map[string]string {
 	return all
 }
 
-func TestAStateDirectoryThatCannotBeUsedDisablesWhatNeedsIt(t *testing.T) {
+func TestUnusableStateDirectoryDisablesOnlyPluginsThatNeedIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, w *hosttest.World) error
 		want  []string
@@ -79,7 +79,7 @@ func TestAStateDirectoryThatCannotBeUsedDisablesWhatNeedsIt(t *testing.T) {
 	}
 }
 
-func TestAStateFolderThatExistsIsGrantedWhereNoneCanBeMade(t *testing.T) {
+func TestExistingStateDirectoryInReadOnlyParentIsGranted(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root can write to any directory")
 	}
@@ -94,8 +94,8 @@ func TestAStateFolderThatExistsIsGrantedWhereNoneCanBeMade(t *testing.T) {
 	}
 }
 
-// TestAStateDirectoryThatIsNotUsedIsHiddenStill: an unused state directory is hidden from plugins, whoever owns it.
-func TestAStateDirectoryThatIsNotUsedIsHiddenStill(t *testing.T) {
+// TestUnusedStateDirectoryIsHidden checks that a state directory that the host refuses to use is hidden from plugins.
+func TestUnusedStateDirectoryIsHidden(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Reads("it_reads")), hosttest.Files{"state/bulkhead": "/"})
 	if err := os.Chmod(w.Dir+"/state/bulkhead", 0o777); err != nil {
 		t.Fatal(err)

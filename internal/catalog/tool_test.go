@@ -10,10 +10,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// manyObjects is a JSON array of that many bytes, of which each item takes three.
+// manyObjects returns a JSON array of about size bytes with three bytes per item.
 func manyObjects(size int) string { return "[" + strings.Repeat("{},", size/3) + "{}]" }
 
-// allocatedBy is how many bytes f allocates, all that was freed meanwhile included.
+// allocatedBy returns the number of bytes that f allocates, including freed ones.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

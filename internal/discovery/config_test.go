@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
 )
 
-func TestTheConfigFileIs(t *testing.T) {
+func TestNamedConfigFileIsRelativeToWorkingDirectory(t *testing.T) {
 	w := hosttest.New(t)
 	o := w.Options()
 	for named, want := range map[string]string{"": "/work/bulkhead.toml", "../x.toml": "/x.toml", w.Dir + "/y": "/y"} {
@@ -20,7 +20,7 @@ func TestTheConfigFileIs(t *testing.T) {
 	}
 }
 
-func TestASecretThatCannotBeReadIsAnError(t *testing.T) {
+func TestUnreadableSecretIsError(t *testing.T) {
 	w := hosttest.New(t, hosttest.Files{"key": "a secret\n"})
 	w.Env["SET"] = "a secret"
 	for want, c := range map[string]config.Credential{

@@ -21,7 +21,7 @@ func discovering(w *hosttest.World) host.Options {
 	return o
 }
 
-// wantUntrusted checks that nothing is opened, and that the error says what to do.
+// wantUntrusted checks that Open and Look fail with an *host.UntrustedError that contains texts.
 func wantUntrusted(t *testing.T, o host.Options, texts ...string) *host.UntrustedError {
 	t.Helper()
 	_, err := host.Open(o)
@@ -36,7 +36,7 @@ func wantUntrusted(t *testing.T, o host.Options, texts ...string) *host.Untruste
 	return not
 }
 
-// planted is a project that brings a config and plugins of its own.
+// planted returns a world with a project in pkg that contains a config and plugins.
 func planted(t *testing.T) *hosttest.World {
 	return hosttest.New(t, hosttest.At("pkg/plugins/evil", hosttest.Plugin("evil", wasmtest.Answering(hosttest.Done), hosttest.Reads("evil_reads"))),
 		hosttest.At("pkg/dist/plugins/evil", hosttest.Plugin("evil", wasmtest.Answering(hosttest.Done), hosttest.Reads("evil_reads"))),
@@ -44,7 +44,7 @@ func planted(t *testing.T) *hosttest.World {
 		hosttest.Files{"pkg/.git/HEAD": "ref: x", "pkg/deep": "/", "pkg/bulkhead.toml": "[[plugins]]\npath = \"plugins/evil\"\n"})
 }
 
-func TestAPlantedConfigIsNotObeyed(t *testing.T) {
+func TestUntrustedConfigIsRefused(t *testing.T) {
 	for name, set := range map[string]func(w *hosttest.World, o *host.Options){
 		"in the working directory":             func(w *hosttest.World, o *host.Options) { o.System.Dir = w.Dir + "/pkg" },
 		"in the repository around it":          func(w *hosttest.World, o *host.Options) { o.System.Dir = w.Dir + "/pkg/deep" },
@@ -78,7 +78,7 @@ func TestAPlantedConfigIsNotObeyed(t *testing.T) {
 	}
 }
 
-func TestTheConfigOfTheWorkingDirectoryIsTheOneThatCounts(t *testing.T) {
+func TestConfigOfWorkingDirectoryHasPrecedence(t *testing.T) {
 	w := planted(t)
 	w.Write(t, hosttest.Files{"pkg/deep/bulkhead.toml": "[[plugins]]\npath = \"../../plugins/mine\"\n"})
 	w.Trust(t, "pkg/bulkhead.toml")
@@ -91,7 +91,7 @@ func TestTheConfigOfTheWorkingDirectoryIsTheOneThatCounts(t *testing.T) {
 	}
 }
 
-func TestWhatIsNamedNeedsNoTrust(t *testing.T) {
+func TestNamedConfigAndPluginsNeedNoTrust(t *testing.T) {
 	for name, set := range map[string]func(w *hosttest.World, o *host.Options){
 		"a config":               func(w *hosttest.World, o *host.Options) { o.ConfigFile = "bulkhead.toml" },
 		"plugins, and no config": func(w *hosttest.World, o *host.Options) { o.NoConfig, o.PluginsDir = true, "plugins" },
@@ -118,7 +118,7 @@ func TestWhatIsNamedNeedsNoTrust(t *testing.T) {
 	hosttest.WantUsage(t, err, "--config and --no-config contradict")
 }
 
-func TestATrustedConfigThatChangesIsNotObeyed(t *testing.T) {
+func TestChangedConfigIsNoLongerTrusted(t *testing.T) {
 	w := planted(t)
 	o := discovering(w)
 	o.System.Dir = w.Dir + "/pkg"
@@ -134,9 +134,9 @@ func TestATrustedConfigThatChangesIsNotObeyed(t *testing.T) {
 	wantUntrusted(t, o, "is not trusted, so")
 }
 
-// TestTheConfigThatIsCheckedIsTheOneThatIsParsed: another process swaps the file as fast as it can between one
-// that is trusted and one that is not; whatever Look sees was trusted.
-func TestTheConfigThatIsCheckedIsTheOneThatIsParsed(t *testing.T) {
+// TestConfigSwappedAfterTrustCheckIsNotParsed repeatedly swaps a trusted and an untrusted config while Look runs. Look must
+// never return the untrusted one.
+func TestConfigSwappedAfterTrustCheckIsNotParsed(t *testing.T) {
 	w := planted(t)
 	w.Write(t, hosttest.Files{"pkg/good": "[[plugins]]\npath = \"../plugins/mine\"\n", "pkg/bad": "[[plugins]]\npath = \"plugins/evil\"\n"})
 	file := w.Dir + "/pkg/bulkhead.toml"
@@ -191,8 +191,9 @@ func TestTheConfigThatIsCheckedIsTheOneThatIsParsed(t *testing.T) {
 	}
 }
 
-// TestALinkToATrustedConfigIsNotTrusted: paths in a config are relative to where it was found.
-func TestALinkToATrustedConfigIsNotTrusted(t *testing.T) {
+// TestSymbolicLinkToTrustedConfigIsNotTrusted checks that trust belongs to a path: paths in a config are relative to the
+// directory in which it was found.
+func TestSymbolicLinkToTrustedConfigIsNotTrusted(t *testing.T) {
 	w := planted(t)
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = \"plugins/evil\"\n"})
 	w.Trust(t, "work/bulkhead.toml")
@@ -204,7 +205,7 @@ func TestALinkToATrustedConfigIsNotTrusted(t *testing.T) {
 	wantUntrusted(t, o, "/pkg/bulkhead.toml is not trusted")
 }
 
-func TestAConfigThatCannotBeReadIsNotPassedOver(t *testing.T) {
+func TestUnreadableConfigIsNotSkipped(t *testing.T) {
 	w := planted(t)
 	if err := errors.Join(os.Remove(w.Dir+"/pkg/bulkhead.toml"), os.Mkdir(w.Dir+"/pkg/bulkhead.toml", 0o755)); err != nil {
 		t.Fatal(err)
@@ -214,7 +215,7 @@ func TestAConfigThatCannotBeReadIsNotPassedOver(t *testing.T) {
 	wantUntrusted(t, o, "bulkhead.toml is not trusted (is not a regular file)")
 }
 
-func TestPluginsOfTheWorkingDirectoryNeedTrust(t *testing.T) {
+func TestPluginsOfWorkingDirectoryNeedTrust(t *testing.T) {
 	const digest = "sha256 = '0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a'\n"
 	w := hosttest.New(t, hosttest.At("work/dist/plugins/a", hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), digest+hosttest.Reads("a_reads"))))
 	o := discovering(w)
@@ -236,7 +237,7 @@ func TestPluginsOfTheWorkingDirectoryNeedTrust(t *testing.T) {
 	wantUntrusted(t, o, "/b/plugin.toml does not contain the digest of its module")
 }
 
-func TestAStoreOfTrustThatOthersCanWriteTrustsNothing(t *testing.T) {
+func TestTrustStoreWritableByOthersTrustsNothing(t *testing.T) {
 	w := planted(t)
 	o := discovering(w)
 	o.System.Dir = w.Dir + "/pkg"
@@ -247,7 +248,7 @@ func TestAStoreOfTrustThatOthersCanWriteTrustsNothing(t *testing.T) {
 	wantUntrusted(t, o, "can be written by others", "chmod go-w "+w.Dir+"/state/bulkhead/.trust")
 }
 
-func TestAServerThatServesNothingSaysWhy(t *testing.T) {
+func TestServerWithoutPluginsReportsReason(t *testing.T) {
 	w := planted(t)
 	o := discovering(w)
 	o.System.Dir, o.ServeNothing = w.Dir+"/pkg", true
@@ -278,7 +279,7 @@ func TestAServerThatServesNothingSaysWhy(t *testing.T) {
 	}
 }
 
-func TestTheCommandThatTrustsAPathCanBeTyped(t *testing.T) {
+func TestTrustCommandQuotesPath(t *testing.T) {
 	for path, want := range map[string]string{
 		"/p/bulkhead.toml": "`bulkhead trust /p/bulkhead.toml`",
 		"/ü 日/$(x)'s":      `bulkhead trust '/ü 日/$(x)'\''s'`,

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
-func TestTheHostsOwnFilesAreKnown(t *testing.T) {
+func TestHostFilesAreKnown(t *testing.T) {
 	system := System{Dir: "/w/here", LookupEnv: func(name string) (string, bool) {
 		value, ok := map[string]string{"HOME": "/home/me"}[name]
 		return value, ok
@@ -23,7 +23,7 @@ func TestTheHostsOwnFilesAreKnown(t *testing.T) {
 	})
 	for _, want := range []string{
 		"/cache/bulkhead", "/state/bulkhead", "/etc/team.toml", "/log/audit", "/log/audit.key", "/log/audit.1", "/run/token", "/opt/plugins/a",
-		"/w/here/bulkhead.toml", "/w/bulkhead.toml", // not there yet
+		"/w/here/bulkhead.toml", "/w/bulkhead.toml", // files that do not exist yet
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not among %q", want, got)

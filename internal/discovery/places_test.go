@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
 )
 
-// places are found in a world of these folders; $W stands for its path.
+// places has the files and directories of the world of these tests. $W stands for the path of the world.
 var places = hosttest.Files{
 	"work/sub":           "/",
 	"file":               "",
@@ -28,7 +28,7 @@ var places = hosttest.Files{
 	"dotfiles/home/app":  "/",
 }
 
-func TestTheProjectIs(t *testing.T) {
+func TestProjectIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		dir, option string
 		env         map[string]string
@@ -68,7 +68,7 @@ func TestTheProjectIs(t *testing.T) {
 	}
 }
 
-// placed is a world of places and the options of a host in its folder dir.
+// placed returns a world with the files of places, and the options of a host with the working directory dir.
 func placed(t *testing.T, dir, project string, env map[string]string) (*hosttest.World, host.Options) {
 	w := hosttest.New(t, places)
 	for link, to := range map[string]string{"link": "repo/deep", "homelink": "home"} {
@@ -121,7 +121,7 @@ func TestNoProjectIsFoundIn(t *testing.T) {
 	}
 }
 
-func TestANamedProjectIsRefused(t *testing.T) {
+func TestNamedProjectIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		option, env string
 		want        []string

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// names returns the names of the plugins that are found.
+// names returns the names of the plugins that discovery.Find returns.
 func names(o discovery.Options) ([]string, error) {
 	found, err := discovery.Find(o)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestPluginsComeFrom(t *testing.T) {
 	}
 }
 
-func TestNoPluginsIsAnErrorThatSays(t *testing.T) {
+func TestErrorWithoutPluginsReports(t *testing.T) {
 	for name, c := range map[string]struct {
 		there            hosttest.Files
 		config, dir, env string
@@ -128,7 +128,7 @@ func TestNoPluginsIsAnErrorThatSays(t *testing.T) {
 	}
 }
 
-func TestPluginsInAFolderAre(t *testing.T) {
+func TestPluginsInDirectoryAre(t *testing.T) {
 	built := func(name string) hosttest.Files {
 		return hosttest.Plugin(name, wasmtest.Answering(hosttest.Done), hosttest.Reads(name))
 	}
@@ -160,7 +160,7 @@ func TestPluginsInAFolderAre(t *testing.T) {
 	}
 }
 
-func TestALinkedPluginFolderCounts(t *testing.T) {
+func TestLinkedPluginDirectoryIsFound(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a")), hosttest.Files{"some": "/"})
 	if err := os.Symlink("../plugins/a", w.Dir+"/some/a"); err != nil {
 		t.Fatal(err)

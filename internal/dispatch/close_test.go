@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestCloseIsBoundedByItsContext: what hangs holds up neither the rest nor Close.
+// TestCloseIsBoundedByItsContext checks that a closer that hangs delays neither the other closers nor Close.
 func TestCloseIsBoundedByItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
@@ -29,7 +29,7 @@ func TestCloseIsBoundedByItsContext(t *testing.T) {
 	})
 }
 
-func TestCloseReportsWhatEndedInTime(t *testing.T) {
+func TestFinishedCloserIsNotReportedAsTimedOut(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := &closer{name: "it", done: make(chan error, 1)}
@@ -39,8 +39,8 @@ func TestCloseReportsWhatEndedInTime(t *testing.T) {
 	}
 }
 
-// TestCloseDoesNotWaitForTheBackground is for compiling, which cannot be interrupted.
-func TestCloseDoesNotWaitForTheBackground(t *testing.T) {
+// TestCloseDoesNotWaitForBackgroundWork checks that Close returns during a compilation, which cannot be interrupted.
+func TestCloseDoesNotWaitForBackgroundWork(t *testing.T) {
 	d := &Dispatcher{}
 	d.stopped, d.stop = context.WithCancel(context.Background())
 	compiled := make(chan struct{})

@@ -24,7 +24,8 @@ func (r *lateReader) Write(p []byte) (int, error) {
 	return r.Buffer.Write(p)
 }
 
-// Otherwise the host would kill the worker process two seconds after the time limit, with all calls of the plugin.
+// A notification that the client does not read must end with the call's time limit. Otherwise the host would kill the worker
+// process, with all calls of the plugin, two seconds later.
 func TestUnreadNotificationEndsWithTimeLimit(t *testing.T) {
 	t.Parallel()
 	const limits = "[offers]\nlogging = true\n[limits]\ntime = '200ms'\n"

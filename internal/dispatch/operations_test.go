@@ -19,8 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// A worker is hostile, and the host decodes what it asks for: by streaming, or within a bound that has to do with
-// what the operation may hold.
+// The parameters of a host operation come from a worker and are untrusted. The memory to decode them must be bounded.
 func TestDecodingOfOperationsIsBounded(t *testing.T) {
 	const size = 3 << 20
 	fetcher, err := fetch.New(fetch.Config{})
@@ -46,7 +45,7 @@ func TestDecodingOfOperationsIsBounded(t *testing.T) {
 	}
 }
 
-// A damaged configuration is read by each operation, and is one line of the log.
+// Each operation reads the user's git configuration. An error in it is logged once, until it changes.
 func TestWarningOfGitUserIsNotRepeated(t *testing.T) {
 	var text bytes.Buffer
 	var err error
@@ -59,7 +58,7 @@ func TestWarningOfGitUserIsNotRepeated(t *testing.T) {
 	}
 }
 
-// allocatedBy returns how many bytes f allocates, including freed ones.
+// allocatedBy returns the number of bytes that f allocates, including freed ones.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// line is a queue and the calls in it, by their names.
+// line is a queue with the tickets of its calls by name.
 type line struct {
 	queue   queue
 	tickets map[string]ticket
 }
 
-// step lets a call in (+r1: one that reads; +w2: one that writes) or out (-r1).
+// step performs an event: "+r1" adds the reading call r1, "+w2" adds the writing call w2, and "-r1" removes r1.
 func (l *line) step(event string) {
 	name := event[1:]
 	if event[0] == '-' {
@@ -25,7 +25,7 @@ func (l *line) step(event string) {
 	l.tickets[name] = l.queue.enter(name[0] == 'w')
 }
 
-// running are the calls whose turn has come.
+// running returns the sorted names of the calls that may run.
 func (l *line) running() []string {
 	var names []string
 	for name, ticket := range l.tickets {
@@ -119,8 +119,8 @@ func TestTicketWaits(t *testing.T) {
 	}
 }
 
-// FuzzQueue: whatever comes and goes, in any order, somebody runs while anybody is there; a write runs
-// alone; and nobody runs before a write that came earlier, or a write before anybody who did.
+// FuzzQueue adds and removes calls in any order. It checks that a call runs if the queue is not empty, that a write runs
+// alone, and that no write is overtaken by a later call or overtakes an earlier one.
 func FuzzQueue(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 3, 2})
 	f.Add([]byte{1, 1, 1, 7, 2, 2})
@@ -131,7 +131,7 @@ func FuzzQueue(f *testing.F) {
 			ticket
 			write bool
 		}
-		var open []entry // in the order they came
+		var open []entry // calls in the queue, in the order of arrival
 		for _, event := range events[:min(len(events), 100)] {
 			switch kind := event & 3; {
 			case kind < 2:

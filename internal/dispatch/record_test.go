@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestTheRecordOfAResultThatCannotBeReadSaysSo(t *testing.T) {
+func TestAuditRecordsInvalidResult(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(`{"result":{"x":1}}`), hosttest.Reads("a_reads")),
 		hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = \"${env:HOME}/log\"\n[[plugins]]\npath = \"../plugins/a\"\n"})
 	h, err := host.Open(w.Options())
@@ -29,7 +29,7 @@ func TestTheRecordOfAResultThatCannotBeReadSaysSo(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedBesideToolsIsInTheAudit(t *testing.T) {
+func TestRefusedPromptsAndResourcesAreAudited(t *testing.T) {
 	w := hosttest.New(t, hosttest.Offering("a", "prompts = ['it']\nresources = ['n://']\nsubscribe = true\ncompletions = true", hosttest.TextOf("a")))
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = '" + w.Dir + "/audit.jsonl'\non_failure = 'closed'\n[[plugins]]\npath = '../plugins/a'\ndeny_resources = ['n://secret/*']"})
 	h := w.Open(t, w.Options())

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-func TestAFailureReads(t *testing.T) {
+func TestFailureTextIs(t *testing.T) {
 	for name, c := range map[string]struct{ server, tool, want string }{
 		"as the host says it":                         {"", "", "bulkhead: it_reads took <5s> & {code}"},
 		"as the manifest has it":                      {"Error [{code}] in {tool} of {plugin}: {message}!", "", "Error [slow] in it_reads of it: took <5s> & {code}!"},
@@ -37,7 +37,7 @@ func TestAFailureReads(t *testing.T) {
 	}
 }
 
-func TestAFailureThatIsJSONIsStructuredContentToo(t *testing.T) {
+func TestJSONFailureIsAlsoStructuredContent(t *testing.T) {
 	h := hosttest.Open(t, hosttest.Plugin("it", wasmtest.Crashing(), "[server]\nfailure = '{\"ok\":false,\"why\":\"{code}: {message}\"}'\n"+hosttest.Reads("it_reads")))
 	answer := hosttest.Call(t, h, "it_reads", "")
 	var got struct {
@@ -55,15 +55,15 @@ func TestAFailureThatIsJSONIsStructuredContentToo(t *testing.T) {
 	}
 }
 
-// assembled is a module whose calls run code.
+// assembled returns a module whose calls run code.
 func assembled(code []byte, data string) []byte { return wasmtest.Plugin(code, data).Bytes() }
 
-// ownWords are a manifest whose one tool words its failures otherwise than the plugin does; behind it its schemas
-// may follow.
+// ownWords is the part of a manifest with a failure template of the plugin and a different one of its tool. Schemas of the
+// tool may be appended.
 const ownWords = "[server]\nfailure = 'of the plugin'\n[[tools]]\nname = 'it_reads'\ndescription = 'does it'\naccess = 'read'\n" +
 	"failure = '{tool} by itself: {code}'\n"
 
-// textOf is the text of an answer.
+// textOf returns the text of an answer.
 func textOf(t *testing.T, answer host.Answer) string {
 	t.Helper()
 	var result struct{ Content []struct{ Text string } }
@@ -73,8 +73,8 @@ func textOf(t *testing.T, answer host.Answer) string {
 	return result.Content[0].Text
 }
 
-// Whatever a call fails with, the template of its tool words it, and not that of the plugin.
-func TestAToolWordsItsFailures(t *testing.T) {
+// The template of the tool formats every failure of a call, and takes precedence over the template of the plugin.
+func TestEveryFailureUsesTemplateOfTool(t *testing.T) {
 	const drop = 0x1a
 	loop := assembled(wasmtest.Code(0x03, 0x40, 0x0c, 0, 0x0b), "")
 	operation := wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 0, 2), drop)
@@ -85,9 +85,9 @@ func TestAToolWordsItsFailures(t *testing.T) {
 	nested.Funcs[1].Code = wasmtest.Code(0x20, 0, 0x10, int(nested.Next())-1, 0x0b)
 	for name, c := range map[string]struct {
 		wasm                   []byte
-		module, limits, schema string // of the manifest
+		module, limits, schema string // additional lines of these tables of the manifest
 		arguments              string
-		spoil                  func(w *hosttest.World) error // once the host is open
+		spoil                  func(w *hosttest.World) error // called after the host is open
 		want                   string
 	}{
 		"arguments that do not match its schema": {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.input]\ntype = 'object'\nrequired = ['id']\n", want: "invalid_arguments"},
@@ -125,7 +125,7 @@ func TestAToolWordsItsFailures(t *testing.T) {
 			}
 		})
 	}
-	// What needs another call, a person or a fault in the host.
+	// These failures require another call, a person or a fault in the host, so call Failed directly.
 	d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), ownWords))
 	for _, code := range []engine.Code{engine.CodeQueue, engine.CodeCanceled, engine.CodeInternal} {
 		var failure *gateway.Failure
@@ -136,7 +136,7 @@ func TestAToolWordsItsFailures(t *testing.T) {
 	}
 }
 
-func TestAToolsWordsAreNobodyElses(t *testing.T) {
+func TestTemplateOfToolAppliesToThatToolOnly(t *testing.T) {
 	d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), "[offers]\nprompts = true\n"+ownWords+hosttest.Reads("it_other")))
 	if got := callOf(t, d, "it_other").Failure("slow", "took long").Text; got != "of the plugin" {
 		t.Errorf("another tool: %q", got)
@@ -150,8 +150,9 @@ func TestAToolsWordsAreNobodyElses(t *testing.T) {
 	}
 }
 
-// A call that must not go unrecorded fails once it has run, and the next one before it runs.
-func TestAToolWordsThatNoRecordCouldBeKept(t *testing.T) {
+// With on_failure = "closed", the first call whose audit record cannot be written fails after it has run, and the next call
+// fails before it runs.
+func TestAuditFailureUsesTemplateOfTool(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), ownWords))
 	log := w.Dir + "/audit.jsonl"
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = '" + log + "'\non_failure = 'closed'\n[[plugins]]\npath = '../plugins/it'\n"})

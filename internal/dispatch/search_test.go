@@ -10,7 +10,7 @@ import (
 
 const nothing = `{"error":{"code":-32602,"message":"it is not here"}}`
 
-func TestWhatExistsAtCallTimeIsAskedForInOrder(t *testing.T) {
+func TestPromptsCreatedByCallsAreSearchedInOrder(t *testing.T) {
 	lacking := func(name string) hosttest.Files {
 		return hosttest.Plugin(name, wasmtest.Answering(nothing), "[offers]\nprompts = true\n")
 	}
@@ -22,7 +22,7 @@ func TestWhatExistsAtCallTimeIsAskedForInOrder(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		plugins []hosttest.Files
-		want    string // contained
+		want    string // a part of the response
 	}{
 		"the first that has it answers":                           {[]hosttest.Files{having("a"), having("b")}, `"text":"a"`},
 		"one that has it not is passed over":                      {[]hosttest.Files{lacking("a"), having("b")}, `"text":"b"`},

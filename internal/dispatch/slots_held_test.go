@@ -16,9 +16,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TestUnwrittenAnswersKeepTheirPlaces: as long as a client does not read an answer, its call keeps one of the
-// plugin's places; further calls wait for one, for as long as the limit of the queue says.
-func TestUnwrittenAnswersKeepTheirPlaces(t *testing.T) {
+// TestUnwrittenAnswersKeepTheirSlots checks that a call keeps its slot of the plugin until its answer is written. Further
+// calls wait for a slot up to the limit limits.queue.
+func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &plugin{Plugin: &catalog.Plugin{Name: "it", Manifest: &manifest.Manifest{}, Log: hclog.NewNullLogger()}}
 		p.slots.free = 2
@@ -36,7 +36,7 @@ func TestUnwrittenAnswersKeepTheirPlaces(t *testing.T) {
 		if err := third.hold(t.Context()); !errors.As(err, &failure) || failure.Code != string(engine.CodeQueue) {
 			t.Errorf("the third got %v", err)
 		}
-		third.Answered() // it holds none, and gives none back
+		third.Answered() // without a slot, the call releases none
 		if p.slots.free != 0 {
 			t.Errorf("%d slots are free, want 0", p.slots.free)
 		}

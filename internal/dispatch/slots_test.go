@@ -37,7 +37,7 @@ func TestSlotGoesToTheEarliestRequest(t *testing.T) {
 	})
 }
 
-func TestSlotsKeepNoWaiterThatGaveUp(t *testing.T) {
+func TestSlotsForgetCancelledWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slots{}
 		if err := s.acquire(t.Context(), 1, time.Minute); !errors.Is(err, errNoSlot) {
@@ -55,7 +55,7 @@ func TestSlotsKeepNoWaiterThatGaveUp(t *testing.T) {
 	})
 }
 
-// TestSlotGrantedWhileWaiterGivesUpIsKept: between its timeout and the lock, a waiter may be given the slot.
+// TestSlotGrantedWhileWaiterGivesUpIsKept grants a slot to a waiter between the waiter's timeout and its withdrawal.
 func TestSlotGrantedWhileWaiterGivesUpIsKept(t *testing.T) {
 	s := &slots{}
 	w := s.enqueue(1)

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-func TestTheCacheIsNotNeeded(t *testing.T) {
+func TestCallRunsWithoutCache(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")), hosttest.Files{"file": ""})
 	w.Env["XDG_CACHE_HOME"] = w.Dir + "/file"
 	h := w.Open(t, w.Options())
@@ -22,7 +22,7 @@ func TestTheCacheIsNotNeeded(t *testing.T) {
 	}
 }
 
-func TestACacheThatIsNotTheUsersOwnIsNotUsed(t *testing.T) {
+func TestCacheWritableByOthersIsNotUsed(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, w *hosttest.World) error{
 		"others can write it":            func(t *testing.T, w *hosttest.World) error { return os.Chmod(w.Dir+"/cache/bulkhead", 0o770) },
 		"others can write what holds it": func(t *testing.T, w *hosttest.World) error { return os.Chmod(w.Dir+"/cache", 0o757) },

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestATemplateThatIsJSONStaysJSON(t *testing.T) {
+func TestJSONTemplateYieldsJSON(t *testing.T) {
 	values := map[string]string{"{message}": "said \"no\"\n\\o/", "{code}": "trap"}
 	for template, want := range map[string]string{
 		`{"a":"{code}: {message}"}`:  "trap: said \"no\"\n\\o/",

@@ -21,7 +21,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// open opens a Dispatcher without a server.
+// open returns an open Dispatcher without a server.
 func open(t *testing.T, plugins ...hosttest.Files) *dispatch.Dispatcher {
 	t.Helper()
 	return openIn(t, hosttest.New(t, plugins...))
@@ -49,7 +49,7 @@ func openIn(t *testing.T, w *hosttest.World) *dispatch.Dispatcher {
 	return d
 }
 
-// callOf queues a call of a tool.
+// callOf adds a call of a tool to the plugin's queue.
 func callOf(t *testing.T, d *dispatch.Dispatcher, tool string) gateway.Call {
 	t.Helper()
 	queued, err := d.Find(gateway.Request{Method: abi.MethodToolsCall, Name: tool})
@@ -127,8 +127,8 @@ func TestCallRefusesArgumentsThat(t *testing.T) {
 	})
 }
 
-// A state folder that can no longer be made fails the call by name; the next call tries again.
-func TestASandboxThatCannotBeSetUp(t *testing.T) {
+// A state directory that cannot be created fails the call, and the error names the directory. The next call tries again.
+func TestFailedSandboxSetupIsRetried(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Reads("it_reads")))
 	h := w.Open(t, w.Options())
 	w.Write(t, hosttest.Files{"state": ""})
@@ -144,7 +144,7 @@ func TestASandboxThatCannotBeSetUp(t *testing.T) {
 	}
 }
 
-func TestACallWaitsForTheWritesBeforeIt(t *testing.T) {
+func TestCallWaitsForEarlierWrites(t *testing.T) {
 	d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Writes("it_writes")+hosttest.Reads("it_reads")))
 	first, second, third := callOf(t, d, "it_writes"), callOf(t, d, "it_writes"), callOf(t, d, "it_reads")
 	canceled, cancel := context.WithCancel(t.Context())

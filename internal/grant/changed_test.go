@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-func TestChangedNoticesAnotherDirectory(t *testing.T) {
+func TestChangedNoticesReplacedDirectory(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(w *world)
 		want   string

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// abandon drops a set as the death of its process does: its locks are gone, what it prepared stays.
+// abandon simulates the death of the process that holds a set: its locks are released, and its prepared directories stay.
 func abandon(t *testing.T, s *Set) {
 	t.Helper()
 	for _, st := range s.staged {
@@ -22,7 +22,7 @@ func abandon(t *testing.T, s *Set) {
 	}
 }
 
-func TestWhatADeadProcessPreparedIsRemoved(t *testing.T) {
+func TestPreparedDirectoriesOfDeadProcessAreRemoved(t *testing.T) {
 	w := newWorld(t)
 	other := otherFileSystem(t)
 	w.grant(manifest.ReadWrite, other+"/data", ".codex")
@@ -32,7 +32,7 @@ func TestWhatADeadProcessPreparedIsRemoved(t *testing.T) {
 		t.Fatalf("%d are prepared: %q, %q", got, w.entries(staging), w.entries(other))
 	}
 	abandon(t, dead)
-	// Whoever resolves next need not be granted the same.
+	// The next Resolve removes leftovers even if its grant differs.
 	next := newWorld(t)
 	next.Places.State = w.Places.State
 	next.grant(manifest.Read, "project")
@@ -48,7 +48,7 @@ func TestWhatADeadProcessPreparedIsRemoved(t *testing.T) {
 	}
 }
 
-func TestWhatADeadProcessLeftIsRemovedWithItsContent(t *testing.T) {
+func TestHolderOfDeadProcessIsRemovedWithContent(t *testing.T) {
 	w := newWorld(t)
 	other := otherFileSystem(t)
 	w.must(os.WriteFile(filepath.Join(w.dir("secret/sub"), "kept"), nil, 0o600))
@@ -72,7 +72,7 @@ func TestWhatADeadProcessLeftIsRemovedWithItsContent(t *testing.T) {
 	}
 }
 
-func TestALinkInPlaceOfAHolderIsNotFollowed(t *testing.T) {
+func TestLinkInPlaceOfHolderIsNotFollowed(t *testing.T) {
 	w := newWorld(t)
 	other := otherFileSystem(t)
 	w.must(os.WriteFile(filepath.Join(w.dir("secret"), "kept"), nil, 0o600))
@@ -90,7 +90,7 @@ func TestALinkInPlaceOfAHolderIsNotFollowed(t *testing.T) {
 	w.unchanged(s)
 }
 
-func TestWhatCannotBeRemovedIsReportedOnce(t *testing.T) {
+func TestFailedRemovalIsReportedOnce(t *testing.T) {
 	w := newWorld(t)
 	staging := filepath.Join(w.Places.State, stagingName)
 	w.dir(".local/state/bulkhead/.staging")
@@ -122,7 +122,7 @@ func TestWhatCannotBeRemovedIsReportedOnce(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatCannotBeReadIsNoObstacle(t *testing.T) {
+func TestUnreadableLeftoverDoesNotFailResolve(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root reads every directory")
 	}

@@ -85,7 +85,7 @@ func TestCreateMovesTheDirectoryOfTheHandle(t *testing.T) {
 	}
 }
 
-// hiddenNames are those of directories that are prepared.
+// hiddenNames returns the names of prepared directories among names.
 func hiddenNames(names []string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, beside) })
 }
@@ -105,7 +105,7 @@ func TestCreatedDirectoryHasTheModeOfMkdir(t *testing.T) {
 	}
 }
 
-func TestAnAbsentDirectoryAppearsByOtherHands(t *testing.T) {
+func TestAbsentDirectoryCreatedByOtherProcessIsNoticed(t *testing.T) {
 	for name, access := range map[string]manifest.Access{"to write": manifest.ReadWrite, "to read": manifest.Read} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -166,7 +166,7 @@ func TestCreateMakesAbsentDirectoriesAboveFirst(t *testing.T) {
 	w.unchanged(s)
 }
 
-func TestADirectoryThatCannotBeCreatedIsNoObstacle(t *testing.T) {
+func TestUncreatableDirectoryDoesNotFailResolve(t *testing.T) {
 	w := newWorld(t)
 	w.grant(manifest.ReadWrite, "/proc/bulkhead", "project")
 	s := w.resolve()
@@ -185,7 +185,7 @@ func TestADirectoryThatCannotBeCreatedIsNoObstacle(t *testing.T) {
 	}
 }
 
-// otherFileSystem is a directory on another file system than the temporary one.
+// otherFileSystem returns a new directory on another file system than that of t.TempDir.
 func otherFileSystem(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "bulkhead-test-")
@@ -230,12 +230,12 @@ func TestDirectoryIsPreparedOnItsOwnFileSystem(t *testing.T) {
 	}
 }
 
-func TestHoldersHaveNamesOfTheirOwn(t *testing.T) {
+func TestHolderNamesAreUnique(t *testing.T) {
 	w := newWorld(t)
 	other := otherFileSystem(t)
 	w.grant(manifest.ReadWrite, other+"/data")
 	sum := sha256.Sum256([]byte(other + "/data"))
-	for n := range 32 { // what the names once were
+	for n := range 32 { // the names that an earlier version would have used
 		planted := fmt.Sprintf("%s%s-%d", beside, hex.EncodeToString(sum[:8]), n)
 		w.must(os.WriteFile(filepath.Join(other, planted), nil, 0o600))
 	}
@@ -255,7 +255,7 @@ func TestHoldersHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestChangedReportsThatWhatWasPreparedIsMoved(t *testing.T) {
+func TestChangedReportsMovedPreparedDirectory(t *testing.T) {
 	for name, move := range map[string]func(*world, *staged) error{
 		"the directory": func(w *world, st *staged) error {
 			holder := w.path("project/" + st.name)
@@ -265,7 +265,7 @@ func TestChangedReportsThatWhatWasPreparedIsMoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.Places.State = "" // so that it is prepared beside
+			w.Places.State = "" // so that the directory is prepared beside its nearest existing ancestor
 			w.grant(manifest.ReadWrite, "project/a")
 			if strings.Contains(name, "ancestor") {
 				w.dir("project/sub")

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-func TestResolveOpensWhatIsGranted(t *testing.T) {
+func TestResolveOpensGrantedDirectories(t *testing.T) {
 	w := newWorld(t)
 	w.dir("disk/work/notes")
 	w.dir("project/docs")
@@ -56,7 +56,7 @@ func TestResolveOpensWhatIsGranted(t *testing.T) {
 	w.unchanged(s)
 }
 
-// TestGrantedLinksAreAliases: the directory keeps the paths by which it was granted.
+// TestGrantedLinksAreAliases checks that a directory granted by symbolic links keeps their paths as aliases.
 func TestGrantedLinksAreAliases(t *testing.T) {
 	w := newWorld(t)
 	w.dir("dotfiles/codex")
@@ -80,11 +80,11 @@ func TestGrantedLinksAreAliases(t *testing.T) {
 	}
 }
 
-func TestResolveRefusesLinksBelowTheProjectAndWhatPluginsWrite(t *testing.T) {
+func TestResolveRefusesLinksThatPluginsOrProjectControl(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(w *world)
 		grant   string
-		want    string // in the error, HOME for the home directory
+		want    string // a part of the error; HOME stands for the home directory
 	}{
 		"link in the project": {
 			func(w *world) { w.dir(".ssh"); w.link("../.ssh", "project/.notes") },
@@ -230,7 +230,7 @@ func TestResolveFollowsLinksAboveTheProject(t *testing.T) {
 	}
 }
 
-func TestABroadDirectoryIsGrantedByItsName(t *testing.T) {
+func TestBroadDirectoryIsGrantedByItsName(t *testing.T) {
 	w := newWorld(t)
 	w.grant(manifest.Read, "/", w.home, filepath.Dir(w.home))
 	s := w.resolve()
@@ -262,8 +262,8 @@ func TestWritable(t *testing.T) {
 	w.dir("disk/notes")
 	w.dir("shared")
 	w.link("disk", "work")
-	w.link("/", "shared/x")        // made by a plugin
-	w.link("../..", "project/all") // by whoever wrote the project
+	w.link("/", "shared/x")        // a link that a plugin created
+	w.link("../..", "project/all") // a link from the project's repository
 	w.grant(manifest.ReadWrite, "shared/x", "project/all", "work/notes", "shared", "absent")
 	w.grant(manifest.Read, "disk")
 	want := []string{w.path("shared"), w.path("absent"), w.path("disk/notes")}
@@ -272,7 +272,7 @@ func TestWritable(t *testing.T) {
 	}
 }
 
-func TestTheWiderAccessCounts(t *testing.T) {
+func TestWiderAccessHasPrecedence(t *testing.T) {
 	w := newWorld(t)
 	w.dir("notes")
 	w.link("notes", "other")

@@ -13,7 +13,7 @@ import (
 
 const landlockWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_REG
 
-// restrictThread lets the calling thread, for good, make and write files only beneath dir.
+// restrictThread irreversibly restricts the calling thread to create and write files beneath dir only.
 func restrictThread(dir *os.File) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landlockWrite}
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), 8, 0)
@@ -34,7 +34,7 @@ func restrictThread(dir *os.File) error {
 	return nil
 }
 
-// createBeneath is how a worker opens files.
+// createBeneath creates a file beneath dir in the same way as a worker.
 func createBeneath(dir *os.File, name string) error {
 	fd, err := unix.Openat2(int(dir.Fd()), name, &unix.OpenHow{
 		Flags: unix.O_WRONLY | unix.O_CREAT | unix.O_CLOEXEC, Mode: 0o600,
@@ -46,8 +46,8 @@ func createBeneath(dir *os.File, name string) error {
 	return err
 }
 
-// TestConfinedWorkerWritesInCreatedDirectory: a process that confined itself before the directory was
-// created writes in it afterwards, and nowhere else.
+// TestConfinedWorkerWritesInCreatedDirectory checks that a thread that was confined before the granted directory was created
+// can write in that directory, and nowhere else.
 func TestConfinedWorkerWritesInCreatedDirectory(t *testing.T) {
 	w := newWorld(t)
 	w.grant(manifest.ReadWrite, "a/.codex")

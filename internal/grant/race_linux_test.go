@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// swapped exchanges pairs of names, as fast as possible, until the test ends.
+// swapped repeatedly exchanges pairs of names until stop is called or the test ends.
 func (w *world) swapped(pairs ...[2]string) (stop func()) {
 	var done sync.WaitGroup
 	quit := make(chan struct{})
@@ -37,18 +37,18 @@ func (w *world) swapped(pairs ...[2]string) (stop func()) {
 	return stop
 }
 
-// TestResolveUnderSwaps: whatever a second process exchanges meanwhile, the handle is a directory that the
-// rules allow, by its identity.
+// TestResolveUnderSwaps exchanges directories while Resolve runs. No handle may refer to a forbidden directory; the test
+// compares device and inode numbers.
 func TestResolveUnderSwaps(t *testing.T) {
 	w := newWorld(t)
-	// What a plugin may exchange: a directory for a link to the outside, at each component.
+	// A plugin may replace each component of the path by a symbolic link out of the grant.
 	w.dir("shared/a/b/c")
 	w.dir("secret/b/c")
 	w.dir("secret/c")
 	w.link("../secret", "shared/to secret")
 	w.link("../../secret", "shared/a/to secret")
 	w.link("../../../secret/c", "shared/a/b/to secret")
-	// What a link of the user's with ".." passes through, moved to where ".." is another directory.
+	// The user's link contains "..". Moving a directory on its path changes the meaning of "..".
 	w.dir("disk/x")
 	w.dir("disk/wanted")
 	w.dir("decoy/x")
@@ -101,7 +101,7 @@ func TestResolveUnderSwaps(t *testing.T) {
 	}
 }
 
-// TestCreateUnderSwaps: what is created is in the directory that was resolved, or nowhere.
+// TestCreateUnderSwaps checks that Create creates the directory in the resolved ancestor, or fails.
 func TestCreateUnderSwaps(t *testing.T) {
 	w := newWorld(t)
 	w.dir("project/a")
@@ -129,10 +129,10 @@ func TestCreateUnderSwaps(t *testing.T) {
 	}
 }
 
-func TestPermissionIsDeniedOnTheWay(t *testing.T) {
+func TestUnreadableAncestorOfGrantIsReported(t *testing.T) {
 	w := newWorld(t)
 	for dir := w.home; dir != os.TempDir() && len(dir) > 1; dir = dir[:strings.LastIndexByte(dir, '/')] {
-		_ = os.Chmod(dir, 0o755) // above the test's own directories it need not succeed
+		_ = os.Chmod(dir, 0o755) // may fail for directories that the test did not create
 	}
 	w.dir("a/b")
 	w.must(os.Chmod(w.path("a"), 0o700))
@@ -142,7 +142,7 @@ func TestPermissionIsDeniedOnTheWay(t *testing.T) {
 		w.must(os.Chmod(w.path("a"), 0))
 		t.Cleanup(func() { os.Chmod(w.path("a"), 0o700) })
 	} else {
-		// Root may do anything: this thread alone looks at files as another user, and ends with the test.
+		// Root has all permissions, so access files as another user, in this thread only.
 		runtime.LockOSThread()
 		if err := unix.Setfsuid(65534); err != nil {
 			t.Skipf("cannot become another user: %v", err)

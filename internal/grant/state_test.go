@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-func TestStateIsMadeForTheUserAlone(t *testing.T) {
+func TestCreatedStateIsPrivate(t *testing.T) {
 	w := newWorld(t)
 	w.grantState()
 	s := w.resolve()
@@ -49,7 +49,8 @@ func TestLinksAreFollowedToTheStateButNotInIt(t *testing.T) {
 	}
 }
 
-// The link may be below a directory that a plugin may write, as the whole home directory; elsewhere such links are refused.
+// On the path to the state, a symbolic link in a directory that a plugin may write, such as the home directory, is followed.
+// On paths of other grants, such links are refused.
 func TestLinkToStateIsFollowedInGrantedHome(t *testing.T) {
 	w := newWorld(t)
 	w.dir(".local")
@@ -76,7 +77,7 @@ func TestLinkToStateIsFollowedInGrantedHome(t *testing.T) {
 	}
 }
 
-// A plugin without state that may write the home directory cannot redirect the state of the others.
+// A plugin without state that may write to the home directory cannot redirect the state directories of other plugins.
 func TestPathToStateIsAnchorOfEachGrant(t *testing.T) {
 	w := newWorld(t)
 	w.dir(".local")
@@ -92,7 +93,7 @@ func TestPathToStateIsAnchorOfEachGrant(t *testing.T) {
 	}
 }
 
-// A grant in the plugin's own state directory, by whatever path, does not make a part of that read-only.
+// A read grant inside the plugin's own state directory, by any path, does not make that part of the state read-only.
 func TestGrantInStateDoesNotNarrowIt(t *testing.T) {
 	w := newWorld(t)
 	w.dir(".local/state/bulkhead/notes/cache")
@@ -107,9 +108,9 @@ func TestGrantInStateDoesNotNarrowIt(t *testing.T) {
 	w.unchanged(s)
 }
 
-func TestStateThatCannotBeKeptDisablesOnlyWhatNeedsIt(t *testing.T) {
+func TestUnusableStateFailsOnlyPluginsThatNeedIt(t *testing.T) {
 	w := newWorld(t)
-	w.must(os.WriteFile(w.path(".local"), nil, 0o600)) // whoever it is cannot make a directory in it
+	w.must(os.WriteFile(w.path(".local"), nil, 0o600)) // no user can create a directory below a file
 	w.grantState()
 	w.grant(manifest.ReadWrite, "project", ".codex")
 	s := w.resolve()

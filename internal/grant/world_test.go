@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// world is a home directory with a project, and what is granted in it.
+// world is a home directory with a project, and the configuration for Resolve.
 type world struct {
 	testing.TB
 	Config
@@ -98,7 +98,7 @@ func (w *world) changed(s *Set, want string) {
 	}
 }
 
-// same tells whether a handle is the directory at path.
+// same reports whether a handle refers to the directory at path.
 func (w *world) same(f *os.File, path string) bool {
 	w.Helper()
 	var st unix.Stat_t
@@ -107,7 +107,7 @@ func (w *world) same(f *os.File, path string) bool {
 	return err == nil && id == fileID(&st)
 }
 
-// descriptors counts the open descriptors of the process; -1 where that is impossible.
+// descriptors returns the number of open descriptors of the process; -1 if the system does not list them.
 func descriptors() int {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -23,7 +23,7 @@ func everyKind(t *testing.T, w world) config.Grant {
 	}
 }
 
-// The host's allocations for hostile parameters are proportional to their size, whether the operation is granted or not.
+// The host's allocations for untrusted parameters are proportional to their size, whether the operation is granted or not.
 func TestParametersAreBoundedBeforeDecoding(t *testing.T) {
 	w := newWorld(t)
 	boxes := map[string]*Box{"granted": w.new(t, Setup{Grant: everyKind(t, w)}), "not granted": w.new(t, Setup{})}
@@ -58,7 +58,7 @@ func TestParametersAreBoundedBeforeDecoding(t *testing.T) {
 	}
 }
 
-// allocatedBy returns how many bytes f allocates in total.
+// allocatedBy returns the number of bytes that f allocates, including freed ones.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -30,9 +30,9 @@ func TestBoxHidesDeniedAndHostFiles(t *testing.T) {
 		"$W/work/plain":         true,
 		"$W/work/.env":          false,
 		"$W/work/sub/.env":      false,
-		"$W/work/alias":         false, // leads to what is hidden
-		"$W/work/bulkhead.toml": false, // the host's, also by way of a link
-		"$W/other/x":            true,  // the grant names the host's directory itself
+		"$W/work/alias":         false, // a symbolic link to a hidden file
+		"$W/work/bulkhead.toml": false, // a host file, which Own names by a path with a symbolic link
+		"$W/other/x":            true,  // the grant names this host directory itself
 	} {
 		if _, errno := tree.Stat(w.path(path)); (errno == 0) != seen {
 			t.Errorf("%s: %v", path, errno)
@@ -49,7 +49,7 @@ func TestBoxHidesDeniedAndHostFiles(t *testing.T) {
 	}
 }
 
-// A grant of an ancestor of the state directories shows a plugin its own and no other plugin's.
+// A grant of an ancestor of the state directories shows a plugin only its own state directory.
 func TestGrantAboveStatesShowsOwnStateOnly(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"states/p/mine", "states/q/other", "states/.locks/p/x", "work/f"} {

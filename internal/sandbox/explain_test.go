@@ -62,7 +62,7 @@ func TestExplainAgreesWithFileTree(t *testing.T) {
 			t.Errorf("%s: %s %q, want %s %q", path, v.Rule, v.Pattern, want.rule, want.pattern)
 		}
 		if v.Rule == RuleAbove {
-			continue // it can be listed, which is all
+			continue // the directory can be listed, but nothing else
 		}
 		tree := box.FS(&faults{})
 		if _, errno := tree.Stat(w.path(path)); (errno == 0) != v.Read {
@@ -103,7 +103,7 @@ func TestExplainAgreesOnAliases(t *testing.T) {
 	} {
 		for _, at := range []string{"$W/real/" + path, strings.NewReplacer("codex", "$W/home/.codex", "hooks", "$W/home/repo/.git/hooks").Replace(path)} {
 			if strings.Contains(at, "home/.codex/..") {
-				continue // the parent of the resolved directory to the tree
+				continue // the tree resolves ".." to the parent of the resolved directory
 			}
 			v, err := Explain(Explained{Grant: grant}, w.path(at))
 			if err != nil || v.Rule != want {

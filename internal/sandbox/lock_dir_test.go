@@ -191,7 +191,7 @@ func TestLockedDirectoriesAreBounded(t *testing.T) {
 	}
 }
 
-// A directory that is replaced while a call waits for its lock: the call locks the one that is at the path now.
+// If a directory is replaced while a call waits for its lock, the call locks the directory that is then at the path.
 func TestLockFollowsReplacedDirectory(t *testing.T) {
 	w := newWorld(t)
 	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
@@ -238,7 +238,7 @@ func TestLockFollowsReplacedDirectory(t *testing.T) {
 	}
 }
 
-// If the file system cannot lock directories, only the name is locked, and that is logged once.
+// If the file system cannot lock directories, a call locks only the name, and the host logs this once.
 func TestFileSystemWithoutLocksUsesNameOnly(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.ENOLCK, unix.EOPNOTSUPP, unix.EBADF} {
 		t.Run(errno.Error(), func(t *testing.T) {

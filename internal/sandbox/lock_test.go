@@ -15,11 +15,11 @@ import (
 
 func TestLockIsHeldUntilCallEnds(t *testing.T) {
 	w := newWorld(t)
-	// Two boxes, as in two hosts of one user.
+	// The two boxes have the same state directory, like two hosts of one user.
 	one := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
 	two := w.new(t, Setup{Plugin: "p", Places: config.Places{State: w.path("$W/states")}})
 	first, held := Begin(t.Context(), nil, nil)
-	for range 2 { // a call that has the lock goes on
+	for range 2 { // the lock is reentrant
 		if _, err := one.lock(first, abi.Lock{Name: "confirm"}); err != nil {
 			t.Fatal(err)
 		}

@@ -144,10 +144,10 @@ func TestStateDirectoryIsPrivate(t *testing.T) {
 	if got := b.Env()["BULKHEAD_STATE"]; got != w.path("$W/new/states/p") {
 		t.Errorf("BULKHEAD_STATE is %s", got)
 	}
-	w.new(t, Setup{Plugin: "p", Grant: w.grant("state $W/new/states/p")}) // that it is there is no error
+	w.new(t, Setup{Plugin: "p", Grant: w.grant("state $W/new/states/p")}) // an existing state directory is no error
 }
 
-// A grant is the directory that its path resolved to when it was opened.
+// A grant refers to the directory to which its path resolved when the grant was opened.
 func TestMovingSymbolicLinkDoesNotMoveGrant(t *testing.T) {
 	w := newWorld(t)
 	if err := os.WriteFile(w.path("$W/other/secret"), nil, 0o644); err != nil {
@@ -217,7 +217,7 @@ func TestEnvironment(t *testing.T) {
 		"not overridden by a grant":    {map[string]string{"PWD": "/", "BULKHEAD_PROJECT": "/", "BULKHEAD_STATE": "/", "BULKHEAD_ZONEINFO": "x", "BULKHEAD_MEMORY": "1"}, set},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("SURROUNDINGS", "of the host") // and of nobody else
+			t.Setenv("SURROUNDINGS", "of the host") // a variable of the host that no plugin may see
 			g := w.grant("rw $W/work", "state $W/states/p")
 			g.Env, g.Limits.Memory = c.granted, 32<<20
 			before := len(c.granted)
@@ -252,7 +252,7 @@ func TestRefusalLogIsRateLimited(t *testing.T) {
 	}
 }
 
-// Exceeding the limit of open files is an error for which WASI has no number.
+// WASI has no error number for exceeding the limit of open files, so the message goes to the faults.
 func TestFaultMessagesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	name := w.path("$W/work/" + strings.Repeat("ä", 100) + "/" + strings.Repeat("b", 200))

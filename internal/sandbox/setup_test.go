@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Setup is a grant by paths.
+// Setup has the parameters of a Box, with grants as paths.
 type Setup struct {
 	Plugin string
 	Grant  config.Grant
@@ -31,7 +31,7 @@ type Setup struct {
 	Own []string
 	// Secret reads the value of a credential, which its error must not contain.
 	Secret func(*config.Credential) (string, error)
-	// The others are as in Config.
+	// The following fields are those of Config.
 	Messages bool
 	Zone     []byte
 	GitUser  func(context.Context) (git.User, error)
@@ -39,7 +39,7 @@ type Setup struct {
 	Log      hclog.Logger
 }
 
-// open makes a Box from a grant, in one process.
+// open creates a Box from a Setup in one process.
 func open(s Setup) (*Box, error) {
 	c, err := openGrant(s)
 	if err != nil {
@@ -110,7 +110,7 @@ func openMount(granted config.Mount) (vfs.Mount, error) {
 	return m, err
 }
 
-// addMount adds a directory; for two names of one directory write access wins.
+// addMount adds a directory. If two names refer to the same directory, write access takes precedence.
 func addMount(mounts []vfs.Mount, m vfs.Mount) []vfs.Mount {
 	for i := range mounts {
 		if have := &mounts[i]; have.Path == m.Path {
@@ -131,7 +131,7 @@ func openDirectory(path string) (*os.File, error) {
 	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
-// openIfThere opens a directory; nil if it does not exist.
+// openIfThere opens a directory; it returns nil if the directory does not exist.
 func openIfThere(path string) (*os.File, error) {
 	file, err := openDirectory(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -140,8 +140,8 @@ func openIfThere(path string) (*os.File, error) {
 	return file, err
 }
 
-// creator returns a function that creates an absent directory below its nearest existing ancestor, which is opened now. No
-// symbolic link is followed.
+// creator opens the nearest existing ancestor of an absent directory. It returns a function that creates the directory below
+// the ancestor without following symbolic links.
 func creator(path string) (func(context.Context) (*os.File, error), error) {
 	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
 		file, err := openIfThere(above)
@@ -246,7 +246,7 @@ func anchor(file *os.File, name string) (ids []vfs.FileID, target string) {
 	return []vfs.FileID{st.FileID}, target
 }
 
-// newFetch implements http/fetch in the process that has a network and the credentials.
+// newFetch returns the implementation of http/fetch for the host process, which has the network and the credentials.
 func (s *Setup) newFetch() (*fetch.Fetcher, error) {
 	limits := s.Grant.Limits
 	c := fetch.Config{

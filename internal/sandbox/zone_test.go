@@ -59,7 +59,7 @@ func TestLocalZone(t *testing.T) {
 	}
 }
 
-// These read the zone database and /etc/localtime of the machine.
+// The cases read the zone database and /etc/localtime of the machine.
 func TestLocalZoneFromSystem(t *testing.T) {
 	t.Run("by a name", func(t *testing.T) {
 		want, err := os.ReadFile("/usr/share/zoneinfo/Asia/Tokyo")

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
-// counting makes Prepare count the launches; change may change each.
+// counting returns a change of the config: Prepare counts the launches and passes each to change.
 func counting(launches *atomic.Int32, change func(n int32, l *Launch)) func(*Config) {
 	return func(c *Config) {
 		prepare := c.Prepare
@@ -22,12 +22,12 @@ func counting(launches *atomic.Int32, change func(n int32, l *Launch)) func(*Con
 	}
 }
 
-// A granted directory that is replaced while the worker starts must not cost the call that waits for it.
-func TestWorkerThatBecameStaleWhileItStartedGetsNoCall(t *testing.T) {
+// A call must not run in a worker whose granted directory was replaced during its start, and must not fail either.
+func TestWorkerThatIsStaleAtStartGetsNoCall(t *testing.T) {
 	var launches atomic.Int32
 	s := newSupervisor(t, counting(&launches, func(n int32, l *Launch) {
 		if n == 1 {
-			l.Stale = func() string { return "the directory is another one now" }
+			l.Stale = func() string { return "the directory was replaced" }
 		}
 	}))
 	wantEcho(t, s)
@@ -36,9 +36,9 @@ func TestWorkerThatBecameStaleWhileItStartedGetsNoCall(t *testing.T) {
 	}
 }
 
-// A worker that was killed because calls were over time has cost them their time: they are not made again, one
-// after the other, each for as long once more.
-func TestCallsOverTimeAreNotMadeAgain(t *testing.T) {
+// If a worker is killed because calls exceeded their time limit, these calls are not retried: each retry would use the time
+// limit again.
+func TestTimedOutCallsAreNotRetried(t *testing.T) {
 	var launches atomic.Int32
 	s := newSupervisor(t, func(c *Config) {
 		c.Limits.Time = 10 * time.Millisecond
@@ -58,8 +58,8 @@ func TestCallsOverTimeAreNotMadeAgain(t *testing.T) {
 	}
 }
 
-// A worker that somebody killed while it was idle is not to blame, also if its end is noticed only by the call.
-func TestCallSurvivesAWorkerThatWasKilledWhileIdle(t *testing.T) {
+// A call succeeds even if it is the first to notice that the idle worker was killed.
+func TestCallSurvivesWorkerKilledWhileIdle(t *testing.T) {
 	s := newSupervisor(t, nil)
 	for range 20 {
 		wantEcho(t, s)
@@ -71,8 +71,8 @@ func TestCallSurvivesAWorkerThatWasKilledWhileIdle(t *testing.T) {
 	}
 }
 
-// What a call's worker asks for counts against the call's limit of operations in the host too.
-func TestOperationsOfAHostileWorkerAreCounted(t *testing.T) {
+// The host enforces a call's limit of operations, since a hostile worker may ignore the limit.
+func TestOperationsOfHostileWorkerAreCounted(t *testing.T) {
 	s := newSupervisor(t, func(c *Config) { c.Limits.Operations = 10; c.Limits.Time = 500 * time.Millisecond })
 	var asked atomic.Int32
 	r := method("ask forever")
@@ -81,7 +81,7 @@ func TestOperationsOfAHostileWorkerAreCounted(t *testing.T) {
 		return wire.Reply{}
 	}
 	_, _ = s.Call(t.Context(), r)
-	if asked.Load() > 2*10 { // of the call, and of its repetition
+	if asked.Load() > 2*10 { // 10 operations of the call, and 10 of its retry
 		t.Errorf("the host performed %d operations of a call that may have 10", asked.Load())
 	}
 }

@@ -33,8 +33,8 @@ func TestCodeErrorNamesTheReason(t *testing.T) {
 	}
 }
 
-// TestStaleCodeIsMadeAnew: code that the worker cannot use is discarded, and the call runs with what is compiled then.
-func TestStaleCodeIsMadeAnew(t *testing.T) {
+// TestStaleCodeIsRecompiled checks that code that the worker cannot use is discarded, and that the call runs with new code.
+func TestStaleCodeIsRecompiled(t *testing.T) {
 	discarded, released := 0, make(chan struct{}, 2)
 	s := newSupervisor(t, func(c *Config) {
 		prepare := c.Prepare
@@ -49,7 +49,7 @@ func TestStaleCodeIsMadeAnew(t *testing.T) {
 		}
 	})
 	wantEcho(t, s)
-	<-released // what the worker was started with that could not use the code
+	<-released // the launch of the worker that could not use the code
 	if discarded != 1 {
 		t.Errorf("discarded %d times", discarded)
 	}

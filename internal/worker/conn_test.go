@@ -17,12 +17,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// stream is a connection whose other end sends data, and takes whatever is sent.
+// stream is a connection whose other end sends the data of the Reader, and discards the data that it receives.
 type stream struct{ io.Reader }
 
 func (stream) Write(p []byte) (int, error) { return len(p), nil }
 
-// FuzzConn: whatever a worker sends, each of its calls ends once, and none hangs.
+// FuzzConn checks that each call ends exactly once, and that no call hangs, for any data from a worker.
 func FuzzConn(f *testing.F) {
 	for _, frames := range [][]wire.Frame{
 		{{Type: wire.TypeResult, Call: 1}, {Type: wire.TypeResult, Call: 2}},
@@ -60,10 +60,10 @@ func FuzzConn(f *testing.F) {
 	})
 }
 
-// TestReadingIsNotHandedToACallThatWrites: the worker reads the third call's request only after it has sent the result
-// of the second.
-func TestReadingIsNotHandedToACallThatWrites(t *testing.T) {
-	for range 20 { // the order of a map decides which call is handed the reading
+// TestReadingIsNotHandedToWritingCall has a worker that reads the third call's request only after it has sent the result of
+// the second call. A host that let the third call read results while its write blocks would deadlock.
+func TestReadingIsNotHandedToWritingCall(t *testing.T) {
+	for range 20 { // the iteration order of a map decides which call takes over reading
 		synctest.Test(t, func(t *testing.T) {
 			toHost, fromWorker := io.Pipe()
 			toWorker, fromHost := io.Pipe()
@@ -95,7 +95,7 @@ func TestReadingIsNotHandedToACallThatWrites(t *testing.T) {
 			firstNumber := receive()
 			second := call(nil)
 			secondNumber := receive()
-			third := call(bytes.Repeat([]byte("x"), 1<<20)) // which blocks
+			third := call(bytes.Repeat([]byte("x"), 1<<20)) // blocks while writing the request
 			answer(firstNumber)
 			answer(secondNumber)
 			for _, done := range []chan error{first, second} {
@@ -121,7 +121,7 @@ func TestSocketCloseEndsReadsAndWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer theirs.Close() // open during the test: the peer's end would end reads, too
+	defer theirs.Close() // keep it open during the test: closing it would end reads, too
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -144,7 +144,7 @@ func TestSocketCloseEndsReadsAndWrites(t *testing.T) {
 	}
 }
 
-// A call that only read the user's configuration of git, as git/ignored does, may be repeated if its worker ends.
+// Reading the user's configuration of git, as git/ignored does, has no effect. Such a call may be retried if its worker ends.
 func TestReadingGitUserIsNoChange(t *testing.T) {
 	for op, want := range map[string]bool{wire.OpGitUser: false, wire.OpGitOpen: false, abi.OpClaims: false, wire.OpCreate: true, "unknown": true} {
 		if got := changes(wire.Ask{Op: op}); got != want {

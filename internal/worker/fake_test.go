@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fake is a worker that does to the host what a call's method says.
+// fake is a worker whose behaviour the method of each call selects.
 type fake struct {
 	stream net.Conn
 	in     *wire.Reader
@@ -31,7 +31,7 @@ type fake struct {
 	identity uint64
 
 	mu   sync.Mutex
-	held []uint32 // calls that are answered later
+	held []uint32 // numbers of the calls to answer later
 	asks map[uint32]chan wire.Reply
 }
 
@@ -106,7 +106,7 @@ func (f *fake) call(number uint32, call wire.Call) {
 	switch call.Method {
 	case "echo":
 		f.result(number, wire.KindResult, call.Params)
-	case "later": // answers in another order, when there are as many as params says
+	case "later": // hold as many calls as params says, then answer them in random order
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.held = append(f.held, number)
@@ -116,7 +116,7 @@ func (f *fake) call(number uint32, call wire.Call) {
 			}
 			f.held = nil
 		}
-	case "hold": // until the worker ends, or the call is cancelled
+	case "hold": // do not answer until the worker ends or the call is cancelled
 	case "write":
 		_ = f.out.Write(wire.TypeWrote, number)
 	case "who":
@@ -148,7 +148,7 @@ func (f *fake) call(number uint32, call wire.Call) {
 	}
 }
 
-// misbehave does what no worker of ours does.
+// misbehave violates the protocol between host and worker.
 func (f *fake) misbehave(number uint32, how string) {
 	switch how {
 	case "garbage":
@@ -202,7 +202,7 @@ func (f *fake) misbehave(number uint32, how string) {
 		f.result(number, wire.KindResult, []byte("{}"))
 	case "no reading":
 		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "large"}.Encode()...)
-		time.Sleep(100 * time.Millisecond) // the host writes its reply
+		time.Sleep(100 * time.Millisecond) // time for the host to write its reply
 		f.result(number, wire.KindResult, []byte("{}"))
 		time.Sleep(time.Hour)
 	case "abort":

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
-// inPool makes a supervisor of a pool, whose calls take 8 MiB by their limits.
+// inPool returns a Supervisor in a pool. The limits of its calls sum up to 8 MiB.
 func inPool(t *testing.T, pool *Pool, change func(*Config)) *Supervisor {
 	return newSupervisor(t, func(c *Config) {
 		c.Pool, c.Limits.Memory, c.Limits.Output = pool, 7<<20, 1<<20
@@ -28,14 +28,14 @@ func TestBudgetEndsTheLeastRecentlyUsedWorkerFirst(t *testing.T) {
 		wantEcho(t, s)
 		all = append(all, s)
 	}
-	wantEcho(t, all[0]) // the second is the one that has been idle for the longest time now
+	wantEcho(t, all[0]) // now the second worker is the least recently used
 	another := inPool(t, pool, nil)
 	wantEcho(t, another)
-	wantEcho(t, another) // its worker counts now
+	wantEcho(t, another) // now its worker counts toward the budget
 	if all[1].Running() != 0 || another.Running() != 1 {
 		t.Errorf("%d %d %d %d workers", all[0].Running(), all[1].Running(), all[2].Running(), another.Running())
 	}
-	wantEcho(t, all[1]) // which is started again
+	wantEcho(t, all[1]) // starts a new worker
 }
 
 func TestCallsWaitForTheBudget(t *testing.T) {
@@ -75,8 +75,8 @@ func TestCallsWaitForTheBudget(t *testing.T) {
 	all.Wait()
 }
 
-// A call that runs alone never waits: nothing would end that it could wait for.
-func TestBudgetThatIsTooSmallForAnyCall(t *testing.T) {
+// The only call of a pool never waits for the budget, because no other call could end and free memory.
+func TestOnlyCallRunsDespiteTooSmallBudget(t *testing.T) {
 	wantEcho(t, inPool(t, NewPool(1), nil))
 }
 
@@ -93,7 +93,7 @@ func TestKilledIdleWorkerIsReplaced(t *testing.T) {
 	wantEcho(t, s)
 }
 
-func TestWorkerThatCrowdsOthersIsDemoted(t *testing.T) {
+func TestCrowdingWorkerIsDemoted(t *testing.T) {
 	pool := NewPool(1 << 40)
 	spinning, other := inPool(t, pool, nil), inPool(t, pool, nil)
 	wantEcho(t, spinning)
@@ -105,14 +105,14 @@ func TestWorkerThatCrowdsOthersIsDemoted(t *testing.T) {
 		t.Skip("this system does not tell the processor time of processes:", err)
 	}
 	calls := map[*Supervisor]int64{}
-	p.computed, p.crowding = 1, crowdingTime+time.Second // as if it had computed so much
+	p.computed, p.crowding = 1, crowdingTime+time.Second // simulate that the worker has used much processor time
 	pool.mu.Lock()
 	pool.demoteCrowding(calls)
 	pool.mu.Unlock()
 	if !p.demoted.Load() {
 		t.Fatal("it was not demoted")
 	}
-	wantEcho(t, spinning) // by the old process, which ends then
+	wantEcho(t, spinning) // runs in the demoted process, which then ends
 	<-p.gone
 	wantEcho(t, spinning)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// newSupervisor makes one whose workers are fakes; change may change its config.
+// newSupervisor returns a Supervisor of fake workers. Change, unless nil, modifies its config.
 func newSupervisor(t *testing.T, change func(*Config)) *Supervisor {
 	t.Helper()
 	c := Config{
@@ -50,7 +50,7 @@ func withParams(name, params string) Request {
 	}}
 }
 
-// codeOf is the code of a call's error, "" for none.
+// codeOf returns the code of a call's error; "" for nil.
 func codeOf(t *testing.T, err error) engine.Code {
 	t.Helper()
 	var failure *engine.Error
@@ -130,7 +130,7 @@ func TestHostileWorkerLosesItsOwnCallsOnly(t *testing.T) {
 		if _, err := s.Call(t.Context(), method("two results")); err != nil {
 			t.Error(err)
 		}
-		_, _ = s.Call(t.Context(), method("hold")) // which reads the second, and is lost
+		_, _ = s.Call(t.Context(), method("hold")) // this call reads the second result and fails
 		wantEcho(t, s)
 	})
 	t.Run("no failure", func(t *testing.T) {
@@ -155,15 +155,16 @@ func TestStalledWorkerIsReplaced(t *testing.T) {
 	wantEcho(t, s)
 }
 
-// TestWorkerThatReadsNoReplyIsEnded: a result does not spare it from reading, and the call ends.
-func TestWorkerThatReadsNoReplyIsEnded(t *testing.T) {
+// TestWorkerThatReadsNoReplyIsReplaced has a worker that sends a result but does not read the reply to an operation. The call
+// must end, and the next call must get a new worker.
+func TestWorkerThatReadsNoReplyIsReplaced(t *testing.T) {
 	s := newSupervisor(t, func(c *Config) { c.Limits.Time = 200 * time.Millisecond })
 	r := method("no reading")
 	r.Ask = func(context.Context, wire.Ask) wire.Reply { return wire.Reply{Result: make([]byte, 16<<20)} }
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = s.Call(t.Context(), r) // it has answered, and may be believed
+		_, _ = s.Call(t.Context(), r) // may succeed, since the worker has sent a result
 	}()
 	select {
 	case <-ended:
@@ -173,8 +174,9 @@ func TestWorkerThatReadsNoReplyIsEnded(t *testing.T) {
 	wantEcho(t, s)
 }
 
-// TestEvictWaitsForNobody: the lock of a Supervisor that looks at a disk is not waited for with that of the Pool.
-func TestEvictWaitsForNobody(t *testing.T) {
+// TestEvictDoesNotWaitForLock checks that evict, which is called with the Pool's lock, does not wait for the Supervisor's
+// lock, which may be held during file operations.
+func TestEvictDoesNotWaitForLock(t *testing.T) {
 	s := newSupervisor(t, nil)
 	wantEcho(t, s)
 	s.mu.Lock()
@@ -198,9 +200,9 @@ func TestClosedSupervisorAdoptsNoWorker(t *testing.T) {
 	<-p.gone
 }
 
-func TestCancelledCallEndsByTheWorkersWord(t *testing.T) {
+func TestCancelledCallKeepsItsWorker(t *testing.T) {
 	s := newSupervisor(t, nil)
-	wantEcho(t, s) // the worker is there
+	wantEcho(t, s) // starts the worker
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err := s.Call(ctx, method("hold"))
@@ -236,8 +238,9 @@ func TestWorkerThatCannotStart(t *testing.T) {
 	})
 }
 
-// TestCallsOfALostWorkerRunAgain: calls that cannot have changed anything are not lost by the doing of another.
-func TestCallsOfALostWorkerRunAgain(t *testing.T) {
+// TestCallsWithoutEffectsAreRetriedInNewWorker ends a worker by one of its calls. Concurrent calls without effects are retried;
+// calls that may have had an effect fail.
+func TestCallsWithoutEffectsAreRetriedInNewWorker(t *testing.T) {
 	for _, how := range []string{"exit", "memory"} {
 		t.Run(how, func(t *testing.T) {
 			s := newSupervisor(t, nil)
@@ -256,13 +259,13 @@ func TestCallsOfALostWorkerRunAgain(t *testing.T) {
 						if first {
 							first = false
 							asking(ctx, ask)
-							<-ctx.Done() // the worker's end
+							<-ctx.Done() // the end of the worker
 						}
 						return wire.Reply{Result: ask.Params}
 					}
 					r.Call.Method = "ask"
 					got, err := s.Call(t.Context(), r)
-					// "op" may change something, so far as the host knows: it is not done twice.
+					// The unknown operation "op" may have an effect, so the call is not retried.
 					if codeOf(t, err) != engine.CodeWorkerLost {
 						t.Errorf("a call that asked: %q, %v", got.Body, err)
 					}
@@ -273,7 +276,7 @@ func TestCallsOfALostWorkerRunAgain(t *testing.T) {
 				held.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 					defer cancel()
-					// It is held by the first worker, and by the one of its own: cancelled there.
+					// The call is held by the first worker, then retried in a new worker and cancelled there.
 					if _, err := s.Call(ctx, method("hold")); codeOf(t, err) != engine.CodeCanceled {
 						t.Errorf("a call that only waited: %v", err)
 					}
@@ -362,7 +365,7 @@ func TestOperationsAndErrors(t *testing.T) {
 	r.Ask = func(context.Context, wire.Ask) wire.Reply {
 		return wire.Reply{Error: &abi.HostError{Code: abi.HostDenied, Message: "no"}}
 	}
-	if _, err := s.Call(t.Context(), r); codeOf(t, err) != engine.CodeWorkerLost { // the fake answers with nothing
+	if _, err := s.Call(t.Context(), r); codeOf(t, err) != engine.CodeWorkerLost { // the fake answers with an empty result
 		t.Errorf("got %v", err)
 	}
 	if _, err := s.Call(t.Context(), withParams("echo", strings.Repeat(" ", 2<<20))); codeOf(t, err) != engine.CodeInputSize {

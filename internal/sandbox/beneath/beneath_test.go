@@ -31,7 +31,7 @@ func inEachForm(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// newDir creates a directory whose "in" is the Dir under test, and whose "out" must not be reached.
+// newDir creates a directory with the subdirectories in, the Dir under test, and out, which no operation may reach.
 func newDir(t testing.TB) (*Dir, string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())

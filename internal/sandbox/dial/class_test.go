@@ -49,7 +49,7 @@ func TestClassifyTeredo(t *testing.T) {
 	}
 }
 
-// What package netip classifies as not public is never Public, in any embedding.
+// An address that package netip classifies as not public is never Public, in any embedding.
 func FuzzClassify(f *testing.F) {
 	for _, seed := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "8.8.8.8", "::1", "fe80::1", "64:ff9b::7f00:1", "2002:7f00:1::", "ff02::1"} {
 		f.Add(netip.MustParseAddr(seed).AsSlice())

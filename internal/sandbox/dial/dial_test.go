@@ -18,7 +18,7 @@ import (
 
 // names is a resolver: each lookup of a host returns its next answer, and the last one repeatedly.
 type names struct {
-	answers map[string][]string // addresses separated by blanks
+	answers map[string][]string // by name; each answer has addresses separated by blanks
 	lookups int
 }
 
@@ -113,7 +113,7 @@ func TestOnlyCheckedAddressesAreDialed(t *testing.T) {
 	}
 }
 
-// A rebinding name server gets no second query: the checked addresses are dialed.
+// The checked addresses are dialed without a second query, so DNS rebinding has no effect.
 func TestNameIsResolvedOncePerConnection(t *testing.T) {
 	resolver := &names{answers: map[string][]string{"rebind.example": {"93.184.216.34", "127.0.0.1"}}}
 	net := &network{}
@@ -257,7 +257,7 @@ func TestRefusalNamesClassButNotAddress(t *testing.T) {
 	}
 }
 
-// This uses a real socket on loopback.
+// The connection uses a real socket on loopback.
 func TestRealConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

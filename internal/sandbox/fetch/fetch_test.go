@@ -116,7 +116,7 @@ func TestOnlyGrantedOriginsAreReached(t *testing.T) {
 	}
 }
 
-// A name server that responds with a public address first, and then with loopback.
+// The name server responds with a public address first, and then with a loopback address.
 func TestDNSRebindingHasNoEffect(t *testing.T) {
 	w := newWorld()
 	outside, inside := 0, 0

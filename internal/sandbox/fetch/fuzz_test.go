@@ -126,7 +126,7 @@ func FuzzRedirect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, location string) {
 		if strings.ContainsAny(location, "\r\n") {
-			return // would be more than a Location
+			return // a line break would end the Location header
 		}
 		p := &pipes{answer: "HTTP/1.1 302 Found\r\nLocation: " + location + "\r\n"}
 		_, err := p.fetcher(t).Fetch(t.Context(), abi.HTTPRequest{URL: "http://a.example/"})

@@ -158,7 +158,7 @@ func TestCanceledCallEndsRequest(t *testing.T) {
 		if _, err := f.Fetch(ctx, abi.HTTPRequest{URL: "https://api.example.com" + path}); !errors.Is(err, context.Canceled) {
 			t.Fatalf("%s: got the error %v", path, err)
 		}
-		<-gone // the server sees it
+		<-gone // the server noticed that the client disconnected
 		if len(w.records) != 1 || w.records[0].Code != fetch.Canceled {
 			t.Errorf("the records are %+v", w.records)
 		}

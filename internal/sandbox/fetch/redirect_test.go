@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// to responds with a redirect.
+// to returns a handler that responds with a redirect.
 func to(status int, location string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Location", location)
@@ -80,7 +80,7 @@ func TestRedirectChangesMethod(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		method string
-		want   string // method, body and type of the second request; empty: there is none
+		want   string // method, body and type of the second request; "" if there is none
 	}{
 		"301 turns POST into GET":    {301, "POST", "GET::"},
 		"302 turns POST into GET":    {302, "POST", "GET::"},
@@ -206,7 +206,7 @@ func TestCrossOriginRedirectCarriesNeitherMethodNorBody(t *testing.T) {
 	for name, c := range map[string]struct {
 		status       int
 		method, body string
-		want         string // method and body of the second request; empty: it is denied
+		want         string // method and body of the second request; "" if it is denied
 	}{
 		"307 with POST":          {307, "POST", "secret", ""},
 		"308 with POST":          {308, "POST", "secret", ""},

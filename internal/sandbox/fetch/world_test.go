@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 // world is a fake internet: it resolves names to addresses, and maps addresses with ports to test servers on loopback.
 type world struct {
 	mu      sync.Mutex
-	names   map[string][]string // one more for each lookup; the last for good
+	names   map[string][]string // addresses for successive lookups of a name; the last one repeats
 	servers map[netip.AddrPort]string
 	dialled []string
 	roots   *x509.CertPool
@@ -96,7 +96,7 @@ func (w *world) serve(t testing.TB, where string, handler http.HandlerFunc) {
 	w.servers[netip.AddrPortFrom(address, o.Port)] = server.Listener.Addr().String()
 }
 
-// fetcher returns a Fetcher on this network.
+// fetcher returns a Fetcher on the fake network.
 func (w *world) fetcher(t testing.TB, c fetch.Config) *fetch.Fetcher {
 	t.Helper()
 	c.Dial = dial.Config{Resolver: w, Connect: w.connect}
@@ -115,7 +115,7 @@ func (w *world) fetcher(t testing.TB, c fetch.Config) *fetch.Fetcher {
 	return f
 }
 
-// grants returns grants of these origins.
+// grants returns grants of the given origins.
 func grants(t testing.TB, origins ...string) []fetch.Grant {
 	var out []fetch.Grant
 	for _, o := range origins {

@@ -232,7 +232,7 @@ func TestCommitIdentity(t *testing.T) {
 	cases := []struct {
 		rule, config string
 		user         git.Identity
-		want         string // empty: refused
+		want         string // the result; "" if refused
 	}{
 		{"the user's own", "", gittest.Someone, "Some One <one@example.com>"},
 		{"the repository's has precedence", "[user]\n\tname = R\n\temail = r@example.com\n", gittest.Someone, "R <r@example.com>"},
@@ -269,7 +269,8 @@ func TestCommitIdentity(t *testing.T) {
 	}
 }
 
-// Of concurrent calls that create one branch exactly one succeeds, the others say why they failed, and no lock remains.
+// Exactly one of several concurrent calls that create the same branch succeeds. The errors of the others give the reason, and
+// no lock file remains.
 func TestConcurrentCommitsCreateBranchOnce(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	ops := gittest.Writer(r.Dir)

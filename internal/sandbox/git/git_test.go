@@ -221,7 +221,7 @@ func TestFileSizeIsLimited(t *testing.T) {
 	for layout, pack := range map[string]bool{"loose": false, "packed": true} {
 		r := gittest.New(t, t.TempDir())
 		fits, over := strings.Repeat("f", 1000), strings.Repeat("o", 1001)
-		// Two versions of a file, so that one of them is packed as a delta.
+		// Create two versions of a file, so that one of them is packed as a delta.
 		old := r.Commit("old\n", 1, r.Tree(gittest.File("over", r.Blob(over+"and more"))))
 		r.Branch("main", r.Commit("new\n", 2, r.Tree(gittest.File("fits", r.Blob(fits)), gittest.File("over", r.Blob(over))), old))
 		if pack {

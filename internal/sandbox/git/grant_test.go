@@ -18,7 +18,7 @@ import (
 func TestGrantContainsRepository(t *testing.T) {
 	cases := []struct {
 		rule          string
-		grant, folder string // below all
+		grant, folder string // paths below the directory all
 		found         bool
 		code          string
 	}{
@@ -53,8 +53,8 @@ func TestGrantContainsRepository(t *testing.T) {
 	}
 }
 
-// TestGrantByAlias: a repository is found by the path with symbolic links by which it was granted, and answers have
-// that path.
+// TestGrantByAlias checks that operations find a repository by the granted path, which contains symbolic links, and that
+// their answers have this path.
 func TestGrantByAlias(t *testing.T) {
 	all, err := filepath.EvalSymlinks(t.TempDir())
 	gittest.Must(t, err)
@@ -99,7 +99,7 @@ func TestAnyContainingGrantSuffices(t *testing.T) {
 	}
 }
 
-// A grant by a symbolic link is known to modules by its resolved path. Git writes resolved absolute paths too.
+// A module can use the resolved path of a directory granted by a symbolic link. Git writes resolved absolute paths, too.
 func TestGrantBySymbolicLink(t *testing.T) {
 	all := t.TempDir()
 	r := gittest.Sample(t, filepath.Join(all, "real", "repo"))

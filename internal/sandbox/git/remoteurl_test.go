@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TestDigestOfCredentials: a URL is returned without credentials, and with a digest if it had any.
+// TestDigestOfCredentials checks that a URL is returned without its credentials, and with a digest of them.
 func TestDigestOfCredentials(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	gittest.Git(t, r.Dir, "remote", "add", "origin", "x")
@@ -19,7 +19,7 @@ func TestDigestOfCredentials(t *testing.T) {
 		"https://user@github.com/example/example":    {URL: "https://github.com/example/example", Digest: "c61df226e082bbd9"},
 		"http://User@GitHub.com/example/example.git": {URL: "http://GitHub.com/example/example.git", Digest: "c61df226e082bbd9"},
 	} {
-		gittest.Git(t, r.Dir, "remote", "set-url", "origin", url) // read anew by each operation
+		gittest.Git(t, r.Dir, "remote", "set-url", "origin", url) // each operation reads the configuration again
 		got, err := gittest.Granted(r.Dir).RemoteURL(t.Context(), abi.GitRemote{Repo: r.Dir})
 		if err != nil || got != want {
 			t.Errorf("%s: got %+v, %v", url, got, err)

@@ -71,7 +71,7 @@ func TestReadUser(t *testing.T) {
 	}
 }
 
-// TestReadUserIsBounded: no included file is read, and no more of a file than its limit.
+// TestReadUserIsBounded checks that ReadUser reads no included files, and no more of a file than its limit.
 func TestReadUserIsBounded(t *testing.T) {
 	home := t.TempDir()
 	gittest.Write(t, home+"/other", "[user]\n\tname = Other\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
-// aliased grants directories by paths with symbolic links, which a module must find there.
+// aliased grants directories by paths with symbolic links. A module must find the directories at these paths.
 func aliased(t *testing.T, more ...vfs.Mount) *world {
 	w := newWorld(t)
 	w.put("home/.codex", "->../w")
@@ -67,7 +67,7 @@ func TestMountIsFoundByItsAliases(t *testing.T) {
 	}
 }
 
-// TestAliasInGitIsReadOnly: git finds the directory by the alias, and runs hooks in it.
+// TestAliasInGitIsReadOnly grants a directory by an alias inside .git, where git would run hooks from it.
 func TestAliasInGitIsReadOnly(t *testing.T) {
 	w := newWorld(t)
 	w.put("hooks/old", "o")
@@ -95,8 +95,8 @@ func TestAbsentMountIsCreatedByItsAlias(t *testing.T) {
 	}
 }
 
-// TestAliasInAMountIsItsLink: in another mount the path is what the host has there, also when it has changed.
-func TestAliasInAMountIsItsLink(t *testing.T) {
+// TestAliasInMountIsSymbolicLink checks that inside another mount, the path of an alias shows the host's current file.
+func TestAliasInMountIsSymbolicLink(t *testing.T) {
 	w := newWorld(t)
 	w.put("home/.codex", "->../w")
 	w.put("home/file", "f")

@@ -34,7 +34,7 @@ func BenchmarkOpenReadClose(b *testing.B) {
 	}
 }
 
-// BenchmarkHostOpenReadClose is the baseline without the tree.
+// BenchmarkHostOpenReadClose is the baseline: the same operations without the file tree.
 func BenchmarkHostOpenReadClose(b *testing.B) {
 	w := newWorld(b)
 	name, buf := w.at("w/dir/b.txt"), make([]byte, 512)

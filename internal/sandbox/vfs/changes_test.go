@@ -198,8 +198,8 @@ func handleTimes(p string) change {
 func TestGrantedChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   change
-		file string // what to read on the host afterwards, and
-		want string // what must be in it; "": it must be gone
+		file string // file on the host to read afterwards
+		want string // its wanted content; "" if the file must not exist
 	}{
 		"make a file":                               {writes("w/new.txt"), "w/new.txt", "changed"},
 		"replace a file's content":                  {writes("w/a.txt"), "w/a.txt", "changed"},

@@ -75,7 +75,7 @@ func TestFailWithoutListeners(t *testing.T) {
 	}
 }
 
-// RLIMIT_FSIZE simulates a full disk: both make a write incomplete.
+// RLIMIT_FSIZE simulates a full disk: both cause partial writes.
 func TestPartialWriteIsReported(t *testing.T) {
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {

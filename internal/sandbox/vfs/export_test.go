@@ -18,7 +18,7 @@ func MountsAt(t testing.TB, list ...Mount) *Mounts {
 		m := &list[i]
 		var err error
 		if m.Dir, err = openAt(t, m.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			m.Dir = nil // a link or file in its place
+			m.Dir = nil // the path is a symbolic link or a file
 		}
 		if m.Write {
 			m.Create = func(context.Context) (*os.File, error) {

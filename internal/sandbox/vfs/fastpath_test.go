@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
-// The fast path returns what the walk returns. A path with a symbolic link, ".." or a hidden name is left to the walk; a
-// ".." in the path forces it.
+// The fast path and the walk must return the same results. A path with a symbolic link, ".." or a hidden name always takes
+// the walk, so the test adds ".." to force the walk.
 func TestFastPathAgreesWithWalk(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -67,7 +67,7 @@ func TestFastPathAgreesWithWalk(t *testing.T) {
 	}
 }
 
-// inspect returns all that can be learned of a path by reading.
+// inspect returns the results of all reading operations on a path.
 func inspect(tree *vfs.FS, path string) string {
 	st, errno := tree.Stat(path)
 	said := fmt.Sprintf("stat %d %v %d %v", st.Ino, st.Mode, st.Size, errno)

@@ -139,7 +139,7 @@ func TestDirectoryHandle(t *testing.T) {
 
 func TestVirtualDirectoriesListOnlyMounts(t *testing.T) {
 	w := newWorld(t)
-	// p contains mounts, which a directory of a mount lists as its own entries; absent ones are not listed.
+	// Mounts below a directory are listed as its entries; absent mounts are not listed.
 	for p, want := range map[string][]string{
 		"":            {"p", "ro", "w"},
 		"p/deep/er":   {"grant"},
@@ -211,7 +211,7 @@ func TestSwappedLinksAreNotFollowedOnWrite(t *testing.T) {
 	w.put("w/.git/hooks/t", "hook")
 	w.put("w/swap/t", "plain")
 	w.put("w/t", "plain")
-	// The swaps go through a tree, so a module can do them.
+	// The swaps use a file tree, as a module would.
 	swaps := []func(){
 		func() {
 			w.fs.Rename(w.in("w/swap"), w.in("w/swap.real"))

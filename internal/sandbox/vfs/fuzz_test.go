@@ -23,7 +23,7 @@ var names = []string{
 type script struct {
 	w    *world
 	left []byte
-	raw  string // one more component
+	raw  string // an additional, arbitrary component
 }
 
 func (s *script) next() byte {
@@ -53,7 +53,7 @@ func (s *script) path() string {
 	return strings.Join(parts, "/")
 }
 
-// run performs the next operation and returns what it could read.
+// run performs the next operation and returns the content that it could read.
 func (s *script) run() string {
 	f, op := s.w.fs, s.next()
 	switch op % 12 {
@@ -84,7 +84,7 @@ func (s *script) run() string {
 	return ""
 }
 
-// use opens a file or directory with any flags, reads all of it, and changes what it can.
+// use opens a file or directory with arbitrary flags, reads all of it, and tries to change it.
 func (s *script) use(p string, flag sys.Oflag) string {
 	file, errno := s.w.fs.OpenFile(p, flag, 0)
 	if errno != 0 {
@@ -109,14 +109,14 @@ func (s *script) use(p string, flag sys.Oflag) string {
 func FuzzOperationsStayInsideGrants(f *testing.F) {
 	f.Add([]byte{}, "")
 	f.Add([]byte{10, 8, 3, 16, 0}, "x")                          // read out/canary.txt
-	f.Add([]byte{3, 8, 3, 16, 5, 28, 10, 5, 28, 0}, "x")         // link w/new to it, read that
-	f.Add([]byte{4, 2, 3, 5, 28, 10, 9, 28, 16, 0}, "..")        // the same, by ../../out
-	f.Add([]byte{1, 5, 13, 5, 28, 10, 9, 28, 14, 2, 0}, "x")     // move .git away, write its config
-	f.Add([]byte{1, 7, 5, 7, 28, 3, 8, 3, 16, 7, 5}, "x")        // move a nested mount away, link in its place
-	f.Add([]byte{2, 9, 13, 14, 5, 28, 10, 5, 28, 2, 0}, "x")     // hard-link out of .git, write that
-	f.Add([]byte{10, 6, 32, 0, 0}, "\x00")                       // a NUL
-	f.Add([]byte{10, 6, 32, 0, 0}, strings.Repeat("../", 30))    // far up
-	f.Add([]byte{0, 5, 32, 3, 5, 17, 9, 32, 28, 1, 5, 32}, "é~") // a directory with a link in it, moved
+	f.Add([]byte{3, 8, 3, 16, 5, 28, 10, 5, 28, 0}, "x")         // link w/new to out/canary.txt, read w/new
+	f.Add([]byte{4, 2, 3, 5, 28, 10, 9, 28, 16, 0}, "..")        // the same by a relative link to ../../out
+	f.Add([]byte{1, 5, 13, 5, 28, 10, 9, 28, 14, 2, 0}, "x")     // move .git away, write config in it
+	f.Add([]byte{1, 7, 5, 7, 28, 3, 8, 3, 16, 7, 5}, "x")        // move a nested mount away, create a link in its place
+	f.Add([]byte{2, 9, 13, 14, 5, 28, 10, 5, 28, 2, 0}, "x")     // hard-link a file out of .git, write to the link
+	f.Add([]byte{10, 6, 32, 0, 0}, "\x00")                       // a NUL in a name
+	f.Add([]byte{10, 6, 32, 0, 0}, strings.Repeat("../", 30))    // a path far above the root
+	f.Add([]byte{0, 5, 32, 3, 5, 17, 9, 32, 28, 1, 5, 32}, "é~") // move a directory that contains a link
 	f.Fuzz(func(t *testing.T, ops []byte, raw string) {
 		if len(ops) > 200 {
 			return
@@ -138,8 +138,8 @@ func FuzzOperationsStayInsideGrants(f *testing.F) {
 	})
 }
 
-// protected returns all files that no operation may change. The parent of w/module/.git may be moved, so that directory is
-// searched for everywhere.
+// protected returns all files that no operation may change. Operations may move the parent of w/module/.git, so protected
+// searches for that directory everywhere.
 func protected(t *testing.T, w *world) []map[string]string {
 	t.Helper()
 	var out []map[string]string

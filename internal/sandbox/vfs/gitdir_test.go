@@ -61,7 +61,7 @@ func TestGitDirectoriesOfAnyNameAreReadOnly(t *testing.T) {
 			before := snapshot(t, w.root)
 			want := sys.Errno(sys.EPERM)
 			if name == "set times through an open file" {
-				want = sys.EACCES // on EPERM wazero would try again by path
+				want = sys.EACCES // the tree avoids EPERM, on which wazero would retry with the path
 			}
 			if errno := do(w); errno != want {
 				t.Errorf("got %v, want %v", errno, want)
@@ -121,7 +121,7 @@ func TestMountInGitDirectoryIsReadOnly(t *testing.T) {
 	}
 }
 
-// Two plugins that each create a part of a git directory concurrently do not see each other's part before.
+// Two concurrent calls each create a part of a git directory, and neither sees the other's part when it begins.
 func TestConcurrentCallsCannotCompleteGitDirectory(t *testing.T) {
 	defer func() { seam.Before = nil }()
 	for name, do := range map[string]change{

@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
-// A symbolic link that a module creates resolves into its grants, and still does after it or its ancestors are moved. In
-// each case all steps but the last succeed.
+// A symbolic link that a module creates must resolve into the module's grants, even after the link or its ancestors are
+// moved. In each case, all steps but the last succeed.
 func TestMovedLinksStayInsideGrants(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps []change
@@ -77,7 +77,7 @@ func TestMovedDirectorySizeIsBounded(t *testing.T) {
 			if i < 10_000 {
 				t.Fatal(err)
 			}
-			w.put(fmt.Sprint("w/dir/many/", i), "") // a file has only so many names
+			w.put(fmt.Sprint("w/dir/many/", i), "") // separate files: the number of hard links to one file is limited
 		}
 	}
 	if errno := w.fs.Rename(w.in("w/dir/many"), w.in("w/many")); errno != sys.EPERM {

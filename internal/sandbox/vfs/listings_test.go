@@ -59,7 +59,7 @@ func TestListingOfOneDirectoryIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.manyFiles("w/many", 2000)
 	d := w.mustOpen("w/many", sys.O_RDONLY)
-	var cache []sys.Dirent // as wazero's, of a module that does not read on
+	var cache []sys.Dirent // like the cache of wazero for a module that stops reading
 	for {
 		entries, errno := d.Readdir(100)
 		if errno == sys.ERANGE {

@@ -52,7 +52,7 @@ func TestMountAtRoot(t *testing.T) {
 // Between check and open the name is replaced by a symbolic link, which could be followed, or by a FIFO, which could block.
 func TestOpenRefusesPathSwappedAfterCheck(t *testing.T) {
 	for name, c := range map[string]struct {
-		place func(name string) error // puts something in place of the file or directory
+		place func(name string) error // replaces the file or directory
 		want  func(error) bool
 	}{
 		"a link to another": {func(p string) error { return os.Symlink("other", p) },
@@ -95,7 +95,7 @@ func TestOpenRefusesPathSwappedAfterCheck(t *testing.T) {
 	}
 }
 
-// opens opens a place as the last component of a path, or as a directory within it.
+// opens opens the replaced path as the last component of a path, or as a directory within the path.
 func opens(f *FS, p *place, kind string) error {
 	if kind == "file" {
 		file, err := p.openSame(os.O_RDONLY)

@@ -57,7 +57,7 @@ func TestSwapsByOtherProcessDoNotEscape(t *testing.T) {
 	unharmed(t, w, before)
 }
 
-// This performs a single swap at each point between two system calls of an operation.
+// The test performs a single swap at each point between two system calls of an operation.
 func TestSwapsBetweenSystemCallsDoNotEscape(t *testing.T) {
 	w, before := swapWorld(t)
 	tree := swapTree(t, w)
@@ -93,7 +93,7 @@ func TestSwapsBetweenSystemCallsDoNotEscape(t *testing.T) {
 	unharmed(t, w, before)
 }
 
-// swaps replace a file that an operation may be using, and return a function that undoes that.
+// swaps are functions that replace a file that an operation may be using, and return a function that restores the file.
 var swaps = []func(w *world) (undo func()){
 	replaced("w/s", "w/x", "$/out"), replaced("w/s", "w/x", "../out"), replaced("w/s", "w/x", ".git"),
 	replaced("w/s/d", "w/y", "$/out/d"), replaced("w/s/d", "w/y", "../../out/d"), replaced("w/s/d", "w/y", "../.git/d"),
@@ -102,7 +102,7 @@ var swaps = []func(w *world) (undo func()){
 	replaced("w/s/made-a", "w/z", "$/out"), replaced("w/s/d/made-a", "w/z", "$/out/d"), replaced("w/s/d/made-b", "w/z", "../../out/f.txt"),
 }
 
-// replaced moves one name to another and creates a symbolic link in its place, if there is a target.
+// replaced renames a file and, unless target is empty, creates a symbolic link to target at the old name.
 func replaced(name, away, target string) func(w *world) func() {
 	return func(w *world) func() {
 		if os.Rename(w.at(name), w.at(away)) != nil {
@@ -120,7 +120,7 @@ func replaced(name, away, target string) func(w *world) func() {
 	}
 }
 
-// swapWorld has the same files in writable and protected directories, and returns a snapshot of the latter.
+// swapWorld creates the same files in writable and protected directories, and returns a snapshot of the protected ones.
 func swapWorld(t *testing.T) (*world, []map[string]string) {
 	t.Helper()
 	w := newWorld(t)
@@ -150,7 +150,7 @@ func unharmed(t *testing.T, w *world, before []map[string]string) {
 	noLinkLeadsOut(t, w)
 }
 
-// made is the prefix of names that the tree's operations create, which distinguishes them from the other process's.
+// made is the prefix of all names that operations of the tree create. Names of the other process do not have it.
 const made = "made-"
 
 // anyOperation performs a random operation and reports whether it succeeded.
@@ -211,7 +211,7 @@ func anyOperation(t *testing.T, w *world, tree *vfs.FS, random *rand.Rand) bool 
 	return true
 }
 
-// noLinkLeadsOut checks the symbolic links that were created, at their final paths.
+// noLinkLeadsOut checks that no created symbolic link, at its final path, resolves to a path outside of the grants.
 func noLinkLeadsOut(t *testing.T, w *world) {
 	t.Helper()
 	err := filepath.WalkDir(w.at("w"), func(p string, e fs.DirEntry, err error) error {
@@ -256,13 +256,13 @@ func swapForever(root string) {
 	os.Exit(0)
 }
 
-// A second plugin, in another process, acts between two system calls of an operation. Each does only what it may, and
-// together they must not create a symbolic link out of the grants.
+// A second plugin, in another process, acts between two system calls of an operation. Each plugin uses only its own grants.
+// Together, they must not create a symbolic link out of the grants.
 func TestTwoPluginsCannotCreateEscapingLink(t *testing.T) {
 	link := func(target, name string) func(w *world) { return func(w *world) { w.put(name, "->"+target) } }
 	move := func(from, to, unless string) func(w *world) {
 		return func(w *world) {
-			// The other plugin could not move the directory if the link were in it already.
+			// The other plugin cannot move a directory that already contains the link.
 			if _, err := os.Lstat(w.at(unless)); err != nil {
 				_ = os.Rename(w.at(from), w.at(to))
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
-// A Go program uses the tree through wazero as it would use the host's files.
+// A Go program, compiled to a module, uses the tree through wazero with package os.
 func TestGoProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and compiles a WebAssembly module")

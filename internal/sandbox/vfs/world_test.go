@@ -24,8 +24,8 @@ type world struct {
 	errors []error
 }
 
-// layout of every world: files by path below its root, with a trailing slash for directories and "->" for symbolic links.
-// "$" stands for the root.
+// layout has the files of every world by path below its root. A path with a trailing slash is a directory, and a content that
+// begins with "->" makes a symbolic link. "$" stands for the root.
 var layout = map[string]string{
 	"w/a.txt":               "a",
 	"w/dir/b.txt":           "b",

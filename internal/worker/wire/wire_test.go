@@ -98,13 +98,13 @@ func TestWriterKeepsFailing(t *testing.T) {
 	}
 }
 
-// failing is a stream that takes nothing.
+// failing is a stream on which every write fails.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// FuzzReader: whatever comes, frames are within their limits, memory grows with what has come and not with what
-// is announced, and what decodes encodes to the same.
+// FuzzReader checks for any data that frames are within their limits, that memory is proportional to the received bytes and
+// not to the announced length, and that decoded payloads round-trip.
 func FuzzReader(f *testing.F) {
 	var stream bytes.Buffer
 	w := NewWriter(&stream)
@@ -137,7 +137,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// again decodes a payload in every way, and encodes what came out.
+// again decodes a payload as each type of message, and checks that the result round-trips.
 func again(t *testing.T, payload []byte) {
 	t.Helper()
 	if c, err := DecodeCall(payload); err == nil {

@@ -29,7 +29,7 @@ func TestParseAgreesWithGit(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that Parse returns what git reads, and refuses what git refuses.
+// FuzzParse checks that Parse returns the same entries as git, and refuses the same files.
 func FuzzParse(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
@@ -43,8 +43,8 @@ func compareWithGit(t *testing.T, data []byte) {
 		t.Log("NOT CHECKED against git: the git program is not on PATH")
 		return
 	}
-	// Known differences: git before 2.45 replaces a tab in a value by a space, git accepts NUL, and sections without a
-	// name are of no use.
+	// Skip known differences: git before 2.45 replaces a tab in a value by a space, git accepts NUL, and git accepts sections
+	// without a name.
 	text := string(data)
 	if strings.ContainsAny(text, "\x00\t\r\v\f") || strings.Contains(text, "[]") || strings.Contains(text, "[.") || strings.Contains(text, ".]") ||
 		strings.Contains(text, "..") || strings.Contains(text, `[ `) || strings.Contains(text, `[`+"\n") || strings.Contains(text, ` ""]`) || strings.Contains(text, `"."`) {

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// The commit found and the length of its abbreviation are those of git log, for loose and packed objects.
+// FindCommit returns the same commit with the same abbreviation as git log, for loose and packed objects.
 func TestFindCommitAgreesWithGit(t *testing.T) {
 	for seed := range int64(2) {
 		r := gittest.History(t, 300, seed)
@@ -39,7 +39,7 @@ func TestFindCommitAgreesWithGit(t *testing.T) {
 	}
 }
 
-// Among commits with equal dates those of the first parent come first, as in git log.
+// Among commits with equal dates, commits of the first parent come first, as in git log.
 func TestFindCommitOrdersEqualDates(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	tree := r.Tree()
@@ -61,7 +61,7 @@ func TestFindCommitOrdersEqualDates(t *testing.T) {
 	}
 }
 
-// Abbreviations are those of git for many objects and for long common prefixes.
+// Abbreviations have the same length as in git, for many objects and for long common prefixes.
 func TestAbbreviationAgreesWithGit(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	tree := r.Tree()
@@ -74,7 +74,7 @@ func TestAbbreviationAgreesWithGit(t *testing.T) {
 		head = r.Commit(fmt.Sprintf("c%02d.\n", i), int64(i), tree, parents...)
 	}
 	r.Branch("main", head)
-	// Files named like objects whose hashes share a long prefix with the commits.
+	// Create files named like loose objects whose hashes share a long prefix with the commits.
 	for i, h := range strings.Fields(gittest.Git(t, r.Dir, "log", "--format=%H")) {
 		other := h[:8+i%20] + flip(h[8+i%20:9+i%20]) + h[9+i%20:]
 		gittest.Write(t, filepath.Join(r.Dot, "objects", other[:2], other[2:]), "")
@@ -89,18 +89,18 @@ func TestAbbreviationAgreesWithGit(t *testing.T) {
 	}
 }
 
-// A large index is searched by bisection. The commit is found at any position and distinguished from its neighbours. The
-// more objects there are, the longer is the abbreviation.
+// A large pack index is searched by bisection. The commit must be found at any position and distinguished from its
+// neighbours. The length of the abbreviation grows with the number of objects.
 func TestFindCommitInLargeIndexes(t *testing.T) {
 	const many = 20_000
 	var data []byte
 	var h plumbing.Hash
-	for i := 0; h[4]&15 < 1 || h[4]&15 > 14; i++ { // so that what differs by one differs in that digit only
+	for i := 0; h[4]&15 < 1 || h[4]&15 > 14; i++ { // so that hashes that differ by one differ in the tenth digit only
 		data = fmt.Appendf(nil, "tree %s\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nfindme %d\n", plumbing.ZeroHash, i)
 		h = plumbing.ComputeHash(plumbing.CommitObject, data)
 	}
 	real := gittest.Packed{Hash: h, Bytes: gittest.EntryBytes(plumbing.CommitObject, len(data), nil, data)}
-	junk := func(i uint32) gittest.Packed { // begins with the commit's first byte, and sorts by i
+	junk := func(i uint32) gittest.Packed { // an object whose hash begins with the commit's first byte, and sorts by i
 		name := plumbing.Hash{h[0]}
 		binary.BigEndian.PutUint32(name[1:], i)
 		return gittest.Packed{Hash: name, Bytes: []byte{0}}
@@ -115,7 +115,7 @@ func TestFindCommitInLargeIndexes(t *testing.T) {
 		{250, 749, false, 7}, {750, 249, false, 7}, {100, 99, false, 7}, {many, many, false, 8}, {500, 0, true, 10}, {0, 500, true, 10},
 	} {
 		t.Run(fmt.Sprintf("%d before, %d after, near: %v", c.below, c.above, c.near), func(t *testing.T) {
-			step := uint32(1 << 16) // in the fifth character
+			step := uint32(1 << 16) // changes the fifth character
 			if c.near {
 				step = 1
 			}
@@ -180,7 +180,7 @@ func flip(digit string) string {
 	return "0"
 }
 
-// Files and branches in packs that git wrote, with its own deltas.
+// The files and branches are in packs that git wrote, with deltas of git.
 func TestReadFileAgreesWithGit(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	var parents []plumbing.Hash

@@ -22,7 +22,7 @@ func TestHostileLooseObjectsFail(t *testing.T) {
 	zeros := func(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
 	cases := []struct {
 		rule    string
-		content io.Reader // before zlib; nil: not zlib at all
+		content io.Reader // uncompressed content; nil for data that is not zlib
 		why     string
 	}{
 		{"not compressed", nil, "zlib"},
@@ -191,8 +191,8 @@ func TestHostileTreesFail(t *testing.T) {
 	}
 }
 
-// Twelve trees that contain each other ten times describe 10^12 files. The walk ends after a million, or with its
-// context.
+// Twelve nested trees, each of which contains the next one ten times, describe 10^12 files. The walk ends after a million
+// files, or when its context ends.
 func TestRecursiveTreeIsBounded(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	h := r.Blob("x")

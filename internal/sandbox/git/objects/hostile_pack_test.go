@@ -68,7 +68,7 @@ func TestHostilePacksFail(t *testing.T) {
 		base := other
 		for i := range 6000 {
 			name := plumbing.ComputeHash(plumbing.BlobObject, fmt.Append(nil, i))
-			// Copies the base: 4 bytes from its start.
+			// The delta copies 4 bytes from the start of its base.
 			entries = append(entries, gittest.Packed{Hash: name, Bytes: gittest.EntryBytes(plumbing.REFDeltaObject, 4, base[:], append(delta(4, 4), 0x90, 4))})
 			base = name
 		}
@@ -121,7 +121,7 @@ func TestHostilePackIndexesFail(t *testing.T) {
 	}
 }
 
-// For any damaged byte of a pack or its index the content is correct or there is an error.
+// If any byte of a pack or its index is damaged, the content is correct or the read fails.
 func TestDamagedByteIsDetected(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	r.Pack(false)
@@ -148,7 +148,7 @@ func TestDamagedByteIsDetected(t *testing.T) {
 	}
 }
 
-// FuzzPack checks that content read from an arbitrary pack and index is correct or there is an error.
+// FuzzPack checks that reading from an arbitrary pack and index returns the correct content or fails.
 func FuzzPack(f *testing.F) {
 	r := gittest.Sample(f, f.TempDir())
 	r.Pack(true)

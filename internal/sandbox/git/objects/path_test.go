@@ -30,7 +30,7 @@ func TestCheckNewPath(t *testing.T) {
 	}
 }
 
-// FuzzNewPath checks that git accepts trees with the accepted paths.
+// FuzzNewPath checks that git accepts trees with the paths that checkNewPath accepts.
 func FuzzNewPath(f *testing.F) {
 	for _, seed := range []string{"a", "a/b", ".git/x", ".GIT", "git~1", "a\\b", ".g\u200cit", "a:b", "x/...", " "} {
 		f.Add(seed)

@@ -100,7 +100,7 @@ func FuzzBranchNameAgainstGit(f *testing.F) {
 			return
 		}
 		gitErr := exec.Command("git", "check-ref-format", "--branch", name).Run()
-		// Stricter than git: no component may be "@"; git only refuses it as the whole name.
+		// The check is stricter than git: no component may be "@"; git only refuses "@" as the whole name.
 		if strings.Contains("/"+name+"/", "/@/") || strings.HasPrefix(name, "@{-") {
 			gitErr = os.ErrInvalid
 		}

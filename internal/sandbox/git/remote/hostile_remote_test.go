@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// pkt encodes packets: text, "" for a flush packet and "-" for a delimiter.
+// pkt encodes texts as packets: "" is a flush packet, and "-" a delimiter packet.
 func pkt(lines ...string) string {
 	var s strings.Builder
 	for _, line := range lines {
@@ -38,7 +38,7 @@ func pkt(lines ...string) string {
 	return s.String()
 }
 
-// hostileServer responds to the first request with first, and to others by then.
+// hostileServer starts a server that responds with first to the first request, and calls then for all others.
 func hostileServer(tb testing.TB, first string, then func(w io.Writer)) git.Config {
 	return remoteServer(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -121,7 +121,7 @@ func TestHostileReferenceListsFail(t *testing.T) {
 
 type dialFunc = func(context.Context, string, string) (net.Conn, error)
 
-// cancelling cancels the call once it is connected.
+// cancelling cancels the call once it has connected.
 func cancelling(dial dialFunc, cancel func()) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)

@@ -52,7 +52,8 @@ func backend(tb testing.TB, dir, version string) http.Handler {
 	})
 }
 
-// served makes a repository with two commits, tags and branches, and returns the directory of its bare clone r.git.
+// served creates a repository with two commits, tags and branches. It returns the directory that contains its bare clone
+// r.git.
 func served(t *testing.T) (dir string, r *gittest.Repo) {
 	t.Helper()
 	r = gittest.GitSample(t)
@@ -112,7 +113,7 @@ func TestListRemote(t *testing.T) {
 	}
 }
 
-// fetchAll fetches all pages.
+// fetchAll fetches all pages of a result.
 func fetchAll(t *testing.T, ops *git.Ops, q abi.GitFetch) (files map[string]string, pages int) {
 	t.Helper()
 	files = map[string]string{}
@@ -300,7 +301,7 @@ func TestRedirects(t *testing.T) {
 	good := backend(t, dir, "2")
 	cases := []struct {
 		rule, to string
-		why      string // empty: it is followed
+		why      string // reason of the refusal; "" if the redirect is followed
 	}{
 		{"within the origin", "/r.git/info/refs?service=git-upload-pack", ""},
 		{"to another host", "https://example.org/r.git/info/refs?service=git-upload-pack", "a different origin"},

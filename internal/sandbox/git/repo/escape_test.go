@@ -17,7 +17,7 @@ func TestPointersOutOfGrantAreDenied(t *testing.T) {
 	cases := []struct {
 		rule    string
 		arrange func(t *testing.T, r, victim *gittest.Repo)
-		names   string // what the message must name
+		names   string // the path that the message must name
 	}{
 		{".git is a file that points out, absolutely", func(t *testing.T, r, victim *gittest.Repo) {
 			replace(t, r.Dot, func() { gittest.Write(t, r.Dot, "gitdir: "+victim.Dot+"\n") })
@@ -205,7 +205,7 @@ func replace(t *testing.T, name string, by func()) {
 	by()
 }
 
-// A linked worktree whose repository is granted too, or is not.
+// The repository of a linked worktree must be granted, too.
 func TestLinkedWorktreeOfOtherGrant(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	gittest.Must(t, err)
@@ -251,7 +251,7 @@ func TestLinkedWorktreeOfOtherGrant(t *testing.T) {
 	})
 }
 
-// A linked worktree in the grant and a shallow clone, made by git.
+// Git creates a linked worktree in the grant and a shallow clone; both must be readable.
 func TestLinkedWorktreeAndShallowClone(t *testing.T) {
 	dir := t.TempDir()
 	r := gittest.Sample(t, filepath.Join(dir, "main"))

@@ -39,8 +39,8 @@ func TestNamedPipesFail(t *testing.T) {
 	})
 }
 
-// FuzzRepositoryFiles checks that arbitrary files of a repository make operations return or fail: without a panic or hang,
-// and denied only for pointers out of the grant.
+// FuzzRepositoryFiles checks that operations on a repository with arbitrary files return or fail without a panic or hang, and
+// that they are denied only because of pointers out of the grant.
 func FuzzRepositoryFiles(f *testing.F) {
 	hash := strings.Repeat("ab", 20)
 	f.Add([]byte("ref: refs/heads/main\n"), []byte(hash+" refs/heads/main\n"), []byte("[core]\n"), []byte("../../store\n"), []byte(hash))

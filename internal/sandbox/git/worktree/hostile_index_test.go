@@ -89,7 +89,7 @@ func TestHostileIndexesFail(t *testing.T) {
 	})
 }
 
-// FuzzIndex checks that an arbitrary index is an error or yields sorted local paths.
+// FuzzIndex checks that parsing an arbitrary index fails or returns sorted local paths.
 func FuzzIndex(f *testing.F) {
 	f.Add(indexOf(2, 1, indexEntry(0o100644, 1, "a")))
 	f.Add(indexOf(4, 1, indexEntry(0o100644, 1, "\x00a")))

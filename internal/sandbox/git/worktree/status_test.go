@@ -34,7 +34,7 @@ func compareWithGit(t *testing.T, dir string) {
 	if err != nil || !got.Found {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	// Run after the operation, since git refreshes the index.
+	// Run git after the operation, since git refreshes the index.
 	out := gittest.Git(t, dir, "-c", "status.renames=false", "status", "--porcelain", "-z", "--ignore-submodules=dirty")
 	var want []string
 	for line := range strings.SplitSeq(out, "\x00") {
@@ -42,7 +42,7 @@ func compareWithGit(t *testing.T, dir string) {
 			want = append(want, line)
 		}
 	}
-	// The output was trimmed.
+	// gittest.Git trims the output, so restore the leading space.
 	if len(want) > 0 && len(want[0]) > 2 && want[0][1] == ' ' && want[0][2] != ' ' {
 		want[0] = " " + want[0]
 	}
@@ -238,7 +238,7 @@ func submodule(t *testing.T, r *gittest.Repo) {
 	gittest.Git(t, r.Dir, "commit", "--quiet", "--message=sub")
 }
 
-// A file that is modified within a tick of the clock after git add can keep its size and times: it is racily clean.
+// A file modified within one clock tick after git add can keep its size and times: its index entry is racily clean.
 func TestStatusDetectsRacilyCleanEntry(t *testing.T) {
 	r := gittest.GitSample(t)
 	info, err := os.Stat(r.Dir + "/notes.txt")
