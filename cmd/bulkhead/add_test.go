@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestConfirmRefusesAnythingButYes(t *testing.T) {
+func TestConfirmAcceptsOnlyYes(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, " YES \n": true, "y": true, "": false, "\n": false, "n\n": false, "yess\n": false,
 		strings.Repeat(" ", 100) + "y\n": false} {
 		if err := confirm(t.Context(), strings.NewReader(answer), "Go on"); (err == nil) != want {
@@ -17,7 +17,7 @@ func TestConfirmRefusesAnythingButYes(t *testing.T) {
 	}
 }
 
-func TestInterruptedConfirmIsARefusal(t *testing.T) {
+func TestInterruptedConfirmIsRefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	never, write := io.Pipe()

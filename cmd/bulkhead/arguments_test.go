@@ -91,7 +91,7 @@ type spaces struct{}
 
 func (spaces) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte(" "), len(p))), nil }
 
-// FuzzArguments checks that the result is one JSON object that contains the pair, or an error with a message.
+// FuzzArguments checks that the result is one JSON object that contains the given pair, or an error with a message.
 func FuzzArguments(f *testing.F) {
 	for _, seed := range [][3]string{
 		{`{"a":1}`, "text=x", inputSchema}, {`{}`, "count=1e400", inputSchema}, {`null`, "a=b", `{}`}, {"{\"\xff\":1}", "\xff=\xff", `{"properties":7}`},

@@ -42,7 +42,7 @@ func TestPrintTexts(t *testing.T) {
 	}
 }
 
-// TestPrintReportsWriteErrors covers output to a full disk.
+// TestPrintReportsWriteErrors checks output that fails as on a full disk.
 func TestPrintReportsWriteErrors(t *testing.T) {
 	plugins := []host.PluginInfo{{Name: "p", Problem: "left out"}}
 	for name, print := range map[string]func() error{

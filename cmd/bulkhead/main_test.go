@@ -40,7 +40,7 @@ func TestExitCodeOfErrors(t *testing.T) {
 	}
 }
 
-// TestEveryCommandHasHelp: every command has a summary, an example of itself, and validates its arguments.
+// TestEveryCommandHasHelp checks that every command has a summary and an example of its use, and validates its arguments.
 func TestEveryCommandHasHelp(t *testing.T) {
 	visited := 0
 	var visit func(c *cobra.Command)
@@ -49,7 +49,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 			visit(sub)
 		}
 		if name, _, _ := strings.Cut(strings.TrimPrefix(c.CommandPath(), "bulkhead "), " "); name == "completion" || name == "help" {
-			return // defined by cobra
+			return // cobra defines this command
 		}
 		visited++
 		if c.Short == "" || !strings.Contains(c.Example, c.CommandPath()) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestDroppedLinesAreReportedAsALogLine(t *testing.T) {
+func TestDroppedLinesAreLogged(t *testing.T) {
 	if got := string((&options{}).droppedLines(7)); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "[WARN]  bulkhead: 7 lines dropped: stderr is not read\n") {
 		t.Errorf("got %q", got)
 	}
@@ -29,7 +29,7 @@ func TestLogGoesToConfiguredStderr(t *testing.T) {
 	}
 }
 
-// TestGoroutineDumpContainsNoArgumentValues: pprof with debug=2 would print them.
+// TestGoroutineDumpContainsNoArgumentValues checks that the dump does not use pprof with debug=2, which prints arguments.
 func TestGoroutineDumpContainsNoArgumentValues(t *testing.T) {
 	got := string(goroutineDump())
 	if !strings.Contains(got, "TestGoroutineDumpContainsNoArgumentValues") || len(got) > maxDump+100 {

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// askedFor is the capabilities of the plugin first.
+// askedFor is the table of capabilities in the manifest of the plugin first.
 const askedFor = "[capabilities]\nenv = [\"TOKEN\"]\nhttp = [\"https://a.example\"]\nfs = [{ path = \"${project}\", access = \"rw\" }]\n"
 
 const policyConfig = `[defaults]
@@ -159,7 +159,7 @@ func TestCompare(t *testing.T) {
 	wantUsage(t, err, manifest.FileName+": there is no such file")
 }
 
-// TestExplainRefusesPathsOfRefusedGrant: the host does not follow symbolic links in the project.
+// TestExplainRefusesPathsOfRefusedGrant grants a symbolic link in the project, which the host does not follow.
 func TestExplainRefusesPathsOfRefusedGrant(t *testing.T) {
 	for name, asks := range map[string]string{
 		"a directory":  "[capabilities]\nfs = [{ path = \"${project}/docs\", access = \"rw\" }]\n",

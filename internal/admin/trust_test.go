@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
 )
 
-// trust records consent to the config or plugins at path; if path is empty, to what a host discovers.
+// trust records consent to the config or plugins at path; if path is empty, to the config or plugins that a host discovers.
 func (w *workspace) trust(t *testing.T, path string) *admin.TrustProposal {
 	t.Helper()
 	p, err := admin.ProposeTrust(w.discovering(), path)
@@ -113,7 +113,7 @@ func TestEditReportsThatTrustCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// TestTrustRecordsTheReviewedContent: the file may change between the review and the consent.
+// TestTrustRecordsTheReviewedContent changes the file between the review and the consent.
 func TestTrustRecordsTheReviewedContent(t *testing.T) {
 	w := newWorkspace(t)
 	w.plugin(t, "first", "")

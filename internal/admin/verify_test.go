@@ -25,7 +25,7 @@ func pinned(t *testing.T, w *workspace) string {
 func TestVerify(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, w *workspace)
-		want   []string // state and file of each
+		want   []string // state and file of each plugin
 		broken bool
 		remedy string
 	}{
@@ -87,7 +87,7 @@ func TestVerifyRefuses(t *testing.T) {
 	w.config(t, "[[plugins]]\npath = \"${env:NONE}/x\"\n")
 	_, err = admin.Verify(w.options())
 	wantUsage(t, err, "plugins[0].path: the variable NONE is not set")
-	// Variables outside of paths need not be set.
+	// Only variables in paths must be set.
 	w.plugin(t, "first", "")
 	w.env["HERE"] = w.path("plugins")
 	w.config(t, "[[plugins]]\npath = \"${env:HERE}/first\"\nenv = { A = \"${env:NONE}\" }\n")

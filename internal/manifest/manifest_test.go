@@ -174,7 +174,7 @@ func TestParseSetsDefaults(t *testing.T) {
 	}
 }
 
-// Each case changes one line of small, or adds at its end, and names the problem that follows.
+// Each case changes one line of the manifest small or appends to it, and has the expected problem.
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, line, want string }{
 		"no format version":                   {"manifest = 1\n", "", "", "manifest: is missing"},
@@ -365,7 +365,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkParse reads a manifest of 14 tools, as a start does for each plugin.
+// BenchmarkParse parses a manifest with 14 tools, as a start of the host does for each plugin.
 func BenchmarkParse(b *testing.B) {
 	var text strings.Builder
 	head, _, _ := strings.Cut(small, "[[tools]]")

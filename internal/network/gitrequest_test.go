@@ -18,8 +18,8 @@ func (s silentServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestGitOpenIsCancelledWithOperation: the host cancels an operation when its worker exits. The call continues: it
-// fails, or is retried in another worker.
+// TestGitOpenIsCancelledWithOperation cancels the operation but not the call, as the host does when a worker exits: the call
+// then fails or is retried in another worker.
 func TestGitOpenIsCancelledWithOperation(t *testing.T) {
 	server := silentServer{make(chan struct{})}
 	call, end := context.WithCancel(context.Background())

@@ -147,7 +147,7 @@ func FuzzParse(f *testing.F) {
 		}
 		as := dialled(u)
 		if a, err := netip.ParseAddrPort(as); err == nil {
-			as = a.String() // an IPv6 address may not be in its shortest form
+			as = a.String() // normalize: an IPv6 address may not be in its shortest form
 		}
 		if !strings.EqualFold(as, want) {
 			t.Fatalf("%q is %s, and is dialed at %s instead of %s", text, o, as, want)

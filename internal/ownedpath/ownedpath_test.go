@@ -12,9 +12,9 @@ import (
 // step is a directory, file or symbolic link of a test tree.
 type step struct {
 	path  string
-	mode  fs.FileMode // 0: 0755
-	owner int         // 0: the user of the test
-	group int         // 0: the group of the test
+	mode  fs.FileMode // permission bits; 0 means 0755
+	owner int         // user ID; 0 means the user of the test
+	group int         // group ID; 0 means the group of the test
 	link  string      // target of a symbolic link
 	file  bool
 }
@@ -61,8 +61,8 @@ const other = 54321 // an unused user ID and group ID
 func TestCheckRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree []step
-		dir  string // empty: own/dir
-		user int    // 0: the user of the test
+		dir  string // path to check; if empty, own/dir
+		user int    // expected owner; 0 means the user of the test
 		at   string
 		want string
 	}{

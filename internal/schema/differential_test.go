@@ -132,7 +132,7 @@ func TestRandomSchemasAgainstReferenceValidator(t *testing.T) {
 		if draft := g.IntN(2 * len(someDrafts)); draft < len(someDrafts) {
 			doc["$schema"] = someDrafts[draft]
 			if draft > 0 {
-				delete(doc, "$ref") // its siblings are ignored there, but not all of them by the oracle
+				delete(doc, "$ref") // in this draft, siblings of $ref are ignored, but the oracle does not ignore all of them
 			}
 		}
 		doc["definitions"] = map[string]any{"a": g.schema(1), "b": g.schema(1)}
@@ -378,7 +378,7 @@ func (g generator) keyword(s map[string]any, depth int) {
 		func() { s["unevaluatedItems"] = g.schema(depth + 1) },
 	}
 	if depth > 0 {
-		// A reference from within properties: no schema applies itself to the same instance.
+		// Add a reference from within properties, so that no schema applies itself to the same instance.
 		keywords = append(keywords, func() {
 			s["properties"] = map[string]any{"c": map[string]any{"$ref": fmt.Sprintf("#/definitions/%c", 'a'+g.IntN(2))}}
 		})

@@ -136,7 +136,7 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// Work other than applying subschemas is bounded too: comparing, matching and hashing.
+// The work of comparing, matching and hashing is bounded, like that of applying subschemas.
 func TestWorkWithinOneSchemaIsBounded(t *testing.T) {
 	numbers := func(n int) string { return "[" + strings.Repeat("1,", n) + "1]" }
 	text := `"` + strings.Repeat("a", 8<<20) + `"`

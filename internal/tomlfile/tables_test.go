@@ -180,7 +180,8 @@ func check(t *testing.T, want, got string) {
 	}
 }
 
-// FuzzTables: RemoveTable only deletes bytes, AppendTable only appends, and RemoveTable undoes AppendTable.
+// FuzzTables checks that RemoveTable only deletes bytes, that AppendTable only appends, and that RemoveTable undoes
+// AppendTable.
 func FuzzTables(f *testing.F) {
 	f.Add([]byte(spread), 0, "v")
 	f.Add([]byte("[[p]]\r\n# c\r\n\r\n[[p.q]]\r\n[x]\r\n[p.r]\r\n"), 0, "\"")

@@ -167,7 +167,7 @@ func TestProblemsAreCutErrorsFirst(t *testing.T) {
 	}
 }
 
-func TestAnArrayOfStringsIsBounded(t *testing.T) {
+func TestArrayOfStringsIsBounded(t *testing.T) {
 	doc, _ := tomlfile.Parse("f.toml", []byte("a = ["+strings.Repeat("'x',", 1001)+"]"))
 	if got := doc.Root().Strings("a"); got == nil || len(got) > 0 {
 		t.Errorf("%d items", len(got))

@@ -66,7 +66,7 @@ func TestAddCreatesPrivateFiles(t *testing.T) {
 	if err := os.Chmod(filepath.Join(s.Dir(), fileName("/p")), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	mustAdd(t, s, "/p", one) // does not keep the mode
+	mustAdd(t, s, "/p", one) // the new file does not keep the old mode
 	for path, want := range map[string]fs.FileMode{s.Dir(): 0o700 | fs.ModeDir, filepath.Join(s.Dir(), fileName("/p")): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", path, info, err)

@@ -58,7 +58,7 @@ func TestLinesAreWrittenInOrder(t *testing.T) {
 	}
 }
 
-// TestFullQueueDropsAndCounts: the queue is full by lines or by bytes, and the report follows the queued lines.
+// TestFullQueueDropsAndCounts fills the queue by lines or by bytes. The report of dropped lines follows the queued lines.
 func TestFullQueueDropsAndCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		line string
@@ -72,7 +72,7 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 				out := newGate()
 				q := asynclog.New(out, report)
 				_, _ = q.Write([]byte("first\n"))
-				synctest.Wait() // the writer has taken it off the queue
+				synctest.Wait() // the writer has removed the line from the queue
 				for range c.kept + 7 {
 					_, _ = q.Write([]byte(c.line))
 				}
@@ -108,7 +108,7 @@ func TestCloseTimesOutOnBlockedWriter(t *testing.T) {
 	})
 }
 
-// TestWriteToUnreadPipeDoesNotBlock: a pipe holds 64 KiB on Linux, after which a write to it blocks.
+// TestWriteToUnreadPipeDoesNotBlock writes more than 64 KiB, the capacity of a pipe on Linux.
 func TestWriteToUnreadPipeDoesNotBlock(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
