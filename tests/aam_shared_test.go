@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// serveWithState serves aam with its own state directory, as another user or machine that shares the granted directories.
+// serveWithState serves aam with a separate state directory, like another user who shares the granted directories.
 func (p *testUser) serveWithState(state string) *server {
 	p.t.Helper()
 	cmd := p.command("--plugin", "aam", "--allow-write")
@@ -75,8 +75,8 @@ func (p *testUser) publishedVersions() map[string]bool {
 	return all
 }
 
-// TestConcurrentPublishByTwoUsersLosesNothing uses servers that share only the registry: exactly the acknowledged
-// versions are published, each complete.
+// TestConcurrentPublishByTwoUsersLosesNothing uses servers that share only the registry. It checks that exactly the
+// acknowledged versions are published, and that each is complete.
 func TestConcurrentPublishByTwoUsersLosesNothing(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, teamConfig())
@@ -110,7 +110,7 @@ func TestConcurrentPublishByTwoUsersLosesNothing(t *testing.T) {
 	}
 }
 
-// TestPublishRecoversAfterOtherUserIsKilled: the surviving server gets the lock and commits or rolls back the
+// TestPublishRecoversAfterOtherUserIsKilled checks that the surviving server gets the lock and commits or rolls back the
 // interrupted publication.
 func TestPublishRecoversAfterOtherUserIsKilled(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func (p *testUser) files() map[string]string {
 	return files
 }
 
-// withoutDirs removes directories from a snapshot: uninstalling leaves empty ones behind, as the real program does.
+// withoutDirs removes directories from a snapshot, since uninstalling leaves empty directories, as in the aam CLI.
 func withoutDirs(files map[string]string) map[string]string {
 	maps.DeleteFunc(files, func(_, content string) bool { return content == fs.ModeDir.String() })
 	return files
@@ -182,7 +182,7 @@ func (p *testUser) checkExecutable(skills string) {
 	p.t.Errorf("the skill is not in %s", skills)
 }
 
-// TestConcurrentPublishByTwoServersLosesNothing: both servers publish to packages of their own and to a shared one.
+// TestConcurrentPublishByTwoServersLosesNothing has two servers that publish to separate packages and to a shared one.
 func TestConcurrentPublishByTwoServersLosesNothing(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, teamConfig())
@@ -257,7 +257,7 @@ func TestConcurrentPublishByTwoServersLosesNothing(t *testing.T) {
 // skillFiles is the number of files in the package whose install is killed.
 const skillFiles = 200
 
-// TestKilledInstallIsAtomic: whenever the process is killed, the next call completes or rolls back the install.
+// TestKilledInstallIsAtomic kills the process at various times. The next call must complete or roll back the install.
 func TestKilledInstallIsAtomic(t *testing.T) {
 	t.Parallel()
 	p, s := newInstalledUser(t, nil)
@@ -302,7 +302,7 @@ func TestKilledInstallIsAtomic(t *testing.T) {
 	}
 }
 
-// checkAfterKilledInstall makes the next call, checks that the package is installed completely or not at all, and
+// checkAfterKilledInstall makes the next call, checks that the package is either completely installed or absent, and
 // uninstalls it.
 func (p *testUser) checkAfterKilledInstall(before map[string]string, moment string) {
 	p.t.Helper()

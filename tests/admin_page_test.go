@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDocsAdminPageShowsRealOutput runs the commands of docs/admin.md in order, in one directory, and compares their
-// output. In its blocks "$ " begins a command, and "exit code N" ends the output of one that fails.
+// TestDocsAdminPageShowsRealOutput runs the commands of docs/admin.md in order, in one directory, and compares their output
+// with the page. In the page's blocks, "$ " begins a command, and "exit code N" ends the output of a command that fails.
 func TestDocsAdminPageShowsRealOutput(t *testing.T) {
 	t.Parallel()
 	a := newAdminPage(t)
@@ -38,7 +38,7 @@ func TestDocsAdminPageShowsRealOutput(t *testing.T) {
 	}
 }
 
-// adminPage is the file system that the page assumes: the project /home/me/app, and plugins in /opt/plugins.
+// adminPage maps the paths that docs/admin.md assumes, the project /home/me/app and plugins in /opt/plugins, to directories.
 type adminPage struct {
 	root string
 	env  []string
@@ -84,8 +84,8 @@ var (
 // allLayers are the confinement layers of a Linux system that supports all of them.
 const allLayers = "namespaces, parent_death, oom_score, descriptors, no_new_privs, handles, root, capabilities, no_dump, landlock, landlock_network, landlock_scope, limits, seccomp"
 
-// run returns the output of a command as the page shows it: with the page's paths, masked digests, and the page's
-// values for what varies between machines.
+// run returns the output of a command with the paths of the page, masked digests, and the page's values for details that
+// vary between machines.
 func (a adminPage) run(t *testing.T, command string) string {
 	t.Helper()
 	rooted := regexp.MustCompile(`(^|[ "])/(opt|tmp|home)/`).ReplaceAllString(command, "${1}"+a.root+"/${2}/")

@@ -22,8 +22,8 @@ type initialized struct {
 	Capabilities map[string]any `json:"capabilities"`
 }
 
-// TestAgentpackNegotiatesProtocolVersion: the server answers with the requested version if it supports it, else with
-// its newest; log lines never reach stdout.
+// TestAgentpackNegotiatesProtocolVersion checks that the server answers with the requested version if it supports that
+// version, else with its newest, and that it writes no log lines to stdout.
 func TestAgentpackNegotiatesProtocolVersion(t *testing.T) {
 	for asked, want := range map[string]string{
 		"2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18",
@@ -54,7 +54,8 @@ func TestAgentpackNegotiatesProtocolVersion(t *testing.T) {
 	}
 }
 
-// TestAgentpackEnvelopeReportsHostFailures: the envelope has the tool's command, which may differ from the tool's name.
+// TestAgentpackEnvelopeReportsHostFailures checks that the envelope of a failure has the tool's command, which may differ
+// from the tool's name.
 func TestAgentpackEnvelopeReportsHostFailures(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, agentpackRepo(manyPrompts, "v1\n"))
@@ -85,8 +86,8 @@ func TestAgentpackEnvelopeReportsHostFailures(t *testing.T) {
 	}
 }
 
-// TestAgentpackDeploysIntoFreshHome: with the directories that the manifest requests, a deploy creates those that are
-// absent, and writes through one that is a symbolic link.
+// TestAgentpackDeploysIntoFreshHome checks that a deploy creates absent directories that the manifest requests, and writes to
+// the target of a requested directory that is a symbolic link.
 func TestAgentpackDeploysIntoFreshHome(t *testing.T) {
 	t.Parallel()
 	files := agentpackRepo(1, "v1\n")

@@ -14,10 +14,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// allPlugins are in the order of the config in testdata/all-plugins.
+// allPlugins has the names of all plugins, in the order of the config in testdata/all-plugins.
 var allPlugins = []string{"chant", "openspec", "mcpkg", "agentpack", "aam"}
 
-// orchard returns the files of a user who works with all plugins, for newTestUser.
+// orchard returns files for newTestUser: those of a user who works with all plugins.
 func orchard() map[string]string {
 	files := map[string]string{
 		"home/.aam/config.yaml":                   "default_platform: cursor\nregistries: [{name: team, url: 'file://BASE/registry', default: true}]\n",
@@ -61,7 +61,7 @@ func (c pluginsClient) names() []string {
 	return names
 }
 
-// mustCall makes a call that must succeed, returns its text, and decodes its structured content into into if not nil.
+// mustCall makes a call that must succeed and returns its text. Unless into is nil, it decodes the structured content into it.
 func (c pluginsClient) mustCall(tool string, arguments, into any) string {
 	c.t.Helper()
 	result, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
@@ -264,7 +264,7 @@ func (c pluginsClient) resources() {
 	}
 }
 
-// TestListingLoadsNoModule: tools of invalid modules are listed, and listing creates no state directory.
+// TestListingLoadsNoModule checks that tools of invalid modules are listed, and that listing creates no state directory.
 func TestListingLoadsNoModule(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, orchard())
@@ -291,7 +291,8 @@ func TestListingLoadsNoModule(t *testing.T) {
 	s.end()
 }
 
-// TestWriteToolsNeedAllowWrite: aam's manifest says write = "opt-in"; the other plugins' writing tools need no flag.
+// TestWriteToolsNeedAllowWrite checks that aam's writing tools, with write = "opt-in" in the manifest, require a flag, and
+// that those of other plugins do not.
 func TestWriteToolsNeedAllowWrite(t *testing.T) {
 	t.Parallel()
 	all, write := toolsOf(t, "aam")

@@ -9,10 +9,10 @@ import (
 
 // result is the answer to a call.
 type result struct {
-	Text    string // text of all content items, one per line; of a JSON-RPC error, its message
+	Text    string // text of all content items, one per line, or the message of a JSON-RPC error
 	IsError bool
 	Failure string // code of a host failure
-	Code    int    // of a JSON-RPC error; else 0
+	Code    int    // code of a JSON-RPC error; else 0
 }
 
 // readAnswer parses a message of the server. For a notification the id is 0 and Text is its method.

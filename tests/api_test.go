@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the listings of the exported API in api/")
 
-// publicPackages are the packages that others may import: host, and sdk with what is below it.
+// publicPackages returns the packages that other modules may import: host, sdk, and the packages below sdk.
 func publicPackages(t *testing.T) []string {
 	t.Helper()
 	var public []string
@@ -41,7 +41,7 @@ func exported(t *testing.T, dir string) string {
 	return strings.Join(declarations, "\n") + "\n"
 }
 
-// declared lists the exported declarations of a package; with names those of these types and their methods only.
+// declared lists the exported declarations of a package. Unless names is nil, it lists only these types and their methods.
 func declared(t *testing.T, dir string, names []string) []string {
 	t.Helper()
 	pkg, err := build.ImportDir(dir, 0)
@@ -49,7 +49,7 @@ func declared(t *testing.T, dir string, names []string) []string {
 		t.Fatal(err)
 	}
 	var declarations []string
-	aliased := map[string][]string{} // by directory
+	aliased := map[string][]string{} // names of aliased types by directory
 	for _, name := range pkg.GoFiles {
 		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, filepath.Join(dir, name), nil, 0)
@@ -96,7 +96,7 @@ func subject(declaration ast.Decl) string {
 	return ""
 }
 
-// aliasOf returns the directory and the name of the internal type that a declaration gives another name.
+// aliasOf returns the directory and the name of the internal type of which a declaration is an alias.
 func aliasOf(declaration ast.Decl, imports []*ast.ImportSpec) (dir, name string) {
 	d, ok := declaration.(*ast.GenDecl)
 	if !ok || d.Tok != token.TYPE || !d.Specs[0].(*ast.TypeSpec).Assign.IsValid() {

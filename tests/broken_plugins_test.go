@@ -38,15 +38,15 @@ func updateDigest(t *testing.T, dir string) {
 	})
 }
 
-// TestBrokenPluginIsLeftOut breaks chant in ways that are found without loading its module. Its tools are unknown, the
-// log and the error of a call give the reason, and hello is served.
+// TestBrokenPluginIsLeftOut breaks chant in ways that the host detects without loading the module. The tools of chant are then
+// unknown, the log and the error of a call give the reason, and the plugin hello is still served.
 func TestBrokenPluginIsLeftOut(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		damage func(t *testing.T, dir string) // dir is chant's directory
-		want   []string                       // %s stands for dir
-		// unparsable is set if the manifest does not even yield the names of the tools.
+		damage func(t *testing.T, dir string) // breaks chant in its directory dir
+		want   []string                       // parts of the reason; %s stands for dir
+		// unparsable is set if the names of the tools cannot be parsed from the manifest.
 		unparsable bool
 	}{
 		{"a manifest with an unknown key", func(t *testing.T, dir string) {
@@ -98,8 +98,8 @@ func TestBrokenPluginIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestInvalidModuleFailsItsCalls: modules are loaded by the first call, so each call of chant fails with the reason;
-// hello is served.
+// TestInvalidModuleFailsItsCalls checks that each call of chant fails with the reason, since the first call loads the module,
+// and that the plugin hello is served.
 func TestInvalidModuleFailsItsCalls(t *testing.T) {
 	t.Parallel()
 	truncate := func(t *testing.T, dir string) {
@@ -181,7 +181,7 @@ func TestRepairedModuleIsUsedWithoutRestart(t *testing.T) {
 	s.end()
 }
 
-// TestConflictingPluginsPreventStart: the host does not choose between plugins that claim the same name.
+// TestConflictingPluginsPreventStart checks that the host does not choose between plugins that claim the same name.
 func TestConflictingPluginsPreventStart(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// startCall sends a call and waits for the progress notification that shows that the module runs.
+// startCall sends a call and waits for a progress notification, after which the module is running.
 func (s *server) startCall(tool, arguments string) int {
 	s.t.Helper()
 	id := s.sendCall(tool, arguments)
@@ -97,7 +97,7 @@ func TestHangingCallEndsAtTimeLimit(t *testing.T) {
 	s.end()
 }
 
-// TestHangingCallBlocksNoOtherPlugin spins in as many calls as the default concurrency allows.
+// TestHangingCallBlocksNoOtherPlugin makes as many calls that never end as the default concurrency allows.
 func TestHangingCallBlocksNoOtherPlugin(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
@@ -121,7 +121,7 @@ func TestHangingCallBlocksNoOtherPlugin(t *testing.T) {
 	s.end()
 }
 
-// TestReadsRunConcurrently makes four calls that each wait for the others, so that running them in sequence would hang.
+// TestReadsRunConcurrently makes four calls, each of which waits for the others. If they ran in sequence, they would hang.
 func TestReadsRunConcurrently(t *testing.T) {
 	t.Parallel()
 	s := servePlugins(t, copyPlugins(t, "misbehave"))

@@ -21,8 +21,8 @@ const (
 	badFile  = ".chant/specs/" + badID + ".md"
 )
 
-// TestInvalidSpecIsSkippedAndReported: an invalid spec is left out of lists, calls that name it fail with the reason,
-// and its file stays unchanged.
+// TestInvalidSpecIsSkippedAndReported checks that lists omit an invalid spec, that calls that name the spec fail with the
+// reason, and that its file stays unchanged.
 func TestInvalidSpecIsSkippedAndReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -43,7 +43,7 @@ func TestInvalidSpecIsSkippedAndReported(t *testing.T) {
 			project := newDir(t, map[string]string{goodFile: specText("pending", "Water the trees"), badFile: test.content})
 			s := serveChant(t, project)
 			want := "1 pending"
-			if last := test.want[len(test.want)-1]; strings.Contains(last, "larger than") { // it may be valid
+			if last := test.want[len(test.want)-1]; strings.Contains(last, "larger than") { // a spec that is too large may be valid
 				want += " | 1 not included: " + badFile + " (" + last + ")"
 			}
 			if text := s.mustCall("chant_status", `{"brief":true}`); text != want {
@@ -95,8 +95,8 @@ func TestProjectWithoutSpecsIsNotInitialized(t *testing.T) {
 	}
 }
 
-// TestLargeProjectIsLoadedWhole: the texts of the specs need not fit into a module's memory together.
-func TestLargeProjectIsLoadedWhole(t *testing.T) {
+// TestLargeProjectIsCompletelyLoaded has specs whose total size exceeds the memory of a module.
+func TestLargeProjectIsCompletelyLoaded(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{goodFile: specText("completed", "Newest") + strings.Repeat("Last year's leaves.\n", 10_000)}
 	for i := range 60 {
@@ -118,15 +118,15 @@ func TestLargeProjectIsLoadedWhole(t *testing.T) {
 	s.end()
 }
 
-func TestSpecsPathThatIsAFileIsReported(t *testing.T) {
+func TestFileAtSpecsPathIsReported(t *testing.T) {
 	t.Parallel()
 	s := serveChant(t, newDir(t, map[string]string{".chant/specs": "a file"}))
 	s.wantToolError("chant_spec_list", `{}`, "specs is not a folder")
 	s.end()
 }
 
-// TestConcurrentUpdatesOfOneSpecAreKept: two servers do not overwrite each other's acknowledged updates, whether they
-// share a state directory or, as servers of two users, do not.
+// TestConcurrentUpdatesOfOneSpecAreKept checks that two servers do not overwrite each other's acknowledged updates. They
+// share a state directory, or have separate ones, like servers of two users.
 func TestConcurrentUpdatesOfOneSpecAreKept(t *testing.T) {
 	t.Parallel()
 	one := t.TempDir()
@@ -138,7 +138,8 @@ func TestConcurrentUpdatesOfOneSpecAreKept(t *testing.T) {
 	}
 }
 
-// updateConcurrently starts a server for each state directory. A left-over temporary file is removed meanwhile.
+// updateConcurrently updates one spec by a server for each state directory, and checks that a leftover temporary file is
+// removed.
 func updateConcurrently(t *testing.T, states []string) {
 	const temporary = ".chant/specs/.chant-0123456789abcdef.tmp"
 	project := newDir(t, map[string]string{goodFile: specText("in_progress", "Shared"), temporary: "of a killed call"})
@@ -169,8 +170,8 @@ func updateConcurrently(t *testing.T, states []string) {
 	}
 }
 
-// TestSymlinksOutOfGrantAreRefused: files outside are neither read nor changed. The host enforces this for links out of
-// the project, the plugin itself for links within the project and out of .chant.
+// TestSymlinksOutOfGrantAreRefused checks that files outside of .chant are neither read nor changed. The host enforces this
+// for links out of the project, and the plugin for links from .chant to other directories of the project.
 func TestSymlinksOutOfGrantAreRefused(t *testing.T) {
 	t.Parallel()
 	const secret = "The key is under the third stone"
@@ -279,7 +280,7 @@ func TestSpecialFilesDoNotBlockCalls(t *testing.T) {
 	s.end()
 }
 
-// TestReadGrantDeniesWrites holds for root too.
+// TestReadGrantDeniesWrites also checks writes as root, if root runs the test.
 func TestReadGrantDeniesWrites(t *testing.T) {
 	t.Parallel()
 	for name, grant := range map[string]string{
@@ -312,7 +313,7 @@ func TestReadGrantDeniesWrites(t *testing.T) {
 	}
 }
 
-// TestUnwritableDirectoryFailsWrites runs the server as the user nobody if the test runs as root, since root ignores
+// TestUnwritableDirectoryFailsWrites runs the server as the user nobody if root runs the test, since root ignores
 // permissions.
 func TestUnwritableDirectoryFailsWrites(t *testing.T) {
 	t.Parallel()
@@ -342,7 +343,7 @@ func TestUnwritableDirectoryFailsWrites(t *testing.T) {
 	}
 }
 
-// runAsNobody makes cmd run as the user nobody, who needs directories of its own and access to the program.
+// runAsNobody makes cmd run as the user nobody, with writable directories and access to the program.
 func runAsNobody(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	const nobody = 65534
@@ -386,13 +387,13 @@ func TestFailedWriteLeavesFilesUnchanged(t *testing.T) {
 	}
 }
 
-// TestConcurrentAddsGiveUniqueIDs: two servers add specs at the same time; none is lost.
+// TestConcurrentAddsGiveUniqueIDs adds specs by two servers at the same time and checks that no spec is lost.
 func TestConcurrentAddsGiveUniqueIDs(t *testing.T) {
 	t.Parallel()
 	const each = 30
 	project := newDir(t, map[string]string{".chant/specs/.keep": ""})
 	var mu sync.Mutex
-	titles := map[string]string{} // by id
+	titles := map[string]string{} // titles by id
 	var both sync.WaitGroup
 	for n := range 2 {
 		s := serveChant(t, project)

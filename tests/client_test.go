@@ -23,8 +23,8 @@ type server struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *os.File
-	lines  chan string // of stdout, closed at EOF
-	log    *logBuffer  // stderr
+	lines  chan string // lines of stdout; closed at EOF
+	log    *logBuffer  // content of stderr
 	exited chan struct{}
 	lastID int
 }

@@ -16,7 +16,7 @@ type mcpClient interface {
 	// server returns the name of the server and the negotiated protocol version.
 	server() (name, version string)
 	tools(ctx context.Context) ([]string, error)
-	// call sends a progress token.
+	// call makes a call with a progress token.
 	call(ctx context.Context, tool string, arguments map[string]any) (text string, isError bool, err error)
 	ping(ctx context.Context) error
 	close() error
@@ -32,8 +32,8 @@ func TestClientLibrariesNegotiateVersions(t *testing.T) {
 	ways := []struct {
 		name    string
 		alone   bool
-		request string // version that the client requests; empty: its default
-		version string // negotiated
+		request string // version that the client requests; if empty, its default
+		version string // the negotiated version
 	}{
 		{"chant alone has no discover, client falls back to initialize", true, "", "2024-11-05"},
 		{"chant alone answers a later version with its own", true, "2025-11-25", "2024-11-05"},
@@ -155,7 +155,7 @@ func checkCancel(t *testing.T, c mcpClient, progress <-chan string) {
 	}
 }
 
-// TestProgressIsSentBeforeResult checks order and the token, which must keep its digits.
+// TestProgressIsSentBeforeResult checks the order of the messages, and that a number as token keeps its digits.
 func TestProgressIsSentBeforeResult(t *testing.T) {
 	t.Parallel()
 	s := servePlugins(t, copyPlugins(t, "hello"))

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// firstRelease is the commit whose modules, configs and state directories have to keep working: the last one that
-// ran modules in the host's own process.
+// firstRelease is the commit whose modules, configs and state directories must keep working. It is the last commit that ran
+// modules in the host process.
 const firstRelease = "077544832ae90ad4a0fca4e81c8760c9c30e7548"
 
-// firstReleaseHome is a home directory, project, config and state directory that the plugins of firstRelease wrote,
-// copied to a directory of the test's own. The program that wrote them ran in /home/me.
+// firstReleaseHome returns a copy of a home directory, project, config and state directory that the plugins of firstRelease
+// wrote. The program that wrote them ran in /home/me.
 func firstReleaseHome(t *testing.T) string {
 	t.Helper()
 	dir := newDir(t, nil)
@@ -38,7 +38,7 @@ func firstReleaseHome(t *testing.T) string {
 	return dir
 }
 
-// serveFirstRelease serves what firstReleaseHome returns by today's host, with the plugins in a directory.
+// serveFirstRelease serves the result of firstReleaseHome with the current host and the plugins in a directory.
 func serveFirstRelease(t *testing.T, dir, plugins string) *server {
 	t.Helper()
 	cmd := programCommand(t, "serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--project", filepath.Join(dir, "orchard"))
@@ -46,7 +46,7 @@ func serveFirstRelease(t *testing.T, dir, plugins string) *server {
 	return startServer(t, cmd)
 }
 
-// readFirstRelease checks what each plugin finds in the state that its first release left.
+// readFirstRelease checks that each plugin reads the state that firstRelease left.
 func readFirstRelease(s *server, dir string) {
 	s.t.Helper()
 	for _, c := range []struct{ tool, arguments, want string }{
@@ -104,7 +104,7 @@ func TestModulesOfFirstReleaseRun(t *testing.T) {
 		}
 	}
 	dir := firstReleaseHome(t)
-	// Compiling five modules takes longer than a server of the tests waits for a line.
+	// Compile the modules first: compiling five modules takes longer than the tests wait for a line of a server.
 	warm := programCommand(t, "warm", "--plugins", plugins)
 	if out, err := warm.CombinedOutput(); err != nil {
 		t.Fatalf("warm: %v\n%s", err, out)

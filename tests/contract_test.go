@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// departure is a deliberate difference from the contract: why, and the correct answer.
+// departure is an intentional difference from the contract: the reason and the correct answer.
 type departure struct{ why, answer string }
 
 // Reasons and answers shared by several departures.
@@ -24,8 +24,8 @@ const (
 	list  = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\n  \"specs\": [\n    {\n      \"id\": \"2026-01-22-001-x7m\",\n      \"title\": \"Add user authentication\",\n      \"status\": \"in_progress\",\n      \"type\": \"feature\",\n      \"depends_on\": null,\n      \"labels\": null\n    }\n  ],\n  \"total\": 1,\n  \"limit\": 50,\n  \"returned\": 1\n}"}]}}`
 )
 
-// departures lists all departures from the examples in testdata/contract by example name. The only other one,
-// annotations in tools/list, is in TestContractTools.
+// departures lists all departures from the examples in testdata/contract by example name, except for annotations in
+// tools/list, which TestContractTools checks.
 var departures = map[string]departure{
 	"all specs are listed":       {rows, list},
 	"specs are listed by status": {rows, list},
@@ -95,8 +95,8 @@ func newExampleDir(t *testing.T, files map[string]string) string {
 	return project
 }
 
-// TestContractExamples sends every example twice: all examples of a file to one server, and each alone to a server
-// whose stdin ends right after the request, without a line break. The first example is also sent alone with one.
+// TestContractExamples sends every example twice: all examples of a file to one server, and each example alone to a server
+// whose stdin ends right after the request, without a line break. The first example is also sent alone with a line break.
 func TestContractExamples(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "contract", "*.txtar"))
@@ -133,7 +133,7 @@ func TestContractExamples(t *testing.T) {
 	}
 }
 
-// compare compares a line ("" for none) with the example's answer or departure. A departure that equals the contract fails.
+// compare compares a line ("" for none) with the example's answer or departure. It fails if a departure equals the contract.
 func (e example) compare(t *testing.T, got string) {
 	t.Helper()
 	d, departs := departures[e.name]
@@ -187,8 +187,8 @@ type listed struct {
 	Annotations map[string]bool `json:"annotations"`
 }
 
-// TestContractTools: tools/list has the contract's tools in its order, with its descriptions and the bytes of its
-// schemas. Annotations are the only addition.
+// TestContractTools checks that tools/list has the tools, the order, the descriptions and the exact schema bytes of the
+// contract, and that annotations are the only addition.
 func TestContractTools(t *testing.T) {
 	t.Parallel()
 	var want []listed

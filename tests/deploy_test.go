@@ -23,7 +23,7 @@ type envelope struct {
 	deployed
 }
 
-// code is the error code of the answer, "" on success.
+// code returns the error code of the answer; "" on success.
 func (e envelope) code() string {
 	if len(e.Errors) == 0 {
 		return ""
@@ -60,13 +60,13 @@ func confirmArguments(token string) string {
 	return fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token)
 }
 
-// deployedFiles is a snapshot of ~/.codex.
+// deployedFiles returns a snapshot of ~/.codex.
 func (p *testUser) deployedFiles() map[string]string {
 	p.t.Helper()
 	return snapshot(p.t, p.path("home/.codex"))
 }
 
-// TestConfirmTokenWorksOnceInAnyServer: a token outlives the server that issued it and can be used once.
+// TestConfirmTokenWorksOnceInAnyServer checks that a token outlives the server that issued it, and can be used only once.
 func TestConfirmTokenWorksOnceInAnyServer(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, agentpackRepo(2, "v1\n"))
@@ -96,7 +96,7 @@ func TestConfirmTokenWorksOnceInAnyServer(t *testing.T) {
 	}
 }
 
-// TestConcurrentUsesOfOneTokenApplyOnce: of two servers that apply at the same time one is refused.
+// TestConcurrentUsesOfOneTokenApplyOnce uses a token in two servers at the same time; one of them must be refused.
 func TestConcurrentUsesOfOneTokenApplyOnce(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, agentpackRepo(30, "v1\n"))
@@ -131,7 +131,7 @@ func TestConcurrentUsesOfOneTokenApplyOnce(t *testing.T) {
 // manyPrompts is the number of files in the deploy that is killed.
 const manyPrompts = 200
 
-// TestKilledDeployIsAtomic: whenever the process is killed, the next call completes or rolls back the deploy.
+// TestKilledDeployIsAtomic kills the process at various times. The next call must complete or roll back the deploy.
 func TestKilledDeployIsAtomic(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t, agentpackRepo(manyPrompts, "a\n"))
@@ -168,7 +168,7 @@ func TestKilledDeployIsAtomic(t *testing.T) {
 	}
 }
 
-// deployOutcome is the result of a killed deploy after the next call.
+// deployOutcome is the state after a killed deploy and the next call.
 type deployOutcome struct {
 	text   string // content of all prompts
 	warned bool   // the next call reported a recovery
@@ -216,7 +216,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestRollbackFromAnotherProjectWarns: a rollback cannot reach files deployed into another project; it keeps and names them.
+// TestRollbackFromAnotherProjectWarns checks that a rollback keeps and names files that were deployed into another project,
+// since it has no access to them.
 func TestRollbackFromAnotherProjectWarns(t *testing.T) {
 	t.Parallel()
 	const rule, prompt = "project/.cursor/rules/instructions_house--f61413033d.mdc", "home/.codex/prompts/prompt-000.md"

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// markdownPages are the repository's Markdown files, by path below its root.
+// markdownPages returns the content of the repository's Markdown files by path relative to its root.
 func markdownPages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -47,8 +47,8 @@ type expectedVerify struct {
 	Items     int  `json:"items"`
 }
 
-// TestChantFixtures compares answers of the built server with EXPECTED.json: of real projects if they exist beside the
-// repository, else of chant's test data.
+// TestChantFixtures compares answers of the built server with EXPECTED.json. It uses real projects if they exist beside the
+// repository, else chant's test data.
 func TestChantFixtures(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "shared", "fixtures", "chant")
@@ -70,7 +70,7 @@ func TestChantFixtures(t *testing.T) {
 			if name == "self-2026-01-26-unloadable/.chant" {
 				acceptScalarOrigin(want)
 			}
-			// A copy: the test writes to it, and it must not be inside a repository.
+			// Copy the project, since the test writes to it and it must not be inside a repository.
 			project := newDir(t, nil)
 			if err := os.CopyFS(project, os.DirFS(filepath.Join(root, filepath.Dir(name)))); err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func TestChantFixtures(t *testing.T) {
 	}
 }
 
-// acceptScalarOrigin adjusts the table for a spec that the recorded reader rejects: it accepts no scalar for a list.
+// acceptScalarOrigin adjusts the table for a spec that the recorded program rejects because it has a scalar instead of a list.
 func acceptScalarOrigin(want *expected) {
 	want.Unloadable = nil
 	want.Summary.Status["total"]++
@@ -119,7 +119,7 @@ func (s *server) compareProject(want *expected) {
 			s.t.Errorf("%s (-want +got)\n%s", one.ID, diff)
 		}
 	}
-	// The table is sorted by name, and incomplete for some directories.
+	// Sort the lists, since the table is sorted by name. The table is incomplete for some directories.
 	listed := s.ids("chant_spec_list", `{"limit":1000}`)
 	for _, id := range ids {
 		if !slices.Contains(listed, id) {

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// repository creates a project with a spec in progress, a branch with a different version of the spec, and a commit
-// whose message names it.
+// repository creates a project with a spec in progress, a branch with a different version of the spec, and a commit whose
+// message names the spec.
 func repository(t *testing.T) string {
 	t.Helper()
 	const onMain = "---\ntype: code\nstatus: in_progress\n---\n\n# In the folder\n"
@@ -72,8 +72,8 @@ func store(t *testing.T, storage *filesystem.Storage, o plumbing.EncodedObject) 
 	return hash
 }
 
-// TestChantReadsRepositoryWithoutWriting: tools that read show a spec in progress as it is on its branch; tools that
-// write change the working tree only.
+// TestChantReadsRepositoryWithoutWriting checks that tools that read return the branch's version of a spec in progress, and
+// that tools that write change only the working tree.
 func TestChantReadsRepositoryWithoutWriting(t *testing.T) {
 	t.Parallel()
 	project := repository(t)
@@ -96,7 +96,7 @@ func TestChantReadsRepositoryWithoutWriting(t *testing.T) {
 	}
 }
 
-// TestRepositoryOutsideProjectIsNotRead: a .git that refers to a repository outside the grant counts as no repository.
+// TestRepositoryOutsideProjectIsNotRead checks that a .git file that refers to a repository outside the grant is ignored.
 func TestRepositoryOutsideProjectIsNotRead(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"a file", "a link"} {

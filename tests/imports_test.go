@@ -14,7 +14,7 @@ import (
 
 const module = "github.com/bulkhead-mcp/bulkhead"
 
-// packages returns the repository's packages with their imports, without those of tests.
+// packages returns the repository's packages with their imports, without imports of tests.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "../...").Output()
@@ -166,7 +166,7 @@ func TestLibrariesAreImportedByOwnersOnly(t *testing.T) {
 	}
 }
 
-// pureSDK are SDK packages that use neither the ABI nor the host, so that domain packages may import them.
+// pureSDK has the SDK packages that use neither the ABI nor the host. Domain packages may import them.
 var pureSDK = []string{
 	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/filesystem", module + "/sdk/filesystem/faultfs",
 	module + "/sdk/frontmatter", module + "/sdk/rawjson", module + "/sdk/transaction",
@@ -186,7 +186,7 @@ func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {
 	}
 }
 
-// TestHostDoesNotPrintToStdout: stdout carries the protocol.
+// TestHostDoesNotPrintToStdout checks that no package of the host prints to stdout, which carries the protocol.
 func TestHostDoesNotPrintToStdout(t *testing.T) {
 	files := 0
 	check := func(file string, _ fs.DirEntry, err error) error {

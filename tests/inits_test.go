@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// Every worker runs the program's own executable, so that package inits add to the start of each worker.
+// Every worker runs the program's own executable, so package inits add to the start time of each worker.
 
-// expensive are packages that the program must not link: their inits, with those of their imports, take longer than
-// all others together.
+// expensive has packages that the program must not link. Their inits, with those of their imports, take longer than all
+// others together.
 var expensive = []string{
 	"github.com/santhosh-tekuri/jsonschema",
 	"github.com/mark3labs/mcp-go/client",

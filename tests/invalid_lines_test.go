@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInvalidLinesAreAnsweredInOrder follows each invalid line by a ping: every answer must match its own line.
+// TestInvalidLinesAreAnsweredInOrder sends a ping after each invalid line. The answers must have the order of the lines.
 func TestInvalidLinesAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	s := serveChant(t, newDir(t, map[string]string{".chant/specs/2026-03-01-001-a1b.md": specText("pending", "Water the trees")}))
@@ -57,8 +57,8 @@ func TestInvalidLinesAreAnsweredInOrder(t *testing.T) {
 	s.end()
 }
 
-// TestChantReportsInvalidArguments: missing or mistyped required arguments fail with the text of chant's contract;
-// mistyped optional ones are ignored, as in the real program.
+// TestChantReportsInvalidArguments checks that missing or mistyped required arguments fail with the text of chant's contract.
+// Mistyped optional arguments are ignored, as in the chant CLI.
 func TestChantReportsInvalidArguments(t *testing.T) {
 	t.Parallel()
 	project := newDir(t, map[string]string{

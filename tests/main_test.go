@@ -57,8 +57,8 @@ func buildAll(dir string) error {
 	return buildPlugins(built.plugins, dirs...)
 }
 
-// buildPlugins builds the plugins in dirs with the program, which so fills its cache. The cache key depends on the
-// versions of linked libraries, which a test binary does not know.
+// buildPlugins builds the plugins in dirs with the built program, so that the program fills its cache. The cache key depends
+// on the versions of linked libraries, which a test binary does not know.
 func buildPlugins(out string, dirs ...string) error {
 	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -83,7 +83,7 @@ func environment(t testing.TB, more ...string) []string {
 	return append(env, more...)
 }
 
-// goBuild builds without cgo, as releases are: workers of a program with cgo lack confinement layers.
+// goBuild builds a package without cgo, as in releases: workers of a program with cgo lack confinement layers.
 func goBuild(out, pkg string) *exec.Cmd {
 	command := exec.Command("go", "build", "-o", out, pkg)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")

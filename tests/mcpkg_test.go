@@ -57,7 +57,8 @@ func TestMcpkgContractExamples(t *testing.T) {
 	}
 }
 
-// TestMcpkgServedAloneMatchesContract: alone, mcpkg has the name, capabilities and tools of its contract and no others.
+// TestMcpkgServedAloneMatchesContract checks that a server of mcpkg alone has exactly the name, capabilities and tools of the
+// contract.
 func TestMcpkgServedAloneMatchesContract(t *testing.T) {
 	t.Parallel()
 	s := serveMcpkg(t)
@@ -74,8 +75,8 @@ func TestMcpkgServedAloneMatchesContract(t *testing.T) {
 	s.end()
 }
 
-// TestMcpkgServedAloneHasWholeLists: clients of the contract know no pages.
-func TestMcpkgServedAloneHasWholeLists(t *testing.T) {
+// TestMcpkgServedAloneDoesNotPaginate checks that lists have all items, since clients of the contract do not support pages.
+func TestMcpkgServedAloneDoesNotPaginate(t *testing.T) {
 	t.Parallel()
 	const count = 1100
 	var prompts, resources []string
@@ -98,7 +99,7 @@ func TestMcpkgServedAloneHasWholeLists(t *testing.T) {
 	s.end()
 }
 
-// TestMcpkgReadOnlyHasNoTools: alone and read-only, the list of tools is empty, and those of prompts and resources work.
+// TestMcpkgReadOnlyHasNoTools checks that a read-only server of mcpkg alone has no tools, and lists prompts and resources.
 func TestMcpkgReadOnlyHasNoTools(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t, map[string]string{"bulkhead.toml": fmt.Sprintf("[[plugins]]\npath = %q\nread_only = true\nenv = { MCPKG_PROJECT = \"p\" }\n", filepath.Join(built.plugins, "mcpkg"))})
@@ -114,8 +115,8 @@ func TestMcpkgReadOnlyHasNoTools(t *testing.T) {
 	s.end()
 }
 
-// TestConcurrentServersCreateEachPromptOnce: two servers create the same prompts at the same time. Each prompt is
-// created by one of them, and both list all.
+// TestConcurrentServersCreateEachPromptOnce creates the same prompts by two servers at the same time. Exactly one server must
+// create each prompt, and both must list all prompts.
 func TestConcurrentServersCreateEachPromptOnce(t *testing.T) {
 	t.Parallel()
 	const rounds = 30
@@ -129,7 +130,7 @@ func TestConcurrentServersCreateEachPromptOnce(t *testing.T) {
 			servers[number].sendCall("create_prompt", fmt.Sprintf(`{"name":"n%d","content":"of %d"}`, i, number))
 		}
 	}
-	created := map[string]int{} // number of answers, by text
+	created := map[string]int{} // number of answers by text
 	for _, s := range servers {
 		for range rounds {
 			_, r := s.answer()

@@ -103,7 +103,7 @@ func TestPromptsAndResourcesCreatedByCalls(t *testing.T) {
 	}
 }
 
-// Lists of a plugin that is served alone are whole: see TestMcpkgServedAloneHasWholeLists.
+// Lists of a plugin that is served alone have no pages: see TestMcpkgServedAloneDoesNotPaginate.
 func TestLongListsArePaginated(t *testing.T) {
 	t.Parallel()
 	c := connectNotified(t, "", []string{"mcpkg", "hello"}, "--all-tools", "--project", newDir(t, nil), "--env", "MCPKG_PROJECT=p")

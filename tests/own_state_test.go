@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestGrantOfHomeContainsState: a plugin that is granted the whole home directory keeps its state there, also if
-// ~/.local/state is a symbolic link, and sees no other plugin's.
+// TestGrantOfHomeContainsState grants a plugin the whole home directory. The plugin can write its own state below it, even if
+// ~/.local/state is a symbolic link, and sees no state of other plugins.
 func TestGrantOfHomeContainsState(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(p *testUser) string{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSecurityPromisesNameExistingTests catches renamed and deleted tests in docs/security.md.
+// TestSecurityPromisesNameExistingTests detects names of renamed or deleted tests in docs/security.md.
 func TestSecurityPromisesNameExistingTests(t *testing.T) {
 	describeCall := regexp.MustCompile("`([^`]+_test\\.go)` ((?:Test|Fuzz)\\w+(?:, (?:Test|Fuzz)\\w+)*)")
 	tests := 0

@@ -73,7 +73,7 @@ func TestSignalsShutServerDown(t *testing.T) {
 	t.Run("SIGHUP is ignored", func(t *testing.T) {
 		t.Parallel()
 		server := startServer(t, misbehaveCommand(t, "1s"))
-		server.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the signal handlers are installed
+		server.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the server handles signals once it answers
 		signal(t, server.cmd, syscall.SIGHUP)
 		server.waitForLog("SIGHUP is ignored")
 		if text := server.mustCall("misbehave_ok", `{}`); text != "ok" {
@@ -106,14 +106,14 @@ func unreadPipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// TestUnreadStderrBlocksNothing: a full stderr pipe (64 KiB) blocks neither calls nor shutdown.
+// TestUnreadStderrBlocksNothing checks that a full pipe at stderr (64 KiB) blocks neither calls nor shutdown.
 func TestUnreadStderrBlocksNothing(t *testing.T) {
 	t.Parallel()
 	cmd := misbehaveCommand(t, "1s")
 	r, w := unreadPipe(t)
 	cmd.Stderr = w
 	server := startServer(t, cmd)
-	for range 100 { // each logs some kilobytes
+	for range 100 { // each call logs some kilobytes
 		server.wantFailure("misbehave_panic", `{}`, "trap")
 	}
 	signal(t, cmd, syscall.SIGTERM)
@@ -126,7 +126,7 @@ func TestUnreadStderrBlocksNothing(t *testing.T) {
 	}
 }
 
-// TestUnreadStdoutDoesNotBlockExit: unread answers block their writer, not the shutdown.
+// TestUnreadStdoutDoesNotBlockExit checks that unread answers, which block their writer, do not block the shutdown.
 func TestUnreadStdoutDoesNotBlockExit(t *testing.T) {
 	t.Parallel()
 	cmd := misbehaveCommand(t, "50ms")
@@ -146,7 +146,7 @@ func TestUnreadStdoutDoesNotBlockExit(t *testing.T) {
 	for id := range 4 {
 		fmt.Fprintln(stdin, callLine(id+1, "misbehave_big", `{"bytes":1000000}`))
 	}
-	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil { // a write of an answer has started
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil { // wait until the server writes an answer
 		t.Fatal(err)
 	}
 	signal(t, cmd, syscall.SIGTERM)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// testUser is the directories of a user of all plugins: home, a project, a shared aam registry, and state. Any number
-// of servers may run for one user.
+// testUser has the directories of a user of all plugins: home, a project, a shared aam registry, and state. Any number of
+// servers may run for one user.
 type testUser struct {
 	t       testing.TB
 	dir     string // parent of all others
@@ -42,7 +42,7 @@ func newTestUser(t testing.TB, files map[string]string) *testUser {
 
 func (p *testUser) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
 
-// command is `bulkhead serve` with the config testdata/all-plugins and more arguments.
+// command returns the command `bulkhead serve` with the config testdata/all-plugins and more arguments.
 func (p *testUser) command(args ...string) *exec.Cmd {
 	p.t.Helper()
 	config, err := filepath.Abs(filepath.Join("testdata", "all-plugins", "bulkhead.toml"))

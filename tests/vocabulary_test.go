@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// avoidedPhrases are the phrases in the last column of the glossary in CONTRIBUTING.md.
+// avoidedPhrases matches the phrases in the last column of the glossary in CONTRIBUTING.md.
 func avoidedPhrases(t *testing.T) *regexp.Regexp {
 	t.Helper()
 	code := regexp.MustCompile("`([^`]+)`")
@@ -31,7 +31,7 @@ func avoidedPhrases(t *testing.T) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(` + strings.Join(phrases, "|") + `)`)
 }
 
-// joined is text without the line breaks and comment markers that may divide a phrase.
+// joined returns text without the line breaks and comment markers that may divide a phrase.
 func joined(text string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "//", " ")), " ")
 }
@@ -62,7 +62,7 @@ func TestVocabularyIsStandard(t *testing.T) {
 				check(files.Position(group.Pos()).String(), group.Text())
 			}
 			if dir == "plugins" || strings.HasSuffix(path, "_test.go") {
-				return nil // strings there are texts of contracts, and expectations
+				return nil // strings in plugins and tests are contract texts and expectations
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {

@@ -93,7 +93,7 @@ func TestWorkersEndWithTheirHost(t *testing.T) {
 	}
 }
 
-// TestReplacedProjectIsSeen renames a different directory to the project's path between calls.
+// TestReplacedProjectIsSeen replaces the project's directory by a different one between calls.
 func TestReplacedProjectIsSeen(t *testing.T) {
 	t.Parallel()
 	specs := func(title string) map[string]string { return map[string]string{goodFile: specText("pending", title)} }
@@ -128,7 +128,8 @@ func TestReplacedProjectIsSeen(t *testing.T) {
 	s.end()
 }
 
-// TestProjectLinkIsRefusedAtLoad: a cloned project may contain a symbolic link at the path of a granted directory.
+// TestProjectLinkIsRefusedAtLoad has a project that contains a symbolic link at the path of a granted directory, as a cloned
+// repository may.
 func TestProjectLinkIsRefusedAtLoad(t *testing.T) {
 	t.Parallel()
 	root := newDir(t, map[string]string{"secret/key": "k", "project/README": "r"})

@@ -1,5 +1,5 @@
-// Package bench compares Bulkhead with a native server on mcp-go. Both run on the same machine in turns; the result is
-// the ratio of their medians (x-native).
+// Package bench compares Bulkhead with a native server on mcp-go. Both run alternately on the same machine. The result is the
+// ratio of their medians (x-native).
 package bench
 
 import (
@@ -29,7 +29,7 @@ func buildAll(b *testing.B) binaries {
 	s := binaries{host: filepath.Join(dir, "bulkhead"), native: filepath.Join(dir, "native"), dir: dir}
 	for out, pkg := range map[string]string{s.host: "../../cmd/bulkhead", s.native: "./testdata/native"} {
 		command := exec.Command("go", "build", "-o", out, pkg)
-		command.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are built
+		command.Env = append(os.Environ(), "CGO_ENABLED=0") // as in releases
 		if text, err := command.CombinedOutput(); err != nil {
 			b.Fatalf("build %s: %v\n%s", pkg, err, text)
 		}
@@ -121,7 +121,7 @@ func (s *server) greet() []byte {
 	return s.ask(list)
 }
 
-// ratio reports the medians of both and their ratio.
+// ratio reports the medians of host and native, and their ratio.
 func ratio(b *testing.B, host, native []time.Duration, each int) {
 	b.Helper()
 	median := func(times []time.Duration) float64 {
@@ -132,7 +132,7 @@ func ratio(b *testing.B, host, native []time.Duration, each int) {
 	b.ReportMetric(h, "host-µs")
 	b.ReportMetric(n, "native-µs")
 	b.ReportMetric(h/n, "x-native")
-	b.ReportMetric(0, "ns/op") // meaningless: sums both servers
+	b.ReportMetric(0, "ns/op") // hide ns/op, which would be the meaningless sum of both servers
 }
 
 // BenchmarkStart measures from the start of the process to the first answer of tools/list.
@@ -182,7 +182,7 @@ func write(b *testing.B, file, text string) {
 	}
 }
 
-// batch is the number of calls that are timed together: three times 64.
+// batch is the number of calls that are timed together.
 const batch = 3 * 64
 
 // BenchmarkCall measures calls of an echo tool: one at a time, 64 in flight, and a whole batch in flight.

@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 )
 
-// BenchmarkCommandLine compares openspec's module in a running host with the real command line, which is started for
-// each request, as agents do. x-command-line is the ratio of their times. It needs the program openspec in PATH
+// BenchmarkCommandLine compares openspec's module in a running host with the openspec CLI, which is started for each request,
+// as agents do. x-command-line is the ratio of their times. The benchmark needs the program openspec in PATH
 // (npm install -g @fission-ai/openspec@1.13.2) and a real project.
 func BenchmarkCommandLine(b *testing.B) {
 	program, err := exec.LookPath("openspec")
@@ -38,7 +38,7 @@ func BenchmarkCommandLine(b *testing.B) {
 	} {
 		b.Run(test.tool, func(b *testing.B) {
 			module := subject{plugin: "openspec", tool: test.tool, arguments: test.arguments}.module(b, pluginsDir, project)
-			module() // excludes start and compilation
+			module() // exclude start and compilation from the measurement
 			var inModule, byProgram time.Duration
 			for b.Loop() {
 				inModule += module()
@@ -50,7 +50,8 @@ func BenchmarkCommandLine(b *testing.B) {
 	}
 }
 
-// runProgram runs the command line in a project. Exit code 1 is no failure: it means that the project has invalid items.
+// runProgram runs the openspec CLI in a project and returns the time. It accepts exit code 1, which means that the project
+// has invalid items.
 func runProgram(b *testing.B, project, program string, arguments ...string) time.Duration {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), program, arguments...)

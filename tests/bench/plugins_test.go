@@ -41,14 +41,14 @@ var subjects = []subject{
 	{"agentpack", registerAgentpack, "status", `{}`, writeModules, projects},
 }
 
-// Numbers of items in projects of one user, and in registries that many users share.
+// The numbers of items in projects of one user, and in registries that many users share.
 var (
 	projects   = []int{10, 100, 1_000}
 	registries = []int{100, 1_000, 10_000}
 )
 
-// BenchmarkPlugins calls the same handlers in a module and natively, in turns. x-native is the ratio of their times;
-// ns/item shows how the time grows with the data.
+// BenchmarkPlugins alternately calls the same handlers in a module and natively. x-native is the ratio of their times; ns/item
+// shows how the time grows with the data.
 func BenchmarkPlugins(b *testing.B) {
 	pluginsDir := filepath.Join(b.TempDir(), "plugins")
 	built := map[string]bool{}
@@ -70,9 +70,9 @@ func BenchmarkPlugins(b *testing.B) {
 func (s subject) run(b *testing.B, pluginsDir string, n int) {
 	project := b.TempDir()
 	s.generate(b, project, n)
-	module := s.module(b, pluginsDir, project) // before native changes HOME of the process
+	module := s.module(b, pluginsDir, project) // start it before native changes HOME of the process
 	native := s.native(b, project)
-	native() // warm up both
+	native() // warm up both functions
 	module()
 	var inModule, natively time.Duration
 	for b.Loop() {
@@ -128,13 +128,13 @@ func (s subject) native(b *testing.B, project string) func() time.Duration {
 
 func registerAgentpack(p *sdk.Plugin) { agentpack.Register(p, time.Now) }
 
-// homeIn returns variables that point to a home directory inside the project, which is granted without a config.
+// homeIn returns environment variables for a home directory inside the project, which is granted without a config.
 func homeIn(project string) map[string]string {
 	home := filepath.Join(project, "home")
 	return map[string]string{"HOME": home, "AGENTPACK_HOME": filepath.Join(home, ".agentpack"), "CODEX_HOME": filepath.Join(home, ".codex")}
 }
 
-// writeModules creates an agentpack config repository with n prompts of 2 kB, half of which are deployed.
+// writeModules creates an agentpack config repository with n prompts of 2 kB. Half of the prompts are deployed.
 func writeModules(b *testing.B, project string, n int) {
 	b.Helper()
 	home := homeIn(project)["HOME"]

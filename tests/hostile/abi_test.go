@@ -18,13 +18,13 @@ import (
 // misuse is an invalid call of an imported function.
 type misuse struct {
 	name    string
-	code    []byte // leaves the operand stack unchanged
-	failure string // empty: the function returns an error and the call goes on
+	code    []byte // code of the call; it leaves the operand stack unchanged
+	failure string // code of the host failure; empty if the function returns an error and the call goes on
 }
 
-// misuses are invalid calls of the ABI's functions. Those with bad pointers or lengths end the call.
+// misuses returns invalid calls of the ABI's functions. Invalid pointers and lengths end the call.
 func misuses() []misuse {
-	const last = 65535 // last byte of the memory
+	const last = 65535 // address of the last byte of the memory
 	var all []misuse
 	add := func(name string, function byte, failure string, args ...int32) {
 		instructions := invoke(function, args...)
@@ -36,7 +36,7 @@ func misuses() []misuse {
 	for _, f := range []struct {
 		name  string
 		index byte
-		level []int32 // arguments before the pointer
+		level []int32 // arguments that precede the pointer
 	}{{"input", wasmtest.Input, nil}, {"output", wasmtest.Output, nil}, {"host_call", wasmtest.HostCall, nil}, {"host_result", wasmtest.HostResult, nil}, {"log", wasmtest.Log, []int32{3}}} {
 		at := func(pointer, length int32) []int32 { return append(slices.Clone(f.level), pointer, length) }
 		add(f.name+" beyond the memory", f.index, "abi_misuse", at(last+1, 1)...)
@@ -79,8 +79,8 @@ func wasiFunctions(t *testing.T) []api.FunctionDefinition {
 	return all
 }
 
-// badArguments are invalid for every function. The first parameter, which may be a descriptor, gets first; all others
-// get rest.
+// badArguments has arguments that are invalid for every function. The first parameter, which may be a descriptor, is first;
+// all other parameters are rest.
 var badArguments = []struct {
 	name        string
 	first, rest int32
@@ -115,7 +115,7 @@ func wasiMisuses(t *testing.T, m *wasmtest.Module) []misuse {
 			}
 			one := misuse{name: f.Name() + " " + bad.name, code: call}
 			if f.Name() == "fd_filestat_set_times" && (bad.name == "overlapping" || bad.name == "zero") {
-				one.failure = "trap" // wazero 1.12 dereferences a nil pointer for stdio, which only ends the call
+				one.failure = "trap" // wazero 1.12 dereferences a nil pointer for stdio; this only ends the call
 			}
 			all = append(all, one)
 		}
@@ -127,7 +127,7 @@ func wasiMisuses(t *testing.T, m *wasmtest.Module) []misuse {
 // withCases makes a module run one of the cases, selected by the last three digits of its request.
 func withCases(m wasmtest.Module, all []misuse) wasmtest.Module {
 	const request, first = 4096, 100
-	digit := func(from int32, times int32) []byte { // the last digit is followed by three braces
+	digit := func(from int32, times int32) []byte { // a digit of the request, in which three braces follow the last digit
 		return code(localGet, 0, num(request-from), add, load8, 0, 0, num(times), mul)
 	}
 	choice := code(digit(6, 100), digit(5, 10), add, digit(4, 1), add, num(first+111*'0'), sub)
@@ -139,7 +139,7 @@ func withCases(m wasmtest.Module, all []misuse) wasmtest.Module {
 		cases = code(cases, one.code, br, leb(len(all)-i), end)
 	}
 	m.Data, m.Counted = [][]byte{code(1, wasmtest.Text(done))}, true
-	answer := code( // restores the answer first, which a case may have overwritten
+	answer := code( // first restores the answer in memory, which a case may have overwritten
 		num(0), num(0), num(int32(len(done))), prefixFC, 8, 0, 0, invoke(wasmtest.Output, 0, int32(len(done))))
 	m.Funcs[1].Code = code(num(request), localGet, 0, callFunc, wasmtest.Input,
 		block, void, repeat(len(all)+1, block, void), choice, brTable, leb(len(all)), labels, leb(len(all)), end, cases, unreachable, end,

@@ -9,8 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// BenchmarkNeighbour measures how much a plugin that uses all its processor time slows calls of another plugin and
-// pings: as ratios of medians and of 99th percentiles, with and without load measured in turns.
+// BenchmarkNeighbour measures how much a plugin that uses all of its processor time slows pings and calls of another plugin.
+// It reports the ratios of medians and of 99th percentiles. Measurements with and without load alternate.
 func BenchmarkNeighbour(b *testing.B) {
 	harming := func(parts ...any) []byte {
 		m := wasmtest.Plugin(exceptAtLoad(answering(), forever(parts...)), done, wasi("random_get", wasmtest.TwoToI))
@@ -43,18 +43,18 @@ func BenchmarkNeighbour(b *testing.B) {
 				b.ReportMetric(beside.ping.at(99)/alone.ping.at(99), "x-ping-p99")
 				b.ReportMetric(alone.call.at(50), "alone-µs")
 				b.ReportMetric(beside.call.at(99), "beside-p99-µs")
-				b.ReportMetric(0, "ns/op") // meaningless: sums all measurements
+				b.ReportMetric(0, "ns/op") // hide ns/op, which would be the meaningless sum of all measurements
 			})
 		}
 	}
 }
 
-// waits are latencies of calls and pings.
+// waits has the latencies of calls and pings.
 type waits struct{ call, ping times }
 
 type times []time.Duration
 
-// at is a percentile, in microseconds.
+// at returns a percentile in microseconds.
 func (t times) at(percent int) float64 {
 	slices.Sort(t)
 	return float64(t[(len(t)-1)*percent/100].Nanoseconds()) / 1000
@@ -82,7 +82,7 @@ func (s *server) harm(calls int) (stop func()) {
 		s.begin("harm", `{}`)
 		ids = append(ids, s.lastID())
 	}
-	time.Sleep(50 * time.Millisecond) // they run
+	time.Sleep(50 * time.Millisecond) // time for the calls to start
 	return func() {
 		s.t.Helper()
 		for _, id := range ids {

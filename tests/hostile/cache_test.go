@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTamperedCacheIsRecompiled: the cache holds native code, so changed files must not be loaded.
+// TestTamperedCacheIsRecompiled checks that the host does not load changed files of the cache, which hold native code.
 func TestTamperedCacheIsRecompiled(t *testing.T) {
 	t.Parallel()
 	module := plugin().Bytes()

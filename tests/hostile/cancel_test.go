@@ -8,10 +8,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// TestHangingCallsAreCancellable: cancellation ends a call and frees its plugin's only slot, whatever the call does.
+// TestHangingCallsAreCancellable checks for various kinds of calls that cancellation ends the call and frees its plugin's only
+// slot.
 func TestHangingCallsAreCancellable(t *testing.T) {
 	t.Parallel()
-	const most = 250 // pages
+	const most = 250 // memory in pages
 	for name, attack := range map[string][]byte{
 		"loop":       forever(),
 		"copies":     forever(num(0), num(1), num(15<<20), prefixFC, 10, 0, 0),
@@ -42,7 +43,7 @@ func TestHangingCallsAreCancellable(t *testing.T) {
 					cancelled++
 				}
 			}
-			if cancelled != 3 && name != "operations" { // which may reach their limit before the cancellation
+			if cancelled != 3 && name != "operations" { // operations may reach their limit before the cancellation
 				t.Errorf("the audit log has %d cancelled calls, want 3: %+v", cancelled, w.calls("hanging"))
 			}
 		})

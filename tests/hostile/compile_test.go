@@ -61,7 +61,7 @@ func (c compiler) waitForEnd(t *testing.T) {
 	}
 }
 
-// slow is a module that takes seconds to compile, with a digest that depends on name.
+// slow returns a module that takes seconds to compile and whose digest depends on name.
 func slow(t *testing.T, name string) []byte {
 	t.Helper()
 	module, err := os.ReadFile(filepath.Join(built.plugins, "intruder", "intruder.wasm"))
@@ -71,7 +71,7 @@ func slow(t *testing.T, name string) []byte {
 	return append(module, append([]byte{0, byte(len(name) + 1), byte(len(name))}, name...)...) // a custom section
 }
 
-// compiling starts a server and a call for which it compiles a slow module.
+// compiling starts a server and a call, for which the server compiles a slow module.
 func compiling(t *testing.T) (*workspace, *server, compiler) {
 	t.Helper()
 	w := newWorkspace(t)
@@ -81,7 +81,7 @@ func compiling(t *testing.T) (*workspace, *server, compiler) {
 	return w, s, compilerOf(t, s)
 }
 
-// TestSIGTERMKillsStoppedCompiler: a stopped process does not react to the end of its stdin.
+// TestSIGTERMKillsStoppedCompiler stops the compiler with SIGSTOP, so that it does not react to the end of its stdin.
 func TestSIGTERMKillsStoppedCompiler(t *testing.T) {
 	t.Parallel()
 	_, s, c := compiling(t)
@@ -102,7 +102,7 @@ func TestSIGTERMKillsStoppedCompiler(t *testing.T) {
 	}
 }
 
-// TestCompilerEndsWithHost kills the host; the next one removes the output directory.
+// TestCompilerEndsWithHost kills the host. The compiler must end, and the next host must remove the output directory.
 func TestCompilerEndsWithHost(t *testing.T) {
 	t.Parallel()
 	w, s, c := compiling(t)
@@ -182,7 +182,7 @@ func TestFirstCallsSucceedUnderLoad(t *testing.T) {
 	}
 }
 
-// TestFIFOModuleIsRefused: opening the FIFO must not block, since it has no writer.
+// TestFIFOModuleIsRefused checks that the host does not block on opening a FIFO without a writer.
 func TestFIFOModuleIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// newLinkedWorkspace has directories outside the project: one with the secret, a sibling whose name has the project's
-// as prefix, and one granted to read. The project has links to them, and denied files.
+// newLinkedWorkspace returns a workspace with denied files in the project, and with symbolic links to three directories outside
+// the project: one with the secret, one whose name has the project's name as prefix, and one with a read grant.
 func newLinkedWorkspace(t *testing.T) *workspace {
 	w := newWorkspace(t)
 	w.writeFile("outside/secret.txt", secret)
@@ -123,7 +123,7 @@ func TestPathsOutsideGrantAreUnreachable(t *testing.T) {
 	}
 }
 
-// TestSwappedLinksAreNotFollowed races with a second process that repeatedly swaps the target of a link between a
+// TestSwappedLinksAreNotFollowed races with a second process. That process repeatedly swaps the target of a link between a
 // directory in the project and one outside, while the intruder reads and writes through the link.
 func TestSwappedLinksAreNotFollowed(t *testing.T) {
 	t.Parallel()

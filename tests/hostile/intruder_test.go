@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// action is the argument of a call of the intruder; guests/intruder defines the actions.
+// action is the argument of a call of the intruder. The package guests/intruder defines the actions.
 type action struct {
 	Do     string         `json:"do"`
 	Path   string         `json:"path,omitempty"`
@@ -21,7 +21,7 @@ type action struct {
 	Count  int            `json:"count,omitempty"`
 }
 
-// intrusion is a call of the intruder with its expected result. In paths @ stands for the directory of the workspace.
+// intrusion is a call of the intruder with its expected result. In paths, @ stands for the directory of the workspace.
 type intrusion struct {
 	name     string
 	action   action
@@ -74,7 +74,7 @@ func (w *workspace) checkRecords(all []intrusion) {
 	}
 }
 
-// intruder adds the intruder to the config.
+// addIntruder adds the intruder to the config, with further lines of its table.
 func (w *workspace) addIntruder(lines string) {
 	w.addPlugin(filepath.Join(built.plugins, "intruder"), lines)
 }
@@ -104,7 +104,7 @@ func (w *workspace) snapshot(name string) map[string]string {
 	return found
 }
 
-// unchanged takes snapshots of directories; check compares them with the current state.
+// unchanged takes snapshots of directories. The returned function compares them with the current state.
 func (w *workspace) unchanged(t *testing.T, names ...string) (check func()) {
 	t.Helper()
 	before := map[string]map[string]string{}

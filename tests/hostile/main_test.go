@@ -1,5 +1,5 @@
-// Package hostile runs malicious modules against the built program: each attack must end with the documented result
-// and one line in the audit log, while calls of a second plugin (echo) and pings are served.
+// Package hostile runs malicious modules against the built program. Each attack must end with the documented result and one
+// line in the audit log. During the attack, the program must serve pings and calls of a second plugin (echo).
 //
 // Modules are compiled from guests/, or assembled by hand where no compiler produces the attack.
 package hostile
@@ -52,7 +52,7 @@ func buildAll(dir string) error {
 	if out, err := goBuild(built.program, "../../cmd/bulkhead").CombinedOutput(); err != nil {
 		return fmt.Errorf("build bulkhead: %w\n%s", err, out)
 	}
-	// The program builds them, and so fills its own cache.
+	// The built program builds the plugins, so that it fills its own cache.
 	cmd := exec.Command(built.program, "plugin", "build", "-o", built.plugins, "guests/intruder", "../bench/testdata/echo")
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+built.cache, "GOCACHE="+goCache())
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -86,7 +86,7 @@ const secret = "the key is under the third stone"
 // leaks reports whether text contains the secret.
 func leaks(text string) bool { return strings.Contains(text, "third stone") }
 
-// goBuild builds without cgo, as releases are: workers of a program with cgo lack confinement layers.
+// goBuild builds a package without cgo, as in releases: workers of a program with cgo lack confinement layers.
 func goBuild(out, pkg string) *exec.Cmd {
 	command := exec.Command("go", "build", "-o", out, pkg)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -49,7 +49,7 @@ const (
 	funcref     = 0x70
 )
 
-// Short names, since the tables below use them often.
+// Short names for the tables below.
 var (
 	code   = wasmtest.Code
 	num    = wasmtest.I32
@@ -60,31 +60,32 @@ var (
 // done is the response of a module that reached its end.
 const done = `{"result":{"content":[{"type":"text","text":"done"}]}}`
 
-// answering is code that runs parts and then answers done, which must be the module's data.
+// answering returns code that runs parts and then answers with done, which must be the module's data.
 func answering(parts ...any) []byte {
 	return code(code(parts...), invoke(wasmtest.Output, 0, int32(len(done))))
 }
 
-// plugin is a module whose calls run parts and then answer done.
+// plugin returns a module whose calls run parts and then answer with done.
 func plugin(parts ...any) wasmtest.Module { return wasmtest.Plugin(answering(parts...), done) }
 
 func forever(parts ...any) []byte { return code(loop, void, code(parts...), br, 0, end) }
 
-// exceptAtLoad is code that runs other for bulkhead/describe, whose request is shorter than that of a call, else parts.
+// exceptAtLoad returns code that runs other for bulkhead/describe and parts for calls. It distinguishes them by the length of
+// the request, which is shorter for bulkhead/describe.
 func exceptAtLoad(other []byte, parts ...any) []byte { return exceptUpTo(40, other, parts...) }
 
-// exceptUpTo is code that runs other for requests shorter than length, else parts.
+// exceptUpTo returns code that runs other for requests shorter than length, else parts.
 func exceptUpTo(length int32, other []byte, parts ...any) []byte {
 	return code(localGet, 0, num(length), ltU, ifThen, void, other, returnOp, end, code(parts...))
 }
 
-// with changes a module.
+// with returns the module that change has changed.
 func with(m wasmtest.Module, change func(*wasmtest.Module)) wasmtest.Module {
 	change(&m)
 	return m
 }
 
-// starting is a module with a start function or an _initialize that runs code.
+// starting returns a module with a start function or an _initialize that runs code.
 func starting(export string, parts ...any) wasmtest.Module {
 	return with(plugin(), func(m *wasmtest.Module) {
 		if export == "" {
@@ -94,7 +95,7 @@ func starting(export string, parts ...any) wasmtest.Module {
 	})
 }
 
-// wasi is an import of a WASI function.
+// wasi returns an import of a WASI function.
 func wasi(name string, typ byte) wasmtest.Import {
 	return wasmtest.Import{Module: "wasi_snapshot_preview1", Name: name, Type: typ}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestOnlyGrantedOriginsAreRequested tries other spellings, redirects and names.
+// TestOnlyGrantedOriginsAreRequested requests other spellings of granted origins, redirects, and other names.
 func TestOnlyGrantedOriginsAreRequested(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -37,7 +37,7 @@ func TestOnlyGrantedOriginsAreRequested(t *testing.T) {
 	port := granted.Listener.Addr().(*net.TCPAddr).Port
 
 	w := newWorkspace(t)
-	// localhost is granted without private = true, so that its address stays denied.
+	// localhost is granted without private = true, so its address is denied.
 	w.addIntruder(fmt.Sprintf("limits = { time = \"5s\" }\ngit = []\nhttp = [{ origin = %q, private = true }, \"http://localhost:%s\", \"http://169.254.169.254\", \"https://metadata.google.internal\"]\n", granted.URL, otherPort))
 	s := w.serve()
 	get := func(url string) action {

@@ -23,7 +23,7 @@ type server struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	log    logBuffer // stderr
+	log    logBuffer // content of stderr
 	exited chan struct{}
 
 	mu      sync.Mutex
@@ -34,10 +34,10 @@ type server struct {
 
 // answer is the response to a request.
 type answer struct {
-	Text    string // text of all content items, one per line; of a JSON-RPC error, its message
+	Text    string // text of all content items, one per line, or the message of a JSON-RPC error
 	IsError bool
 	Failure string // code of a host failure
-	Code    int    // of a JSON-RPC error
+	Code    int    // code of a JSON-RPC error
 }
 
 // logBuffer is a buffer that a process writes to while a test reads it.

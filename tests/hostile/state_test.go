@@ -7,11 +7,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// statefulModule changes some state in each call and answers whether it found the change of an earlier call: 0 or 1.
+// statefulModule changes some state in each call and answers 1 if it found the change of an earlier call, else 0.
 type statefulModule struct {
 	name   string
 	module wasmtest.Module
-	finds  string // answer of a second call on a reused instance: 1, or the code of its failure
+	finds  string // answer of a second call on a reused instance: "1", or the code of its failure
 }
 
 func statefulModules() []statefulModule {
@@ -61,8 +61,8 @@ func statefulModules() []statefulModule {
 	}
 }
 
-// TestPristineCallsFindNoState also serves the modules with isolation = "reused", which shows that each of them would
-// detect a leak of state.
+// TestPristineCallsFindNoState checks that no module finds state of an earlier call. It also runs the modules with
+// isolation = "reused", to show that each module would detect a leak of state.
 func TestPristineCallsFindNoState(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range []string{"pristine", "reused"} {

@@ -1,5 +1,5 @@
-// Package sample describes plugins of realistic size for the start benchmark, which writes them as manifests. The native
-// server has the same tools compiled in.
+// Package sample describes plugins of realistic size for BenchmarkStart in tests/bench, which writes them as manifests. The
+// native server has the same tools compiled in.
 package sample
 
 import (
@@ -10,7 +10,7 @@ import (
 // Tools is the number of tools of each plugin.
 const Tools = 14
 
-// Description and Schema are those of every tool.
+// Description and Schema are the description and the input schema of every tool.
 const (
 	Description = "List the entries of the current project that have a status, newest first"
 	Schema      = `{"type":"object","properties":{"status":{"type":"string","description":"Filter by status (pending, in_progress, completed, failed)"},"limit":{"type":"integer","description":"Maximum number of entries to return (default: 50)"}},"required":["status"]}`

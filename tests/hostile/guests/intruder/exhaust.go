@@ -19,7 +19,7 @@ func recurse(a action) (string, error) {
 	return fmt.Sprint(deeper(a.Count)), nil
 }
 
-// deeper recurses without end; Go cannot turn it into a loop.
+// deeper recurses without end. The compiler cannot turn the recursion into a loop.
 func deeper(n int) int {
 	if n == -1 {
 		return 0

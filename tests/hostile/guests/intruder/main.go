@@ -40,7 +40,7 @@ func init() {
 
 func main() {}
 
-// actions are the functions by action name.
+// actions has the functions by action name.
 var actions = map[string]func(action) (string, error){
 	"nothing": func(action) (string, error) { return "nothing", nil },
 	"read":    read, "read raw": readRaw, "read often": readOften, "write": write, "write often": writeOften,
@@ -50,7 +50,7 @@ var actions = map[string]func(action) (string, error){
 	"spawn": spawn,
 }
 
-// reason is the text of the error number from the host, without the path that Go adds.
+// reason returns the text of the error number from the host, without the path that package os adds.
 func reason(err error) string {
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		return errno.Error()
