@@ -97,7 +97,7 @@ func checkOutput(result json.RawMessage, l limits) string {
 // manyObjects returns a JSON array of about size bytes with three bytes per item.
 func manyObjects(size int) string { return "[" + strings.Repeat("{},", size/3) + "{}]" }
 
-// allocatedBy returns the number of bytes that f allocates, including those freed meanwhile.
+// allocatedBy returns the number of bytes that f allocates, including freed ones.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -18,15 +18,15 @@ import (
 
 func TestFailureTextIs(t *testing.T) {
 	for name, c := range map[string]struct{ server, tool, want string }{
-		"as the host says it":                         {"", "", "bulkhead: it_reads took <5s> & {code}"},
-		"as the manifest has it":                      {"Error [{code}] in {tool} of {plugin}: {message}!", "", "Error [slow] in it_reads of it: took <5s> & {code}!"},
-		"without what it leaves out":                  {"Internal error", "", "Internal error"},
-		"with each placeholder as often":              {"{code}{code}", "", "slowslow"},
-		"as JSON that stays JSON":                     {`{"why":"{tool} {message}"}`, "", `{"why":"it_reads took <5s> & {code}"}`},
-		"as its tool has it":                          {"", "{tool}, {code}", "it_reads, slow"},
-		"as its tool has it, and not as all have it":  {"{message}", "{tool}, {code}", "it_reads, slow"},
-		"as all have it where its tool's is empty":    {"{message}", "", "took <5s> & {code}"},
-		"as its tool has it, as JSON that stays JSON": {"{message}", `{"why":"{message}"}`, `{"why":"took <5s> & {code}"}`},
+		"in the words of the host":                           {"", "", "bulkhead: it_reads took <5s> & {code}"},
+		"in the words of the manifest":                       {"Error [{code}] in {tool} of {plugin}: {message}!", "", "Error [slow] in it_reads of it: took <5s> & {code}!"},
+		"without omitted placeholders":                       {"Internal error", "", "Internal error"},
+		"with repeated placeholders":                         {"{code}{code}", "", "slowslow"},
+		"as JSON that stays JSON":                            {`{"why":"{tool} {message}"}`, "", `{"why":"it_reads took <5s> & {code}"}`},
+		"in the words of its tool":                           {"", "{tool}, {code}", "it_reads, slow"},
+		"in the words of its tool instead of the plugin's":   {"{message}", "{tool}, {code}", "it_reads, slow"},
+		"in the words of the plugin if the tool's are empty": {"{message}", "", "took <5s> & {code}"},
+		"in the words of its tool, as JSON that stays JSON":  {"{message}", `{"why":"{message}"}`, `{"why":"took <5s> & {code}"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), "[server]\nfailure = '"+c.server+"'\n"+hosttest.Reads("it_reads")+"failure = '"+c.tool+"'\n"))
@@ -90,26 +90,26 @@ func TestEveryFailureUsesTemplateOfTool(t *testing.T) {
 		spoil                  func(w *hosttest.World) error // called after the host is open
 		want                   string
 	}{
-		"arguments that do not match its schema": {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.input]\ntype = 'object'\nrequired = ['id']\n", want: "invalid_arguments"},
-		"a result of the wrong type":             {wasm: wasmtest.Answering(`{"result":{"content":7}}`), want: "invalid_result"},
-		"a result that breaks its promise":       {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.output]\ntype = 'object'\n", want: "invalid_result"},
-		"an answer that is not a response":       {wasm: wasmtest.Answering("none"), want: "invalid_response"},
-		"a crash":                                {wasm: wasmtest.Crashing(), want: "trap"},
-		"an exit":                                {wasm: exiting.Bytes(), want: "exit"},
-		"no answer":                              {wasm: assembled(nil, ""), want: "no_response"},
-		"too much time":                          {wasm: loop, limits: "time = '20ms'", want: "timeout"},
-		"too many instructions":                  {wasm: loop, limits: "fuel = 100000", want: "fuel"},
-		"too much memory":                        {wasm: large.Bytes(), limits: "memory = '64KiB'", want: "memory"},
-		"calls that nest too deep":               {wasm: nested.Bytes(), want: "stack_overflow"},
-		"a request that is too large":            {wasm: wasmtest.Answering(hosttest.Done), limits: "input = '1KiB'", arguments: `{"a":"` + strings.Repeat("x", 1<<10) + `"}`, want: "input_too_large"},
-		"an answer that is too large":            {wasm: wasmtest.Answering(strings.Repeat(" ", 1<<10) + hosttest.Done), limits: "output = '1KiB'", want: "output_too_large"},
-		"too many operations":                    {wasm: assembled(wasmtest.Code(operation, operation), "{}"), limits: "operations = 1", want: "too_many_operations"},
-		"a log that is too large":                {wasm: assembled(wasmtest.Invoke(wasmtest.Log, 1, 0, 2<<10), strings.Repeat("x", 2<<10)), limits: "log = '1KiB'", want: "log_too_large"},
-		"a wrong use of an import":               {wasm: assembled(wasmtest.Invoke(wasmtest.Output, 0, 1<<30), ""), want: "abi_misuse"},
-		"what is no module":                      {wasm: []byte("none"), want: "invalid_module"},
-		"another module":                         {wasm: wasmtest.Answering(hosttest.Done), module: "sha256 = '" + strings.Repeat("0a", 32) + "'\n", want: "digest_mismatch"},
-		"a module that is gone":                  {wasm: wasmtest.Answering(hosttest.Done), spoil: func(w *hosttest.World) error { return os.Remove(w.Dir + "/plugins/it/it.wasm") }, want: "module_missing"},
-		"a sandbox that cannot be set up":        {wasm: wasmtest.Answering(hosttest.Done), spoil: func(w *hosttest.World) error { return os.WriteFile(w.Dir+"/state", nil, 0o600) }, want: "sandbox"},
+		"arguments that do not match the schema":  {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.input]\ntype = 'object'\nrequired = ['id']\n", want: "invalid_arguments"},
+		"a result of the wrong type":              {wasm: wasmtest.Answering(`{"result":{"content":7}}`), want: "invalid_result"},
+		"a result that does not match the schema": {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.output]\ntype = 'object'\n", want: "invalid_result"},
+		"an answer that is not a response":        {wasm: wasmtest.Answering("none"), want: "invalid_response"},
+		"a crash":                                 {wasm: wasmtest.Crashing(), want: "trap"},
+		"an exit":                                 {wasm: exiting.Bytes(), want: "exit"},
+		"no answer":                               {wasm: assembled(nil, ""), want: "no_response"},
+		"too much time":                           {wasm: loop, limits: "time = '20ms'", want: "timeout"},
+		"too many instructions":                   {wasm: loop, limits: "fuel = 100000", want: "fuel"},
+		"too much memory":                         {wasm: large.Bytes(), limits: "memory = '64KiB'", want: "memory"},
+		"calls that nest too deep":                {wasm: nested.Bytes(), want: "stack_overflow"},
+		"a request that is too large":             {wasm: wasmtest.Answering(hosttest.Done), limits: "input = '1KiB'", arguments: `{"a":"` + strings.Repeat("x", 1<<10) + `"}`, want: "input_too_large"},
+		"an answer that is too large":             {wasm: wasmtest.Answering(strings.Repeat(" ", 1<<10) + hosttest.Done), limits: "output = '1KiB'", want: "output_too_large"},
+		"too many operations":                     {wasm: assembled(wasmtest.Code(operation, operation), "{}"), limits: "operations = 1", want: "too_many_operations"},
+		"a log that is too large":                 {wasm: assembled(wasmtest.Invoke(wasmtest.Log, 1, 0, 2<<10), strings.Repeat("x", 2<<10)), limits: "log = '1KiB'", want: "log_too_large"},
+		"a wrong use of an import":                {wasm: assembled(wasmtest.Invoke(wasmtest.Output, 0, 1<<30), ""), want: "abi_misuse"},
+		"a file that is not a module":             {wasm: []byte("none"), want: "invalid_module"},
+		"a module with another digest":            {wasm: wasmtest.Answering(hosttest.Done), module: "sha256 = '" + strings.Repeat("0a", 32) + "'\n", want: "digest_mismatch"},
+		"a module that is gone":                   {wasm: wasmtest.Answering(hosttest.Done), spoil: func(w *hosttest.World) error { return os.Remove(w.Dir + "/plugins/it/it.wasm") }, want: "module_missing"},
+		"a sandbox that cannot be set up":         {wasm: wasmtest.Answering(hosttest.Done), spoil: func(w *hosttest.World) error { return os.WriteFile(w.Dir+"/state", nil, 0o600) }, want: "sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t, hosttest.Plugin("it", c.wasm, c.module+"[limits]\n"+c.limits+"\n"+ownWords+c.schema))

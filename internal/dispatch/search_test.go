@@ -24,15 +24,15 @@ func TestPromptsCreatedByCallsAreSearchedInOrder(t *testing.T) {
 		plugins []hosttest.Files
 		want    string // a part of the response
 	}{
-		"the first that has it answers":                           {[]hosttest.Files{having("a"), having("b")}, `"text":"a"`},
-		"one that has it not is passed over":                      {[]hosttest.Files{lacking("a"), having("b")}, `"text":"b"`},
-		"one that fails is passed over":                           {[]hosttest.Files{broken("a"), having("b")}, `"text":"b"`},
+		"the first plugin that has the prompt answers":            {[]hosttest.Files{having("a"), having("b")}, `"text":"a"`},
+		"a plugin without the prompt is skipped":                  {[]hosttest.Files{lacking("a"), having("b")}, `"text":"b"`},
+		"a plugin that fails is skipped":                          {[]hosttest.Files{broken("a"), having("b")}, `"text":"b"`},
 		"without an owner, a failure is returned":                 {[]hosttest.Files{broken("a"), lacking("b")}, `"code":"trap","plugin":"a"`},
 		"without an owner, the host refuses":                      {[]hosttest.Files{lacking("a"), lacking("b")}, `error {"code":-32602,"message":"Unknown prompt: it"}`},
-		"where one is asked it says so itself":                    {[]hosttest.Files{lacking("a")}, `error {"code":-32602,"message":"it is not here"}`},
-		"who claims the name is the only one asked":               {[]hosttest.Files{having("a"), hosttest.Offering("b", "prompts = ['it']", hosttest.TextOf("b"))}, `"text":"b"`},
-		"who claims other names is not asked":                     {[]hosttest.Files{hosttest.Offering("a", "prompts = ['other']", hosttest.TextOf("a"))}, `error {"code":-32602,"message":"Unknown prompt: it"}`},
-		"who offers resources only has no prompts":                {[]hosttest.Files{having("a"), hosttest.Offering("b", "resources = true", hosttest.TextOf("b"))}, `"text":"a"`},
+		"the refusal of the only plugin is returned":              {[]hosttest.Files{lacking("a")}, `error {"code":-32602,"message":"it is not here"}`},
+		"only the plugin that claims the name is asked":           {[]hosttest.Files{having("a"), hosttest.Offering("b", "prompts = ['it']", hosttest.TextOf("b"))}, `"text":"b"`},
+		"a plugin that claims other names is not asked":           {[]hosttest.Files{hosttest.Offering("a", "prompts = ['other']", hosttest.TextOf("a"))}, `error {"code":-32602,"message":"Unknown prompt: it"}`},
+		"a plugin that offers only resources is not asked":        {[]hosttest.Files{having("a"), hosttest.Offering("b", "resources = true", hosttest.TextOf("b"))}, `"text":"a"`},
 		"a claimed name that is absent is not searched elsewhere": {[]hosttest.Files{having("a"), hosttest.Plugin("b", wasmtest.Answering(nothing), "[offers]\nprompts = ['it']\n")}, `it is not here`},
 	} {
 		t.Run(name, func(t *testing.T) {

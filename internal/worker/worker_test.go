@@ -183,7 +183,7 @@ func TestEvictDoesNotWaitForLock(t *testing.T) {
 	evicted := s.evict(s.current)
 	s.mu.Unlock()
 	if evicted {
-		t.Error("evicted while another has the lock")
+		t.Error("evicted while the test holds the lock")
 	}
 }
 
@@ -228,7 +228,7 @@ func TestWorkerThatCannotStart(t *testing.T) {
 			}
 		})
 	}
-	t.Run("silent, and nobody waits any more", func(t *testing.T) {
+	t.Run("silent, and the caller gives up", func(t *testing.T) {
 		s := newSupervisor(t, func(c *Config) { c.Plugin = "silent" })
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()

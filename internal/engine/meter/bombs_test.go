@@ -126,7 +126,7 @@ func TestNameSectionIsBounded(t *testing.T) {
 	}
 }
 
-// allocated returns the number of bytes that f allocates, including those freed meanwhile.
+// allocated returns the number of bytes that f allocates, including freed ones.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
