@@ -267,7 +267,7 @@ func TestLeftoversOfDeadHostAreRemoved(t *testing.T) {
 	if left := w.leftovers(); len(left) > 0 {
 		t.Errorf("left behind: %q; the host's stderr: %q", left, stderr.String())
 	}
-	w.ensure(s, m) // its lock and slot are free
+	w.ensure(s, m) // the lock and the slot of the killed host are free
 }
 
 // Some systems have no parent-death signal.

@@ -104,8 +104,8 @@ func (s *script) use(p string, flag sys.Oflag) string {
 	return read
 }
 
-// FuzzOperationsStayInsideGrants runs arbitrary sequences of operations. None may read a file that is not granted or change
-// one that is not writable.
+// FuzzOperationsStayInsideGrants runs arbitrary sequences of operations. No operation may read a file that is not granted or
+// change a file that is not writable.
 func FuzzOperationsStayInsideGrants(f *testing.F) {
 	f.Add([]byte{}, "")
 	f.Add([]byte{10, 8, 3, 16, 0}, "x")                          // read out/canary.txt
