@@ -121,7 +121,7 @@ func TestExplainAgreesOnAliases(t *testing.T) {
 	}
 }
 
-// The state directory is writable inside of any other grant, and the hidden directories above it are the path to it.
+// The state directory is writable inside of any other grant. Its ancestors are hidden, but can be traversed to reach it.
 func TestExplainDecidesOnStateInOtherGrants(t *testing.T) {
 	w := newWorld(t)
 	for _, dir := range []string{"states/p/sub", "states/q"} {

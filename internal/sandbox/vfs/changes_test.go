@@ -13,8 +13,8 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// Each case tries one change that is not granted. It must fail with the given number, leave the host's files unchanged, and
-// be reported if it is a refusal.
+// Each case tries one change that is not granted. It must fail with the given error number, leave the host's files unchanged,
+// and be reported if it is a refusal.
 func TestUngrantedChangesAreRefused(t *testing.T) {
 	out := []string{"out/canary.txt", "workshop/canary.txt"}
 	for name, c := range map[string]struct {
