@@ -32,7 +32,7 @@ func TestInvalidSpecIsSkippedAndReported(t *testing.T) {
 		{"broken YAML", "---\nstatus: [pending\nlabels: {\n---\n# Broken\n", []string{badFile + ":", "YAML"}},
 		{"a duplicate key", "---\nstatus: pending\ndepends_on: [a]\ndepends_on: [b]\n---\n# Twice\n", []string{badFile + ":4:", "depends_on"}},
 		{"an unknown status", "---\nstatus: done\n---\n# Unknown\n", []string{badFile + ":2:", "done"}},
-		{"not UTF-8", "---\nstatus: pending\n---\n# Latin \xe9\n", []string{badFile + ":4:", "not UTF-8"}},
+		{"not valid UTF-8", "---\nstatus: pending\n---\n# Latin \xe9\n", []string{badFile + ":4:", "not valid UTF-8"}},
 		{"50 MB", "---\nstatus: pending\n---\n# Large\n" + strings.Repeat("All work and no play.\n", 50_000_000/22), []string{badFile, "larger than 4 MiB"}},
 		{"deep nesting", "---\nlabels: " + strings.Repeat("[", 10_000) + "\n---\n# Deep\n", []string{badFile}},
 		{"nested aliases", "---\na: &a [x, x]\nb: &b [*a, *a]\nlabels: [*b, *b]\n---\n# Laughs\n", []string{badFile + ":4:", "labels"}},
@@ -121,7 +121,7 @@ func TestLargeProjectIsCompletelyLoaded(t *testing.T) {
 func TestFileAtSpecsPathIsReported(t *testing.T) {
 	t.Parallel()
 	s := serveChant(t, newDir(t, map[string]string{".chant/specs": "a file"}))
-	s.wantToolError("chant_spec_list", `{}`, "specs is not a folder")
+	s.wantToolError("chant_spec_list", `{}`, "specs is not a directory")
 	s.end()
 }
 
