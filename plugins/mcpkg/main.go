@@ -1,4 +1,4 @@
-// Command mcpkg is the plugin's module: it registers the handlers.
+// Command mcpkg is the WebAssembly module of the plugin. It only registers the handlers of package tools.
 package main
 
 import (

@@ -14,21 +14,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/store"
 )
 
-// Catalog is the selected project.
+// Catalog reads and changes the items of the selected project.
 type Catalog struct {
 	selected Selection
 	files    *store.Project
 	around   Dependencies
 }
 
-// Dependencies is what a catalog needs besides files.
+// Dependencies are the functions of the host that a catalog calls.
 type Dependencies struct {
 	// Lock takes an exclusive lock until the call ends. Each change calls it.
 	Lock func(name string) error
-	// Claimed returns the names of prompts and URIs of resources that another plugin claims: clients would never see
-	// items with these. Nil: there are none.
+	// Claimed returns those of the given names of prompts and URIs of resources that another plugin claims. Clients
+	// would never see an item with a claimed name or URI. If Claimed is nil, nothing is claimed.
 	Claimed func(prompts, uris []string) (claimed []string, err error)
-	// Warn gets messages about damage of the store.
+	// Warn receives messages about damaged files of the store.
 	Warn func(text string)
 }
 
@@ -43,7 +43,7 @@ func (c *Catalog) Project() string { return c.selected.Project }
 // NotFoundError says that a prompt or resource does not exist.
 type NotFoundError struct {
 	Kind    item.Kind
-	What    string // its name or URI, as requested
+	What    string // the requested name or URI
 	Project string
 }
 
@@ -68,12 +68,12 @@ func (c *Catalog) List(kind item.Kind) ([]item.Item, error) {
 	return items, nil
 }
 
-// Prompt returns a prompt; a *NotFoundError if it does not exist.
+// Prompt returns a prompt. The error is a *NotFoundError if the prompt does not exist.
 func (c *Catalog) Prompt(name string) (item.Draft, error) {
 	return c.get(item.Prompt, name, func() (store.Stored, []byte, error) { return c.files.Load(item.Prompt, name) })
 }
 
-// Resource returns the resource with a URI; a *NotFoundError if it does not exist.
+// Resource returns the resource with a URI. The error is a *NotFoundError if the resource does not exist.
 func (c *Catalog) Resource(uri string) (item.Draft, error) {
 	return c.get(item.Resource, uri, func() (store.Stored, []byte, error) { return c.files.LoadURI(uri) })
 }
@@ -93,7 +93,7 @@ func (c *Catalog) get(kind item.Kind, what string, load func() (store.Stored, []
 	return item.Draft{Item: stored.Item, Content: item.Content{Bytes: content, Binary: stored.Binary}}, nil
 }
 
-// requireProject refuses a project that has to exist and does not.
+// requireProject returns an error if Selection.MustExist is set and the project does not exist.
 func (c *Catalog) requireProject(doing string) error {
 	if !c.selected.MustExist {
 		return nil
@@ -108,12 +108,12 @@ func (c *Catalog) requireProject(doing string) error {
 	return nil
 }
 
-// failure is the error of an operation that failed in the store.
+// failure returns the message of the contract for an operation, such as "create prompt", that failed with err.
 func failure(doing string, err error) error {
 	return item.Refuse("Failed to %s: %v", doing, reason(err))
 }
 
-// reason removes paths, which mean nothing to the client.
+// reason returns err without file paths, which mean nothing to the client.
 func reason(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return errors.New("the store is read-only")

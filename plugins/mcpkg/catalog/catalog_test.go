@@ -20,7 +20,7 @@ func TestSelect(t *testing.T) {
 		want      Selection
 	}{
 		"the workspace is default": {map[string]string{"MCPKG_PROJECT": "p", "BULKHEAD_STATE": "/s"}, Selection{"/s", "default", "p", false}},
-		"all that can be said": {map[string]string{"MCPKG_PROJECT": "p", "MCPKG_WORKSPACE": "w", "MCPKG_CREATE": "never", "BULKHEAD_STATE": "/s"},
+		"all variables are set": {map[string]string{"MCPKG_PROJECT": "p", "MCPKG_WORKSPACE": "w", "MCPKG_CREATE": "never", "BULKHEAD_STATE": "/s"},
 			Selection{"/s", "w", "p", true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func newCatalog(t *testing.T) *Catalog {
 		Lock: func(string) error { return nil }, Warn: func(text string) { t.Log(text) }})
 }
 
-// TestFirstErrorOfContractOrderIsReported: of several errors the first in the contract's order is reported.
+// TestFirstErrorOfContractOrderIsReported: if a call has several errors, the one that the contract checks first is reported.
 func TestFirstErrorOfContractOrderIsReported(t *testing.T) {
 	c := newCatalog(t)
 	empty, word, badType := "", "word!", "image/png"
@@ -69,10 +69,10 @@ func TestFirstErrorOfContractOrderIsReported(t *testing.T) {
 		{"the URI before the content", c.CreateResource("r", "", "", "", ""), "Resource URI cannot be empty"},
 		{"empty before base64", c.CreateResource("r", "a:b", "", badType, ""), "Resource content cannot be empty"},
 		{"the name before the content", c.CreatePrompt("a b", "", ""), "Prompt name 'a b' contains invalid characters. Allowed: a-z, A-Z, 0-9, -, _, ."},
-		{"empty content before what is there", update(c, Change{Content: &empty}), "Resource content cannot be empty"},
-		{"base64 before what is there", update(c, Change{Content: &word, MIMEType: &badType}), "Resource content is not valid base64 for MIME type 'image/png'"},
-		{"nothing to change before what is there", update(c, Change{}), "At least one of content, mime_type or description must be provided"},
-		{"then what is there", update(c, Change{Content: &word}), "Resource 'r' does not exist in project 'p'"},
+		{"empty content before existence", update(c, Change{Content: &empty}), "Resource content cannot be empty"},
+		{"base64 before existence", update(c, Change{Content: &word, MIMEType: &badType}), "Resource content is not valid base64 for MIME type 'image/png'"},
+		{"empty update before existence", update(c, Change{}), "At least one of content, mime_type or description must be provided"},
+		{"existence last", update(c, Change{Content: &word}), "Resource 'r' does not exist in project 'p'"},
 	} {
 		if test.err == nil || test.err.Error() != test.want {
 			t.Errorf("%s: got %v, want %s", test.name, test.err, test.want)
@@ -89,9 +89,9 @@ func TestTooLargeExportIsRefused(t *testing.T) {
 	c := newCatalog(t)
 	megabyte := make([]byte, 1<<20)
 	for i := range megabyte {
-		megabyte[i] = '\n' // takes \\n in a file that travels in JSON
+		megabyte[i] = '\n' // 3 bytes in the response, \\n, because the JSON file is escaped again as a JSON string
 	}
-	const want = "Failed to export project: it is larger than 7 MiB as a JSON string, which is the most that one answer holds"
+	const want = "Failed to export project: the exported file is larger than 7 MiB as a JSON string, the limit of a response: move items to another project"
 	for i := range 8 {
 		_, err := c.Export()
 		if i < 3 && err != nil || i >= 3 && (err == nil || err.Error() != want) {

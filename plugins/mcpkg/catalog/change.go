@@ -46,7 +46,7 @@ func (c *Catalog) create(d item.Draft) error {
 	return c.conflict(doing, d.Item, c.files.Create(d))
 }
 
-// begin takes the lock, so that the data of later reads is what is changed.
+// begin takes the lock, so that nothing changes between the reads and the write of a change.
 func (c *Catalog) begin(doing string) error {
 	if err := c.around.Lock(c.files.LockName()); err != nil {
 		return failure(doing, fmt.Errorf("the store cannot be locked: %w", err))
@@ -72,12 +72,12 @@ func (c *Catalog) checkUnclaimed(doing string, drafts ...item.Draft) error {
 		return failure(doing, err)
 	}
 	if len(claimed) > 0 {
-		return failure(doing, fmt.Errorf("'%s' belongs to another plugin, which hides it", item.Show(claimed[0])))
+		return failure(doing, fmt.Errorf("'%s' belongs to another plugin, so clients would not see it here: choose another name or URI", item.Show(claimed[0])))
 	}
 	return nil
 }
 
-// conflict returns the message why an item was not added; nil if it was.
+// conflict returns the message of the contract for the error of adding an item; nil if err is nil.
 func (c *Catalog) conflict(doing string, it item.Item, err error) error {
 	switch {
 	case err == nil:
@@ -92,10 +92,10 @@ func (c *Catalog) conflict(doing string, it item.Item, err error) error {
 	return failure(doing, err)
 }
 
-// Change is the set of fields of an update; nil keeps the stored value. An empty description removes it.
+// Change holds the fields of an update. A nil field keeps the stored value; an empty Description removes the stored one.
 type Change struct {
 	Content     *string
-	MIMEType    *string // of a resource
+	MIMEType    *string // only for resources
 	Description *string
 }
 
@@ -120,7 +120,7 @@ func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item,
 	switch {
 	case content != nil:
 		draft.Content = *content
-	case change.Content != nil: // the stored type determines its encoding
+	case change.Content != nil: // the stored MIME type determines how the content is encoded
 		if draft.Content, err = item.ResourceContent(draft.MIMEType, *change.Content); err != nil {
 			return item.Item{}, err
 		}
@@ -136,8 +136,8 @@ func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item,
 	return draft.Item, nil
 }
 
-// check validates a change before anything is read, and normalizes the MIME type. It returns the content unless that
-// depends on the stored item.
+// check validates the change before anything is read, and normalizes the MIME type. It returns the decoded content, or
+// nil if decoding requires the MIME type of the stored item.
 func (ch *Change) check(kind item.Kind, name string) (content *item.Content, err error) {
 	if err := item.CheckName(string(kind), name); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (ch *Change) check(kind item.Kind, name string) (content *item.Content, err
 	return content, ch.any(kind)
 }
 
-// any refuses an empty change.
+// any returns an error if the change has no fields.
 func (ch *Change) any(kind item.Kind) error {
 	if ch.Content != nil || ch.MIMEType != nil || ch.Description != nil {
 		return nil
@@ -183,7 +183,7 @@ func (ch *Change) any(kind item.Kind) error {
 	return item.Refuse("At least one of content, mime_type or description must be provided")
 }
 
-// Delete permanently removes an item and returns it. Of one that is damaged only kind and name are known.
+// Delete permanently removes an item and returns it. If the item is damaged, only Kind and Name of the result are set.
 func (c *Catalog) Delete(kind item.Kind, name string) (item.Item, error) {
 	if err := item.CheckName(string(kind), name); err != nil {
 		return item.Item{}, err
@@ -199,7 +199,7 @@ func (c *Catalog) Delete(kind item.Kind, name string) (item.Item, error) {
 	return stored.Item, nil
 }
 
-// find locks the project and returns an item to change, as look finds it.
+// find locks the project and returns the item that look finds.
 func (c *Catalog) find(doing string, kind item.Kind, name string, look func(item.Kind, string) (store.Stored, error)) (store.Stored, error) {
 	if err := c.begin(doing); err != nil {
 		return store.Stored{}, err

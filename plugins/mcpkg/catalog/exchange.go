@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/store"
 )
 
-var errTooLarge = fmt.Errorf("it is larger than %d MiB as a JSON string, which is the most that one answer holds", item.MaxJSON>>20)
+var errTooLarge = fmt.Errorf("the exported file is larger than %d MiB as a JSON string, the limit of a response: move items to another project", item.MaxJSON>>20)
 
 // Export returns the project as one file. A damaged item is an error, since a file without it would look complete.
 func (c *Catalog) Export() (string, error) {
@@ -42,11 +42,11 @@ func (c *Catalog) Export() (string, error) {
 // Imported is the result of an import.
 type Imported struct {
 	Prompts, Resources int
-	Replaced           []item.Item // those that replaced an item of the same name
+	Replaced           []item.Item // imported items that replaced an item of the same name
 }
 
-// Import atomically adds the items of an exported file to the project. With overwrite, prompts and resources of the same
-// name are replaced; others stay.
+// Import atomically adds the items of an exported file to the project. With overwrite, they replace stored prompts and
+// resources of the same name.
 func (c *Catalog) Import(text string, overwrite bool) (Imported, error) {
 	const doing = "import project"
 	drafts, err := exchange.Parse(text)
@@ -77,14 +77,14 @@ func (c *Catalog) Import(text string, overwrite bool) (Imported, error) {
 	return done, nil
 }
 
-// clash returns the message about the conflict of an import, with a remedy.
+// clash returns the message for a conflict between an imported item and a stored one, with a remedy.
 func (c *Catalog) clash(doing string, clash *store.Conflict, overwrite bool) error {
 	err := c.conflict(doing, clash.Item, clash.Err)
 	switch {
 	case clash.HasURI != "":
-		return fmt.Errorf("%w with the URI '%s', which cannot be changed: delete it first", err, item.Show(clash.HasURI))
+		return fmt.Errorf("%w with the URI '%s', which an import cannot change: delete the stored resource first", err, item.Show(clash.HasURI))
 	case errors.Is(clash.Err, store.ErrNameTaken) && !overwrite:
-		return fmt.Errorf("%w; nothing was imported. Set overwrite to replace what has the same name", err)
+		return fmt.Errorf("%w; nothing was imported. Set overwrite to replace items of the same name", err)
 	}
 	return fmt.Errorf("%w; nothing was imported", err)
 }

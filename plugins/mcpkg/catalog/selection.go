@@ -25,7 +25,7 @@ type Selection struct {
 	State     string // the directory of the store
 	Workspace string
 	Project   string
-	MustExist bool // an absent project is an error, and no write creates it
+	MustExist bool // if the project does not exist, every operation fails
 }
 
 // Select reads the selection from the environment. Empty variables count as unset.
@@ -48,10 +48,10 @@ func Select(getenv func(name string) string) (Selection, error) {
 	case createNever:
 		s.MustExist = true
 	default:
-		return s, fmt.Errorf("%s is '%s': set it to %s, or not at all", createVariable, item.Show(create), createNever)
+		return s, fmt.Errorf("%s is '%s': set it to '%s' or unset it", createVariable, item.Show(create), createNever)
 	}
 	if s.State == "" {
-		return s, errors.New("the host gave this plugin no state folder: set HOME or XDG_STATE_HOME in the environment of the host")
+		return s, errors.New("this plugin has no state directory: set HOME or XDG_STATE_HOME in the environment of the host")
 	}
 	return s, nil
 }

@@ -30,7 +30,7 @@ type prompt struct {
 	Content     string `json:"content"`
 }
 
-// resource has either Text or Blob.
+// resource has exactly one of Text and Base64.
 type resource struct {
 	Name        string  `json:"name"`
 	URI         string  `json:"uri"`

@@ -10,18 +10,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/jsontext"
 )
 
-// Parse decodes a file and validates each item like a new one. Names are unique within a kind, and URIs of resources are
-// unique. The order is kept, prompts first. Errors name an item, or a line and a column.
+// Parse decodes a file and validates each item as if a client created it. It returns prompts before resources, each in the
+// order of the file. A duplicate name of the same kind and a duplicate URI are errors. Errors name an item, or a line and
+// a column.
 func Parse(text string) ([]item.Draft, error) {
 	p := parser{Reader: jsontext.New(text)}
 	p.file()
 	err := p.End()
 	if err != nil {
-		// The format comes first: a newer version has members that are unknown here.
+		// A file of a newer version can have unknown members: report the version rather than the first unknown member.
 		head := parser{Reader: jsontext.New(text), headOnly: true}
 		head.file()
 		if wrong := head.End(); wrong != nil {
-			return nil, fmt.Errorf("this is no exported project: %w", wrong)
+			return nil, fmt.Errorf("the file is not an exported project: %w", wrong)
 		}
 		p.head = head.head
 	}
@@ -46,13 +47,13 @@ func (h head) check() error {
 	number, err := strconv.Atoi(h.version)
 	switch {
 	case h.format != format:
-		return fmt.Errorf("this is no exported project: its format is '%s', not '%s'", item.Show(h.format), format)
+		return fmt.Errorf("the file is not an exported project: its format is '%s', not '%s'", item.Show(h.format), format)
 	case err != nil && h.version != "":
-		return fmt.Errorf("version: %s is not an integer", item.Show(h.version))
+		return fmt.Errorf("version is %s, not an integer", item.Show(h.version))
 	case number > version:
-		return fmt.Errorf("the file was written by a newer version (%d; this one reads %d)", number, version)
+		return fmt.Errorf("the file has format version %d, but this plugin reads only version %d: update the plugin", number, version)
 	case number != version:
-		return fmt.Errorf("version: %d is not %d", number, version)
+		return fmt.Errorf("version is %d, not %d", number, version)
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func (h head) check() error {
 // parser reads a file in one pass.
 type parser struct {
 	*jsontext.Reader
-	headOnly bool // whatever else is in it
+	headOnly bool // read only format and version, and skip all other members, valid or not
 	head
 	prompts, resources []item.Draft
 }
@@ -86,7 +87,7 @@ func (p *parser) file() {
 	})
 }
 
-// wrong sets the error of a value of a wrong kind. For the head alone it skips the value.
+// wrong sets the error for a value of the wrong kind. With headOnly it skips the value instead.
 func (p *parser) wrong(what, want string) {
 	if p.headOnly {
 		p.Skip()
@@ -97,7 +98,7 @@ func (p *parser) wrong(what, want string) {
 	}
 }
 
-// text reads a string; null is empty.
+// text reads a string. It returns "" for null.
 func (p *parser) text(what string) string {
 	switch p.Kind() {
 	case "a string":
@@ -110,7 +111,7 @@ func (p *parser) text(what string) string {
 	return ""
 }
 
-// array reads an array, whose item reads one; null is empty.
+// array reads an array and calls one to read each item. Null counts as an empty array.
 func (p *parser) array(what string, one func(at string)) {
 	switch kind := p.Kind(); {
 	case p.headOnly, kind == "null":
@@ -122,7 +123,8 @@ func (p *parser) array(what string, one func(at string)) {
 	}
 }
 
-// object reads an object with some of the known members, each at most once; member reads one. Null is empty.
+// object reads an object and calls member to read each value. Unknown and duplicate members are errors. Null counts as an
+// empty object.
 func (p *parser) object(what string, known []string, member func(key string)) {
 	switch p.Kind() {
 	case "an object":
@@ -145,7 +147,7 @@ func (p *parser) object(what string, known []string, member func(key string)) {
 		case at < 0 && p.headOnly:
 			p.Skip()
 		case at < 0:
-			p.Fail(fmt.Errorf("%s has the unknown member '%s' (%s): known are %s", what, item.Show(key), p.Where(), strings.Join(known, ", ")))
+			p.Fail(fmt.Errorf("%s has the unknown member '%s' (%s); known members are %s", what, item.Show(key), p.Where(), strings.Join(known, ", ")))
 		case seen&(1<<at) != 0 && !p.headOnly:
 			p.Fail(fmt.Errorf("%s has the member '%s' twice (%s)", what, key, p.Where()))
 		default:
@@ -217,7 +219,7 @@ func (p *parser) resource(at string) {
 func (r resource) content(mimeType string) (item.Content, error) {
 	switch {
 	case r.Text != nil && r.Base64 != nil:
-		return item.Content{}, errors.New("content stands beside content_base64: keep one of the two")
+		return item.Content{}, errors.New("both content and content_base64 are present: keep one of them")
 	case r.Text != nil:
 		return item.TextResource(*r.Text)
 	case r.Base64 != nil:

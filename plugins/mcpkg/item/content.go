@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of an item's content, in bytes. Text is also limited in its encoded form: content that could be stored but not
-// returned would be lost.
+// Limits of an item's content, in bytes. MaxJSON limits text in its encoded form, so that no text is stored that is too
+// large to be returned.
 const (
 	maxPrompt   = 1 << 20
 	maxResource = 4 << 20
-	MaxJSON     = 7 << 20 // as a JSON string: a response may have 8 MiB
+	MaxJSON     = 7 << 20 // as a JSON string; a response has at most 8 MiB
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 	maxMIMEType     = 255 // characters
 )
 
-// ParseMIMEType returns a resource's MIME type as it is stored: without surrounding white space.
+// ParseMIMEType validates a MIME type and returns it without surrounding white space.
 func ParseMIMEType(sent string) (string, error) {
 	kept := strings.TrimSpace(sent)
 	if utf8.RuneCountInString(kept) > maxMIMEType {
@@ -40,7 +40,7 @@ var textTypes = []string{
 	"application/x-sh", "application/x-ndjson", "application/rtf",
 }
 
-// IsText reports whether content of that MIME type is sent as text, otherwise as base64.
+// IsText reports whether content of a MIME type is sent as text. Other content is sent as base64.
 func IsText(mimeType string) bool {
 	essence, _, _ := strings.Cut(mimeType, ";")
 	essence = strings.ToLower(strings.TrimSpace(essence))
@@ -63,7 +63,7 @@ func PromptContent(text string) (Content, error) {
 	return textContent(Prompt, text, maxPrompt, "1 MiB")
 }
 
-// ResourceContent returns the content of a resource from its argument: text, or base64, depending on the MIME type.
+// ResourceContent decodes the content argument of a resource: text or base64, depending on the MIME type.
 func ResourceContent(mimeType, sent string) (Content, error) {
 	if IsText(mimeType) {
 		return TextResource(sent)
@@ -100,7 +100,7 @@ func BinaryResource(mimeType, sent string) (Content, error) {
 	switch {
 	case err != nil:
 		return Content{}, Refuse("Resource content is not valid base64 for MIME type '%s'", Show(mimeType))
-	case len(decoded) == 0: // line breaks only
+	case len(decoded) == 0: // the argument consists of line breaks
 		return Content{}, EmptyContent(Resource)
 	case len(decoded) > maxResource:
 		return Content{}, Refuse("Resource content exceeds maximum size of 4 MiB")

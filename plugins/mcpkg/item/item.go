@@ -13,7 +13,7 @@ func (r Refusal) Error() string { return string(r) }
 // Refuse returns a Refusal, formatted as by fmt.Sprintf.
 func Refuse(format string, arguments ...any) error { return Refusal(fmt.Sprintf(format, arguments...)) }
 
-// Kind is the kind of an item. Its string begins a sentence.
+// Kind is the kind of an item. Its value is capitalized, because messages begin with it.
 type Kind string
 
 // The kinds of items.
@@ -34,7 +34,7 @@ func (k Kind) Word() string {
 type Item struct {
 	Kind        Kind
 	Name        string // unique within its kind
-	Description string // "": none
+	Description string // "" for none
 	URI         string // of a resource; unique and opaque
 	MIMEType    string // of a resource
 	Binary      bool   // the content is bytes, not text
@@ -61,8 +61,8 @@ func NewPrompt(name, text, description string) (Draft, error) {
 	return Draft{Item{Kind: Prompt, Name: name, Description: description}, content}, nil
 }
 
-// NewResource checks the fields of a resource; the MIME type "" means DefaultMIMEType. Read gets the MIME type as
-// it is stored and returns the content.
+// NewResource checks the fields of a resource. The MIME type "" means DefaultMIMEType. NewResource calls read with the
+// normalized MIME type to get the content.
 func NewResource(name, uri, mimeType, description string, read func(mimeType string) (Content, error)) (Draft, error) {
 	if err := CheckName(string(Resource), name); err != nil {
 		return Draft{}, err

@@ -104,7 +104,7 @@ func FuzzJSONLen(f *testing.F) {
 	f.Add("\"\\\n\r\t\b\f\x00\x1f\x7f\u2028\u2029\u202a é😀 <&>")
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			t.Skip("texts come from JSON")
+			t.Skip("JSON strings are valid UTF-8")
 		}
 		var out bytes.Buffer
 		encoder := json.NewEncoder(&out)
@@ -123,7 +123,7 @@ func FuzzBinaryResource(f *testing.F) {
 	f.Add([]byte{0}, 1)
 	f.Fuzz(func(t *testing.T, content []byte, width int) {
 		if len(content) == 0 || len(content) > 1<<16 || width < 1 {
-			t.Skip("not a resource, or not lines")
+			t.Skip("not a valid resource, or not a valid line width")
 		}
 		padded := base64.StdEncoding.EncodeToString(content)
 		var broken strings.Builder

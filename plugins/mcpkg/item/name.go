@@ -8,7 +8,7 @@ import (
 
 const maxName = 255 // characters
 
-// CheckName validates a name. What begins the error, such as "Prompt" or "Project".
+// CheckName validates a name. The error begins with what, such as "Prompt" or "Project".
 func CheckName(what, name string) error {
 	switch {
 	case name == "":
@@ -31,7 +31,7 @@ func notInNames(r rune) bool {
 
 const maxURI = 2048 // characters
 
-// CheckURI validates a resource's URI, which is an opaque label: nothing is opened by it.
+// CheckURI validates a resource's URI. The URI is an opaque label: the plugin never opens what it refers to.
 func CheckURI(uri string) error {
 	switch {
 	case uri == "":
@@ -63,7 +63,7 @@ func hasScheme(uri string) bool {
 
 const maxDescription = 4096 // characters
 
-// CheckDescription validates the description of an item; "": none.
+// CheckDescription validates the description of an item; "" means none.
 func CheckDescription(kind Kind, description string) error {
 	if utf8.RuneCountInString(description) > maxDescription {
 		return Refuse("%s description exceeds maximum length of %d characters", kind, maxDescription)
@@ -73,7 +73,7 @@ func CheckDescription(kind Kind, description string) error {
 
 const maxShown = 300 // characters
 
-// Show returns a name for use in a message: on one line, and truncated.
+// Show returns a name for use in a message: truncated, and with control characters replaced.
 func Show(name string) string {
 	var shown strings.Builder
 	count := 0

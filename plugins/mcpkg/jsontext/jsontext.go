@@ -1,9 +1,9 @@
-// Package jsontext reads JSON values in one pass. Start with New; the methods of Reader each read one value, and End says
-// whether all of the text was valid.
+// Package jsontext reads JSON values in one pass. Start with New; the methods of Reader each read one value, and End
+// returns an error unless all of the text was valid.
 //
-// It is here in place of encoding/json for two reasons. A client reads its errors, which name a line and a column in place
-// of Go types. And encoding/json passes several times over its input, byte by byte through a state machine, which for the
-// megabytes of an imported project took most of the call in a module.
+// The plugin uses jsontext instead of encoding/json for two reasons. Errors of jsontext name a line and a column, which
+// clients understand; those of encoding/json name Go types. And encoding/json scans its input several times through a
+// state machine, which took most of the time of importing megabytes in a module.
 package jsontext
 
 import (
@@ -17,7 +17,7 @@ import (
 // maxDepth bounds the nesting of values.
 const maxDepth = 1000
 
-// Reader reads a text. After the first error all methods return zero values and call no function.
+// Reader reads JSON values from a text. After the first error, all methods return zero values and call no callback.
 type Reader struct {
 	text  string
 	at    int
@@ -25,7 +25,7 @@ type Reader struct {
 	err   error
 }
 
-// New returns a reader of a text. What is not UTF-8 in it becomes U+FFFD.
+// New returns a Reader of text. Bytes that are not valid UTF-8 become U+FFFD.
 func New(text string) *Reader {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -36,14 +36,14 @@ func New(text string) *Reader {
 // Err returns the first error.
 func (r *Reader) Err() error { return r.err }
 
-// Fail sets the error, unless there is one.
+// Fail sets the error of the Reader, unless an earlier error is set.
 func (r *Reader) Fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
 }
 
-// Where returns the position of the next value, "line 1, column 1" at the beginning. A column is a code point.
+// Where returns the position of the next value, such as "line 1, column 1". Columns count code points.
 func (r *Reader) Where() string {
 	r.space()
 	before := r.text[:r.at]
@@ -57,7 +57,7 @@ func (r *Reader) syntax(what string) {
 		return
 	}
 	if r.at >= len(r.text) {
-		what = "the text ends, and " + what
+		what = "unexpected end of text: " + what
 	}
 	r.err = fmt.Errorf("%s: %s", r.Where(), what)
 }
@@ -73,7 +73,7 @@ func (r *Reader) space() {
 	}
 }
 
-// next skips white space and reports whether b follows, which it reads.
+// next skips white space, and reads b if b is the next byte. It reports whether it has read b.
 func (r *Reader) next(b byte) bool {
 	r.space()
 	if r.err != nil || r.at >= len(r.text) || r.text[r.at] != b {
@@ -83,8 +83,8 @@ func (r *Reader) next(b byte) bool {
 	return true
 }
 
-// Kind describes the next value: "an object", "an array", "a string", "a number", "a boolean" or "null". It is empty after
-// an error, which it sets if no value follows.
+// Kind returns the kind of the next value: "an object", "an array", "a string", "a number", "a boolean" or "null". If no
+// value follows, Kind sets the error. It returns "" after an error.
 func (r *Reader) Kind() string {
 	r.space()
 	if r.err == nil && r.at < len(r.text) {
@@ -109,7 +109,8 @@ func (r *Reader) Kind() string {
 	return ""
 }
 
-// Object reads an object and calls member for each member, which reads the value. The next value must be an object.
+// Object reads an object. It calls member for each member, and member must read the value. The next value must be an
+// object.
 func (r *Reader) Object(member func(key string)) {
 	r.list('{', '}', func(int) {
 		r.space()
@@ -126,7 +127,7 @@ func (r *Reader) Object(member func(key string)) {
 	})
 }
 
-// Array reads an array and calls item for each item, which reads it. The next value must be an array.
+// Array reads an array. It calls item for each item, and item must read the item. The next value must be an array.
 func (r *Reader) Array(item func(i int)) { r.list('[', ']', item) }
 
 func (r *Reader) list(first, last byte, one func(i int)) {
@@ -135,7 +136,7 @@ func (r *Reader) list(first, last byte, one func(i int)) {
 		return
 	}
 	if r.depth++; r.depth > maxDepth {
-		r.syntax(fmt.Sprintf("it is nested more than %d deep", maxDepth))
+		r.syntax(fmt.Sprintf("values are nested more than %d levels deep", maxDepth))
 	}
 	if !r.next(last) {
 		for i := 0; r.err == nil; i++ {
@@ -150,7 +151,7 @@ func (r *Reader) list(first, last byte, one func(i int)) {
 	r.depth--
 }
 
-// Text reads a string. The next value must be one.
+// Text reads a string. The next value must be a string.
 func (r *Reader) Text() string {
 	if !r.next('"') {
 		r.syntax("a string is missing")
@@ -168,12 +169,12 @@ func (r *Reader) Text() string {
 	text, ok := rawjson.Unquote([]byte(r.text[begin-1 : r.at]))
 	if !ok {
 		r.at = begin + invalidEscape(r.text[begin:end])
-		r.syntax("a string contains an escape that JSON does not have")
+		r.syntax("a string contains an invalid escape sequence")
 	}
 	return text
 }
 
-// special are the bytes in a string that are not copied as they are.
+// special is the set of bytes that end a run of plain characters in a string: quotation mark, backslash, control characters.
 var special = func() (is [256]bool) {
 	for c := range ' ' {
 		is[c] = true
@@ -197,12 +198,12 @@ func (r *Reader) stringEnd() (end int, escaped bool) {
 			i++
 		default:
 			r.at = i
-			r.syntax(fmt.Sprintf("a string contains the control character U+%04X, which has to be written as \\u%04x", text[i], text[i]))
+			r.syntax(fmt.Sprintf("a string contains the control character U+%04X, which must be escaped as \\u%04x", text[i], text[i]))
 			return -1, false
 		}
 	}
 	r.at = len(text)
-	r.syntax("a string has no end")
+	r.syntax("a string is not terminated")
 	return -1, false
 }
 
@@ -258,11 +259,11 @@ func (r *Reader) Skip() {
 	}
 }
 
-// End returns the first error, which it sets if something follows.
+// End returns the first error. If text follows the last value, End sets an error.
 func (r *Reader) End() error {
 	r.space()
 	if r.err == nil && r.at < len(r.text) {
-		r.syntax("something follows the value")
+		r.syntax("unexpected text after the value")
 	}
 	return r.err
 }

@@ -39,23 +39,23 @@ func read(r *jsontext.Reader) any {
 
 func TestErrorsNamePosition(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                   `line 1, column 1: the text ends, and a value is missing`,
+		``:                                   `line 1, column 1: unexpected end of text: a value is missing`,
 		"{\n  \"é\": x}":                     `line 2, column 8: a value is missing`,
 		`{"a":1,}`:                           `line 1, column 8: the name of a member in double quotes is missing`,
 		`{"a" 1}`:                            `line 1, column 6: a colon is missing after the name of a member`,
-		`{"a":1`:                             `line 1, column 7: the text ends, and a comma or '}' is missing`,
+		`{"a":1`:                             `line 1, column 7: unexpected end of text: a comma or '}' is missing`,
 		`[1 2]`:                              `line 1, column 4: a comma or ']' is missing`,
-		`"abc`:                               `line 1, column 5: the text ends, and a string has no end`,
-		"\"a\nb\"":                           `line 2, column 1: a string contains the control character U+000A, which has to be written as \u000a`,
-		`"ab\x"`:                             `line 1, column 4: a string contains an escape that JSON does not have`,
-		`"\n\u00e9\u12x4"`:                   `line 1, column 10: a string contains an escape that JSON does not have`,
-		`"ab\u12"`:                           `line 1, column 4: a string contains an escape that JSON does not have`,
-		`"ab\"`:                              `line 1, column 6: the text ends, and a string has no end`,
+		`"abc`:                               `line 1, column 5: unexpected end of text: a string is not terminated`,
+		"\"a\nb\"":                           `line 2, column 1: a string contains the control character U+000A, which must be escaped as \u000a`,
+		`"ab\x"`:                             `line 1, column 4: a string contains an invalid escape sequence`,
+		`"\n\u00e9\u12x4"`:                   `line 1, column 10: a string contains an invalid escape sequence`,
+		`"ab\u12"`:                           `line 1, column 4: a string contains an invalid escape sequence`,
+		`"ab\"`:                              `line 1, column 6: unexpected end of text: a string is not terminated`,
 		`[01]`:                               `line 1, column 2: a value is missing`,
 		`tru`:                                `line 1, column 1: a value is missing`,
-		`1 2`:                                `line 1, column 3: something follows the value`,
-		strings.Repeat("[", 2000):            `line 1, column 1002: it is nested more than 1000 deep`,
-		strings.Repeat(`{"a":`, 2000) + "1}": `line 1, column 5002: it is nested more than 1000 deep`,
+		`1 2`:                                `line 1, column 3: unexpected text after the value`,
+		strings.Repeat("[", 2000):            `line 1, column 1002: values are nested more than 1000 levels deep`,
+		strings.Repeat(`{"a":`, 2000) + "1}": `line 1, column 5002: values are nested more than 1000 levels deep`,
 	} {
 		r := jsontext.New(text)
 		read(r)
@@ -86,7 +86,7 @@ func FuzzReader(f *testing.F) {
 		var want any
 		wantErr := decoder.Decode(&want)
 		if wantErr == nil && !json.Valid([]byte(text)) {
-			return // something follows the value
+			return // unexpected text after the value
 		}
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("got %v, encoding/json says %v", err, wantErr)

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// change is one change of the store that changeBase makes, with the items after it.
+// change is one change of the store that changeBase creates, with the expected items after the change.
 type change struct {
 	name  string
 	do    func(t *testing.T, p *Project) error
@@ -54,15 +54,15 @@ func changes() []change {
 	}
 }
 
-// checkOldOrNew fails the test unless an interrupted change has happened completely or not at all, and goes on working
-// there.
+// checkOldOrNew fails the test unless an interrupted change was atomic and later changes succeed. It reports whether the
+// change was committed.
 func checkOldOrNew(t *testing.T, state string, c change) (happened bool) {
 	t.Helper()
 	p := openStore(t, state)
 	got := contents(t, p)
 	happened = slices.Equal(got, c.after)
 	if !happened && !slices.Equal(got, base) {
-		t.Fatalf("half of it: %q", got)
+		t.Fatalf("the change is incomplete: %q", got)
 	}
 	must(t, p.Create(prompt(t, "z", "next")))
 	s, err := p.Find(item.Prompt, "z")
@@ -72,12 +72,12 @@ func checkOldOrNew(t *testing.T, state string, c change) (happened bool) {
 		t.Errorf("the next write changed it (-before +after)\n%s", diff)
 	}
 	if _, err := os.Stat(p.importDir()); err == nil {
-		t.Error("the next write did not end the import")
+		t.Error("the next write did not complete the import")
 	}
 	return happened
 }
 
-// TestFailureAtEveryOperation: a change that fails has no effect, unless only a sync failed after it.
+// TestFailureAtEveryOperation: a change that fails has no effect, unless only the sync after the commit failed.
 func TestFailureAtEveryOperation(t *testing.T) {
 	for _, c := range changes() {
 		for _, mode := range []faultfs.Mode{faultfs.Fail, faultfs.Full, faultfs.KillDuring} {
@@ -91,7 +91,7 @@ func TestFailureAtEveryOperation(t *testing.T) {
 					happened := checkOldOrNew(t, state, c)
 					synced := f.Reached() && strings.HasPrefix(f.Operations()[f.At-1], "sync directory")
 					if happened != (err == nil) && !(happened && (synced || mode == faultfs.KillDuring)) {
-						t.Errorf("operation %d: happened %t, error %v", f.At, happened, err)
+						t.Errorf("operation %d: committed %t, error %v", f.At, happened, err)
 					}
 				})
 			})

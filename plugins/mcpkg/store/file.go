@@ -12,15 +12,16 @@ import (
 // tempPattern is the name of temporary files, which are in the project's directory.
 const tempPattern = ".tmp-*"
 
-// options are those for all files of the project.
+// options returns the options for writing files of the project.
 func (p *Project) options() atomicfile.Options {
 	return atomicfile.Options{FS: p.files, Mode: 0o600, Pattern: tempPattern, TempDir: p.dir}
 }
 
-// maxJoined is the size up to which parts of a file are copied, in bytes: in a module that costs less than another write.
+// maxJoined is the size in bytes up to which the parts of a file are copied into one buffer. In a module a copy costs less
+// than a second write.
 const maxJoined = 64 << 10
 
-// joined returns the parts of a file, as one if they are small.
+// joined returns the parts of a file, concatenated if they are small.
 func joined(parts ...[]byte) [][]byte {
 	size := 0
 	for _, part := range parts {
@@ -44,14 +45,15 @@ func (p *Project) put(path string, parts ...[]byte) error {
 	return file.Replace()
 }
 
-// sweepAge is the age at which temporary files are removed: no call lasts as long.
+// sweepAge is the age at which temporary files are removed. No call in progress can have files of that age.
 const sweepAge = time.Hour
 
-// maxSwept bounds the other projects whose directories one write reads.
+// maxSwept bounds the number of other projects that one write searches for temporary files.
 const maxSwept = 16
 
-// sweep removes temporary files and directories of interrupted calls: left has those of the project's directory. Others
-// are beside the project and in other projects, which may never be written again. Those that it cannot remove do no harm.
+// sweep removes temporary files and directories of interrupted calls: those in the project's directory, which are in left,
+// those beside the project, and those in other projects, because these may never be written again. It ignores errors,
+// because leftovers are harmless.
 func (p *Project) sweep(left []fs.DirEntry) {
 	_ = atomicfile.SweepEntries(p.dir, left, sweepAge, p.options())
 	var others []string
@@ -60,7 +62,7 @@ func (p *Project) sweep(left []fs.DirEntry) {
 	}
 	others = slices.DeleteFunc(others, func(dir string) bool { return dir == p.dir })
 	if len(others) > maxSwept {
-		first := int(time.Now().UnixNano()/1000) % len(others) // math/rand repeats itself in a module
+		first := int(time.Now().UnixNano()/1000) % len(others) // math/rand returns the same numbers in each call of a module
 		others = append(others[first:], others[:first]...)[:maxSwept]
 	}
 	for _, dir := range others {
@@ -68,7 +70,7 @@ func (p *Project) sweep(left []fs.DirEntry) {
 	}
 }
 
-// sweepIn removes the old temporary files in a directory, and returns the directories of the store in it.
+// sweepIn removes old temporary files from a directory, and returns its subdirectories that belong to the store.
 func (p *Project) sweepIn(dir string) (inside []string) {
 	entries, err := p.files.ReadDir(dir)
 	if err != nil {

@@ -20,7 +20,7 @@ type header struct {
 	Content     string `json:"content"`    // contentText or contentBinary
 	Size        int64  `json:"size"`       // of the content, in bytes
 	Created     string `json:"created_at"` // RFC 3339; informative, never parsed
-	Updated     string `json:"updated_at"` // likewise
+	Updated     string `json:"updated_at"` // RFC 3339; informative, never parsed
 }
 
 // Encodings of content.
@@ -29,7 +29,7 @@ const (
 	contentBinary = "binary"
 )
 
-// headerKeys are the keys that this version knows. Others are preserved.
+// headerKeys are the keys that this version knows. Unknown keys are preserved.
 var headerKeys = []string{"format", "name", "uri", "mime_type", "description", "content", "size", "created_at", "updated_at"}
 
 // newHeader returns the header of a draft with the given times.
@@ -52,7 +52,7 @@ func (h header) item(kind item.Kind) item.Item {
 	}
 }
 
-// line returns the header as the first line of a file; unknown has additional keys.
+// line encodes the header, with the additional keys in unknown, as the first line of a file.
 func (h header) line(unknown map[string]json.RawMessage) ([]byte, error) {
 	line, err := json.Marshal(h)
 	if err != nil {
@@ -67,12 +67,12 @@ func (h header) line(unknown map[string]json.RawMessage) ([]byte, error) {
 	}
 	line = append(line, '\n')
 	if len(line) > maxHeader {
-		return nil, fmt.Errorf("the item's description takes %d bytes of at most %d", len(line), maxHeader)
+		return nil, fmt.Errorf("the header of the item, with name, URI and description, has %d bytes, but at most %d are allowed: shorten the description", len(line), maxHeader)
 	}
 	return line, nil
 }
 
-// parseHeader parses the first line of an entry's file. The error is ErrNewer, or why the line is invalid.
+// parseHeader parses the first line of an entry's file. The error is ErrNewer if a newer version has written the line.
 func parseHeader(line []byte, e entry) (header, error) {
 	h, quick := quickHeader(line)
 	var err error
@@ -88,20 +88,20 @@ func parseHeader(line []byte, e entry) (header, error) {
 	}
 	switch {
 	case h.Format != format:
-		return header{}, fmt.Errorf("its format is %d", h.Format)
+		return header{}, fmt.Errorf("unsupported format %d", h.Format)
 	case key(h.Name) != e.name:
-		return header{}, errors.New("the name in it does not belong to its file name")
+		return header{}, errors.New("the name in the header does not match the file name")
 	case e.kind == item.Resource && key(h.URI) != e.uri:
-		return header{}, errors.New("the URI in it does not belong to its file name")
+		return header{}, errors.New("the URI in the header does not match the file name")
 	case h.Content != contentText && h.Content != contentBinary:
-		return header{}, fmt.Errorf("its content is neither %s nor %s", contentText, contentBinary)
+		return header{}, fmt.Errorf("the content in the header is neither %s nor %s", contentText, contentBinary)
 	case h.Size < 1 || h.Size > maxContent:
-		return header{}, fmt.Errorf("its size is %d", h.Size)
+		return header{}, fmt.Errorf("the size in the header is %d", h.Size)
 	}
 	return h, nil
 }
 
-// maxContent bounds what is read of an item; package item allows less.
+// maxContent bounds the bytes that are read of an item. Limits of package item are lower.
 const maxContent = 16 << 20
 
 // unknownKeys returns the keys of a header that this version does not know.

@@ -14,17 +14,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// An import adds many files atomically: they are written to a temporary directory, whose rename to "import" commits
-// them. Then they move to the project's directory; readers search both. The next change completes an interrupted import.
-// The directory of an import that creates the project becomes the project's.
+// An import adds many files atomically. It writes them to a temporary directory, and commits them by renaming that
+// directory to "import". Then it moves the files to the project's directory; readers search both directories. The next
+// change completes an interrupted import. If the project does not exist, the temporary directory is renamed to the
+// project's directory instead.
 
 func (p *Project) importDir() string { return filepath.Join(p.dir, importFolder) }
 
 // Conflict is an item of an import that cannot be added.
 type Conflict struct {
-	Item   item.Item // of the import
-	Err    error     // ErrNameTaken, ErrURITaken, ErrFull, ErrDamaged, ErrNewer or the system's
-	HasURI string    // the URI of the stored item with the same name, if it differs; otherwise ""
+	Item   item.Item // the imported item
+	Err    error     // ErrNameTaken, ErrURITaken, ErrFull, ErrDamaged, ErrNewer or a file system error
+	HasURI string    // if the stored item of the same name has another URI, that URI
 }
 
 func (c *Conflict) Error() string {
@@ -33,8 +34,8 @@ func (c *Conflict) Error() string {
 
 func (c *Conflict) Unwrap() error { return c.Err }
 
-// Import adds all items, whose names and URIs are unique, or none. With overwrite, an item replaces the stored one with
-// the same name and URI; those are returned. An error about one of the items is a *Conflict.
+// Import atomically adds items, whose names and URIs must be unique. With overwrite, an item replaces the stored item of
+// the same name and URI; Import returns the items that replaced one. An error about one of the items is a *Conflict.
 func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.Item, err error) {
 	ix, err := p.begin()
 	if err != nil {
@@ -69,12 +70,12 @@ func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.I
 	}
 	if err := p.finishImport(); err != nil {
 		// The import is committed; the next change completes it.
-		p.warn(fmt.Sprintf("%s: the import is to be ended: %v", p.dir, err))
+		p.warn(fmt.Sprintf("%s: the import is committed, but its files could not be moved: %v; the next change completes the import", p.dir, err))
 	}
 	return replaced, nil
 }
 
-// staging is a file of an import.
+// staging is a file that an import adds or replaces.
 type staging struct {
 	entry    entry
 	header   []byte
@@ -112,14 +113,14 @@ func (p *Project) plan(ix *index, d item.Draft, overwrite bool, updated string) 
 	return staging{e, line, d.Content.Bytes, replaces}, nil
 }
 
-// createWith creates the project with the files of an import, whose directory becomes that of the project: so they do not
-// have to move one by one. It returns false if the project's directory exists.
+// createWith atomically creates the project's directory with the files of an import, so that the files need not be moved
+// one by one. It returns false if the directory exists.
 func (p *Project) createWith(files []staging) (made bool, err error) {
 	if exists, err := filesystem.Exists(p.files, p.dir); exists || err != nil {
 		return false, err
 	}
 	inWorkspace := *p
-	inWorkspace.dir = filepath.Dir(p.dir) // of temporary files
+	inWorkspace.dir = filepath.Dir(p.dir) // the directory for temporary files
 	if err := atomicfile.MkdirAll(inWorkspace.dir, p.options()); err != nil {
 		return false, err
 	}
@@ -134,7 +135,7 @@ func (p *Project) createWith(files []staging) (made bool, err error) {
 	return true, atomicfile.CreateDir(p.dir, all, inWorkspace.options())
 }
 
-// stage writes the files of an import and commits it.
+// stage writes the files of an import, and commits the import.
 func (p *Project) stage(files []staging) error {
 	return atomicfile.CreateDir(p.importDir(), members(files), p.options())
 }
@@ -147,7 +148,7 @@ func members(files []staging) []atomicfile.Member {
 	return all
 }
 
-// finishImport moves the files of a committed import, if there is one.
+// finishImport moves the files of a committed import, if any, to the project's directory.
 func (p *Project) finishImport() error {
 	files, err := os.ReadDir(p.importDir())
 	if errors.Is(err, fs.ErrNotExist) {

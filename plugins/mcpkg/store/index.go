@@ -14,15 +14,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// entry is the part of an item that is encoded in its file's name: the unique fields and the order, which can be
-// checked without opening a file.
+// entry is the part of an item that its file name encodes: position, kind, name and URI. So duplicates can be found
+// without opening files.
 type entry struct {
-	file   string // number, kind, name and uri as encoded by fileName
+	file   string // the file name, which encodes the fields below
 	number uint64 // the item's position in the order of creation
 	kind   item.Kind
 	name   string // key of the name
 	uri    string // key of a resource's URI
-	staged bool   // it is in the directory of an unfinished import
+	staged bool   // the file is in the directory of an unfinished import
 }
 
 // maxNumber is the highest number that fits in a file's name.
@@ -44,7 +44,7 @@ func (e entry) fileName() string {
 	return fmt.Sprintf("%0*d%s%s-%s%s", digits, e.number, resourceMiddle, e.name, e.uri, fileEnd)
 }
 
-// parseEntry parses a file's name; false if it is not that of an item.
+// parseEntry parses the name of an item's file. It returns false for any other name.
 func parseEntry(file string) (entry, bool) {
 	if len(file) < digits {
 		return entry{}, false
@@ -77,13 +77,13 @@ func isKey(text string) bool {
 	return true
 }
 
-// claim is what an entry has alone in a project: a name of its kind, or a URI.
+// claim is a key that only one entry of a project may have: a kind with a name, or a URI.
 type claim struct {
-	kind item.Kind // "": a URI
+	kind item.Kind // "" for a URI
 	key  string
 }
 
-// claims returns the claims of an entry; a prompt has one.
+// claims returns the claims of an entry: the name, and for a resource the URI.
 func (e entry) claims() []claim {
 	if e.uri == "" {
 		return []claim{{e.kind, e.name}}
@@ -97,7 +97,7 @@ type index struct {
 	claimed map[claim]entry
 }
 
-// add adds the last entry.
+// add appends an entry, which must be the last in the order of creation.
 func (ix *index) add(e entry) {
 	ix.entries = append(ix.entries, e)
 	for _, c := range e.claims() {
@@ -105,8 +105,8 @@ func (ix *index) add(e entry) {
 	}
 }
 
-// scan reads the project's directory: its items, and the temporary files of interrupted calls. Files of a committed
-// import count although they may not have been moved yet: its directory is read first, since files move only out of it.
+// scan reads the directory of an unfinished import and the project's directory, in this order: a file that is moved
+// concurrently is then found at least once. It returns the items in both, and the temporary files of interrupted calls.
 func (p *Project) scan() (ix *index, left []os.DirEntry, err error) {
 	var found []entry
 	for _, dir := range []string{p.importDir(), p.dir} {
@@ -125,7 +125,7 @@ func (p *Project) scan() (ix *index, left []os.DirEntry, err error) {
 			case atomicfile.IsTemporary(name, p.options()):
 				left = append(left, file)
 			case name != projectFile && name != importFolder && !strings.HasPrefix(name, "."):
-				p.warn(fmt.Sprintf("%s in %s is not a file of the store", strconv.Quote(name), dir))
+				p.warn(fmt.Sprintf("%s in %s is ignored: it is not a file of the store", strconv.Quote(name), dir))
 			}
 		}
 	}
@@ -139,8 +139,8 @@ func (p *Project) readIndex() (*index, error) {
 	return ix, err
 }
 
-// withoutDuplicates returns the index of entries, and omits files with the name or URI of an earlier one. A staged file has
-// the same file name as the one that it replaces, and comes first.
+// withoutDuplicates returns the index of the entries, without those that have the name or URI of an earlier entry. A
+// staged file precedes the file that it replaces, which has the same file name.
 func (p *Project) withoutDuplicates(found []entry) *index {
 	ix := &index{entries: make([]entry, 0, len(found)), claimed: make(map[claim]entry, 2*len(found))}
 	for _, e := range found {
@@ -149,7 +149,7 @@ func (p *Project) withoutDuplicates(found []entry) *index {
 		case err == nil:
 			ix.add(e)
 		case first.file != e.file:
-			p.warn(fmt.Sprintf("%s is left out: %s has its name or URI", e.file, first.file))
+			p.warn(fmt.Sprintf("%s in %s is ignored: %s has the same name or URI", e.file, p.dir, first.file))
 		}
 	}
 	return ix
@@ -177,8 +177,8 @@ func (ix *index) findURI(uri string) (entry, bool) {
 	return e, ok
 }
 
-// place returns the entry of a new item. If another entry has the name (ErrNameTaken) or the URI (ErrURITaken), it returns
-// that one. The error can also be ErrFull.
+// place returns the entry of a new item. If another entry has the same name (ErrNameTaken) or URI (ErrURITaken), place
+// returns the other entry. The error is ErrFull if the project has MaxItems items.
 func (ix *index) place(it item.Item) (entry, error) {
 	e := entry{kind: it.Kind, name: key(it.Name)}
 	if it.Kind == item.Resource {
@@ -195,7 +195,7 @@ func (ix *index) place(it item.Item) (entry, error) {
 		e.number = ix.entries[count-1].number
 	}
 	if e.number++; e.number > maxNumber {
-		return entry{}, fmt.Errorf("no number above %d is left for an item", maxNumber)
+		return entry{}, fmt.Errorf("the last item has the highest possible number, %d: export the project and import it into a new one", maxNumber)
 	}
 	e.file = e.fileName()
 	return e, nil

@@ -12,19 +12,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// Environment variables of the process that is killed: its state directory, the change that it makes, and the operation
-// before which it dies.
+// Environment variables of the process that kills itself: its state directory, the name of its change, and the number of
+// the operation before which it kills itself.
 const (
 	killState  = "STORE_TEST_KILL_STATE"
 	killChange = "STORE_TEST_KILL_CHANGE"
 	killStep   = "STORE_TEST_KILL_STEP"
 )
 
-// TestKilledWriter is run in the process that TestKillAtEveryOperation starts; it is skipped otherwise.
+// TestKilledWriter runs only in the child process that TestKillAtEveryOperation starts.
 func TestKilledWriter(t *testing.T) {
 	state := os.Getenv(killState)
 	if state == "" {
-		t.Skip("this is a part of TestKillAtEveryOperation")
+		t.Skip("runs only as a child of TestKillAtEveryOperation")
 	}
 	last, err := strconv.Atoi(os.Getenv(killStep))
 	must(t, err)
@@ -35,7 +35,7 @@ func TestKilledWriter(t *testing.T) {
 	p.files = &faultfs.FS{FS: filesystem.OS{}, Before: func(string, string) {
 		if steps++; steps == last {
 			must(t, self.Kill())
-			time.Sleep(time.Minute) // it is dead by then
+			time.Sleep(time.Minute) // until the kill takes effect
 		}
 	}}
 	for _, c := range changes() {
@@ -45,7 +45,7 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// TestKillAtEveryOperation kills a process that makes a change, before each of its operations in turn.
+// TestKillAtEveryOperation kills a process that changes a store, before each file system operation in turn.
 func TestKillAtEveryOperation(t *testing.T) {
 	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,13 +62,13 @@ func TestKillAtEveryOperation(t *testing.T) {
 					t.Fatalf("step %d: %v\n%s", n, err, out)
 				}
 				seen[checkOldOrNew(t, state, c)]++
-				if err == nil { // it had fewer steps
+				if err == nil { // the change had fewer than n operations
 					break
 				}
 			}
-			t.Logf("killed %d times before it was there, %d times after", seen[false], seen[true]-1)
+			t.Logf("killed %d times before the commit, %d times after", seen[false], seen[true]-1)
 			if seen[false] == 0 || c.name == "import" && seen[true] < 2 {
-				t.Errorf("no kill came in between: %v", seen)
+				t.Errorf("want kills before the commit, and for an import after it: %v", seen)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tmpdir"
 )
 
-// TestMain has temporary directories in memory where the system offers that: these tests make thousands.
+// TestMain moves temporary directories to memory if the system supports that, because these tests create thousands.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())

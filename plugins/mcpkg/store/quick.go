@@ -7,8 +7,8 @@ import (
 )
 
 // quickHeader parses a header in the most frequent form: known keys, strings without escapes, integers, no white space.
-// For all others it returns false, and encoding/json parses them. A list reads a header for each item, and in a module
-// encoding/json takes as long for it as opening the file.
+// For any other header it returns false, and the caller uses encoding/json. List parses the header of each item, and in a
+// module encoding/json takes as long for a header as opening the file.
 func quickHeader(line []byte) (h header, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"`))
 	if !ok || !utf8.Valid(line) {
@@ -36,7 +36,7 @@ func quickHeader(line []byte) (h header, ok bool) {
 	}
 }
 
-// text returns a pointer to the field for a key whose value is a string; nil for other keys.
+// text returns a pointer to the string field of a key; nil for other keys.
 func (h *header) text(key []byte) *string {
 	switch string(key) {
 	case "name":
@@ -57,7 +57,7 @@ func (h *header) text(key []byte) *string {
 	return nil
 }
 
-// number returns the field of a key with a number value; nil for other keys.
+// number returns a pointer to the integer field of a key; nil for other keys.
 func (h *header) number(key []byte) *int64 {
 	switch string(key) {
 	case "format":

@@ -21,8 +21,8 @@ type Stored struct {
 	created string // from the header
 }
 
-// List returns the items of a kind in the order of creation; none if the project does not exist. Damaged items are
-// omitted, with a warning.
+// List returns the items of a kind in the order of creation. It omits damaged items with a warning. If the project does
+// not exist, the list is empty.
 func (p *Project) List(kind item.Kind) ([]Stored, error) {
 	if there, err := p.Exists(); err != nil || !there {
 		return nil, err
@@ -49,8 +49,8 @@ func (p *Project) List(kind item.Kind) ([]Stored, error) {
 	return list, nil
 }
 
-// Each visits all items with their contents, prompts first, each kind in the order of List. It
-// stops at an error of visit and at a damaged item.
+// Each calls visit for all prompts and then for all resources, each in the order of List. It stops and returns the error
+// if visit fails or an item is damaged.
 func (p *Project) Each(visit func(Stored, []byte) error) error {
 	if there, err := p.Exists(); err != nil || !there {
 		return err
@@ -75,7 +75,7 @@ func (p *Project) Each(visit func(Stored, []byte) error) error {
 	return nil
 }
 
-// Load returns an item and its content. The error is ErrNotFound, ErrDamaged, ErrNewer or the system's.
+// Load returns an item and its content. The error is ErrNotFound, ErrDamaged, ErrNewer or a file system error.
 func (p *Project) Load(kind item.Kind, name string) (Stored, []byte, error) {
 	e, err := p.look(func(ix *index) (entry, bool) { return ix.find(kind, name) })
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Project) look(find func(*index) (entry, bool)) (entry, error) {
 	return e, nil
 }
 
-// open opens an entry's file. A staged one may have been moved concurrently.
+// open opens an entry's file. If another process has moved a staged file since, open finds it in the project's directory.
 func (p *Project) open(e entry) (*os.File, error) {
 	if e.staged {
 		file, err := os.Open(filepath.Join(p.importDir(), e.file))
@@ -141,7 +141,7 @@ func (p *Project) readItem(e entry, buffer *bufio.Reader) (Stored, error) {
 	return Stored{h.item(e.kind), e, h.Created}, nil
 }
 
-// readHeader reads the first line of an entry's file and returns it parsed and raw.
+// readHeader reads the first line of an entry's file, and returns the parsed header and the line.
 func (p *Project) readHeader(e entry, r *bufio.Reader) (header, []byte, error) {
 	line, err := readLine(r)
 	if err != nil {
@@ -166,11 +166,11 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case err == nil:
 			return line, nil
 		case errors.Is(err, io.EOF):
-			return nil, errors.New("it is truncated: its first line has no line break")
+			return nil, errors.New("the file is truncated: its first line has no line break")
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		case len(line) > maxHeader:
-			return nil, fmt.Errorf("its first line has more than %d bytes", maxHeader)
+			return nil, fmt.Errorf("the first line has more than %d bytes", maxHeader)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (p *Project) readWhole(e entry) (Stored, []byte, error) {
 	return p.parseWhole(e, bufio.NewReader(file))
 }
 
-// parseWhole reads an entry's file.
+// parseWhole reads header and content of an entry's file.
 func (p *Project) parseWhole(e entry, r *bufio.Reader) (Stored, []byte, error) {
 	h, _, err := p.readHeader(e, r)
 	if err != nil {
@@ -192,15 +192,15 @@ func (p *Project) parseWhole(e entry, r *bufio.Reader) (Stored, []byte, error) {
 	}
 	content := make([]byte, h.Size)
 	if n, err := io.ReadFull(r, content); err != nil {
-		return Stored{}, nil, p.damaged(e, fmt.Errorf("it has %d of %d bytes of content: %w", n, h.Size, err))
+		return Stored{}, nil, p.damaged(e, fmt.Errorf("the file has %d of %d bytes of content: %w", n, h.Size, err))
 	}
 	if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
-		return Stored{}, nil, p.damaged(e, fmt.Errorf("it has more than %d bytes of content", h.Size))
+		return Stored{}, nil, p.damaged(e, fmt.Errorf("the file has more than the %d bytes of content that its header states", h.Size))
 	}
 	return Stored{h.item(e.kind), e, h.Created}, content, nil
 }
 
 func (p *Project) damaged(e entry, why error) error {
-	p.warn(fmt.Sprintf("%s in %s is damaged: %v", e.file, p.dir, why))
+	p.warn(fmt.Sprintf("%s in %s is damaged: %v; restore the file from a backup, or delete the item", e.file, p.dir, why))
 	return ErrDamaged
 }

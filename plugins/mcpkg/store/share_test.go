@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// TestConcurrentCreateOfOneName: a mutex replaces the host's lock.
+// TestConcurrentCreateOfOneName creates the same name concurrently. A mutex replaces the host's lock.
 func TestConcurrentCreateOfOneName(t *testing.T) {
 	state := t.TempDir()
 	var lock sync.Mutex
@@ -94,6 +94,6 @@ func TestConcurrentReadersSeeCompleteItems(t *testing.T) {
 	readers.Wait()
 	left, err := os.ReadDir(writer.dir)
 	if err != nil || len(left) != 3 {
-		t.Errorf("there are other files than two items and project.json: %v, %v", left, err)
+		t.Errorf("want only the files of two items and project.json: %v, %v", left, err)
 	}
 }

@@ -1,9 +1,8 @@
 // Package store keeps prompts and resources in a directory on disk, by workspace and project. Open a project, then read
 // it with List and Load, and change it with Create, Find and Replace or Delete, and Import.
 //
-// Readers need no lock, since files and imports appear atomically. Writers hold the lock Project.LockName from before the
-// first read that the change depends on. Package item validates names and contents; this package checks only the
-// consistency of the store.
+// Readers need no lock, because changes and imports are atomic. A writer takes the lock Project.LockName before its first
+// read. Package item validates names and contents; this package checks only the consistency of the store.
 package store
 
 import (
@@ -46,8 +45,7 @@ type Project struct {
 	files           filesystem.FS
 }
 
-// Open returns a project in the state directory. It accesses no file. Warn gets messages about damaged files, with their
-// paths.
+// Open returns a project in the state directory. It accesses no file. Messages to warn contain the paths of damaged files.
 func Open(state, workspace, project string, warn func(text string)) *Project {
 	return &Project{
 		workspace: workspace,
@@ -61,7 +59,7 @@ func Open(state, workspace, project string, warn func(text string)) *Project {
 // now returns the time in the format of the store.
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
-// key encodes a name for paths, so that every name is valid on every file system.
+// key encodes a name as a file name that is valid on every file system.
 func key(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:])
@@ -70,7 +68,7 @@ func key(name string) string {
 // LockName returns the name of the lock that writers of this project hold.
 func (p *Project) LockName() string { return "store " + key(p.workspace) + "/" + key(p.name) }
 
-// Names in the directories of a workspace and a project other than those of projects and items.
+// Names in the directories of workspaces and projects that do not belong to a project or an item.
 const (
 	workspaceFile = "workspace.json"
 	projectFile   = "project.json"
@@ -81,14 +79,14 @@ func (p *Project) workspaceFile() string { return filepath.Join(filepath.Dir(p.d
 
 func (p *Project) projectFile() string { return filepath.Join(p.dir, projectFile) }
 
-// label is the content of workspace.json and project.json.
+// label is the content of workspace.json and project.json, which name a workspace and a project.
 type label struct {
 	Format  int    `json:"format"`
 	Name    string `json:"name"`
 	Created string `json:"created_at"`
 }
 
-// Exists reports whether the project is in the store. An error says why the store is unusable.
+// Exists reports whether the project is in the store. It returns an error if the store is unusable.
 func (p *Project) Exists() (bool, error) {
 	if _, err := p.readLabel(p.workspaceFile(), p.workspace); err != nil {
 		return false, err
@@ -99,7 +97,7 @@ func (p *Project) Exists() (bool, error) {
 // maxHeader bounds a label and an item's header, in bytes.
 const maxHeader = 64 << 10
 
-// readLabel reports whether a label exists, and refuses one with another name.
+// readLabel reports whether the label at path exists. A label that is damaged or has another name is an error.
 func (p *Project) readLabel(path, name string) (bool, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,26 +119,26 @@ func (p *Project) readLabel(path, name string) (bool, error) {
 		return false, p.damagedLabel(path, err.Error())
 	}
 	if l.Format != format || l.Name != name {
-		return false, p.damagedLabel(path, fmt.Sprintf("it has format %d and the name %q, and should have %d and %q", l.Format, l.Name, format, name))
+		return false, p.damagedLabel(path, fmt.Sprintf("format %d and name %q, expected format %d and name %q", l.Format, l.Name, format, name))
 	}
 	return true, nil
 }
 
 func (p *Project) damagedLabel(path, why string) error {
-	p.warn(fmt.Sprintf("%s is damaged: %s", path, why))
-	return fmt.Errorf("the store is damaged: %s cannot be read (the log has its path)", filepath.Base(path))
+	p.warn(fmt.Sprintf("%s is damaged: %s; restore the file from a backup", path, why))
+	return fmt.Errorf("the store is damaged: %s is invalid (the log contains its path)", filepath.Base(path))
 }
 
-// isNewer reports whether a label or header has a later format, even if it is otherwise invalid.
+// isNewer reports whether the JSON of a label or header states a format newer than this version's. The rest may be invalid.
 func isNewer(data []byte) bool {
 	var of struct {
 		Format int `json:"format"`
 	}
-	// If the format is not a number, the file is damaged, which the caller detects.
+	// A format that is not a number means a damaged file, which the caller detects.
 	return json.Unmarshal(data, &of) == nil && of.Format > format
 }
 
-// ensure creates the project if it does not exist. The label comes last, since it makes the project exist.
+// ensure creates the project if it does not exist. It writes the project's label last, because Exists looks for the label.
 func (p *Project) ensure() error {
 	if err := atomicfile.MkdirAll(p.dir, p.options()); err != nil {
 		return err

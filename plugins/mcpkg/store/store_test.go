@@ -45,7 +45,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// contents reads all items of a project, in its order.
+// contents returns all items of a project in the order of Each.
 func contents(t *testing.T, p *Project) []string {
 	t.Helper()
 	all := []string{}
@@ -76,7 +76,7 @@ func TestUpdateKeepsUnknownKeys(t *testing.T) {
 		}
 	}
 	if strings.Count(string(after), `"name"`) != 1 {
-		t.Errorf("a key is there twice: %s", after)
+		t.Errorf("duplicate key %s", after)
 	}
 }
 
@@ -100,11 +100,11 @@ func TestImportConflicts(t *testing.T) {
 		want      error
 		hasURI    string
 	}{
-		"a name that is taken":                 {prompt(t, "p", "new"), false, ErrNameTaken, ""},
-		"a resource's name that is taken":      {resource(t, "r", "new"), false, ErrNameTaken, ""},
-		"a URI that is taken":                  {stolen, false, ErrURITaken, ""},
-		"a URI that is taken is never given":   {stolen, true, ErrURITaken, ""},
-		"a resource that would change its URI": {moved, true, ErrNameTaken, "a:r"},
+		"a stored name":                  {prompt(t, "p", "new"), false, ErrNameTaken, ""},
+		"a stored name of a resource":    {resource(t, "r", "new"), false, ErrNameTaken, ""},
+		"a stored URI":                   {stolen, false, ErrURITaken, ""},
+		"a stored URI, with overwrite":   {stolen, true, ErrURITaken, ""},
+		"a stored name with another URI": {moved, true, ErrNameTaken, "a:r"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := p.Import([]item.Draft{prompt(t, "fine", "new"), test.draft}, test.overwrite)
@@ -117,7 +117,7 @@ func TestImportConflicts(t *testing.T) {
 			}
 		})
 	}
-	t.Run("with overwrite names keep their position", func(t *testing.T) {
+	t.Run("overwrite keeps the order", func(t *testing.T) {
 		replaced, err := p.Import([]item.Draft{prompt(t, "q", "new"), prompt(t, "p", "new"), resource(t, "r", "new")}, true)
 		must(t, err)
 		if len(replaced) != 2 || replaced[0].Name != "p" || replaced[1].URI != "a:r" {
@@ -128,7 +128,7 @@ func TestImportConflicts(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
-	t.Run("of an empty file creates the project", func(t *testing.T) {
+	t.Run("an empty import creates the project", func(t *testing.T) {
 		p := openStore(t, t.TempDir())
 		_, err := p.Import(nil, false)
 		must(t, err)
@@ -148,7 +148,7 @@ func TestProjectSizeLimit(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := ix.place(item.Item{Kind: item.Prompt, Name: "7"}); !errors.Is(err, ErrNameTaken) {
-		t.Errorf("a name that is there: got %v", err)
+		t.Errorf("a stored name: got %v", err)
 	}
 	if e, err := indexOf(entries[1:]...).place(item.Item{Kind: item.Prompt, Name: "new"}); err != nil || e.number != MaxItems {
 		t.Errorf("got %+v, %v", e, err)
@@ -189,7 +189,7 @@ func TestSweepRemovesOldTemporaryFiles(t *testing.T) {
 	must(t, p.Create(prompt(t, "p", "x")))
 	other := Open(state, "else", "where", func(text string) { t.Log(text) })
 	must(t, other.Create(prompt(t, "p", "x")))
-	paths := map[string]bool{} // and whether it stays
+	paths := map[string]bool{} // by path, whether the file must stay
 	for _, dir := range []string{p.dir, filepath.Dir(p.dir), state, other.dir, filepath.Dir(other.dir)} {
 		for _, age := range []time.Duration{sweepAge - time.Minute, sweepAge + time.Minute} {
 			for _, folder := range []bool{false, true} {
@@ -209,18 +209,18 @@ func TestSweepRemovesOldTemporaryFiles(t *testing.T) {
 	contents(t, p)
 	for path := range paths {
 		if _, err := os.Stat(path); err != nil {
-			t.Errorf("a reader removed something: %v", err)
+			t.Errorf("a read removed a file: %v", err)
 		}
 	}
 	must(t, p.Create(prompt(t, "q", "x")))
 	for path, stays := range paths {
 		if _, err := os.Stat(path); (err == nil) != stays {
-			t.Errorf("stays is to be %t: %v", stays, err)
+			t.Errorf("must stay: %t, Stat: %v", stays, err)
 		}
 	}
 }
 
-// A write reads the directories of a bounded number of projects, and of all projects after some writes.
+// TestSweepReachesAllProjectsOfLargeStore: each write searches a bounded number of projects, and many writes search all.
 func TestSweepReachesAllProjectsOfLargeStore(t *testing.T) {
 	state := t.TempDir()
 	p := openStore(t, state)

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// begin starts each change: it rolls an interrupted import forward and reads the index.
+// begin is the first step of each change: it completes an interrupted import and reads the index.
 func (p *Project) begin() (*index, error) {
 	if _, err := p.Exists(); err != nil {
 		return nil, err
@@ -25,8 +25,8 @@ func (p *Project) begin() (*index, error) {
 	return ix, nil
 }
 
-// Create adds an item, and the project if it does not exist. The error is ErrNameTaken, ErrURITaken,
-// ErrFull, ErrDamaged if the conflicting item is unreadable, ErrNewer or the system's.
+// Create adds an item, and creates the project if it does not exist. The error is ErrNameTaken, ErrURITaken, ErrFull,
+// ErrDamaged if the conflicting item is damaged, ErrNewer or a file system error.
 func (p *Project) Create(d item.Draft) error {
 	ix, err := p.begin()
 	if err != nil {
@@ -43,7 +43,8 @@ func (p *Project) Create(d item.Draft) error {
 	return p.write(p.itemPath(e), d, newHeader(d, created, created), nil)
 }
 
-// conflictError returns the error of place about the conflicting entry e, or why that entry is unreadable.
+// conflictError returns err, the error of index.place about the conflicting entry e. If the item of e cannot be read, it
+// returns the read error instead.
 func (p *Project) conflictError(e entry, err error) error {
 	if !errors.Is(err, ErrNameTaken) && !errors.Is(err, ErrURITaken) {
 		return err
@@ -71,8 +72,8 @@ func (p *Project) Delete(s Stored) error {
 	return p.files.SyncDir(p.dir)
 }
 
-// Find returns an item to Replace or Delete. The caller holds the lock. The error is ErrNotFound, ErrDamaged,
-// ErrNewer or the system's.
+// Find returns an item for Replace or Delete. The caller holds the lock. The error is ErrNotFound, ErrDamaged, ErrNewer or
+// a file system error.
 func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 	ix, err := p.begin()
 	if err != nil {
@@ -85,7 +86,7 @@ func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 	return p.readItem(e, bufio.NewReader(nil))
 }
 
-// FindDamaged is Find that also returns an item that is damaged, to Delete. Of that only Kind and Name are known.
+// FindDamaged is Find for Delete: it also returns damaged items, with only Kind and Name set.
 func (p *Project) FindDamaged(kind item.Kind, name string) (Stored, error) {
 	ix, err := p.begin()
 	if err != nil {
@@ -119,7 +120,7 @@ func (p *Project) write(path string, d item.Draft, h header, unknown map[string]
 	return p.put(path, line, d.Content.Bytes)
 }
 
-// unknownKeys returns the keys of an entry's header that another version has written.
+// unknownKeys returns the keys of an entry's header that this version does not know.
 func (p *Project) unknownKeys(e entry) (map[string]json.RawMessage, error) {
 	file, err := p.open(e)
 	if err != nil {

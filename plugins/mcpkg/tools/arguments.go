@@ -8,14 +8,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/jsontext"
 )
 
-// argument is an argument of a tool.
+// argument describes an argument of a tool.
 type argument struct {
 	name     string
 	required bool
-	flag     bool // a boolean; else a string
+	flag     bool // a boolean; otherwise a string
 }
 
-// arguments has the given arguments of a call by name.
+// arguments holds the arguments of a call by name.
 type arguments map[string]any
 
 // parse decodes a call's arguments. Null counts as absent, and unknown arguments are ignored.
@@ -44,8 +44,8 @@ func parse(raw json.RawMessage, takes []argument) (arguments, error) {
 // other stands for a value that is neither a string nor a boolean.
 type other struct{}
 
-// read returns the arguments that a tool takes: nil for null, a string, a boolean, or other. A value that is not an object
-// has none.
+// read returns the values of the arguments that a tool takes, each a string, a boolean, nil for null, or other. If raw is
+// not a JSON object, there are no arguments.
 func read(raw string, takes []argument) map[string]any {
 	sent := map[string]any{}
 	r := jsontext.New(raw)

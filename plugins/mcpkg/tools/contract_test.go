@@ -16,7 +16,7 @@ type exchange struct {
 	Name   string
 	Method string
 	Params json.RawMessage
-	Result json.RawMessage // or
+	Result json.RawMessage // nil if Error is set
 	Error  json.RawMessage
 	// Before are the calls that create the state of the example.
 	Before []struct {
@@ -39,11 +39,11 @@ func readExchanges(t *testing.T) []exchange {
 	return all
 }
 
-// TestContractExamples makes every request of the contract in the state that it implies.
+// TestContractExamples sends each example request of the contract, after the calls that create the state it assumes.
 func TestContractExamples(t *testing.T) {
 	all := readExchanges(t)
 	if len(all) < 16 {
-		t.Fatalf("%d exchanges are in testdata", len(all))
+		t.Fatalf("testdata/contract.json has %d exchanges, want at least 16", len(all))
 	}
 	for _, test := range all {
 		t.Run(test.Name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestToolDefinitions compares the tools of the plugin when it is served alone with the contract, in its order.
+// TestToolDefinitions: a host that serves only this plugin offers exactly the tools of the contract, in the same order.
 func TestToolDefinitions(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "testdata", "tools.json"))
 	if err != nil {
@@ -150,6 +150,6 @@ func TestToolDefinitions(t *testing.T) {
 		t.Errorf("alone (-want +got)\n%s", diff)
 	}
 	if len(further) != 2 || further[0].Name != "export_project" || further[1].Name != "import_project" {
-		t.Errorf("beside others: %+v", further)
+		t.Errorf("tools that are offered only with other plugins: %+v", further)
 	}
 }

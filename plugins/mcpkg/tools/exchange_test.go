@@ -23,9 +23,9 @@ func TestExportAndImport(t *testing.T) {
 	s.wantAnswer("resources/read", `{"uri":"note:first"}`, `{"contents":[{"uri":"note:first","mimeType":"application/x-unknown","text":"a text, whatever its type says"}]}`)
 
 	t.Run("existing items prevent an import", func(t *testing.T) {
-		s.want("import_project", object(t, "content", team), "Error: Prompt 'release-notes' already exists in project 'team'; nothing was imported. Set overwrite to replace what has the same name")
+		s.want("import_project", object(t, "content", team), "Error: Prompt 'release-notes' already exists in project 'team'; nothing was imported. Set overwrite to replace items of the same name")
 	})
-	t.Run("with overwrite they are replaced, and others stay", func(t *testing.T) {
+	t.Run("overwrite replaces existing items and keeps others", func(t *testing.T) {
 		s.call("create_prompt", `{"name":"mine","content":"x"}`)
 		s.call("update_prompt", `{"name":"tidy","content":"changed"}`)
 		s.want("import_project", object(t, "content", team, "overwrite", true), "Imported 2 prompts and 3 resources into project 'team' (5 replaced)")
@@ -35,11 +35,11 @@ func TestExportAndImport(t *testing.T) {
 		s.call("delete_prompt", `{"name":"mine"}`)
 		s.want("export_project", ``, team)
 	})
-	t.Run("a URI is never moved to another name, or a name to another URI", func(t *testing.T) {
+	t.Run("overwrite refuses a changed pair of name and URI", func(t *testing.T) {
 		s.want("import_project", object(t, "content", strings.ReplaceAll(team, `"style"`, `"other"`), "overwrite", true),
 			"Error: Resource with URI 'file:///docs/style.md' already exists in project 'team'; nothing was imported")
 		s.want("import_project", object(t, "content", strings.ReplaceAll(team, `docs/style.md`, `style.md`), "overwrite", true),
-			"Error: Resource 'style' already exists in project 'team' with the URI 'file:///docs/style.md', which cannot be changed: delete it first")
+			"Error: Resource 'style' already exists in project 'team' with the URI 'file:///docs/style.md', which an import cannot change: delete the stored resource first")
 		s.want("export_project", ``, team)
 	})
 	t.Run("an invalid file is refused", func(t *testing.T) {
@@ -58,12 +58,12 @@ func TestExportAndImport(t *testing.T) {
 	})
 }
 
-// TestRealDocuments stores real Markdown files, if they are available, else this repository's documentation.
+// TestRealDocuments stores the Markdown files of the sample data or, without sample data, of this repository.
 func TestRealDocuments(t *testing.T) {
 	top := filepath.Join("..", "..", "..")
 	root := filepath.Join(top, "..", "shared", "fixtures")
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-		t.Logf("there is no folder %s: this repository's documents are used", root)
+		t.Logf("no directory %s: using the documentation of this repository", root)
 		root = top
 	}
 	s := newServer(t)

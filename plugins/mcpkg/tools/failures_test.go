@@ -43,17 +43,17 @@ func read(t *testing.T, path string) string {
 
 func TestDamagedItem(t *testing.T) {
 	for name, damage := range map[string]func(string) string{
-		"garbled":                func(string) string { return "\x00garbled" },
-		"empty":                  func(string) string { return "" },
-		"cut in its first line":  func(s string) string { return s[:20] },
-		"with another name":      func(s string) string { return strings.Replace(s, `"bad"`, `"ba2"`, 1) },
-		"with another URI":       func(s string) string { return strings.Replace(s, `"a:bad"`, `"a:ba2"`, 1) },
-		"of no kind of content":  func(s string) string { return strings.Replace(s, `"content":"text"`, `"content":"sound"`, 1) },
-		"with a size beyond all": func(s string) string { return strings.Replace(s, `"size":1`, `"size":99999999999`, 1) },
-		"with a first line too long": func(s string) string {
+		"garbled":              func(string) string { return "\x00garbled" },
+		"empty":                func(string) string { return "" },
+		"truncated header":     func(s string) string { return s[:20] },
+		"with another name":    func(s string) string { return strings.Replace(s, `"bad"`, `"ba2"`, 1) },
+		"with another URI":     func(s string) string { return strings.Replace(s, `"a:bad"`, `"a:ba2"`, 1) },
+		"unknown content":      func(s string) string { return strings.Replace(s, `"content":"text"`, `"content":"sound"`, 1) },
+		"size above the limit": func(s string) string { return strings.Replace(s, `"size":1`, `"size":99999999999`, 1) },
+		"header above the limit": func(s string) string {
 			return strings.Replace(s, `"size"`, `"more":"`+strings.Repeat("x", 70<<10)+`","size"`, 1)
 		},
-		"of a format before the first": func(s string) string { return strings.Replace(s, `"format":1`, `"format":0`, 1) },
+		"format 0": func(s string) string { return strings.Replace(s, `"format":1`, `"format":0`, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
@@ -127,9 +127,9 @@ func TestDamagedOrNewerStoreIsNotChanged(t *testing.T) {
 		"workspace of a newer version": {"*/workspace.json", `{"format":2,"name":["x"]}`, newer},
 		"project of a newer version":   {"*/*/project.json", `{"format":2}`, newer},
 		"item of a newer version":      {"*/*/*.item", `{"format":2,"size":"1"}` + "\nx", newer},
-		"garbled workspace":            {"*/workspace.json", `{`, "the store is damaged: workspace.json cannot be read (the log has its path)"},
-		"garbled project":              {"*/*/project.json", ``, "the store is damaged: project.json cannot be read (the log has its path)"},
-		"project of another name":      {"*/*/project.json", `{"format":1,"name":"x"}`, "the store is damaged: project.json cannot be read (the log has its path)"},
+		"garbled workspace":            {"*/workspace.json", `{`, "the store is damaged: workspace.json is invalid (the log contains its path)"},
+		"garbled project":              {"*/*/project.json", ``, "the store is damaged: project.json is invalid (the log contains its path)"},
+		"project of another name":      {"*/*/project.json", `{"format":1,"name":"x"}`, "the store is damaged: project.json is invalid (the log contains its path)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
@@ -221,7 +221,7 @@ func TestContentIsUnchanged(t *testing.T) {
 
 func TestUnwritableStore(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("NOT TESTED: the superuser may write everywhere")
+		t.Skip("NOT TESTED: file permissions do not restrict the superuser")
 	}
 	s := newServer(t)
 	s.call("create_prompt", `{"name":"p","content":"x"}`)
@@ -259,12 +259,12 @@ func TestSelection(t *testing.T) {
 	const invalid = "name 'a b' contains invalid characters. Allowed: a-z, A-Z, 0-9, -, _, ."
 	const required = "--project flag is required: grant the variable MCPKG_PROJECT to this plugin (bulkhead serve --env MCPKG_PROJECT=NAME, or env in bulkhead.toml)"
 	for name, test := range map[string]struct{ variable, value, want string }{
-		"no project":             {"MCPKG_PROJECT", "", required},
-		"an invalid project":     {"MCPKG_PROJECT", "a b", "Project " + invalid},
-		"a project too long":     {"MCPKG_PROJECT", strings.Repeat("a", 256), "Project name exceeds maximum length of 255 characters"},
-		"an invalid workspace":   {"MCPKG_WORKSPACE", "a b", "Workspace " + invalid},
-		"an unknown word":        {"MCPKG_CREATE", "sometimes", "MCPKG_CREATE is 'sometimes': set it to never, or not at all"},
-		"no place for the store": {"BULKHEAD_STATE", "", "the host gave this plugin no state folder: set HOME or XDG_STATE_HOME in the environment of the host"},
+		"no project":           {"MCPKG_PROJECT", "", required},
+		"an invalid project":   {"MCPKG_PROJECT", "a b", "Project " + invalid},
+		"a project too long":   {"MCPKG_PROJECT", strings.Repeat("a", 256), "Project name exceeds maximum length of 255 characters"},
+		"an invalid workspace": {"MCPKG_WORKSPACE", "a b", "Workspace " + invalid},
+		"an unknown value":     {"MCPKG_CREATE", "sometimes", "MCPKG_CREATE is 'sometimes': set it to 'never' or unset it"},
+		"no state directory":   {"BULKHEAD_STATE", "", "this plugin has no state directory: set HOME or XDG_STATE_HOME in the environment of the host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)

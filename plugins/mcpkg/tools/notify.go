@@ -5,11 +5,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// The host decides which clients get a notification. A notification that fails does not fail the call: the change has
-// already been made.
+// The host decides which clients receive a notification. A failed notification does not fail the call, because the change
+// is already committed.
 
-// maxUpdated bounds the notifications of updated resources in one call. For more resources, clients are notified only that
-// the list has changed.
+// maxUpdated bounds the notifications about updated resources in one call. Further resources are covered only by the
+// notification that the list has changed.
 const maxUpdated = 256
 
 // changed notifies clients that the list of a kind has changed.
@@ -21,11 +21,11 @@ func changed(kind item.Kind) {
 	}
 }
 
-// updated notifies clients that the resources among the items were changed or deleted.
+// updated notifies clients of each resource among the changed or deleted items.
 func updated(items ...item.Item) {
 	count := 0
 	for _, it := range items {
-		if it.Kind != item.Resource || it.URI == "" { // that of a damaged one is unknown
+		if it.Kind != item.Resource || it.URI == "" { // a damaged resource has no URI
 			continue
 		}
 		if count++; count > maxUpdated {
@@ -41,7 +41,7 @@ func told(err error) {
 	}
 }
 
-// claimed asks the host which names and URIs other plugins claim.
+// claimed asks the host which of the names and URIs other plugins claim.
 func claimed(prompts, uris []string) ([]string, error) {
 	theirs, err := sdk.Claimed(sdk.Claims{Prompts: prompts, Resources: uris})
 	return append(theirs.Prompts, theirs.Resources...), err

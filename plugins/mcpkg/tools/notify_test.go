@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// TestUpdatedNotificationsAreLimited: the host accepts a limited number per call.
+// TestUpdatedNotificationsAreLimited: the host accepts only a limited number of notifications per call.
 func TestUpdatedNotificationsAreLimited(t *testing.T) {
 	items := []item.Item{{Kind: item.Prompt}}
 	for i := range maxUpdated + 1 {

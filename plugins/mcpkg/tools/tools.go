@@ -1,5 +1,5 @@
-// Package tools adapts package catalog to MCP: six tools that change the project, one that exports and one that imports
-// it, and its prompts and resources. Register adds the handlers to a plugin.
+// Package tools adapts package catalog to MCP: the tools, and the prompts and resources of the project. Register adds the
+// handlers to a plugin.
 package tools
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// tool is one tool: its arguments in the order in which they are validated, and its function, which returns the text of
-// the result.
+// tool is an MCP tool: its arguments, in the order in which they are validated, and the function that executes a call and
+// returns the text of the result.
 type tool struct {
 	name  string
 	takes []argument
@@ -48,7 +48,7 @@ func (t tool) run(raw json.RawMessage) (string, error) {
 	return t.call(c, given)
 }
 
-// open opens the project that this server serves.
+// open returns the catalog of the project that the environment selects.
 func open() (*catalog.Catalog, error) {
 	selected, err := catalog.Select(os.Getenv)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// server is the plugin with an own store, for the project auth-module.
+// server is the plugin with a store of its own, for the project auth-module.
 type server struct {
 	*sdktest.Host
 	t     *testing.T
@@ -30,7 +30,7 @@ func newServer(t *testing.T) *server {
 	return &server{sdktest.New(t, p, filepath.Join("..", "plugin.toml")), t, state}
 }
 
-// call returns a result's one text.
+// call calls a tool and returns the text of the result.
 func (s *server) call(tool, arguments string) string {
 	s.t.Helper()
 	result, err := s.CallTool(tool, arguments)
@@ -54,7 +54,7 @@ func (s *server) want(tool, arguments, want string) {
 	}
 }
 
-// answer returns the result of any request as JSON, or its error as the contract writes it.
+// answer sends a request of any method, and returns the result or the error in the JSON form of the contract.
 func (s *server) answer(method, params string) string {
 	s.t.Helper()
 	result, err := s.Request(method, json.RawMessage(params))
