@@ -1,4 +1,4 @@
-// Command agentpack is the plugin's module: it registers the tools and does nothing else.
+// Command agentpack is the WebAssembly module of the plugin. It only registers the tools of package tools.
 package main
 
 import (

@@ -30,13 +30,13 @@ func New(fsys filesystem.FS, dir string) Applier {
 	return Applier{transaction.Log{FS: fsys, Dir: dir, Prefix: temporaryPrefix, OnError: fault.IO}}
 }
 
-// Apply makes all changes, or none and returns an error: transaction.ErrChanged for a file with unexpected
-// content, a fault for a path outside its root or one that cannot be written.
+// Apply makes all changes atomically. The error is transaction.ErrChanged if a file has unexpected content, or a
+// fault if a path is outside its root or cannot be written.
 //
 // Missing directories are created. Changing a symbolic link writes its target; removing it removes the link.
 func (a Applier) Apply(changes []transaction.Change) error {
 	r := &contain.Resolver{FS: a.FS}
-	dir, err := r.Resolve(a.Dir) // it may be below a dangling symbolic link
+	dir, err := r.Resolve(a.Dir) // os.MkdirAll does not create directories behind a dangling symbolic link
 	if err != nil {
 		return fault.IO(a.Dir, err)
 	}
@@ -53,7 +53,7 @@ func (a Applier) Apply(changes []transaction.Change) error {
 // resolve returns a change with its symbolic links resolved, and requires that its path is inside its root.
 func resolve(r *contain.Resolver, change transaction.Change) (transaction.Change, error) {
 	if !filepath.IsAbs(change.Path) || !filepath.IsAbs(change.Root) {
-		return change, fmt.Errorf("%s in %s: not an absolute path", change.Path, change.Root)
+		return change, fmt.Errorf("the path %s or its root %s is not absolute", change.Path, change.Root)
 	}
 	path, err := target(r, change)
 	if err != nil {
@@ -70,14 +70,14 @@ func resolve(r *contain.Resolver, change transaction.Change) (transaction.Change
 		if err := disk.RequireInside(change.Root, change.Path); err != nil {
 			return change, err
 		}
-		return change, fmt.Errorf("%s %w", change.Path, transaction.ErrChanged) // the path was outside its root when resolved, and is inside now
+		return change, fmt.Errorf("%s %w", change.Path, transaction.ErrChanged) // a symbolic link changed between the two checks
 	}
 	change.Root, change.Path = root.Path, path
 	return change, nil
 }
 
-// target returns the path that a change applies to: with its directory resolved, and for a write to a
-// symbolic link the link's target.
+// target returns the path of a change with its directory resolved. If the change writes to a symbolic link, it
+// returns the resolved target of the link.
 func target(r *contain.Resolver, change transaction.Change) (string, error) {
 	dir, err := r.Resolve(filepath.Dir(change.Path))
 	if err != nil {

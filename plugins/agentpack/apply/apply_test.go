@@ -124,8 +124,8 @@ func TestApplyReportsPermissionErrorAsFault(t *testing.T) {
 	noJournal(t, a)
 }
 
-// TestSymbolicLinksAfterKillAtAnyOperation: a changed link stays a link whose target has the new content, and
-// a removed link's target stays; after a kill and Recover, all files are old or all are new.
+// TestSymbolicLinksAfterKillAtAnyOperation: writing to a symbolic link changes its target, and removing a link keeps
+// its target. After a kill and Recover, either all files are old or all are new.
 func TestSymbolicLinksAfterKillAtAnyOperation(t *testing.T) {
 	faultfs.Each(filesystem.OS{}, faultfs.KillAfter, func(f *faultfs.FS) {
 		root := tree(t, map[string]string{
@@ -152,15 +152,15 @@ func TestSymbolicLinksAfterKillAtAnyOperation(t *testing.T) {
 	})
 }
 
-// TestRecoverJournalOfFirstRelease recovers journals byte for byte as the first release wrote them. Its
-// created files kept their temporary name as a second hard link until the commit.
+// TestRecoverJournalOfFirstRelease recovers journals in the format of the first release. In that release a created
+// file kept its temporary name as a second hard link until the commit.
 func TestRecoverJournalOfFirstRelease(t *testing.T) {
 	const temporary = ".agentpack-tmp-0123456789abcdef-"
 	old := map[string]string{"changed": "644 old", "removed": "644 gone"}
 	cases := []struct {
 		name, state string
 		files       map[string]string
-		link        bool // the created file has its name
+		link        bool // the created file has its final name, too
 		want        transaction.Outcome
 	}{
 		{"staging", "staging.json", map[string]string{"changed": "old", "removed": "gone", "d/": "", temporary + "0.old": "old", temporary + "0.new": "n"}, false, transaction.Undone},
@@ -182,7 +182,7 @@ func TestRecoverJournalOfFirstRelease(t *testing.T) {
 				root, sum("old"), sum("new"), sum("made"), sum("gone"))
 			journal := tree(t, map[string]string{
 				test.state:    fmt.Sprintf(`{"version":1,"id":"0123456789abcdef","folders":["%s/d"],"steps":[%s]}`, root, steps),
-				"journal.tmp": "{", // the beginning of another journal
+				"journal.tmp": "{", // an incomplete write of another journal
 			})
 			a := apply.New(filesystem.OS{}, journal)
 			report, err := a.Recover()

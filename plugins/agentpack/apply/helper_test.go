@@ -16,14 +16,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// TestMain has temporary directories in memory where the system offers that: these tests make hundreds.
+// TestMain moves temporary directories to memory if the system supports that, because these tests create hundreds.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 
-// tree creates files by path in a new directory. A path that ends in a slash is a directory; a content that
-// begins with "-> " is a symbolic link.
+// tree creates files by path in a new directory. A path with a trailing slash is a directory; content that begins
+// with "-> " is the target of a symbolic link.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -49,7 +49,7 @@ func tree(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// look returns what is below a directory, with modes.
+// look returns the content and mode of each file below a directory, by path.
 func look(t testing.TB, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -84,15 +84,15 @@ func look(t testing.TB, root string) map[string]string {
 
 func sum(content string) string { return disk.SumBytes([]byte(content)) }
 
-// same fails the test unless the files below root are as wanted.
+// same fails the test unless the files below root equal want.
 func same(t testing.TB, root string, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, look(t, root)); diff != "" {
-		t.Errorf("below the root: %s", diff)
+		t.Errorf("files below the root (-want +got): %s", diff)
 	}
 }
 
-// noJournal fails the test if a journal is left.
+// noJournal fails the test if the journal's directory contains a file.
 func noJournal(t testing.TB, a apply.Applier) {
 	t.Helper()
 	if entries, err := os.ReadDir(a.Dir); err == nil && len(entries) > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// defaultRef is the ref of a git module that names none.
+// defaultRef is the ref of a git module without the key ref.
 const defaultRef = "main"
 
 // read decodes the document's structure and types; validate checks the values.
@@ -29,7 +29,7 @@ func read(document yamldoc.Value) (*Manifest, uint64, error) {
 	)
 }
 
-// firstError runs the steps until one fails.
+// firstError runs steps in order, and returns the error of the first step that fails.
 func firstError(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -55,11 +55,11 @@ func readFields(value yamldoc.Value) (fields, error) {
 	for _, field := range list {
 		all[field.Key] = field.Value
 	}
-	all[""] = value // the location that need reports for a missing key
+	all[""] = value // need derives the location of a missing key from the map
 	return all, nil
 }
 
-// need returns the value of a key; for a missing key, an absent value whose location is the key.
+// need returns the value of a key. For a missing key it returns an absent value that has the location of the key.
 func (f fields) need(key string) yamldoc.Value {
 	if value, ok := f[key]; ok {
 		return value
@@ -115,7 +115,7 @@ func readTargets(manifest *Manifest, value yamldoc.Value) error {
 	return nil
 }
 
-// oneOf returns a string that must be one of allowed.
+// oneOf returns a string, or an error unless the string is one of allowed.
 func oneOf(value yamldoc.Value, allowed ...string) (string, error) {
 	text, err := value.AsText()
 	if err == nil && !slices.Contains(allowed, text) {
@@ -130,7 +130,7 @@ func readModules(manifest *Manifest, value yamldoc.Value) error {
 		return err
 	}
 	if len(items) > maxModules {
-		return value.Errorf("there are %d modules; at most %d are read", len(items), maxModules)
+		return value.Errorf("the manifest has %d modules; at most %d are allowed", len(items), maxModules)
 	}
 	for _, item := range items {
 		module, err := readModule(item)
@@ -178,7 +178,7 @@ func optionalText(value yamldoc.Value, into *string) (err error) {
 	return err
 }
 
-// readSource decodes either kind of source; validate checks that there is exactly one.
+// readSource decodes the sources local_path and git. Manifest.validate checks that there is exactly one.
 func readSource(module *Module, value yamldoc.Value) error {
 	kinds, err := readFields(value)
 	if err != nil {
@@ -203,7 +203,7 @@ func readSource(module *Module, value yamldoc.Value) error {
 		return err
 	}
 	module.Git = &Git{Ref: defaultRef}
-	shallow := true // validated only: it sets a clone's depth, and the host fetches no history
+	shallow := true // only validated: the key sets the depth of a clone, and the host never fetches history
 	return firstError(
 		func() error { module.Git.URL, err = parts.need("url").AsText(); return err },
 		func() error { return optionalText(parts["ref"], &module.Git.Ref) },

@@ -28,8 +28,8 @@ type LockedGit struct {
 	Subdir string `json:"subdir"`
 }
 
-// LoadLock reads the lockfile of a config repo. One that is missing, malformed or of another version locks
-// nothing: other commands of agentpack report it.
+// LoadLock reads the lockfile of a config repo. If the lockfile is missing, malformed or of another version, the
+// Lock is empty. Other commands of agentpack report such a lockfile.
 func LoadLock(repo string) Lock {
 	text, err := disk.Read(filepath.Join(repo, LockFile), maxLock)
 	if err != nil {
@@ -38,7 +38,7 @@ func LoadLock(repo string) Lock {
 	return ParseLock(text)
 }
 
-// ParseLock decodes a lockfile as LoadLock does.
+// ParseLock decodes a lockfile. If it is invalid, the Lock is empty.
 func ParseLock(text []byte) Lock {
 	var file struct {
 		Version *int `json:"version"`

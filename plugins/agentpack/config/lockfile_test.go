@@ -33,7 +33,7 @@ func TestParseLock(t *testing.T) {
 func TestParseLockIgnoresInvalidFiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"no JSON": "{", "another version": `{"version":2,"modules":[]}`, "no version": `{"modules":[]}`,
-		"modules of another form": `{"version":1,"modules":[{"id":5}]}`, "nothing": "",
+		"modules in another form": `{"version":1,"modules":[{"id":5}]}`, "nothing": "",
 	} {
 		lock := config.ParseLock([]byte(text))
 		if _, ok := lock.Git("b"); ok || lock.SHA256() != nil {

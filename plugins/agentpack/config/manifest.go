@@ -37,7 +37,7 @@ var Targets = []string{ClaudeCode, Codex, Cursor, JetBrains, VSCode, Zed}
 
 // Manifest is a valid agentpack.yaml.
 type Manifest struct {
-	Repo     string // the directory of the config repo
+	Repo     string // directory of the config repo
 	Profiles map[string]Profile
 	Targets  []Target // by name
 	Modules  []Module // in file order
@@ -95,10 +95,10 @@ type Module struct {
 	Git     *Git
 }
 
-// Local is the source of a module that is a file or directory; Path is relative to the repo, or absolute.
+// Local is a source in the file system. Path is a file or directory, absolute or relative to the config repo.
 type Local struct{ Path string }
 
-// Git is the source of a module that is in a git repository of its own.
+// Git is a source in another git repository.
 type Git struct {
 	URL    string
 	Ref    string // branch, tag or commit

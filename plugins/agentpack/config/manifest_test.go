@@ -55,7 +55,7 @@ modules:
 	}
 }
 
-// TestPlainScalarsAreText: text in a manifest needs no quotes.
+// TestPlainScalarsAreText: an unquoted number or boolean is a valid string if the key requires a string.
 func TestPlainScalarsAreText(t *testing.T) {
 	got, err := config.ParseManifest([]byte(`%YAML 1.2
 ---
@@ -91,30 +91,30 @@ func TestParseManifestRefuses(t *testing.T) {
 		name, text, says string
 		code             fault.Code
 	}{
-		{"nothing at all", "", "expected a map", fault.ConfigInvalid},
+		{"an empty file", "", "expected a map", fault.ConfigInvalid},
 		{"a list", "[1]", "expected a map", fault.ConfigInvalid},
-		{"YAML that ends too early", "version: [", "", fault.ConfigInvalid},
+		{"truncated YAML", "version: [", "", fault.ConfigInvalid},
 		{"two documents", start + "---\n" + start, "second document", fault.ConfigInvalid},
 		{"no version", "profiles: {default: {}}", "version: expected an integer, got nothing", fault.ConfigInvalid},
 		{"a version that is a string", "version: '1'", "version: expected an integer", fault.ConfigInvalid},
 		{"a negative version", "version: -1", "version", fault.ConfigInvalid},
 		{"another version", "version: 2", "only version 1", fault.ConfigUnsupportedVersion},
 		{"a duplicate key", "version: 1\nversion: 1", "duplicate key", fault.ConfigInvalid},
-		{"tags that are no list", "version: 1\nprofiles: {default: {include_tags: base}}", "profiles.default.include_tags: expected a list", fault.ConfigInvalid},
-		{"an id that is a list", module("{id: [5], type: prompt, source: {}}"), "modules[0].id: expected a string, got a list", fault.ConfigInvalid},
+		{"tags that are not a list", "version: 1\nprofiles: {default: {include_tags: base}}", "profiles.default.include_tags: expected a list", fault.ConfigInvalid},
+		{"a list as id", module("{id: [5], type: prompt, source: {}}"), "modules[0].id: expected a string, got a list", fault.ConfigInvalid},
 		{"a module without id", module("{type: prompt, source: {}}"), "modules[0].id: expected a string, got nothing", fault.ConfigInvalid},
-		{"enabled that is a word", module("{id: a, type: prompt, enabled: yes, source: {}}"), "modules[0].enabled: expected true or false", fault.ConfigInvalid},
+		{"a word as enabled", module("{id: a, type: prompt, enabled: yes, source: {}}"), "modules[0].enabled: expected true or false", fault.ConfigInvalid},
 		{"a module without source", module("{id: a, type: prompt}"), "modules[0].source", fault.ConfigInvalid},
 		{"a source without path", module("{id: a, type: prompt, source: {local_path: {}}}"), "modules[0].source.local_path.path", fault.ConfigInvalid},
-		{"metadata that is no map", module("{id: a, type: prompt, source: {}, metadata: 1}"), "modules[0].metadata", fault.ConfigInvalid},
-		{"no source of any kind", module("{id: a, type: prompt, source: {}}"), "exactly one source", fault.ConfigInvalid},
-		{"an id of two lines", module(`{id: "a\nb", type: prompt, source: {local_path: {path: x}}}`), "control character", fault.ConfigInvalid},
+		{"metadata that is not a map", module("{id: a, type: prompt, source: {}, metadata: 1}"), "modules[0].metadata", fault.ConfigInvalid},
+		{"a source without local_path and git", module("{id: a, type: prompt, source: {}}"), "exactly one source", fault.ConfigInvalid},
+		{"an id with a line break", module(`{id: "a\nb", type: prompt, source: {local_path: {path: x}}}`), "control character", fault.ConfigInvalid},
 		{"an empty id", module(`{id: " ", type: prompt, source: {local_path: {path: x}}}`), "empty id", fault.ConfigInvalid},
-		{"a scope of no kind", start + "targets: {codex: {mode: files, scope: all}}", "targets.codex.scope: expected one of user, project, both", fault.ConfigInvalid},
-		{"a mode of no kind", start + "targets: {codex: {mode: links, scope: user}}", "targets.codex.mode", fault.ConfigInvalid},
-		{"jetbrains for the user", start + "targets: {jetbrains: {mode: files, scope: user}}", "no directories outside of projects", fault.ConfigInvalid},
-		{"the target comes before the profile", "version: 1\ntargets: {emacs: {mode: files, scope: user}}", "emacs", fault.TargetUnsupported},
-		{"the profile comes before the modules", "version: 1\nmodules: [{id: a, type: prompt, source: {}}]", "no profile", fault.ConfigInvalid},
+		{"an unknown scope", start + "targets: {codex: {mode: files, scope: all}}", "targets.codex.scope: expected one of user, project, both", fault.ConfigInvalid},
+		{"an unknown mode", start + "targets: {codex: {mode: links, scope: user}}", "targets.codex.mode", fault.ConfigInvalid},
+		{"jetbrains with user scope", start + "targets: {jetbrains: {mode: files, scope: user}}", "no directories outside of projects", fault.ConfigInvalid},
+		{"the target is checked before the profile", "version: 1\ntargets: {emacs: {mode: files, scope: user}}", "emacs", fault.TargetUnsupported},
+		{"the profile is checked before the modules", "version: 1\nmodules: [{id: a, type: prompt, source: {}}]", "no profile", fault.ConfigInvalid},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestSampleManifests(t *testing.T) {
 				t.Fatalf("got %v, want %s", err, *test.Code)
 			}
 			if got.Details["reason_code"] == nil || got.Details["next_actions"] == nil {
-				t.Errorf("no guidance: %v", got.Details)
+				t.Errorf("the fault has no next_actions: %v", got.Details)
 			}
 			for key, want := range test.Details {
 				if asJSON(t, got.Details[key]) != asJSON(t, want) {
@@ -219,7 +219,7 @@ func asJSON(t *testing.T, value any) string {
 	return string(text)
 }
 
-// FuzzParseManifest requires that parsing returns either a consistent manifest or an error with a remedy.
+// FuzzParseManifest: ParseManifest returns a valid manifest, or a fault with a remedy.
 func FuzzParseManifest(f *testing.F) {
 	f.Add([]byte(start + "modules: [{id: a, type: skill, source: {local_path: {path: x}}}]"))
 	f.Add([]byte(start + "targets: {cursor: {mode: files, scope: both, options: {write_rules: 'no'}}}"))

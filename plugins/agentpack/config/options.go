@@ -17,8 +17,8 @@ func newOptions(fields []yamldoc.Field) Options {
 	return options
 }
 
-// Bool returns a switch: a boolean, or one of the strings true, yes, 1, false, no, 0. Any other value is the
-// default, as if absent.
+// Bool returns the value of a boolean setting: a YAML boolean, or one of the strings true, yes, 1, false, no, 0. For
+// any other value, and for an absent setting, it returns otherwise.
 func (o Options) Bool(key string, otherwise bool) bool {
 	value := o.values[key]
 	if on, err := value.AsBool(); err == nil {

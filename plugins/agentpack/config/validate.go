@@ -14,8 +14,8 @@ const DefaultProfile = "default"
 // projectOnly lists the targets that have no directories outside projects.
 var projectOnly = []string{Cursor, JetBrains, VSCode, Zed}
 
-// validate checks what decode does not: values and their relations. The order of checks is contractual, since
-// callers see the first failure.
+// validate checks values and their relations; decode.go checks structure and types. The contract fixes the order of
+// the checks, because callers see only the first error.
 func (m *Manifest) validate() error {
 	for _, target := range m.Targets {
 		if !slices.Contains(Targets, target.Name) {
@@ -44,7 +44,7 @@ func (m *Manifest) validate() error {
 }
 
 func (m Module) validate() error {
-	// The id is written into generated files, on a line of its own.
+	// Markers in generated files contain the id: a line break in it could forge a marker.
 	if strings.ContainsFunc(m.ID, unicode.IsControl) {
 		return m.invalid("the id %q holds a control character", m.ID)
 	}

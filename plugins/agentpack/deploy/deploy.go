@@ -1,6 +1,6 @@
-// Package deploy writes: Deployer.Apply carries out a plan, Deployer.Rollback restores the state of an
-// earlier deploy. Each writes the files, the target manifests and a snapshot in one transaction. Call
-// Deployer.Recover first in every call that writes: it finishes or rolls back an interrupted call.
+// Package deploy changes the files of a user: Deployer.Apply executes a plan, Deployer.Rollback restores the state
+// of an earlier deploy. Each writes the files, the target manifests and a snapshot in one transaction. A call that
+// writes must call Deployer.Recover first, which completes or rolls back an interrupted call.
 package deploy
 
 import (
@@ -23,19 +23,19 @@ import (
 // maxFile is the size limit of a file that is replaced or restored, in bytes.
 const maxFile = 64 << 20
 
-// Deployer writes into one home directory. The caller holds a lock that excludes all others with the same
+// Deployer writes into one home directory. The caller holds a lock that excludes every other Deployer with the same
 // data directory.
 type Deployer struct {
 	Env env.Env
 	FS  filesystem.FS
 }
 
-// Request is a plan to carry out, and the state that it was computed from.
+// Request is a plan to execute, with the desired state that the plan was computed from.
 type Request struct {
 	State      *output.State
 	Plan       plan.Plan
 	LockSHA256 *string // sum of the lockfile; nil if there is none
-	// Extra is written in the same transaction, but not recorded in the snapshot.
+	// Extra changes are made in the same transaction, but the snapshot does not record them.
 	Extra []transaction.Change
 }
 
@@ -44,19 +44,20 @@ func (d Deployer) Applier() apply.Applier {
 	return apply.New(d.FS, filepath.Join(d.Env.DataDir(), "state", "journal"))
 }
 
-// Recover finishes or rolls back an interrupted call, and says which; "" if there was none.
+// Recover completes or rolls back an interrupted call. The note for the user says which; it is "" if no call was
+// interrupted.
 func (d Deployer) Recover() (note string, err error) {
 	report, err := d.Applier().Recover()
 	if err != nil || report.Outcome == transaction.Nothing {
 		return "", err
 	}
-	note = "an earlier call was interrupted while it wrote; it has now been finished"
+	note = "an earlier call was interrupted while it wrote; its changes are now completed"
 	if report.Outcome == transaction.Undone {
-		note = "an earlier call was interrupted while it wrote; it has now been rolled back"
+		note = "an earlier call was interrupted while it wrote; its changes are now rolled back"
 	}
 	if len(report.Kept) > 0 {
 		note += "; not restored, because another program has changed them since: " + strings.Join(report.Kept, ", ") +
-			" (their old content is beside them, in files whose names begin with .agentpack-tmp-)"
+			" (the old content of each is in the same directory, in a file whose name begins with .agentpack-tmp-)"
 	}
 	return note, nil
 }
@@ -71,7 +72,7 @@ func IsNoOp(state *output.State, planned plan.Plan) bool {
 	for root := range usedRoots(state) {
 		used = append(used, root)
 	}
-	dirs, _ := output.ReadManifests(used) // its warnings were returned when the plan was prepared
+	dirs, _ := output.ReadManifests(used) // plan.Prepare has already returned the warnings
 	for _, dir := range dirs {
 		if !dir.Usable {
 			return false
@@ -91,8 +92,8 @@ func usedRoots(state *output.State) map[output.Root]bool {
 	return used
 }
 
-// Apply carries out the plan and returns the id of its snapshot. A file that has changed since the plan was
-// computed is transaction.ErrChanged.
+// Apply executes the plan and returns the id of the new snapshot. The error is transaction.ErrChanged if a file has
+// changed since the plan was computed.
 func (d Deployer) Apply(request Request) (id string, err error) {
 	id, err = NextSnapshotID(d.Env.SnapshotDir(), d.Env.Now)
 	if err != nil {
@@ -122,25 +123,25 @@ func (d Deployer) Apply(request Request) (id string, err error) {
 	return id, d.Applier().Apply(append(b.changes, request.Extra...))
 }
 
-// batch collects the changes of a deploy or rollback, and their record.
+// batch collects the changes of a deploy or rollback, and their records for the snapshot.
 type batch struct {
 	env      env.Env
 	layout   Layout
 	changes  []transaction.Change
 	recorded []SnapshotChange
-	written  map[string]string // by path, the sum after the batch; "" for a removed file
+	written  map[string]string // SHA-256 after the changes, by path; "" for a removed file
 }
 
 func newBatch(at env.Env, id string) *batch {
 	return &batch{env: at, layout: Layout{Dir: at.SnapshotDir(), ID: id}, recorded: []SnapshotChange{}, written: map[string]string{}}
 }
 
-// addCopy adds a file of the snapshot.
+// addCopy adds a file to the snapshot.
 func (b *batch) addCopy(path string, content []byte) {
 	b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: path, After: content})
 }
 
-// addRecord adds the record itself, as the last change.
+// addRecord adds the snapshot's record as the last change.
 func (b *batch) addRecord(record Snapshot) error {
 	record.Changes = b.recorded
 	text, err := record.Encode()
@@ -161,7 +162,7 @@ func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 	if change.Op != plan.Delete {
 		file, ok := state.File(change.Key())
 		if !ok || change.After == nil || file.SHA256 != *change.After {
-			return fmt.Errorf("the plan and its state differ at %s", change.Path)
+			return fmt.Errorf("the plan does not match the desired state at %s: make a new plan", change.Path)
 		}
 		content = file.Content
 	}
@@ -172,7 +173,7 @@ func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 	return b.addWrite(root, change.Key(), Op(change.Op), before, content)
 }
 
-// addWrite adds a change of one file, and a backup of its current content. Content is nil for a removal.
+// addWrite adds the write or, if content is nil, the removal of one file, and a backup of the current content.
 func (b *batch) addWrite(root string, key output.Key, op Op, before string, content []byte) error {
 	recorded := SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before}
 	if op != OpDelete {
@@ -187,18 +188,19 @@ func (b *batch) addWrite(root string, key output.Key, op Op, before string, cont
 			return fault.IO(key.Path, err)
 		}
 		recorded.BackupPath = b.layout.Backup(key)
-		// The backup gets the mode of the file, so that it is readable by the same users only.
+		// The backup has the mode of the file, so that no further users can read it.
 		b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: recorded.BackupPath, After: current, Like: key.Path})
 	}
 	b.recorded = append(b.recorded, recorded)
 	return b.addChange(transaction.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete}, recorded.After)
 }
 
-// addChange adds a change, once if several targets want the same one.
+// addChange adds a change. If another target has added the same change, it does nothing; a different change of the
+// same path is an error.
 func (b *batch) addChange(change transaction.Change, after string) error {
 	if other, ok := b.written[change.Path]; ok {
 		if other != after {
-			return fmt.Errorf("two targets want different contents for %s: leave one of them out, or move one of their directories", change.Path)
+			return fmt.Errorf("two targets want different contents for %s: remove one target from the manifest, or change the directory of one target", change.Path)
 		}
 		return nil
 	}
@@ -207,8 +209,8 @@ func (b *batch) addChange(change transaction.Change, after string) error {
 	return nil
 }
 
-// addManifests adds the manifest of each root that has files, that the plan changes, or that has a manifest
-// already.
+// addManifests adds the manifest of each root that has desired files, has files that the plan changes, or already
+// has a manifest.
 func (b *batch) addManifests(request Request) error {
 	used := usedRoots(request.State)
 	for _, change := range request.Plan.Changes {

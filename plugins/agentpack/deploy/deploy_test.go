@@ -91,7 +91,7 @@ func TestApplyRemovesFilesNoLongerWanted(t *testing.T) {
 	if diff := cmp.Diff([]string{"delete codex .codex/prompts/b.md ++-", "update codex .codex/prompts/.agentpack.manifest.codex.json +++"}, h.summary(h.load(id))); diff != "" {
 		t.Error(diff)
 	}
-	h.deploy(map[string]string{}) // the last file is removed, and the manifest is updated
+	h.deploy(map[string]string{}) // removes the last file, and updates the manifest
 	h.same(map[string]string{".codex/prompts/own.md": "stays"})
 	dirs, _ := output.ReadManifests(h.wanted(nil).Roots[1:2])
 	if !dirs[0].Usable || len(dirs[0].Files) > 0 {
@@ -164,7 +164,7 @@ func TestApplyRefusesPlanOfAnotherState(t *testing.T) {
 	h := newHome(t, nil)
 	request := h.plan(map[string]string{"codex:.codex/AGENTS.md": "one"})
 	request.State = h.wanted(map[string]string{"codex:.codex/AGENTS.md": "another"})
-	if _, err := h.deployer().Apply(request); err == nil || !strings.Contains(err.Error(), "differ at") {
+	if _, err := h.deployer().Apply(request); err == nil || !strings.Contains(err.Error(), "does not match the desired state") {
 		t.Errorf("got %v", err)
 	}
 	h.same(map[string]string{})
@@ -201,8 +201,8 @@ func TestApplyWithFileOfTwoTargets(t *testing.T) {
 	h.same(map[string]string{"project/AGENTS.md": "one"})
 }
 
-// TestRecoverAfterKillAtAnyWrite kills a deploy or rollback at each write. After Recover, files, manifests
-// and snapshots are all from before or all from after.
+// TestRecoverAfterKillAtAnyWrite kills a deploy or rollback at each write. After Recover, files, manifests and
+// snapshots have either all the old or all the new state.
 func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 	one := map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"}
 	two := map[string]string{"codex:.codex/prompts/a.md": "new", "cursor:project/.cursor/c.md": "c"}
@@ -251,7 +251,7 @@ func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 				}
 			}
 			if undone < 10 || finished < 3 {
-				t.Errorf("undone %d times, finished %d times", undone, finished)
+				t.Errorf("rolled back %d times, completed %d times", undone, finished)
 			}
 		})
 	}
@@ -289,11 +289,11 @@ func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {
 		}
 	}
 	if undone < 10 || finished < 2 {
-		t.Errorf("undone %d times, finished %d times", undone, finished)
+		t.Errorf("rolled back %d times, completed %d times", undone, finished)
 	}
 }
 
-// count returns the number of snapshots, and requires record and directories of each.
+// count returns the number of snapshots. It fails the test if a record or a directory of a snapshot is missing.
 func count(t *testing.T, h *home) int {
 	t.Helper()
 	all, err := deploy.ListSnapshots(h.deployer().Env.SnapshotDir())

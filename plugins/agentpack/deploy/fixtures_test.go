@@ -12,9 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// TestRollbackToSampleSnapshot rolls back to a snapshot that the real agentpack recorded, if the sample data
-// is beside the repository. Its paths are moved to the test's home, and its copies renamed, since their names
-// are hashes of these paths.
+// TestRollbackToSampleSnapshot rolls back to a snapshot that the real agentpack recorded. It is skipped without the
+// sample data. The paths in the snapshot are changed to the test's home, and the copies of files are renamed, because
+// their names are hashes of these paths.
 func TestRollbackToSampleSnapshot(t *testing.T) {
 	const sampleHome, deployed, cleaned = "/home/dev", "1768089600000000000", "1768089700000000000"
 	sample := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")

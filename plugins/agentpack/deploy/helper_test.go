@@ -78,8 +78,8 @@ func (h *home) deployer() deploy.Deployer {
 	return deploy.Deployer{FS: h.fs, Env: env.Env{Now: h.now, Home: h.path, Cwd: h.path, Var: func(string) string { return "" }}}
 }
 
-// wanted returns the state of files by "target:path" below the home. The roots are .codex, .codex/prompts
-// (scanned) and project/.cursor.
+// wanted returns the desired state with files, whose keys are "target:path" with a path below the home. The roots are
+// .codex, .codex/prompts (scanned) and project/.cursor.
 func (h *home) wanted(files map[string]string) *output.State {
 	h.t.Helper()
 	var b output.Builder
@@ -96,7 +96,7 @@ func (h *home) wanted(files map[string]string) *output.State {
 	return b.State()
 }
 
-// plan returns the plan for files.
+// plan returns the plan for files, which are as in wanted.
 func (h *home) plan(files map[string]string) deploy.Request {
 	h.t.Helper()
 	state := h.wanted(files)
@@ -160,7 +160,7 @@ func (h *home) files() map[string]string {
 	return found
 }
 
-// same fails the test unless the files, without manifests, are as wanted.
+// same fails the test unless the files of the home, without manifests, equal want.
 func (h *home) same(want map[string]string) {
 	h.t.Helper()
 	now := h.files()

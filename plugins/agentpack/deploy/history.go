@@ -9,15 +9,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// History is the order of snapshots. A rollback goes back to an earlier snapshot, which becomes the parent of
-// the next deploy.
+// History holds snapshots with their parents. The snapshot that a rollback restores becomes the parent of the next
+// deploy.
 type History struct {
-	Head    *Snapshot // the current one
+	Head    *Snapshot // the current snapshot
 	all     map[string]*Snapshot
 	parents map[string]string
 }
 
-// NewHistory makes the history of all snapshots, which are sorted by id.
+// NewHistory returns the history of all snapshots, which must be sorted by id.
 func NewHistory(all []DatedSnapshot) (*History, error) {
 	h := &History{all: map[string]*Snapshot{}, parents: map[string]string{}}
 	head := ""
@@ -31,7 +31,7 @@ func NewHistory(all []DatedSnapshot) (*History, error) {
 		head = s.ID
 	}
 	if head == "" {
-		return nil, errors.New("there is no deploy to roll back")
+		return nil, errors.New("there is no deploy to roll back: call deploy and deploy_apply first")
 	}
 	if h.Head = h.all[head]; h.Head == nil {
 		return nil, fmt.Errorf("the last rollback was to the snapshot %s, which no longer exists", head)
@@ -39,28 +39,28 @@ func NewHistory(all []DatedSnapshot) (*History, error) {
 	return h, nil
 }
 
-// Since returns the snapshots newer than id, newest first, following parents from the head.
+// Since returns the snapshots from the head back to, but without, the snapshot id. It follows parents.
 func (h *History) Since(id string) ([]*Snapshot, error) {
 	var since []*Snapshot
 	for at := h.Head.ID; at != id; at = h.parents[at] {
 		s := h.all[at]
 		if s == nil || slices.Contains(since, s) {
-			return nil, fmt.Errorf("the snapshot %s, which is current, does not descend from %s", h.Head.ID, id)
+			return nil, fmt.Errorf("the current snapshot %s does not descend from the snapshot %s: roll back to one of its ancestors", h.Head.ID, id)
 		}
 		since = append(since, s)
 	}
 	return since, nil
 }
 
-// LastDeployed returns the managed files of the newest deploy or rollback, in the order of its record; nil if
-// there is none. Paths that no deploy writes, such as those with "..", are left out.
+// LastDeployed returns the managed files of the newest deploy or rollback, in the order of the snapshot's record; nil
+// if there is no snapshot. It omits paths that no deploy writes, such as those with "..".
 func LastDeployed(dir string) ([]output.Key, error) {
 	all, err := ListSnapshots(dir)
 	if err != nil {
 		return nil, err
 	}
 	var newest *DatedSnapshot
-	for i, s := range all { // sorted by id, so the larger id wins among equal times
+	for i, s := range all { // sorted by id, so that among equal times the larger id has precedence
 		if s.Kind != KindBootstrap && (newest == nil || !s.Written.Before(newest.Written)) {
 			newest = &all[i]
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Rollback restores the managed files to their state after the deploy of a snapshot. There is no plan. Of files
-// that were edited since the deploy it keeps copies in its own snapshot, whose id it returns, with a warning for
-// each, and for files that it had to remove in directories that it cannot access.
+// Rollback restores the managed files to their state after the deploy that recorded the snapshot to. It copies files
+// that were edited since their deploy to a new snapshot, and returns the id of the new snapshot. Warnings name the
+// copied files, and files that could not be removed because their directory is not accessible.
 func (d Deployer) Rollback(to string) (event string, warnings []string, err error) {
 	dir := d.Env.SnapshotDir()
 	target, err := LoadSnapshot(dir, to)
@@ -27,7 +27,7 @@ func (d Deployer) Rollback(to string) (event string, warnings []string, err erro
 		return "", nil, err
 	}
 	if target.Kind == KindRollback {
-		return "", nil, fmt.Errorf("the snapshot %s is of a rollback: roll back to %s instead, the snapshot that it restored", to, target.RolledBackTo)
+		return "", nil, fmt.Errorf("the snapshot %s was recorded by a rollback: roll back to %s instead, the snapshot that the rollback restored", to, target.RolledBackTo)
 	}
 	all, err := ListSnapshots(dir)
 	if err != nil {
@@ -68,21 +68,21 @@ type rollback struct {
 	to          *Snapshot
 	from        Layout // layout of the snapshot to
 	head        *Snapshot
-	dirs        []output.Key // manifests that one of the two snapshots wrote
+	dirs        []output.Key // directories of the manifests that the snapshots to and head wrote
 	applier     apply.Applier
 	reached     map[string]error      // results of transaction.CheckWritable by directory
-	unreachable []string              // files to remove in directories that this process may not change
-	sums        map[output.Key]string // of deployed
+	unreachable []string              // files to remove in directories that this process cannot write
+	sums        map[output.Key]string // cached result of deployed
 	kept        []string              // warnings about edited files
 }
 
-// unremoved returns a warning that names the files that could not be removed.
+// unremoved returns a warning with the files that could not be removed.
 func (r *rollback) unremoved() []string {
 	if len(r.unreachable) == 0 {
 		return nil
 	}
-	return []string{"not removed, because their directories are not granted here, or only for reading: " + strings.Join(r.unreachable, ", ") +
-		"; these files stay as they are, and another rollback elsewhere does not remove them: remove them by hand"}
+	return []string{"these files were not removed, because the plugin has no write access to their directories: " + strings.Join(r.unreachable, ", ") +
+		"; later rollbacks do not remove them either: remove them by hand"}
 }
 
 func (r *rollback) collect(history *History) error {
@@ -93,12 +93,12 @@ func (r *rollback) collect(history *History) error {
 	case kind == disk.Directory:
 		return r.restoreState()
 	case r.head.ID == r.to.ID:
-		return nil // it is the current state, and has no copies to repair files from
+		return nil // the snapshot is the current state, and has no copies to repair files from
 	}
 	return r.revertChanges(history)
 }
 
-// restoreState restores all copies of the snapshot, and removes the files that only the current snapshot has.
+// restoreState restores all copies of the snapshot, and removes files that only the current snapshot lists.
 func (r *rollback) restoreState() error {
 	wanted := map[output.Key]bool{}
 	for _, file := range r.to.Files {
@@ -125,14 +125,14 @@ func (r *rollback) restoreState() error {
 	return nil
 }
 
-// revertChanges goes back snapshot by snapshot, by the changes that each recorded. It is for snapshots of
-// older versions, which have no copies of the state.
+// revertChanges reverts the changes that the snapshots since to recorded. It is used for snapshots of older versions,
+// which have no copies of the state.
 func (r *rollback) revertChanges(history *History) error {
 	since, err := history.Since(r.to.ID)
 	if err != nil {
 		return err
 	}
-	// The earliest change of a file holds its content before all of them.
+	// The backup of a file's earliest change has the content before all changes.
 	earliest := map[output.Key]SnapshotChange{}
 	var order []output.Key
 	for _, s := range since {
@@ -152,7 +152,7 @@ func (r *rollback) revertChanges(history *History) error {
 		case change.Op == OpCreate:
 			err = r.addRemoval(key)
 		default:
-			err = fmt.Errorf("there is no backup of %s from before the change %q", key.Path, change.Op)
+			err = fmt.Errorf("the snapshots have no backup of %s from before its change %q: restore the file by hand", key.Path, change.Op)
 		}
 		if err != nil {
 			return err
@@ -161,17 +161,17 @@ func (r *rollback) revertChanges(history *History) error {
 	return nil
 }
 
-// addRestore restores a copy, whose sum must be sum unless that is "".
+// addRestore restores a file from the copy at from. Unless sum is "", it must be the SHA-256 of the copy.
 func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	if err := disk.RequireInside(r.env.SnapshotDir(), from); err != nil {
 		return err
 	}
 	content, err := disk.Read(from, maxFile)
 	if err != nil {
-		return fmt.Errorf("the snapshot's copy of %s: %w", key.Path, err)
+		return fmt.Errorf("read the snapshot's copy of %s: %w", key.Path, err)
 	}
 	if sum != "" && disk.SumBytes(content) != sum {
-		return fmt.Errorf("the snapshot's copy of %s, %s, was changed since it was made: nothing is rolled back", key.Path, from)
+		return fmt.Errorf("the snapshot's copy of %s was changed since it was made: %s; nothing was rolled back", key.Path, from)
 	}
 	before, err := disk.SumFile(key.Path)
 	if err != nil && !filesystem.IsAbsent(err) {
@@ -201,7 +201,7 @@ func (r *rollback) addRemoval(key output.Key) error {
 		return fault.IO(key.Path, err)
 	}
 	if sum, ok := r.written[key.Path]; ok && sum != "" {
-		return nil // another target writes it
+		return nil // the rollback writes the file for another target
 	}
 	if err := r.keep(key, before, ""); err != nil {
 		return err
@@ -210,15 +210,15 @@ func (r *rollback) addRemoval(key output.Key) error {
 	return r.addChange(transaction.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
 }
 
-// keep copies a file to the snapshot of the rollback if its content, of the sum before, is neither that after
-// the rollback nor what the current snapshot has written: it was edited, and would be lost.
+// keep copies a file to the snapshot of the rollback if the file was edited since its deploy and the rollback would
+// discard the edit. The SHA-256 sums before and after are those of the current content and of the restored content.
 func (r *rollback) keep(key output.Key, before, after string) error {
 	if before == "" || before == after || before == r.deployed()[key] {
 		return nil
 	}
 	content, err := disk.Read(key.Path, maxFile)
 	if err != nil {
-		return fmt.Errorf("keep a copy of %s, which was edited: %w", key.Path, err)
+		return fmt.Errorf("copy the edited file %s to the snapshot: %w", key.Path, err)
 	}
 	if disk.SumBytes(content) != before {
 		return fmt.Errorf("%s %w", key.Path, transaction.ErrChanged)
@@ -229,7 +229,7 @@ func (r *rollback) keep(key output.Key, before, after string) error {
 	return nil
 }
 
-// deployed returns the sums of what the current snapshot has written, by file.
+// deployed returns the SHA-256 sums of the files that the current snapshot recorded, by file.
 func (r *rollback) deployed() map[output.Key]string {
 	if r.sums == nil {
 		r.sums = map[output.Key]string{}
@@ -243,8 +243,8 @@ func (r *rollback) deployed() map[output.Key]string {
 	return r.sums
 }
 
-// checkRemoved records a file as unreachable unless its directory is accessible, which shows that the file
-// was removed.
+// checkRemoved handles a file that seems absent. If its directory is not accessible, the file may exist, and
+// checkRemoved records it as unreachable.
 func (r *rollback) checkRemoved(path string) error {
 	dir := filepath.Dir(path)
 	err, known := r.reached[dir]
@@ -265,8 +265,8 @@ func (r *rollback) checkRemoved(path string) error {
 	return nil
 }
 
-// root returns the directory that must hold a file: the deepest one of its target with a manifest in one of
-// the two snapshots, or the file's own directory.
+// root returns the directory that must contain a file after symbolic links are resolved: the deepest directory in
+// r.dirs of the same target, or the file's parent directory.
 func (r *rollback) root(key output.Key) string {
 	root := ""
 	for _, dir := range r.dirs {

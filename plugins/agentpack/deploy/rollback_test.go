@@ -76,7 +76,7 @@ func TestRollbackToCurrentSnapshotRepairs(t *testing.T) {
 	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/a.md": "a"})
 }
 
-// TestRollbackKeepsEdits: what was edited since the deploy is copied before it is replaced or removed.
+// TestRollbackKeepsEdits: a file that was edited since the deploy is copied before it is replaced or removed.
 func TestRollbackKeepsEdits(t *testing.T) {
 	for name, old := range map[string]bool{"snapshots with copies": false, "snapshots of an older version": true} {
 		t.Run(name, func(t *testing.T) {
@@ -131,15 +131,15 @@ func TestRollbackRefuses(t *testing.T) {
 		{"to an unknown id", func(*home, string, string) string { return "1" }, "there is no snapshot"},
 		{"to a rollback", func(_ *home, _, event string) string { return event }, "roll back to "},
 		{"to a path", func(_ *home, first, _ string) string { return "../snapshots/" + first }, "there is no snapshot"},
-		{"to a copy that was tampered with", func(h *home, first, _ string) string {
+		{"a changed copy", func(h *home, first, _ string) string {
 			h.write(stateCopy(h, first), "tampered")
 			return first
 		}, "was changed since it was made"},
-		{"to a copy that is gone", func(h *home, first, _ string) string {
+		{"a missing copy", func(h *home, first, _ string) string {
 			h.remove(stateCopy(h, first))
 			return first
 		}, "the snapshot's copy of"},
-		{"to a record that is damaged", func(h *home, first, _ string) string {
+		{"a damaged record", func(h *home, first, _ string) string {
 			h.write(".agentpack/state/snapshots/"+first+".json", "{")
 			return first
 		}, "cannot be read"},
@@ -183,7 +183,7 @@ func TestRollbackRefusesSymlinkOutOfRoot(t *testing.T) {
 	}
 }
 
-// elsewhereFS shows only some directories, as another project's sandbox does.
+// elsewhereFS hides directories, like a sandbox that is granted another project.
 type elsewhereFS struct {
 	filesystem.FS
 	granted []string
@@ -199,7 +199,7 @@ func (f elsewhereFS) CheckWritable(dir string) error {
 }
 
 func TestRollbackWarnsAboutHiddenFiles(t *testing.T) {
-	for name, old := range map[string]bool{"by copies of the whole state": false, "through old snapshots": true} {
+	for name, old := range map[string]bool{"with copies of the state": false, "with snapshots of older versions": true} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t, nil)
 			first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1"})
@@ -211,7 +211,7 @@ func TestRollbackWarnsAboutHiddenFiles(t *testing.T) {
 				h.remove(".agentpack/state/snapshots/" + second + "/state")
 			}
 			h.remove(".codex/gone.md")
-			// A directory that is not granted is absent.
+			// In a sandbox a directory that is not granted seems absent.
 			if err := os.Rename(h.at("project"), h.at("away")); err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +228,7 @@ func TestRollbackWarnsAboutHiddenFiles(t *testing.T) {
 			}
 			for _, change := range h.summary(h.load(event)) {
 				if strings.Contains(change, "project") {
-					t.Errorf("it is recorded as done: %s", change)
+					t.Errorf("a change that was not made is recorded: %s", change)
 				}
 			}
 			h.same(map[string]string{".codex/AGENTS.md": "v1", "away/.cursor/r.md": "r", "away/.cursor/d/c.md": "c"})
@@ -264,7 +264,7 @@ func TestRollbackThroughOldSnapshots(t *testing.T) {
 	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/gone.md": "gone", ".codex/prompts/adopted.md": "the user's"})
 
 	h.write(".codex/AGENTS.md", "an edit")
-	h.rollback(first) // already current, and nothing to repair from
+	h.rollback(first) // the current snapshot, without copies to repair files from
 	h.same(map[string]string{".codex/AGENTS.md": "an edit", ".codex/prompts/gone.md": "gone", ".codex/prompts/adopted.md": "the user's"})
 }
 

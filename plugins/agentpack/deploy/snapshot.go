@@ -21,8 +21,8 @@ import (
 // SnapshotKind is the kind of command that made a snapshot.
 type SnapshotKind string
 
-// Kinds of snapshot. Another program makes bootstrap snapshots; they are part of the history, but do not say
-// which files are managed.
+// Kinds of snapshots. Another program records bootstrap snapshots. They are part of the history, but do not list
+// managed files.
 const (
 	KindDeploy    SnapshotKind = "deploy"
 	KindBootstrap SnapshotKind = "bootstrap"
@@ -41,15 +41,15 @@ const (
 	OpRemove  Op = "rollback_delete"
 )
 
-// Snapshot is the record of a deploy or rollback. Sums are SHA-256 in hexadecimal, paths are absolute. Copies
-// of the files before and after are beside it: see Layout.
+// Snapshot is the record of a deploy or rollback. Sums are SHA-256 in hexadecimal, paths are absolute. Layout locates
+// the copies of the files before and after.
 type Snapshot struct {
 	Kind         SnapshotKind     `json:"kind"`
 	ID           string           `json:"id"`         // nanoseconds since the Unix epoch, in decimal
 	CreatedAt    string           `json:"created_at"` // RFC 3339
 	Targets      []string         `json:"targets"`
 	Files        []SnapshotFile   `json:"managed_files,omitempty"` // the desired files, by target and path
-	Changes      []SnapshotChange `json:"changes"`                 // including those of manifests
+	Changes      []SnapshotChange `json:"changes"`                 // of files and of target manifests
 	RolledBackTo string           `json:"rolled_back_to,omitempty"`
 	LockSHA256   *string          `json:"lockfile_sha256"`
 	BackupRoot   string           `json:"backup_root"`
@@ -75,19 +75,19 @@ type SnapshotChange struct {
 	After      string `json:"after_sha256,omitempty"`
 }
 
-// maxRecord is the size limit of a record in bytes, maxRecords of their number.
+// maxRecord is the size limit of a record in bytes, and maxRecords the limit of the number of records.
 const (
 	maxRecord  = 32 << 20
 	maxRecords = 20_000
 )
 
-// Encode returns the record as the file's content.
+// Encode returns the content of the record's file.
 func (s Snapshot) Encode() ([]byte, error) {
 	raw, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) >= maxRecord { // it could not be read back, nor any later snapshot
+	if len(raw) >= maxRecord { // LoadSnapshot and ListSnapshots would fail
 		return nil, fmt.Errorf("the snapshot's record would be larger than %d MiB: it lists %d files", maxRecord>>20, len(s.Files))
 	}
 	return append(raw, '\n'), nil
@@ -103,17 +103,18 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 		s.Kind = KindDeploy // older records have no kind
 	}
 	if s.Kind != KindDeploy && s.Kind != KindBootstrap && s.Kind != KindRollback {
-		return nil, fmt.Errorf("its kind %.40q is not one of deploy, bootstrap and rollback", s.Kind)
+		return nil, fmt.Errorf("kind %.40q is not one of deploy, bootstrap, rollback", s.Kind)
 	}
 	if s.ID == "" {
-		return nil, errors.New("it has no id")
+		return nil, errors.New("id is missing")
 	}
 	return &s, nil
 }
 
 func isClean(path string) bool { return filepath.IsAbs(path) && filepath.Clean(path) == path }
 
-// checkPaths refuses a record with a path that is not absolute and clean, before files are written by it.
+// checkPaths returns an error unless all paths in the record are absolute and clean. Rollback calls it before it
+// writes any file.
 func (s *Snapshot) checkPaths() error {
 	for _, f := range s.Files {
 		if !isClean(f.Path) {
@@ -128,7 +129,7 @@ func (s *Snapshot) checkPaths() error {
 	return nil
 }
 
-// Layout returns the paths of one snapshot in the directory of all.
+// Layout returns the paths of the snapshot ID in Dir, the directory of all snapshots.
 type Layout struct{ Dir, ID string }
 
 // Record returns the path of the record.
@@ -150,7 +151,7 @@ func copyPath(dir string, key output.Key) string {
 	return filepath.Join(dir, env.Sanitize(key.Target), env.FileKey(key.Path))
 }
 
-// LoadSnapshot reads the record with an id. An invalid id is reported like an unknown one.
+// LoadSnapshot reads the record with an id. The error for an invalid id is the same as for an unknown id.
 func LoadSnapshot(dir, id string) (*Snapshot, error) {
 	unknown := fmt.Errorf("there is no snapshot %.100q in %s", id, dir)
 	if !env.IsPathComponent(id) {
@@ -175,14 +176,14 @@ func readSnapshot(file string) (*Snapshot, error) {
 	return s, nil
 }
 
-// DatedSnapshot is a record with the modification time of its file.
+// DatedSnapshot is a snapshot with the modification time of its file.
 type DatedSnapshot struct {
 	*Snapshot
 	Written time.Time
 }
 
-// ListSnapshots returns all records, sorted by id. It fails if a record cannot be read; a missing directory counts as
-// empty.
+// ListSnapshots returns all snapshots, sorted by id. It fails if any record cannot be read. If the directory is
+// missing, the list is empty.
 func ListSnapshots(dir string) ([]DatedSnapshot, error) {
 	entries, err := readEntries(dir)
 	if err != nil {
@@ -194,7 +195,7 @@ func ListSnapshots(dir string) ([]DatedSnapshot, error) {
 			continue
 		}
 		if len(all) == maxRecords {
-			return nil, fmt.Errorf("%s has more than %d snapshots: move the oldest elsewhere", dir, maxRecords)
+			return nil, fmt.Errorf("%s has more than %d snapshots: move the oldest to another directory", dir, maxRecords)
 		}
 		file := filepath.Join(dir, entry.Name())
 		info, err := os.Stat(file)
@@ -233,15 +234,15 @@ func compareIDs(a, b string) int {
 }
 
 func parseID(id string) (*big.Int, bool) {
-	const most = 40 // digits; nanoseconds have 19
+	const most = 40 // digits; an id in nanoseconds has 19
 	if len(id) == 0 || len(id) > most || strings.Trim(id, "0123456789") != "" {
 		return nil, false
 	}
 	return new(big.Int).SetString(id, 10)
 }
 
-// NextSnapshotID returns the id of a new snapshot. It is larger than all ids in the directory, even if the
-// clock is coarse or was set back.
+// NextSnapshotID returns an id for a new snapshot: the time, or a larger number if an id in the directory is not
+// smaller, because the clock is coarse or was set back.
 func NextSnapshotID(dir string, now time.Time) (string, error) {
 	entries, err := readEntries(dir)
 	if err != nil {
@@ -256,5 +257,5 @@ func NextSnapshotID(dir string, now time.Time) (string, error) {
 	return next.String(), nil
 }
 
-// Timestamp formats a time as in records.
+// Timestamp formats a time for records.
 func Timestamp(now time.Time) string { return now.UTC().Format(time.RFC3339Nano) }

@@ -93,9 +93,9 @@ func TestSnapshotEncodesAndParses(t *testing.T) {
 
 func TestParseSnapshotRefuses(t *testing.T) {
 	cases := []struct{ name, text, want string }{
-		{"what is no JSON", "{", "unexpected end"},
-		{"another kind", `{"kind":"party","id":"1"}`, "its kind"},
-		{"no id", `{"kind":"deploy"}`, "no id"},
+		{"not JSON", "{", "unexpected end"},
+		{"another kind", `{"kind":"party","id":"1"}`, "not one of deploy"},
+		{"no id", `{"kind":"deploy"}`, "id is missing"},
 	}
 	for _, test := range cases {
 		if _, err := deploy.ParseSnapshot([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -127,13 +127,13 @@ func TestLastDeployed(t *testing.T) {
 		err     string
 	}{
 		{"no directory of records", nil, nil, ""},
-		{"the newest counts", [][2]string{record("deploy", "2", files("/old")), record("deploy", "1", files("/new"))}, []string{"/new"}, ""},
-		{"a rollback counts", [][2]string{record("deploy", "1", files("/old")), record("rollback", "2", files("/back"))}, []string{"/back"}, ""},
-		{"a bootstrap does not", [][2]string{record("deploy", "1", files("/d")), record("bootstrap", "2", files("/b"))}, []string{"/d"}, ""},
-		{"without files, the changes count, but not of manifests", [][2]string{record("deploy", "1", `,"changes":[
+		{"the newest snapshot is used", [][2]string{record("deploy", "2", files("/old")), record("deploy", "1", files("/new"))}, []string{"/new"}, ""},
+		{"rollbacks are used", [][2]string{record("deploy", "1", files("/old")), record("rollback", "2", files("/back"))}, []string{"/back"}, ""},
+		{"bootstraps are ignored", [][2]string{record("deploy", "1", files("/d")), record("bootstrap", "2", files("/b"))}, []string{"/d"}, ""},
+		{"a record without files lists its changes except manifests", [][2]string{record("deploy", "1", `,"changes":[
 			{"target":"codex","op":"create","path":"/c"},{"target":"codex","op":"update","path":"/u"},{"target":"codex","op":"delete","path":"/d"},
 			{"target":"codex","op":"create","path":"/.agentpack.manifest.codex.json"}]`)}, []string{"/c", "/u"}, ""},
-		{"one that is damaged fails", [][2]string{{"1.json", "{"}, record("deploy", "2", files("/d"))}, nil, "1.json cannot be read"},
+		{"a damaged record is an error", [][2]string{{"1.json", "{"}, record("deploy", "2", files("/d"))}, nil, "1.json cannot be read"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -177,14 +177,14 @@ func TestHistory(t *testing.T) {
 		name    string
 		records [][2]string
 		head    string
-		since   string // ids since snapshot 1
+		since   string // expected ids since snapshot 1
 		err     string
 	}{
 		{"one deploy", [][2]string{record("deploy", "1", "")}, "1", "", ""},
-		{"ids are numbers", [][2]string{record("deploy", "10", ""), record("deploy", "9", ""), record("deploy", "1", "")}, "10", "10 9", ""},
-		{"a rollback goes back", [][2]string{record("deploy", "1", ""), record("deploy", "2", ""), record("rollback", "3", back("1"))}, "1", "", ""},
+		{"ids are compared as numbers", [][2]string{record("deploy", "10", ""), record("deploy", "9", ""), record("deploy", "1", "")}, "10", "10 9", ""},
+		{"a rollback moves the head", [][2]string{record("deploy", "1", ""), record("deploy", "2", ""), record("rollback", "3", back("1"))}, "1", "", ""},
 		{"the parent of a deploy after a rollback is the restored snapshot", [][2]string{record("deploy", "1", ""), record("deploy", "2", ""), record("rollback", "3", back("1")), record("deploy", "4", "")}, "4", "4", ""},
-		{"a bootstrap is a part of it", [][2]string{record("deploy", "1", ""), record("bootstrap", "2", "")}, "2", "2", ""},
+		{"a bootstrap is part of the history", [][2]string{record("deploy", "1", ""), record("bootstrap", "2", "")}, "2", "2", ""},
 		{"no deploy", nil, "", "", "no deploy"},
 		{"a rollback to a missing snapshot", [][2]string{record("deploy", "1", ""), record("rollback", "2", back("7"))}, "", "", "7, which no longer exists"},
 		{"not an ancestor of the head", [][2]string{record("deploy", "2", "")}, "2", "", "does not descend from"},
@@ -223,11 +223,11 @@ func TestNextSnapshotIDIsLargest(t *testing.T) {
 		name, file, want string
 	}{
 		{"the time", "", now},
-		{"after an earlier one", "5.json", now},
-		{"after one of the same time", now + ".json", "1769936400120000001"},
-		{"after one of the future", "1800000000000000000.json", "1800000000000000001"},
-		{"after one that has only its directory", "1800000000000000000", "1800000000000000001"},
-		{"not after a name that is no id", "x.json", now},
+		{"after an earlier snapshot", "5.json", now},
+		{"after a snapshot of the same time", now + ".json", "1769936400120000001"},
+		{"after a snapshot of the future", "1800000000000000000.json", "1800000000000000001"},
+		{"after a directory without a record", "1800000000000000000", "1800000000000000001"},
+		{"a file name that is not an id is ignored", "x.json", now},
 	}
 	for _, test := range cases {
 		dir := records(t)
@@ -240,7 +240,7 @@ func TestNextSnapshotIDIsLargest(t *testing.T) {
 	}
 }
 
-// TestSampleRecordsRoundTrip encodes each record of the sample data again, if that is beside the repository.
+// TestSampleRecordsRoundTrip parses and encodes each record of the sample data. It is skipped without sample data.
 func TestSampleRecordsRoundTrip(t *testing.T) {
 	dir := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -276,7 +276,7 @@ func TestSampleRecordsRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzParseSnapshot requires that an accepted record survives encoding and parsing.
+// FuzzParseSnapshot: encoding and parsing a valid record returns an equal one.
 func FuzzParseSnapshot(f *testing.F) {
 	f.Add([]byte(`{"kind":"deploy","id":"1","created_at":"","targets":["codex"],"managed_files":[{"target":"codex","path":"/a","sha256":""}],"changes":[],"lockfile_sha256":null,"backup_root":""}`))
 	f.Add([]byte(`{"kind":"rollback","id":"2","changes":[{"op":"rollback_restore","path":"/a","backup_path":"/b"}],"rolled_back_to":"1"}`))

@@ -36,7 +36,7 @@ func gitApplies(t testing.TB, base, text []byte) (result []byte, applied bool) {
 	return result, true
 }
 
-// sameAsGit fails the test if git and Apply differ. A patch with an InvalidError is not given to git.
+// sameAsGit fails the test if git apply and Apply have different results. It skips patches that are an InvalidError.
 func sameAsGit(t testing.TB, base, text []byte) {
 	t.Helper()
 	got, err := diff.Apply("F.md", base, text)
@@ -67,11 +67,12 @@ func TestApplyAgreesWithGitOnRandomPatches(t *testing.T) {
 		}
 	}
 	if applied < 20 || applied > 130 {
-		t.Errorf("%d of 150 patches applied; the comparison is worth little", applied)
+		t.Errorf("only %d of 150 patches applied, so the comparison with git has little coverage", applied)
 	}
 }
 
-// TestApplyAgreesWithGitOnHeaders: git refuses text after a path that is no time stamp, and invalid file modes.
+// TestApplyAgreesWithGitOnHeaders: like git, Apply refuses invalid file modes, and text other than a time stamp after
+// a path.
 func TestApplyAgreesWithGitOnHeaders(t *testing.T) {
 	needGit(t)
 	const names, extended = "--- a/F.md\n+++ b/F.md\n", "diff --git a/F.md b/F.md\n"
@@ -94,19 +95,18 @@ func FuzzApplyAgainstGit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, base []byte, hunks string) {
 		if strings.Contains(hunks, "diff --git ") || strings.IndexByte(hunks, 0) >= 0 {
-			// Git would patch other files as well, and ends names at the first NUL.
+			// git apply also patches further files, and truncates names at a NUL.
 			return
 		}
 		if oddMarker(hunks) || hunks == "@@ -" {
-			return // the latter is a patch without hunks, which git accepts here and refuses elsewhere
+			return // "@@ -" is a patch without hunks, which git accepts or refuses depending on what precedes
 		}
 		sameAsGit(t, base, []byte(header+hunks))
 	})
 }
 
-// oddMarker reports a no-newline marker that is followed by an old line of the same hunk. No program writes
-// that. Git compares such lines as one string and counts them as two, so it can remove a line too many; here
-// they match nothing.
+// oddMarker reports whether an old line of a hunk follows a no-newline marker. No program writes such hunks. Git
+// compares both lines as one string but counts two, so git can remove a line too many. Apply never matches such lines.
 func oddMarker(hunks string) bool {
 	marked := false
 	for line := range strings.Lines(hunks) {
@@ -122,7 +122,7 @@ func oddMarker(hunks string) bool {
 	return false
 }
 
-// FuzzApply requires of any patch that Apply returns, and that an error has no result.
+// FuzzApply: Apply terminates for any patch, and returns no content with an error.
 func FuzzApply(f *testing.F) {
 	f.Add("F.md", []byte("a\n"), []byte(header+"@@ -1 +1 @@\n-a\n+A\n"))
 	f.Add("d/F.md", []byte(""), []byte("diff --git a/d/F.md b/d/F.md\n--- a/d/F.md\n+++ b/d/F.md\n@@ -0,0 +1 @@\n+A\n\\ No newline at end of file\n"))
@@ -134,8 +134,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// randomPatch returns a text with few different lines, so that hunks match in several places, and a patch of
-// it that is often valid and often slightly wrong.
+// randomPatch returns a text and a patch of the text that is often valid and often slightly wrong. The text has few
+// different lines, so that hunks match in several places.
 func randomPatch(seed uint64) (base, text []byte) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	line := func() string { return []string{"a", "b", "c", "", "a b", "a\r"}[r.IntN(6)] }
@@ -166,7 +166,7 @@ func randomPatch(seed uint64) (base, text []byte) {
 	return []byte(joined), []byte(out)
 }
 
-// hunkOf writes the lines of a hunk, and counts its old and added lines.
+// hunkOf returns the lines of a hunk, and the numbers of old and of added lines.
 func hunkOf(r *rand.Rand, lines []string, at, context, removed, after int, finalNewline bool, line func() string) (body string, old, added int) {
 	write := func(sign string, i int) {
 		text := lines[i]

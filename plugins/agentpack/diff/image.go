@@ -7,22 +7,22 @@ import (
 	"slices"
 )
 
-// maxWork limits how many lines are compared and moved for one patch, which stops patches that are made to be
-// slow. Other patches stay far below it.
+// maxWork bounds the lines that are compared and moved for one patch, because a malicious patch can take quadratic
+// time. Patches of real files need far less.
 const maxWork = 100_000_000
 
 var (
-	errNoMatch     = errors.New("the patch does not apply: its lines are not in the file")
-	errTooMuchWork = fmt.Errorf("the patch takes more than %d steps to apply", maxWork)
+	errNoMatch     = errors.New("the patch does not apply: the file does not contain the context and removed lines")
+	errTooMuchWork = fmt.Errorf("applying the patch takes more than %d comparisons: use a smaller patch", maxWork)
 )
 
-// image is a file's content while it is patched.
+// image is the content of a file that is being patched.
 type image struct {
 	lines []imageLine
 	work  int // lines compared and moved so far
 }
 
-// imageLine is a line with its newline. Lines that a hunk has added are not matched by later hunks.
+// imageLine is a line with its newline. Later hunks do not match patched lines, which an earlier hunk has written.
 type imageLine struct {
 	text    []byte
 	patched bool
@@ -44,7 +44,7 @@ func (m *image) bytes() []byte {
 	return result
 }
 
-// apply replaces the old lines of a hunk by its new ones.
+// apply replaces the old lines of a hunk by its new lines.
 func (m *image) apply(h hunk) error {
 	at, err := m.find(h)
 	if err != nil {
@@ -59,8 +59,8 @@ func (m *image) apply(h hunk) error {
 	return nil
 }
 
-// find returns the line where the old lines of a hunk match. It starts at the line that the hunk states, then
-// searches outward, one line after and one before at a time.
+// find returns the line where the old lines of a hunk match. It tries the line that the hunk states, then the lines
+// after and before it in order of distance.
 func (m *image) find(h hunk) (int, error) {
 	atBeginning := h.oldStart <= 1
 	atEnd := h.trailing == 0
@@ -92,7 +92,7 @@ func (m *image) find(h hunk) (int, error) {
 	return 0, errNoMatch
 }
 
-// matches reports whether unpatched lines at a position equal lines.
+// matches reports whether the lines at a position are not patched yet and equal lines.
 func (m *image) matches(lines [][]byte, at int) bool {
 	m.work++
 	if at < 0 || at+len(lines) > len(m.lines) {

@@ -2,30 +2,30 @@ package diff
 
 import "slices"
 
-// maxSteps limits the work of comparing two texts. Texts that differ in some thousand lines stay below it;
-// beyond, regions that are not compared yet count as wholly different.
+// maxSteps bounds the work of comparing two texts. Texts that differ in a few thousand lines need less. When the
+// bound is reached, regions that are not compared yet count as completely different.
 const maxSteps = 20_000_000
 
 // op is a step from one text to another: it keeps, deletes or inserts lines.
 type op struct {
 	kind     byte // ' ', '-' or '+', as in a unified diff
-	old, new int  // the first line, in the old and in the new text
-	count    int  // of lines
+	old, new int  // index of the first line in the old and in the new text
+	count    int  // number of lines
 }
 
-// comparison finds a shortest sequence of operations between two texts, whose lines are numbers that are equal
-// for equal lines. It is Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986) in its
-// variant with linear space.
+// comparison finds a shortest sequence of operations that turns the old text into the new text. A line is represented
+// by a number; equal lines have equal numbers. The algorithm is the linear-space variant of Myers, "An O(ND)
+// Difference Algorithm and Its Variations", 1986.
 type comparison struct {
 	old, new []int
 	ops      []op
 	steps    int
-	// The furthest line of the old text on each diagonal, searched from the start and from the end. Diagonal 0
-	// is in the middle.
+	// The furthest line of the old text that is reached on each diagonal, from the start and from the end. The middle
+	// element is diagonal 0.
 	forward, backward []int
 }
 
-// compare returns the operations that make the lines new of the lines old, in order.
+// compare returns the operations that turn the lines old into the lines new, in order.
 func compare(old, new []int) []op {
 	c := &comparison{old: old, new: new}
 	c.visit(0, len(old), 0, len(new))
@@ -60,7 +60,7 @@ func (c *comparison) visit(oldLow, oldHigh, newLow, newHigh int) {
 	c.add(' ', oldHigh, newHigh, suffix)
 }
 
-// add adds an operation, joined with the one before if both keep lines.
+// add appends an operation. If it and the last operation both keep lines, add joins them.
 func (c *comparison) add(kind byte, old, new, count int) {
 	last := len(c.ops) - 1
 	switch {
@@ -115,7 +115,7 @@ func (c *comparison) middle(oldLow, oldHigh, newLow, newHigh int) (oldSplit, new
 	return 0, 0, false
 }
 
-// furthest returns where a path on diagonal k begins after one more deletion or insertion.
+// furthest returns the line where a path continues on diagonal k after one more deletion or insertion.
 func furthest(ends []int, zero, k, distance int) int {
 	if k == -distance || k != distance && ends[zero+k-1] < ends[zero+k+1] {
 		return ends[zero+k+1]
@@ -123,9 +123,9 @@ func furthest(ends []int, zero, k, distance int) int {
 	return ends[zero+k-1] + 1
 }
 
-// slideInsertions moves each insertion as far down as the lines allow, past deletions, and joins those that
-// meet. An inserted paragraph then follows the one before it, and a replacement is a deletion followed by an
-// insertion. It stops when maxSteps are exceeded; the operations are valid at each step.
+// slideInsertions moves each insertion down as far as the lines allow, past deletions, and joins insertions that
+// become adjacent. So an inserted paragraph is shown as one insertion after the preceding paragraph, and a replacement
+// as a deletion followed by an insertion. It stops when maxSteps is exceeded; the operations are valid at each step.
 func (c *comparison) slideInsertions() {
 	c.joinDeletions()
 	for at := 0; at < len(c.ops); at++ {
@@ -135,7 +135,7 @@ func (c *comparison) slideInsertions() {
 	}
 }
 
-// joinDeletions moves the deletions between two kept lines after the insertions there, and joins them.
+// joinDeletions joins the deletions between two kept lines, and moves them after the insertions there.
 func (c *comparison) joinDeletions() {
 	joined := make([]op, 0, len(c.ops))
 	for start := 0; start < len(c.ops); {
@@ -162,7 +162,7 @@ func (c *comparison) joinDeletions() {
 	c.ops = joined
 }
 
-// slideUp moves the insertion at an index up as far as possible, and returns its index then.
+// slideUp moves the insertion at an index up as far as possible, and returns its new index.
 func (c *comparison) slideUp(at int) int {
 	for at > 0 && c.spend() {
 		this, above := &c.ops[at], &c.ops[at-1]
@@ -201,7 +201,7 @@ func (c *comparison) slideUp(at int) int {
 	return at
 }
 
-// slideDown moves the insertion at an index down as far as possible, and returns its index then.
+// slideDown moves the insertion at an index down as far as possible, and returns its new index.
 func (c *comparison) slideDown(at int) int {
 	for at+1 < len(c.ops) && c.spend() {
 		this, below := &c.ops[at], &c.ops[at+1]
@@ -238,7 +238,7 @@ func (c *comparison) slideDown(at int) int {
 	return at
 }
 
-// swap exchanges a deletion and an insertion that follow each other.
+// swap exchanges an adjacent deletion and insertion.
 func (c *comparison) swap(at int) {
 	first, second := c.ops[at], c.ops[at+1]
 	second.old, second.new = first.old, first.new
@@ -250,7 +250,8 @@ func (c *comparison) swap(at int) {
 	c.ops[at], c.ops[at+1] = second, first
 }
 
-// spend counts a step of sliding, which may move all operations; it reports whether another one is allowed.
+// spend counts the cost of sliding by one line, which may move all operations, and reports whether another step is
+// allowed.
 func (c *comparison) spend() bool {
 	c.steps += 1 + len(c.ops)/64
 	return c.steps <= 2*maxSteps

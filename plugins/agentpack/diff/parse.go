@@ -10,16 +10,16 @@ import (
 	"unicode"
 )
 
-// hunk is one change: the lines old, at about oldStart, become the lines new.
+// hunk is one change of a patch: it replaces the lines old, at about line oldStart, by the lines new.
 type hunk struct {
 	line               int // line number of its @@ line in the patch, from 1
-	oldStart, newStart int // as written: from 1; 0 if there are no lines
+	oldStart, newStart int // as stated in the patch: from 1; 0 if there are no lines
 	old, new           [][]byte
 	trailing           int // number of context lines after the last changed line
 }
 
-// minMarker is the minimum length of the line that says that there is no newline at the end of file. Git
-// checks only the length, since the words are localized.
+// minMarker is the minimum length of the no-newline marker, the line "\ No newline at end of file". Git checks only
+// the length, because the text is localized.
 const minMarker = 12
 
 // reader reads a patch line by line. A line includes its newline.
@@ -40,7 +40,8 @@ func (r *reader) skip(line []byte) {
 	r.number++
 }
 
-// parse returns the hunks of a patch that has exactly one line "--- " and one "+++ ".
+// parse returns the hunks of a patch. The caller has checked that exactly one line begins with "--- " and one with
+// "+++ ".
 func parse(text []byte) ([]hunk, error) {
 	r := &reader{rest: text, number: 1}
 	if err := r.header(); err != nil {
@@ -60,15 +61,15 @@ func parse(text []byte) ([]hunk, error) {
 	return hunks, r.trailer()
 }
 
-// header skips everything up to and including the two lines that name the file: an e-mail, or git's extended
-// header, of which lines are refused that create, delete, rename or copy a file.
+// header skips all lines up to and including the two lines that name the file, such as an e-mail or git's extended
+// header. It refuses lines of an extended header that create, delete, rename or copy a file.
 func (r *reader) header() error {
 	gitHeader := false
 	for len(r.rest) > 0 {
 		line := r.peek()
 		switch {
 		case isHunkHeader(line):
-			return fmt.Errorf("line %d: a hunk comes before the lines --- and +++", r.number)
+			return fmt.Errorf("line %d: a hunk precedes the lines that begin with --- and +++", r.number)
 		case bytes.HasPrefix(line, []byte("diff --git ")):
 			gitHeader = true
 		case gitHeader && changesMoreThanText(line):
@@ -80,7 +81,7 @@ func (r *reader) header() error {
 		if bytes.HasPrefix(line, []byte("--- ")) {
 			next := r.peek()
 			if !bytes.HasPrefix(next, []byte("+++ ")) {
-				return fmt.Errorf("line %d: a line +++ must follow the line ---", r.number)
+				return fmt.Errorf("line %d: a line that begins with +++ must follow the line that begins with ---", r.number)
 			}
 			for i, name := range [][]byte{line, next} {
 				if !endsLikeName(string(name[len("--- "):]), gitHeader) {
@@ -91,14 +92,14 @@ func (r *reader) header() error {
 			return nil
 		}
 	}
-	return errors.New("the patch has no header: expected a line --- followed by a line +++")
+	return errors.New("the patch has no header: expected a line that begins with --- and then a line that begins with +++")
 }
 
-// timestamp is what diff -u without tabs writes after a path.
+// timestamp matches the time stamp that some versions of diff -u write after a path and a space.
 var timestamp = regexp.MustCompile(`^ \d{2,4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d\d:?\d\d)?$`)
 
-// endsLikeName reports whether the text of a line --- or +++ is a path that ends where git ends it: git takes a
-// space as part of the path, unless a time stamp follows.
+// endsLikeName reports whether git would parse the text after "--- " or "+++ " as a path that ends at the first
+// space. For git a space is part of the path, unless a time stamp follows.
 func endsLikeName(text string, gitHeader bool) bool {
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	end := strings.IndexFunc(strings.TrimLeft(text, " "), unicode.IsSpace)
@@ -109,10 +110,10 @@ func endsLikeName(text string, gitHeader bool) bool {
 	return rest[0] == '\t' || !gitHeader && timestamp.MatchString(rest)
 }
 
-// mode is a file mode as git parses it.
+// mode matches a file mode in the syntax that git accepts.
 var mode = regexp.MustCompile(`^[0-7]+\s`)
 
-// validMode reports whether a line of git's extended header has no file mode, or a valid one.
+// validMode reports whether a line of git's extended header has no file mode or a valid file mode.
 func validMode(line []byte) bool {
 	text := string(line)
 	for _, start := range []string{"old mode ", "new mode "} {
@@ -139,7 +140,7 @@ func changesMoreThanText(line []byte) bool {
 	return false
 }
 
-// trailer checks the text after the last hunk: it must not contain more of this patch, or another one.
+// trailer returns an error if the text after the last hunk contains a further hunk or a further patch.
 func (r *reader) trailer() error {
 	for len(r.rest) > 0 {
 		line := r.peek()
@@ -161,7 +162,7 @@ type ranges struct{ oldStart, oldLines, newStart, newLines int }
 // hunkHeader parses "@@ -1,2 +3,4 @@"; a count defaults to 1. The rest of the line is ignored.
 func hunkHeader(line []byte) (ranges, error) {
 	var r ranges
-	bad := errors.New("a hunk begins with @@ -start,count +start,count @@")
+	bad := errors.New("a hunk must begin with @@ -start,count +start,count @@")
 	rest, ok := bytes.CutPrefix(line, []byte("@@ -"))
 	if !ok || !bytes.HasSuffix(line, []byte("\n")) {
 		return r, bad
@@ -230,11 +231,11 @@ func (r *reader) hunk() (hunk, error) {
 			h.trailing, changed = 0, true
 		case '\\':
 			if !isMarker(line) {
-				return h, errors.New(`a line of a hunk begins with a backslash, but is not \ No newline at end of file`)
+				return h, errors.New(`a line of a hunk begins with a backslash; only \ No newline at end of file may`)
 			}
 			continue
 		default:
-			return h, fmt.Errorf("a line of a hunk begins with a space, + or -, not with %q", line[0])
+			return h, fmt.Errorf("a line of a hunk must begin with a space, + or -, not with %q", line[0])
 		}
 		h.take(line, r.markerNext())
 	}
@@ -244,7 +245,7 @@ func (r *reader) hunk() (hunk, error) {
 	if !changed {
 		return h, errors.New("the hunk changes nothing")
 	}
-	// The marker after the last line comes after both counts are reached.
+	// A marker for the last line follows after both counts are reached.
 	if r.markerNext() {
 		r.skip(r.peek())
 	}
@@ -255,8 +256,8 @@ func isMarker(line []byte) bool {
 	return len(line) >= minMarker && bytes.HasPrefix(line, []byte(`\ `))
 }
 
-// markerNext reports whether the next line is a marker. Like git it compares the length of all that remains,
-// not of the line; hunk refuses a short marker when it reaches it.
+// markerNext reports whether the next line is a no-newline marker. Like git it checks the length of the remaining
+// patch, not of the line. hunk refuses a marker that is too short.
 func (r *reader) markerNext() bool {
 	return len(r.rest) > minMarker && bytes.HasPrefix(r.rest, []byte(`\ `))
 }
@@ -264,9 +265,9 @@ func (r *reader) markerNext() bool {
 // take adds a line to the old and new lines, without its newline if a marker follows.
 func (h *hunk) take(line []byte, marked bool) {
 	content := line[1:]
-	if line[0] == '\n' { // an empty context line that lost its leading space
+	if line[0] == '\n' { // an empty context line without its leading space
 		if marked {
-			return // without its newline nothing is left of the line
+			return // without its newline, the line is empty
 		}
 		content = line
 	}

@@ -1,9 +1,8 @@
 // Package diff creates unified diffs (Unified) and applies them (Apply). Both work on bytes in memory.
 //
-// Apply has the semantics of "git apply --whitespace=nowarn", all hunks or nothing, for a patch of one file:
-// context must match byte for byte; a hunk may match at another line, searched outward from the stated one;
-// but a hunk that starts at line 0 or 1, or has no trailing context, must match at the start or the end of
-// the file.
+// Apply has the semantics of "git apply --whitespace=nowarn" for a patch of one file. It applies all hunks or none.
+// Context must match byte for byte. A hunk may match at another line than the stated one; the nearest match counts. A
+// hunk that starts at line 0 or 1 must match at the start of the file, and a hunk without trailing context at the end.
 package diff
 
 import (
@@ -14,23 +13,23 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSize is the size limit of a patch, and of the file that it is applied to, in bytes.
+// MaxSize is the size limit in bytes of a patch, and of the file that the patch is applied to.
 const MaxSize = 8 << 20
 
-// InvalidError means that a patch cannot be used, whatever the file contains.
+// InvalidError means that a patch is malformed or unsupported, independent of the content of the file.
 type InvalidError struct{ Reason string }
 
 // Error implements error.
 func (e *InvalidError) Error() string { return e.Reason }
 
-// ApplyError means that a valid patch does not apply to the file.
+// ApplyError means that a valid patch does not match the content of the file.
 type ApplyError struct{ Stderr string }
 
 // Error implements error.
 func (e *ApplyError) Error() string { return e.Stderr }
 
-// Apply returns base with the patch text applied. The patch must be of the file relpath (with slashes). The
-// error is an *InvalidError or an *ApplyError.
+// Apply returns base with the patch text applied. The patch must name the file relpath, which has slashes. The error
+// is an *InvalidError or an *ApplyError.
 func Apply(relpath string, base, text []byte) ([]byte, error) {
 	if err := check(relpath, base, text); err != nil {
 		return nil, err
@@ -48,7 +47,7 @@ func Apply(relpath string, base, text []byte) ([]byte, error) {
 	return image.bytes(), nil
 }
 
-// check validates everything but the hunks.
+// check validates the sizes, the encoding and the names of the files.
 func check(relpath string, base, text []byte) error {
 	switch {
 	case len(base) > MaxSize || len(text) > MaxSize:
@@ -66,17 +65,17 @@ func check(relpath string, base, text []byte) error {
 			return err
 		}
 		if name == "/dev/null" {
-			return &InvalidError{"the patch creates or deletes a file (/dev/null); it may only change one"}
+			return &InvalidError{"the patch creates or deletes a file (/dev/null); a patch may only change an existing file"}
 		}
 		if stripPrefix(name) != relpath {
-			return &InvalidError{fmt.Sprintf("the line %q names %q, but the patch is named after %q", header, stripPrefix(name), relpath)}
+			return &InvalidError{fmt.Sprintf("the line %q names the file %q, but the file name of the patch requires %q", header, stripPrefix(name), relpath)}
 		}
 	}
 	return nil
 }
 
-// headerPath returns the path in the only line that begins with header. A path ends at the first space,
-// unlike in git.
+// headerPath returns the path in the only line that begins with header. Unlike in git, the path ends at the first
+// space.
 func headerPath(header string, text []byte) (string, error) {
 	found, name := 0, ""
 	for line := range bytes.Lines(text) {
@@ -88,7 +87,7 @@ func headerPath(header string, text []byte) (string, error) {
 		}
 	}
 	if found != 1 {
-		return "", &InvalidError{fmt.Sprintf("%d lines begin with %q; a patch of one file has one", found, header)}
+		return "", &InvalidError{fmt.Sprintf("%d lines begin with %q; exactly one is required", found, header)}
 	}
 	return name, nil
 }
@@ -100,4 +99,4 @@ func stripPrefix(name string) string {
 	return strings.TrimPrefix(name, "b/")
 }
 
-var errNoHunks = errors.New("no hunk (@@ -… +… @@) follows the lines --- and +++")
+var errNoHunks = errors.New("the patch has no hunk (@@ -… +… @@) after its header")

@@ -36,21 +36,21 @@ func TestApply(t *testing.T) {
 	}{
 		{name: "a line changes", base: "a\nb\nc\n", patch: header + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", want: "a\nB\nc\n"},
 		{name: "a wrong context fails", base: "a\nb\nX\n", patch: header + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", outcome: "failed"},
-		{name: "the nearer of two places counts", base: "k\na\nb\nc\n1\n2\na\nb\nc\nk\n", patch: header + "@@ -6,3 +6,3 @@\n a\n-b\n+B\n c\n", want: "k\na\nb\nc\n1\n2\na\nB\nc\nk\n"},
-		{name: "of two equally near the later counts", base: "k\na\nb\nc\nx\na\nb\nc\nk\n", patch: header + "@@ -4,3 +4,3 @@\n a\n-b\n+B\n c\n", want: "k\na\nb\nc\nx\na\nB\nc\nk\n"},
-		{name: "hunks are placed by the new line numbers", base: "k\na\nb\nc\n1\n2\na\nb\nc\nk\n", patch: header + "@@ -2,3 +7,3 @@\n a\n-b\n+B\n c\n", want: "k\na\nb\nc\n1\n2\na\nB\nc\nk\n"},
-		{name: "a hunk does not match what another wrote", base: "0\na\nb\n", patch: header + "@@ -2,2 +2,2 @@\n a\n-b\n+a\n@@ -9,1 +9,1 @@\n-a\n+z\n", outcome: "failed"},
-		{name: "lines added without any context go to the end", base: "a\nb\n", patch: header + "@@ -2,0 +3 @@\n+c\n", want: "a\nb\nc\n"},
+		{name: "the nearer of two matches", base: "k\na\nb\nc\n1\n2\na\nb\nc\nk\n", patch: header + "@@ -6,3 +6,3 @@\n a\n-b\n+B\n c\n", want: "k\na\nb\nc\n1\n2\na\nB\nc\nk\n"},
+		{name: "the later of two equally near matches", base: "k\na\nb\nc\nx\na\nb\nc\nk\n", patch: header + "@@ -4,3 +4,3 @@\n a\n-b\n+B\n c\n", want: "k\na\nb\nc\nx\na\nB\nc\nk\n"},
+		{name: "hunks are searched from the new line numbers", base: "k\na\nb\nc\n1\n2\na\nb\nc\nk\n", patch: header + "@@ -2,3 +7,3 @@\n a\n-b\n+B\n c\n", want: "k\na\nb\nc\n1\n2\na\nB\nc\nk\n"},
+		{name: "a hunk does not match lines of an earlier hunk", base: "0\na\nb\n", patch: header + "@@ -2,2 +2,2 @@\n a\n-b\n+a\n@@ -9,1 +9,1 @@\n-a\n+z\n", outcome: "failed"},
+		{name: "lines added without context are appended", base: "a\nb\n", patch: header + "@@ -2,0 +3 @@\n+c\n", want: "a\nb\nc\n"},
 		{name: "lines added to an empty file", base: "", patch: header + "@@ -0,0 +1,2 @@\n+a\n+b\n", want: "a\nb\n"},
-		{name: "line 0 is the beginning of an empty file only", base: "x\n", patch: header + "@@ -0,0 +1 @@\n+a\n", outcome: "failed"},
+		{name: "line 0 is valid only in an empty file", base: "x\n", patch: header + "@@ -0,0 +1 @@\n+a\n", outcome: "failed"},
 		{name: "all lines removed", base: "a\n", patch: header + "@@ -1 +0,0 @@\n-a\n", want: ""},
 		{name: "a final newline is added", base: "a", patch: header + "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", want: "a\n"},
 		{name: "a final newline is removed", base: "a\n", patch: header + "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n", want: "a"},
-		{name: "the marker in another language", base: "a\n", patch: header + "@@ -1 +1 @@\n-a\n+a\n\\ Kein Zeilenumbruch am Dateiende.\n", want: "a"},
+		{name: "a localized no-newline marker", base: "a\n", patch: header + "@@ -1 +1 @@\n-a\n+a\n\\ Kein Zeilenumbruch am Dateiende.\n", want: "a"},
 		{name: "a patch of CRLF lines for a file of CRLF lines", base: "a\r\nb\r\n", patch: header + "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+B\r\n", want: "a\r\nB\r\n"},
 		{name: "git's own header", base: "a\n", patch: "diff --git a/F.md b/F.md\nindex 7898192..da0f8ed 100644\n" + header + "@@ -1 +1 @@ heading\n-a\n+A\n", want: "A\n"},
-		{name: "a letter around the patch", base: "a\n", patch: "From: x\n\nHello\n---\n" + header + "@@ -1 +1 @@\n-a\n+A\n-- \n2.39\n", want: "A\n"},
-		{name: "a last line without newline is torn off", base: "a\n", patch: header + "@@ -1 +1 @@\n-a\n+A", outcome: "failed"},
+		{name: "an e-mail around the patch", base: "a\n", patch: "From: x\n\nHello\n---\n" + header + "@@ -1 +1 @@\n-a\n+A\n-- \n2.39\n", want: "A\n"},
+		{name: "a truncated last line", base: "a\n", patch: header + "@@ -1 +1 @@\n-a\n+A", outcome: "failed"},
 		{name: "a hunk that changes nothing", base: "a\n", patch: header + "@@ -1 +1 @@\n a\n", outcome: "failed"},
 		{name: "a hunk after a line outside of hunks", base: "a\nb\n", patch: header + "@@ -1,2 +1,2 @@\n-a\n+A\n b\nx\n@@ -2 +2 @@\n-b\n+B\n", outcome: "failed"},
 		{name: "a hunk before the names", base: "a\n", patch: "@@ -1 +1 @@\n" + header + "@@ -1 +1 @@\n-a\n+A\n", outcome: "failed"},
@@ -61,7 +61,7 @@ func TestApply(t *testing.T) {
 		{name: "a target that is not UTF-8", base: "\xff\n", patch: header + "@@ -1 +1 @@\n-a\n+A\n", outcome: "invalid"},
 		{name: "no name", base: "a\n", patch: "@@ -1 +1 @@\n-a\n+A\n", outcome: "invalid"},
 		{name: "an empty patch", base: "a\n", patch: "", outcome: "invalid"},
-		{name: "counts beyond all numbers", base: "a\n", patch: header + "@@ -1,99999999999999999999999 +1,99999999999999999999999 @@\n-a\n+A\n", outcome: "failed"},
+		{name: "counts above the range of int", base: "a\n", patch: header + "@@ -1,99999999999999999999999 +1,99999999999999999999999 @@\n-a\n+A\n", outcome: "failed"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -84,8 +84,7 @@ func TestApplyBoundsWork(t *testing.T) {
 	}
 }
 
-// TestApplySampleCases applies every recorded pair of file and patch, if the sample data is beside the
-// repository.
+// TestApplySampleCases applies every recorded pair of file and patch. It is skipped without sample data.
 func TestApplySampleCases(t *testing.T) {
 	file := fixtures.Path(t, "agentpack", "composed", "patch_cases.json")
 	raw, err := os.ReadFile(file)

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// maxDiff is the size limit of a diff that is shown, in bytes.
+	// maxDiff is the size limit of a diff, in bytes.
 	maxDiff = 100 << 10
-	// maxLines is the limit of the lines of both texts together.
+	// maxLines is the limit of the total number of lines of both texts.
 	maxLines = 1_000_000
-	// context is how many unchanged lines are shown before and after changed ones.
+	// context is the number of unchanged lines that are shown before and after changed lines.
 	context = 3
 )
 
-// Unified returns the diff from before to after, which must be UTF-8; "" if they are equal. Name is the file's
-// path, with slashes.
+// Unified returns the diff from before to after, or "" if they are equal. Both must be UTF-8. Name is the file's path
+// with slashes.
 func Unified(name string, before, after []byte) (string, error) {
 	newlines := bytes.Count(before, []byte("\n")) + bytes.Count(after, []byte("\n"))
 	switch {
 	case !utf8.Valid(before) || !utf8.Valid(after):
-		return "", errors.New("it is not UTF-8 text")
+		return "", errors.New("the text is not UTF-8")
 	case bytes.Equal(before, after):
 		return "", nil
 	case newlines > maxLines:
@@ -51,7 +51,7 @@ func splitLines(text []byte) []string {
 	return lines
 }
 
-// numberLines replaces each line by a number, the same for equal lines.
+// numberLines returns a number for each line. Equal lines have equal numbers.
 func numberLines(lines []string, numbers map[string]int) []int {
 	result := make([]int, len(lines))
 	for i, line := range lines {
@@ -65,8 +65,8 @@ func numberLines(lines []string, numbers map[string]int) []int {
 	return result
 }
 
-// splitHunks divides operations where more unchanged lines follow each other than the context of both sides,
-// and leaves out the unchanged lines that are not shown.
+// splitHunks splits operations into hunks at each run of more unchanged lines than the context of two hunks, and
+// omits the unchanged lines that are not shown.
 func splitHunks(ops []op) [][]op {
 	var hunks [][]op
 	var hunk []op
@@ -91,7 +91,7 @@ func splitHunks(ops []op) [][]op {
 	return append(hunks, hunk)
 }
 
-// head and tail return at most count lines of an operation that keeps lines.
+// head and tail return an operation that keeps lines, reduced to its first or last lines, at most count.
 func (o op) head(count int) op {
 	o.count = min(o.count, count)
 	return o
@@ -138,7 +138,7 @@ func (w *writer) hunk(ops []op) {
 	}
 }
 
-// rangeOf formats a range of lines. One without lines is at the line before it.
+// rangeOf formats a range of lines for a hunk header. The position of an empty range is the line before it.
 func rangeOf(start, count int) string {
 	switch count {
 	case 0:
@@ -149,7 +149,7 @@ func rangeOf(start, count int) string {
 	return fmt.Sprintf("%d,%d", start+1, count)
 }
 
-// quoteName returns a path as git writes it in a header: in quotes if it has characters that would end it.
+// quoteName returns a path as git writes it in a header: quoted if it contains characters that would end the path.
 func quoteName(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f }) {
 		return path

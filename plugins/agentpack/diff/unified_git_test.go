@@ -14,7 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
 )
 
-// pairCount returns how many random pairs of texts are compared with git: AGENTPACK_DIFF_PAIRS, or 500.
+// pairCount returns the number of random pairs of texts that are compared with git: the environment variable
+// AGENTPACK_DIFF_PAIRS, or 500.
 func pairCount(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("AGENTPACK_DIFF_PAIRS")
@@ -28,8 +29,8 @@ func pairCount(t *testing.T) int {
 	return count
 }
 
-// randomPair returns two texts of which the second is an edit of the first. Some have few different lines, CRLF,
-// no newline at the end, NUL bytes, or no lines.
+// randomPair returns a text and an edit of that text. Some texts have few different lines, CRLF, no final newline,
+// NUL bytes, or no lines.
 func randomPair(seed uint64) (before, after string) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	words := [][]string{
@@ -83,8 +84,8 @@ func git(t *testing.T, dir string, arguments ...string) string {
 	return string(output)
 }
 
-// TestUnifiedAgreesWithGit: git apply makes one text of the other by the diff, forward and backward, and finds
-// each hunk at the line that the diff states; the diff has as many changed lines as git diff --minimal.
+// TestUnifiedAgreesWithGit: git apply and git apply --reverse turn each text into the other, and find each hunk at the
+// line that the diff states. The diff has as many changed lines as git diff --minimal.
 func TestUnifiedAgreesWithGit(t *testing.T) {
 	needGit(t)
 	dir, count := t.TempDir(), pairCount(t)
@@ -101,7 +102,7 @@ func TestUnifiedAgreesWithGit(t *testing.T) {
 		added, removed := requireExact(t, text, before[i], after[i])
 		if text != "" {
 			changed[name] = fmt.Sprintf("%d\t%d", added, removed)
-			fmt.Fprintf(&patch, "diff --git a/%s b/%s\n%s", name, name, text) // else git deletes a file that becomes empty
+			fmt.Fprintf(&patch, "diff --git a/%s b/%s\n%s", name, name, text) // without this line git deletes files that become empty
 		}
 		writeFile(t, filepath.Join(dir, "old", name), before[i])
 		writeFile(t, filepath.Join(dir, "new", name), after[i])
@@ -113,7 +114,7 @@ func TestUnifiedAgreesWithGit(t *testing.T) {
 			counts, name, _ = strings.Cut(strings.TrimSpace(line), "\t{old")
 		}
 		name = name[strings.LastIndexByte(name, '/')+1:]
-		if counts != "-\t-" && counts != changed[name] { // git does not compare what has NUL bytes
+		if counts != "-\t-" && counts != changed[name] { // git does not compare files with NUL bytes
 			t.Errorf("%s: %q added and removed lines, git has %q", name, changed[name], counts)
 		}
 		delete(changed, name)
@@ -148,7 +149,8 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// requireExact applies a diff at exactly the lines that it states, and counts its changed lines.
+// requireExact fails the test unless each hunk applies at exactly the line that it states. It returns the numbers of
+// added and removed lines.
 func requireExact(t *testing.T, text, before, after string) (added, removed int) {
 	t.Helper()
 	if text == "" {

@@ -11,17 +11,17 @@ import (
 func TestUnified(t *testing.T) {
 	const head = "--- a/f.md\n+++ b/f.md\n"
 	tests := []struct{ name, before, after, want string }{
-		{"a new file of a line", "", "a\n", head + "@@ -0,0 +1 @@\n+a\n"},
-		{"a new file of lines", "", "a\nb\n", head + "@@ -0,0 +1,2 @@\n+a\n+b\n"},
+		{"a new file with one line", "", "a\n", head + "@@ -0,0 +1 @@\n+a\n"},
+		{"a new file with several lines", "", "a\nb\n", head + "@@ -0,0 +1,2 @@\n+a\n+b\n"},
 		{"a line changes", "a\nb\nc\n", "a\nB\nc\n", head + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"},
-		{"the last line has no end", "a", "b", head + "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"},
+		{"no final newline", "a", "b", head + "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"},
 		{"the file is emptied", "a\n", "", head + "@@ -1 +0,0 @@\n-a\n"},
-		{"three lines around a change", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nx\n", head + "@@ -6,4 +6,4 @@\n 6\n 7\n 8\n-9\n+x\n"},
+		{"three context lines around a change", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nx\n", head + "@@ -6,4 +6,4 @@\n 6\n 7\n 8\n-9\n+x\n"},
 		{"nothing changes", "a\n", "a\n", ""},
 		{"two empty texts", "", "", ""},
 		{"only the last newline", "a", "a\n", head + "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n"},
-		{"only the ends of lines", "a\r\nb\r\n", "a\nb\r\n", head + "@@ -1,2 +1,2 @@\n-a\r\n+a\n b\r\n"},
-		{"a carriage return ends no line", "a\rb\n", "a\rc\n", head + "@@ -1 +1 @@\n-a\rb\n+a\rc\n"},
+		{"only line ends", "a\r\nb\r\n", "a\nb\r\n", head + "@@ -1,2 +1,2 @@\n-a\r\n+a\n b\r\n"},
+		{"a carriage return does not end a line", "a\rb\n", "a\rc\n", head + "@@ -1 +1 @@\n-a\rb\n+a\rc\n"},
 		{
 			"hunks after one that deletes and inserts", "a\nb\n1\n2\n3\n4\n5\n6\n7\n8\n9\n", "x\ny\nz\n1\n2\n3\n4\n5\n6\n7\n8\n",
 			head + "@@ -1,5 +1,6 @@\n-a\n-b\n+x\n+y\n+z\n 1\n 2\n 3\n@@ -8,4 +9,3 @@\n 6\n 7\n 8\n-9\n",
@@ -39,7 +39,7 @@ func TestUnified(t *testing.T) {
 	}
 }
 
-// TestUnifiedQuotesNames: a name that would end the line is written as git writes it; others are as they are.
+// TestUnifiedQuotesNames: a name with special characters is quoted as by git; other names are not quoted.
 func TestUnifiedQuotesNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"d/f.md": "a/d/f.md", "a b": "a/a b", "é": "a/é", "a\nb": `"a/a\012b"`, `a"b`: `"a/a\"b"`, `a\b`: `"a/a\\b"`, "a\tb\x7f": `"a/a\011b\177"`,
@@ -51,7 +51,7 @@ func TestUnifiedQuotesNames(t *testing.T) {
 	}
 }
 
-// TestUnifiedOfUnlikeTexts: where a shortest diff would take too long, a longer one is returned, which is right.
+// TestUnifiedOfUnlikeTexts: if a shortest diff would take too long, Unified returns a longer, valid diff.
 func TestUnifiedOfUnlikeTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func() string {
@@ -81,7 +81,7 @@ func TestUnifiedRefuses(t *testing.T) {
 	}
 }
 
-// FuzzUnified: the diff makes after of before, at the lines that it states.
+// FuzzUnified: the diff turns before into after, with each hunk at the line that it states.
 func FuzzUnified(f *testing.F) {
 	f.Add("a\nb\nc", "a\nc\n")
 	f.Add("", "x")
@@ -100,9 +100,8 @@ func FuzzUnified(f *testing.F) {
 			t.Errorf("%q to %q: got %q", before, after, patch)
 		}
 		requireExact(t, patch, before, after)
-		// Apply accepts only one line that begins with "--- " and one that begins with "+++ ". The header has both, its
-		// second one after a newline; a changed line that begins with "-- " or "++ " adds a further one, which Apply
-		// refuses.
+		// Apply accepts only one line that begins with "--- " and one that begins with "+++ ", which are those of the
+		// header. A removed line that begins with "-- " or an added line that begins with "++ " looks like another.
 		if patch == "" || strings.Count(patch, "\n--- ")+strings.Count(patch, "\n+++ ") > 1 {
 			return
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// layOut creates files by path; a path that ends in a slash is a directory, and a content that begins with
-// "-> " a symbolic link.
+// layOut creates files by path. A path with a trailing slash is a directory; content that begins with "-> " is the
+// target of a symbolic link.
 func layOut(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -77,7 +77,7 @@ func TestSumFile(t *testing.T) {
 }
 
 func TestListFiles(t *testing.T) {
-	// The parent has a name that ListFiles leaves out only below its root.
+	// ListFiles omits this name only below its root.
 	root := filepath.Join(layOut(t, map[string]string{
 		".agentpack/tree/b.txt":           "",
 		".agentpack/tree/a/deep.md":       "",
@@ -175,7 +175,7 @@ func TestStat(t *testing.T) {
 	}
 }
 
-// FuzzRequireInside: a path that is accepted is, once created, resolved by the system to a place inside.
+// FuzzRequireInside: after an accepted path is created, the system resolves it to a path inside the root.
 func FuzzRequireInside(f *testing.F) {
 	for _, seed := range []string{"a", "out/x", "back/../y", "up/root/a", "a/../../elsewhere", "in/.."} {
 		f.Add(seed)

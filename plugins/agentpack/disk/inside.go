@@ -14,8 +14,8 @@ import (
 // KindOutside is the io_kind of the fault of RequireInside.
 const KindOutside = "outside_root"
 
-// RequireInside returns a fault unless path, with its symbolic links resolved, is inside the directory root.
-// Neither has to exist.
+// RequireInside returns a fault unless path, with its symbolic links resolved, is inside the directory root. Path and
+// root need not exist.
 func RequireInside(root, path string) error {
 	bound, err := NewBound(root)
 	if err != nil {
@@ -24,8 +24,8 @@ func RequireInside(root, path string) error {
 	return bound.RequireInside(path)
 }
 
-// Bound is a directory that several paths must be inside of. It caches which directories are not symbolic
-// links: create a new one, or call RequireInside, before a write.
+// Bound checks that paths are inside a directory. It caches which directories are not symbolic links, so a check before
+// a write needs a new Bound, or the function RequireInside.
 type Bound struct {
 	root, real string
 	resolver   *contain.Resolver
@@ -47,21 +47,21 @@ func (b Bound) Root() string { return b.root }
 // Real returns the directory with its symbolic links resolved.
 func (b Bound) Real() string { return b.real }
 
-// RequireInside is the function RequireInside for this bound.
+// RequireInside returns a fault unless path is inside the directory of the bound.
 func (b Bound) RequireInside(path string) error {
 	_, err := b.Resolve(path)
 	return err
 }
 
-// Resolve is RequireInside, and returns what the path resolves to.
+// Resolve returns the resolved path, or a fault unless path is inside the directory of the bound.
 func (b Bound) Resolve(path string) (contain.Target, error) {
 	below, err := filepath.Rel(b.root, path)
 	if err != nil || !contain.Below(b.root, path) {
-		return contain.Target{}, outside(b.root, path, "its lexical path is outside the directory")
+		return contain.Target{}, outside(b.root, path, "the lexical path is outside")
 	}
 	target, err := b.resolver.Inside(b.real, filepath.Join(b.real, below))
 	if errors.Is(err, contain.ErrOutside) || err == nil && target.Path == b.real {
-		return target, outside(b.root, path, "a symbolic link leads to "+target.Path)
+		return target, outside(b.root, path, "a symbolic link resolves to "+target.Path)
 	}
 	return target, fault.IO(path, err)
 }
@@ -69,18 +69,18 @@ func (b Bound) Resolve(path string) (contain.Target, error) {
 func outside(root, path, why string) error {
 	return fault.New(fault.IOInvalidPath, fault.Details{
 		"path": path, "path_posix": filepath.ToSlash(path), "root": root, "root_posix": filepath.ToSlash(root),
-		"io_kind": KindOutside, "hint": "remove the symbolic link, or rename the file that is outside of the directory: it is neither read nor written",
+		"io_kind": KindOutside, "hint": "remove the symbolic link, or choose a path inside the directory: the plugin neither reads nor writes files outside",
 	}, "%s is not inside %s: %s", path, root, why)
 }
 
-// SumPlace returns the sum of the file at a path that is to be written; nil if there is none. A file in place of
-// a directory above it is an error that names it.
+// SumPlace returns the SHA-256 of the file at path in hexadecimal; nil if the file does not exist. If an ancestor of
+// path is a file, the error names that file.
 func SumPlace(path string) (*string, error) {
 	sum, err := SumFile(path)
 	if errors.Is(err, syscall.ENOTDIR) {
 		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 			if kind, err := Stat(dir); kind == File || kind == Other {
-				return nil, fmt.Errorf("%s cannot be written, since %s is a file, where a directory has to be: remove or rename it, and try again", path, dir)
+				return nil, fmt.Errorf("%s cannot be written, because its ancestor %s is a file and not a directory: remove or rename that file, and try again", path, dir)
 			} else if err != nil || kind == Directory || dir == filepath.Dir(dir) {
 				break
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// MaxFile is the size limit of a module's file, and of a deployed file, in bytes.
+// MaxFile is the size limit in bytes of a module's file, and of a deployed file.
 const MaxFile = 8 << 20
 
 const (
@@ -23,13 +23,12 @@ const (
 	maxDepth = 64     // of nested directories
 )
 
-// Read returns the content of a regular file; symbolic links are followed. A file larger than limit bytes is
-// an error.
+// Read returns the content of a regular file. It follows symbolic links. A file of more than limit bytes is an error.
 func Read(path string, limit int64) ([]byte, error) {
 	return filesystem.ReadFile(filesystem.OS{}, path, limit)
 }
 
-// SumFile returns the SHA-256 of a regular file of any size, in hexadecimal; symbolic links are followed.
+// SumFile returns the SHA-256 of a regular file of any size, in hexadecimal. It follows symbolic links.
 func SumFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -61,17 +60,17 @@ func SumBytes(content []byte) string {
 // Entry is a file or symbolic link in a directory tree.
 type Entry struct {
 	Path string // relative to the tree's root, with slashes
-	Link bool   // a symbolic link, which was not followed
+	Link bool   // a symbolic link; ListFiles does not follow links
 }
 
-// IsReservedName reports whether a directory belongs to git or agentpack, so that it holds nothing to deploy.
-// Case is ignored, since some file systems ignore it.
+// IsReservedName reports whether a directory of this name belongs to git or agentpack, so that its files are never
+// deployed. It ignores case, because some file systems do.
 func IsReservedName(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, ".agentpack")
 }
 
-// ListFiles returns the files and symbolic links below a directory, by path. It leaves out directories with
-// reserved names, devices, sockets and pipes.
+// ListFiles returns the files and symbolic links below a directory, sorted by path. It omits directories with reserved
+// names, devices, sockets and pipes.
 func ListFiles(root string) ([]Entry, error) {
 	lister := lister{root: root}
 	if err := lister.visit("", 0); err != nil {
@@ -89,14 +88,14 @@ type lister struct {
 
 func (l *lister) visit(dir string, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("%s: directories are nested more than %d deep", filepath.Join(l.root, dir), maxDepth)
+		return fmt.Errorf("%s: directories are nested more than %d levels deep", filepath.Join(l.root, dir), maxDepth)
 	}
 	entries, err := os.ReadDir(filepath.Join(l.root, dir))
 	if err != nil {
 		return err
 	}
 	if l.seen += len(entries); l.seen > maxItems {
-		return fmt.Errorf("%s holds more than %d files and directories", l.root, maxItems)
+		return fmt.Errorf("%s contains more than %d files and directories", l.root, maxItems)
 	}
 	for _, entry := range entries {
 		if IsReservedName(entry.Name()) {
@@ -121,7 +120,7 @@ func (l *lister) visit(dir string, depth int) error {
 // Kind is the kind of file at a path.
 type Kind int
 
-// Kinds of file, with symbolic links followed.
+// The kinds of files. The kind of a symbolic link is that of its target.
 const (
 	Absent Kind = iota
 	File
@@ -129,7 +128,7 @@ const (
 	Other // a device, pipe or socket
 )
 
-// Stat returns what is at path. A dangling symbolic link is Absent.
+// Stat returns the kind of the file at path. A dangling symbolic link is Absent.
 func Stat(path string) (Kind, error) {
 	info, err := os.Stat(path)
 	switch {

@@ -1,6 +1,6 @@
-// Package env describes the environment of a call: time, home directory, working directory, variables,
-// project and machine. Env is passed as a value, so that other packages read no global state. DetectProject
-// and MachineID identify the overlays that apply; the remaining functions return agentpack's directories and
+// Package env describes the environment of a call: time, home directory, working directory, variables, project and
+// machine. Env is passed as a value, so that other packages read no global state. DetectProject and MachineID return
+// the ids of project and machine, which select overlays. The remaining functions return agentpack's directories and
 // file names.
 package env
 
@@ -14,7 +14,7 @@ import (
 type Env struct {
 	Now  time.Time // start of the call
 	Home string    // the user's home directory; "" if unknown
-	Cwd  string    // the working directory, absolute and resolved
+	Cwd  string    // the working directory, absolute, with symbolic links resolved
 	// Var returns an environment variable; "" if it is unset.
 	Var func(name string) string
 }
@@ -27,8 +27,8 @@ func (e Env) DataDir() string {
 	return e.AbsolutePath("~/.agentpack")
 }
 
-// RepoDir returns the directory of the config repo: the one that the caller named, relative to the working
-// directory and without expansion of "~", or the one in DataDir.
+// RepoDir returns the directory of the config repo: named, relative to the working directory and without expansion of
+// "~", or, if named is "", the directory repo in DataDir.
 func (e Env) RepoDir(named string) string {
 	switch {
 	case named == "":

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxKeyLength is how many bytes of a sanitized module id are part of its key.
+// maxKeyLength is the number of bytes of a sanitized module id that its key contains.
 const maxKeyLength = 64
 
-// Sanitize replaces every character but ASCII letters, digits, "-" and "_" by an underscore.
+// Sanitize replaces every character except ASCII letters, digits, "-" and "_" by an underscore.
 func Sanitize(text string) string {
 	return strings.Map(func(r rune) rune {
 		if isPlain(r) {
@@ -24,7 +24,7 @@ func isPlain(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }
 
-// ModuleKey returns the name of a module's directories.
+// ModuleKey returns the file name that represents a module id, such as the name of an overlay's directory.
 func ModuleKey(id string) string {
 	short := Sanitize(id)
 	if len(short) > maxKeyLength {
@@ -36,7 +36,7 @@ func ModuleKey(id string) string {
 	return short + "--" + digest(id)[:10]
 }
 
-// UntruncatedModuleKey returns the key that older versions used: it contains the whole id.
+// UntruncatedModuleKey returns the key of a module id in older versions, which did not truncate the id.
 func UntruncatedModuleKey(id string) string {
 	whole := Sanitize(id)
 	if whole == "" {
@@ -45,13 +45,13 @@ func UntruncatedModuleKey(id string) string {
 	return whole + "--" + digest(id)[:10]
 }
 
-// FileKey returns the name of a snapshot's copy of the file at an absolute path.
+// FileKey returns the file name of a snapshot's copy of the file at an absolute path.
 func FileKey(path string) string { return digest(filepath.ToSlash(path))[:16] }
 
-// RemoteKey returns the name of the directory that caches a repository.
+// RemoteKey returns the name of the directory in the git cache for a repository.
 func RemoteKey(url string) string { return digest(url) }
 
-// NormalizeMachineID makes a machine id of a host name; "" if no character of it is valid in an id.
+// NormalizeMachineID derives a machine id from a host name; "" if no character of the host name is valid in an id.
 func NormalizeMachineID(text string) string {
 	var id strings.Builder
 	last := byte(0)
@@ -69,14 +69,14 @@ func NormalizeMachineID(text string) string {
 	return strings.Trim(id.String(), "-")
 }
 
-// IsPathComponent reports whether name is a single path component on every system: not empty, "." or "..",
-// and without separators and NUL.
+// IsPathComponent reports whether text is a single path component on every system: not "", "." or "..", and without
+// separators and NUL.
 func IsPathComponent(text string) bool {
 	return text != "" && text != "." && text != ".." && !strings.ContainsAny(text, "/\\\x00")
 }
 
-// ModuleName returns a module's id without its type: the part after the first colon, or the sanitized id if
-// there is no colon. It need not be a path component.
+// ModuleName returns the part of a module id after the first colon, or the sanitized id if there is no colon. The
+// result need not be a valid path component.
 func ModuleName(id string) string {
 	if _, rest, ok := strings.Cut(id, ":"); ok {
 		return rest

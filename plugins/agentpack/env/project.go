@@ -11,10 +11,10 @@ import (
 
 // Git queries the repository that holds the working directory.
 type Git interface {
-	// TopLevel returns the top level of the repository that holds a path; "" if there is none.
+	// TopLevel returns the top level of the repository that contains path; "" if there is no repository.
 	TopLevel(path string) (string, error)
-	// Origin returns the URL of the remote origin without credentials, "" if there is none, and the project's id if the
-	// URL has credentials, which are part of the id.
+	// Origin returns the URL of the remote origin without credentials, or "" if there is no such remote. If the URL has
+	// credentials, Origin also returns the project id, which is a hash of the URL with credentials.
 	Origin(repo string) (url, id string, err error)
 }
 
@@ -25,20 +25,20 @@ type Project struct {
 	ID     string
 }
 
-// DetectProject finds the project that the working directory is in. If git fails, the working directory
-// identifies the project, and a warning says so, since the project's overlays are then not found.
+// DetectProject finds the project that contains the working directory. If git fails, the project's id is derived from
+// the directory, and the project's overlays may not be found; a warning says so.
 func DetectProject(at Env, git Git) (Project, []string) {
 	project, id, warnings := Project{Root: at.Cwd}, "", []string(nil)
 	top, err := git.TopLevel(at.Cwd)
 	if err != nil {
-		warnings = append(warnings, fmt.Sprintf("the project is identified by its directory, not its repository: %s", err))
+		warnings = append(warnings, fmt.Sprintf("the project is identified by its directory, because its git repository cannot be found: %s", err))
 	}
 	if top != "" {
 		project.Root = filepath.Clean(top)
 		var origin string
 		origin, id, err = git.Origin(project.Root)
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("the project is identified by its directory, not its origin: %s", err))
+			warnings = append(warnings, fmt.Sprintf("the project is identified by its directory, because the origin of its git repository cannot be read: %s", err))
 		}
 		project.Origin = strings.TrimSpace(origin)
 	}
@@ -57,7 +57,7 @@ func ProjectID(origin, root string) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// NormalizeOrigin maps different spellings of a repository's URL to one.
+// NormalizeOrigin returns a canonical form of a repository's URL: different spellings have the same result.
 func NormalizeOrigin(origin string) string {
 	url := strings.TrimSpace(origin)
 	for strings.HasSuffix(url, ".git") {
@@ -70,8 +70,7 @@ func NormalizeOrigin(origin string) string {
 	return strings.ToLower(url)
 }
 
-// MachineID returns the machine's id: the one that the caller named, or the first of the variables that is
-// set, or "unknown".
+// MachineID returns the machine's id: named, or the value of the first environment variable that is set, or "unknown".
 func MachineID(at Env, named string) string {
 	for _, candidate := range []string{named, at.Var("AGENTPACK_MACHINE_ID"), at.Var("HOSTNAME"), at.Var("COMPUTERNAME")} {
 		if id := NormalizeMachineID(candidate); id != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// world is a home with a config repo, all of whose files are deployed.
+// world is a home directory with a config repo, from which all files are deployed.
 type world struct {
 	t    *testing.T
 	home string

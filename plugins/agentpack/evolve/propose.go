@@ -1,5 +1,5 @@
-// Package evolve takes edits of deployed files back into the config repo: Propose makes a branch with
-// overlays of the modules that the files came from. Restore writes deployed files again that are missing.
+// Package evolve handles changes of deployed files. Propose creates a branch of the config repo with edits of deployed
+// files as overlays of their modules. Restore writes missing deployed files again.
 package evolve
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Git is what Propose needs of the config repo.
+// Git accesses the git repository of the config repo.
 type Git interface {
-	// Status returns paths that differ from the last commit, including untracked ones; found is false unless
-	// repo is the top level of a repository.
+	// Status returns the paths of changed and untracked files. Found is false unless repo is the top level of a
+	// repository.
 	Status(repo string) (paths []string, found bool, err error)
-	// Commit makes a new branch with one commit on top of HEAD, and changes nothing else. The error is
-	// ErrNoIdentity if user.name or user.email is not set.
+	// Commit creates a branch with one commit on top of HEAD, and changes nothing else. The error is ErrNoIdentity if
+	// user.name or user.email is unset.
 	Commit(repo, branch, message string, files []File) error
 }
 
@@ -35,8 +35,8 @@ type File struct {
 	Content []byte
 }
 
-// ErrNoIdentity means that git has no author for a commit.
-var ErrNoIdentity = errors.New("git has no user.name or no user.email to commit with: set them by git config")
+// ErrNoIdentity means that git has no user.name or user.email for a commit.
+var ErrNoIdentity = errors.New("git has no user.name or no user.email set, which a commit needs: set them with git config")
 
 const message = "chore(evolve): propose overlay updates"
 
@@ -49,7 +49,7 @@ type Request struct {
 	Prefix   string       // prefix of the recommended commands
 }
 
-// NoProposal is the result if no branch was to be made.
+// NoProposal is the result of Propose if there is nothing to propose, or in a dry run.
 type NoProposal struct {
 	Created    bool        `json:"created"` // always false
 	Reason     string      `json:"reason"`  // no_drift, no_proposeable_drift or dry_run
@@ -58,8 +58,8 @@ type NoProposal struct {
 	Summary    Summary     `json:"summary"`
 }
 
-// Proposal is the result of Propose if files were proposed. Without a commit identity nothing is created; Files then
-// lists what the commit would contain.
+// Proposal is the result of Propose if files are proposed. If git has no identity for a commit, Created is false, and
+// Files lists the files that the commit would contain.
 type Proposal struct {
 	Created    bool         `json:"created"`
 	Branch     string       `json:"branch"`
@@ -100,7 +100,7 @@ func Propose(result *plan.Prepared, git Git, request Request) (payload any, warn
 	err = git.Commit(result.Repo, branch, message, p.files)
 	committed := err == nil
 	if errors.Is(err, ErrNoIdentity) {
-		p.warnings = append(p.warnings, "nothing was committed, and no branch created: "+err.Error())
+		p.warnings = append(p.warnings, "no commit and no branch were created: "+err.Error())
 		err = nil
 	}
 	if err != nil {
@@ -114,8 +114,8 @@ func Propose(result *plan.Prepared, git Git, request Request) (payload any, warn
 	return proposal, p.warnings, nil
 }
 
-// requireClean refuses a config repo that is not the top level of a repository, or has uncommitted changes:
-// the branch would not show what was edited.
+// requireClean returns a fault if the config repo is not the top level of a repository or has uncommitted changes. The
+// branch is based on HEAD, so its overlays would not match uncommitted modules.
 func requireClean(git Git, repo string) error {
 	details := fault.Details{"command": "evolve propose", "repo": repo, "repo_posix": filepath.ToSlash(repo)}
 	paths, found := []string(nil), false
@@ -125,10 +125,10 @@ func requireClean(git Git, repo string) error {
 	}
 	switch {
 	case err != nil && !filesystem.IsAbsent(err):
-		return fmt.Errorf("status of the config repo %s: %w", repo, err)
+		return fmt.Errorf("read the git status of the config repo %s: %w", repo, err)
 	case !found:
 		details["hint"] = "make the config repo a git repository (git init), and commit its files"
-		return fault.New(fault.GitRepoRequired, details, "%s is not a git repository, so no branch can be created in it", repo)
+		return fault.New(fault.GitRepoRequired, details, "%s is not the top level of a git repository, so no branch can be created", repo)
 	case len(paths) > 0:
 		details["hint"] = "commit or stash the changes, and try again"
 		return fault.New(fault.GitWorktreeDirty, details, "%s has uncommitted changes: %s", repo, firstFew(paths))
@@ -136,7 +136,7 @@ func requireClean(git Git, repo string) error {
 	return nil
 }
 
-// firstFew names at most five paths.
+// firstFew joins at most five paths, and counts the others.
 func firstFew(paths []string) string {
 	const few = 5
 	if len(paths) <= few {
@@ -145,7 +145,7 @@ func firstFew(paths []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(paths[:few], ", "), len(paths)-few)
 }
 
-// proposalBuilder turns candidates into files of the config repo.
+// proposalBuilder converts candidates to overlay files of the config repo.
 type proposalBuilder struct {
 	layers   module.Layers
 	scope    module.Layer
@@ -161,7 +161,7 @@ func (p *proposalBuilder) collect(candidates []Candidate) error {
 		}
 	}
 	if len(p.files) == 0 {
-		return errors.New("none of the edits can be written as an overlay: the warnings say why")
+		return errors.New("no edit can be written as an overlay: see the warnings")
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (p *proposalBuilder) add(candidate Candidate) error {
 			return err
 		}
 		if kind == module.KindPatch {
-			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s is not proposed: the %s overlay of %s consists of patches and cannot hold files; change its patch, or choose another scope",
+			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s is not proposed: the %s overlay of %s consists of patches and cannot contain files; edit the patch, or choose another scope",
 				candidate.Path, p.scope, candidate.ModuleID))
 			return nil
 		}
@@ -189,7 +189,7 @@ func (p *proposalBuilder) add(candidate Candidate) error {
 	file := File{Path: filepath.ToSlash(relative), Content: candidate.content}
 	if at := slices.IndexFunc(p.files, func(f File) bool { return f.Path == file.Path }); at >= 0 {
 		if !bytes.Equal(p.files[at].Content, file.Content) {
-			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s has another edit of %s than an earlier file: it is left out", candidate.Path, candidate.ModuleID))
+			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s is not proposed: its edit of %s differs from that of an earlier file", candidate.Path, candidate.ModuleID))
 		}
 		return nil
 	}
@@ -200,7 +200,7 @@ func (p *proposalBuilder) add(candidate Candidate) error {
 	return nil
 }
 
-// branch generates a branch name of the content and the time.
+// branch generates a branch name from the scope, the modules and the time.
 func (p *proposalBuilder) branch(moduleID string, now time.Time) string {
 	subject := "multi"
 	switch {

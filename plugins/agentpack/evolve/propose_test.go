@@ -24,7 +24,7 @@ func (w *world) propose(git evolve.Git, request evolve.Request) (any, []string, 
 	return evolve.Propose(w.run(), git, request)
 }
 
-// nothing returns the payload of a proposal without a branch.
+// nothing calls Propose and fails the test unless the payload is a NoProposal.
 func (w *world) nothing(request evolve.Request) (evolve.NoProposal, []string) {
 	w.t.Helper()
 	payload, warnings, err := w.propose(&repository{}, request)
@@ -42,12 +42,12 @@ func TestProposeTurnsEditsIntoOverlays(t *testing.T) {
 		name    string
 		edit    func(w *world)
 		request evolve.Request
-		want    map[string]string // files of the commit
+		want    map[string]string // expected files of the commit
 		warns   string
 	}{
 		{"a prompt", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{},
 			map[string]string{overlayFile("prompt:hello", "hello.md"): "Edited.\n"}, ""},
-		{"a prompt of vscode keeps the module's name", func(w *world) { w.write("project/.github/prompts/hello.prompt.md", "Edited.\n") }, evolve.Request{},
+		{"a prompt of vscode keeps the file name of the module", func(w *world) { w.write("project/.github/prompts/hello.prompt.md", "Edited.\n") }, evolve.Request{},
 			map[string]string{overlayFile("prompt:hello", "hello.md"): "Edited.\n"}, ""},
 		{"a section of an aggregated file", func(w *world) { w.edit(".codex/AGENTS.md", "Two.", "Edited.") }, evolve.Request{},
 			map[string]string{overlayFile("instructions:two", "AGENTS.md"): "Edited.\n"}, ""},
@@ -61,7 +61,7 @@ func TestProposeTurnsEditsIntoOverlays(t *testing.T) {
 			map[string]string{overlayFile("skill:lint", "ref/a.txt"): "b\n"}, ""},
 		{"for a machine", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{Scope: module.LayerMachine},
 			map[string]string{"overlays/machines/laptop/" + env.ModuleKey("prompt:hello") + "/hello.md": "Edited.\n"}, ""},
-		{"an overlay under an older name is used again", func(w *world) {
+		{"an overlay with a directory name of older versions is reused", func(w *world) {
 			w.write("repo/overlays/prompt:hello/hello.md", "Hello.\n")
 			w.write(".codex/prompts/hello.md", "Edited.\n")
 		}, evolve.Request{}, map[string]string{"overlays/prompt:hello/hello.md": "Edited.\n"}, ""},
@@ -69,21 +69,21 @@ func TestProposeTurnsEditsIntoOverlays(t *testing.T) {
 			w.edit(".codex/AGENTS.md", "Two.", "Edited.")
 			w.edit("project/.github/copilot-instructions.md", "Two.", "Edited.")
 		}, evolve.Request{}, map[string]string{overlayFile("instructions:two", "AGENTS.md"): "Edited.\n"}, ""},
-		{"another edit of the same section", func(w *world) {
+		{"a different edit of the same section", func(w *world) {
 			w.edit(".codex/AGENTS.md", "Two.", "First.")
 			w.edit("project/.github/copilot-instructions.md", "Two.", "Second.")
-		}, evolve.Request{}, map[string]string{overlayFile("instructions:two", "AGENTS.md"): "First.\n"}, "another edit"},
-		{"another edit of the same file", func(w *world) {
+		}, evolve.Request{}, map[string]string{overlayFile("instructions:two", "AGENTS.md"): "First.\n"}, "differs from that of an earlier file"},
+		{"a different edit of the same file", func(w *world) {
 			w.write(".codex/prompts/hello.md", "First.\n")
 			w.write("project/.github/prompts/hello.prompt.md", "Second.\n")
-		}, evolve.Request{}, map[string]string{overlayFile("prompt:hello", "hello.md"): "First.\n"}, "another edit"},
+		}, evolve.Request{}, map[string]string{overlayFile("prompt:hello", "hello.md"): "First.\n"}, "differs from that of an earlier file"},
 		{"of one module, with other sections in the same file", func(w *world) {
 			w.edit(".codex/AGENTS.md", "One.", "1.")
 			w.edit(".codex/AGENTS.md", "Two.", "2.")
 			w.write(".codex/prompts/hello.md", "Edited.\n")
 		}, evolve.Request{ModuleID: "instructions:one"}, map[string]string{
 			overlayFile("instructions:one", "AGENTS.md"): "1.\n", overlayFile("instructions:two", "AGENTS.md"): "2.\n"}, ""},
-		{"an overlay of patches is left alone", func(w *world) {
+		{"an overlay of patches is not changed", func(w *world) {
 			w.write("repo/"+overlayFile("prompt:hello", ".agentpack/overlay.json"), `{"overlay_kind":"patch"}`)
 			w.write(".codex/prompts/hello.md", "Edited.\n")
 			w.write(".codex/skills/lint/ref/a.txt", "b\n")
@@ -156,9 +156,9 @@ func TestProposeDryRun(t *testing.T) {
 	want := `{"created":false,"reason":"dry_run",` +
 		`"candidates":[{"module_id":"prompt:hello","target":"codex","path":"` + codex + `","path_posix":"` + codex + `"}],` +
 		`"skipped":[{"target":"vscode","path":"` + vscode + `","path_posix":"` + vscode + `","reason":"missing","reason_code":"missing",` +
-		`"reason_message":"the file is missing, so there is no edit of it to propose","module_id":"prompt:hello",` +
+		`"reason_message":"the file is missing, so there is no edit to propose","module_id":"prompt:hello",` +
 		`"next_actions":["agentpack evolve restore --module-id prompt:hello --yes --json","agentpack deploy --apply --yes --json"],` +
-		`"suggestions":[{"action":"agentpack evolve restore","reason":"writes missing files again, and nothing else"},{"action":"agentpack deploy --apply","reason":"makes all files what the config repo wants"}]}],` +
+		`"suggestions":[{"action":"agentpack evolve restore","reason":"writes only missing files"},{"action":"agentpack deploy --apply","reason":"updates all files from the config repo"}]}],` +
 		`"summary":{"drifted_proposeable":1,"drifted_skipped":1,"skipped_missing":1,"skipped_multi_module":0,"skipped_read_error":0}}`
 	if diff := cmp.Diff(want, string(raw)); diff != "" {
 		t.Error(diff)
@@ -218,7 +218,7 @@ func TestProposeSkipsMissingFileOfSeveralModules(t *testing.T) {
 
 func TestProposeWarnsAboutUnreadableFile(t *testing.T) {
 	cases := map[string]func(w *world){
-		"a directory in its place": func(w *world) { w.remove(".codex/prompts/hello.md"); w.write(".codex/prompts/hello.md/x", "") },
+		"a directory in place of a file": func(w *world) { w.remove(".codex/prompts/hello.md"); w.write(".codex/prompts/hello.md/x", "") },
 		"a rule whose header was edited": func(w *world) {
 			w.edit("project/.cursor/rules/"+env.ModuleKey("instructions:one")+".mdc", "alwaysApply: true", "alwaysApply: false")
 		},
@@ -240,8 +240,8 @@ func TestProposeRequiresCleanRepository(t *testing.T) {
 		make func(w *world)
 		want fault.Code
 	}{
-		{"no .git in it, though a parent has one", &repository{}, func(w *world) { _ = os.RemoveAll(w.path("repo/.git")) }, fault.GitRepoRequired},
-		{"a .git that is no repository", &repository{none: true}, func(*world) {}, fault.GitRepoRequired},
+		{"only an ancestor has a .git", &repository{}, func(w *world) { _ = os.RemoveAll(w.path("repo/.git")) }, fault.GitRepoRequired},
+		{"a .git that is not a repository", &repository{none: true}, func(*world) {}, fault.GitRepoRequired},
 		{"an untracked file", &repository{dirty: []string{"notes.txt"}}, func(*world) {}, fault.GitWorktreeDirty},
 	}
 	for _, test := range cases {
@@ -254,7 +254,7 @@ func TestProposeRequiresCleanRepository(t *testing.T) {
 			t.Errorf("%s: %v, %+v", test.name, err, refusal)
 		}
 		if test.git.branch != "" {
-			t.Errorf("%s: the branch %s was made", test.name, test.git.branch)
+			t.Errorf("%s: the branch %s was created", test.name, test.git.branch)
 		}
 	}
 }

@@ -18,10 +18,10 @@ import (
 type Restored struct {
 	Files   []RestoredFile `json:"restored"` // by target and path
 	Summary RestoreSummary `json:"summary"`
-	Reason  string         `json:"reason"` // restored, no_missing or dry_run
+	Reason  string         `json:"reason"` // "restored", "no_missing" or "dry_run"
 }
 
-// RestoredFile is a file that was, or would be, written again.
+// RestoredFile is a file that was written again, or would be without dry_run.
 type RestoredFile struct {
 	Target    string   `json:"target"`
 	Path      string   `json:"path"`
@@ -37,8 +37,8 @@ type RestoreSummary struct {
 	SkippedUnread int `json:"skipped_read_error"`
 }
 
-// Restore writes desired files that are missing, or only those of one module. Existing files stay as they
-// are, and neither manifests nor a snapshot are written.
+// Restore writes missing desired files, of one module if moduleID is not "". It changes no existing files, and writes
+// neither manifests nor a snapshot.
 func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryRun bool) (Restored, []string, error) {
 	r := restoreBuilder{Restored: Restored{Files: []RestoredFile{}}, written: map[string]string{}}
 	for _, file := range result.State.Files {
@@ -68,7 +68,7 @@ func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryR
 type restoreBuilder struct {
 	Restored
 	changes  []transaction.Change
-	written  map[string]string // sums by path
+	written  map[string]string // SHA-256 by path
 	warnings []string
 }
 
@@ -84,7 +84,7 @@ func (r *restoreBuilder) check(state *output.State, file output.File) {
 	}
 	r.Summary.Missing++
 	if sum, ok := r.written[file.Path]; ok && sum != file.SHA256 {
-		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is written as another target wants it, not %s", file.Path, file.Target))
+		r.warnings = append(r.warnings, fmt.Sprintf("evolve: %s is written with the content for another target, because the content for %s differs", file.Path, file.Target))
 		return
 	} else if !ok {
 		r.written[file.Path] = file.SHA256

@@ -55,7 +55,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// key returns the end of the rule file's name for instructions:one.
+// key returns the hash in the name of the rule file for instructions:one.
 func key(w *world) string {
 	for _, name := range w.files("project/.cursor/rules") {
 		if rest, ok := strings.CutPrefix(name, "instructions_one--"); ok {

@@ -90,8 +90,8 @@ func (s *driftScan) run(state *output.State, moduleID string) {
 func (s *driftScan) check(state *output.State, file output.File) {
 	actual, err := disk.Read(file.Path, disk.MaxFile)
 	if err == nil && !bytes.Equal(actual, file.Content) {
-		// A symbolic link in an untrusted project must not copy another file of the user's into the config
-		// repo.
+		// An untrusted project may have a symbolic link to another file of the user. Its content must not be copied
+		// into the config repo.
 		err = inside(state, file.Key)
 	}
 	switch {
@@ -107,16 +107,16 @@ func (s *driftScan) check(state *output.State, file output.File) {
 	}
 }
 
-// inside requires that a resolved file is inside its root.
+// inside returns an error unless the resolved path of a file is inside its root.
 func inside(state *output.State, key output.Key) error {
 	root, ok := state.Owner(key)
 	if !ok {
-		return fmt.Errorf("it is in none of the directories of the target %s", key.Target)
+		return fmt.Errorf("the file is in none of the directories of the target %s", key.Target)
 	}
 	return disk.RequireInside(root.Path, key.Path)
 }
 
-// skipUnreadable counts a file whose edit cannot be read.
+// skipUnreadable counts a file whose edit cannot be determined, and adds a warning.
 func (s *driftScan) skipUnreadable(path, why string) {
 	s.summary.SkippedUnread++
 	s.warnings = append(s.warnings, fmt.Sprintf("evolve: %s is skipped: %s", path, why))
@@ -130,15 +130,15 @@ func (s *driftScan) add(file output.File, origin output.Origin, content []byte) 
 	})
 }
 
-// addWhole proposes an edited file that is made of one module's file.
+// addWhole proposes the edit of a file that is generated from one module's file.
 func (s *driftScan) addWhole(file output.File, actual []byte) {
 	origin := file.Origins[0]
 	if file.Target == config.Cursor {
-		// The text before the module's content was generated, and is not part of the edit.
+		// The header before the module's content is generated, and not part of the edit.
 		header := render.CursorHeader(origin.Module)
 		text, intact := bytes.CutPrefix(actual, header)
 		if !intact {
-			s.skipUnreadable(file.Path, "its header is not the generated one, so it cannot be separated from the text of "+origin.Module)
+			s.skipUnreadable(file.Path, "its generated header was edited, so the header cannot be separated from the content of "+origin.Module)
 			return
 		}
 		actual = text
@@ -146,8 +146,8 @@ func (s *driftScan) addWhole(file output.File, actual []byte) {
 	s.add(file, origin, actual)
 }
 
-// addSections proposes the edited sections of a file that is made of several modules. It reports whether it
-// found any; without markers there are none.
+// addSections proposes the edited sections of a file that is generated from several modules. It returns false if no
+// edit is inside a section, or if the file has no section markers.
 func (s *driftScan) addSections(file output.File, actual string) bool {
 	if !strings.Contains(string(file.Content), render.SectionStart) || !strings.Contains(actual, render.SectionStart) {
 		return false
@@ -173,13 +173,13 @@ func (s *driftScan) addSections(file output.File, actual string) bool {
 			s.sections[origin.Module] = text
 			s.add(file, origin, []byte(text))
 		case first != text:
-			s.warnings = append(s.warnings, fmt.Sprintf("evolve: the section of %s in %s has another edit than in an earlier file: it is left out", origin.Module, file.Path))
+			s.warnings = append(s.warnings, fmt.Sprintf("evolve: the section of %s in %s is not proposed: its edit differs from that of an earlier file", origin.Module, file.Path))
 		}
 	}
 	return edited
 }
 
-// sectionsOf splits a file if it has a section of each module.
+// sectionsOf returns the sections of a file by module; false unless there is a section for each origin.
 func sectionsOf(text string, origins []output.Origin) (map[string]string, bool) {
 	parts, err := render.ParseSections(text)
 	if err != nil {
@@ -210,22 +210,22 @@ func (s *driftScan) skip(file output.File, reason string) {
 	}
 	if reason == reasonMissing {
 		s.summary.SkippedGone++
-		item.Message = "the file is missing, so there is no edit of it to propose"
+		item.Message = "the file is missing, so there is no edit to propose"
 		restore := " evolve restore"
 		if item.ModuleID != "" {
 			restore += " --module-id " + report.ShellQuote(item.ModuleID)
 		}
 		item.NextActions = []string{s.prefix + restore + " --yes --json", s.prefix + " deploy --apply --yes --json"}
 		item.Suggestions = []Suggestion{
-			{"agentpack evolve restore", "writes missing files again, and nothing else"},
-			{"agentpack deploy --apply", "makes all files what the config repo wants"},
+			{"agentpack evolve restore", "writes only missing files"},
+			{"agentpack deploy --apply", "updates all files from the config repo"},
 		}
 	} else {
 		s.summary.SkippedShared++
-		item.Message = "the file is made of several modules, and the edit cannot be attributed to one of them"
+		item.Message = "the file is generated from several modules, and the edit cannot be attributed to one of them"
 		item.Suggestions = []Suggestion{
-			{"Add per-module markers to aggregated instructions outputs", "with the markers in place an edit belongs to the module of its section"},
-			{"Split aggregated outputs so each file maps to one module", "an edit of a file then belongs to its module"},
+			{"Add per-module markers to aggregated instructions outputs", "with markers, an edit is attributed to the module of its section"},
+			{"Split aggregated outputs so each file maps to one module", "an edit of a file is then attributed to its only module"},
 		}
 	}
 	s.skipped = append(s.skipped, item)

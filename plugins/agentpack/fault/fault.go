@@ -1,5 +1,5 @@
-// Package fault defines the errors of agentpack's contract: a stable code, and machine-readable details. New
-// makes one, IO makes one of a file system error, and Of maps any other error to Unexpected.
+// Package fault defines the errors of agentpack's contract, which have a stable code and machine-readable details. New
+// creates a Fault, IO converts a file system error, and Of converts any error.
 package fault
 
 import (
@@ -66,8 +66,8 @@ var guidance = map[Code]struct {
 	IOPathTooLong:            {"io_path_too_long", []string{"shorten_path", "enable_long_paths", "retry_command"}},
 }
 
-// New returns a fault with these details, and the defaults of its code where details lack them. The message
-// is formatted as by fmt.Errorf.
+// New returns a fault with details. If details lack reason_code or next_actions, the defaults of the code are used. The
+// message is formatted as by fmt.Errorf.
 func New(code Code, details Details, format string, arguments ...any) *Fault {
 	wrapped := fmt.Errorf(format, arguments...)
 	fault := &Fault{Code: code, Message: wrapped.Error(), cause: errors.Unwrap(wrapped)}
@@ -90,7 +90,7 @@ func (f *Fault) Error() string { return f.Message }
 // Unwrap returns the wrapped error.
 func (f *Fault) Unwrap() error { return f.cause }
 
-// Of returns the fault that err is or wraps, or an Unexpected fault for any other error.
+// Of returns the Fault in err's chain. If there is none, it wraps err in a Fault with the code Unexpected.
 func Of(err error) *Fault {
 	var fault *Fault
 	if errors.As(err, &fault) {

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// IO turns a file system error at path into a fault with a hint. It returns other errors unchanged.
+// IO converts a file system error about path to a Fault with a hint, if the contract has a code for the error. It
+// returns other errors unchanged.
 func IO(path string, err error) error {
 	code, kind, hint := Code(""), "", ""
 	switch {
@@ -16,7 +17,7 @@ func IO(path string, err error) error {
 		return nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		code, kind = IOPermissionDenied, "permission_denied"
-		hint = "grant the path to the plugin (for writing: with rw), or change its permissions"
+		hint = "grant the path to the plugin (with access rw for writing), or change its permissions"
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		code, kind = IOPathTooLong, "path_too_long"
 		hint = "choose a shorter path"
@@ -35,8 +36,8 @@ func IO(path string, err error) error {
 	}, "%s: %w", path, err)
 }
 
-// rawNumber returns the errno of an error; nil if there is none. In a WASI guest it is always nil, since
-// WASI's numbers differ from those of the user's system.
+// rawNumber returns the errno of an error; nil if there is no errno. In a WASI guest it returns nil, because errno
+// values of WASI differ from those of the user's system.
 func rawNumber(err error) any {
 	var number syscall.Errno
 	if errors.As(err, &number) && runtime.GOOS != "wasip1" {

@@ -14,11 +14,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Remote accesses git repositories. Its errors are shown to the user.
+// Remote accesses remote git repositories. Users see its errors.
 type Remote interface {
-	// ListRemote returns those of the named references that exist, in the order of the repository.
+	// ListRemote returns the named references that exist, in the order of the repository.
 	ListRemote(url string, names ...string) ([]RemoteRef, error)
-	// Fetch calls take for each file of a commit, sorted by path, until take returns an error.
+	// Fetch calls take for each file of a commit in the order of paths. It stops at an error of take.
 	Fetch(url, commit string, take func(RemoteFile) error) error
 }
 
@@ -26,7 +26,7 @@ type Remote interface {
 // references.
 type RemoteRef struct{ Name, Hash, Peeled string }
 
-// RemoteFile is a file of a commit. Path has slashes; the Content of a Link is its target.
+// RemoteFile is a file or symbolic link of a commit. Path has slashes. The Content of a Link is the target of the link.
 type RemoteFile struct {
 	Path    string
 	Link    bool
@@ -37,14 +37,14 @@ type RemoteFile struct {
 type CheckoutConfig struct {
 	Cache  string // directory of all checkouts, absolute
 	Remote Remote
-	// Lock blocks until no other call fetches, and keeps others from fetching until this call ends.
+	// Lock acquires an exclusive lock, which excludes fetches of other calls until this call ends.
 	Lock func(name string) error
 }
 
-// Checkouts provides the checkouts of one call, from the cache or by a fetch. It implements CheckoutProvider.
+// Checkouts is the CheckoutProvider of one call. It returns cached checkouts, and fetches others.
 type Checkouts struct {
 	config   CheckoutConfig
-	resolved map[remoteName]string // so that each is resolved once
+	resolved map[remoteName]string // cached results of resolve
 	warnings []string
 }
 
@@ -79,12 +79,12 @@ func (c *Checkouts) Checkout(id string, git config.Git, locked *config.LockedGit
 	return dir, c.fetch(url, commit, dir)
 }
 
-// isCommit reports whether text is a full hash in lower case.
+// isCommit reports whether text is a full commit hash in lower case.
 func isCommit(text string) bool {
 	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// resolve returns the commit of a reference, which may be a commit itself.
+// resolve returns the commit hash of ref, which is the name of a branch or tag, or a commit hash.
 func (c *Checkouts) resolve(url, ref string) (string, error) {
 	if lower := strings.ToLower(ref); isCommit(lower) {
 		return lower, nil
@@ -103,7 +103,8 @@ func (c *Checkouts) resolve(url, ref string) (string, error) {
 	return commit, nil
 }
 
-// resolveRemotely asks the repository. Precedence: annotated tag, branch, lightweight tag.
+// resolveRemotely returns the commit of a reference in the remote repository. An annotated tag has precedence over a
+// branch, and a branch over a lightweight tag.
 func (c *Checkouts) resolveRemotely(url, ref string) (string, error) {
 	branch, tag := "refs/heads/"+ref, "refs/tags/"+ref
 	refs, err := c.config.Remote.ListRemote(url, branch, tag)
@@ -124,13 +125,13 @@ func (c *Checkouts) resolveRemotely(url, ref string) (string, error) {
 		return "", fmt.Errorf("%s has neither a branch nor a tag %q", url, ref)
 	}
 	if !isCommit(found) {
-		return "", fmt.Errorf("%s answers %.60q for %s, which is not a commit", url, found, ref)
+		return "", fmt.Errorf("%s resolves %[3]s to %.60[2]q, which is not a commit hash", url, found, ref)
 	}
 	return found, nil
 }
 
-// resolveFromCache is the fallback for an unreachable repository: it returns the only commit in the cache, if
-// there is just one.
+// resolveFromCache is the fallback if resolveRemotely fails. If the cache has exactly one commit of the repository, it
+// returns that commit.
 func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error) {
 	dir := filepath.Join(c.config.Cache, env.RemoteKey(url))
 	entries, err := os.ReadDir(dir)
@@ -144,15 +145,15 @@ func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error)
 		}
 	}
 	if len(commits) == 1 {
-		c.warnings = append(c.warnings, fmt.Sprintf("%s could not be reached for %s (%v): the only commit of it in the cache, %s, is used", url, ref, why, commits[0]))
+		c.warnings = append(c.warnings, fmt.Sprintf("%s cannot be asked for %s: %v; using %s, the only commit of this repository in the cache", url, ref, why, commits[0]))
 		return commits[0], nil
 	}
-	return "", fmt.Errorf("%s could not be reached for %s: %w; and the cache %s has %d commits of it, so it is ambiguous which one to use: "+
-		"have the admin grant the plugin that repository as a remote, or name a commit by a lockfile (agentpack lock) or as the module's ref", url, ref, why, dir, len(commits))
+	return "", fmt.Errorf("%s cannot be asked for %s: %w; the cache %s has %d commits of this repository, so the commit is ambiguous: "+
+		"ask the admin to grant that repository to the plugin as a remote, or specify a commit in the lockfile (agentpack lock) or as the module's ref", url, ref, why, dir, len(commits))
 }
 
-// findCached returns the cached checkout; "" if there is none. A checkout under a name that older versions
-// used is moved to dir, or used in place if that fails.
+// findCached returns the directory of the cached checkout; "" if there is none. If an older version has cached the
+// checkout under another name, findCached moves the checkout to dir, or returns the other directory if it cannot.
 func (c *Checkouts) findCached(dir, id, commit string) (string, error) {
 	places := []string{dir}
 	for _, older := range []string{env.ModuleKey(id), env.UntruncatedModuleKey(id), env.Sanitize(id)} {

@@ -21,7 +21,7 @@ var (
 	two = strings.Repeat("2", 40)
 )
 
-// remote is a repository; without refs, one that is not granted.
+// remote is a Remote with one repository. Without refs, the repository is not granted.
 type remote struct {
 	refs  []module.RemoteRef
 	files []module.RemoteFile
@@ -73,18 +73,18 @@ func TestCheckoutResolvesReference(t *testing.T) {
 		ref    string
 		locked *config.LockedGit
 		refs   []module.RemoteRef
-		want   string // commit; "" for an error
+		want   string // expected commit; "" for an error
 		asked  string
 	}{
-		{"a commit is not asked for", strings.ToUpper(strings.Repeat("a", 40)), nil, []module.RemoteRef{}, strings.Repeat("a", 40), ""},
+		{"a commit hash is not resolved remotely", strings.ToUpper(strings.Repeat("a", 40)), nil, []module.RemoteRef{}, strings.Repeat("a", 40), ""},
 		{"a branch", "main", nil, []module.RemoteRef{{Name: "refs/heads/main", Hash: one}}, one, "list refs/heads/main refs/tags/main"},
-		{"a plain tag", "v1", nil, []module.RemoteRef{{Name: "refs/tags/v1", Hash: two}}, two, "list refs/heads/v1 refs/tags/v1"},
-		{"an annotated tag comes before a branch of its name", "v1", nil, []module.RemoteRef{{Name: "refs/heads/v1", Hash: one}, {Name: "refs/tags/v1", Hash: one, Peeled: two}}, two, "list refs/heads/v1 refs/tags/v1"},
-		{"a branch comes before a plain tag of its name", "v1", nil, []module.RemoteRef{{Name: "refs/heads/v1", Hash: one}, {Name: "refs/tags/v1", Hash: two}}, one, "list refs/heads/v1 refs/tags/v1"},
+		{"a lightweight tag", "v1", nil, []module.RemoteRef{{Name: "refs/tags/v1", Hash: two}}, two, "list refs/heads/v1 refs/tags/v1"},
+		{"an annotated tag has precedence over a branch", "v1", nil, []module.RemoteRef{{Name: "refs/heads/v1", Hash: one}, {Name: "refs/tags/v1", Hash: one, Peeled: two}}, two, "list refs/heads/v1 refs/tags/v1"},
+		{"a branch has precedence over a lightweight tag", "v1", nil, []module.RemoteRef{{Name: "refs/heads/v1", Hash: one}, {Name: "refs/tags/v1", Hash: two}}, one, "list refs/heads/v1 refs/tags/v1"},
 		{"none", "main", nil, []module.RemoteRef{}, "", ""},
-		{"one that is no commit", "main", nil, []module.RemoteRef{{Name: "refs/heads/main", Hash: "../../x"}}, "", ""},
-		{"the lockfile wins", "main", &config.LockedGit{URL: url, Commit: two}, []module.RemoteRef{{Name: "refs/heads/main", Hash: one}}, two, ""},
-		{"a lockfile whose commit is none", "main", &config.LockedGit{URL: url, Commit: "../../x"}, []module.RemoteRef{}, "", ""},
+		{"a hash that is not a commit hash", "main", nil, []module.RemoteRef{{Name: "refs/heads/main", Hash: "../../x"}}, "", ""},
+		{"the lockfile has precedence", "main", &config.LockedGit{URL: url, Commit: two}, []module.RemoteRef{{Name: "refs/heads/main", Hash: one}}, two, ""},
+		{"a lockfile without a valid commit", "main", &config.LockedGit{URL: url, Commit: "../../x"}, []module.RemoteRef{}, "", ""},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -148,17 +148,17 @@ func TestCheckoutWithoutRemoteUsesCache(t *testing.T) {
 		cached []string // directories in the cache
 		ref    string
 		locked bool
-		want   string // directory in the cache; "" for an error
+		want   string // expected directory in the cache; "" for an error
 		says   string // substring of the error or warning
 	}{
 		{"a commit in the cache", []string{env.RemoteKey(url) + "/" + one}, one, false, env.RemoteKey(url) + "/" + one, ""},
 		{"a locked commit in the cache", []string{env.RemoteKey(url) + "/" + one}, "main", true, env.RemoteKey(url) + "/" + one, ""},
-		{"a branch, and one commit in the cache", []string{env.RemoteKey(url) + "/" + one}, "main", false, env.RemoteKey(url) + "/" + one, "the only commit of it in the cache"},
-		{"a branch, and two commits in the cache", []string{env.RemoteKey(url) + "/" + one, env.RemoteKey(url) + "/" + two}, "main", false, "", "has 2 commits of it, so it is ambiguous"},
-		{"a branch, and nothing in the cache", nil, "main", false, "", "have the admin grant the plugin that repository"},
+		{"a branch, and one commit in the cache", []string{env.RemoteKey(url) + "/" + one}, "main", false, env.RemoteKey(url) + "/" + one, "the only commit of this repository in the cache"},
+		{"a branch, and two commits in the cache", []string{env.RemoteKey(url) + "/" + one, env.RemoteKey(url) + "/" + two}, "main", false, "", "has 2 commits of this repository, so the commit is ambiguous"},
+		{"a branch, and nothing in the cache", nil, "main", false, "", "ask the admin to grant that repository to the plugin"},
 		{"a commit, and nothing in the cache", nil, one, false, "", "cannot be fetched: not granted"},
-		{"a commit under the module's key, as older versions had it", []string{env.ModuleKey("skill:x") + "/" + one}, one, false, env.RemoteKey(url) + "/" + one, ""},
-		{"a commit under the module's id, as older versions had it", []string{"skill_x/" + one}, one, false, env.RemoteKey(url) + "/" + one, ""},
+		{"a commit below the module's key, as in older versions", []string{env.ModuleKey("skill:x") + "/" + one}, one, false, env.RemoteKey(url) + "/" + one, ""},
+		{"a commit below the module's id, as in older versions", []string{"skill_x/" + one}, one, false, env.RemoteKey(url) + "/" + one, ""},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {

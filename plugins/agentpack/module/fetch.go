@@ -15,26 +15,27 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Limits of one repository.
+// Limits of one checkout.
 const (
 	maxCheckoutFiles = 20_000
 	maxCheckoutBytes = 256 << 20
 )
 
-// temporaryInfix marks the names of directories that are being filled.
+// temporaryInfix is part of the names of the temporary directories that fetch fills.
 const temporaryInfix = ".tmp-"
 
-// fetch fills the checkout at dir atomically: it fills a temporary directory beside it, and renames that.
+// fetch atomically creates the checkout at dir: it fills a temporary directory in the same parent, and renames the
+// temporary directory to dir.
 func (c *Checkouts) fetch(url, commit, dir string) error {
 	if c.config.Lock != nil {
-		// The lock is the same for all repositories: one lock each would let two calls deadlock that fetch
-		// the same repositories in a different order.
+		// All repositories share one lock. With a lock for each repository, two calls that fetch the same
+		// repositories in different orders could deadlock.
 		if err := c.config.Lock("fetch"); err != nil {
 			return fmt.Errorf("wait for another fetch of %s: %w", url, err)
 		}
 	}
 	if kind, err := disk.Stat(dir); err != nil || kind == disk.Directory {
-		return fault.IO(dir, err) // another call has fetched it while this one waited
+		return fault.IO(dir, err) // another call has fetched the commit while this call waited for the lock
 	}
 	if err := removeTemporary(dir); err != nil {
 		return fault.IO(dir, err)
@@ -47,7 +48,7 @@ func (c *Checkouts) fetch(url, commit, dir string) error {
 	}
 	err := c.config.Remote.Fetch(url, commit, checkout.write)
 	if err != nil {
-		err = fmt.Errorf("commit %s of %s is not in the cache (%s) and cannot be fetched: %w; ask the admin to grant that repository to the plugin as a remote, or put a checkout into that directory",
+		err = fmt.Errorf("commit %s of %s is not in the cache (%s) and cannot be fetched: %w; ask the admin to grant that repository to the plugin as a remote, or put a checkout of the commit into that directory",
 			commit, url, dir, err)
 	} else if err = os.Rename(checkout.dir, dir); err != nil {
 		err = fault.IO(dir, err)
@@ -58,8 +59,8 @@ func (c *Checkouts) fetch(url, commit, dir string) error {
 	return nil
 }
 
-// removeTemporary removes the temporary directories of interrupted fetches of the same commit. The lock
-// excludes fetches in progress.
+// removeTemporary removes temporary directories of interrupted fetches of the same commit. No fetch is in progress,
+// because the caller holds the lock.
 func removeTemporary(dir string) error {
 	entries, err := os.ReadDir(filepath.Dir(dir))
 	if filesystem.IsAbsent(err) {
@@ -73,22 +74,22 @@ func removeTemporary(dir string) error {
 	return err
 }
 
-// checkout is a directory that is being filled.
+// checkout is the temporary directory that a fetch fills.
 type checkout struct {
 	dir   string
-	made  map[string]bool // directories created in it
-	links map[string]bool // by path in the repository
+	made  map[string]bool // created subdirectories
+	links map[string]bool // paths of the symbolic links in the repository
 	files int
 	bytes int
 }
 
-// write writes one file. Files of a repository are untrusted: none may be written outside the checkout.
+// write writes one file. The repository is untrusted, so write refuses a path outside the checkout.
 func (c *checkout) write(file RemoteFile) error {
 	if c.files++; c.files > maxCheckoutFiles {
-		return fmt.Errorf("it has more than %d files", maxCheckoutFiles)
+		return fmt.Errorf("the repository has more than %d files", maxCheckoutFiles)
 	}
 	if c.bytes += len(file.Content); c.bytes > maxCheckoutBytes {
-		return fmt.Errorf("its files are larger than %d MiB together", maxCheckoutBytes>>20)
+		return fmt.Errorf("the files of the repository have more than %d MiB in total", maxCheckoutBytes>>20)
 	}
 	if err := c.checkPath(file.Path); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (c *checkout) write(file RemoteFile) error {
 	if file.Link {
 		return c.writeLink(file, target)
 	}
-	// O_EXCL refuses to write through a symbolic link of the same commit.
+	// With O_EXCL, OpenFile does not follow a symbolic link that the same commit has created.
 	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -112,7 +113,8 @@ func (c *checkout) write(file RemoteFile) error {
 	return errors.Join(err, out.Close())
 }
 
-// checkPath refuses a path that is not canonical, or that goes through a symbolic link of the commit.
+// checkPath returns an error unless a path is canonical, inside the checkout, without .git, and not below a symbolic link
+// of the commit.
 func (c *checkout) checkPath(file string) error {
 	bad := !filepath.IsLocal(filepath.FromSlash(file)) || path.Clean(file) != file || file == "." || strings.ContainsAny(file, "\\\x00")
 	for part := range strings.SplitSeq(file, "/") {
@@ -122,18 +124,18 @@ func (c *checkout) checkPath(file string) error {
 		bad = c.links[dir]
 	}
 	if bad {
-		return fmt.Errorf("its file %.200q %w", file, errOutsideRepository)
+		return fmt.Errorf("the file %.200q %w", file, errOutsideRepository)
 	}
 	return nil
 }
 
-// writeLink creates a symbolic link that stays inside the checkout. "..", if any, must come first in its
-// target: after another component, which can be a symbolic link, its lexical meaning differs from the
-// resolved one.
+// writeLink creates a symbolic link whose target is inside the checkout. In the target, ".." is allowed only before all
+// other components: after a component that is itself a symbolic link, the resolved path could be outside although the
+// lexical path is inside.
 func (c *checkout) writeLink(file RemoteFile, at string) error {
 	target := string(file.Content)
 	if target == "" || path.IsAbs(target) || path.Clean(target) != strings.TrimSuffix(target, "/") || !filepath.IsLocal(path.Join(path.Dir(file.Path), target)) {
-		return fmt.Errorf("its link %s to %.200q %w", file.Path, target, errOutsideRepository)
+		return fmt.Errorf("the target of the symbolic link %s, %.200[2]q, %[3]w", file.Path, target, errOutsideRepository)
 	}
 	c.links[file.Path] = true
 	return os.Symlink(target, at)

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Layer is the origin of a module's file.
+// Layer is the origin of a file of a composed module: the module itself, or an overlay.
 type Layer string
 
 // The layers, lowest first.
@@ -25,11 +25,11 @@ const (
 // OverlayLayers are the layers above LayerUpstream, lowest first.
 var OverlayLayers = []Layer{LayerGlobal, LayerMachine, LayerProject}
 
-// machinesDir is the directory in the global layer that holds the machine layers.
+// machinesDir is the directory in the global layer that contains the machine layers.
 const machinesDir = "machines"
 
-// Layers locates the overlays that apply to a call. Most modules have none, so each layer's directory is
-// listed once.
+// Layers locates the overlays that apply to a call. Most modules have no overlays, so Layers lists the directory of each
+// layer once instead of looking for each overlay.
 type Layers struct {
 	Repo    string // the config repo
 	Machine string // the machine's id
@@ -37,7 +37,7 @@ type Layers struct {
 	names   map[Layer]map[string]bool
 }
 
-// NewLayers returns the layers of one call. They cache directory listings.
+// NewLayers returns the layers for one call. Layers caches directory listings, so it must not be used for longer.
 func NewLayers(repo, machine, project string) Layers {
 	return Layers{Repo: repo, Machine: machine, Project: project, names: map[Layer]map[string]bool{}}
 }
@@ -52,7 +52,7 @@ func (l Layers) listNames(scope Layer) (map[string]bool, bool) {
 	}
 	entries, err := os.ReadDir(l.baseDir(scope))
 	if err != nil && !filesystem.IsAbsent(err) {
-		return nil, false // the access to an overlay's directory returns the error
+		return nil, false // Dir then accesses each overlay's directory, and returns the error
 	}
 	names := make(map[string]bool, len(entries))
 	for _, entry := range entries {
@@ -82,8 +82,8 @@ func (l Layers) baseDir(scope Layer) string {
 	return filepath.Join(l.Repo, "overlays")
 }
 
-// Candidates returns the possible directories of a module's overlay, by precedence: the canonical one, then
-// those with names that older versions used.
+// Candidates returns the possible directories of a module's overlay in order of precedence: the canonical directory,
+// then directories with names of older versions.
 func (l Layers) Candidates(scope Layer, id string) []string {
 	base, key := l.baseDir(scope), env.ModuleKey(id)
 	dirs := []string{filepath.Join(base, key)}
@@ -96,8 +96,8 @@ func (l Layers) Candidates(scope Layer, id string) []string {
 	return dirs
 }
 
-// Dir returns the directory of a module's overlay and whether it exists; the canonical one if it does not.
-// What is not a directory is ignored here, and reported by Check.
+// Dir returns the directory of a module's overlay. If none of the Candidates exists, it returns the canonical directory
+// and false. It ignores candidates that are not directories; Check reports them.
 func (l Layers) Dir(scope Layer, id string) (dir string, exists bool, err error) {
 	candidates := l.Candidates(scope, id)
 	names, known := l.listNames(scope)

@@ -1,6 +1,6 @@
-// Package module reads the modules of a config repo. Composer.Ready returns a module's files: those of its
-// source (a directory or file, or a git checkout) with the overlays of the global, machine and project layers
-// applied, and validated for the module's type.
+// Package module reads the modules of a config repo. Composer.Ready reads the files of a module's source (a directory,
+// a file or a git checkout), applies the overlays of the global, machine and project layers, and validates the result
+// for the module's type.
 package module
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-// ready composes a module of files.
+// ready composes a module that consists of files.
 func ready(t *testing.T, kind config.Type, files map[string]string) (*module.Ready, error) {
 	t.Helper()
 	repo := t.TempDir()
@@ -37,7 +37,7 @@ func TestReadyValidatesType(t *testing.T) {
 		kind    config.Type
 		files   map[string]string
 		code    fault.Code    // "" for a valid module
-		details fault.Details // a subset
+		details fault.Details // expected subset of the details
 	}{
 		{"instructions", config.Instructions, map[string]string{"AGENTS.md": "", "more.txt": ""}, "", nil},
 		{"instructions without AGENTS.md", config.Instructions, map[string]string{"sub/AGENTS.md": ""}, fault.Unexpected, nil},
@@ -52,9 +52,9 @@ func TestReadyValidatesType(t *testing.T) {
 		{"a skill with a blank description", config.Skill, map[string]string{"SKILL.md": "---\nname: a\ndescription: ' '\n---\n"}, fault.ConfigInvalid, fault.Details{"field": "description"}},
 		{"a skill whose name is a number", config.Skill, map[string]string{"SKILL.md": "---\nname: 5\ndescription: b\n---\n"}, fault.ConfigInvalid, fault.Details{"field": "name"}},
 		{"a prompt", config.Prompt, map[string]string{"p.md": ""}, "", nil},
-		{"a prompt further down", config.Prompt, map[string]string{"sub/p.md": ""}, "", nil},
+		{"a prompt in a subdirectory", config.Prompt, map[string]string{"sub/p.md": ""}, "", nil},
 		{"a prompt of two files", config.Prompt, map[string]string{"p.md": "", "q.md": ""}, fault.Unexpected, nil},
-		{"a prompt of no file", config.Prompt, map[string]string{".git/p.md": ""}, fault.Unexpected, nil},
+		{"a prompt without files", config.Prompt, map[string]string{".git/p.md": ""}, fault.Unexpected, nil},
 		{"a prompt with another suffix", config.Prompt, map[string]string{"p.txt": ""}, fault.Unexpected, nil},
 		{"a command", config.Command, map[string]string{"c.md": "---\ndescription: d\n---\n"}, "", nil},
 		{"a command without front matter", config.Command, map[string]string{"c.md": "do"}, fault.Unexpected, nil},

@@ -18,8 +18,8 @@ const metadataDir = ".agentpack"
 // Composed is a module with its overlays applied.
 type Composed struct {
 	Files    Tree
-	Layers   map[string]Layer // by file, the highest layer that contains it; patches do not count
-	Warnings []string         // about overridden files that have changed upstream
+	Layers   map[string]Layer // by file, the highest layer that contains the whole file; patches do not count
+	Warnings []string         // about files that an overlay changes and that have changed upstream
 }
 
 // overlay is a module's overlay in one layer.
@@ -28,7 +28,7 @@ type overlay struct {
 	scope   Layer
 	dir     string
 	files   Tree // by path in the module
-	patches Tree // by name below the directory of patches
+	patches Tree // by path below .agentpack/patches
 }
 
 // Compose applies the overlays of a module to its upstream files.
@@ -64,7 +64,7 @@ func Compose(layers Layers, id string, upstream Tree) (*Composed, error) {
 	return composed, nil
 }
 
-// openOverlay reads an overlay and validates its kind.
+// openOverlay reads an overlay. It returns a fault if the overlay's files do not match its kind.
 func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, error) {
 	overlay := &overlay{module: id, scope: scope, dir: dir}
 	kind, err := ReadOverlayKind(dir)
@@ -84,17 +84,17 @@ func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, e
 	problem := ""
 	switch {
 	case len(overlay.files) > 0 && len(overlay.patches) > 0:
-		problem = "holds both files and patches; keep one kind"
+		problem = "the overlay contains both files and patches; keep only files or only patches"
 	case kind == KindDir && len(overlay.patches) > 0:
-		problem = `has the kind "dir" and holds patches; make its overlay_kind "patch"`
+		problem = `the overlay_kind is "dir", but the overlay contains patches; set overlay_kind to "patch"`
 	case kind == KindPatch && len(overlay.files) > 0:
-		problem = `has the kind "patch" and holds files; make its overlay_kind "dir"`
+		problem = `the overlay_kind is "patch", but the overlay contains files; set overlay_kind to "dir"`
 	default:
 		return overlay, nil
 	}
 	return nil, overlay.newFault("", fault.Details{
 		"override_files": overlay.files.Paths(), "patch_files": overlay.patches.Paths(),
-		"hint": "an overlay holds either files or, under .agentpack/patches, patches",
+		"hint": "an overlay contains either files or patches; patches are below .agentpack/patches",
 	}, "%s", problem)
 }
 
@@ -111,7 +111,7 @@ func readPatches(dir string, repo disk.Bound) (Tree, error) {
 	return all, err
 }
 
-// apply applies the overlay to the result of the lower layers.
+// apply applies the overlay to composed, the result of the lower layers.
 func (o *overlay) apply(composed *Composed) error {
 	for path, content := range o.files {
 		composed.Files[path], composed.Layers[path] = content, o.scope
@@ -120,7 +120,7 @@ func (o *overlay) apply(composed *Composed) error {
 		target := strings.TrimSuffix(file, ".patch")
 		base, ok := composed.Files[target]
 		if !ok {
-			return o.newFault(file, fault.Details{"relpath": target, "hint": "a patch changes an existing file of the module"},
+			return o.newFault(file, fault.Details{"relpath": target, "hint": "name the patch after an existing file of the module, with the suffix .patch"},
 				"%s: the module has no file %s", file, target)
 		}
 		patched, err := diff.Apply(target, base, o.patches[file])
@@ -145,12 +145,12 @@ func (o *overlay) patchTargets() []string {
 func (o *overlay) patchFault(file, target string, err error) error {
 	var failed *diff.ApplyError
 	if !errors.As(err, &failed) {
-		return o.newFault(file, fault.Details{"relpath": target, "hint": "make a new patch, as a unified diff of this one file"}, "%s: %w", file, err)
+		return o.newFault(file, fault.Details{"relpath": target, "hint": "replace the patch by a unified diff of exactly this file"}, "%s: %w", file, err)
 	}
 	return fault.New(fault.OverlayPatchApplyFailed, fault.Details{
 		"module_id": o.module, "scope": string(o.scope), "overlay_dir": o.dir, "overlay_dir_posix": filepath.ToSlash(o.dir),
 		"patch_file": o.patchFile(file), "relpath": target, "stderr": failed.Stderr,
-		"hint": "the file has changed since the patch was made: make a new patch, or use an overlay of the kind dir",
+		"hint": "the file has changed since the patch was made: replace the patch, or use an overlay of the kind dir",
 	}, "overlay (%s) of module %s: the patch %s does not apply to %s: %w", o.scope, o.module, file, target, err)
 }
 
@@ -158,7 +158,7 @@ func (o *overlay) patchFile(file string) string {
 	return filepath.Join(o.dir, metadataDir, "patches", filepath.FromSlash(file))
 }
 
-// newFault returns a fault of the overlay, and of one of its patches if file is not empty.
+// newFault returns a fault about the overlay, or about the patch in file if file is not "".
 func (o *overlay) newFault(file string, details fault.Details, format string, arguments ...any) error {
 	details["module_id"], details["scope"] = o.module, string(o.scope)
 	details["overlay_dir"], details["overlay_dir_posix"] = o.dir, filepath.ToSlash(o.dir)

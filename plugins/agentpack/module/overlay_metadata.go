@@ -18,13 +18,14 @@ const maxMetadata = 4 << 20
 // OverlayKind says how an overlay changes a module.
 type OverlayKind string
 
-// The kinds: replacement files, or patches.
+// The kinds. An overlay of KindDir contains files that replace files of the module or add to them; an overlay of
+// KindPatch contains patches.
 const (
 	KindDir   OverlayKind = "dir"
 	KindPatch OverlayKind = "patch"
 )
 
-// ReadOverlayKind reads the kind of an overlay; KindDir if it is absent.
+// ReadOverlayKind reads the kind of an overlay from its metadata. Without metadata, the kind is KindDir.
 func ReadOverlayKind(dir string) (OverlayKind, error) {
 	path := filepath.Join(dir, metadataDir, "overlay.json")
 	text, err := disk.Read(path, maxMetadata)
@@ -57,10 +58,10 @@ func parseKind(text []byte) (OverlayKind, error) {
 	case *meta.Kind == KindDir, *meta.Kind == KindPatch:
 		return *meta.Kind, nil
 	}
-	return "", fmt.Errorf("the overlay_kind %.40q is neither dir nor patch", *meta.Kind)
+	return "", fmt.Errorf("overlay_kind %.40q is neither dir nor patch", *meta.Kind)
 }
 
-// baseline describes the upstream files when the overlay was made.
+// baseline describes the module's upstream files at the time when the overlay was created.
 type baseline struct {
 	SHA256 *string         `json:"upstream_sha256"`
 	Files  *[]baselineFile `json:"file_manifest"`
@@ -77,7 +78,7 @@ func parseBaseline(text []byte) (map[string]string, string, error) {
 		return nil, "", err
 	}
 	if decoded.SHA256 == nil || decoded.Files == nil {
-		return nil, "", fmt.Errorf("it has no upstream_sha256 or no file_manifest")
+		return nil, "", fmt.Errorf("upstream_sha256 or file_manifest is missing")
 	}
 	files := make(map[string]string, len(*decoded.Files))
 	for _, file := range *decoded.Files {
@@ -86,7 +87,8 @@ func parseBaseline(text []byte) (map[string]string, string, error) {
 	return files, *decoded.SHA256, nil
 }
 
-// driftWarnings returns warnings about files that the overlay changes and that have changed upstream since.
+// driftWarnings returns warnings about files that the overlay changes and that have changed upstream since the overlay
+// was created.
 func (o *overlay) driftWarnings(upstream Tree) ([]string, error) {
 	path := filepath.Join(o.dir, metadataDir, "baseline.json")
 	text, err := disk.Read(path, maxMetadata)
@@ -102,7 +104,7 @@ func (o *overlay) driftWarnings(upstream Tree) ([]string, error) {
 	}
 	var warnings []string
 	warn := func(what string) {
-		warnings = append(warnings, fmt.Sprintf("overlay (%s) of module %s: %s; check whether the overlay still fits", o.scope, o.module, what))
+		warnings = append(warnings, fmt.Sprintf("overlay (%s) of module %s: %s; check whether the overlay is still correct", o.scope, o.module, what))
 	}
 	for _, file := range slices.Concat(o.files.Paths(), o.patchTargets()) {
 		current, exists := upstream[file]
@@ -120,8 +122,8 @@ func (o *overlay) driftWarnings(upstream Tree) ([]string, error) {
 	return warnings, nil
 }
 
-// Check returns warnings about the overlays of a module in all layers: several directories, something that is
-// not a directory, metadata of another module.
+// Check returns warnings about the overlays of a module in all layers: several candidate directories, a candidate that
+// is not a directory, and metadata that names another module.
 func (l Layers) Check(id string) []string {
 	var warnings []string
 	for _, scope := range OverlayLayers {
@@ -138,7 +140,7 @@ func (l Layers) Check(id string) []string {
 			}
 		}
 		if len(dirs) > 1 {
-			warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: candidates are %s; %s is used",
+			warnings = append(warnings, fmt.Sprintf("overlay layout (%s) module %s: candidates are %s; %s has precedence",
 				scope, id, strings.Join(dirs, ", "), dirs[0]))
 		}
 		for _, dir := range dirs {
@@ -150,7 +152,7 @@ func (l Layers) Check(id string) []string {
 	return warnings
 }
 
-// moduleIDMismatch reports that an overlay's metadata names another module; "" if it does not.
+// moduleIDMismatch returns a warning if the metadata of the overlay in dir names another module than id; otherwise "".
 func moduleIDMismatch(dir, id string) string {
 	path := filepath.Join(dir, metadataDir, "module_id")
 	text, err := disk.Read(path, maxMetadata)
@@ -160,7 +162,7 @@ func moduleIDMismatch(dir, id string) string {
 	case err != nil:
 		return err.Error()
 	case strings.TrimSpace(string(text)) != id:
-		return fmt.Sprintf("%s names the module %.80q", path, strings.TrimSpace(string(text)))
+		return fmt.Sprintf("%s names another module, %.80q", path, strings.TrimSpace(string(text)))
 	}
 	return ""
 }

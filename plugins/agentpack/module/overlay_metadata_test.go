@@ -2,7 +2,7 @@ package module
 
 import "testing"
 
-// FuzzOverlayMetadata requires a known kind and a usable baseline, or an error.
+// FuzzOverlayMetadata: metadata is parsed to a known kind and a valid baseline, or is an error.
 func FuzzOverlayMetadata(f *testing.F) {
 	f.Add([]byte(`{"overlay_kind":"patch"}`))
 	f.Add([]byte(`{"overlay_kind":null}`))

@@ -53,7 +53,7 @@ func TestCompose(t *testing.T) {
 	tests := []struct {
 		name   string
 		files  map[string]string
-		want   map[string]string // content by path, where it differs from upstream
+		want   map[string]string // expected content by path, for files that differ from upstream
 		layers map[string]module.Layer
 	}{
 		{"no overlay", nil, nil, nil},
@@ -66,10 +66,10 @@ func TestCompose(t *testing.T) {
 			map[string]module.Layer{"AGENTS.md": module.LayerProject, "more.md": module.LayerMachine},
 		},
 		{
-			"other machines and projects do not count",
+			"overlays of other machines and projects are ignored",
 			map[string]string{"overlays/machines/m2/instructions_a--1b59cb31ea/AGENTS.md": "M", "projects/p2/overlays/instructions_a--1b59cb31ea/AGENTS.md": "P"}, nil, nil,
 		},
-		{"metadata and git's files are no files", map[string]string{global + meta + "module_id": id, global + ".git/config": "x", global + "sub/.agentpack/x": "y"}, nil, nil},
+		{"metadata and files of git are ignored", map[string]string{global + meta + "module_id": id, global + ".git/config": "x", global + "sub/.agentpack/x": "y"}, nil, nil},
 		{
 			"a patch changes a line", map[string]string{global + meta + "overlay.json": patchKind, global + meta + "patches/AGENTS.md.patch": patchOf("two", "2")},
 			map[string]string{"AGENTS.md": "one\n2\n"}, nil,
@@ -83,12 +83,12 @@ func TestCompose(t *testing.T) {
 			map[string]string{"AGENTS.md": "one\npatched\n"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal},
 		},
 		{"an empty kind is dir", map[string]string{global + meta + "overlay.json": "{}", global + "AGENTS.md": "G"}, map[string]string{"AGENTS.md": "G"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal}},
-		{"a directory under the raw id counts", map[string]string{"overlays/" + id + "/AGENTS.md": "raw"}, map[string]string{"AGENTS.md": "raw"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal}},
+		{"a directory named by the raw id is used", map[string]string{"overlays/" + id + "/AGENTS.md": "raw"}, map[string]string{"AGENTS.md": "raw"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal}},
 		{
-			"the canonical directory counts before it", map[string]string{"overlays/" + id + "/more.md": "raw", global + "AGENTS.md": "G"},
+			"the canonical directory has precedence", map[string]string{"overlays/" + id + "/more.md": "raw", global + "AGENTS.md": "G"},
 			map[string]string{"AGENTS.md": "G"}, map[string]module.Layer{"AGENTS.md": module.LayerGlobal},
 		},
-		{"a file in the directory's place is no overlay", map[string]string{strings.TrimSuffix(global, "/"): "x"}, nil, nil},
+		{"a file in place of the directory is ignored", map[string]string{strings.TrimSuffix(global, "/"): "x"}, nil, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestComposeRefuses(t *testing.T) {
 		code    fault.Code
 		details []string
 	}{
-		{"kind that is no JSON", map[string]string{global + meta + "overlay.json": "{oops"}, fault.ConfigInvalid, []string{"overlay_dir", "meta_path", "hint"}},
-		{"kind that is none", map[string]string{global + meta + "overlay.json": `{"overlay_kind":"x"}`}, fault.ConfigInvalid, []string{"overlay_dir", "meta_path", "hint"}},
+		{"a kind that is not JSON", map[string]string{global + meta + "overlay.json": "{oops"}, fault.ConfigInvalid, []string{"overlay_dir", "meta_path", "hint"}},
+		{"an unknown kind", map[string]string{global + meta + "overlay.json": `{"overlay_kind":"x"}`}, fault.ConfigInvalid, []string{"overlay_dir", "meta_path", "hint"}},
 		{
 			"files and patches", map[string]string{global + meta + "overlay.json": patchKind, global + meta + "patches/AGENTS.md.patch": "", global + "AGENTS.md": ""},
 			fault.ConfigInvalid, []string{"override_files", "patch_files", "module_id", "scope", "overlay_dir", "hint"},
@@ -134,25 +134,25 @@ func TestComposeRefuses(t *testing.T) {
 			fault.ConfigInvalid, []string{"module_id", "scope", "patch_file", "relpath", "overlay_dir", "hint"},
 		},
 		{
-			"a suffix in other letters is not cut off", map[string]string{global + meta + "overlay.json": patchKind, global + meta + "patches/AGENTS.md.PATCH": patchOf("two", "2")},
+			"a suffix in upper case is not removed", map[string]string{global + meta + "overlay.json": patchKind, global + meta + "patches/AGENTS.md.PATCH": patchOf("two", "2")},
 			fault.ConfigInvalid, []string{"relpath"},
 		},
 		{
-			"a patch that is none", map[string]string{global + meta + "overlay.json": patchKind, global + meta + "patches/AGENTS.md.patch": "x"},
+			"an invalid patch", map[string]string{global + meta + "overlay.json": patchKind, global + meta + "patches/AGENTS.md.patch": "x"},
 			fault.ConfigInvalid, []string{"module_id", "scope", "patch_file", "relpath", "overlay_dir", "hint"},
 		},
 		{
 			"a patch of other text", map[string]string{global + meta + "overlay.json": patchKind, global + meta + "patches/AGENTS.md.patch": patchOf("three", "3")},
 			fault.OverlayPatchApplyFailed, []string{"module_id", "scope", "patch_file", "relpath", "overlay_dir", "hint", "stderr"},
 		},
-		{"a baseline that is no JSON", map[string]string{global + meta + "baseline.json": "{", global + "AGENTS.md": "G"}, fault.Unexpected, nil},
+		{"a baseline that is not JSON", map[string]string{global + meta + "baseline.json": "{", global + "AGENTS.md": "G"}, fault.Unexpected, nil},
 		{"a baseline without sums", map[string]string{global + meta + "baseline.json": "{}", global + "AGENTS.md": "G"}, fault.Unexpected, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := module.Compose(layers(t, test.files), id, upstream())
 			if err == nil {
-				t.Fatal("it was composed")
+				t.Fatal("Compose succeeded")
 			}
 			got := fault.Of(err)
 			if got.Code != test.code {

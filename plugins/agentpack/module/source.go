@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// CheckoutProvider returns the directory of a checkout of a module's repository, at the locked commit or, if
-// locked is nil, at git.Ref.
+// CheckoutProvider provides checkouts. Checkout returns the directory of a checkout of a module's repository at the
+// locked commit or, if locked is nil, at git.Ref.
 type CheckoutProvider interface {
 	Checkout(id string, git config.Git, locked *config.LockedGit) (dir string, err error)
 }
@@ -22,10 +22,10 @@ type Sources struct {
 	Repo      string // the config repo
 	Lock      config.Lock
 	Checkouts CheckoutProvider
-	bounds    map[string]disk.Bound // by directory, each resolved once
+	bounds    map[string]disk.Bound // by directory; a cache
 }
 
-// Read returns a module's upstream files. A single file is a tree with that file's name.
+// Read returns a module's upstream files. If the source is a single file, the tree contains only that file.
 func (s *Sources) Read(module config.Module) (Tree, error) {
 	root, dir, err := s.locate(module)
 	if err != nil {
@@ -76,9 +76,9 @@ func (s *Sources) bound(dir string) (disk.Bound, error) {
 	return bound, err
 }
 
-// locate returns where a module's files are, and the directory that symbolic links there must not leave: the
-// repo or checkout. A path that is lexically outside of the repo was written by the user on purpose, and is
-// its own bound.
+// locate returns root, the path of a module's files, and dir, which root and all symbolic links below it must resolve
+// to paths inside of. Dir is the config repo or the checkout. If the path in the manifest is lexically outside of the
+// config repo, the user has chosen that path deliberately, and dir equals root.
 func (s *Sources) locate(module config.Module) (root, dir string, err error) {
 	if module.Local != nil {
 		root = module.Local.Path

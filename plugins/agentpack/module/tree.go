@@ -13,16 +13,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// maxTreeBytes is the size limit of all files of a tree.
+// maxTreeBytes is the limit of the total size of the files in a tree.
 const maxTreeBytes = 32 << 20
 
-// Tree holds a module's files by path, relative to its root, with slashes.
+// Tree holds the content of a module's files, by path relative to the module's root, with slashes.
 type Tree map[string][]byte
 
 // Paths returns the sorted paths.
 func (t Tree) Paths() []string { return slices.Sorted(maps.Keys(t)) }
 
-// Hash returns the tree hash of the lockfile format: the SHA-256 of each file's path, sum and size, in order.
+// Hash returns the tree hash as the lockfile format defines it: the SHA-256 of path, SHA-256 and size of each file, in
+// the order of paths.
 func (t Tree) Hash() string {
 	whole := sha256.New()
 	for _, path := range t.Paths() {
@@ -31,9 +32,9 @@ func (t Tree) Hash() string {
 	return hex.EncodeToString(whole.Sum(nil))
 }
 
-// ReadTree reads the files below a directory, except those of git and agentpack. A symbolic link to a file is
-// read as that file; one to a directory is an error. Neither the directory nor its symbolic links may leave
-// bound: a repo is untrusted, and a link in it could expose any of the user's files.
+// ReadTree reads the files below a directory, except those of git and agentpack. It follows symbolic links to files; a
+// symbolic link to a directory is an error. The directory and all symbolic links must resolve to paths inside bound: a
+// repo is untrusted, and a symbolic link in it could disclose any file of the user.
 func ReadTree(root string, bound disk.Bound) (Tree, error) {
 	if root != bound.Root() {
 		if err := bound.RequireInside(root); err != nil {
@@ -46,7 +47,7 @@ func ReadTree(root string, bound disk.Bound) (Tree, error) {
 	}
 	files, size := make(Tree, len(items)), 0
 	for _, item := range items {
-		// JSON cannot represent the name: manifests and journals would name another file.
+		// JSON cannot represent the name, so manifests and journals would contain the name of another file.
 		if !utf8.ValidString(item.Path) {
 			return nil, fmt.Errorf("%s: the name of the file %q is not UTF-8: rename it", root, item.Path)
 		}
@@ -61,7 +62,7 @@ func ReadTree(root string, bound disk.Bound) (Tree, error) {
 			return nil, err
 		}
 		if size += len(content); size > maxTreeBytes {
-			return nil, fmt.Errorf("the files in %s are larger than %d MiB together", root, maxTreeBytes>>20)
+			return nil, fmt.Errorf("the files in %s have more than %d MiB in total", root, maxTreeBytes>>20)
 		}
 		files[item.Path] = content
 	}
@@ -77,7 +78,7 @@ func requireFileLink(link string, bound disk.Bound) error {
 		return fmt.Errorf("follow the symbolic link %s: %w", link, err)
 	}
 	if info.IsDir() {
-		return fmt.Errorf("%s is a symbolic link to a directory; only links to files can be in a module", link)
+		return fmt.Errorf("%s is a symbolic link to a directory; a module may contain only symbolic links to files", link)
 	}
 	return nil
 }

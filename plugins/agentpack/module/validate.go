@@ -14,13 +14,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// Required files at the root of modules of these types.
+// Files that are required at the root of modules of the types instructions and skill.
 const (
 	InstructionsFile = "AGENTS.md"
 	SkillFile        = "SKILL.md"
 )
 
-// bashPattern matches an inline command in a command's text.
+// bashPattern matches an inline shell command in the text of a command module.
 var bashPattern = regexp.MustCompile("!`?bash")
 
 // validate checks the structure that the module's type requires.
@@ -28,7 +28,7 @@ func (r *Ready) validate() error {
 	switch r.Module.Type {
 	case config.Instructions:
 		if _, ok := r.Files[InstructionsFile]; !ok {
-			return fmt.Errorf("a module of the type instructions needs a file %s at its root", InstructionsFile)
+			return fmt.Errorf("a module of the type instructions requires the file %s at its root", InstructionsFile)
 		}
 		return nil
 	case config.Skill:
@@ -40,7 +40,7 @@ func (r *Ready) validate() error {
 	return err
 }
 
-// Single returns the path of the only file of a prompt or command; "" for other types.
+// Single returns the path of the only file of a prompt or command module; "" for other types.
 func (r *Ready) Single() string {
 	if r.Module.Type != config.Prompt && r.Module.Type != config.Command {
 		return ""
@@ -52,10 +52,10 @@ func (r *Ready) Single() string {
 func (r *Ready) single() (string, error) {
 	paths := r.Files.Paths()
 	if len(paths) != 1 {
-		return "", fmt.Errorf("a module of the type %s is exactly one file, this one has %d", r.Module.Type, len(paths))
+		return "", fmt.Errorf("a module of the type %s must have exactly one file, but this module has %d", r.Module.Type, len(paths))
 	}
 	if path.Ext(paths[0]) != ".md" {
-		return "", fmt.Errorf("a module of the type %s is a file with the extension .md, not %s", r.Module.Type, paths[0])
+		return "", fmt.Errorf("a module of the type %s must be a file with the extension .md, not %s", r.Module.Type, paths[0])
 	}
 	return paths[0], nil
 }
@@ -63,7 +63,7 @@ func (r *Ready) single() (string, error) {
 func (r *Ready) validateSkill() error {
 	text, ok := r.Files[SkillFile]
 	if !ok {
-		return r.skillFault(fault.Details{"error": "there is no " + SkillFile}, "a skill needs a file %s at its root", SkillFile)
+		return r.skillFault(fault.Details{"error": "there is no " + SkillFile}, "a skill requires the file %s at its root", SkillFile)
 	}
 	values, err := yamldoc.ParseFrontMatter(text)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *Ready) skillFault(details fault.Details, format string, arguments ...an
 func requireText(value yamldoc.Value) error {
 	text, err := value.AsString()
 	if err == nil && strings.TrimSpace(text) == "" {
-		err = value.Errorf("it is blank")
+		err = value.Errorf("the value is blank")
 	}
 	return err
 }
@@ -145,4 +145,4 @@ func (r *Ready) Text(file string) (string, error) {
 	return string(content), nil
 }
 
-var errNotText = errors.New("it is not UTF-8 text")
+var errNotText = errors.New("the text is not UTF-8")

@@ -1,6 +1,6 @@
-// Package output models the files that targets write: State is what a config repo wants (collect it with a
-// Builder), Manifest lists what a deploy has written to a root (ReadManifests, ManagedKeys). It reads
-// manifests only, and writes nothing.
+// Package output models the files of targets. State is the desired state: the files that a config repo specifies,
+// collected by a Builder. Manifest lists the files that a deploy has written to a root; ReadManifests and ManagedKeys
+// read manifests. The package reads no other files, and writes none.
 package output
 
 import (
@@ -17,7 +17,7 @@ import (
 type Root struct {
 	Target string
 	Path   string // absolute
-	// ScanExtras: all files in the root should be managed, so others are drift.
+	// ScanExtras is set if every file in the root should be managed, so that unmanaged files are drift.
 	ScanExtras bool
 }
 
@@ -37,18 +37,18 @@ type File struct {
 	Key
 	Content []byte
 	SHA256  string   // of Content, in hexadecimal
-	Modules []string // ids of the modules that it is made of, sorted
-	Origins []Origin // the files of these modules, by module
+	Modules []string // ids of the modules that the file is generated from, sorted
+	Origins []Origin // the files of these modules, sorted by module
 }
 
-// Origin is a module's file that a desired file, or a section of it, is made of. Path is relative to the
-// module's root, with slashes.
+// Origin is a module's file from which a desired file, or a section of a desired file, is generated. Path is relative
+// to the module's root, with slashes.
 type Origin struct {
 	Module string
 	Path   string
 }
 
-// State is the desired state of the targets of a call.
+// State is the desired state of the targets that a call selects.
 type State struct {
 	Roots []Root // by target and path, without duplicates
 	Files []File // by target and path, without duplicates
@@ -95,7 +95,8 @@ type Builder struct {
 // AddRoot adds a root. Duplicates are ignored.
 func (b *Builder) AddRoot(root Root) { b.roots = append(b.roots, root) }
 
-// Add adds a file. Adding the same content again at a path credits both modules; other content is a conflict.
+// Add adds a file that is generated from origins. If the file exists with the same content, Add adds the origins to the
+// existing file; if the content differs, it returns a fault.
 func (b *Builder) Add(key Key, content []byte, origins ...Origin) error {
 	if b.files == nil {
 		b.files = map[Key]*File{}
@@ -114,7 +115,7 @@ func (b *Builder) Add(key Key, content []byte, origins ...Origin) error {
 	return nil
 }
 
-// credit adds modules that want the file. The first origin in a module counts.
+// credit adds origins to the file, and their modules. Of several origins in one module only the first is added.
 func (f *File) credit(origins []Origin) {
 	for _, origin := range origins {
 		if !slices.Contains(f.Modules, origin.Module) {

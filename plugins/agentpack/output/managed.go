@@ -15,19 +15,19 @@ import (
 // maxManifest is the size limit of a manifest, in bytes.
 const maxManifest = 16 << 20
 
-// ManagedDir is a root with the content of its manifest.
+// ManagedDir is a root with the entries of its manifest.
 type ManagedDir struct {
 	Root
 	Usable bool            // the root has a valid manifest
-	Files  []ManifestEntry // its valid entries, by path
+	Files  []ManifestEntry // the manifest's valid entries, sorted by path
 }
 
-// Key returns the key of a manifest entry.
+// Key returns the key of the file of a manifest entry.
 func (f ManagedDir) Key(entry ManifestEntry) Key {
 	return Key{Target: f.Target, Path: filepath.Join(f.Path, filepath.FromSlash(entry.Path))}
 }
 
-// ReadManifests reads the manifests of roots. An invalid manifest or entry is ignored with a warning.
+// ReadManifests reads the manifests of roots. It ignores invalid manifests and entries, with a warning for each.
 func ReadManifests(roots []Root) (dirs []ManagedDir, warnings []string) {
 	for _, root := range roots {
 		dir := ManagedDir{Root: root}
@@ -43,7 +43,7 @@ func ReadManifests(roots []Root) (dirs []ManagedDir, warnings []string) {
 	return dirs, warnings
 }
 
-// findManifest reads a root's manifest; nil if there is no valid one.
+// findManifest reads a root's manifest; nil if the root has no valid manifest.
 func findManifest(root Root) (manifest *Manifest, path string, warnings []string) {
 	path = ManifestPath(root)
 	text, err := disk.Read(path, maxManifest)
@@ -53,7 +53,7 @@ func findManifest(root Root) (manifest *Manifest, path string, warnings []string
 		if filesystem.IsAbsent(err) {
 			return nil, path, nil
 		}
-		warnings = append(warnings, fmt.Sprintf("%s has the name that older versions used; the next deploy writes %s", path, ManifestPath(root)))
+		warnings = append(warnings, fmt.Sprintf("target manifest %s has the file name of older versions; the next deploy writes %s", path, ManifestPath(root)))
 	}
 	if err == nil {
 		manifest, err = ParseManifest(text, root.Target)
@@ -64,22 +64,22 @@ func findManifest(root Root) (manifest *Manifest, path string, warnings []string
 	return manifest, path, warnings
 }
 
-// ParseManifest decodes a manifest, which must be of the target.
+// ParseManifest decodes a manifest. A manifest of another target than target is an error.
 func ParseManifest(text []byte, target string) (*Manifest, error) {
 	var manifest Manifest
 	if err := json.Unmarshal(text, &manifest); err != nil {
 		return nil, err
 	}
 	if manifest.SchemaVersion != SchemaVersion {
-		return nil, fmt.Errorf("unsupported schema_version %d; only %d is read", manifest.SchemaVersion, SchemaVersion)
+		return nil, fmt.Errorf("unsupported schema_version %d; only %d is supported", manifest.SchemaVersion, SchemaVersion)
 	}
 	if manifest.Tool != target {
-		return nil, fmt.Errorf("it belongs to the target %.40q, not %s", manifest.Tool, target)
+		return nil, fmt.Errorf("it is the manifest of the target %.40q, not of %s", manifest.Tool, target)
 	}
 	return &manifest, requireMembers(text)
 }
 
-// requireMembers returns an error for a manifest without a member that every manifest has.
+// requireMembers returns an error if a required member of a manifest is missing.
 func requireMembers(text []byte) error {
 	var given struct {
 		GeneratedAt *string `json:"generated_at"`
@@ -93,25 +93,25 @@ func requireMembers(text []byte) error {
 	}
 	switch {
 	case given.GeneratedAt == nil:
-		return errors.New("it has no generated_at")
+		return errors.New("generated_at is missing")
 	case given.Files == nil:
-		return errors.New("it has no managed_files")
+		return errors.New("managed_files is missing")
 	}
 	for i, file := range *given.Files {
 		if file.Path == nil || file.SHA256 == nil {
-			return fmt.Errorf("managed_files[%d] has no path or no sha256", i)
+			return fmt.Errorf("path or sha256 of managed_files[%d] is missing", i)
 		}
 	}
 	return nil
 }
 
-// validEntries returns the entries that name a deployable file, by path.
+// validEntries returns the entries that name a deployable file, sorted by path.
 func validEntries(entries []ManifestEntry, path string) (good []ManifestEntry, warnings []string) {
 	seen := map[string]bool{}
 	for _, entry := range entries {
 		local := filepath.FromSlash(entry.Path)
 		if !isDeployable(local) {
-			warnings = append(warnings, fmt.Sprintf("%s: the entry %.200q is skipped: it does not name a deployable file of the directory", path, entry.Path))
+			warnings = append(warnings, fmt.Sprintf("target manifest %s: the entry %.200q is skipped: it does not name a deployable file of the directory", path, entry.Path))
 			continue
 		}
 		entry.Path = filepath.ToSlash(filepath.Clean(local))
@@ -124,9 +124,8 @@ func validEntries(entries []ManifestEntry, path string) (good []ManifestEntry, w
 	return good, warnings
 }
 
-// isDeployable reports whether a relative path names a file in the directory that agentpack can have
-// deployed, so none of agentpack's or git's own. A manifest with another path was forged or damaged, and may
-// have come with somebody else's project.
+// isDeployable reports whether agentpack can have deployed a file at a relative path: inside the root, and not a file
+// of git or agentpack itself. Manifests in projects are untrusted, so other paths may be forged.
 func isDeployable(path string) bool {
 	foreign := slices.ContainsFunc(strings.Split(path, string(filepath.Separator)), func(part string) bool {
 		return part == ".." || disk.IsReservedName(part)
@@ -134,8 +133,8 @@ func isDeployable(path string) bool {
 	return filepath.IsLocal(path) && !foreign && filepath.Clean(path) != "." && !strings.ContainsRune(path, 0) && !IsOwnFile(filepath.Base(path))
 }
 
-// ManagedKeys returns the managed files, sorted: those in the manifests or, if these list none, those that
-// fallback returns for the targets.
+// ManagedKeys returns the managed files, sorted. If the manifests list no files, it returns the files of the targets
+// that fallback returns.
 func ManagedKeys(dirs []ManagedDir, targets []string, fallback func() ([]Key, error)) ([]Key, error) {
 	var keys []Key
 	for _, dir := range dirs {

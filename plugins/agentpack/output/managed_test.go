@@ -26,17 +26,17 @@ func TestReadManifests(t *testing.T) {
 		warnings []string
 	}{
 		{"none", nil, false, nil, nil},
-		{"the target's own", map[string]string{own: good}, true, []string{"a.md"}, nil},
-		{"one under the old name", map[string]string{legacy: good}, true, []string{"a.md"}, []string{"the name that older versions used"}},
-		{"one under the old name of another target", map[string]string{legacy: strings.Replace(good, "codex", "cursor", 1)}, false, nil, []string{"older versions", "target manifest"}},
-		{"the target's own counts before it", map[string]string{own: strings.Replace(good, "a.md", "b.md", 1), legacy: good}, true, []string{"b.md"}, nil},
-		{"no generated_at", map[string]string{own: strings.Replace(good, `"generated_at":"2026-02-01T09:00:00Z",`, "", 1)}, false, nil, []string{"no generated_at"}},
-		{"no managed_files", map[string]string{own: `{"schema_version":1,"generated_at":"x","tool":"codex"}`}, false, nil, []string{"no managed_files"}},
-		{"managed_files that are null", map[string]string{own: `{"schema_version":1,"generated_at":"x","tool":"codex","managed_files":null}`}, false, nil, []string{"no managed_files"}},
+		{"a manifest of the target", map[string]string{own: good}, true, []string{"a.md"}, nil},
+		{"a manifest with the file name of older versions", map[string]string{legacy: good}, true, []string{"a.md"}, []string{"the file name of older versions"}},
+		{"a manifest of another target with the file name of older versions", map[string]string{legacy: strings.Replace(good, "codex", "cursor", 1)}, false, nil, []string{"older versions", "target manifest"}},
+		{"the current file name has precedence", map[string]string{own: strings.Replace(good, "a.md", "b.md", 1), legacy: good}, true, []string{"b.md"}, nil},
+		{"no generated_at", map[string]string{own: strings.Replace(good, `"generated_at":"2026-02-01T09:00:00Z",`, "", 1)}, false, nil, []string{"generated_at is missing"}},
+		{"no managed_files", map[string]string{own: `{"schema_version":1,"generated_at":"x","tool":"codex"}`}, false, nil, []string{"managed_files is missing"}},
+		{"managed_files that are null", map[string]string{own: `{"schema_version":1,"generated_at":"x","tool":"codex","managed_files":null}`}, false, nil, []string{"managed_files is missing"}},
 		{"an entry without sha256", map[string]string{own: strings.Replace(good, `"sha256":"00",`, "", 1)}, false, nil, []string{"managed_files[0]"}},
 		{"an entry without path", map[string]string{own: strings.Replace(good, `"path":"a.md",`, "", 1)}, false, nil, []string{"managed_files[0]"}},
 		{"another form", map[string]string{own: strings.Replace(good, `"schema_version":1`, `"schema_version":999`, 1)}, false, nil, []string{"unsupported schema_version"}},
-		{"another target", map[string]string{own: strings.Replace(good, "codex", "zed", 1)}, false, nil, []string{"not codex"}},
+		{"another target", map[string]string{own: strings.Replace(good, "codex", "zed", 1)}, false, nil, []string{"not of codex"}},
 		{"no JSON", map[string]string{own: "{"}, false, nil, []string{"is ignored"}},
 		{
 			"entries outside of the root",
@@ -136,7 +136,7 @@ func TestManagedKeys(t *testing.T) {
 		want []output.Key
 	}{
 		{"manifests tell", []output.ManagedDir{dir}, []output.Key{key("codex", "/r/x"), key("codex", "/r/y")}},
-		{"no manifest names a file: the last deploy tells, of the targets asked for", []output.ManagedDir{{Root: dir.Root, Usable: true}}, []output.Key{key("codex", "/a"), key("codex", "/b")}},
+		{"without entries in manifests, fallback returns the files of the requested targets", []output.ManagedDir{{Root: dir.Root, Usable: true}}, []output.Key{key("codex", "/a"), key("codex", "/b")}},
 	}
 	for _, test := range tests {
 		got, err := output.ManagedKeys(test.dirs, []string{"codex"}, last)
@@ -157,7 +157,7 @@ func TestIsOwnFile(t *testing.T) {
 	}
 }
 
-// FuzzReadManifests: the entries of any manifest are inside the directory.
+// FuzzReadManifests: all entries that ReadManifests returns are inside the root.
 func FuzzReadManifests(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"../a","sha256":"00"},{"path":"a/./b","sha256":"00"},{"path":"a\u0000b","sha256":"00"}]}`))
@@ -170,7 +170,7 @@ func FuzzReadManifests(f *testing.F) {
 		}
 		got, warnings := output.ReadManifests([]output.Root{root})
 		if !got[0].Usable && len(warnings) == 0 {
-			t.Errorf("%q is ignored in silence", text)
+			t.Errorf("%q is ignored without a warning", text)
 		}
 		for _, entry := range got[0].Files {
 			if path := got[0].Key(entry).Path; !contain.Below(dir, path) {

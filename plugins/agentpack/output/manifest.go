@@ -14,7 +14,7 @@ import (
 // SchemaVersion is the only supported version of the manifest format.
 const SchemaVersion = 1
 
-// legacyName is the manifest's name from when a directory could belong to one target only.
+// legacyName is the file name of manifests in older versions, in which a directory could belong to only one target.
 const legacyName = ".agentpack.manifest.json"
 
 // Manifest is the content of a target manifest: the files in a root that agentpack has written.
@@ -43,11 +43,11 @@ func IsManifest(name string) bool {
 	return name == legacyName || strings.HasPrefix(name, ".agentpack.manifest.") && strings.HasSuffix(name, ".json")
 }
 
-// IsOwnFile reports whether a file has the name of a manifest or of a temporary file of a transaction, which
-// do not belong to the user.
+// IsOwnFile reports whether a file name is that of a manifest or of a temporary file of a transaction. Such files do not
+// belong to the user.
 func IsOwnFile(name string) bool { return IsManifest(name) || apply.IsTemporary(name) }
 
-// NewManifest returns the manifest of a root after a deploy: it lists the desired files there.
+// NewManifest returns the manifest of a root after a deploy, which lists the desired files of the root.
 func NewManifest(state *State, root Root, snapshot string, at time.Time) Manifest {
 	manifest := Manifest{
 		SchemaVersion: SchemaVersion, GeneratedAt: at.UTC().Format(time.RFC3339Nano),
@@ -59,7 +59,7 @@ func NewManifest(state *State, root Root, snapshot string, at time.Time) Manifes
 		}
 		relative, err := filepath.Rel(root.Path, file.Path)
 		if err != nil {
-			continue // unreachable: the owner's path is a prefix
+			continue // unreachable, because the root contains the path
 		}
 		manifest.Files = append(manifest.Files, ManifestEntry{Path: filepath.ToSlash(relative), SHA256: file.SHA256, Modules: file.Modules})
 	}
@@ -67,13 +67,13 @@ func NewManifest(state *State, root Root, snapshot string, at time.Time) Manifes
 	return manifest
 }
 
-// Encode returns the manifest as the file's content.
+// Encode returns the content of the manifest's file.
 func (m Manifest) Encode() ([]byte, error) {
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) >= maxManifest { // it could not be read back
+	if len(raw) >= maxManifest { // ReadManifests would ignore the manifest
 		return nil, fmt.Errorf("the manifest of target %s would be larger than %d MiB: it lists %d files", m.Tool, maxManifest>>20, len(m.Files))
 	}
 	return append(raw, '\n'), nil

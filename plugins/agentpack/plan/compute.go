@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Compute compares the desired state with the disk. Managed are the files that an earlier deploy wrote,
-// sorted. A change of a file that is not inside its root with symbolic links resolved is refused.
+// Compute compares the desired state with the disk. Managed holds the files that earlier deploys wrote, sorted. If the
+// resolved path of a file to change is outside its root, the error is a fault.
 func Compute(state *output.State, managed []output.Key) (Plan, error) {
 	c := computation{state: state, managed: managed, bounds: map[output.Root]disk.Bound{}}
 	for _, file := range state.Files {
@@ -50,8 +50,7 @@ func (c *computation) addWanted(file output.File) error {
 	return c.confine(root, file.Path)
 }
 
-// addUnwanted adds the removal of a managed file that is no longer desired. Files outside all roots are left
-// alone.
+// addUnwanted adds the removal of a managed file that is no longer desired. It ignores files outside all roots.
 func (c *computation) addUnwanted(key output.Key) error {
 	root, owned := c.state.Owner(key)
 	if _, wanted := c.state.File(key); wanted || !owned {
@@ -68,7 +67,7 @@ func (c *computation) addUnwanted(key output.Key) error {
 	return c.confine(root, key.Path)
 }
 
-// confine requires that a resolved path is inside a root.
+// confine returns a fault unless the resolved path is inside a root.
 func (c *computation) confine(root output.Root, path string) error {
 	bound, known := c.bounds[root]
 	if !known {

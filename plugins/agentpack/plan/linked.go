@@ -13,9 +13,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// setLinkedAside removes from the desired and the managed files those that a symbolic link leads out of their
-// root or to nothing, with a warning for each: they are neither read nor written, and do not prevent the rest of a plan. A
-// root that leads to a directory that is not granted is set aside with all of its files.
+// setLinkedAside removes files from the desired and the managed files if a symbolic link in their path is dangling or
+// resolves to a path outside their root, and adds a warning for each. Such a file is neither read nor written, and does
+// not prevent the rest of the plan. If a root is a symbolic link to a directory that is not granted, all of its files are
+// removed.
 func (r *Prepared) setLinkedAside() {
 	l := linkedFiles{state: r.State, bounds: map[output.Root]*disk.Bound{}, outside: map[output.Key]bool{}}
 	r.State.Files = slices.DeleteFunc(r.State.Files, func(file output.File) bool { return l.isOutside(file.Key) })
@@ -26,16 +27,16 @@ func (r *Prepared) setLinkedAside() {
 	r.Warnings = append(r.Warnings, l.warnings...)
 }
 
-// linkedFiles finds files that a symbolic link leads out of their root or to nothing.
+// linkedFiles finds files with a symbolic link in their path that is dangling or resolves to a path outside their root.
 type linkedFiles struct {
 	state    *output.State
 	bounds   map[output.Root]*disk.Bound // nil for a root that is not accessible
-	outside  map[output.Key]bool         // files that were found
+	outside  map[output.Key]bool         // found files
 	warnings []string
 }
 
-// isOutside reports whether a symbolic link leads a file out of its root or to nothing. Other errors are left to whoever
-// reads the file.
+// isOutside reports whether a symbolic link in the path of a file is dangling or resolves to a path outside the root. It
+// ignores other errors, which occur again when the file is read.
 func (l *linkedFiles) isOutside(key output.Key) bool {
 	root, owned := l.state.Owner(key)
 	if !owned || l.outside[key] {
@@ -53,12 +54,12 @@ func (l *linkedFiles) isOutside(key output.Key) bool {
 	target, err := bound.Resolve(key.Path)
 	switch {
 	case err == nil && target.Dangling:
-		err = fmt.Errorf("a symbolic link leads to %s, which does not exist", target.Path)
+		err = fmt.Errorf("a symbolic link resolves to %s, which does not exist", target.Path)
 	case err == nil, fault.Of(err).Details["io_kind"] != disk.KindOutside && !errors.Is(err, syscall.ELOOP):
 		return false
 	}
 	l.outside[key] = true
-	l.warnings = append(l.warnings, fmt.Sprintf("%s is left out: %s: remove the symbolic link to have the file deployed", key.Path, err))
+	l.warnings = append(l.warnings, fmt.Sprintf("%s is left out: %s; remove the symbolic link to deploy the file", key.Path, err))
 	return true
 }
 
@@ -66,10 +67,10 @@ func (l *linkedFiles) isOutside(key output.Key) bool {
 func (l *linkedFiles) open(root output.Root) *disk.Bound {
 	bound, err := disk.NewBound(root.Path)
 	if err != nil {
-		return &bound // its use returns the error
+		return &bound // Resolve returns the error again
 	}
 	if _, err := os.Stat(root.Path); errors.Is(err, fs.ErrPermission) && bound.Real() != root.Path {
-		l.warnings = append(l.warnings, fmt.Sprintf("all files of %s in %s are left out: it leads to %s by a symbolic link, which is not granted to the plugin",
+		l.warnings = append(l.warnings, fmt.Sprintf("all files of the target %s in %s are left out: this directory is a symbolic link to %s, which is not granted to the plugin",
 			root.Target, root.Path, bound.Real()))
 		return nil
 	}

@@ -1,7 +1,6 @@
-// Package plan computes what a deploy would do. Prepare does what all tools but rollback begin with: it reads
-// the config repo, renders the desired state and reads which files are managed. Prepared.Plan compares that
-// with the disk, and NewPreview adds the differences of file contents. The package writes nothing but
-// checkouts of git modules.
+// Package plan computes the changes that a deploy would make. Prepare is the first step of all tools except rollback:
+// it reads the config repo, renders the desired state and finds the managed files. Prepared.Plan compares the desired
+// state with the disk. NewPreview adds diffs of the files. The package writes only checkouts of git modules.
 package plan
 
 import "github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
@@ -16,7 +15,7 @@ const (
 	Delete Op = "delete"
 )
 
-// UpdateKind distinguishes updates of managed files from those that take over a file of the user's.
+// UpdateKind distinguishes updates of managed files from updates that overwrite a file of the user.
 type UpdateKind string
 
 // The kinds of update.
@@ -25,8 +24,8 @@ const (
 	AdoptUpdate   UpdateKind = "adopt_update"
 )
 
-// Change is one file to be written or removed, as in payloads. Hashes are SHA-256 in hexadecimal; nil if the
-// file does not exist before or after.
+// Change is the write or removal of one file, in the form of payloads. Before and After are the SHA-256 of the content
+// in hexadecimal; nil if the file does not exist before or after the change.
 type Change struct {
 	Target     string     `json:"target"`
 	Op         Op         `json:"op"`
@@ -48,7 +47,7 @@ type Summary struct {
 	Delete int `json:"delete"`
 }
 
-// Plan holds all changes, by target and path. Changes is never nil.
+// Plan holds all changes, sorted by target and path. Changes is never nil.
 type Plan struct {
 	Changes []Change `json:"changes"`
 	Summary Summary  `json:"summary"`

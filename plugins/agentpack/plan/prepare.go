@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
 )
 
-// AllTargets is the argument that means every target of the manifest.
+// AllTargets is the value of the argument target that selects every target of the manifest.
 const AllTargets = "all"
 
 // selectableTargets are the values of the argument target.
@@ -24,16 +24,16 @@ var selectableTargets = []string{AllTargets, config.Codex, config.ClaudeCode, co
 type Request struct {
 	Repo    string // "" for the one in agentpack's data directory
 	Profile string
-	Target  string // one, or AllTargets
+	Target  string // a target, or AllTargets
 	Machine string // "" for this machine
 }
 
-// Services answer what the config repo does not contain.
+// Services holds the environment of a call, and functions for data outside of the config repo.
 type Services struct {
 	Env       env.Env
 	Git       env.Git
 	Checkouts module.CheckoutProvider
-	// LastDeploy returns the files that the last deploy or rollback left, in case no manifest lists any.
+	// LastDeploy returns the managed files of the last deploy or rollback. It is used if no manifest lists any file.
 	LastDeploy func() ([]output.Key, error)
 }
 
@@ -42,20 +42,20 @@ type Prepared struct {
 	Services
 	Repo        string // directory of the config repo
 	Profile     string
-	Target      string // one, or AllTargets
+	Target      string // a target, or AllTargets
 	Machine     string // the machine's id
 	Project     env.Project
 	Manifest    *config.Manifest
 	Lock        config.Lock
 	Layers      module.Layers
-	Selected    []config.Target // by name
-	Targets     []string        // their names
+	Selected    []config.Target // the selected targets, sorted by name
+	Targets     []string        // the names of the selected targets
 	Composer    *module.Composer
 	State       *output.State
 	ManagedDirs []output.ManagedDir // the state's roots with their manifests
-	ManagedKeys []output.Key        // what an earlier deploy wrote, in order
+	ManagedKeys []output.Key        // files that earlier deploys wrote, sorted
 	Warnings    []string
-	managedErr  error // why ManagedKeys are not known
+	managedErr  error // the error of finding ManagedKeys
 }
 
 // Prepare reads the config repo, renders it, and reads the manifests.
@@ -70,7 +70,7 @@ func Prepare(world Services, request Request) (*Prepared, error) {
 	var warnings []string
 	result.ManagedDirs, warnings = output.ReadManifests(result.State.Roots)
 	result.Warnings = append(result.Warnings, warnings...)
-	// Only a plan needs to know which files are managed, and fails.
+	// Only Plan needs ManagedKeys, and returns managedErr. Other tools succeed without ManagedKeys.
 	result.ManagedKeys, result.managedErr = output.ManagedKeys(result.ManagedDirs, result.Targets, world.LastDeploy)
 	result.setLinkedAside()
 	return result, nil
@@ -90,7 +90,7 @@ func load(world Services, request Request) (*Prepared, error) {
 	return result, result.selectTargets()
 }
 
-// selectTargets resolves the argument target.
+// selectTargets sets Selected and Targets from the argument target.
 func (r *Prepared) selectTargets() error {
 	if !slices.Contains(selectableTargets, r.Target) {
 		return fault.New(fault.TargetUnsupported, fault.Details{"target": r.Target, "allowed": selectableTargets},
@@ -102,7 +102,7 @@ func (r *Prepared) selectTargets() error {
 		if !ok {
 			return fault.New(fault.ConfigInvalid, fault.Details{
 				"target": r.Target, "path": filepath.Join(r.Repo, config.ManifestFile),
-				"hint": "add the target to " + config.ManifestFile + ", or choose one that is in it",
+				"hint": "add the target to " + config.ManifestFile + ", or choose a target of that file",
 			}, "the target %s is not in %s", r.Target, config.ManifestFile)
 		}
 		r.Selected = []config.Target{target}
@@ -110,7 +110,7 @@ func (r *Prepared) selectTargets() error {
 	r.Targets = []string{}
 	for _, target := range r.Selected {
 		if target.Scope.Project() && filepath.Dir(r.Project.Root) == r.Project.Root {
-			return fmt.Errorf("target %s writes into the project, and there is none: start the host in its directory or name it with --project, and grant it to the plugin", target.Name)
+			return fmt.Errorf("target %s writes into the project, but the plugin has no project: start the host in the project's directory or pass --project, and grant that directory to the plugin", target.Name)
 		}
 		r.Targets = append(r.Targets, target.Name)
 	}

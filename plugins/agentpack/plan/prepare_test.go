@@ -16,7 +16,7 @@ type noGit struct{}
 func (noGit) TopLevel(string) (string, error)       { return "", nil }
 func (noGit) Origin(string) (string, string, error) { return "", "", nil }
 
-// TestPrepareRefusesRootAsProject: nothing is planned for the root of the file system.
+// TestPrepareRefusesRootAsProject: Prepare fails if the project is the root of the file system.
 func TestPrepareRefusesRootAsProject(t *testing.T) {
 	home := t.TempDir()
 	repo := filepath.Join(home, ".agentpack", "repo")

@@ -19,7 +19,7 @@ type Preview struct {
 	Files []FileDiff `json:"files"`
 }
 
-// FileDiff is the diff of one file. Path is relative to Root; absolute if Root is unknown.
+// FileDiff is the diff of one file. Path is relative to Root, or absolute if Root is unknownRoot.
 type FileDiff struct {
 	Target     string  `json:"target"`
 	Root       string  `json:"root"`
@@ -29,7 +29,7 @@ type FileDiff struct {
 	Op         Op      `json:"op"`
 	BeforeHash *string `json:"before_hash"`
 	AfterHash  *string `json:"after_hash"`
-	Unified    *string `json:"unified,omitempty"` // nil for a removal, or if a warning says why; "" for a new file without content
+	Unified    *string `json:"unified,omitempty"` // nil for a removal, or if there is a warning instead; "" for a new, empty file
 }
 
 // NewPreview computes the diffs of a plan.
@@ -76,11 +76,11 @@ func prefixed(sum *string) *string {
 	return &text
 }
 
-// diffFile returns the diff of a file that is written, or a warning that says why there is none.
+// diffFile returns the diff of a file that the plan writes, or a warning with the reason why there is no diff.
 func diffFile(state *output.State, change Change, name string) (text, warning string, err error) {
 	file, ok := state.File(change.Key())
 	if !ok {
-		return "", "", fmt.Errorf("%s is to be written, but has no content", change.Path)
+		return "", "", fmt.Errorf("the plan writes %s, but the desired state has no content for it", change.Path)
 	}
 	var before []byte
 	if change.Op == Update {

@@ -21,7 +21,7 @@ type Section struct {
 	Content string
 }
 
-// JoinSections concatenates sections, with markers around each. A single section has no markers.
+// JoinSections concatenates sections, each between two markers. A single section is written without markers.
 func JoinSections(sections []Section) string {
 	if len(sections) == 1 {
 		return sections[0].Content
@@ -40,8 +40,8 @@ func JoinSections(sections []Section) string {
 	return text.String()
 }
 
-// ParseSections splits an aggregated file. Text outside of sections is dropped. An unterminated, nested or
-// duplicate section is an error.
+// ParseSections returns the sections of an aggregated file, without text outside of sections. An unterminated, nested
+// or duplicate section is an error.
 func ParseSections(text string) ([]Section, error) {
 	var sections []Section
 	seen := map[string]bool{}
@@ -50,9 +50,9 @@ func ParseSections(text string) ([]Section, error) {
 		module, starts := parseSectionStart(line)
 		switch {
 		case starts && open != "":
-			return nil, fmt.Errorf("the section of %s begins within that of %s", module, open)
+			return nil, fmt.Errorf("the section of %s is nested in the section of %s", module, open)
 		case starts && seen[module]:
-			return nil, fmt.Errorf("there are two sections of %s", module)
+			return nil, fmt.Errorf("the file has two sections of %s", module)
 		case starts:
 			seen[module] = true
 			open, from = module, at+len(line)
@@ -63,12 +63,12 @@ func ParseSections(text string) ([]Section, error) {
 		at += len(line)
 	}
 	if open != "" {
-		return nil, errors.New("the section of " + open + " is not closed")
+		return nil, errors.New("the section of " + open + " is not terminated")
 	}
 	return sections, nil
 }
 
-// parseSectionStart returns the module whose section a line begins.
+// parseSectionStart returns the module id in a line that starts a section; false for any other line.
 func parseSectionStart(line string) (string, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), SectionStart)
 	if !ok {

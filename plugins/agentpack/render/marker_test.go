@@ -11,7 +11,7 @@ import (
 
 func TestJoinSections(t *testing.T) {
 	if got := render.JoinSections([]render.Section{{"a", "one"}}); got != "one" {
-		t.Errorf("one section stands as it is: got %q", got)
+		t.Errorf("a single section has no markers: got %q", got)
 	}
 	got := render.JoinSections([]render.Section{{"a", "one\n"}, {"b", "two"}})
 	want := "<!-- agentpack:module=a -->\none\n<!-- /agentpack -->\n\n---\n\n<!-- agentpack:module=b -->\ntwo\n<!-- /agentpack -->"
@@ -29,12 +29,12 @@ func TestParseSections(t *testing.T) {
 	}{
 		{"blanks around a marker", "  " + start + "a -->  \nA\n   " + end + "\n", []render.Section{{"a", "A\n"}}, ""},
 		{"line ends are kept", start + "a -->\r\nA\r\nB\r\n" + end, []render.Section{{"a", "A\r\nB\r\n"}}, ""},
-		{"text outside is left out", "x\n" + start + "a -->\nA\n" + end + "\ny\n", []render.Section{{"a", "A\n"}}, ""},
+		{"text outside of sections is dropped", "x\n" + start + "a -->\nA\n" + end + "\ny\n", []render.Section{{"a", "A\n"}}, ""},
 		{"an empty section", end + "\n" + start + "a -->\n" + end + "\n", []render.Section{{"a", ""}}, ""},
-		{"a blank id starts nothing", start + "  -->\nA\n", nil, ""},
-		{"a marker amid a line starts nothing", "see " + start + "a -->\n", nil, ""},
-		{"a section within another", start + "a -->\n" + start + "b -->\n" + end, nil, "begins within"},
-		{"a section that is not closed", start + "a -->\nA\n", nil, "not closed"},
+		{"a marker with a blank id is text", start + "  -->\nA\n", nil, ""},
+		{"a marker within a line is text", "see " + start + "a -->\n", nil, ""},
+		{"a nested section", start + "a -->\n" + start + "b -->\n" + end, nil, "nested in"},
+		{"an unterminated section", start + "a -->\nA\n", nil, "not terminated"},
 		{"two sections of one module", start + "a -->\n" + end + "\n" + start + "a -->\n" + end, nil, "two sections"},
 	}
 	for _, test := range tests {
@@ -53,7 +53,7 @@ func TestParseSections(t *testing.T) {
 	}
 }
 
-// FuzzParseSections: ParseSections inverts JoinSections, whatever the modules contain.
+// FuzzParseSections: ParseSections is the inverse of JoinSections for any content of modules.
 func FuzzParseSections(f *testing.F) {
 	f.Add("# A\n", "# B")
 	f.Add("", "\r\n")
@@ -62,7 +62,7 @@ func FuzzParseSections(f *testing.F) {
 		sections, err := render.ParseSections(a)
 		for _, section := range sections {
 			if section.Module == "" || !strings.Contains(a, section.Content) {
-				t.Fatalf("%q holds no section %q", a, section)
+				t.Fatalf("%q has no section %q", a, section)
 			}
 		}
 		_, err2 := render.ParseSections(b)

@@ -1,6 +1,5 @@
-// Package render turns modules into the desired state: for each target, its root directories and the files in
-// them. Render is the call. JoinSections and ParseSections write and read the markers of files that aggregate
-// several modules.
+// Package render converts modules to the desired state: the root directories of each target, and the files in these
+// directories. Render does so. JoinSections and ParseSections write and parse files that aggregate several modules.
 package render
 
 import (
@@ -23,11 +22,12 @@ type Input struct {
 	Env      env.Env
 	Project  string // the project's root
 	Targets  []config.Target
-	Modules  []config.Module // by id
+	Modules  []config.Module // sorted by id
 	Composer *module.Composer
 }
 
-// Render returns the desired state. A module's warnings are repeated for each target that renders it.
+// Render returns the desired state and warnings. It repeats the warnings of a module for each target that the module is
+// rendered for.
 func Render(in Input) (*output.State, []string, error) {
 	var builder output.Builder
 	var warnings []string
@@ -65,10 +65,10 @@ func (r *renderer) render() error {
 	case config.Zed:
 		return r.oneFile("write_rules", r.Project, false, ".rules")
 	}
-	return fmt.Errorf("the target has no renderer")
+	return fmt.Errorf("this target is not supported")
 }
 
-// on returns the value of a switch.
+// on returns the value of a boolean setting of the target.
 func (r *renderer) on(option string, byDefault bool) bool {
 	return r.target.Options.Bool(option, byDefault)
 }
@@ -79,7 +79,7 @@ func (r *renderer) root(path string, scan bool) string {
 	return path
 }
 
-// modules returns the target's modules of a type, composed, by id.
+// modules returns the composed modules of a type that are rendered for the target, sorted by id.
 func (r *renderer) modules(kind config.Type) ([]*module.Ready, error) {
 	var all []*module.Ready
 	for _, wanted := range r.Modules {
@@ -103,7 +103,7 @@ func (r *renderer) add(path string, content []byte, origins ...output.Origin) er
 	return r.builder.Add(output.Key{Target: r.target.Name, Path: path}, content, origins...)
 }
 
-// aggregate writes the instructions of all modules into one file, or none if there are no modules.
+// aggregate writes the instructions of all modules into one file. Without modules it writes no file.
 func (r *renderer) aggregate(path string, modules []*module.Ready) error {
 	if len(modules) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (r *renderer) aggregate(path string, modules []*module.Ready) error {
 	return r.add(path, []byte(JoinSections(sections)), origins...)
 }
 
-// oneFile renders a target that has only one file of instructions in the project.
+// oneFile renders a target whose only output is one file of instructions in the project.
 func (r *renderer) oneFile(option, dir string, scan bool, file string) error {
 	instructions, err := r.modules(config.Instructions)
 	if err != nil || !r.target.Scope.Project() || !r.on(option, true) {
@@ -130,7 +130,7 @@ func (r *renderer) oneFile(option, dir string, scan bool, file string) error {
 	return r.aggregate(filepath.Join(r.root(dir, scan), file), instructions)
 }
 
-// skills writes each skill into a directory of its own.
+// skills writes each skill into a subdirectory of root.
 func (r *renderer) skills(root string, skills []*module.Ready) error {
 	for _, skill := range skills {
 		dir, err := skillDir(skill.Module.ID)
@@ -151,8 +151,8 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 	return nil
 }
 
-// skillDir returns the name of a skill's directory. The id is untrusted: names that leave the root are
-// refused.
+// skillDir returns the name of a skill's directory. The id is untrusted, so a name that is not a path component is an
+// error.
 func skillDir(id string) (string, error) {
 	dir := env.ModuleName(id)
 	if !env.IsPathComponent(dir) || disk.IsReservedName(dir) || output.IsOwnFile(dir) {
@@ -162,7 +162,7 @@ func skillDir(id string) (string, error) {
 	return dir, nil
 }
 
-// files writes the only file of each module into a directory, under the name that rename returns.
+// files writes the only file of each module to the directory root, with the file name that rename returns.
 func (r *renderer) files(root string, modules []*module.Ready, rename func(string) string) error {
 	for _, ready := range modules {
 		file := ready.Single()
@@ -176,7 +176,7 @@ func (r *renderer) files(root string, modules []*module.Ready, rename func(strin
 
 func sameName(file string) string { return file }
 
-// promptName returns VS Code's name of a prompt file.
+// promptName returns the file name that VS Code requires for a prompt file.
 func promptName(file string) string {
 	if strings.HasSuffix(file, ".prompt.md") {
 		return file

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// CodexHome returns Codex's home directory: the target's option, or CODEX_HOME, or ~/.codex.
+// CodexHome returns Codex's home directory: the target's option codex_home, or the variable CODEX_HOME, or ~/.codex.
 func CodexHome(at env.Env, codex config.Target) string {
 	home := codex.Options.Text("codex_home")
 	if home == "" {
@@ -124,7 +124,7 @@ func (r *renderer) cursor() error {
 	return nil
 }
 
-// CursorHeader returns the text before a module's instructions in a Cursor rule.
+// CursorHeader returns the generated header that precedes a module's instructions in a Cursor rule.
 func CursorHeader(id string) []byte {
 	header := rawjson.AppendQuote([]byte("---\ndescription: "), "agentpack: "+id)
 	return append(header, "\nglobs: []\nalwaysApply: true\n---\n\n"...)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// CommandPrefix returns the start of a command with the call's arguments; empty ones are left out.
+// CommandPrefix returns the program name and global flags of a command with the call's arguments. It omits empty
+// arguments.
 func CommandPrefix(repo, profile, target, machine string) string {
 	parts := []string{"agentpack"}
 	for _, option := range []struct{ name, value, otherwise string }{
@@ -22,8 +23,8 @@ func CommandPrefix(repo, profile, target, machine string) string {
 // shellSafe are the characters without a special meaning in a shell.
 const shellSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
 
-// ShellQuote returns text as one word of a shell command. Recommended commands are copied as they are, and
-// ids and paths in them are untrusted.
+// ShellQuote quotes text as one word of a shell command. Users copy recommended commands into a shell, and the ids and
+// paths in them are untrusted.
 func ShellQuote(text string) string {
 	if text != "" && strings.Trim(text, shellSafe) == "" {
 		return text
@@ -37,7 +38,7 @@ type Action struct {
 	Command string `json:"command"`
 }
 
-// actionOrder lists action codes by precedence; codes in one row are equal.
+// actionOrder lists action codes by precedence. Codes in one row have equal precedence.
 var actionOrder = [][]string{
 	{"bootstrap"}, {"doctor"}, {"update"}, {"preview", "preview_diff"}, {"diff"}, {"plan"}, {"deploy", "deploy_apply"},
 	{"status"}, {"evolve_propose"}, {"evolve", "evolve_restore"}, {"rollback"},

@@ -1,6 +1,5 @@
-// Package report builds the payloads of the tools that only read: doctor (Diagnose), status (ScanDrift,
-// Drift.Report, OperatorCheck) and explain (ExplainPlan, ExplainStatus). Action is a recommended command. It
-// writes nothing.
+// Package report builds the payloads of the tools that only read: doctor (Diagnose), status (ScanDrift, Drift.Report,
+// OperatorCheck) and explain (ExplainPlan, ExplainStatus). The package writes no files.
 package report
 
 import (
@@ -19,11 +18,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// DoctorGit queries the repositories that hold the roots.
+// DoctorGit queries the git repositories that contain the roots.
 type DoctorGit interface {
-	// TopLevel returns the top level of the repository that holds a path; "" if none does.
+	// TopLevel returns the top level of the repository that contains path; "" if there is no repository.
 	TopLevel(path string) (string, error)
-	// Ignored reports for absolute paths in a repository whether git ignores them.
+	// Ignored reports for each of the absolute paths in a repository whether git ignores it.
 	Ignored(repo string, paths ...string) ([]bool, error)
 }
 
@@ -31,7 +30,7 @@ type DoctorGit interface {
 type DoctorReport struct {
 	MachineID   string       `json:"machine_id"`
 	Roots       []RootHealth `json:"roots"`
-	Fixes       []string     `json:"gitignore_fixes"` // always empty: doctor --fix is not offered
+	Fixes       []string     `json:"gitignore_fixes"` // always empty, because the plugin does not offer doctor --fix
 	NextActions []string     `json:"next_actions,omitempty"`
 }
 
@@ -47,8 +46,8 @@ type RootHealth struct {
 	Suggestion *string  `json:"suggestion"`
 }
 
-// Diagnose checks roots and overlays. Writable reports whether a directory can be written, without side
-// effects. Prefix begins each recommended command.
+// Diagnose checks roots and overlays. Writable must report without side effects whether a directory can be written.
+// Each recommended command begins with prefix.
 func Diagnose(result *plan.Prepared, git DoctorGit, writable func(dir string) bool, prefix string) (DoctorReport, []string, error) {
 	report := DoctorReport{MachineID: result.Machine, Roots: []RootHealth{}, Fixes: []string{}}
 	var commands []string
@@ -83,7 +82,7 @@ func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error)
 	}
 	kind, err := disk.Stat(root.Path)
 	if errors.Is(err, fs.ErrPermission) {
-		kind = disk.Directory // which is not accessible
+		kind = disk.Directory // the directory is not accessible
 	} else if err != nil {
 		return RootHealth{}, fault.IO(root.Path, err)
 	}
@@ -98,7 +97,7 @@ func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error)
 		health.Issues = append(health.Issues, "not_a_directory")
 	case !health.Writable:
 		health.Issues = append(health.Issues, "not_writable")
-		suggestion = "grant write access to the directory to the plugin, or change its permissions"
+		suggestion = "grant the plugin write access to the directory, or change the permissions of the directory"
 	}
 	if suggestion != "" {
 		health.Suggestion = &suggestion
@@ -115,8 +114,8 @@ func overlayWarnings(result *plan.Prepared) []string {
 	return warnings
 }
 
-// checkIgnored warns about roots where git does not ignore agentpack's manifests, and about roots where git
-// fails.
+// checkIgnored returns warnings about roots where git does not ignore agentpack's manifests, and about roots where git
+// fails. Found reports whether a manifest is not ignored.
 func checkIgnored(health []RootHealth, roots []output.Root, git DoctorGit) (found bool, warnings []string) {
 	var unknown []string
 	var refusal error
@@ -134,13 +133,13 @@ func checkIgnored(health []RootHealth, roots []output.Root, git DoctorGit) (foun
 		}
 	}
 	if len(unknown) > 0 {
-		warnings = append(warnings, fmt.Sprintf("git cannot tell whether it ignores target manifests in %s: %s", strings.Join(unknown, ", "), refusal))
+		warnings = append(warnings, fmt.Sprintf("cannot determine whether git ignores the target manifests in %s: %s", strings.Join(unknown, ", "), refusal))
 	}
 	return found, warnings
 }
 
-// isInRepository reports whether a repository is visible at a directory or above it. The user's directories for
-// agents usually are in none, and not granted to git.
+// isInRepository reports whether a directory or an ancestor contains .git. The user's directories for agents usually
+// are in no repository and not granted for git, so a git error about them is not worth a warning.
 func isInRepository(dir string) bool {
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -152,12 +151,12 @@ func isInRepository(dir string) bool {
 	}
 }
 
-// isInAny reports whether path is one of the directories, or below one.
+// isInAny reports whether path equals, or is below, one of the directories.
 func isInAny(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return contain.Within(dir, path) })
 }
 
-// showsManifest reports whether git does not ignore a root's manifest.
+// showsManifest reports whether a root is in a repository and git does not ignore the root's manifest.
 func showsManifest(git DoctorGit, root output.Root) (bool, error) {
 	top, err := git.TopLevel(root.Path)
 	if err != nil || top == "" {

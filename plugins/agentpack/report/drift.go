@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// DriftKind is how a file differs.
+// DriftKind is the kind of difference between a file and the desired state.
 type DriftKind string
 
 // The kinds of drift.
@@ -21,8 +21,8 @@ const (
 	Extra    DriftKind = "extra"
 )
 
-// DriftItem is a drifted file. Expected and Actual are "sha256:" and the sum in hexadecimal; nil if no file
-// is expected, or exists.
+// DriftItem is a drifted file. Expected and Actual are "sha256:" and the SHA-256 in hexadecimal. Expected is nil if the
+// file is not desired, Actual is nil if the file does not exist.
 type DriftItem struct {
 	Target    string    `json:"target"`
 	Root      string    `json:"root,omitempty"` // "" if no root contains the path
@@ -33,7 +33,7 @@ type DriftItem struct {
 	Actual    *string   `json:"actual"`
 	Kind      DriftKind `json:"kind"`
 
-	Modules []string `json:"-"` // modules that the file is, or was, made of
+	Modules []string `json:"-"` // modules that the file is or was generated from
 }
 
 // Drift is the result of ScanDrift.
@@ -44,8 +44,8 @@ type Drift struct {
 	Unmanaged bool // a root with desired files has no valid manifest
 }
 
-// ScanDrift compares managed files with the disk, and desired files where there is no manifest. With extras,
-// it also finds unmanaged files in roots that are scanned.
+// ScanDrift compares the managed files with the disk. For a root without a manifest, it compares the desired files
+// instead. With extras, it also finds unmanaged files in roots with ScanExtras.
 func ScanDrift(state *output.State, dirs []output.ManagedDir, extras bool) (Drift, error) {
 	var drift Drift
 	for _, dir := range dirs {
@@ -53,7 +53,7 @@ func ScanDrift(state *output.State, dirs []output.ManagedDir, extras bool) (Drif
 	}
 	if !drift.Deployed {
 		drift.Unmanaged = true
-		drift.Warnings = []string{"no usable target manifest was found: the desired files are compared with the disk, and extra files are not searched"}
+		drift.Warnings = []string{"no usable target manifest was found: only desired files are compared with the disk, and extra files are not reported"}
 		return drift, drift.compare(state, state.Files)
 	}
 	for _, dir := range dirs {
@@ -75,7 +75,7 @@ func (d *Drift) scanDir(state *output.State, dir output.ManagedDir, extras bool)
 		}
 		if len(wanted) > 0 {
 			d.Unmanaged = true
-			d.Warnings = append(d.Warnings, fmt.Sprintf("there is no usable target manifest %s: the desired files there are compared with the disk", output.ManifestPath(dir.Root)))
+			d.Warnings = append(d.Warnings, fmt.Sprintf("no usable target manifest %s: only the desired files of its directory are compared with the disk", output.ManifestPath(dir.Root)))
 		}
 		return d.compare(state, wanted)
 	}
@@ -139,8 +139,8 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 		return
 	}
 	if err != nil {
-		// The user's directory may hold anything, and the drift of managed files is still known.
-		d.Warnings = append(d.Warnings, fmt.Sprintf("extra files in %s are not searched: %s", dir.Path, err))
+		// A user's directory can contain arbitrary files. The drift of managed files is valid without it.
+		d.Warnings = append(d.Warnings, fmt.Sprintf("extra files in %s are not reported: %s", dir.Path, err))
 		return
 	}
 	for _, item := range items {
@@ -151,11 +151,11 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 		key := dir.Key(output.ManifestEntry{Path: item.Path})
 		actual, err := sumIfPresent(key.Path)
 		if err != nil {
-			d.Warnings = append(d.Warnings, fmt.Sprintf("%s may be an extra file: %s", key.Path, err))
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s may be an extra file, but cannot be read: %s", key.Path, err))
 			continue
 		}
 		if actual == nil {
-			continue // removed since it was listed
+			continue // the file was removed after ListFiles
 		}
 		found := newItem(Extra, key, nil, actual)
 		found.Root, found.RootPosix = dir.Path, filepath.ToSlash(dir.Path)
@@ -163,7 +163,7 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 	}
 }
 
-// sumIfPresent returns the sum of a file; nil if it does not exist.
+// sumIfPresent returns the SHA-256 of a file in hexadecimal; nil if the file does not exist.
 func sumIfPresent(path string) (*string, error) {
 	actual, err := disk.SumFile(path)
 	if filesystem.IsAbsent(err) {

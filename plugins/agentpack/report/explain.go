@@ -13,17 +13,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-// layerMissing is the layer of a file that no layer contains.
+// layerMissing is the value of Layer for a file that no layer contains.
 const layerMissing = "missing"
 
-// PlanExplanation is a plan with the origins of its changes.
+// PlanExplanation lists the changes of a plan with their origins.
 type PlanExplanation struct {
 	Profile string              `json:"profile"`
 	Targets []string            `json:"targets"`
 	Changes []ChangeExplanation `json:"changes"`
 }
 
-// ChangeExplanation is a change with the modules that it comes from.
+// ChangeExplanation is a change with the modules that the changed file is generated from.
 type ChangeExplanation struct {
 	Op        plan.Op        `json:"op"`
 	Target    string         `json:"target"`
@@ -41,7 +41,7 @@ type ModuleOrigin struct {
 	Path  *string `json:"module_path"`
 }
 
-// StatusExplanation is drift with the modules of each file.
+// StatusExplanation lists drifted files with their modules.
 type StatusExplanation struct {
 	Profile string             `json:"profile"`
 	Targets []string           `json:"targets"`
@@ -72,7 +72,8 @@ func ExplainPlan(result *plan.Prepared, changes plan.Plan) PlanExplanation {
 	return explained
 }
 
-// origins returns the origins of a desired file, or of a managed one by its manifest. An unknown Path is "".
+// origins returns the origins of a desired file. For other managed files it derives the origins from the manifest; the
+// Path of an origin is "" if unknown.
 func origins(result *plan.Prepared, key output.Key) []output.Origin {
 	if file, ok := result.State.File(key); ok {
 		return file.Origins
@@ -92,8 +93,8 @@ func origins(result *plan.Prepared, key output.Key) []output.Origin {
 	return nil
 }
 
-// deployedFrom returns the module's file that was deployed to a path in a root. The module may have changed
-// since.
+// deployedFrom derives the path of a module's file from deployed, the path in a root that the file was deployed to. The
+// module may have changed since that deploy.
 func deployedFrom(result *plan.Prepared, id, deployed string) string {
 	configured, ok := result.Manifest.Module(id)
 	if !ok {
@@ -119,7 +120,7 @@ func explain(result *plan.Prepared, origin output.Origin) ModuleOrigin {
 	// A module that cannot be composed, such as a disabled one, has no layers.
 	if ready, err := result.Composer.Ready(configured); err == nil {
 		if single := ready.Single(); single != "" {
-			origin.Path = single // the target may have renamed it
+			origin.Path = single // the target may have renamed the file
 		}
 		if found, ok := ready.Layers[origin.Path]; ok {
 			layer = string(found)
@@ -128,7 +129,7 @@ func explain(result *plan.Prepared, origin output.Origin) ModuleOrigin {
 	return ModuleOrigin{ID: origin.Module, Type: &kind, Layer: &layer, Path: &origin.Path}
 }
 
-// ExplainStatus explains the drift of managed files or, if no manifest lists any, of desired files.
+// ExplainStatus explains the drift of managed files or, if no manifest lists any files, of desired files.
 func ExplainStatus(result *plan.Prepared) (StatusExplanation, []string, error) {
 	var listed []output.ManagedDir
 	for _, dir := range result.ManagedDirs {

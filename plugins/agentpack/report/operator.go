@@ -14,20 +14,20 @@ import (
 // maxOperatorFile is the size limit of an operator asset, in bytes.
 const maxOperatorFile = 1 << 20
 
-// operatorCommands are the files of Claude Code's commands, without .md.
+// operatorCommands are the names, without .md, of the command files for Claude Code.
 var operatorCommands = []string{"ap-doctor", "ap-update", "ap-preview", "ap-plan", "ap-deploy", "ap-status", "ap-diff", "ap-explain", "ap-evolve"}
 
-// operatorSkill is the path of the skill in a directory of skills.
+// operatorSkill is the path of the operator skill below a directory of skills.
 var operatorSkill = filepath.Join("agentpack-operator", "SKILL.md")
 
-// OperatorCheck checks the operator assets: files that teach agents to use agentpack, which its command
-// bootstrap installs. They must exist and have the right version.
+// OperatorCheck checks that the operator assets exist and have the expected version. Operator assets are files that
+// instruct agents how to use agentpack; agentpack's command bootstrap installs them.
 type OperatorCheck struct {
 	Env     env.Env
 	Project string // the project's root
 	Version string // the expected version
-	Repo    string // as the caller named it; may be ""
-	Machine string // as the caller named it; may be ""
+	Repo    string // the argument of the call; may be ""
+	Machine string // the argument of the call; may be ""
 }
 
 // operatorFindings collects warnings and actions.
@@ -37,7 +37,7 @@ type operatorFindings struct {
 	actions  []Action
 }
 
-// Run checks the assets of targets, and returns warnings and the commands that resolve them.
+// Run checks the assets of targets. It returns warnings, and actions that resolve the warnings.
 func (c OperatorCheck) Run(targets []config.Target) ([]string, []Action) {
 	found := &operatorFindings{OperatorCheck: c}
 	for _, target := range targets {
@@ -81,7 +81,7 @@ type assetState int
 const (
 	assetCurrent assetState = iota
 	assetMissing
-	assetUnmarked // without a version
+	assetUnmarked // the file has no version
 	assetOutdated
 )
 
@@ -101,7 +101,7 @@ func (f *operatorFindings) inspect(path string) (assetState, string) {
 	return assetCurrent, ""
 }
 
-// markedVersion returns the version in the first line that has one.
+// markedVersion returns the version in the first line that contains a version.
 func markedVersion(text string) (string, bool) {
 	for line := range strings.Lines(text) {
 		if _, value, ok := strings.Cut(line, "agentpack_version:"); ok {

@@ -32,8 +32,8 @@ type StatusReport struct {
 	Detailed      []Action      `json:"next_actions_detailed,omitempty"`
 }
 
-// Report builds the payload. Only lists the requested kinds; empty means all. Prefix begins each recommended
-// command; more are additional actions.
+// Report returns the payload of status. Only lists the kinds of drift to report; empty means all kinds. Each
+// recommended command begins with prefix. More lists additional actions.
 func (d Drift) Report(profile string, targets []string, only []DriftKind, prefix string, more []Action) StatusReport {
 	shown := slices.Clone(d.Items)
 	report := StatusReport{Profile: profile, Targets: targets}

@@ -17,11 +17,11 @@ const (
 	keySize = 32
 )
 
-var errNoKey = errors.New("there is no key yet")
+var errNoKey = errors.New("the key does not exist")
 
 func (s Store) keyFile() string { return filepath.Join(s.Dir, keyName) }
 
-// readKey returns the key; errNoKey if there is none.
+// readKey returns the key. The error is errNoKey if the key does not exist.
 func (s Store) readKey() ([]byte, error) {
 	key, err := readBounded(s.keyFile(), keySize)
 	switch {
@@ -30,13 +30,13 @@ func (s Store) readKey() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(key) != keySize:
-		return nil, fmt.Errorf("%s is damaged: remove it, and call deploy again for each unused token", s.keyFile())
+		return nil, fmt.Errorf("%s is damaged: remove the file, and call deploy again to replace tokens that were not used", s.keyFile())
 	}
 	return key, nil
 }
 
-// makeKey returns the key, and creates it if there is none. It reads the file back: if two processes create
-// one in spite of the lock, both sign with the key that remains.
+// makeKey returns the key, and creates the key if it does not exist. It reads a new key back from the file, so that two
+// processes that create a key in spite of the lock sign with the same key.
 func (s Store) makeKey() ([]byte, error) {
 	if key, err := s.readKey(); !errors.Is(err, errNoKey) {
 		return key, err
@@ -66,7 +66,7 @@ func (s Store) write(path string, content []byte) error {
 	return file.Replace()
 }
 
-// readBounded returns at most max+1 bytes of a file: more than max means that the file is too large.
+// readBounded returns at most max+1 bytes of a file. A result of max+1 bytes means that the file is too large.
 func readBounded(path string, max int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// PlanHash returns the SHA-256, in hexadecimal, of a plan and the arguments it was made for. Data is deploy's
-// payload without the token. Plans that differ in any value have different hashes.
+// PlanHash returns the SHA-256, in hexadecimal, of a plan and of the arguments for which it was computed. Data is the
+// payload of deploy without the token. Plans that differ in any value have different hashes.
 func PlanHash(binding Binding, data any) (string, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -85,7 +85,7 @@ func appendCanonical(out []byte, value any) ([]byte, error) {
 	return nil, fmt.Errorf("a %T is not a JSON value", value)
 }
 
-// short holds the characters with a two-character escape in JSON.
+// short maps characters to their two-character escapes in JSON.
 var short = map[rune]string{'\b': `\b`, '\t': `\t`, '\n': `\n`, '\f': `\f`, '\r': `\r`, '"': `\"`, '\\': `\\`}
 
 func appendString(out []byte, text string) []byte {

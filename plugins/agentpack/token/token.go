@@ -1,10 +1,10 @@
-// Package token makes and checks confirm tokens: deploy returns one with a plan, and deploy_apply requires it
-// as the proof that this plan was confirmed. Store.Issue and Store.Check are the calls to start with;
-// PlanHash is what a token is bound to.
+// Package token issues and checks confirm tokens. The tool deploy returns a token with a plan, and deploy_apply requires
+// the token as proof that the caller has confirmed the plan. Start with Store.Issue and Store.Check. PlanHash returns the
+// hash that binds a token to a plan.
 //
-// A token contains the hashes of plan and arguments and its expiry, and is signed with a key in the plugin's
-// state directory. So it is valid in every instance, after a restart, and in another server with the same
-// state directory. Used tokens are listed there, too.
+// A token contains an expiry and the hashes of the plan and its arguments, and is signed with a key in the plugin's state
+// directory. So a token is valid in every instance, after a restart, and in other servers with the same state directory.
+// The state directory also contains the list of used tokens.
 package token
 
 import (
@@ -26,20 +26,20 @@ import (
 // Lifetime is how long a token is valid.
 const Lifetime = 10 * time.Minute
 
-// Store makes and checks tokens. The caller of Issue, Check or Use holds a lock that excludes all others with
-// the same directory.
+// Store issues and checks tokens. The caller of Issue, Check or Use holds a lock that excludes every other Store with the
+// same directory.
 type Store struct {
 	Dir string // an existing directory that no other program writes into
-	// Private makes a file readable by its owner only. If nil, files are as private as the directory.
+	// Private makes a file readable only by its owner. If Private is nil, the mode of files is not changed.
 	Private func(path string) error
 }
 
-// Binding holds the effective arguments of a plan. An absent argument is "".
+// Binding holds the effective arguments for which a plan was computed. An absent argument is "".
 type Binding struct {
 	Machine, Profile, Repo, Target string
 }
 
-// Issued is a new token. It is valid before Expires.
+// Issued is a new token, which is valid until Expires.
 type Issued struct {
 	Token   string
 	Expires time.Time // UTC, in whole milliseconds
@@ -53,7 +53,7 @@ type Claim struct {
 	binding  [sha256.Size]byte
 }
 
-// A token consists of version, id, expiry, the two hashes, and a signature of all these.
+// The layout of a token: version, id, expiry, hash of the arguments, hash of the plan, and a signature of these fields.
 const (
 	version    = 1
 	idSize     = 16
@@ -63,7 +63,7 @@ const (
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Issue makes a token for a plan hash. Several tokens can be valid at a time.
+// Issue returns a token for a plan hash. Several tokens can be valid at the same time.
 func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, error) {
 	plan, err := decodeHash(planHash)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, e
 	}
 	key, err := s.makeKey()
 	if err != nil {
-		return Issued{}, fmt.Errorf("the key of confirm tokens: %w", err)
+		return Issued{}, fmt.Errorf("read the key of confirm tokens: %w", err)
 	}
 	expires := now.Add(Lifetime).UTC().Truncate(time.Millisecond)
 	claim := Claim{expires: expires.UnixMilli(), planHash: plan, binding: binding.sum()}
@@ -80,12 +80,12 @@ func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, e
 	return Issued{Token: encoding.EncodeToString(append(signed, sign(key, signed)...)), Expires: expires}, nil
 }
 
-// Check validates a token. It returns E_CONFIRM_TOKEN_REQUIRED if the token is empty, _EXPIRED after its
-// lifetime, and _MISMATCH if it is forged, used, or bound to other arguments. A token may be checked any
-// number of times until it is used.
+// Check validates a token. The error is E_CONFIRM_TOKEN_REQUIRED if the token is empty, E_CONFIRM_TOKEN_EXPIRED after its
+// lifetime, and E_CONFIRM_TOKEN_MISMATCH if the token is forged, used, or bound to other arguments. Check does not use
+// the token.
 func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error) {
 	if token == "" {
-		return Claim{}, refuse(fault.ConfirmTokenRequired, nil, "confirm_token is missing: deploy returns it")
+		return Claim{}, refuse(fault.ConfirmTokenRequired, nil, "confirm_token is missing: pass the one that deploy returned")
 	}
 	claim, err := s.open(token)
 	if err != nil {
@@ -97,13 +97,13 @@ func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error
 	}
 	left := claim.expires - now.UnixMilli()
 	switch {
-	// More time left than the lifetime: the clock was set back, so the token's age is unknown.
+	// If more time is left than the lifetime, the clock was set back, and the token's age is unknown.
 	case left <= 0, left > Lifetime.Milliseconds(), claim.expires <= used.Floor:
 		return Claim{}, refuse(fault.ConfirmTokenExpired, nil, "confirm_token is older than %v", Lifetime)
 	case used.has(claim.id):
-		return Claim{}, refuse(fault.ConfirmTokenMismatch, nil, "confirm_token was used already: it is good for one deploy_apply")
+		return Claim{}, refuse(fault.ConfirmTokenMismatch, nil, "confirm_token was already used: a token is valid for one deploy_apply")
 	case claim.binding != binding.sum():
-		return Claim{}, refuse(fault.ConfirmTokenMismatch, nil, "confirm_token was given for another repo, profile, target or machine")
+		return Claim{}, refuse(fault.ConfirmTokenMismatch, nil, "confirm_token was issued for another repo, profile, target or machine")
 	}
 	return claim, nil
 }
@@ -120,7 +120,7 @@ func (c Claim) Matches(planHash string) error {
 	return refuse(fault.ConfirmTokenMismatch, fault.Details{
 		"confirm_plan_hash":          planHash,
 		"expected_confirm_plan_hash": c.PlanHash(),
-	}, "the plan is not the one that was confirmed: something changed since deploy was called")
+	}, "the plan differs from the confirmed plan: files or the config repo changed since deploy was called")
 }
 
 // PlanHash returns the plan hash that the token was issued for.
@@ -128,7 +128,7 @@ func (c Claim) PlanHash() string { return hex.EncodeToString(c.planHash[:]) }
 
 // open verifies a token's signature and decodes it.
 func (s Store) open(token string) (Claim, error) {
-	unknown := refuse(fault.ConfirmTokenMismatch, nil, "confirm_token is not one that deploy returned")
+	unknown := refuse(fault.ConfirmTokenMismatch, nil, "confirm_token was not issued by deploy")
 	if len(token) != encoding.EncodedLen(tokenSize) {
 		return Claim{}, unknown
 	}
@@ -141,7 +141,7 @@ func (s Store) open(token string) (Claim, error) {
 		return Claim{}, unknown
 	}
 	if err != nil {
-		return Claim{}, fmt.Errorf("the key of confirm tokens: %w", err)
+		return Claim{}, fmt.Errorf("read the key of confirm tokens: %w", err)
 	}
 	signed, signature := raw[:signedSize], raw[signedSize:]
 	if subtle.ConstantTimeCompare(sign(key, signed), signature) != 1 || signed[0] != version {

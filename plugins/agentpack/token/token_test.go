@@ -53,7 +53,7 @@ func TestTokenExpiresAfterTenMinutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := start.Add(10 * time.Minute); !issued.Expires.Equal(want) {
-		t.Errorf("it ends at %v, want %v", issued.Expires, want)
+		t.Errorf("the token expires at %v, want %v", issued.Expires, want)
 	}
 	cases := []struct {
 		name string
@@ -61,11 +61,11 @@ func TestTokenExpiresAfterTenMinutes(t *testing.T) {
 		want fault.Code
 	}{
 		{"immediately", 0, "ok"},
-		{"a millisecond before its end", 10*time.Minute - time.Millisecond, "ok"},
-		{"at its end", 10 * time.Minute, fault.ConfirmTokenExpired},
+		{"one millisecond before expiry", 10*time.Minute - time.Millisecond, "ok"},
+		{"at expiry", 10 * time.Minute, fault.ConfirmTokenExpired},
 		{"expired", 11 * time.Minute, fault.ConfirmTokenExpired},
-		{"and again", 11 * time.Minute, fault.ConfirmTokenExpired},
-		{"long after its end", 1000 * time.Hour, fault.ConfirmTokenExpired},
+		{"expired, second check", 11 * time.Minute, fault.ConfirmTokenExpired},
+		{"long after expiry", 1000 * time.Hour, fault.ConfirmTokenExpired},
 		{"if the clock was set back", -time.Hour, fault.ConfirmTokenExpired},
 	}
 	for _, test := range cases {
@@ -75,7 +75,7 @@ func TestTokenExpiresAfterTenMinutes(t *testing.T) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
 			if err == nil && (claim.PlanHash() != onePlan || claim.Matches(onePlan) != nil) {
-				t.Errorf("it stands for the plan %s", claim.PlanHash())
+				t.Errorf("the token is bound to the plan %s", claim.PlanHash())
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func TestTokenIsUsedOnce(t *testing.T) {
 	store := newStore(t)
 	first, second := issue(t, store, start), issue(t, store, start)
 	if first == second {
-		t.Fatal("two tokens are the same")
+		t.Fatal("two tokens are equal")
 	}
 	claim, err := store.Check(first, binding, start)
 	if err != nil {
@@ -94,16 +94,16 @@ func TestTokenIsUsedOnce(t *testing.T) {
 	if err := store.Use(claim, start); err != nil {
 		t.Fatal(err)
 	}
-	again := token.Store{Dir: store.Dir} // another instance, or another server
+	again := token.Store{Dir: store.Dir} // as in another instance or server
 	if _, err := again.Check(first, binding, start); codeOf(err) != fault.ConfirmTokenMismatch {
-		t.Errorf("the used one: %v", err)
+		t.Errorf("a used token: %v", err)
 	}
 	if _, err := again.Check(second, binding, start); err != nil {
-		t.Errorf("the other one: %v", err)
+		t.Errorf("an unused token: %v", err)
 	}
 	later := start.Add(token.Lifetime)
 	if _, err := again.Check(first, binding, later); codeOf(err) != fault.ConfirmTokenExpired {
-		t.Errorf("the used one when its time is over: %v", err)
+		t.Errorf("a used token after its expiry: %v", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestDroppedTokenStaysInvalidWhenClockIsSetBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Use(newer, later); err != nil { // drops the old one
+	if err := store.Use(newer, later); err != nil { // drops the expired token old from the list
 		t.Fatal(err)
 	}
 	if _, err := store.Check(old, binding, start); codeOf(err) != fault.ConfirmTokenExpired {
@@ -154,10 +154,10 @@ func TestUsedTokensAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(raw), `"id"`); n != 1000 {
-		t.Errorf("%d tokens are in the list", n)
+		t.Errorf("the list has %d tokens, want 1000", n)
 	}
 	if _, err := store.Check(first, binding, later); codeOf(err) != fault.ConfirmTokenExpired {
-		t.Errorf("one as old as what was dropped from the list: %v", err)
+		t.Errorf("a token with the expiry of a dropped token: %v", err)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestCheckRefusesDamagedState(t *testing.T) {
 	cases := []struct{ name, file, content, want string }{
 		{"a key that is too short", "confirm-key", "x", "confirm-key is damaged"},
 		{"a key that is too long", "confirm-key", strings.Repeat("x", 33), "confirm-key is damaged"},
-		{"a list that is no JSON", "confirm-used.json", "{", "remove it together with confirm-key"},
+		{"a list that is no JSON", "confirm-used.json", "{", "remove the list together with confirm-key"},
 		{"a list of another version", "confirm-used.json", `{"version":2}`, "version 2 is not supported"},
 		{"a list without end", "confirm-used.json", strings.Repeat(" ", 2<<20), "larger than"},
 	}
@@ -334,18 +334,18 @@ func FuzzUsedList(f *testing.F) {
 		}
 		claim, err := store.Check(good, binding, start)
 		if err != nil {
-			return // an unreadable list, or one that holds this token or a floor above it
+			return // the list is invalid, contains the token, or has a floor above its expiry
 		}
 		if err := store.Use(claim, start); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := store.Check(good, binding, start); err == nil {
-			t.Errorf("with %q before, a used token is good", raw)
+			t.Errorf("with the list %q, a used token is valid", raw)
 		}
 	})
 }
 
-// TestPlanHashOfSample hashes the recorded plan, if the sample data is beside the repository.
+// TestPlanHashOfSample compares the hash of the recorded plan. It is skipped without sample data.
 func TestPlanHashOfSample(t *testing.T) {
 	dir := fixtures.Path(t, "agentpack", "composed", "expected")
 	read := func(name string, into any) {

@@ -14,8 +14,8 @@ import (
 
 const (
 	usedName = "confirm-used.json"
-	// maxUsed is the size limit of the list. Beyond it the oldest tokens are dropped, and Floor keeps tokens
-	// of their age invalid.
+	// maxUsed is the maximum number of tokens in the list. If there are more, the tokens that expire first are
+	// dropped, and Floor makes all tokens invalid that expire no later.
 	maxUsed     = 1000
 	maxUsedSize = 1 << 20 // size limit of the file, in bytes
 	usedVersion = 1
@@ -24,8 +24,8 @@ const (
 // used lists the used tokens that have not expired.
 type used struct {
 	Version int `json:"version"`
-	// Floor: tokens that expire at this time or earlier are invalid, in milliseconds since the Unix epoch. It
-	// only grows, so that a clock that is set back revives no dropped token.
+	// Floor is a time in milliseconds since the Unix epoch. Tokens that expire at Floor or earlier are invalid. Floor
+	// never decreases, so that a dropped token stays invalid when the clock is set back.
 	Floor  int64       `json:"floor"`
 	Tokens []usedToken `json:"tokens"`
 }
@@ -50,8 +50,7 @@ func (u *used) add(claim Claim, now time.Time) {
 	}
 }
 
-// Use records a token as used, so that Check refuses it. A token whose deploy_apply was refused remains
-// valid.
+// Use records a token as used, so that Check refuses the token.
 func (s Store) Use(claim Claim, now time.Time) error {
 	file, _, after, err := s.Used(claim, now)
 	if err != nil {
@@ -60,8 +59,8 @@ func (s Store) Use(claim Claim, now time.Time) error {
 	return s.write(file, after)
 }
 
-// Used returns the change that Use makes, for callers that write it in a transaction of their own: the file,
-// its current content (nil if it does not exist), and its new one.
+// Used returns the change that Use would make, for callers that make it in a transaction: the file, its current content
+// (nil if the file does not exist) and its new content.
 func (s Store) Used(claim Claim, now time.Time) (file string, before, after []byte, err error) {
 	list, before, err := s.readUsed()
 	if err != nil {
@@ -74,19 +73,19 @@ func (s Store) Used(claim Claim, now time.Time) (file string, before, after []by
 
 func (s Store) usedFile() string { return filepath.Join(s.Dir, usedName) }
 
-// readUsed returns the list, and its encoding. If it cannot be read, every token is refused, since any could
-// have been used.
+// readUsed returns the list and the content of its file. If the list cannot be read, it returns an error and every token
+// is refused, because any token could be a used one.
 func (s Store) readUsed() (list *used, raw []byte, err error) {
 	raw, err = readBounded(s.usedFile(), maxUsedSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &used{Version: usedVersion}, nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("the list of used confirm tokens: %w", err)
+		return nil, nil, fmt.Errorf("read the list of used confirm tokens: %w", err)
 	}
 	list, err = parseUsed(raw)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the list of used confirm tokens, %s: %w: remove it together with %s, and call deploy again", s.usedFile(), err, keyName)
+		return nil, nil, fmt.Errorf("the list of used confirm tokens, %s, is invalid: %w; remove the list together with %s, and call deploy again", s.usedFile(), err, keyName)
 	}
 	return list, raw, nil
 }

@@ -18,7 +18,7 @@ import (
 // maxString is the size limit of a string argument, in bytes.
 const maxString = 4096
 
-// arguments are those of a call. Absent ones have their defaults.
+// arguments holds the arguments of a call. Absent arguments have their defaults.
 type arguments struct {
 	repo, profile, target, machine string
 	moduleID, scope, branch        string
@@ -30,7 +30,7 @@ type arguments struct {
 // decoder decodes an argument's value.
 type decoder func(a *arguments, value json.RawMessage) error
 
-// decoders are the decoders of all arguments by name. Each tool accepts a subset.
+// decoders holds the decoders of the arguments of all tools, by name.
 var decoders = map[string]decoder{
 	"repo":          stringArgument(func(a *arguments) *string { return &a.repo }),
 	"profile":       stringArgument(func(a *arguments) *string { return &a.profile }),
@@ -46,7 +46,7 @@ var decoders = map[string]decoder{
 	"dry_run":       boolArgument(func(a *arguments) *bool { return &a.dryRun }),
 	"adopt":         boolArgument(func(a *arguments) *bool { return &a.adopt }),
 	"only":          decodeDriftKinds,
-	// Only the boolean true is an approval. Anything else counts as absent, not as an error.
+	// Only the boolean true is an approval. Any other value counts as absent, and is not an error.
 	"yes": func(a *arguments, value json.RawMessage) error { a.yes = string(value) == "true"; return nil },
 }
 
@@ -62,7 +62,7 @@ func nonEmptyArgument(place func(*arguments) *string) decoder {
 	return func(a *arguments, value json.RawMessage) error {
 		read, err := decodeString(value)
 		if err == nil && read == "" {
-			err = errors.New("is empty: leave it out for a generated name")
+			err = errors.New("is empty: omit the argument for a generated name")
 		}
 		*place(a) = read
 		return err
@@ -127,7 +127,8 @@ func decodeDriftKinds(a *arguments, value json.RawMessage) error {
 	return nil
 }
 
-// read decodes a call's arguments as far as possible. The error is about the first invalid one, by name.
+// read decodes the arguments of a call. It decodes valid arguments even if others are invalid; the error is about the
+// first invalid argument in alphabetical order.
 func (t tool) read(raw json.RawMessage) (arguments, error) {
 	read := arguments{profile: config.DefaultProfile, target: plan.AllTargets, scope: string(module.LayerGlobal)}
 	values := map[string]json.RawMessage{}

@@ -22,7 +22,7 @@ import (
 // lockName is the lock of all calls that write or issue tokens, shared with other servers of the same user.
 const lockName = "agentpack"
 
-// maxSample is how many paths an error lists.
+// maxSample is the maximum number of paths that an error lists.
 const maxSample = 20
 
 // deployed is the payload of deploy and deploy_apply.
@@ -34,7 +34,7 @@ type deployed struct {
 	*confirmation
 }
 
-// confirmation is what deploy adds to the plan.
+// confirmation is the part of deploy's payload about the confirm token.
 type confirmation struct {
 	Token     string `json:"confirm_token"`
 	PlanHash  string `json:"confirm_plan_hash"`
@@ -47,7 +47,7 @@ type rolledBack struct {
 	Event string `json:"event_snapshot_id"`
 }
 
-// lock excludes other calls that write until this one ends. It precedes all reading.
+// lock excludes other calls that write, until this call ends. A call that writes must take the lock before it reads.
 func lock() error {
 	if err := sdk.Lock(lockName); err != nil {
 		return fmt.Errorf("wait for other calls that write: %w", err)
@@ -59,8 +59,8 @@ func (c *call) deployer() deploy.Deployer {
 	return deploy.Deployer{Env: c.services.Env, FS: privateFS{filesystem.OS{Modes: copyMode}}}
 }
 
-// privateFS creates files that only their owner can read, as agentpack does. A file that replaces another one
-// gets its mode afterwards.
+// privateFS creates files that only their owner can read, as the real agentpack does. When a file replaces an existing
+// file, package transaction then copies the mode of the existing file.
 type privateFS struct{ filesystem.OS }
 
 // Create implements filesystem.FS.
@@ -75,10 +75,10 @@ func (f privateFS) Create(path string, mode fs.FileMode) (filesystem.File, error
 	return file, nil
 }
 
-// copyMode copies a file's mode through the host, since WASI has no modes.
+// copyMode copies a file's mode by host operations, because WASI has no file modes.
 func copyMode(from, to string) error {
 	if _, err := os.Stat(from); err != nil {
-		return err // the host's error would not match fs.ErrNotExist
+		return err // an error of the host operation would not match fs.ErrNotExist
 	}
 	var mode abi.FileModeResult
 	if err := sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: from}, &mode); err != nil {
@@ -87,16 +87,15 @@ func copyMode(from, to string) error {
 	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: to, Mode: &mode.Mode}, nil)
 }
 
-// recover finishes or rolls back an interrupted call, under the lock, so that this call sees a consistent
-// state.
+// recover takes the lock, and completes or rolls back an interrupted call, so that this call reads a consistent state.
 func (c *call) recover() error {
 	if err := lock(); err != nil {
 		return err
 	}
-	c.services.Env.Now = c.now() // a token can have expired while the call waited
+	c.services.Env.Now = c.now() // a token can have expired while the call waited for the lock
 	note, err := c.deployer().Recover()
 	if err != nil {
-		return fmt.Errorf("an earlier call was interrupted while it wrote, and cannot be recovered: %w", err)
+		return fmt.Errorf("the changes of an interrupted call cannot be recovered: %w", err)
 	}
 	if note != "" {
 		c.notes = append(c.notes, note)
@@ -105,16 +104,16 @@ func (c *call) recover() error {
 	return nil
 }
 
-// pending warns a call that only reads about an interrupted one.
+// pending adds a warning to a call that only reads if an earlier call was interrupted.
 func (c *call) pending() {
 	if c.recovered {
 		return
 	}
 	switch left, err := c.deployer().Applier().Pending(); {
 	case err != nil:
-		c.warnings = append(c.warnings, fmt.Sprintf("cannot tell whether an earlier call was interrupted while it wrote: %s", err))
+		c.warnings = append(c.warnings, fmt.Sprintf("cannot determine whether an earlier call was interrupted while it wrote: %s", err))
 	case left:
-		c.warnings = append(c.warnings, "a call is writing now, or was interrupted while it wrote: files may be of the old state and of the new one; the next deploy, doctor or call that writes recovers them")
+		c.warnings = append(c.warnings, "another call is writing now, or was interrupted while it wrote: some files may be old and others new; the next deploy, doctor or call that writes recovers them")
 	}
 }
 
@@ -122,18 +121,18 @@ func (c *call) pending() {
 func tokenStore() (token.Store, error) {
 	dir := os.Getenv("BULKHEAD_STATE")
 	if dir == "" {
-		return token.Store{}, errors.New("the plugin has no state directory for the key of confirm tokens")
+		return token.Store{}, errors.New("the plugin has no state directory for the key of confirm tokens: set HOME or XDG_STATE_HOME in the environment of the host")
 	}
 	return token.Store{Dir: dir, Private: makePrivate}, nil
 }
 
-// makePrivate makes a file readable by its owner only.
+// makePrivate makes a file readable only by its owner.
 func makePrivate(path string) error {
 	mode := uint32(0o600)
 	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: path, Mode: &mode}, nil)
 }
 
-// binding returns the effective arguments, which a token is bound to.
+// binding returns the effective arguments of the call, to which a token is bound.
 func (c *call) binding() token.Binding {
 	return token.Binding{
 		Machine: env.MachineID(c.services.Env, c.machine), Profile: c.profile,
@@ -167,7 +166,7 @@ func deployPlan(c *call) (any, error) {
 	}}, nil
 }
 
-// deployApply carries out the plan that a token was issued for, and no other.
+// deployApply executes the plan that the token was issued for. It fails if the current plan differs.
 func deployApply(c *call) (any, error) {
 	if c.dryRun {
 		_, computed, err := c.plan()
@@ -207,8 +206,8 @@ func deployApply(c *call) (any, error) {
 	return deployed{Applied: true, SnapshotID: id, planned: computed}, nil
 }
 
-// used returns the change that records a token as used. It is part of the deploy's transaction: an
-// interrupted call leaves neither a deploy with an unused token nor a used token without a deploy.
+// used returns the change that records a token as used. The change is part of the deploy's transaction, so that an
+// interrupted call uses the token if and only if it deploys.
 func (c *call) used(store token.Store, claim token.Claim) (transaction.Change, error) {
 	file, before, after, err := store.Used(claim, c.services.Env.Now)
 	change := transaction.Change{Root: store.Dir, Path: file, After: after}
@@ -218,7 +217,7 @@ func (c *call) used(store token.Store, claim token.Claim) (transaction.Change, e
 	return change, err
 }
 
-// confirmed computes the plan again and requires that the caller's token was issued for it.
+// confirmed computes the plan again, and returns a fault unless the caller's token was issued for this plan.
 func (c *call) confirmed(store token.Store) (*plan.Prepared, planned, token.Claim, error) {
 	fail := func(err error) (*plan.Prepared, planned, token.Claim, error) {
 		return nil, planned{}, token.Claim{}, err
@@ -230,7 +229,7 @@ func (c *call) confirmed(store token.Store) (*plan.Prepared, planned, token.Clai
 	result, computed, err := c.plan()
 	if err != nil {
 		return fail(fault.New(fault.ConfirmTokenMismatch, fault.Details{
-			"hint": "fix what prevents the plan, then call deploy again", "expected_confirm_plan_hash": claim.PlanHash(),
+			"hint": "fix the error in the message, then call deploy again", "expected_confirm_plan_hash": claim.PlanHash(),
 		}, "the confirmed plan can no longer be made: %w", err))
 	}
 	hash, err := token.PlanHash(c.binding(), deployed{planned: computed})
@@ -243,7 +242,7 @@ func (c *call) confirmed(store token.Store) (*plan.Prepared, planned, token.Clai
 	return result, computed, claim, nil
 }
 
-// checkAdopt refuses a plan that overwrites unmanaged files, unless the caller has allowed that.
+// checkAdopt returns a fault if the plan overwrites unmanaged files and the argument adopt is not set.
 func checkAdopt(planned plan.Plan, adopt bool) error {
 	paths := planned.Adopts()
 	if adopt || len(paths) == 0 {
@@ -251,16 +250,16 @@ func checkAdopt(planned plan.Plan, adopt bool) error {
 	}
 	return fault.New(fault.AdoptConfirmRequired, fault.Details{
 		"flag": "--adopt", "adopt_updates": len(paths), "sample_paths": paths[:min(len(paths), maxSample)],
-	}, "%d files that agentpack has not written would be overwritten; call again with adopt = true and the same confirm_token to allow that", len(paths))
+	}, "the plan overwrites %d files that agentpack has not written; to allow this, call again with adopt = true and the same confirm_token", len(paths))
 }
 
-// changedFault reports a file that changed while the plan was carried out as a mismatch with the confirmed
-// plan.
+// changedFault converts transaction.ErrChanged to a fault: a file has changed since the plan was computed, so the
+// confirmed plan no longer matches.
 func changedFault(err error) error {
 	if !errors.Is(err, transaction.ErrChanged) {
 		return err
 	}
-	return fault.New(fault.ConfirmTokenMismatch, fault.Details{"hint": "call deploy again to see the plan as it is now"}, "%w", err)
+	return fault.New(fault.ConfirmTokenMismatch, fault.Details{"hint": "call deploy again for a current plan"}, "%w", err)
 }
 
 // rollback restores the state of a snapshot.

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// agentpackVersion is the version of agentpack whose behaviour this plugin has.
+// agentpackVersion is the version of agentpack that this plugin is compatible with.
 const agentpackVersion = "0.9.1"
 
 // commandName is the equivalent command of agentpack's command line.
@@ -18,7 +18,7 @@ type commandName struct {
 	Path []string // "evolve", "propose"
 }
 
-// envelope is the form of every result, with fields in output order.
+// envelope is the JSON object that every tool returns, with fields in output order.
 type envelope struct {
 	SchemaVersion int         `json:"schema_version"`
 	OK            bool        `json:"ok"`
@@ -52,7 +52,7 @@ func successEnvelope(command commandName, data any, warnings []string) (json.Raw
 	return rawjson.Marshal(answer)
 }
 
-// failureEnvelope returns the envelope of an error, with those warnings that apply in spite of it.
+// failureEnvelope returns the envelope of an error. Notes are warnings that apply although the call failed.
 func failureEnvelope(command commandName, err error, notes []string) (json.RawMessage, error) {
 	answer := newEnvelope(command)
 	answer.Warnings = append(answer.Warnings, notes...)

@@ -17,14 +17,14 @@ func readEnvironment(now time.Time) (env.Env, error) {
 		cwd, err = filepath.EvalSymlinks(cwd)
 	}
 	if err != nil {
-		return env.Env{}, fmt.Errorf("working directory: %w", err)
+		return env.Env{}, fmt.Errorf("find the working directory: %w", err)
 	}
 	home := os.Getenv("HOME")
 	if home == "" {
 		home = os.Getenv("USERPROFILE")
 	}
 	if !filepath.IsAbs(home) {
-		return env.Env{}, errors.New(`the home directory is not known: grant the variable HOME to the plugin, by --env HOME or by env = { HOME = "${env:HOME}" } in bulkhead.toml`)
+		return env.Env{}, errors.New(`the home directory is unknown: grant the variable HOME to the plugin, by --env HOME or by env = { HOME = "${env:HOME}" } in bulkhead.toml`)
 	}
 	return env.Env{Now: now, Home: filepath.Clean(home), Cwd: cwd, Var: os.Getenv}, nil
 }

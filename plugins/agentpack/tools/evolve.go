@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
-// evolvePropose makes a branch of edits of deployed files.
+// evolvePropose commits edits of deployed files to a new branch of the config repo.
 func evolvePropose(c *call) (any, error) {
 	if !c.dryRun {
 		if err := c.recover(); err != nil {
@@ -30,7 +30,7 @@ func evolvePropose(c *call) (any, error) {
 	return payload, err
 }
 
-// evolveRestore writes deployed files that are missing.
+// evolveRestore writes missing deployed files again.
 func evolveRestore(c *call) (any, error) {
 	if !c.dryRun {
 		if err := c.recover(); err != nil {
@@ -46,8 +46,8 @@ func evolveRestore(c *call) (any, error) {
 	return restored, err
 }
 
-// Status implements evolve.Git. The config repo must be the top level: in a branch of an enclosing repository
-// the files would have wrong paths.
+// Status implements evolve.Git. The config repo must be the top level of a repository, because File.Path is relative to
+// the top level.
 func (repositories) Status(repo string) (paths []string, found bool, err error) {
 	top, err := git.TopLevel(repo)
 	if err != nil || top == "" {
@@ -77,7 +77,7 @@ func (repositories) Commit(repo, branch, message string, files []evolve.File) er
 	case refused.Reason == abi.ReasonNoIdentity:
 		return fmt.Errorf("%w (%s)", evolve.ErrNoIdentity, refused.Message)
 	case refused.Code == abi.HostDenied:
-		return fmt.Errorf(`%w; to make branches the plugin needs git = [{ repo = %q, access = "rw" }]`, err, repo)
+		return fmt.Errorf(`%w; to create branches the plugin needs the grant git = [{ repo = %q, access = "rw" }]`, err, repo)
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// samples returns a directory of the sample data beside the repository, and skips the test without it.
+// samples returns a directory of the sample data. It skips the test if there is no sample data.
 func samples(t testing.TB, below ...string) string {
 	t.Helper()
 	return fixtures.Path(t, append([]string{"agentpack"}, below...)...)
@@ -42,7 +42,7 @@ func sampleFiles(t testing.TB, root string) map[string]string {
 	return files
 }
 
-// sample is the world of the sample data; expected payloads have the paths of this test.
+// sample is a world with the sample config repo, and with the expected payloads of the sample data.
 type sample struct {
 	*world
 	expected string
@@ -60,7 +60,7 @@ func newSample(t *testing.T) sample {
 	return sample{w, expected}
 }
 
-// want reads an expected payload.
+// want reads an expected payload, and replaces the recorded paths by those of the world.
 func (s sample) want(file string) any {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.expected, file))
@@ -78,14 +78,15 @@ func (s sample) here(text string) string {
 	return strings.NewReplacer("/home/dev/src/widgets", s.Project, "/home/dev", s.Home).Replace(text)
 }
 
-// gives compares a payload with an expected one; edit corrects known differences.
+// gives calls a tool and compares its payload with the expected payload in file. Edit, unless nil, adjusts intentional
+// differences before the comparison.
 func (s sample) gives(tool, arguments, file string, edit func(want, got map[string]any)) {
 	s.t.Helper()
 	var got map[string]any
 	s.OK(tool, arguments, &got)
 	want, ok := s.want(file).(map[string]any)
 	if !ok {
-		s.t.Fatalf("%s is no payload", file)
+		s.t.Fatalf("%s is not a payload", file)
 	}
 	if edit != nil {
 		edit(want, got)
@@ -116,8 +117,8 @@ func TestSampleRepo(t *testing.T) {
 	s.gives("evolve_propose", `{"dry_run":true}`, "evolve_propose_dry_run_drifted.json", withoutWords)
 }
 
-// realPlaces corrects the paths of module files that the sample reports as missing: the file of a single-file
-// module, and a prompt that VS Code's target renames.
+// realPlaces adjusts the origins that the sample reports as missing although the module has the file: that of a
+// single-file module, and that of a prompt that the target vscode renames.
 func realPlaces(want, _ map[string]any) {
 	for _, change := range want["changes"].([]any) {
 		for _, module := range change.(map[string]any)["modules"].([]any) {
@@ -132,7 +133,7 @@ func realPlaces(want, _ map[string]any) {
 	}
 }
 
-// withoutWords removes the prose of skipped files.
+// withoutWords removes messages and suggestions of skipped files, whose wording differs from the sample.
 func withoutWords(want, got map[string]any) {
 	want["skipped"] = want["skipped_without_messages"]
 	delete(want, "skipped_without_messages")
@@ -146,7 +147,7 @@ func withoutWords(want, got map[string]any) {
 	}
 }
 
-// deployed compares the deployed files with the sample.
+// deployed fails the test unless the deployed files equal those of the sample.
 func (s sample) deployed() {
 	s.t.Helper()
 	want := map[string]string{}
@@ -187,12 +188,12 @@ func (s sample) manifest(content string, want any) {
 	}
 }
 
-// mutate edits deployed files as in the sample.
+// mutate applies the sample's edits to deployed files.
 func (s sample) mutate() {
 	s.t.Helper()
 	edits, _ := s.want("drift_mutations.json").([]any)
 	if len(edits) == 0 {
-		s.t.Fatal("there are no edits")
+		s.t.Fatal("the sample has no edits")
 	}
 	for _, item := range edits {
 		edit := item.(map[string]any)
@@ -211,12 +212,12 @@ func (s sample) mutate() {
 		case "remove":
 			s.Remove(path)
 		default:
-			s.t.Fatalf("there is no edit %v", edit)
+			s.t.Fatalf("no edit for %v", edit)
 		}
 	}
 }
 
-// TestSampleSession makes the calls of the sample data in their order.
+// TestSampleSession repeats the recorded calls of the sample data in their order.
 func TestSampleSession(t *testing.T) {
 	golden := samples(t, "public", "golden")
 	w := newWorld(t, nil)
@@ -264,7 +265,7 @@ func TestSampleSession(t *testing.T) {
 	}
 }
 
-// TestMinimalRepo plans the smallest real config repo.
+// TestMinimalRepo plans the smallest config repo of the sample data.
 func TestMinimalRepo(t *testing.T) {
 	files := map[string]string{}
 	for path, content := range sampleFiles(t, samples(t, "public", "minimal_repo")) {
@@ -281,8 +282,8 @@ func TestMinimalRepo(t *testing.T) {
 	w.Wants(``)
 }
 
-// TestOperatorTemplates: the files that the real agentpack installs are current, and outdated once another
-// version is expected.
+// TestOperatorTemplates: the operator assets that the real agentpack installs are reported as current, and as outdated
+// if another version is expected.
 func TestOperatorTemplates(t *testing.T) {
 	templates := sampleFiles(t, samples(t, "public", "operator_templates"))
 	w := newWorld(t, map[string]string{repoFile: config("codex: {mode: files, scope: user}\nclaude_code: {mode: files, scope: user, options: {write_user_skills: true}}")})

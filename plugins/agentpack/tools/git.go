@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
-// repositories accesses the repositories that the host granted.
+// repositories accesses the git repositories and remotes that are granted to the plugin.
 type repositories struct{}
 
 // TopLevel implements env.Git and report.DoctorGit.
@@ -15,7 +15,7 @@ func (repositories) TopLevel(path string) (string, error) { return git.TopLevel(
 // Origin implements env.Git.
 func (repositories) Origin(repo string) (url, id string, err error) {
 	origin, err := git.Remote(repo, "")
-	return origin.URL, origin.Digest, err // the digest is that of env.ProjectID
+	return origin.URL, origin.Digest, err // the host computes the digest as env.ProjectID does
 }
 
 // Ignored implements report.DoctorGit.

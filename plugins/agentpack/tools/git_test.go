@@ -12,7 +12,7 @@ import (
 
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
-// remote answers for the repository at https://git.example/mods.git, and records the requests.
+// remote handles git operations on the remote repository https://git.example/mods.git, and records the requests.
 func remote(w *world) *[]string {
 	var asked []string
 	w.Host.Handle(abi.OpGitListRemote, func(raw json.RawMessage) (any, error) {
@@ -33,7 +33,7 @@ func remote(w *world) *[]string {
 	return &asked
 }
 
-// gitModule is a manifest with one prompt of a git module.
+// gitModule returns a manifest whose only module is a prompt with a git source.
 func gitModule(source string) string {
 	return strings.Replace(standard("prompt:p"), "local_path: {path: modules/prompt/p}", "git: {url: 'https://git.example/mods.git', "+source+"}", 1)
 }
@@ -54,7 +54,7 @@ func TestModulesFromGit(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("the lockfile says where it is", func(t *testing.T) {
+	t.Run("the lockfile has precedence over the manifest", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile: gitModule("subdir: nowhere, ref: v9"),
 			"home/.agentpack/repo/agentpack.lock.json": `{"version":1,"modules":[{"id":"prompt:p","resolved_source":{"git":{"url":"https://git.example/mods.git","commit":"` + commit + `","subdir":"prompts"}}}]}`,
@@ -65,7 +65,7 @@ func TestModulesFromGit(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("a remote that was not granted", func(t *testing.T) {
+	t.Run("a remote that is not granted", func(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: gitModule("subdir: prompts")})
 		got := w.Call("plan", ``)
 		if got.OK || !strings.Contains(got.Errors[0].Message, "https://git.example/mods.git") || !strings.Contains(got.Errors[0].Message, "prompt:p") {

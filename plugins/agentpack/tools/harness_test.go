@@ -20,8 +20,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// world is a home directory, a project and a host, with a clock. Files are named by paths below Base:
-// "home/…", "project/…".
+// world is a home directory, a project, and a host with a clock. Methods take paths below Base, such as "home/x" or
+// "project/x".
 type world struct {
 	t       testing.TB
 	Base    string
@@ -53,12 +53,12 @@ type answer struct {
 	} `json:"errors"`
 }
 
-// standard is a manifest with the target codex in user scope, and these modules.
+// standard returns a manifest with the target codex in user scope and the given modules.
 func standard(modules ...string) string {
 	return config("codex: {mode: files, scope: user, options: {write_user_skills: false}}", modules...)
 }
 
-// config is a manifest with targets and modules, all in the default profile.
+// config returns a manifest with targets and modules. The default profile includes all modules.
 func config(targets string, modules ...string) string {
 	text := "version: 1\nprofiles: {default: {include_tags: [base]}}\ntargets:\n"
 	for line := range strings.Lines(targets) {
@@ -72,7 +72,7 @@ func config(targets string, modules ...string) string {
 	return text
 }
 
-// newWorld creates files and starts a host in the project.
+// newWorld creates a world with files, and starts a host in the project.
 func newWorld(t testing.TB, files map[string]string) *world {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -110,7 +110,7 @@ func newWorld(t testing.TB, files map[string]string) *world {
 	return w
 }
 
-// operate answers the plugin's host operations.
+// operate registers handlers for the host operations of the plugin.
 func (w *world) operate() {
 	w.Host.Handle(abi.OpGitTopLevel, func(raw json.RawMessage) (any, error) {
 		var q abi.GitPath
@@ -183,7 +183,7 @@ func (w *world) Read(path string) string {
 	return string(content)
 }
 
-// Files returns all files below Base by path, except git's and the test's own.
+// Files returns the content of all files below Base by path, except files of git and of the test itself.
 func (w *world) Files() map[string]string {
 	w.t.Helper()
 	files := map[string]string{}
@@ -203,7 +203,7 @@ func (w *world) Files() map[string]string {
 	return files
 }
 
-// Unchanged fails the test if files differ from before.
+// Unchanged fails the test if Files differs from before.
 func (w *world) Unchanged(before map[string]string) {
 	w.t.Helper()
 	if diff := cmp.Diff(before, w.Files()); diff != "" {
@@ -211,7 +211,7 @@ func (w *world) Unchanged(before map[string]string) {
 	}
 }
 
-// Call calls a tool and validates the form of its envelope.
+// Call calls a tool, and fails the test unless the result is a valid envelope.
 func (w *world) Call(tool, arguments string) answer {
 	w.t.Helper()
 	result, err := w.Host.CallTool(tool, arguments)
@@ -236,7 +236,7 @@ func (w *world) Call(tool, arguments string) answer {
 	}
 	if got.SchemaVersion != 1 || got.Version != "0.9.1" || result.IsError == got.OK || got.OK != (len(got.Errors) == 0) ||
 		got.Warnings == nil || got.Errors == nil || got.Command == "" || len(got.CommandPath) == 0 || strings.Join(got.CommandPath, " ") != got.CommandID {
-		w.t.Errorf("%s %s: no envelope: %s", tool, arguments, result.Structured)
+		w.t.Errorf("%s %s: the result is not an envelope: %s", tool, arguments, result.Structured)
 	}
 	if !got.OK && (string(got.Data) != "{}" || len(got.Warnings) > 0 || len(got.Errors) != 1) {
 		w.t.Errorf("%s %s: a failure has more than an error: %s", tool, arguments, result.Structured)
@@ -244,7 +244,7 @@ func (w *world) Call(tool, arguments string) answer {
 	return got
 }
 
-// OK calls a tool that must succeed, and decodes its data.
+// OK calls a tool, which must succeed, and decodes its data into data.
 func (w *world) OK(tool, arguments string, data any) answer {
 	w.t.Helper()
 	got := w.Call(tool, arguments)
@@ -259,12 +259,12 @@ func (w *world) OK(tool, arguments string, data any) answer {
 	return got
 }
 
-// Fails calls a tool that must fail with a code, and returns the error's details.
+// Fails calls a tool, which must fail with a code, and returns the details of the error.
 func (w *world) Fails(tool, arguments, code string) map[string]any {
 	w.t.Helper()
 	got := w.Call(tool, arguments)
 	if got.OK {
-		w.t.Fatalf("%s %s: it worked, want %s: %s", tool, arguments, code, got.Data)
+		w.t.Fatalf("%s %s: the call succeeded, want %s: %s", tool, arguments, code, got.Data)
 	}
 	if got.Errors[0].Code != code {
 		w.t.Fatalf("%s %s: got %s %s, want %s", tool, arguments, got.Errors[0].Code, got.Errors[0].Message, code)
@@ -300,7 +300,7 @@ type changeData struct {
 	Reason     string
 }
 
-// Plan returns a plan's changes as "op path [update_kind]"; paths are below Base.
+// Plan calls plan, and returns the changes as "op path [update_kind]" with paths below Base.
 func (w *world) Plan(arguments string) []string {
 	w.t.Helper()
 	var data planData
@@ -321,7 +321,7 @@ func (w *world) short(data planData) []string {
 	return all
 }
 
-// Wants compares a plan with the expected one.
+// Wants fails the test unless Plan returns want.
 func (w *world) Wants(arguments string, want ...string) {
 	w.t.Helper()
 	if diff := cmp.Diff(append([]string{}, want...), w.Plan(arguments)); diff != "" {
@@ -346,7 +346,7 @@ func (w *world) with(arguments string, more map[string]any) string {
 	return string(text)
 }
 
-// Token returns the token of a deploy.
+// Token calls deploy and returns the confirm token.
 func (w *world) Token(arguments string) string {
 	w.t.Helper()
 	var data planData

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestInterruptedCall: tools that read warn about an interrupted call, and the next one that writes recovers
-// it.
+// TestInterruptedCall: tools that only read warn about an interrupted call, and the next call that writes recovers.
 func TestInterruptedCall(t *testing.T) {
 	const journal = "home/.agentpack/state/journal/staging.json"
 	const left = `{"version":1,"id":"0123456789abcdef","folders":[],"steps":[]}`
@@ -19,11 +18,11 @@ func TestInterruptedCall(t *testing.T) {
 				warned(t, w.OK(reads, ``, nil), "was interrupted while it wrote")
 			}
 			if w.Read(journal) != left {
-				t.Error("a reader has changed the journal")
+				t.Error("a tool that only reads has changed the journal")
 			}
 			warned(t, w.OK(ends, ``, nil), "was interrupted while it wrote")
 			if got := w.OK("plan", ``, nil); w.Read(journal) != "(none)" || len(got.Warnings) > 0 {
-				t.Errorf("the journal is still there, or warned of: %q", got.Warnings)
+				t.Errorf("the journal still exists, or there is a warning about it: %q", got.Warnings)
 			}
 		})
 	}
@@ -42,7 +41,7 @@ func TestInterruptedCall(t *testing.T) {
 		warned(t, w.OK("doctor", ``, nil), "cannot be recovered")
 		w.Fails("deploy", ``, "E_UNEXPECTED")
 		if w.Read(journal) != "{" {
-			t.Error("it was thrown away")
+			t.Error("the unreadable journal was removed")
 		}
 	})
 }

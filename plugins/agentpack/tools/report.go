@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// planned is the payload of a plan.
+// planned is the payload of plan.
 type planned struct {
 	Profile string   `json:"profile"`
 	Targets []string `json:"targets"`
 	plan.Plan
 }
 
-// previewed is the payload of a preview.
+// previewed is the payload of preview.
 type previewed struct {
 	Profile string        `json:"profile"`
 	Targets []string      `json:"targets"`
@@ -25,7 +25,7 @@ type previewed struct {
 	Diff    *plan.Preview `json:"diff,omitempty"`
 }
 
-// prepare calls plan.Prepare, and keeps its warnings.
+// prepare calls plan.Prepare, and adds its warnings to the call.
 func (c *call) prepare() (*plan.Prepared, error) {
 	c.pending()
 	result, err := plan.Prepare(c.services, plan.Request{Repo: c.repo, Profile: c.profile, Target: c.target, Machine: c.machine})
@@ -36,7 +36,7 @@ func (c *call) prepare() (*plan.Prepared, error) {
 	return result, nil
 }
 
-// plan prepares and computes the plan.
+// plan prepares the call and computes its plan.
 func (c *call) plan() (*plan.Prepared, planned, error) {
 	result, err := c.prepare()
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *call) plan() (*plan.Prepared, planned, error) {
 	return result, planned{result.Profile, result.Targets, changes}, err
 }
 
-// prefix begins the commands that are recommended to the caller.
+// prefix returns the start of the recommended commands.
 func (c *call) prefix() string { return report.CommandPrefix(c.repo, c.profile, c.target, c.machine) }
 
 func showPlan(c *call) (any, error) {
@@ -88,7 +88,7 @@ func showStatus(c *call) (any, error) {
 }
 
 func examine(c *call) (any, error) {
-	// A failed recovery, for example where only reading was granted, is a warning of the report.
+	// Doctor succeeds even if the recovery fails, for example because the plugin has only read access.
 	if err := c.recover(); err != nil {
 		c.warnings = append(c.warnings, err.Error())
 	}
@@ -101,8 +101,8 @@ func examine(c *call) (any, error) {
 	return payload, err
 }
 
-// writable reports whether a directory can be written. It calls Chtimes without times, which the host refuses
-// where only reading was granted; WASI does not show file permissions.
+// writable reports whether a directory can be written. WASI has no file permissions, so writable calls Chtimes with zero
+// times, which changes nothing and which the host refuses in directories that are granted only for reading.
 func writable(dir string) bool {
 	if os.Chtimes(dir, time.Time{}, time.Time{}) != nil {
 		return false

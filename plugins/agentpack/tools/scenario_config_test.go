@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// base is a config repo with one module of instructions and one prompt, for codex.
+// base returns the files of a config repo with one module of instructions and one prompt for the target codex.
 func base() map[string]string {
 	return map[string]string{
 		"home/.agentpack/repo/agentpack.yaml":                      standard("instructions:base", "prompt:hello"),
@@ -30,17 +30,17 @@ func TestConfig(t *testing.T) {
 		name, text, code string
 		details          map[string]any
 	}{
-		{"YAML that ends too early", "version: [", "E_CONFIG_INVALID", map[string]any{"reason_code": "config_invalid"}},
+		{"truncated YAML", "version: [", "E_CONFIG_INVALID", map[string]any{"reason_code": "config_invalid"}},
 		{"another version", "version: 2", "E_CONFIG_UNSUPPORTED_VERSION", map[string]any{"supported": []any{1.0}, "version": 2.0}},
 		{
-			"4 a target that there is not", config("emacs: {mode: files, scope: user}"), "E_TARGET_UNSUPPORTED",
+			"4 an unknown target", config("emacs: {mode: files, scope: user}"), "E_TARGET_UNSUPPORTED",
 			map[string]any{"reason_code": "target_not_compiled", "next_actions": []any{"inspect_help_json", "edit_manifest_targets", "rebuild_with_target_feature", "retry_command"}},
 		},
 		{"no default profile", "version: 1\nprofiles: {other: {}}", "E_CONFIG_INVALID", map[string]any{"profile": "default"}},
-		{"an id twice", standard("prompt:a", "prompt:a"), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
+		{"a duplicate id", standard("prompt:a", "prompt:a"), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
 		{"two sources", strings.Replace(standard("prompt:a"), "source: {", "source: {git: {url: x}, ", 1), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
 		{"no source", strings.Replace(standard("prompt:a"), "local_path: {path: modules/prompt/a}", "", 1), "E_CONFIG_INVALID", map[string]any{"module_id": "prompt:a"}},
-		{"cursor for the user", config("cursor: {mode: files, scope: user}"), "E_CONFIG_INVALID", map[string]any{"target": "cursor", "allowed_scopes": []any{"project", "both"}}},
+		{"cursor with user scope", config("cursor: {mode: files, scope: user}"), "E_CONFIG_INVALID", map[string]any{"target": "cursor", "allowed_scopes": []any{"project", "both"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{repoFile: test.text})
@@ -96,12 +96,12 @@ func TestConfigArguments(t *testing.T) {
 }
 
 func TestSelection(t *testing.T) {
-	t.Run("unknown keys do no harm", func(t *testing.T) {
+	t.Run("unknown keys are ignored", func(t *testing.T) {
 		files := base()
 		files[repoFile] += "extra: {a: 1}\n"
 		newWorld(t, files).Wants(``, "create home/.codex/AGENTS.md", "create home/.codex/prompts/hello.md")
 	})
-	t.Run("files of governance are not opened", func(t *testing.T) {
+	t.Run("files of governance are not read", func(t *testing.T) {
 		files := base()
 		files["home/.agentpack/repo/agentpack.org.yaml"] = "version: ["
 		files["home/.agentpack/repo/agentpack.org.lock.json"] = "{"
@@ -109,7 +109,7 @@ func TestSelection(t *testing.T) {
 		w.OK("plan", ``, nil)
 		w.OK("status", ``, nil)
 	})
-	t.Run("a disabled module is not read", func(t *testing.T) {
+	t.Run("files of a disabled module are not read", func(t *testing.T) {
 		files := base()
 		files[repoFile] += "  - {id: 'prompt:off', type: prompt, enabled: false, tags: [base], source: {local_path: {path: none.md}}}\n"
 		newWorld(t, files).Wants(``, "create home/.codex/AGENTS.md", "create home/.codex/prompts/hello.md")
@@ -119,7 +119,7 @@ func TestSelection(t *testing.T) {
 		files[repoFile] = strings.Replace(files[repoFile], "include_tags: [base]", "include_tags: [base], exclude_modules: ['prompt:hello']", 1)
 		newWorld(t, files).Wants(``, "create home/.codex/AGENTS.md")
 	})
-	t.Run("a switch with the string no", func(t *testing.T) {
+	t.Run("a boolean setting with the string no", func(t *testing.T) {
 		files := map[string]string{repoFile: config(`claude_code: {mode: files, scope: both, options: {write_user_commands: "no"}}`, "command:c")}
 		files["home/.agentpack/repo/modules/command/c/c.md"] = "---\ndescription: c\n---\n"
 		newWorld(t, files).Wants(``, "create project/.claude/commands/c.md")

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// confirmed returns the arguments of a deploy_apply with a token.
+// confirmed returns arguments for deploy_apply with yes and a token.
 func confirmed(token string) string { return fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token) }
 
 func TestConfirmation(t *testing.T) {
@@ -35,7 +35,7 @@ func TestConfirmation(t *testing.T) {
 		}
 		w.Unchanged(before)
 	})
-	t.Run("errors before the config is read", func(t *testing.T) {
+	t.Run("token errors precede errors of the config", func(t *testing.T) {
 		w := newWorld(t, nil) // without a config
 		for arguments, code := range map[string]string{
 			``: "E_CONFIRM_REQUIRED", `{}`: "E_CONFIRM_REQUIRED", `{"yes":false}`: "E_CONFIRM_REQUIRED", `{"yes":"true"}`: "E_CONFIRM_REQUIRED",
@@ -59,7 +59,7 @@ func TestConfirmation(t *testing.T) {
 		w.Fails("deploy_apply", confirmed("t"), "E_UNEXPECTED")
 		w.Fails("deploy", ``, "E_UNEXPECTED")
 	})
-	t.Run("a module changes in between", func(t *testing.T) {
+	t.Run("a module changes before deploy_apply", func(t *testing.T) {
 		w := newWorld(t, base())
 		token := w.Token(``)
 		w.Write(modules("prompt/hello/hello.md"), "Hello v2\n")
@@ -71,10 +71,10 @@ func TestConfirmation(t *testing.T) {
 		w.Unchanged(before)
 		w.OK("deploy_apply", confirmed(w.Token(``)), nil)
 		if w.Read(promptOut) != "Hello v2\n" {
-			t.Error("it was not written")
+			t.Error("the file was not written")
 		}
 	})
-	t.Run("a destination changes in between", func(t *testing.T) {
+	t.Run("a deployed file changes before deploy_apply", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Write(modules("prompt/hello/hello.md"), "Hello v2\n")
@@ -82,7 +82,7 @@ func TestConfirmation(t *testing.T) {
 		w.Write(promptOut, "mine")
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_MISMATCH")
 		if w.Read(promptOut) != "mine" {
-			t.Error("it was overwritten")
+			t.Error("the file was overwritten")
 		}
 	})
 	t.Run("a token of other arguments", func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestConfirmation(t *testing.T) {
 		w.OK("deploy_apply", confirmed(token), nil)
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_MISMATCH")
 		token = w.Token(``)
-		w.OK("deploy_apply", confirmed(token), nil) // a result no_changes uses the token, too
+		w.OK("deploy_apply", confirmed(token), nil) // a call with the result no_changes also uses the token
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_MISMATCH")
 	})
 	t.Run("a used token is refused even if its plan recurs", func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestConfirmation(t *testing.T) {
 		token := w.Token(``)
 		w.OK("deploy_apply", confirmed(token), nil)
 		w.OK("rollback", `{"yes":true,"to":"`+first+`"}`, nil)
-		if got := w.Call("deploy_apply", confirmed(token)); got.OK || !strings.Contains(got.Errors[0].Message, "was used already") {
+		if got := w.Call("deploy_apply", confirmed(token)); got.OK || !strings.Contains(got.Errors[0].Message, "was already used") {
 			t.Errorf("got %+v", got)
 		}
 		w.OK("deploy_apply", confirmed(w.Token(``)), nil)
@@ -146,7 +146,7 @@ func TestConfirmation(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: "version: ["})
 		w.Fails("deploy", ``, "E_CONFIG_INVALID")
 	})
-	t.Run("a plan that cannot be made any more", func(t *testing.T) {
+	t.Run("a plan that can no longer be computed", func(t *testing.T) {
 		w := newWorld(t, base())
 		token := w.Token(``)
 		w.Write(repoFile, "version: [")
@@ -154,7 +154,7 @@ func TestConfirmation(t *testing.T) {
 			t.Error(details)
 		}
 	})
-	t.Run("whoever writes holds the lock", func(t *testing.T) {
+	t.Run("calls that write hold the lock", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		if diff := cmp.Diff([]string{"agentpack", "agentpack"}, w.Host.Locks()); diff != "" {

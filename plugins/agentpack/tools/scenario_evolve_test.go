@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// repository answers git operations on the config repo.
+// repository handles git operations on the config repo.
 type repository struct {
 	dirty   []abi.GitPathStatus
 	refuse  *abi.HostError
@@ -134,7 +134,7 @@ func TestEvolvePropose(t *testing.T) {
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_WORKTREE_DIRTY")
 		w.Remove("home/.agentpack/repo/.git")
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")
-		// A .git that is not a repository does not make the enclosing repository the config repo.
+		// If .git is not a repository, the enclosing repository is not used instead.
 		r.dirty, w.Top = nil, w.Home
 		w.Write("home/.agentpack/repo/.git/x", "")
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TestDamagedSnapshot: without manifests a plan needs the snapshots, but status does not.
+// TestDamagedSnapshot: without manifests, plan fails if a snapshot is damaged, but status succeeds.
 func TestDamagedSnapshot(t *testing.T) {
 	w := newWorld(t, base())
 	w.Deploy(``)
@@ -26,8 +26,7 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestPathsWithDotsInSnapshot: a path of a snapshot that contains "..", which deploy never records, is not
-// treated as managed.
+// TestPathsWithDotsInSnapshot: a path with ".." in a snapshot, which deploy never records, does not count as managed.
 func TestPathsWithDotsInSnapshot(t *testing.T) {
 	w := newWorld(t, map[string]string{repoFile: standard(), "home/.codex/prompts/own": "x", "home/.codex/prompts/other": "x"})
 	w.Write("home/.agentpack/state/snapshots/1000.json", `{"kind":"deploy","id":"1000","created_at":"x","targets":["codex"],"lockfile_sha256":null,"backup_root":"","changes":[],
@@ -36,7 +35,7 @@ func TestPathsWithDotsInSnapshot(t *testing.T) {
 	w.Fails("rollback", `{"yes":true,"to":"1000"}`, "E_UNEXPECTED")
 }
 
-// TestNewFilesArePrivate: a new file can be read by its owner only, and one that existed keeps its mode.
+// TestNewFilesArePrivate: a new file is readable only by its owner, and an existing file keeps its mode.
 func TestNewFilesArePrivate(t *testing.T) {
 	w := newWorld(t, base())
 	w.Write(promptOut, "mine")
@@ -57,14 +56,14 @@ func TestNewFilesArePrivate(t *testing.T) {
 	}
 }
 
-// TestDoctorOnUngrantedRepositories: doctor mentions a repository that is not granted only if there is one.
+// TestDoctorOnUngrantedRepositories: doctor warns about a repository that is not granted only if a .git exists.
 func TestDoctorOnUngrantedRepositories(t *testing.T) {
 	w := newWorld(t, base())
 	w.Write("home/.codex/prompts/x", "")
 	w.Host.Handle(abi.OpGitTopLevel, func(json.RawMessage) (any, error) {
 		return nil, &abi.HostError{Code: abi.HostDenied, Message: "outside of the granted repositories"}
 	})
-	const note = "git cannot tell"
+	const note = "cannot determine whether git ignores"
 	if got := w.OK("doctor", ``, nil); strings.Contains(strings.Join(got.Warnings, "\n"), note) {
 		t.Errorf("got %q", got.Warnings)
 	}
@@ -72,7 +71,7 @@ func TestDoctorOnUngrantedRepositories(t *testing.T) {
 	warned(t, w.OK("doctor", ``, nil), note)
 }
 
-// TestExplainStatusOrder: drift is sorted by target and path, element by element.
+// TestExplainStatusOrder: drift is sorted by target, then by path, comparing path elements.
 func TestExplainStatusOrder(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		repoFile: config("codex: {mode: files, scope: user}", "instructions:base", "prompt:hello", "skill:a", "skill:a-b"), modules("instructions/base/AGENTS.md"): "x",
@@ -98,7 +97,7 @@ func TestEmptyBranch(t *testing.T) {
 	w.Fails("evolve_propose", `{"yes":true,"branch":""}`, "E_UNEXPECTED")
 }
 
-// TestRollbackRecordsManifests: the event lists the manifests that it restored.
+// TestRollbackRecordsManifests: the snapshot of a rollback lists the restored manifests.
 func TestRollbackRecordsManifests(t *testing.T) {
 	w := newWorld(t, base())
 	first := w.Deploy(``).SnapshotID

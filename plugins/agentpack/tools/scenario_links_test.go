@@ -17,15 +17,15 @@ func (w *world) Link(target, path string) {
 	}
 }
 
-// TestLinkedFileBlocksOnlyItself: a file that a symbolic link leads out of its directory is neither read nor
-// written, and all tools name it and go on.
+// TestLinkedFileBlocksOnlyItself: a file whose symbolic link resolves to a path outside its root is neither read nor
+// written. All tools warn about the file and process all other files.
 func TestLinkedFileBlocksOnlyItself(t *testing.T) {
 	tools := map[string]string{
 		"plan": ``, "diff": ``, "preview": `{"diff":true}`, "status": ``, "explain": `{"kind":"plan"}`, "doctor": ``, "deploy": ``,
 		"evolve_propose": `{"dry_run":true}`, "evolve_restore": `{"dry_run":true}`,
 	}
 	for name, target := range map[string]string{
-		"a file outside": "../elsewhere", "nothing outside": "../nothing", "nothing in the root": "nothing.md", "a loop": "AGENTS.md", "a directory outside": "../../project",
+		"a target file outside": "../elsewhere", "nothing outside": "../nothing", "a missing target in the root": "nothing.md", "a loop": "AGENTS.md", "a target directory outside": "../../project",
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, base())
@@ -95,7 +95,7 @@ func TestLinkedFileBlocksOnlyItself(t *testing.T) {
 	})
 }
 
-// TestFileInPlaceOfADirectory: the error says what to remove.
+// TestFileInPlaceOfADirectory: the error names the file to remove.
 func TestFileInPlaceOfADirectory(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		repoFile: config("codex: {mode: files, scope: user}", "skill:s"), modules("skill/s/SKILL.md"): skillText, "home/.codex/skills/s": "a file",

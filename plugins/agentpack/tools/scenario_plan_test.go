@@ -18,7 +18,7 @@ const (
 )
 
 func TestAdopt(t *testing.T) {
-	t.Run("a file of the user's", func(t *testing.T) {
+	t.Run("an unmanaged file of the user", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write(promptOut, "my own")
 		w.Wants(``, "create home/.codex/AGENTS.md", "update "+promptOut+" adopt_update")
@@ -42,10 +42,10 @@ func TestAdopt(t *testing.T) {
 		w.Wants(``, "update "+promptOut+" managed_update")
 		w.OK("deploy_apply", fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, w.Token(``)), nil)
 		if w.Read(promptOut) != "Hello v2\n" {
-			t.Error("it was not written")
+			t.Error("the file was not written")
 		}
 	})
-	t.Run("a file of the same content is taken over", func(t *testing.T) {
+	t.Run("an unmanaged file with the same content becomes managed", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write(promptOut, "Hello v1\n")
 		w.Write(instructionsOut, "# Base instructions\n")
@@ -69,7 +69,7 @@ func TestManagedFiles(t *testing.T) {
 		w.Wants(``, "delete "+promptOut)
 		w.Deploy(``)
 		if w.Read(promptOut) != "(none)" || w.Read("home/.codex/prompts/mine.md") != "mine" {
-			t.Error("not what was planned")
+			t.Error("edited after the plan")
 		}
 	})
 	t.Run("only files in the manifest are deleted", func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestManagedFiles(t *testing.T) {
 		})
 		w.Wants(``, "delete home/.codex/prompts/managed.txt")
 	})
-	t.Run("without manifests the last deploy counts", func(t *testing.T) {
+	t.Run("without manifests the files of the last deploy are managed", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Remove(promptManifest)
@@ -107,7 +107,7 @@ func TestManagedFiles(t *testing.T) {
 			warned(t, w.OK(tool, ``, nil), "unsupported schema_version")
 		}
 	})
-	t.Run("a manifest under the old name", func(t *testing.T) {
+	t.Run("a manifest with the file name of older versions", func(t *testing.T) {
 		w := newWorld(t, map[string]string{
 			repoFile:                            config("codex: {mode: files, scope: project, options: {write_repo_skills: no}}\nzed: {mode: files, scope: project}", "instructions:a"),
 			modules("instructions/a/AGENTS.md"): "new",
@@ -137,7 +137,7 @@ func TestManagedFiles(t *testing.T) {
 	})
 	t.Run("a directory that cannot be written", func(t *testing.T) {
 		if os.Getuid() == 0 {
-			t.Skip("NOT TESTED: for root there is no directory that cannot be written")
+			t.Skip("NOT TESTED: file permissions do not restrict root")
 		}
 		w := newWorld(t, base())
 		w.Write("home/.codex/prompts/mine.md", "mine")

@@ -44,7 +44,7 @@ func TestPreview(t *testing.T) {
 			t.Errorf("got %+v", file)
 		}
 	})
-	for name, content := range map[string]string{"bytes that are no text": "\xff\xfe", "a diff that is too large": strings.Repeat("line\n", 25_000)} {
+	for name, content := range map[string]string{"content that is not UTF-8": "\xff\xfe", "a diff that is too large": strings.Repeat("line\n", 25_000)} {
 		t.Run("76 "+name, func(t *testing.T) {
 			w := newWorld(t, base())
 			w.Write(promptOut, content)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestArguments checks invalid arguments. Every call in these tests checks that the result is an envelope,
-// both as text and as structured content.
+// TestArguments calls tools with invalid arguments. Each call of the harness also checks that text and structured
+// content of the result are the same envelope.
 func TestArguments(t *testing.T) {
 	w := newWorld(t, base())
 	for _, test := range []struct{ tool, arguments, says string }{

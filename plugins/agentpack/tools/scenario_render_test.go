@@ -14,7 +14,7 @@ func modules(path string) string { return "home/.agentpack/repo/modules/" + path
 const skillText = "---\nname: s\ndescription: d\n---\n"
 
 func TestRendering(t *testing.T) {
-	t.Run("instructions and a prompt, fresh", func(t *testing.T) {
+	t.Run("instructions and a prompt, first deploy", func(t *testing.T) {
 		w := newWorld(t, base())
 		var plan, diff planData
 		w.OK("plan", ``, &plan)
@@ -119,7 +119,7 @@ func TestModuleValidation(t *testing.T) {
 		files[modules("prompt/hello/more.md")] = ""
 		newWorld(t, files).Fails("plan", ``, "E_UNEXPECTED")
 	})
-	t.Run("two prompts for one file", func(t *testing.T) {
+	t.Run("two prompts with one file name", func(t *testing.T) {
 		files := map[string]string{repoFile: standard("prompt:a", "prompt:b"), modules("prompt/a/prompt.md"): "1", modules("prompt/b/prompt.md"): "2"}
 		w := newWorld(t, files)
 		details := w.Fails("plan", ``, "E_DESIRED_STATE_CONFLICT")
@@ -140,7 +140,7 @@ func TestModuleValidation(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
-	t.Run("names of skills that lead elsewhere", func(t *testing.T) {
+	t.Run("names of skills outside the root", func(t *testing.T) {
 		for _, id := range []string{"skill:../../evil", "skill:a/b", `skill:a\b`, "skill:..", "skill:.", "skill:.Git", "skill:.agentpack", "skill:.agentpack.manifest.codex.json", "skill:.agentpack-tmp-1"} {
 			t.Run(id, func(t *testing.T) {
 				text := strings.Replace(config("codex: {mode: files, scope: user}", "skill:s"), "'skill:s'", "'"+id+"'", 1)

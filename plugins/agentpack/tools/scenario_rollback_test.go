@@ -17,7 +17,7 @@ func TestRollback(t *testing.T) {
 			}
 		}
 	})
-	t.Run("back to the deploy before", func(t *testing.T) {
+	t.Run("back to the previous deploy", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Write(modules("prompt/hello/hello.md"), "Hello v2\n")
@@ -40,7 +40,7 @@ func TestRollback(t *testing.T) {
 		// A rollback's own snapshot cannot be rolled back to.
 		w.Fails("rollback", to(got.Event), "E_UNEXPECTED")
 	})
-	t.Run("what was added later is removed", func(t *testing.T) {
+	t.Run("files of later deploys are removed", func(t *testing.T) {
 		w := newWorld(t, base())
 		first := w.Deploy(``).SnapshotID
 		w.Write(repoFile, standard("instructions:base", "prompt:hello", "prompt:more"))
@@ -70,7 +70,7 @@ func TestRollback(t *testing.T) {
 			t.Errorf("got %q, %q, %v", rule, w.Read(instructionsOut), err)
 		}
 	})
-	t.Run("snapshots that there are not", func(t *testing.T) {
+	t.Run("missing snapshots", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		for _, id := range []string{"17", "../17", "a/b", "..", ""} {
@@ -78,7 +78,7 @@ func TestRollback(t *testing.T) {
 		}
 		w.Fails("rollback", `{"yes":true}`, "E_UNEXPECTED")
 	})
-	t.Run("a copy that somebody has changed", func(t *testing.T) {
+	t.Run("a changed copy", func(t *testing.T) {
 		w := newWorld(t, base())
 		first := w.Deploy(``).SnapshotID
 		copies, err := filepath.Glob(w.path("home/.agentpack/state/snapshots/" + first + "/state/codex/*"))

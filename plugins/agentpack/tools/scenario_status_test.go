@@ -51,7 +51,7 @@ func TestStatus(t *testing.T) {
 		w.Remove(promptOut)
 		w.Write("home/.codex/prompts/more.md", "edited")
 		w.Write("home/.codex/prompts/extra.md", "extra")
-		w.Write("home/.codex/prompts/.agentpack-tmp-1", "a deploy under way")
+		w.Write("home/.codex/prompts/.agentpack-tmp-1", "a deploy in progress")
 		var all, only statusData
 		w.OK("status", ``, &all)
 		want := []string{"missing " + promptOut, "modified home/.codex/prompts/more.md", "extra home/.codex/prompts/extra.md"}
@@ -68,7 +68,7 @@ func TestStatus(t *testing.T) {
 		}
 		var none statusData
 		if w.OK("status", `{"only":[]}`, &none); none.SummaryTotal != nil || len(none.Drift) != 3 {
-			t.Errorf("an empty list asks for all: got %+v", none)
+			t.Errorf("an empty list means all kinds: got %+v", none)
 		}
 	})
 	t.Run("a directory that is too deep to be scanned", func(t *testing.T) {
@@ -77,14 +77,14 @@ func TestStatus(t *testing.T) {
 		w.Remove(promptOut)
 		w.Write("home/.codex/prompts/"+strings.Repeat("d/", 70)+"x", "")
 		var got statusData
-		warned(t, w.OK("status", ``, &got), "extra files in "+w.path("home/.codex/prompts")+" are not searched")
+		warned(t, w.OK("status", ``, &got), "extra files in "+w.path("home/.codex/prompts")+" are not reported")
 		if diff := cmp.Diff([]string{"missing " + promptOut}, w.drift(got)); diff != "" {
 			t.Error(diff)
 		}
 	})
-	t.Run("a file of somebody's that cannot be read", func(t *testing.T) {
+	t.Run("an unreadable file of the user", func(t *testing.T) {
 		if os.Getuid() == 0 {
-			t.Skip("NOT TESTED: for root there is no file that cannot be read")
+			t.Skip("NOT TESTED: file permissions do not restrict root")
 		}
 		w := newWorld(t, base())
 		w.Deploy(``)
@@ -124,19 +124,19 @@ func TestStatus(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("a directory that has lost its manifest", func(t *testing.T) {
+	t.Run("a directory without its manifest", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Remove(promptManifest)
 		w.Write(promptOut, "edited")
-		w.Write("home/.codex/prompts/extra.md", "not looked for without a manifest")
+		w.Write("home/.codex/prompts/extra.md", "extra files are not searched without a manifest")
 		var got statusData
 		warned(t, w.OK("status", ``, &got), promptManifest[len("home/"):])
 		if diff := cmp.Diff([]string{"modified " + promptOut}, w.drift(got)); diff != "" {
 			t.Error(diff)
 		}
 	})
-	t.Run("what was wanted once is extra, what is new is not missing", func(t *testing.T) {
+	t.Run("previously desired files are extra, new files are not missing", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Deploy(``)
 		w.Write(repoFile, standard("instructions:base", "prompt:more"))
@@ -230,7 +230,7 @@ func TestDoctor(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("a file in a directory's place, and a directory that cannot be written", func(t *testing.T) {
+	t.Run("a file in place of a directory, and a read-only directory", func(t *testing.T) {
 		w := newWorld(t, base())
 		w.Write("home/.codex/prompts", "a file")
 		if err := os.Chmod(w.Codex, 0o500); err != nil {
@@ -246,7 +246,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("what git does not ignore", func(t *testing.T) {
+	t.Run("manifests that git does not ignore", func(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: config("cursor: {mode: files, scope: project}", "instructions:a"), modules("instructions/a/AGENTS.md"): "a"})
 		w.Top = w.Project
 		w.Write("project/.cursor/rules/x", "")
@@ -330,7 +330,7 @@ func TestExplain(t *testing.T) {
 			t.Error(d)
 		}
 	})
-	t.Run("a prompt that VS Code has under another name is deleted", func(t *testing.T) {
+	t.Run("a prompt that VS Code's target renames is deleted", func(t *testing.T) {
 		w := newWorld(t, map[string]string{repoFile: config("vscode: {mode: files, scope: project}", "prompt:hello"), modules("prompt/hello/hello.md"): "h"})
 		w.Deploy(``)
 		w.Write(repoFile, strings.Replace(w.Read(repoFile), "tags: [base], source", "tags: [other], source", 1))
@@ -343,7 +343,7 @@ func TestExplain(t *testing.T) {
 			t.Error(d)
 		}
 	})
-	t.Run("no kind, or none of the three", func(t *testing.T) {
+	t.Run("a missing or unknown kind", func(t *testing.T) {
 		w := newWorld(t, base())
 		for _, arguments := range []string{``, `{}`, `{"kind":"all"}`, `{"kind":5}`} {
 			w.Fails("explain", arguments, "E_UNEXPECTED")

@@ -13,8 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// TestToolsAcceptExactlyTheirSchemas: the plugin decodes the arguments of the schemas in plugin.toml, and no
-// others.
+// TestToolsAcceptExactlyTheirSchemas: each tool accepts exactly the arguments of its schema in plugin.toml.
 func TestToolsAcceptExactlyTheirSchemas(t *testing.T) {
 	var manifest struct {
 		Tools []struct {
@@ -38,7 +37,7 @@ func TestToolsAcceptExactlyTheirSchemas(t *testing.T) {
 	defaults := map[string]any{"profile": "default", "target": "all", "scope": "global", "dry_run": false, "diff": false, "adopt": false}
 	for _, tool := range manifest.Tools {
 		if tool.Input.AdditionalProperties {
-			t.Errorf("%s lets any argument through", tool.Name)
+			t.Errorf("the schema of %s allows additional arguments", tool.Name)
 		}
 		for name, property := range tool.Input.Properties {
 			promised[tool.Name] = append(promised[tool.Name], name)
@@ -46,7 +45,7 @@ func TestToolsAcceptExactlyTheirSchemas(t *testing.T) {
 				t.Errorf("%s: the default of %s is %v, want %v", tool.Name, name, property.Default, want)
 			}
 			if _, ok := decoders[name]; !ok {
-				t.Errorf("%s: nothing reads %s", tool.Name, name)
+				t.Errorf("%s: the plugin has no decoder for %s", tool.Name, name)
 			}
 		}
 		slices.Sort(promised[tool.Name])
@@ -55,15 +54,15 @@ func TestToolsAcceptExactlyTheirSchemas(t *testing.T) {
 	for i, tool := range all() {
 		has[tool.name] = slices.Sorted(slices.Values(tool.takes))
 		if manifest.Tools[i].Name != tool.name {
-			t.Errorf("%s comes in the place of %s", manifest.Tools[i].Name, tool.name)
+			t.Errorf("the order of arguments differs: %s instead of %s", manifest.Tools[i].Name, tool.name)
 		}
 		for _, name := range tool.needs {
 			if !slices.Contains(manifest.Tools[i].Input.Required, name) {
-				t.Errorf("%s: %s is not said to be required", tool.name, name)
+				t.Errorf("%s: the schema does not require %s", tool.name, name)
 			}
 		}
 		if writes := manifest.Tools[i].Access == "write"; writes != (tool.approval != never) {
-			t.Errorf("%s writes: %t; is it said so: %t", tool.name, tool.approval != never, writes)
+			t.Errorf("%s: writes is %t, the access in plugin.toml says %t", tool.name, tool.approval != never, writes)
 		}
 	}
 	if diff := gocmp.Diff(promised, has); diff != "" {
@@ -71,7 +70,7 @@ func TestToolsAcceptExactlyTheirSchemas(t *testing.T) {
 	}
 }
 
-// TestHostFailuresHaveEnvelopes: the failure template in plugin.toml equals the tool's own envelope.
+// TestHostFailuresHaveEnvelopes: the failure template in plugin.toml equals the envelope of a failed call.
 func TestHostFailuresHaveEnvelopes(t *testing.T) {
 	var manifest struct {
 		Server struct{ Failure string }

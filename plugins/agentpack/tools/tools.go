@@ -14,20 +14,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// approval is when a tool requires yes = true.
+// approval says in which calls a tool requires the argument yes = true.
 type approval int
 
 const (
 	never        approval = iota
 	always                // in every call
-	unlessDryRun          // a dry run changes nothing
+	unlessDryRun          // in all calls except dry runs, which change nothing
 )
 
 // tool is one tool: its arguments and its implementation.
 type tool struct {
 	name     string
 	takes    []string
-	needs    []string // required ones of these
+	needs    []string // the required arguments of takes
 	approval approval
 	command  func(a arguments) commandName
 	run      func(c *call) (data any, err error)
@@ -41,8 +41,8 @@ type call struct {
 	services  plan.Services
 	checkouts *module.Checkouts
 	warnings  []string
-	notes     []string // about files that were changed; returned even if the call fails
-	recovered bool     // recover has succeeded
+	notes     []string // warnings about changed files, which are returned even if the call fails
+	recovered bool     // the method recover has succeeded
 }
 
 var common = []string{"repo", "profile", "target", "machine"}
@@ -116,7 +116,7 @@ func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult
 	return result(text, false), err
 }
 
-// attempt checks the approval before anything else.
+// attempt executes a call. A missing approval is reported before any other error.
 func (t tool) attempt(c *call, invalid error) (any, error) {
 	if !c.yes && (t.approval == always || t.approval == unlessDryRun && !c.dryRun) {
 		return nil, fault.New(fault.ConfirmRequired, fault.Details{"command": c.command.ID},

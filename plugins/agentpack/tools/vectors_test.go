@@ -27,7 +27,7 @@ func readSample(t *testing.T, into any, file string) {
 	}
 }
 
-// TestSampleNames compares names and hashes, which must equal the real agentpack's, with the sample data.
+// TestSampleNames compares names and hashes with those of the real agentpack in the sample data.
 func TestSampleNames(t *testing.T) {
 	type identity struct {
 		Normalized string `json:"normalized"`
@@ -100,7 +100,7 @@ func TestSampleMarkers(t *testing.T) {
 		Error    string
 	}
 	readSample(t, &cases, "marker_cases.json")
-	says := map[string]string{"nested": "within", "unterminated": "not closed", "duplicate": "two sections"}
+	says := map[string]string{"nested": "nested", "unterminated": "not terminated", "duplicate": "two sections"}
 	for _, test := range cases {
 		found, err := render.ParseSections(test.Text)
 		if test.Error != "" {
@@ -118,7 +118,7 @@ func TestSampleMarkers(t *testing.T) {
 		}
 	}
 	if len(cases) == 0 {
-		t.Error("there are no cases")
+		t.Error("the sample has no cases")
 	}
 }
 

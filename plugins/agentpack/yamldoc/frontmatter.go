@@ -2,6 +2,7 @@ package yamldoc
 
 import (
 	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
@@ -10,10 +11,10 @@ import (
 // maxFrontMatter is the size limit of front matter, in bytes.
 const maxFrontMatter = 256 << 10
 
-// ParseFrontMatter returns the values by key. A file without front matter is an error.
+// ParseFrontMatter returns the values of a file's front matter by key. A file without front matter is an error.
 func ParseFrontMatter(text []byte) (map[string]Value, error) {
 	if !utf8.Valid(text) {
-		return nil, errors.New("it is not UTF-8 text")
+		return nil, errors.New("the text is not UTF-8")
 	}
 	yaml, err := extractFrontMatter(string(text))
 	if err != nil {
@@ -24,7 +25,7 @@ func ParseFrontMatter(text []byte) (map[string]Value, error) {
 		return nil, err
 	}
 	if !document.IsMap() {
-		return nil, errors.New("its front matter is not a map but " + document.Describe())
+		return nil, errors.New("the front matter must be a map, not " + document.Describe())
 	}
 	fields, err := document.Fields()
 	if err != nil {
@@ -37,16 +38,16 @@ func ParseFrontMatter(text []byte) (map[string]Value, error) {
 	return values, nil
 }
 
-// extractFrontMatter returns the YAML between the delimiters.
+// extractFrontMatter returns the YAML between the two lines "---".
 func extractFrontMatter(text string) (string, error) {
 	head, _, err := frontmatter.Cut(text)
 	switch {
 	case errors.Is(err, frontmatter.ErrAbsent):
-		return "", errors.New("it does not begin with front matter: the first line must be ---")
+		return "", errors.New("the file does not begin with front matter: the first line must be ---")
 	case len(head) > maxFrontMatter, err != nil && len(text) > maxFrontMatter:
-		return "", errors.New("its front matter is too large")
+		return "", fmt.Errorf("the front matter has more than %d KiB", maxFrontMatter>>10)
 	case err != nil:
-		return "", errors.New("its front matter is not terminated: there is no second line ---")
+		return "", errors.New("the front matter is not terminated: a second line --- is missing")
 	}
 	return head, nil
 }

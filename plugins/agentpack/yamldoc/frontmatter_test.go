@@ -18,8 +18,8 @@ func TestParseFrontMatter(t *testing.T) {
 		{"a blank before the dashes", " ---\nname: a\n---\n", "", "does not begin"},
 		{"four dashes", "----\nname: a\n---\n", "", "does not begin"},
 		{"no end", "---\nname: a\n", "", "is not terminated"},
-		{"a list", "---\n- a\n---\n", "", "not a map but a list"},
-		{"empty", "---\n---\n", "", "not a map but nothing"},
+		{"a list", "---\n- a\n---\n", "", "must be a map, not a list"},
+		{"empty", "---\n---\n", "", "must be a map, not nothing"},
 		{"not YAML", "---\n[\n---\n", "", ""},
 		{"not UTF-8", "---\nname: \xff\n---\n", "", "UTF-8"},
 	}

@@ -1,6 +1,6 @@
-// Package yamldoc reads YAML strictly and with limits: Parse for a document, ParseFrontMatter for the front
-// matter of a Markdown file. A value of the wrong type is an error that names its location. Booleans are true
-// and false; other words, such as yes, are strings.
+// Package yamldoc parses YAML strictly and with limits: Parse parses a document, ParseFrontMatter the front matter of a
+// Markdown file. A value of the wrong type is an error that names the location. Only true and false are booleans; other
+// words, such as yes, are strings.
 package yamldoc
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// maxDepth limits the nesting of lists and maps, and maxNodes how many keys and items are read of a document,
-// because an alias takes a few bytes and can expand to thousands of them.
+// maxDepth bounds the nesting of lists and maps. maxNodes bounds the keys and items that are read from a document,
+// because an alias of a few bytes can expand to thousands of keys and items.
 const (
 	maxDepth = 64
 	maxNodes = 1_000_000
@@ -23,18 +23,18 @@ const (
 type Value struct {
 	node   *frontmatter.Node
 	path   string
-	budget *int // keys and items that may still be read
+	budget *int // remaining keys and items that may be read; shared by all values of a document
 }
 
-// spend subtracts from the budget of the document.
+// spend subtracts count from the budget of the document. It returns an error if the budget is exceeded.
 func (v Value) spend(count int) error {
 	if *v.budget -= count; *v.budget < 0 {
-		return v.Errorf("the document has more than %d keys and items, aliases followed", maxNodes)
+		return v.Errorf("the document has more than %d keys and items, including the expansion of aliases", maxNodes)
 	}
 	return nil
 }
 
-// Parse reads exactly one document; an empty one is an absent value.
+// Parse parses exactly one document. An empty document is an absent value.
 func Parse(text []byte) (Value, error) {
 	root, err := frontmatter.Parse(acceptVersion(string(text)), frontmatter.Options{Depth: maxDepth, Aliases: true})
 	if err != nil {
@@ -44,8 +44,8 @@ func Parse(text []byte) (Value, error) {
 	return Value{node: root, budget: &left}, nil
 }
 
-// acceptVersion makes the directive %YAML 1.2 one that the parser accepts. What is read of a document does not
-// depend on it.
+// acceptVersion replaces the directive %YAML 1.2, which the parser refuses, by %YAML 1.1. The parser's result does not
+// depend on the directive.
 func acceptVersion(text string) string {
 	for at := 0; at < len(text); {
 		line, _, _ := strings.Cut(text[at:], "\n")
@@ -62,7 +62,7 @@ func acceptVersion(text string) string {
 	return text
 }
 
-// resolve follows an alias.
+// resolve returns the node of the value, or the target of the node if it is an alias.
 func (v Value) resolve() *frontmatter.Node {
 	node := v.node
 	if node != nil && node.Kind == frontmatter.Alias {
@@ -77,14 +77,14 @@ func (v Value) IsAbsent() bool { return v.resolve().IsNull() }
 // IsMissing reports whether the key does not exist.
 func (v Value) IsMissing() bool { return v.node == nil }
 
-// isBlank reports whether nothing follows the key, or the key does not exist: an empty list or map.
+// isBlank reports whether the key does not exist or has no value, which counts as an empty list or map.
 func (v Value) isBlank() bool {
 	node := v.resolve()
 	return node == nil || v.IsAbsent() && node.Style == frontmatter.Plain && node.Text == ""
 }
 
-// tag returns the type of a node. A date is a string, and so is a number that only YAML 1.1 knows: one with
-// underscores or leading zeros.
+// tag returns the type of a node. Dates are strings, and so are numbers with underscores or leading zeros, which are
+// numbers only in YAML 1.1.
 func tag(node *frontmatter.Node) string {
 	found := node.Tag12()
 	if node == nil || node.Tag != "" {
@@ -117,7 +117,7 @@ func (v Value) typeError(want string) error {
 // MissingKey returns an absent value with the location of a key.
 func (v Value) MissingKey(key string) Value { return Value{path: join(v.path, key)} }
 
-// Describe returns the kind of the value, for messages.
+// Describe returns a description of the value's kind for messages.
 func (v Value) Describe() string {
 	node := v.resolve()
 	switch {
@@ -157,8 +157,8 @@ type Field struct {
 	Value Value
 }
 
-// Fields returns the keys of a map in file order; none if it is blank. Duplicate keys and keys that are not
-// scalars are errors.
+// Fields returns the keys and values of a map in file order. A blank value has no fields. Duplicate keys and keys that
+// are not scalars are errors.
 func (v Value) Fields() ([]Field, error) {
 	if v.isBlank() {
 		return nil, nil
@@ -176,7 +176,7 @@ func (v Value) Fields() ([]Field, error) {
 		key := Value{node.Children[i], v.path, v.budget}
 		text, err := key.AsText()
 		if err != nil {
-			return nil, fmt.Errorf("a key: %w", err)
+			return nil, fmt.Errorf("a key is invalid: %w", err)
 		}
 		if seen[text] {
 			return nil, key.Errorf("duplicate key %q", text)
@@ -194,7 +194,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Items returns the values of a list; none if it is blank.
+// Items returns the values of a list. A blank value has no items.
 func (v Value) Items() ([]Value, error) {
 	if v.isBlank() {
 		return nil, nil
@@ -222,8 +222,8 @@ func (v Value) AsString() (string, error) {
 	return node.Text, nil
 }
 
-// AsText returns the characters of any scalar, if the type is known to be a string: 1.0, 2026-01-01,
-// true and ~ are these characters.
+// AsText returns the characters of any scalar as a string, also of 1.0, 2026-01-01, true and ~. It is for keys whose
+// value is always a string.
 func (v Value) AsText() (string, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != frontmatter.Scalar {
@@ -232,7 +232,7 @@ func (v Value) AsText() (string, error) {
 	return node.Text, nil
 }
 
-// AsTexts returns a list of texts; none if it is blank.
+// AsTexts returns the items of a list by AsText. A blank value has no items.
 func (v Value) AsTexts() ([]string, error) {
 	items, err := v.Items()
 	if err != nil {

@@ -70,8 +70,8 @@ func TestErrorsHaveLocations(t *testing.T) {
 	}
 }
 
-// TestTextIsWhatIsWritten: where text is wanted, a scalar is its characters, whatever its type would be.
-func TestTextIsWhatIsWritten(t *testing.T) {
+// TestAsTextReturnsCharactersOfAnyScalar: AsText does not depend on the type that the scalar resolves to.
+func TestAsTextReturnsCharactersOfAnyScalar(t *testing.T) {
 	for _, text := range []string{"1.0", "2026", "2026-01-01", "true", "~", "null", "0x10", "1e3", ".inf", "01", "1_000", "yes"} {
 		document := at(t, "a: {"+text+": ["+text+"]}", "a")
 		fields, err := document.Fields()
@@ -90,8 +90,8 @@ func TestTextIsWhatIsWritten(t *testing.T) {
 	}
 }
 
-// TestNullIsNoEmptyList: nothing behind a key is an empty list or map, but ~ is neither.
-func TestNullIsNoEmptyList(t *testing.T) {
+// TestExplicitNullIsNotEmptyList: a key without a value is an empty list or map, but ~ is neither.
+func TestExplicitNullIsNotEmptyList(t *testing.T) {
 	for text, want := range map[string]bool{"a:": true, "a: ~": false, "a: null": false} {
 		_, err1 := at(t, text, "a").AsTexts()
 		_, err2 := at(t, text, "a").Fields()
@@ -132,7 +132,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestAliasesCountAgainstBudget: the nodes of an alias are counted each time they are read.
+// TestAliasesCountAgainstBudget: keys and items in the target of an alias count each time that they are read.
 func TestAliasesCountAgainstBudget(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("big: &big {")
@@ -154,7 +154,7 @@ func TestAliasesCountAgainstBudget(t *testing.T) {
 		}
 		read++
 	}
-	if err == nil || !strings.Contains(err.Error(), "aliases followed") || read < 100 {
+	if err == nil || !strings.Contains(err.Error(), "expansion of aliases") || read < 100 {
 		t.Errorf("%d were read: %v", read, err)
 	}
 }
