@@ -1,6 +1,6 @@
-// Package archive reads and writes .aam files: gzip-compressed tar archives of a package's directory, aam.yaml included.
-// Check validates one without writing, Extract writes what Check has validated, Pack creates one, a Peeker reads only the
-// manifest. An archive is untrusted until Check has read all of it.
+// Package archive reads and writes .aam files: gzip-compressed tar archives of a package's directory, including aam.yaml.
+// Check validates an archive, Extract writes the files of a validated archive, Pack creates an archive, and a Peeker reads
+// only the manifest. An archive is untrusted until Check has read all of it.
 package archive
 
 import (
@@ -16,25 +16,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// Limits bound an archive, also when it is packed.
+// Limits bound an archive that is read or created.
 type Limits struct {
-	Compressed int64 // the file itself, in bytes
-	Inflated   int64 // the tar, and all extracted files together, in bytes
+	Compressed int64 // size of the archive's file, in bytes
+	Inflated   int64 // size of the tar, and total size of the extracted files, in bytes
 	Members    int
 	Depth      int // path elements
 	Path       int // a path, in bytes
 }
 
-// DefaultLimits returns the default limits: 50 MiB compressed, as the aam program has it, and 200 MiB inflated.
+// DefaultLimits returns the default limits: 50 MiB compressed, which is also the limit of the aam program, and 200 MiB
+// inflated.
 func DefaultLimits() Limits {
 	return Limits{Compressed: 50 << 20, Inflated: 200 << 20, Members: 10_000, Depth: 32, Path: 1024}
 }
 
 // Listing describes the content of an archive.
 type Listing struct {
-	Checksum string // of the archive itself: sha256: and 64 hexadecimal digits
-	Size     int64  // of the archive itself, in bytes
-	Files    []File // in the order of the archive; each path once
+	Checksum string // of the archive's file: "sha256:" and 64 hexadecimal digits
+	Size     int64  // of the archive's file, in bytes
+	Files    []File // in the order of the archive, without duplicate paths
 	Manifest *manifest.Manifest
 }
 
@@ -47,8 +48,8 @@ type File struct {
 	copyOf     string // path of the target of a link
 }
 
-// CheckArtifacts returns an error with the code ManifestInvalid if an artifact of the manifest is not in the archive as a
-// file or a directory with files.
+// CheckArtifacts returns an error with the code ManifestInvalid unless the archive contains each artifact of the manifest
+// as a file, or as a directory with files.
 func (l *Listing) CheckArtifacts() error {
 	there := map[string]bool{".": true}
 	for _, file := range l.Files {
@@ -72,7 +73,7 @@ func FileName(name, version string) string {
 	return name + "-" + version + ".aam"
 }
 
-// Checksum returns the checksum of a file, whatever its format.
+// Checksum returns the checksum of a file of any format.
 func Checksum(s files.System, path string) (string, error) {
 	file, err := files.OpenRegular(s, path)
 	if err != nil {

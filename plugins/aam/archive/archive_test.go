@@ -27,7 +27,7 @@ const manifestText = "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {pro
 
 var disk = files.Disk{}
 
-// regular returns a member that is a file.
+// regular returns a member for a regular file.
 func regular(name, text string) member {
 	return member{&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(text))}, text}
 }
@@ -41,7 +41,7 @@ type member struct {
 	text   string
 }
 
-// pkg returns the members of a complete package, followed by more.
+// pkg returns the members of a complete package, and then more.
 func pkg(more ...member) []member {
 	return append([]member{regular("aam.yaml", manifestText), regular("prompts/p.md", "hi\n")}, more...)
 }
@@ -94,7 +94,7 @@ func install(t testing.TB, path string, limits archive.Limits) (map[string]strin
 
 var testTime = time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
 
-// noise returns n times 64 bytes with a compression ratio below 2.
+// noise returns 64*n bytes with a compression ratio below 2.
 func noise(n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -144,7 +144,7 @@ func TestInstall(t *testing.T) {
 	tests := []struct {
 		name    string
 		members []member
-		more    map[string]string // beside, or instead of, those of plain
+		more    map[string]string // files in addition to those of plain; equal paths replace them
 	}{
 		{"files", pkg(), nil},
 		{"names that begin with a dot and a slash", []member{regular("./aam.yaml", manifestText), regular("./prompts//./p.md", "hi\n")}, nil},
@@ -184,35 +184,35 @@ func TestRefused(t *testing.T) {
 	tests := []struct {
 		name    string
 		members []member
-		want    string // what the error holds
+		want    string // substring of the error
 	}{
 		{"a path out of the package", pkg(regular("../../escaped.txt", "x")), "'..'"},
 		{"dots within a path", pkg(regular("a/../b.txt", "x")), "'..'"},
 		{"an absolute path", pkg(regular("/srv/escaped.txt", "x")), "absolute"},
-		{"a symbolic link out of the package", pkg(linked("link", "../../outside", tar.TypeSymlink)), "link out of the package"},
-		{"an absolute symbolic link", pkg(linked("link", "/etc/hostname", tar.TypeSymlink)), "link out of the package"},
-		{"a link to the package's parent, and a file in it", pkg(linked("d", "..", tar.TypeSymlink), regular("d/evil.txt", "x")), "link out of the package"},
-		{"a hard link out of the package", pkg(linked("h", "../../../outside", tar.TypeLink)), "link out of the package"},
+		{"a symbolic link out of the package", pkg(linked("link", "../../outside", tar.TypeSymlink)), "outside of the package"},
+		{"an absolute symbolic link", pkg(linked("link", "/etc/hostname", tar.TypeSymlink)), "outside of the package"},
+		{"a link to the package's parent, and a file in it", pkg(linked("d", "..", tar.TypeSymlink), regular("d/evil.txt", "x")), "outside of the package"},
+		{"a hard link out of the package", pkg(linked("h", "../../../outside", tar.TypeLink)), "outside of the package"},
 		{"a pipe", pkg(member{&tar.Header{Name: "pipe", Typeflag: tar.TypeFifo}, ""}), "neither a file"},
 		{"a device", pkg(member{&tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}, ""}), "neither a file"},
-		{"a file below a symbolic link to a directory", pkg(linked("d", "prompts", tar.TypeSymlink), regular("d/x", "x")), "two different things"},
-		{"a link to a folder", pkg(linked("d", "prompts", tar.TypeSymlink)), "no file in the archive"},
-		{"a link to nothing", pkg(linked("d", "none", tar.TypeSymlink)), "no file in the archive"},
-		{"a link to itself", pkg(linked("d", "d", tar.TypeSymlink)), "no file in the archive"},
-		{"a link to the package", pkg(linked("d/e", "..", tar.TypeSymlink)), "link out of the package"},
-		{"a file in a file", pkg(regular("prompts/p.md/x", "x")), "two different things"},
-		{"a file that is a folder, too", pkg(regular("prompts", "x")), "two different things"},
-		{"a link in the place of a file", pkg(linked("prompts/p.md", "aam.yaml", tar.TypeSymlink)), "two different things"},
-		{"names that differ in case", pkg(regular("Prompts/q.md", "x")), "the same on some file systems"},
-		{"names that differ in how a letter is put together", pkg(regular("\u00e9", ""), regular("e\u0301", "")), "the same on some file systems"},
-		{"a .git", pkg(regular(".git/config", "x")), "is below, .git"},
-		{"a .git in a folder, in another case", pkg(regular("sub/.GIT", "x")), "is below, .git"},
-		{"a .git with a letter in it that cannot be seen", pkg(regular(".g\u200cit/config", "x")), "is below, .git"},
-		{"a .git by its short name", pkg(regular("Git~1/config", "x")), "is below, .git"},
-		{"a folder that is a .git", pkg(member{&tar.Header{Name: ".git/", Typeflag: tar.TypeDir}, ""}), "is below, .git"},
+		{"a file below a symbolic link to a directory", pkg(linked("d", "prompts", tar.TypeSymlink), regular("d/x", "x")), "exists with two types"},
+		{"a link to a folder", pkg(linked("d", "prompts", tar.TypeSymlink)), "not a file in the archive"},
+		{"a link to nothing", pkg(linked("d", "none", tar.TypeSymlink)), "not a file in the archive"},
+		{"a link to itself", pkg(linked("d", "d", tar.TypeSymlink)), "not a file in the archive"},
+		{"a link to the package", pkg(linked("d/e", "..", tar.TypeSymlink)), "outside of the package"},
+		{"a file in a file", pkg(regular("prompts/p.md/x", "x")), "exists with two types"},
+		{"a file that is a folder, too", pkg(regular("prompts", "x")), "exists with two types"},
+		{"a link in the place of a file", pkg(linked("prompts/p.md", "aam.yaml", tar.TypeSymlink)), "exists with two types"},
+		{"names that differ in case", pkg(regular("Prompts/q.md", "x")), "the same path on some file systems"},
+		{"names that differ in how a letter is put together", pkg(regular("\u00e9", ""), regular("e\u0301", "")), "the same path on some file systems"},
+		{"a .git", pkg(regular(".git/config", "x")), "has the element .git"},
+		{"a .git in a folder, in another case", pkg(regular("sub/.GIT", "x")), "has the element .git"},
+		{"a .git with a letter in it that cannot be seen", pkg(regular(".g\u200cit/config", "x")), "has the element .git"},
+		{"a .git by its short name", pkg(regular("Git~1/config", "x")), "has the element .git"},
+		{"a folder that is a .git", pkg(member{&tar.Header{Name: ".git/", Typeflag: tar.TypeDir}, ""}), "has the element .git"},
 		{"a name with a line break", pkg(regular("a\nb", "")), "control characters"},
 		{"a name that is not UTF-8", pkg(regular("a\xff", "")), "not UTF-8"},
-		{"a name that is the package", pkg(regular(".", "")), "names no file"},
+		{"a name that is the package", pkg(regular(".", "")), "without a file name"},
 		{"too long a path", pkg(regular(strings.Repeat("a", 61), "")), "at most 60"},
 		{"too deep", pkg(regular("a/b/c/d", "")), "at most 3"},
 		{"too many members", pkg(many...), "more than 8 members"},
@@ -222,7 +222,7 @@ func TestRefused(t *testing.T) {
 		{"no manifest", []member{regular("readme.md", "x")}, "has no aam.yaml"},
 		{"a manifest in a folder", []member{regular("pkg/aam.yaml", manifestText)}, "has no aam.yaml"},
 		{"a bad manifest", []member{regular("aam.yaml", "name: x\n")}, "version: field required"},
-		{"a manifest that is a link", []member{regular("m", manifestText), linked("aam.yaml", "m", tar.TypeSymlink)}, "aam.yaml is a link"},
+		{"a manifest that is a link", []member{regular("m", manifestText), linked("aam.yaml", "m", tar.TypeSymlink)}, "aam.yaml is a link, but must be a file"},
 		{"an empty manifest", []member{regular("aam.yaml", "")}, "name: field required"},
 	}
 	for _, test := range tests {
@@ -254,18 +254,18 @@ func TestCheckRefusesInvalidBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	flipped := bytes.Clone(good)
-	flipped[len(flipped)-6] ^= 1 // in the checksum of gzip's own
+	flipped[len(flipped)-6] ^= 1 // in the CRC of the gzip trailer
 	tests := []struct {
 		name string
 		data []byte
 		want string
 	}{
-		{"a tar that is not compressed", plain.Bytes(), "damaged, or no archive"},
-		{"half of one", good[:len(good)/2], "damaged, or no archive"},
-		{"other bytes", []byte("not an archive"), "damaged, or no archive"},
-		{"nothing", nil, "damaged, or no archive"},
-		{"bytes behind it", append(bytes.Clone(good), "more"...), "damaged, or no archive"},
-		{"a byte that was changed", flipped, "damaged, or no archive"},
+		{"a tar that is not compressed", plain.Bytes(), "damaged or not a gzip"},
+		{"half of one", good[:len(good)/2], "damaged or not a gzip"},
+		{"other bytes", []byte("not an archive"), "damaged or not a gzip"},
+		{"nothing", nil, "damaged or not a gzip"},
+		{"bytes behind it", append(bytes.Clone(good), "more"...), "damaged or not a gzip"},
+		{"a byte that was changed", flipped, "damaged or not a gzip"},
 		{"a file that is too large", large, "more than 4096 bytes"},
 	}
 	limits := archive.DefaultLimits()
@@ -320,7 +320,7 @@ func TestCheckArtifacts(t *testing.T) {
 	}
 }
 
-// unpacked returns the tar archive in an archive.
+// unpacked returns the decompressed tar of an archive.
 func unpacked(t *testing.T, path string) []byte {
 	t.Helper()
 	file, err := os.Open(path)
@@ -347,7 +347,7 @@ func TestPeek(t *testing.T) {
 	tests := []struct {
 		name string
 		path string
-		want string // what the error holds; "" for none
+		want string // substring of the error; "" for no error
 	}{
 		{"a manifest", write(t, pkg()), ""},
 		{"what is behind it is not looked at", write(t, pkg(regular("../x", ""))), ""},
@@ -356,7 +356,7 @@ func TestPeek(t *testing.T) {
 		{"no manifest", write(t, []member{regular("x", "")}), "has no aam.yaml"},
 		{"a manifest too far inside", write(t, append([]member{regular("x", strings.Repeat("\x00", 17<<20))}, pkg()...)), "allowed"},
 		{"a manifest that is a link", write(t, []member{linked("aam.yaml", "x", tar.TypeSymlink)}), "is a link"},
-		{"no archive", save(t, nil), "no archive"},
+		{"no archive", save(t, nil), "damaged or not a gzip"},
 	}
 	for _, size := range []int{0, 5_000, 9_000, 40_000, 100_000} {
 		tests = append(tests, struct{ name, path, want string }{fmt.Sprintf("a manifest after %d bytes", size), write(t, append([]member{regular("a", noise(size))}, pkg()...)), ""})
@@ -370,7 +370,7 @@ func TestPeek(t *testing.T) {
 		}
 	}
 	tests = append(tests, struct{ name, path, want string }{"gzip members", save(t, parts.Bytes()), ""})
-	var peeker archive.Peeker // one for all
+	var peeker archive.Peeker // reused for all archives
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := peeker.Types(disk, test.path, archive.DefaultLimits())
@@ -401,7 +401,7 @@ func TestExtractRefusesArchiveChangedAfterCheck(t *testing.T) {
 	}
 }
 
-// TestExtractIsAtomicAtEachWrite fails at each write in turn: all files exist, or none.
+// TestExtractIsAtomicAtEachWrite lets each write fail in turn. After that, either all files exist or none.
 func TestExtractIsAtomicAtEachWrite(t *testing.T) {
 	script := regular("a/b/run.sh", "#!\n")
 	script.header.Mode = 0o755
@@ -443,7 +443,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add(data.Bytes())
 	}
 	limits := archive.Limits{Compressed: 1 << 20, Inflated: 1 << 20, Members: 50, Depth: 8, Path: 300}
-	f.Fuzz(func(t *testing.T, data []byte) { // a tar: it is compressed here, since fuzzing finds no checksums
+	f.Fuzz(func(t *testing.T, data []byte) { // an uncompressed tar, because fuzzing does not find valid gzip checksums
 		var compressed bytes.Buffer
 		out := gzip.NewWriter(&compressed)
 		if _, err := out.Write(data); err != nil || out.Close() != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// maxLinks bounds a chain of links.
+// maxLinks bounds the length of a chain of links.
 const maxLinks = 8
 
-// Check validates all of an archive and returns its content, without writing anything. If want is not "", it is the
+// Check validates all of an archive and returns a listing of its content. It writes nothing. If want is not "", it is the
 // expected checksum, and a mismatch is reported before any other problem.
 //
-// Its errors have the code ChecksumMismatch, ArchiveInvalid, or ManifestInvalid if aam.yaml is at fault.
+// Errors have the code ChecksumMismatch, ManifestInvalid for a problem of aam.yaml, or ArchiveInvalid.
 func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
 	a, err := open(regular{s}, path, limits, sha256.New())
 	if err != nil {
@@ -39,7 +39,7 @@ func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
 	}
 	if got := a.checksum(); want != "" && got != want {
 		return nil, fault.New(fault.ChecksumMismatch, "archive %s has the checksum %s, not %.100q", path, got, want).
-			WithHint("It is not the file that was published; nothing of it was used")
+			WithHint("The archive is not the published file, so none of its content was used")
 	}
 	if err != nil {
 		return nil, err
@@ -47,12 +47,12 @@ func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
 	return c.listing()
 }
 
-// checker collects the content of an archive.
+// checker collects and validates the content of an archive.
 type checker struct {
 	*stream
 	tree     *tree
 	files    []File
-	links    []string       // targets of links, parallel to files; "" for a file
+	links    []string       // for each of files, the target if it is a link; otherwise ""
 	at       map[string]int // index in files, by path
 	manifest []byte
 	total    int64
@@ -82,12 +82,12 @@ func (c *checker) members() error {
 	}
 }
 
-// take adds a file or link. A duplicate path replaces the earlier one, as it would on disk.
+// take adds a file or link. A duplicate path replaces the earlier member, as in an extraction by tar.
 func (c *checker) take(name string, k kind) error {
 	entry, target := File{Path: name, Size: c.header.Size, Executable: c.header.Mode&0o100 != 0, member: c.member}, ""
 	if k == link {
 		if target = c.target(name); target == "" {
-			return invalid(c.path, "member %.100q is a link out of the package, to %.100q", name, c.header.Linkname)
+			return invalid(c.path, "member %.100q is a link to %.100q, outside of the package", name, c.header.Linkname)
 		}
 		entry.Size, entry.member = 0, -1
 	}
@@ -108,7 +108,7 @@ func (c *checker) take(name string, k kind) error {
 
 func (c *checker) takeManifest(k kind) error {
 	if k == link {
-		return fault.New(fault.ManifestInvalid, "archive %s: %s is a link", c.path, manifest.FileName)
+		return fault.New(fault.ManifestInvalid, "archive %s: %s is a link, but must be a file", c.path, manifest.FileName)
 	}
 	var data bytes.Buffer
 	if _, err := io.Copy(&data, io.LimitReader(c.tar, manifest.MaxSize+1)); err != nil {
@@ -121,8 +121,8 @@ func (c *checker) takeManifest(k kind) error {
 	return nil
 }
 
-// target returns the path that a link refers to, "" if it is outside of the package. A symbolic link is relative to its
-// directory, a hard link to the package.
+// target returns the path that the link name refers to; "" if that path is outside of the package. The target of a
+// symbolic link is relative to the directory of the link, that of a hard link to the root of the package.
 func (c *checker) target(name string) string {
 	to := c.header.Linkname
 	if strings.HasPrefix(to, "/") || to == "" {
@@ -137,7 +137,7 @@ func (c *checker) target(name string) string {
 	return to
 }
 
-// listing resolves links to files, and checks the whole.
+// listing resolves links to files, checks the total size and parses the manifest.
 func (c *checker) listing() (*Listing, error) {
 	for place, target := range c.links {
 		if target == "" {
@@ -145,13 +145,13 @@ func (c *checker) listing() (*Listing, error) {
 		}
 		to, ok := c.follow(target)
 		if !ok {
-			return nil, invalid(c.path, "member %.100q is a link to %.100q, which is no file in the archive", c.files[place].Path, target)
+			return nil, invalid(c.path, "member %.100q is a link to %.100q, which is not a file in the archive", c.files[place].Path, target)
 		}
 		c.files[place].copyOf, c.files[place].Size, c.files[place].Executable = to.Path, to.Size, to.Executable
 	}
 	for _, file := range c.files {
 		if c.total += file.Size; c.total > c.limits.Inflated {
-			return nil, invalid(c.path, "its files have more than %d bytes", c.limits.Inflated)
+			return nil, invalid(c.path, "its files have more than %d bytes in total", c.limits.Inflated)
 		}
 	}
 	m, err := c.parseManifest()

@@ -11,8 +11,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// Extract writes the files of an archive to a directory, which must not exist. The listing is the one that Check returned
-// for the archive; it is an error if the archive has changed since. After an error the directory is removed, if possible.
+// Extract writes the files of an archive to a directory, which must not exist. Listing is the result of Check for the
+// archive. If the archive has changed since Check, Extract returns an error. After an error it removes the directory, if
+// possible.
 func Extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
 	if err := s.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -62,10 +63,12 @@ type extractor struct {
 	system   files.System
 	dir      string
 	folders  map[string]bool // directories that exist
-	byMember map[int]File    // files to write: of duplicate paths, the last
+	byMember map[int]File    // files to write, by index of the member; of members with the same path, only the last
 }
 
-func (x *extractor) changed() error { return invalid(x.path, "it was changed while it was read") }
+func (x *extractor) changed() error {
+	return invalid(x.path, "the archive was changed while it was read")
+}
 
 func (x *extractor) members() error {
 	written := 0
@@ -122,7 +125,7 @@ func (x *extractor) write(file File) error {
 	return err
 }
 
-// copy writes a copy of the file that a link refers to.
+// copy writes a copy of the target of a link.
 func (x *extractor) copy(file File) error {
 	to, err := x.place(file)
 	if err != nil {
@@ -150,7 +153,7 @@ func (x *extractor) folder(name string) error {
 	return x.system.Mkdir(filepath.Join(x.dir, filepath.FromSlash(name)), 0o755)
 }
 
-// mode sets the owner's executable bit if the archive has it. All other mode bits are ignored.
+// mode sets the owner's executable bit of a file if it is set in the archive. All other mode bits are ignored.
 func (x *extractor) mode(to string, file File) error {
 	if !file.Executable {
 		return nil

@@ -22,19 +22,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// packedTime is the modification time of all packed files, which makes archives reproducible.
+// packedTime is the modification time of all members. It is constant to make archives reproducible.
 var packedTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// leftOut are the names of directories that are not packed.
+// leftOut contains the names of directories that are not packed.
 var leftOut = []string{".git", ".aam", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "dist", "build"}
 
-// Pack writes an archive of the package in dir, whose manifest is m, to w, and returns its content. It is reproducible:
-// aam.yaml first, then by path. Symbolic links to files inside of dir are followed. Left out are symbolic links to
-// directories, .git, .aam, .env*, credentials.yaml, older archives, output of tools, and the absolute directories in
-// without, such as a registry inside of the package's own directory.
+// Pack writes an archive of the package in dir, whose manifest is m, to w, and returns a listing of the archive. Archives
+// are reproducible: aam.yaml comes first, then all files sorted by path. Pack follows symbolic links to files inside of
+// dir. It omits symbolic links to directories, .git, .aam, .env*, credentials.yaml, older archives, output of tools, and
+// the absolute directories in without, such as a registry inside of the package's directory.
 //
-// Its errors have the code ArchiveInvalid for a file that no archive may contain, and ManifestInvalid for an artifact
-// that is left out.
+// Errors have the code ArchiveInvalid for a file that no archive may contain, and ManifestInvalid for an artifact that is
+// omitted.
 func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits Limits, without ...string) (*Listing, error) {
 	p := packer{system: s, dir: dir, limits: limits, without: without, tree: newTree()}
 	if err := p.walk(""); err != nil {
@@ -54,7 +54,7 @@ func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits 
 		listing.Files = append(listing.Files, file.File)
 	}
 	if err := listing.CheckArtifacts(); err != nil {
-		return nil, fault.From(fmt.Errorf("%s: %w", dir, err)).WithHint("Files that are not packed are .git, .aam, .env*, credentials.yaml, *.aam at the root, links to folders, and what tools leave behind (" + strings.Join(leftOut[2:], ", ") + ")")
+		return nil, fault.From(fmt.Errorf("%s: %w", dir, err)).WithHint("Files that are not packed are .git, .aam, .env*, credentials.yaml, *.aam at the root, symbolic links to directories, and output of tools (" + strings.Join(leftOut[2:], ", ") + ")")
 	}
 	sum := sha256.New()
 	out := &bounded{to: io.MultiWriter(w, sum), limit: limits.Compressed}
@@ -75,13 +75,13 @@ type packer struct {
 	total   int64
 }
 
-// packed is a file with the path of its content.
+// packed is a file of an archive with the path from which its content is read.
 type packed struct {
 	File
 	from string
 }
 
-// walk collects the files in a directory; "" is that of the package.
+// walk collects the files below folder, a directory relative to the package; "" is the package's directory.
 func (p *packer) walk(folder string) error {
 	entries, err := p.system.ReadDir(filepath.Join(p.dir, filepath.FromSlash(folder)))
 	if err != nil {
@@ -94,10 +94,10 @@ func (p *packer) walk(folder string) error {
 		}
 		if entry.IsDir() {
 			if strings.Count(name, "/") >= p.limits.Depth {
-				return unpackable(p.dir, "folder %.100q lies more than %d deep", name, p.limits.Depth)
+				return unpackable(p.dir, "directory %.100q is nested more than %d levels deep", name, p.limits.Depth)
 			}
 			if !utf8.ValidString(name) {
-				return unpackable(p.dir, "folder %.100q: the name is not UTF-8", name)
+				return unpackable(p.dir, "directory %.100q: the name is not UTF-8", name)
 			}
 			if err := p.walk(name); err != nil {
 				return err
@@ -122,13 +122,13 @@ func skipped(name string, entry fs.DirEntry) bool {
 	return name == base && strings.HasSuffix(base, ".aam")
 }
 
-// private reports whether a name is that of a file or directory with secrets. It ignores case, as some file systems do.
+// private reports whether a file or directory of this name may contain secrets. It ignores case, as some file systems do.
 func private(base string) bool {
 	folded := fold(base)
 	return folded == fold(".git") || folded == fold("credentials.yaml") || strings.HasPrefix(folded, fold(".env"))
 }
 
-// NeverPacked reports whether a slash-separated path in a package is, or is below, a .git, credentials.yaml or .env*.
+// NeverPacked reports whether a slash-separated path has an element that is never packed: .git, credentials.yaml or .env*.
 func NeverPacked(name string) bool { return slices.ContainsFunc(strings.Split(name, "/"), private) }
 
 // take adds a file to the list.
@@ -140,23 +140,23 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 	if kind&fs.ModeSymlink != 0 {
 		real, err := files.Inside(p.system, p.dir, from)
 		if err != nil {
-			return unpackable(p.dir, "%q is a link that cannot be packed: %w", name, err)
+			return unpackable(p.dir, "%q is a symbolic link that cannot be packed: %w", name, err)
 		}
 		if NeverPacked(filepath.ToSlash(strings.TrimPrefix(real, p.dir))) {
-			return unpackable(p.dir, "%q is a link to what is never packed", name)
+			return unpackable(p.dir, "%q is a symbolic link to a file that is never packed", name)
 		}
 		from = real
 	}
 	info, err := p.system.Stat(from)
 	switch {
 	case filesystem.IsAbsent(err) && kind&fs.ModeSymlink != 0:
-		return unpackable(p.dir, "%q is a link to what is not there", name)
+		return unpackable(p.dir, "%q is a dangling symbolic link", name)
 	case err != nil:
 		return err
 	case info.IsDir():
 		return nil
 	case !info.Mode().IsRegular():
-		return unpackable(p.dir, "%q is neither a file nor a folder", name)
+		return unpackable(p.dir, "%q is neither a file nor a directory", name)
 	}
 	if err := p.tree.add(name, file); err != nil {
 		return unpackable(p.dir, "%w", err)
@@ -166,17 +166,17 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 		return err
 	}
 	if len(p.files) >= p.limits.Members {
-		return unpackable(p.dir, "it has more than %d files", p.limits.Members)
+		return unpackable(p.dir, "the package has more than %d files", p.limits.Members)
 	}
 	if p.total += info.Size(); p.total > p.limits.Inflated {
-		return unpackable(p.dir, "its files have more than %d bytes", p.limits.Inflated)
+		return unpackable(p.dir, "its files have more than %d bytes in total", p.limits.Inflated)
 	}
 	p.files = append(p.files, packed{File{Path: name, Size: info.Size(), Executable: mode&0o100 != 0}, from})
 	return nil
 }
 
-// writeSize is the size of the write buffer. The compressor emits a few hundred bytes at a time, and each write is a call
-// to the host.
+// writeSize is the size of the write buffer. The compressor emits a few hundred bytes at a time, and in a module each
+// write is a call to the host.
 const writeSize = 64 << 10
 
 func (p *packer) write(w io.Writer) error {
@@ -230,7 +230,7 @@ func unpackable(dir, format string, args ...any) error {
 
 var errPackTooLarge = fmt.Errorf("archive %w", errTooLarge)
 
-// bounded is a writer that fails beyond a limit.
+// bounded is a writer that returns an error if more than limit bytes are written.
 type bounded struct {
 	to       io.Writer
 	n, limit int64

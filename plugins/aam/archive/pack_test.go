@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// project creates the directory of a package; a text that begins with -> is a symbolic link.
+// project creates the directory of a package. Content that begins with -> is the target of a symbolic link.
 func project(t testing.TB, more map[string]string) (string, *manifest.Manifest) {
 	t.Helper()
 	dir := t.TempDir()
@@ -94,12 +94,12 @@ func TestPackRefuses(t *testing.T) {
 		{"a symbolic link to a private file", map[string]string{"notes.md": "->.env", ".env": "TOKEN=x"}, fault.ArchiveInvalid, "never packed"},
 		{"a symbolic link into a private directory", map[string]string{"notes.md": "->.git/config", ".git/config": "x"}, fault.ArchiveInvalid, "never packed"},
 		{"a link to credentials", map[string]string{"notes.md": "->sub/CREDENTIALS.yaml", "sub/CREDENTIALS.yaml": "token: x"}, fault.ArchiveInvalid, "never packed"},
-		{"a .git by its short name", map[string]string{"git~1/config": "x"}, fault.ArchiveInvalid, "is below, .git"},
-		{"a link to nothing", map[string]string{"l": "->nothing"}, fault.ArchiveInvalid, "not there"},
+		{"a .git by its short name", map[string]string{"git~1/config": "x"}, fault.ArchiveInvalid, "has the element .git"},
+		{"a link to nothing", map[string]string{"l": "->nothing"}, fault.ArchiveInvalid, "dangling symbolic link"},
 		{"a link below a file", map[string]string{"l": "->prompts/p.md/x"}, fault.ArchiveInvalid, "l"},
 		{"a name that is not UTF-8", map[string]string{"a\xff": "x"}, fault.ArchiveInvalid, "not UTF-8"},
 		{"a folder whose name is not UTF-8", map[string]string{"a\xff/b": "x"}, fault.ArchiveInvalid, "not UTF-8"},
-		{"names that differ in case", map[string]string{"Prompts/p.md": "x"}, fault.ArchiveInvalid, "the same on some file systems"},
+		{"names that differ in case", map[string]string{"Prompts/p.md": "x"}, fault.ArchiveInvalid, "the same path on some file systems"},
 		{"a name with a line break", map[string]string{"a\nb": "x"}, fault.ArchiveInvalid, "control characters"},
 		{"too deep", map[string]string{"a/b/c/d/e": "x"}, fault.ArchiveInvalid, "deep"},
 		{"too many files", map[string]string{"1": "", "2": "", "3": "", "4": ""}, fault.ArchiveInvalid, "more than 5 files"},
@@ -119,7 +119,7 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
-// writes counts writes.
+// writes is a writer that counts writes and bytes.
 type writes struct{ n, bytes int }
 
 func (w *writes) Write(p []byte) (int, error) {
@@ -127,7 +127,7 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestPackBuffersWrites: in a module each write is a call to the host.
+// TestPackBuffersWrites: Pack writes few, large blocks, because in a module each write is a call to the host.
 func TestPackBuffersWrites(t *testing.T) {
 	dir, m := project(t, map[string]string{"large": noise(1 << 17)})
 	var to writes

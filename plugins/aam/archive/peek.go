@@ -11,18 +11,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// Peeker reads the manifests of archives. The zero value is ready to use; it keeps its buffers for the next archive.
+// Peeker reads the manifests of archives. The zero value is ready to use. A Peeker reuses its buffers for the next archive.
 type Peeker struct {
 	buffer   *bufio.Reader
 	inflater *gzip.Reader
 	quick    io.ReadCloser // a flate.Resetter
 }
 
-// maxPeek bounds the inflated bytes that a Peeker reads. The aam program and this one write the manifest among the first
-// members.
+// maxPeek bounds the inflated bytes that a Peeker reads. The aam program and this plugin write the manifest as one of the
+// first members.
 const maxPeek = 16 << 20
 
-// readSize is the size of the read buffer: each read is a call to the host.
+// readSize is the size of the read buffer. In a module each read is a call to the host.
 const readSize = 32 << 10
 
 // buffered returns a buffer with the content of a file.
@@ -48,14 +48,15 @@ func (p *Peeker) inflate(from io.Reader) (io.Reader, error) {
 	return inflater, nil
 }
 
-// dictionary fills the beginning of a decompressor's window of 32 KiB, so that it returns the first bytes when only the
-// rest is full, and not 32 KiB at least. Nothing in a valid stream refers to it.
+// dictionary is a preset dictionary that fills the first 24 KiB of the decompressor's window. The decompressor returns
+// data only when its window of 32 KiB is full, so with the dictionary it returns the first bytes after 8 KiB. No valid
+// stream refers to the dictionary.
 var dictionary = make([]byte, 24<<10)
 
-var errNotSimple = errors.New("not a simple gzip header")
+var errNotSimple = errors.New("unsupported gzip header")
 
-// inflateBeginning is inflate, but the first bytes are available early, and checksums are not verified. It supports one
-// gzip member with the header that programs write for tar archives.
+// inflateBeginning is like inflate, but returns the first bytes earlier and does not verify checksums. It supports only
+// streams of one gzip member whose header has no optional fields but a file name.
 func (p *Peeker) inflateBeginning(from io.Reader) (io.Reader, error) {
 	const size, flagged, nameFlag = 10, 3, 8
 	buffer := p.buffered(from)
@@ -78,11 +79,11 @@ func (p *Peeker) inflateBeginning(from io.Reader) (io.Reader, error) {
 	return p.quick, p.quick.(flate.Resetter).Reset(buffer, dictionary)
 }
 
-// Types returns the types of the artifacts in an archive, which s opens, by its manifest, without reading what follows that. The result
-// is for display only: neither the manifest nor the rest of the archive is validated, and a later duplicate of the
-// manifest would win on extraction.
+// Types opens the archive at path by s, and returns the types of the artifacts in its manifest. It does not read the
+// archive beyond the manifest. The result is for display only: Types validates neither the manifest nor the archive, and
+// an extraction would use a later duplicate of the manifest.
 //
-// Its errors have the code ArchiveInvalid or ManifestInvalid.
+// Errors have the code ArchiveInvalid or ManifestInvalid.
 func (p *Peeker) Types(s opener, path string, limits Limits) ([]manifest.Type, error) {
 	limits.Inflated = min(limits.Inflated, maxPeek)
 	if types, err := p.types(s, path, limits, p.inflateBeginning); err == nil {
@@ -91,7 +92,7 @@ func (p *Peeker) Types(s opener, path string, limits Limits) ([]manifest.Type, e
 	return p.types(s, path, limits, p.inflate)
 }
 
-// types is Types with a given way to decompress.
+// types is Types with a given function for decompression.
 func (p *Peeker) types(s opener, path string, limits Limits, inflate func(io.Reader) (io.Reader, error)) ([]manifest.Type, error) {
 	a, err := open(s, path, limits, nil)
 	if err != nil {

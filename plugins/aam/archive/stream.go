@@ -17,17 +17,17 @@ import (
 type stream struct {
 	path    string
 	limits  Limits
-	raw     *counter // counts what was read of the file
+	raw     *counter // counts the bytes that were read from the file
 	sum     hash.Hash
 	inflate func(io.Reader) (io.Reader, error)
 	tar     *tar.Reader
-	tail    io.Reader // what follows the tar
+	tail    io.Reader // the decompressed data after the tar
 	member  int       // index of the member that next has returned
 	header  *tar.Header
 	file    io.ReadCloser
 }
 
-// counter is a reader that counts, and fails beyond a limit.
+// counter is a reader that counts bytes, and returns an error if there are more than limit.
 type counter struct {
 	from  io.Reader
 	n     int64
@@ -50,16 +50,17 @@ type opener interface {
 	Open(path string) (io.ReadCloser, error)
 }
 
-// regular is an opener for the file system.
+// regular opens regular files of a file system.
 type regular struct{ files files.System }
 
 func (r regular) Open(path string) (io.ReadCloser, error) { return files.OpenRegular(r.files, path) }
 
-// open starts to read an archive, and to hash the file with sum, unless that is nil. The caller closes the file.
+// open opens an archive. Unless sum is nil, all bytes that are read from the file are added to sum. The caller closes the
+// file.
 func open(s opener, path string, limits Limits, sum hash.Hash) (*stream, error) {
 	file, err := s.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, invalid(path, "it is not there")
+		return nil, invalid(path, "the file does not exist")
 	}
 	if err != nil {
 		return nil, err
@@ -73,14 +74,15 @@ func open(s opener, path string, limits Limits, sum hash.Hash) (*stream, error) 
 	return a, nil
 }
 
-// next goes to the next member; io.EOF after the last. Members other than files, directories and links are refused.
+// next advances to the next member, and returns io.EOF after the last. A member that is neither a file, a directory nor a
+// link is an error.
 func (a *stream) next() (name string, k kind, err error) {
 	if a.tar == nil {
 		inflated, err := a.inflate(a.raw)
 		if err != nil {
 			return "", 0, a.broken(err)
 		}
-		a.tail = &counter{from: inflated, limit: a.limits.Inflated, what: "what is in it has more"}
+		a.tail = &counter{from: inflated, limit: a.limits.Inflated, what: "the decompressed content has more"}
 		a.tar = tar.NewReader(a.tail)
 	}
 	if err := a.advance(); err != nil {
@@ -97,12 +99,12 @@ func (a *stream) next() (name string, k kind, err error) {
 		return "", 0, invalid(a.path, "%w", err)
 	}
 	if name == "." && k != folder {
-		return "", 0, invalid(a.path, "member %.100q names no file", header.Name)
+		return "", 0, invalid(a.path, "member %.100q has a path without a file name", header.Name)
 	}
 	return name, k, nil
 }
 
-// advance goes to the next member that is not an extended header.
+// advance advances to the next member that is not an extended header.
 func (a *stream) advance() error {
 	for {
 		header, err := a.tar.Next()
@@ -113,7 +115,7 @@ func (a *stream) advance() error {
 			return a.broken(err)
 		}
 		if a.member++; a.member >= a.limits.Members {
-			return invalid(a.path, "it has more than %d members", a.limits.Members)
+			return invalid(a.path, "the archive has more than %d members", a.limits.Members)
 		}
 		if a.header = header; header.Typeflag != tar.TypeXGlobalHeader {
 			return nil
@@ -124,7 +126,7 @@ func (a *stream) advance() error {
 func memberKind(header *tar.Header) (kind, error) {
 	for key := range header.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
-			return 0, fmt.Errorf("member %.100q is a file with holes", header.Name)
+			return 0, fmt.Errorf("member %.100q is a sparse file, which is not supported", header.Name)
 		}
 	}
 	switch header.Typeflag {
@@ -135,10 +137,10 @@ func memberKind(header *tar.Header) (kind, error) {
 	case tar.TypeSymlink, tar.TypeLink:
 		return link, nil
 	}
-	return 0, fmt.Errorf("member %.100q is neither a file nor a folder nor a link", header.Name)
+	return 0, fmt.Errorf("member %.100q is neither a file, a directory nor a link", header.Name)
 }
 
-// finish reads to the end of the file, which verifies the gzip checksum.
+// finish reads to the end of the file. The decompressor then verifies the gzip checksum.
 func (a *stream) finish() error {
 	if _, err := io.Copy(io.Discard, a.tail); err != nil {
 		return a.broken(err)
@@ -146,7 +148,7 @@ func (a *stream) finish() error {
 	return a.drain()
 }
 
-// drain reads the rest of the file, for its checksum.
+// drain reads the rest of the file, so that the checksum covers all of it.
 func (a *stream) drain() error {
 	if _, err := io.Copy(io.Discard, a.raw); err != nil {
 		return a.broken(err)
@@ -156,7 +158,7 @@ func (a *stream) drain() error {
 
 func (a *stream) checksum() string { return "sha256:" + hex.EncodeToString(a.sum.Sum(nil)) }
 
-// broken returns an error of code ArchiveInvalid, unless reading the file failed.
+// broken converts an error of decoding to an error with the code ArchiveInvalid. It returns file system errors unchanged.
 func (a *stream) broken(err error) error {
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
 		return err
@@ -167,5 +169,5 @@ func (a *stream) broken(err error) error {
 	if errors.Is(err, errTooLarge) {
 		return invalid(a.path, "%w", err)
 	}
-	return invalid(a.path, "it is damaged, or no archive: %w", err)
+	return invalid(a.path, "the file is damaged or not a gzip-compressed tar archive: %w", err)
 }

@@ -14,8 +14,9 @@ import (
 // maxValue bounds the value of a setting, in bytes.
 const maxValue = 4096
 
-// Set changes one setting in the file of a home directory, which is created if absent. A file that does not load stays
-// unchanged, and the error has the code Internal; for an invalid key or value it has the code InvalidArgument.
+// Set changes one setting in the configuration file of a home directory, and creates the file if it is absent. If the
+// file is invalid, it is not changed and the error has the code Internal. For an invalid key or value, the error has the
+// code InvalidArgument.
 func Set(s files.System, home, key, value string) error {
 	parsed, err := parse(key, value)
 	if err != nil {
@@ -32,12 +33,12 @@ func parse(key, value string) (any, error) {
 	if !ok || kind == shown {
 		why := "unknown configuration key %.100q"
 		if ok {
-			why = "configuration key %q cannot be set by a text"
+			why = "configuration key %q cannot be set with aam_config_set"
 		}
-		return nil, fault.New(fault.InvalidArgument, why+"; keys that can be set are: %s", key, strings.Join(Keys(true), ", "))
+		return nil, fault.New(fault.InvalidArgument, why+"; settable keys are: %s", key, strings.Join(Keys(true), ", "))
 	}
 	if len(value) > maxValue || strings.Contains(value, "\x00") {
-		return nil, fault.New(fault.InvalidArgument, "%s: the value is longer than %d bytes, or has a NUL in it", key, maxValue)
+		return nil, fault.New(fault.InvalidArgument, "%s: the value has more than %d bytes or contains a NUL byte", key, maxValue)
 	}
 	switch kind {
 	case flag:
@@ -61,17 +62,17 @@ func parseFlag(key, value string) (any, error) {
 	case slices.Contains([]string{"false", "0", "no", "off"}, word):
 		return false, nil
 	}
-	return nil, fault.New(fault.InvalidArgument, "%s takes true, 1, yes or on, or false, 0, no or off", key)
+	return nil, fault.New(fault.InvalidArgument, "%s must be true, 1, yes, on, false, 0, no or off", key)
 }
 
-// AddRegistry appends a registry to those in the file of a home directory, which is created if absent. With makeDefault it
-// becomes the only default. The caller has checked that the name is not in use.
+// AddRegistry appends a registry to the configuration file of a home directory, and creates the file if it is absent. With
+// makeDefault, the registry becomes the only default. The caller has checked that no registry has the name.
 func AddRegistry(s files.System, home string, added Registry, makeDefault bool) error {
 	return change(s, home, func(doc *yaml11.Document) error {
 		entry := yaml11.Map{
 			{Key: "name", Value: added.Name}, {Key: "url", Value: added.URL}, {Key: "type", Value: added.Type}, {Key: "default", Value: makeDefault},
 		}
-		list := doc.Root().Field("registries").Items() // absent or a list, because the file is valid
+		list := doc.Root().Field("registries").Items() // a valid file has a list or no value here
 		if len(list) == 0 {
 			return doc.Set([]any{entry}, "registries")
 		}
@@ -97,7 +98,7 @@ func clearDefaults(doc *yaml11.Document, registries []yaml11.Value) error {
 	return nil
 }
 
-// change edits the file of a home directory. If the result would not load, the file stays unchanged.
+// change edits the configuration file of a home directory. If the result is invalid, the file is not changed.
 func change(s files.System, home string, edit func(*yaml11.Document) error) error {
 	layer, err := checked(ReadGlobal(s, home))
 	if err != nil {
@@ -105,7 +106,7 @@ func change(s files.System, home string, edit func(*yaml11.Document) error) erro
 	}
 	path := layer.Path
 	if kind := layer.root().Kind(); kind != yaml11.Mapping && kind != yaml11.Absent && kind != yaml11.Null {
-		return broken(path, fmt.Errorf("it holds no settings but %s; it is left as it is", kind))
+		return broken(path, fmt.Errorf("the file must be a mapping, not %s; it was not changed", kind))
 	}
 	if layer.doc == nil {
 		layer.doc = &yaml11.Document{}

@@ -1,7 +1,8 @@
-// Package config implements the settings: two layers of files, the user's (global) and the project's, over defaults.
-// Load reads and merges both, Get looks a setting up, Set and AddRegistry change the user's file and keep unknown keys.
+// Package config implements the settings. Settings have defaults, and two layers of configuration files: the user's
+// (global) file, and the project's file, which has precedence. Load reads and merges the layers, Get returns a setting,
+// Set and AddRegistry change the user's file and keep unknown keys.
 //
-// Mappings are merged key by key; any other value, lists included, shadows that of the lower layer.
+// Mappings are merged key by key. Any other value, including a list, shadows the value of the lower layer.
 package config
 
 import (
@@ -12,7 +13,7 @@ import (
 type Config struct {
 	DefaultPlatform string
 	ActivePlatforms []string
-	Registries      []Registry // in the order in which they are searched
+	Registries      []Registry // in the order of searching
 	Security        Security
 	Author          Author
 	Publish         Publish
@@ -24,7 +25,7 @@ type Config struct {
 type Registry struct {
 	Name    string
 	URL     string
-	Type    string // Local, or another, which has no client
+	Type    string // Local; registries of any other type cannot be read
 	Default bool
 }
 
@@ -32,7 +33,7 @@ type Registry struct {
 type Security struct {
 	RequireChecksum    bool
 	RequireSignature   bool
-	OnSignatureFailure string // "error" refuses; any other value does not
+	OnSignatureFailure string // "error" refuses unsigned packages; any other value allows them
 }
 
 // Author identifies the user.
@@ -51,11 +52,11 @@ type Source struct {
 
 // Default returns the default settings.
 func Default() Config {
-	c, _ := Merge(Layer{}, Layer{}) // empty layers have no problems
+	c, _ := Merge(Layer{}, Layer{}) // empty layers are valid
 	return c
 }
 
-// Merge returns the effective settings of both layers. The error is yaml11.Problems.
+// Merge returns the effective settings of two layers. The error is yaml11.Problems.
 func Merge(global, project Layer) (Config, error) {
 	var r yaml11.Reader
 	m := merged{&r, global.root(), project.root()}
@@ -121,13 +122,13 @@ func sources(r *yaml11.Reader, list yaml11.Value) []Source {
 	return all
 }
 
-// merged is the view of two layers.
+// merged looks up values in two layers.
 type merged struct {
 	reader          *yaml11.Reader
 	global, project yaml11.Value
 }
 
-// value returns the value in the highest layer that has one.
+// value returns the value of a key in the highest layer that has the key.
 func (m merged) value(key string) yaml11.Value {
 	if v := m.project.Field(key); v.Kind() != yaml11.Absent {
 		return v
@@ -135,7 +136,7 @@ func (m merged) value(key string) yaml11.Value {
 	return m.global.Field(key)
 }
 
-// section returns a lookup function for the keys of a section, which has to be a mapping.
+// section returns a function that looks up a key of a section. A section that is not a mapping is a problem.
 func (m merged) section(name string) func(key string) yaml11.Value {
 	top := m.value(name)
 	if top.Kind() != yaml11.Absent && !m.reader.Mapping(top) {
@@ -145,7 +146,7 @@ func (m merged) section(name string) func(key string) yaml11.Value {
 	return inside.value
 }
 
-// DefaultRegistry returns the first registry that is marked as default, else the first.
+// DefaultRegistry returns the first registry that is marked as default or, if no registry is, the first registry.
 func (c Config) DefaultRegistry() (Registry, bool) {
 	for _, r := range c.Registries {
 		if r.Default {
@@ -158,7 +159,7 @@ func (c Config) DefaultRegistry() (Registry, bool) {
 	return c.Registries[0], true
 }
 
-// Registry returns the first registry of that name.
+// Registry returns the first registry of a name.
 func (c Config) Registry(name string) (Registry, bool) {
 	for _, r := range c.Registries {
 		if r.Name == name {

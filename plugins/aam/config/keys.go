@@ -8,17 +8,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// kind is the type of a setting's value.
+// kind determines how Set parses the value of a setting.
 type kind int
 
 const (
-	shown kind = iota // read-only
+	shown kind = iota // cannot be set
 	text
 	flag
 	texts // a list of strings, separated by commas
 )
 
-// keys are all settings; a section precedes its keys.
+// keys lists all settings. A section precedes its keys.
 var keys = []struct {
 	name string
 	kind kind
@@ -39,7 +39,7 @@ var keys = []struct {
 	{"removed_defaults", shown},
 }
 
-// Keys returns the names of all settings, or only of those that Set accepts.
+// Keys returns the names of all settings, or with settable only of those that Set accepts.
 func Keys(settable bool) []string {
 	var names []string
 	for _, key := range keys {
@@ -59,9 +59,9 @@ func kindOf(name string) (kind, bool) {
 	return shown, false
 }
 
-// Setting is a setting with its origin.
+// Setting is a setting with the layer that it comes from.
 type Setting struct {
-	Value  any    // as in yaml11.Pair; URLs are redacted
+	Value  any    // of a type that yaml11.Pair allows; URLs are redacted
 	Source string // project, global or default
 }
 

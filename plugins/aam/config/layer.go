@@ -15,10 +15,10 @@ import (
 // maxFile bounds a configuration file, in bytes.
 const maxFile = 1 << 20
 
-// Layer is the content of one file. The zero value has no settings.
+// Layer is the content of one configuration file. The zero value has no settings.
 type Layer struct {
 	Path  string
-	Empty bool // the file exists and has no value
+	Empty bool // the file exists, but has no value
 	Found bool // the file exists
 	doc   *yaml11.Document
 	raw   []byte
@@ -27,13 +27,14 @@ type Layer struct {
 // Path returns the configuration file of a home or project directory.
 func Path(folder string) string { return filepath.Join(folder, ".aam", "config.yaml") }
 
-// ReadGlobal reads the file of a home directory; an absent one has no settings. The error is a *yaml11.SyntaxError if it
-// is not YAML. The file may be a symbolic link to any place, because the user owns it.
+// ReadGlobal reads the configuration file of a home directory. If the file is absent, the layer has no settings. If the
+// file is not YAML, the error is a *yaml11.SyntaxError. The file may be a symbolic link to any path, because the user has
+// created it.
 func ReadGlobal(s files.System, home string) (Layer, error) {
 	return readLayer(Path(home), func(path string) ([]byte, error) { return files.Read(s, path, maxFile) })
 }
 
-// ReadProject is ReadGlobal for a project, which is untrusted: symbolic links out of it are refused.
+// ReadProject is ReadGlobal for a project. A project is untrusted, so a symbolic link out of the project is an error.
 func ReadProject(s files.System, project string) (Layer, error) {
 	return readLayer(Path(project), func(path string) ([]byte, error) { return files.ReadInside(s, project, path, maxFile) })
 }
@@ -69,7 +70,7 @@ func (l Layer) root() yaml11.Value {
 	return l.doc.Root()
 }
 
-// Check validates the layer by itself: the error is yaml11.Problems.
+// Check validates the layer without the other layer. The error is yaml11.Problems.
 func (l Layer) Check() error {
 	_, err := Merge(l, Layer{})
 	return err
@@ -78,8 +79,8 @@ func (l Layer) Check() error {
 // Layers holds both layers.
 type Layers struct{ Global, Project Layer }
 
-// Load reads and merges the files of a home directory, "" for none, and of a project. An error has the code Internal or
-// PermissionDenied and names the file.
+// Load reads and merges the configuration files of a home directory and a project. Home may be "". Errors have the code
+// Internal or PermissionDenied, and name the file.
 func Load(s files.System, home, project string) (Config, Layers, error) {
 	var layers Layers
 	var err error
@@ -88,7 +89,7 @@ func Load(s files.System, home, project string) (Config, Layers, error) {
 			return Config{}, Layers{}, err
 		}
 	}
-	// In the home directory both would be the same file.
+	// If the project is the home directory, both layers would be the same file.
 	if home != project {
 		if layers.Project, err = checked(ReadProject(s, project)); err != nil {
 			return Config{}, Layers{}, err
@@ -101,7 +102,7 @@ func Load(s files.System, home, project string) (Config, Layers, error) {
 	return c, layers, nil
 }
 
-// checked validates a layer that was read.
+// checked validates a layer, and adds the path to an error of reading or validating.
 func checked(layer Layer, err error) (Layer, error) {
 	if err == nil {
 		err = layer.Check()
@@ -116,5 +117,5 @@ func broken(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("configuration %s: %w", path, err)
 	}
-	return fault.New(fault.Internal, "configuration %s: %w", path, err).WithHint("aam_doctor says more")
+	return fault.New(fault.Internal, "configuration %s: %w", path, err).WithHint("aam_doctor reports the details")
 }

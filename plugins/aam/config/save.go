@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// save replaces the content of a configuration file atomically. Its directory is created if absent; a symbolic link that
-// stays inside of it is followed. The file keeps its permission bits, since it may contain a password.
+// save atomically replaces the content of a configuration file, and creates its directory if absent. It follows a symbolic
+// link to a file in the same directory. The file keeps its permission bits, because it may contain a password.
 func save(s files.System, path string, data []byte) error {
 	folder := filepath.Dir(path)
 	if err := atomicfile.MkdirAll(folder, atomicfile.Options{FS: s}); err != nil {
@@ -30,11 +30,11 @@ func save(s files.System, path string, data []byte) error {
 	return nil
 }
 
-// denied adds a hint to a permission error: the directory has to be granted.
+// denied adds the hint to grant the directory to a permission error.
 func denied(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, contain.ErrOutside) {
 		return fault.New(fault.PermissionDenied, "configuration %s cannot be written: %w", path, err).
-			WithHint("The folder " + filepath.Dir(path) + " has to be granted with access rw")
+			WithHint("Grant the directory " + filepath.Dir(path) + " to the plugin with access rw")
 	}
 	return fmt.Errorf("configuration %s: %w", path, err)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
-// The types of registries. Only Local has a client.
+// The types of registries. The plugin can read and write only registries of type Local.
 const (
 	Local = "local"
 	HTTP  = "http"
@@ -16,8 +16,8 @@ const (
 
 const fileScheme = "file://"
 
-// Root returns the directory of a local registry; false if it is of another type, or its URL has no path. Only the path
-// of a file URL counts, without percent-decoding.
+// Root returns the directory of a local registry. It returns false for other types, and for a URL without a path. Of a
+// file URL it uses only the path, without percent-decoding.
 func (r Registry) Root() (string, bool) {
 	if r.Type != Local {
 		return "", false
@@ -29,7 +29,7 @@ func (r Registry) Root() (string, bool) {
 		if at < 0 {
 			return "", false
 		}
-		path = path[at:] // without a host
+		path = path[at:] // remove the host
 		if end := strings.IndexAny(path, "?#"); end >= 0 {
 			path = path[:end]
 		}
@@ -42,11 +42,11 @@ func (r Registry) Root() (string, bool) {
 	return filepath.Clean(path), true
 }
 
-// Shown returns the redacted URL.
+// Shown returns the URL with secrets redacted.
 func (r Registry) Shown() string { return redact.URL(r.URL) }
 
-// Place returns the directory of a local registry for display. If the URL contains a secret, that is the redacted URL,
-// because the path contains it too.
+// Place returns the directory of a local registry for display. If the URL contains a secret, it returns the redacted URL
+// instead, because the directory contains the secret, too.
 func (r Registry) Place() string {
 	if root, ok := r.Root(); ok && r.Shown() == r.URL {
 		return root
@@ -54,8 +54,8 @@ func (r Registry) Place() string {
 	return r.Shown()
 }
 
-// NewRegistry returns the registry for a URL or a path; a relative one starts at project. A path is stored as a file URL,
-// which the aam program understands. Errors have the code InvalidArgument.
+// NewRegistry returns a registry for a URL or a path. A relative path is resolved from project. NewRegistry converts a
+// path to a file URL, because the aam program supports only URLs. Errors have the code InvalidArgument.
 func NewRegistry(name, url, project string) (Registry, error) {
 	if err := checkName(name); err != nil {
 		return Registry{}, err
@@ -73,11 +73,11 @@ func NewRegistry(name, url, project string) (Registry, error) {
 	case !isFile && hasScheme && (scheme == "http" || scheme == "https"):
 		return Registry{Name: name, URL: url, Type: HTTP}, nil
 	case !isFile && hasScheme:
-		return Registry{}, fault.New(fault.InvalidArgument, "url has a scheme of another kind: a registry is a folder, file://, http:// or https://")
+		return Registry{}, fault.New(fault.InvalidArgument, "url has an unsupported scheme: write the path of a directory, or a file://, http:// or https:// URL")
 	case isFile && !filepath.IsAbs(path):
-		return Registry{}, fault.New(fault.InvalidArgument, "url has no absolute path on this machine: write file:///path/to/registry")
+		return Registry{}, fault.New(fault.InvalidArgument, "url has no absolute local path: write file:///path/to/registry")
 	case strings.ContainsAny(path, "?#"):
-		return Registry{}, fault.New(fault.InvalidArgument, "url has a ? or #: no program of the system could read the path behind it")
+		return Registry{}, fault.New(fault.InvalidArgument, "url has a ? or #, which file URLs of registries do not support: rename the directory")
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(project, path)

@@ -21,7 +21,7 @@ import (
 
 func nothing(manifest.Artifact) bool { return false }
 
-// project creates a directory "My Project" with these files.
+// project creates a directory "My Project" with empty files of the given names.
 func project(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "My Project")
@@ -38,7 +38,7 @@ func TestDetect(t *testing.T) {
 	tests := []struct {
 		name  string
 		files []string
-		want  []string // type name path
+		want  []string // artifacts as "type name path"
 	}{
 		{"skills at any depth, by their folders", []string{"skills/b/SKILL.md", "a/b/c/SKILL.md", "skills/b/refs/x.md"}, []string{"skill c a/b/c", "skill b skills/b"}},
 		{"the project itself may be one", []string{"SKILL.md"}, []string{"skill my-project ."}},
@@ -94,7 +94,7 @@ func TestDetectIsBounded(t *testing.T) {
 	}
 }
 
-// TestDetectRealProject finds the same artifacts as the aam program, with valid names and sorted by path.
+// TestDetectRealProject: Detect finds the same artifacts as the aam program in the sample project.
 func TestDetectRealProject(t *testing.T) {
 	dir := realdata.Path(t, "constructed", "workspaces", "detectable-project")
 	found, err := create.Detect(files.Disk{}, dir, nothing)

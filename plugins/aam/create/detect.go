@@ -1,5 +1,5 @@
-// Package create creates a package from a project: Detect finds artifacts by their paths, Manifest generates the aam.yaml
-// that lists them. No files are copied or moved.
+// Package create creates a package from a project: Detect finds artifacts by their paths, and Manifest generates an
+// aam.yaml that lists the artifacts. No files are copied or moved.
 package create
 
 import (
@@ -18,27 +18,27 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// Limits of the search.
+// Limits of Detect.
 const (
 	maxEntries   = 50_000
 	maxDepth     = 32
 	maxArtifacts = 2000
 )
 
-// skipped are directories that the search at any depth does not enter.
+// skipped contains the names of directories that are not searched for skills and agents.
 var skipped = []string{
 	".aam", ".git", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
 	"dist", "build", ".tox", ".nox", ".eggs",
 }
 
-// folder is a directory in which each file with a suffix is an artifact.
+// folder is a directory in which each file with a certain suffix is an artifact.
 type folder struct {
 	path   string
 	suffix string
 	typ    manifest.Type
-	begins string // prefix of the file name, which is removed
-	not    string // prefix that excludes a file
-	kind   string // for its description
+	begins string // required prefix of the file name, which the artifact's name does not include
+	not    string // prefix of the names of files that are not artifacts
+	kind   string // kind of artifact in the generated description
 }
 
 var folders = []folder{
@@ -51,7 +51,7 @@ var folders = []folder{
 	{".cursor/rules", ".mdc", manifest.Instruction, "", "agent-", "Cursor rule"},
 }
 
-// single are files that are artifacts by themselves.
+// single lists paths of files that are artifacts.
 var single = []struct{ path, name string }{
 	{"CLAUDE.md", "claude-instructions"},
 	{"AGENTS.md", "codex-instructions"},
@@ -66,8 +66,8 @@ type detector struct {
 	entries int
 }
 
-// Detect returns the artifacts in the project at dir, sorted by type and path. Names are made valid and unique. Skip
-// reports which slash-separated paths relative to dir are not the project's own.
+// Detect returns the artifacts in the project at dir, sorted by type and path, with valid and unique names. It omits
+// artifacts for which skip returns true. Paths of artifacts are relative to dir, with slashes.
 func Detect(s files.System, dir string, skip func(manifest.Artifact) bool) ([]manifest.Artifact, error) {
 	d := &detector{files: s, dir: dir}
 	if err := d.walk("", 0); err != nil {
@@ -85,7 +85,7 @@ func Detect(s files.System, dir string, skip func(manifest.Artifact) bool) ([]ma
 	}
 	d.found = slices.DeleteFunc(d.found, skip)
 	if len(d.found) > maxArtifacts {
-		return nil, fault.New(fault.InvalidArgument, "%s has %d artifacts, at most %d are taken into a package", dir, len(d.found), maxArtifacts)
+		return nil, fault.New(fault.InvalidArgument, "%s has %d artifacts, but a package may have at most %d", dir, len(d.found), maxArtifacts)
 	}
 	slices.SortFunc(d.found, func(a, b manifest.Artifact) int {
 		return cmp.Or(cmp.Compare(slices.Index(manifest.Types(), a.Type), slices.Index(manifest.Types(), b.Type)), cmp.Compare(a.Path, b.Path))
@@ -94,14 +94,14 @@ func Detect(s files.System, dir string, skip func(manifest.Artifact) bool) ([]ma
 	return d.found, nil
 }
 
-// walk finds skills and agents, which may be at any depth.
+// walk finds the skills and agents below a directory, at any depth.
 func (d *detector) walk(below string, depth int) error {
 	entries, err := d.read(below)
 	if err != nil {
 		return err
 	}
 	if depth > maxDepth {
-		return fault.New(fault.InvalidArgument, "%s: folders are nested more than %d deep", below, maxDepth)
+		return fault.New(fault.InvalidArgument, "%s: directories are nested more than %d levels deep", below, maxDepth)
 	}
 	for _, entry := range entries {
 		at := path.Join(below, entry.Name())
@@ -127,7 +127,7 @@ func (d *detector) folderName(below string) string {
 	return path.Base(below)
 }
 
-// list adds the files of one directory that are artifacts.
+// list adds the files in a directory that are artifacts.
 func (d *detector) list(f folder) error {
 	entries, err := d.read(f.path)
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *detector) list(f folder) error {
 	return nil
 }
 
-// read returns the entries of a directory; none if it is absent or not a directory.
+// read returns the entries of a directory. If it is absent or not a directory, there are no entries.
 func (d *detector) read(below string) ([]fs.DirEntry, error) {
 	at := filepath.Join(d.dir, filepath.FromSlash(below))
 	if !files.IsDir(d.files, at) {
@@ -159,7 +159,7 @@ func (d *detector) read(below string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if d.entries += len(entries); d.entries > maxEntries {
-		return nil, fault.New(fault.InvalidArgument, "%s has more than %d files and folders, which is too large for a package", d.dir, maxEntries)
+		return nil, fault.New(fault.InvalidArgument, "%s has more than %d files and directories: too many for a package", d.dir, maxEntries)
 	}
 	return entries, nil
 }
@@ -169,7 +169,7 @@ func (d *detector) isFile(below string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// add adds an artifact, unless a manifest cannot express its path.
+// add adds an artifact, unless its path is not allowed in a manifest.
 func (d *detector) add(t manifest.Type, name, at, kind string) {
 	if !utf8.ValidString(at) || strings.ContainsFunc(at, unicode.IsControl) {
 		return

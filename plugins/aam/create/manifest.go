@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Manifest returns the aam.yaml of a package with these artifacts. An invalid field, such as the name, is an error with
+// Manifest returns the aam.yaml of a package with the artifacts. If a field is invalid, such as the name, the error has
 // the code InvalidArgument.
 func Manifest(name, version, description string, artifacts []manifest.Artifact) ([]byte, *manifest.Manifest, error) {
 	lists := yaml11.Map{}

@@ -12,8 +12,8 @@ import (
 // maxName bounds a name, in code points.
 const maxName = 64
 
-// latin has the ASCII letters of the code points from U+00DF to U+017F in lower case. Others keep their upper case, and are
-// not looked up.
+// latin contains the ASCII transliterations of the code points from U+00DF to U+017F. Name looks up only lower-case letters,
+// so the entries of other code points are not used.
 var latin = strings.Fields(`
 	ss a a a a a a ae c e e e e i i i i d n o o o o o - o u u u u y th y
 	a a a a a a c c c c c c c c d d d d e e e e e e e e e e g g g g g g g g h h h h i i i i i i i i i i ij ij j j k k k
@@ -22,21 +22,22 @@ var latin = strings.Fields(`
 
 const firstLatin = 0xdf
 
-// ascii returns the ASCII letters and digits for a lower-case letter; "" for a combining mark, "-" if there are none.
+// ascii returns the ASCII transliteration of a lower-case letter: "" for a combining mark, "-" if there is none.
 func ascii(r rune) string {
 	switch {
 	case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
 		return string(r)
 	case r >= firstLatin && int(r) < firstLatin+len(latin):
 		return latin[r-firstLatin]
-	case unicode.Is(unicode.Mn, r): // as in file names that macOS has decomposed
+	case unicode.Is(unicode.Mn, r): // combining marks occur in file names of macOS, which are decomposed
 		return ""
 	}
 	return "-"
 }
 
-// Name turns a string into a valid name: lower case, with ASCII letters for accented Latin ones, and hyphens for other
-// characters. Of letters of other scripts only, it is made of their code points; otherwise if there are no letters at all.
+// Name derives a valid name from a string: in lower case, with ASCII letters for accented Latin letters, and hyphens for
+// other characters. If the string has letters only of other scripts, the name consists of their code points. If it has no
+// letters or digits, Name returns otherwise.
 func Name(text, otherwise string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(text) {

@@ -15,20 +15,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// content is the content of an artifact at its place.
+// content is the content that the deployment of an artifact writes.
 type content struct {
 	at    place
 	path  string
-	text  string      // of a generated file, or of a section
-	plain string      // text as the aam program generates it, which does not escape descriptions
-	real  string      // for a verbatim copy: the resolved path of the file or directory
-	info  fs.FileInfo // of real
+	text  string      // the text of a generated file or of a section
+	plain string      // the text that the aam program generates, which does not escape descriptions
+	real  string      // for a verbatim copy: the resolved path of the file or directory to copy
+	info  fs.FileInfo // the FileInfo of real
 }
 
-// inFolder reports whether a file becomes a directory that contains it.
+// inFolder reports whether a single file is deployed as a directory that contains the file.
 func (c content) inFolder() bool { return c.at.form == tree && !c.info.IsDir() }
 
-// content determines what an artifact of the package in dir becomes.
+// content returns the content that the deployment of an artifact of the package in dir writes.
 func (p *Plan) content(platform, dir string, a manifest.Artifact) (content, error) {
 	at, path, err := p.place(platform, a.Type, a.Name)
 	if err != nil {
@@ -51,8 +51,8 @@ func (p *Plan) content(platform, dir string, a manifest.Artifact) (content, erro
 	return c, nil
 }
 
-// Digests returns the digests that Current returns for an artifact of the package in dir after its deployment: by a
-// Plan, then by the aam program, if that differs.
+// Digests returns the digests that Current can return for an artifact of the package in dir after its deployment: first
+// for a deployment by a Plan, then, if it differs, for a deployment by the aam program.
 func (p *Plan) Digests(platform, dir string, a manifest.Artifact) ([]string, error) {
 	c, err := p.content(platform, dir, a)
 	switch {
@@ -80,10 +80,11 @@ func sectionDigest(body string) string {
 	return "section:" + files.TextDigest(strings.TrimRightFunc(body, unicode.IsSpace))
 }
 
-// unknown is the digest of content that cannot be read completely: no package has it.
+// unknown is the digest of content that cannot be read completely. It differs from all digests of packages.
 const unknown = "unknown"
 
-// Current returns the digest of what is at the place of an artifact, as it was before the plan; "" if nothing is.
+// Current returns the digest of the current content at the path of an artifact, before the plan is executed; "" if the
+// path does not exist.
 func (p *Plan) Current(a Artifact) (string, error) {
 	at, path, err := p.place(a.Platform, a.Type, a.Name)
 	if err != nil {
@@ -110,11 +111,11 @@ func (p *Plan) Current(a Artifact) (string, error) {
 	return digest, nil
 }
 
-// Backup is content that a plan moves away instead of deleting it. Paths are absolute.
+// Backup is content that a plan moves from Path to Backup instead of deleting it. Paths are absolute.
 type Backup struct{ Path, Backup string }
 
-// Keep makes the plan move what is at the place of an artifact to the backup, before the place changes. Of a section,
-// the whole file is copied.
+// Keep makes the plan move the current content of an artifact's path to the backup before the path changes. For a section,
+// the plan copies the whole file to the backup.
 func (p *Plan) Keep(a Artifact) error {
 	at, path, err := p.place(a.Platform, a.Type, a.Name)
 	if err == nil && at.form == section {
@@ -133,10 +134,10 @@ func (p *Plan) At(a Artifact) (string, error) {
 	return path, err
 }
 
-// Backups returns what Stage has moved to the backup.
+// Backups returns the content that Stage has moved to the backup.
 func (p *Plan) Backups() []Backup { return p.backups }
 
-// backUp keeps the content at path if it is to be kept.
+// backUp moves the content at path to the backup if Keep was called for the path.
 func (p *Plan) backUp(c *journal.Change, path string) error {
 	if !p.kept[path] {
 		return nil
@@ -148,13 +149,13 @@ func (p *Plan) backUp(c *journal.Change, path string) error {
 	return err
 }
 
-// Section is a section of a file.
+// Section is a section of an artifact in a file that several artifacts share.
 type Section struct {
 	Artifact
 	Path string
 }
 
-// Sections returns the sections of all packages in the files of the project.
+// Sections returns all sections in the files of the project.
 func (p *Plan) Sections() ([]Section, error) {
 	var found []Section
 	for _, platform := range slices.Sorted(maps.Keys(places)) {

@@ -1,6 +1,7 @@
-// Package deploy deploys the artifacts of packages to platforms, the programs that use them, and undeploys them. A Plan
-// collects the changes; nothing is written before the transaction commits in which it is staged. place.go maps artifacts
-// to paths, render.go renders their content, section.go edits sections of files that others write to.
+// Package deploy deploys the artifacts of packages to platforms, which are the programs that use artifacts, and undeploys
+// them. A Plan collects changes and is staged in a transaction; nothing is written before the transaction commits.
+// place.go maps artifacts to paths, render.go renders their content, and section.go edits sections of files that also
+// contain other text.
 package deploy
 
 import (
@@ -17,7 +18,7 @@ const (
 	Codex   = "codex"
 )
 
-// form is the form of a deployed artifact.
+// form determines how an artifact is stored on a platform.
 type form int
 
 const (
@@ -26,9 +27,9 @@ const (
 	section             // a section of a file
 )
 
-// place is the path of artifacts of one type: the name goes between before and after.
+// place describes the path of the artifacts of one type on a platform: before, the name of the artifact, and after.
 type place struct {
-	home        bool // below the home directory instead of the project
+	home        bool // the path is below the home directory instead of the project
 	form        form
 	before      string // slash-separated; the whole path of a section
 	after       string
@@ -63,7 +64,8 @@ var places = map[string]map[manifest.Type]place{
 	},
 }
 
-// InProject and InHome are the names that deployment changes in the project, and in .codex of the home directory.
+// InProject and InHome are the names of the entries that deployments change in the project, and in .codex of the home
+// directory.
 var (
 	InProject = []string{".cursor", ".claude", ".github", "CLAUDE.md", "AGENTS.md"}
 	InHome    = []string{"skills", "prompts"}
@@ -82,8 +84,8 @@ func Platforms() []string { return []string{Cursor, Claude, Copilot, Codex} }
 // Supported reports whether artifacts can be deployed to a platform.
 func Supported(platform string) bool { return places[platform] != nil }
 
-// Path returns the path of a deployed artifact relative to the project; false if it is outside of the project, or a
-// section of a file.
+// Path returns the path of a deployed artifact relative to the project. It returns false if the artifact is deployed
+// outside of the project, or as a section of a file.
 func Path(platform string, t manifest.Type, name string) (string, bool) {
 	at, ok := places[platform][t]
 	if !ok || at.home || at.form == section {

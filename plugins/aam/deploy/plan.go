@@ -14,25 +14,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Plan collects deployments and undeployments. For one path the last wins.
+// Plan collects deployments and undeployments. The last one of a path has precedence.
 type Plan struct {
 	Files   files.System
 	Project string
-	Home    string // "" for none
+	Home    string // "" if unknown
 
-	order   []string // paths
+	order   []string // paths in the order of planning
 	targets map[string]*target
 	removed int
-	kept    map[string]bool // paths whose content goes to the backup
+	kept    map[string]bool // paths whose current content is moved to the backup
 	backups []Backup
 }
 
 // target is the planned change of one path.
 type target struct {
 	form form
-	// For a tree or file: creates it at a path; nil to remove it.
+	// make creates a tree or file at a staged path. It is nil for a removal, and for a file with sections.
 	make func(staged string) error
-	// For a file with sections: the old content, nil if absent, and the new one.
+	// was and text are the old and the new content of a file with sections. A nil was means that the file is absent.
 	was, text []byte
 }
 
@@ -62,7 +62,7 @@ func (p *Plan) Deploy(platform, dir string, a manifest.Artifact) error {
 
 func (p *Plan) deploySection(path string, a manifest.Artifact, body string) error {
 	if HasMarks(body) {
-		return fault.New(fault.ArchiveInvalid, "%s %s: its text has the marks of a section in it (%s or %s)", a.Type, a.Name, anyBegin, anyEnd)
+		return fault.New(fault.ArchiveInvalid, "%s %s: the text contains section markers (%s or %s): remove them", a.Type, a.Name, anyBegin, anyEnd)
 	}
 	_, t, err := p.sections(path)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *Plan) deploySection(path string, a manifest.Artifact, body string) erro
 	return nil
 }
 
-// Undeploy plans to remove an artifact, if it exists.
+// Undeploy plans to remove a deployed artifact, if it exists.
 func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 	at, path, err := p.place(platform, t, name)
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 		return err
 	}
 	switch left := marksOf(t, name).cut(string(file.text)); left {
-	case string(file.text): // the section did not exist
+	case string(file.text): // the file has no such section
 	case "":
 		file.text = nil
 	default:
@@ -132,7 +132,7 @@ func (p *Plan) set(path string, t *target) {
 	p.targets[path] = t
 }
 
-// place returns the place and path of an artifact.
+// place returns the place and the absolute path of an artifact.
 func (p *Plan) place(platform string, t manifest.Type, name string) (place, string, error) {
 	at, ok := places[platform][t]
 	if !ok {
@@ -143,8 +143,8 @@ func (p *Plan) place(platform string, t manifest.Type, name string) (place, stri
 		root = p.Home
 	}
 	if root == "" {
-		return place{}, "", fault.New(fault.PermissionDenied, "%s %s: platform %s keeps it in the home folder, which is not known", t, name, platform).
-			WithHint("Grant the plugin the variable HOME and the folder .codex in it")
+		return place{}, "", fault.New(fault.PermissionDenied, "%s %s: platform %s stores this type in the home directory, which is unknown", t, name, platform).
+			WithHint("Grant the plugin the variable HOME and the directory .codex in the home directory")
 	}
 	path := at.before
 	if at.form != section {
@@ -153,7 +153,7 @@ func (p *Plan) place(platform string, t manifest.Type, name string) (place, stri
 	return at, filepath.Join(root, filepath.FromSlash(path)), nil
 }
 
-// Stage adds the plan to a transaction. Only then Removed is known.
+// Stage adds the changes of the plan to a transaction, and counts Removed.
 func (p *Plan) Stage(c *journal.Change) error {
 	p.unify()
 	for _, path := range p.order {
@@ -164,8 +164,9 @@ func (p *Plan) Stage(c *journal.Change) error {
 	return nil
 }
 
-// unify drops all but one of the paths that are the same through links to directories, as if .github/skills is a link to
-// .claude/skills: the last that creates content, else the first.
+// unify keeps only one of the paths that resolve to the same path through symbolic links to directories, for example if
+// .github/skills is a symbolic link to .claude/skills. It keeps the last path that creates content or, if there is none,
+// the first path.
 func (p *Plan) unify() {
 	first, order := map[string]string{}, p.order[:0]
 	for _, path := range p.order {
@@ -185,7 +186,7 @@ func (p *Plan) unify() {
 	p.order = order
 }
 
-// resolved returns a path with the links to its directory resolved, if possible.
+// resolved returns a path with the symbolic links in its directory resolved, if possible.
 func (p *Plan) resolved(path string) string {
 	root := p.Project
 	if !contain.Within(root, path) {
@@ -193,7 +194,7 @@ func (p *Plan) resolved(path string) string {
 	}
 	dir, err := files.Inside(p.Files, root, filepath.Dir(path))
 	if err != nil {
-		return path // staging reports it
+		return path // staging the change returns the error
 	}
 	return filepath.Join(dir, filepath.Base(path))
 }
@@ -227,19 +228,19 @@ func (p *Plan) stage(c *journal.Change, path string, t *target) error {
 	return c.Remove(path)
 }
 
-// hidden reports whether a path may exist but be invisible: in a sandbox a directory that is not granted seems absent.
-// Staging a change in it reveals that.
+// hidden reports whether a path may exist although it seems absent, like a directory that is not granted in a sandbox.
+// Staging a change of such a path returns an error.
 func (p *Plan) hidden(path string) bool {
 	return p.Home != "" && !contain.Within(p.Project, path) && !files.IsDir(p.Files, filepath.Join(p.Home, ".codex"))
 }
 
-// Removed returns the number of files that the plan removes. A file that only loses a section does not count.
+// Removed returns the number of files that the plan removes. A file from which only a section is removed does not count.
 func (p *Plan) Removed() int { return p.removed }
 
 // maxDepth bounds the depth of directories.
 const maxDepth = 100
 
-// count returns the number of files at and below path; -1 if it does not exist.
+// count returns the number of files at and below path; -1 if path does not exist.
 func (p *Plan) count(path string, depth int) (int, error) {
 	info, err := p.Files.Lstat(path)
 	if filesystem.IsAbsent(err) {
@@ -249,7 +250,7 @@ func (p *Plan) count(path string, depth int) (int, error) {
 		return 1, err
 	}
 	if depth == maxDepth {
-		return 0, fmt.Errorf("%s: folders are nested more than %d deep", path, maxDepth)
+		return 0, fmt.Errorf("%s: directories are nested more than %d levels deep", path, maxDepth)
 	}
 	entries, err := p.Files.ReadDir(path)
 	if err != nil {

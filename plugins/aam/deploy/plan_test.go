@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// world has a home, a project and a package in one directory.
+// world is a directory with a home, a project and a package.
 type world struct{ root, home, project, pack string }
 
 func newWorld(t *testing.T, contents map[string]string) world {
@@ -54,7 +54,7 @@ func (w world) journal() journal.Journal {
 	}}
 }
 
-// make commits a plan.
+// make stages and commits a plan.
 func (w world) make(t *testing.T, p *deploy.Plan) {
 	t.Helper()
 	c, err := w.journal().Begin()
@@ -170,7 +170,7 @@ func TestPlatforms(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for range 2 { // a second time changes nothing
+			for range 2 { // the second deployment changes nothing
 				p := w.plan()
 				for _, a := range artifacts {
 					if err := p.Deploy(test.platform, w.pack, a); err != nil {
@@ -232,7 +232,7 @@ func TestAgents(t *testing.T) {
 		name     string
 		files    map[string]string
 		platform string
-		want     string // the text; an error if it begins with !
+		want     string // expected text; if it begins with !, a substring of the error
 	}{
 		{"system-prompt.md has precedence", map[string]string{"pack/a/system-prompt.md": "one", "pack/a/agent.yaml": "{"}, deploy.Claude, "one"},
 		{"without any file, the name", map[string]string{"pack/a/x": ""}, deploy.Claude, "# a\n\nD\n"},

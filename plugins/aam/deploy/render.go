@@ -17,13 +17,13 @@ import (
 // maxText bounds a deployed file, in bytes.
 const maxText = 4 << 20
 
-// source is the package of an artifact.
+// source reads files of a package.
 type source struct {
 	files files.System
 	dir   string
 }
 
-// path resolves a path in the package, including symbolic links; one that leads out of it is an error.
+// path resolves a path in the package, including symbolic links. A path that resolves outside of the package is an error.
 func (s source) path(relative ...string) (string, error) {
 	path := filepath.Join(append([]string{s.dir}, relative...)...)
 	real, err := files.Inside(s.files, s.dir, path)
@@ -33,7 +33,7 @@ func (s source) path(relative ...string) (string, error) {
 	return real, err
 }
 
-var errLeadsOut = errors.New("leads out of the package")
+var errLeadsOut = errors.New("resolves to a path outside of the package")
 
 // read returns the content of a file in the package.
 func (s source) read(relative ...string) (string, error) {
@@ -48,7 +48,8 @@ func (s source) read(relative ...string) (string, error) {
 	return string(data), err
 }
 
-// text renders an agent or instruction for a platform; plain is what the aam program renders. Line ends become LF.
+// text renders an agent or instruction for a platform, with LF as line ends. Plain is the text that the aam program
+// renders.
 func (s source) text(platform string, a manifest.Artifact) (text, plain string, err error) {
 	rule := places[platform][a.Type].description
 	switch {
@@ -69,17 +70,18 @@ func (s source) text(platform string, a manifest.Artifact) (text, plain string, 
 	return ruleHead(quote(a.Description)) + body, ruleHead(`"`+a.Description+`"`) + body, nil
 }
 
-// lineEnds converts line ends as the aam program does when it reads a text.
+// lineEnds converts line ends to LF, as the aam program does when it reads a text file.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// readLines returns the content of a text file in the package with LF as line ends.
+// readLines returns the content of a text file in the package, with LF as line ends.
 func (s source) readLines(relative ...string) (string, error) {
 	text, err := s.read(relative...)
 	return lineEnds.Replace(text), err
 }
 
-// agentPrompt returns the prompt of an agent: system-prompt.md, else the file that agent.yaml names; false if there is
-// neither. Spec is the parsed agent.yaml; nil if it was not read yet.
+// agentPrompt returns the prompt of an agent: the content of system-prompt.md or, if that is absent, of the file that
+// agent.yaml names. It returns false if both are absent. Spec is the parsed agent.yaml, or nil if the caller has not read
+// it.
 func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (string, bool, error) {
 	text, err := s.readLines(a.Path, "system-prompt.md")
 	if !filesystem.IsAbsent(err) {
@@ -103,7 +105,7 @@ func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (stri
 	return text, true, err
 }
 
-// agentSpec reads the agent.yaml of an agent; nil if there is none.
+// agentSpec reads the agent.yaml of an agent; nil if the file is absent.
 func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	data, err := s.read(a.Path, manifest.AgentFileName)
 	if filesystem.IsAbsent(err) {
@@ -119,7 +121,8 @@ func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	return &spec, nil
 }
 
-// agentRule renders an agent as a Cursor rule, and as the aam program does. Without a prompt, nothing takes its place.
+// agentRule renders an agent as a Cursor rule. Plain is the text that the aam program renders. If the agent has no prompt,
+// the rule has none.
 func (s source) agentRule(a manifest.Artifact) (text, plain string, err error) {
 	spec, err := s.agentSpec(a)
 	if err != nil {

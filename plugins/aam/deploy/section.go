@@ -17,14 +17,14 @@ const (
 	anyEnd   = "<!-- END AAM:"
 )
 
-// marks are the marker lines around the section of an artifact.
+// marks holds the marker lines before and after the section of an artifact.
 type marks struct{ begin, end string }
 
 func marksOf(t manifest.Type, name string) marks {
 	return marks{fmt.Sprintf("%s %s %s -->", anyBegin, name, t), fmt.Sprintf("%s %s %s -->", anyEnd, name, t)}
 }
 
-// HasMarks reports whether a line of the text would be parsed as a marker, so that it cannot become a section itself.
+// HasMarks reports whether a line of the text would be parsed as a marker. Such a text cannot be deployed as a section.
 func HasMarks(text string) bool {
 	return strings.Contains(text, anyBegin) || strings.Contains(text, anyEnd)
 }
@@ -45,7 +45,7 @@ func WithoutSections(text string) string {
 	}
 }
 
-// sectionNames returns the names of the artifacts of a type that have sections in a text, each once.
+// sectionNames returns the names of the artifacts of a type that have sections in a text, without duplicates.
 func sectionNames(text string, t manifest.Type) []string {
 	var names []string
 	for line := range strings.Lines(text) {
@@ -66,8 +66,8 @@ func InstructionText(s files.System, dir string, a manifest.Artifact) (string, e
 	return source{s, dir}.read(a.Path)
 }
 
-// find returns the offsets of the first begin and the first end marker after it, or anywhere if there is none after it;
-// false unless both exist.
+// find returns the offsets of the first begin marker and of the first end marker after it. If no end marker follows, it
+// returns the first end marker of the text. It returns false unless the text has both markers.
 func (m marks) find(text string) (begin, end int, ok bool) {
 	begin = strings.Index(text, m.begin)
 	if begin < 0 {
@@ -80,7 +80,7 @@ func (m marks) find(text string) (begin, end int, ok bool) {
 	return begin, end, end >= 0
 }
 
-// body returns the content of the section; false if there is none.
+// body returns the content of the section; false if the text has no such section.
 func (m marks) body(text string) (string, bool) {
 	begin, end, ok := m.find(text)
 	if begin += len(m.begin); !ok || end < begin {
@@ -89,8 +89,8 @@ func (m marks) body(text string) (string, bool) {
 	return strings.TrimPrefix(text[begin:end], "\n"), true
 }
 
-// put replaces or appends the section. Present reports whether the file exists: an empty one gains two newlines, an absent
-// one does not.
+// put replaces or appends the section. Present says whether the file exists: in an existing, empty file two newlines
+// precede the section, in a new file none.
 func (m marks) put(text string, present bool, body string) string {
 	whole := m.begin + "\n" + strings.TrimRightFunc(body, unicode.IsSpace) + "\n" + m.end + "\n"
 	if !present {
@@ -109,7 +109,8 @@ func (m marks) put(text string, present bool, body string) string {
 	return strings.TrimRight(text[:begin], "\n") + "\n\n" + whole + rest
 }
 
-// cut removes the section; "" if nothing is left. Without both markers in order the text is unchanged.
+// cut removes the section, and returns "" if only white space remains. It returns the text unchanged unless both markers
+// exist in order.
 func (m marks) cut(text string) string {
 	begin, end, ok := m.find(text)
 	if !ok || end < begin {

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// markerCase is an edit of a file with sections; a null text means that the file does not exist.
+// markerCase is a recorded edit of a file with sections. A null text means that the file does not exist.
 type markerCase struct {
 	Before    *string `json:"before"`
 	Operation string  `json:"operation"`
@@ -63,8 +63,8 @@ func checkMarkers(t *testing.T, cases []markerCase) {
 	}
 }
 
-// TestSectionMarkersInWrongOrder: put duplicates the markers once, as the aam program does; then the section can be
-// replaced and cut.
+// TestSectionMarkersInWrongOrder: if the end marker precedes the begin marker, put appends a second section, as the aam
+// program does. Later calls replace or cut that section.
 func TestSectionMarkersInWrongOrder(t *testing.T) {
 	m := marksOf(manifest.Instruction, "a")
 	first := m.put(m.end+"\nmid\n"+m.begin+"\n", true, "new")

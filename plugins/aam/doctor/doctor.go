@@ -1,5 +1,5 @@
-// Package doctor diagnoses a project's packages, configuration and registries: Run. It changes nothing. Problems are
-// checks that warn or fail, not errors.
+// Package doctor diagnoses a project's packages, configuration and registries. Run performs all checks and changes
+// nothing. It reports problems as checks that warn or fail, and returns no error.
 package doctor
 
 import (
@@ -26,10 +26,10 @@ type Check struct {
 	Name       string  `json:"name"`
 	Status     string  `json:"status"`
 	Message    string  `json:"message"`
-	Suggestion *string `json:"suggestion"` // may be nil
+	Suggestion *string `json:"suggestion"` // nil if there is none
 }
 
-// Report holds all checks. It is healthy unless one of them fails.
+// Report holds all checks. It is healthy unless a check fails.
 type Report struct {
 	Healthy bool    `json:"healthy"`
 	Checks  []Check `json:"checks"`
@@ -48,8 +48,8 @@ func Run(ws *workspace.Workspace) Report {
 	d := &doctor{files: ws.Files, ws: ws}
 	d.pass("python_version", "not applicable: sandboxed plugin")
 	if ws.Home == "" {
-		d.warn("global_config", "the home folder is not known: there is no global configuration",
-			"Grant the plugin the variable HOME and the folder .aam in it")
+		d.warn("global_config", "the home directory is unknown, so there is no global configuration",
+			"Grant the plugin the variable HOME and the directory .aam in the home directory")
 	} else {
 		layer, err := config.ReadGlobal(ws.Files, ws.Home)
 		d.layer("global_config", "Global config", layer, err, Pass)
@@ -80,7 +80,8 @@ func (d *doctor) pass(name, message string)             { d.add(name, Pass, mess
 func (d *doctor) warn(name, message, suggestion string) { d.add(name, Warn, message, suggestion) }
 func (d *doctor) fail(name, message, suggestion string) { d.add(name, Fail, message, suggestion) }
 
-// layer checks a configuration file and the error of reading it. Absent is the status of a file that does not exist.
+// layer adds a check of a configuration file. Err is the error of reading the file; absent is the status of the check if
+// the file does not exist.
 func (d *doctor) layer(name, title string, layer config.Layer, err error, absent string) {
 	path := layer.Path
 	var syntax *yaml11.SyntaxError
@@ -89,7 +90,7 @@ func (d *doctor) layer(name, title string, layer config.Layer, err error, absent
 		d.fail(name, fmt.Sprintf("%s: %s (invalid YAML: %v)", title, path, err), fmt.Sprintf("Fix the YAML syntax in '%s' or remove the file.", path))
 		return
 	case err != nil:
-		d.fail(name, fmt.Sprintf("%s: %s (cannot be read: %v)", title, path, err), fmt.Sprintf("Make '%s' a file that can be read.", path))
+		d.fail(name, fmt.Sprintf("%s: %s (cannot be read: %v)", title, path, err), fmt.Sprintf("Make '%s' a readable file.", path))
 		return
 	case !layer.Found:
 		d.add(name, absent, fmt.Sprintf("%s: %s (not found, using defaults)", title, path), "")
@@ -101,7 +102,7 @@ func (d *doctor) layer(name, title string, layer config.Layer, err error, absent
 	var problems yaml11.Problems
 	if errors.As(layer.Check(), &problems) {
 		d.fail(name, fmt.Sprintf("%s: %s (schema error: %s)", title, path, count(len(problems), "validation error")),
-			fmt.Sprintf("Correct in '%s': %s", path, problems.Error()))
+			fmt.Sprintf("Correct these settings in '%s': %s", path, problems.Error()))
 		return
 	}
 	d.pass(name, fmt.Sprintf("%s: %s (valid)", title, path))
@@ -112,7 +113,7 @@ func (d *doctor) merged(c config.Config, err error) {
 	const name = "config_valid"
 	switch {
 	case err != nil:
-		d.fail(name, "Configuration cannot be loaded: "+fault.From(err).Message, "Correct the files of the checks global_config and project_config.")
+		d.fail(name, "The configuration cannot be loaded: "+fault.From(err).Message, "Correct the files that the checks global_config and project_config name.")
 	case len(c.Registries) == 0:
 		d.add(name, Pass, "Configuration loaded (0 registries configured)", "Add a registry with aam_registry_add.")
 	case len(c.Registries) == 1:
@@ -130,12 +131,12 @@ func (d *doctor) registry(r config.Registry) {
 	case r.Type != config.Local:
 		d.pass(name, fmt.Sprintf("Registry '%s' has the type %s, which is not probed", r.Name, r.Type))
 	case !local:
-		d.warn(name, fmt.Sprintf("Registry '%s' has a URL that names no folder", r.Name), "Write it as file:///path/to/registry.")
+		d.warn(name, fmt.Sprintf("Registry '%s' has a URL without a directory", r.Name), "Write the URL as file:///path/to/registry.")
 	case files.IsDir(d.files, root):
 		d.pass(name, fmt.Sprintf("Registry '%s' accessible at %s", r.Name, r.Place()))
 	default:
 		d.warn(name, fmt.Sprintf("Registry '%s' path not found: %s", r.Name, r.Place()),
-			fmt.Sprintf("Create the folder, grant it to the plugin, or remove registry '%s'.", r.Name))
+			fmt.Sprintf("Create the directory, grant it to the plugin, or remove registry '%s'.", r.Name))
 	}
 }
 

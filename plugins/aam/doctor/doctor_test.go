@@ -20,7 +20,8 @@ const (
 	lockText     = "packages:\n  pkg: {version: 1.0.0, source: r, checksum: 'sha256:00'}\n"
 )
 
-// run checks a project and a home with these files, in which ROOT is replaced by their parent directory.
+// run returns the report for a project and a home with the given files. In contents, ROOT is replaced by the directory
+// that contains both.
 func run(t *testing.T, contents map[string]string) doctor.Report {
 	t.Helper()
 	root := t.TempDir()
@@ -48,8 +49,8 @@ func TestRun(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		change  map[string]string // of the healthy ones; "-" takes away
-		want    []string          // the checks that do not pass: name, status, and a part of the message
+		change  map[string]string // changes of the healthy files; "-" removes a file
+		want    []string          // the checks that do not pass: name, status, and a substring of the message
 		healthy bool
 	}{
 		{"all is well", nil, nil, true},
@@ -57,9 +58,9 @@ func TestRun(t *testing.T) {
 		{"no configuration of the user", map[string]string{"home/.aam/config.yaml": "-"}, nil, true},
 		{"a configuration that is no YAML", map[string]string{"home/.aam/config.yaml": "a: ["}, []string{"global_config fail invalid YAML", "config_valid fail home/.aam/config.yaml"}, false},
 		{"a configuration with one error", map[string]string{"project/.aam/config.yaml": "default_platform: 1"}, []string{"project_config fail 1 validation error)", "config_valid fail project/.aam/config.yaml"}, false},
-		{"a home that is not known", map[string]string{"no home": ""}, []string{"global_config warn not known"}, true},
+		{"an unknown home", map[string]string{"no home": ""}, []string{"global_config warn unknown"}, true},
 		{"a registry without its directory", map[string]string{"r/registry.yaml": "-"}, []string{"registry_r warn /r"}, true},
-		{"a registry with an invalid URL", map[string]string{"home/.aam/config.yaml": "registries: [{name: r, url: 'nowhere'}]\n"}, []string{"registry_r warn names no folder"}, true},
+		{"a registry with an invalid URL", map[string]string{"home/.aam/config.yaml": "registries: [{name: r, url: 'nowhere'}]\n"}, []string{"registry_r warn without a directory"}, true},
 		{"a registry on the network", map[string]string{"home/.aam/config.yaml": "registries: [{name: r, url: 'https://r', type: http}]\n"}, nil, true},
 		{"a package without its directory", map[string]string{"project/.aam/packages/pkg/aam.yaml": "-"}, []string{"package_pkg warn directory not found", "packages_integrity warn 1 package without"}, true},
 		{"a package whose manifest is wrong", map[string]string{"project/.aam/packages/pkg/aam.yaml": "name: BAD"}, []string{"package_pkg warn manifest error", "packages_integrity warn 1 package without"}, true},
@@ -69,9 +70,9 @@ func TestRun(t *testing.T) {
 		{"a deployment of a package that is gone", map[string]string{
 			"project/.aam/deployments.yaml": "packages: {gone: [{platform: cursor, type: prompt, name: p}, {platform: cursor, type: prompt, name: absent}]}",
 			"project/.cursor/prompts/p.md":  "x",
-		}, []string{"orphaned_deployments warn install of 'gone', and not part of what is installed now: .cursor/prompts/p.md"}, true},
+		}, []string{"orphaned_deployments warn install of 'gone', but not part of any installed package: .cursor/prompts/p.md"}, true},
 		{"a section of no package", map[string]string{"project/CLAUDE.md": "<!-- BEGIN AAM: x instruction -->\n<!-- END AAM: x instruction -->\n"},
-			[]string{"orphaned_deployments warn Sections of no installed package: CLAUDE.md (instruction x)"}, true},
+			[]string{"orphaned_deployments warn Sections that belong to no installed package: CLAUDE.md (instruction x)"}, true},
 		{"a staged package", map[string]string{"project/.aam/.tmp/partial-pkg/aam.yaml": ""}, []string{"incomplete_install warn partial-pkg"}, true},
 		{"a download", map[string]string{"project/.aam/packages/.downloads/1.0.0.aam": ""}, []string{"incomplete_install warn 1.0.0.aam"}, true},
 		{"a folder that the lock file does not know", map[string]string{"project/.aam/packages/other/x": ""}, []string{"incomplete_install warn other"}, true},
@@ -128,11 +129,12 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestAdviceForPackagesOfNoRegistry: aam_install cannot repair what the command line has installed from elsewhere.
+// TestAdviceForPackagesOfNoRegistry: aam_install cannot repair packages that the command line has installed from a
+// directory, an archive or a git repository.
 func TestAdviceForPackagesOfNoRegistry(t *testing.T) {
 	const local, manifest = "packages:\n  pkg: {version: 1.0.0, source: local, checksum: ''}\n", "project/.aam/packages/pkg/aam.yaml"
 	tests := []struct{ name, lock, manifest, want string }{
-		{"a folder", local, manifestText, "nothing to repair"},
+		{"a folder", local, manifestText, "no repair is needed"},
 		{"a folder that is gone", local, "-", "aam install PATH --force"},
 		{"a git source", strings.Replace(local, "local", "source", 1), manifestText, "aam install pkg --force"},
 		{"a registry", strings.Replace(local, "local", "team", 1), manifestText, "with aam_install and force"},

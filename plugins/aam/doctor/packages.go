@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
 
-// packages checks each installed package, and then summarizes them.
+// packages adds a check for each installed package, and a check that summarizes them.
 func (d *doctor) packages() {
 	const name = "packages_integrity"
 	lock, err := d.ws.Lock()
@@ -37,27 +37,28 @@ func (d *doctor) packages() {
 		}
 	}
 	if damaged > 0 {
-		d.warn(name, fmt.Sprintf("%s without checksum, folder or readable manifest", count(damaged, "package")), strings.Join(advice, " "))
+		d.warn(name, fmt.Sprintf("%s without checksum, directory or readable manifest", count(damaged, "package")), strings.Join(advice, " "))
 		return
 	}
-	d.pass(name, fmt.Sprintf("%s installed, nothing missing", count(len(lock.Packages), "package")))
+	d.pass(name, fmt.Sprintf("%s installed, none damaged", count(len(lock.Packages), "package")))
 }
 
-// repair returns the advice for a package that is damaged, or intact but without a checksum.
+// repair returns the advice for a package that is damaged or, if intact is set, lacks only a checksum.
 func repair(entry lockfile.Entry, intact bool) string {
-	fromFolder := entry.Source == lockfile.FromFolder && entry.Checksum == "" // a registry can have that name, too
+	fromFolder := entry.Source == lockfile.FromFolder && entry.Checksum == "" // a package with a checksum is from a registry of that name
 	switch {
 	case fromFolder && intact:
-		return fmt.Sprintf("'%s' was installed from a local folder or archive, which has no checksum; there is nothing to repair.", entry.Name)
+		return fmt.Sprintf("'%s' was installed from a local directory or archive, which has no checksum; no repair is needed.", entry.Name)
 	case fromFolder:
-		return fmt.Sprintf("Install '%s' again from its folder or archive with the command line: aam install PATH --force.", entry.Name)
+		return fmt.Sprintf("Install '%s' again from its directory or archive with the command line: aam install PATH --force.", entry.Name)
 	case entry.Source == lockfile.FromSource:
 		return fmt.Sprintf("Install '%s' again from its git source with the command line: aam install %s --force.", entry.Name, entry.Name)
 	}
 	return fmt.Sprintf("Install '%s' again with aam_install and force.", entry.Name)
 }
 
-// pack checks an installed package and reports whether it is intact. Outdated are the platforms with another version.
+// pack adds a check of an installed package, and reports whether the package is intact. Outdated lists the platforms to
+// which another version is deployed.
 func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 	name, dir := "package_"+entry.Name, d.ws.PackageDir(entry.Name)
 	again := repair(entry, false)
@@ -71,36 +72,36 @@ func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 		return false
 	}
 	if len(outdated) > 0 {
-		d.warn(name, fmt.Sprintf("Package '%s@%s': what is deployed to %s is of another version", entry.Name, entry.Version, strings.Join(outdated, ", ")),
-			fmt.Sprintf("Install '%s' with aam_install, force and platform, for each of them.", entry.Name))
+		d.warn(name, fmt.Sprintf("Package '%s@%s': the deployments to %s are of another version", entry.Name, entry.Version, strings.Join(outdated, ", ")),
+			fmt.Sprintf("Install '%s' with aam_install, force and platform, once for each of these platforms.", entry.Name))
 		return true
 	}
 	d.pass(name, fmt.Sprintf("Package '%s@%s': manifest valid, %s", entry.Name, entry.Version, count(len(m.Artifacts), "artifact")))
 	return true
 }
 
-// orphans reports what is deployed and belongs to no installed package. The aam program leaves it behind when it
-// uninstalls or replaces a package that was deployed to another platform than its own.
+// orphans adds checks about deployed files that belong to no installed package. The aam program leaves such files behind
+// when it uninstalls or replaces a package, because it removes deployments only from its default platform.
 func (d *doctor) orphans(defaultPlatform string) {
 	const name = "orphaned_deployments"
 	orphans, err := d.ws.Orphans(defaultPlatform)
 	if err != nil {
 		_, badLock := d.ws.Lock()
 		_, badLedger := d.ws.Outdated()
-		if badLock == nil && badLedger == nil { // otherwise packages has reported it
+		if badLock == nil && badLedger == nil { // otherwise the method packages has reported the error
 			f := fault.From(err)
-			d.warn(name, "Orphaned deployments cannot be looked for: "+f.Message, f.Hint)
+			d.warn(name, "Orphaned deployments cannot be determined: "+f.Message, f.Hint)
 		}
 		return
 	}
 	for _, of := range slices.Sorted(maps.Keys(orphans)) {
 		paths := some(orphans[of])
 		if of == "" {
-			d.warn(name, "Sections of no installed package: "+paths, "Remove them if you do not need them; each ends with the END AAM line of its name.")
+			d.warn(name, "Sections that belong to no installed package: "+paths, "Remove unneeded sections by hand: each begins with a BEGIN AAM line and ends with the END AAM line of the same name.")
 			continue
 		}
-		d.warn(name, fmt.Sprintf("Deployed by an earlier install of '%s', and not part of what is installed now: %s", of, paths),
-			fmt.Sprintf("Remove it with aam_uninstall %s, or replace it with aam_install and force.", of))
+		d.warn(name, fmt.Sprintf("Deployed by an earlier install of '%s', but not part of any installed package: %s", of, paths),
+			fmt.Sprintf("Remove these deployments with aam_uninstall %s, or replace them with aam_install and force.", of))
 	}
 }
 
@@ -111,7 +112,7 @@ func (d *doctor) interrupted() {
 	for _, dir := range []string{d.ws.StageDir(), d.ws.DownloadsDir()} {
 		left = append(left, d.names(dir, nil)...)
 	}
-	if lock, err := d.ws.Lock(); err == nil { // otherwise packages has reported it
+	if lock, err := d.ws.Lock(); err == nil { // otherwise the method packages has reported the error
 		known := map[string]bool{}
 		for _, entry := range lock.Packages {
 			known[pkgname.Folder(entry.Name)] = true
@@ -120,20 +121,21 @@ func (d *doctor) interrupted() {
 	}
 	switch {
 	case d.ws.Interrupted():
-		d.warn(name, "An install or uninstall was interrupted", "The next aam_install or aam_uninstall undoes it first.")
+		d.warn(name, "An install or uninstall was interrupted", "The next aam_install or aam_uninstall rolls it back first.")
 	case len(left) > 0:
 		d.warn(name, "Found leftovers: "+some(left),
-			"An installation may have been interrupted. The next aam_install clears .aam/.tmp; remove what else is named if nothing needs it.")
+			"An installation may have been interrupted. The next aam_install clears .aam/.tmp; remove other named files by hand if they are not needed.")
 	default:
 		d.pass(name, "No incomplete installations detected")
 	}
 }
 
-// names returns the entries of a directory; if known is not nil, only visible directories that are not in it.
+// names returns the names of the entries of a directory. If known is not nil, it returns only directories that are
+// neither hidden nor in known.
 func (d *doctor) names(dir string, known map[string]bool) []string {
 	entries, err := d.files.ReadDir(dir)
 	if err != nil {
-		return nil // it does not exist
+		return nil // the directory does not exist or is not accessible
 	}
 	var names []string
 	for _, entry := range entries {

@@ -1,5 +1,6 @@
-// Package fault implements the errors that clients of aam receive: a code for programs, a message for people, and often
-// a hint. New creates one where the meaning of a failure is known; From extracts it at the tool boundary.
+// Package fault implements the errors that clients of the plugin receive: a code for programs, a message for people, and
+// often a hint. New creates an Error where the cause of a failure is known. From converts any error to an Error before it
+// is sent to the client.
 package fault
 
 import (
@@ -29,7 +30,7 @@ const (
 	PermissionDenied      Code = "AAM_PERMISSION_DENIED"
 	ChecksumMismatch      Code = "AAM_CHECKSUM_MISMATCH"
 	ArchiveInvalid        Code = "AAM_ARCHIVE_INVALID"
-	FileExists            Code = "AAM_FILE_EXISTS" // a file of the user is where something has to be deployed
+	FileExists            Code = "AAM_FILE_EXISTS" // a deployment would replace a file of the user
 	Internal              Code = "AAM_INTERNAL_ERROR"
 )
 
@@ -37,13 +38,13 @@ const (
 type Error struct {
 	Code    Code
 	Message string         // without the code; safe to show
-	Hint    string         // what to do about it; may be empty
+	Hint    string         // how to resolve the failure; may be empty
 	Details map[string]any // for programs; may be nil
 	Err     error          // the cause, for errors.Is and errors.As; Message includes its text
 }
 
-// New returns an Error whose message is formatted as by fmt.Errorf; what %w wraps is its cause. Strings among args are
-// redacted before they are formatted: a password in a string that %.40q truncates could not be recognized any more.
+// New returns an Error whose message is formatted as by fmt.Errorf; the operand of %w is its cause. New redacts strings in
+// args before it formats them, because a password in a string that %.40q truncates could no longer be recognized.
 func New(code Code, format string, args ...any) *Error {
 	safe := slices.Clone(args)
 	for i, arg := range safe {
@@ -55,8 +56,8 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// From returns the Error in err's chain, with the message of err as a whole. An error without one is PermissionDenied if
-// the file system denied access, else Internal. From(nil) is nil.
+// From returns the Error in err's chain, with the complete message of err. If the chain has no Error, From returns one
+// with the code PermissionDenied if the file system denied access, and Internal otherwise. From(nil) is nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -68,7 +69,7 @@ func From(err error) *Error {
 		whole.Message = err.Error()
 		return &whole
 	case errors.Is(err, fs.ErrPermission):
-		return New(PermissionDenied, "%w", err).WithHint("The folder has to be granted to the plugin; to be changed, with access rw")
+		return New(PermissionDenied, "%w", err).WithHint("Grant the directory to the plugin, with access rw if files in it are to be changed")
 	}
 	return New(Internal, "%w", err)
 }

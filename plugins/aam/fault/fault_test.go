@@ -19,7 +19,7 @@ func TestFrom(t *testing.T) {
 	}{
 		{"a coded failure is itself", coded, "[AAM_ARCHIVE_INVALID] a.aam: cause. Publish it again"},
 		{"words around it are kept", fmt.Errorf("install: %w", coded), "[AAM_ARCHIVE_INVALID] install: a.aam: cause. Publish it again"},
-		{"refused by the file system", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}, "[AAM_PERMISSION_DENIED] open /x: permission denied. The folder has to be granted to the plugin; to be changed, with access rw"},
+		{"refused by the file system", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}, "[AAM_PERMISSION_DENIED] open /x: permission denied. Grant the directory to the plugin, with access rw if files in it are to be changed"},
 		{"other errors are internal", cause, "[AAM_INTERNAL_ERROR] cause"},
 	}
 	for _, test := range tests {

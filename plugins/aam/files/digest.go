@@ -15,10 +15,10 @@ import (
 // maxDigested bounds the content that Digest reads, in bytes.
 const maxDigested = 256 << 20
 
-// derived are files and directories that programs create beside the content of others.
+// derived contains the names of files and directories that the operating system or an interpreter creates.
 var derived = []string{".DS_Store", "Thumbs.db", "__pycache__"}
 
-// TextDigest returns the digest that Digest returns for a file with this content.
+// TextDigest returns the result of Digest for a file with the content text.
 func TextDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return fileDigest(sum[:])
@@ -26,9 +26,9 @@ func TextDigest(text string) string {
 
 func fileDigest(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
 
-// Digest identifies the content of a file or directory: names and bytes, but neither permission bits nor empty
-// directories, nor files that the operating system or an interpreter creates. With a root, symbolic links inside of root
-// are followed, as by CopyTree; with "" a link is content itself.
+// Digest returns a digest of the names and the content of a file or directory. Permission bits, empty directories, and
+// files that the operating system or an interpreter creates do not count. Unless root is "", Digest follows symbolic
+// links inside of root like CopyTree; otherwise the target of a symbolic link counts as its content.
 func Digest(s System, root, path string) (string, error) {
 	d := digester{system: s, root: root, entries: maxCopied, bytes: maxDigested}
 	info, real, err := d.stat(path)
@@ -45,7 +45,7 @@ func Digest(s System, root, path string) (string, error) {
 	return treeDigest(sum.Sum(nil)), nil
 }
 
-// FolderDigest returns what Digest returns for a directory that contains only this file.
+// FolderDigest returns the result of Digest for a directory that contains only the file at path.
 func FolderDigest(s System, root, path string) (string, error) {
 	one, err := Digest(s, root, path)
 	if err != nil {
@@ -61,11 +61,11 @@ func treeDigest(sum []byte) string { return "tree:" + hex.EncodeToString(sum) }
 type digester struct {
 	system  System
 	root    string
-	entries int   // number that may still be read
-	bytes   int64 // likewise
+	entries int   // remaining number of entries that may be read
+	bytes   int64 // remaining number of bytes that may be read
 }
 
-// stat returns the information about a path and where its content is.
+// stat returns the FileInfo of a path, and the path from which the content is to be read.
 func (d *digester) stat(path string) (fs.FileInfo, string, error) {
 	if d.root == "" {
 		info, err := d.system.Lstat(path)
@@ -115,7 +115,7 @@ func (d *digester) directory(out io.Writer, path, relative string, depth int) er
 	return nil
 }
 
-// leaf returns the digest of what is not a directory.
+// leaf returns the digest of a path that is not a directory.
 func (d *digester) leaf(path string, info fs.FileInfo) (string, error) {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:

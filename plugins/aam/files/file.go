@@ -15,7 +15,7 @@ import (
 // ErrTooLarge reports a file that exceeds the limit of Read.
 var ErrTooLarge = errors.New("file is too large")
 
-// tempMark is part of the name of each temporary file.
+// tempMark is part of the names of temporary files.
 const tempMark = ".aam-tmp-"
 
 // Read returns the content of a regular file of at most limit bytes.
@@ -27,11 +27,11 @@ func Read(s System, path string, limit int64) ([]byte, error) {
 	return readAll(file, path, size, limit)
 }
 
-// readAll reads a file of about the given size, and closes it.
+// readAll reads a file of about the given size, and closes the file.
 func readAll(file io.ReadCloser, path string, size, limit int64) ([]byte, error) {
 	defer file.Close()
 	data := bytes.NewBuffer(make([]byte, 0, min(size, limit)+bytes.MinRead))
-	// Usually one read returns all. Another one, which would return nothing, is a call to the host.
+	// Usually one read returns the whole file. A second read, only to detect the end, would be another call to the host.
 	n, err := io.ReadFull(file, data.AvailableBuffer()[:min(size, limit)])
 	data.Write(data.AvailableBuffer()[:n])
 	if size > 0 && size <= limit && err == nil {
@@ -52,7 +52,7 @@ func OpenRegular(s System, path string) (io.ReadCloser, error) {
 	return file, err
 }
 
-// openRegular also returns the size.
+// openRegular is OpenRegular that also returns the size of the file.
 func openRegular(s System, path string) (io.ReadCloser, int64, error) {
 	info, err := s.Stat(path)
 	if err != nil {
@@ -65,7 +65,7 @@ func openRegular(s System, path string) (io.ReadCloser, int64, error) {
 	return file, info.Size(), err
 }
 
-// Temp returns the options for writing a file atomically. Temporary files are in its directory.
+// Temp returns the options for writing the file at path atomically, with temporary files in the same directory.
 func Temp(s System, path string) atomicfile.Options {
 	return atomicfile.Options{FS: s, Pattern: "." + strings.ReplaceAll(filepath.Base(path), "*", "_") + tempMark + "*"}
 }
@@ -75,19 +75,20 @@ func IsTemp(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.Contains(name, tempMark)
 }
 
-// Replace atomically replaces the content of a file, which keeps its permission bits. A symbolic link is replaced, not
-// followed.
+// Replace atomically replaces the content of a file, and keeps its permission bits. It replaces a symbolic link itself, not
+// its target.
 func Replace(s System, path string, data []byte) error {
 	return atomicfile.Replace(path, data, Temp(s, path))
 }
 
-// SweepTemp removes temporary files for path that killed processes have left behind. The caller holds a lock that keeps
-// others from writing path.
+// SweepTemp removes the temporary files for path that killed processes have left behind. The caller holds a lock that
+// excludes other writers of path.
 func SweepTemp(s System, path string) {
 	_ = atomicfile.Sweep(filepath.Dir(path), 0, Temp(s, path)) // leftovers are harmless
 }
 
-// IsDir reports whether path is a directory, or a symbolic link to one. It is false if that cannot be determined.
+// IsDir reports whether path is a directory or a symbolic link to a directory. It returns false if path cannot be
+// accessed.
 func IsDir(s System, path string) bool {
 	info, err := s.Stat(path)
 	return err == nil && info.IsDir()

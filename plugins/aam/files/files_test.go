@@ -19,8 +19,8 @@ import (
 
 var disk = files.Disk{}
 
-// tree creates files below a new directory: a name that ends in a slash is a directory, a text that begins with -> is a
-// symbolic link, in which ROOT is replaced by the directory.
+// tree creates files below a new directory. A name with a trailing slash is a directory. Content that begins with -> is
+// the target of a symbolic link, in which ROOT is replaced by the directory.
 func tree(t *testing.T, wanted map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -44,7 +44,7 @@ func tree(t *testing.T, wanted map[string]string) string {
 	return root
 }
 
-// list returns the paths of everything below root, without following symbolic links.
+// list returns the paths of all entries below root, without following symbolic links.
 func list(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
@@ -78,14 +78,15 @@ func TestRead(t *testing.T) {
 	if _, err := files.Read(disk, filepath.Join(root, "none"), 4); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("none: got %v", err)
 	}
-	for _, name := range []string{"d", "pipe"} { // reading the pipe would never end
+	for _, name := range []string{"d", "pipe"} { // opening the pipe would block
 		if _, err := files.Read(disk, filepath.Join(root, name), 4); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
-// TestReplaceFails fails at each write in turn: the file has the old or the new content, without leftovers.
+// TestReplaceFails lets each write fail in turn. After that, the file has the old or the new content, and no temporary
+// file is left.
 func TestReplaceFails(t *testing.T) {
 	for at := 1; ; at++ {
 		root := tree(t, map[string]string{"f": "before"})
@@ -129,7 +130,7 @@ func TestInside(t *testing.T) {
 		"p/d/f": "", "p/in": "->d/f", "p/up": "->d/../d", "p/abs": "->ROOT/p/d", "p/out": "->../secret", "p/far": "->/etc", "p/loop": "->loop",
 		"p/hop": "->in", "secret": "", "p/back": "->../p/d", "p/dangling": "->none/x", "other": "->p",
 	})
-	tests := []struct{ path, want string }{ // below p; what the error holds behind "!"
+	tests := []struct{ path, want string }{ // path below p; want is the result or, after "!", a substring of the error
 		{"d/f", "d/f"}, {"in", "d/f"}, {"up/f", "d/f"}, {"abs/f", "d/f"}, {"hop", "d/f"}, {".", "."},
 		{"none/x", "none/x"}, {"d/none", "d/none"}, {"dangling", "none/x"},
 		{"out", "!resolves outside"}, {"far/passwd", "!resolves outside"}, {"back/f", "!resolves outside"}, {"loop", "!too many links"}, {"../secret", "!resolves outside"},

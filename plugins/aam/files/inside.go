@@ -10,7 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// Paths resolves paths below a directory. It remembers which elements are directories: use one for the reads of one call.
+// Paths resolves paths below a directory. It caches which path elements are directories, so it must not be used for longer
+// than one call, nor for writes.
 type Paths struct {
 	files  System
 	folder string
@@ -22,7 +23,7 @@ func NewPaths(s System, folder string) *Paths {
 	return &Paths{files: s, folder: folder, links: contain.Resolver{FS: s}}
 }
 
-// Inside is the function Inside.
+// Inside resolves a path below the directory, like the function Inside.
 func (p *Paths) Inside(path string) (string, error) {
 	real, _, err := p.resolve(path)
 	return real, err
@@ -34,7 +35,7 @@ func (p *Paths) Open(path string) (io.ReadCloser, error) {
 	return file, err
 }
 
-// open also returns the size.
+// open is Open that also returns the size of the file.
 func (p *Paths) open(path string) (io.ReadCloser, int64, error) {
 	real, info, err := p.resolve(path)
 	if err != nil {
@@ -47,7 +48,7 @@ func (p *Paths) open(path string) (io.ReadCloser, int64, error) {
 	return file, info.Size(), err
 }
 
-// resolve also returns what is known about the file.
+// resolve is Inside that also returns the FileInfo, if known.
 func (p *Paths) resolve(path string) (string, fs.FileInfo, error) {
 	target, err := p.links.InsideOnly(p.folder, path)
 	switch {
@@ -59,7 +60,7 @@ func (p *Paths) resolve(path string) (string, fs.FileInfo, error) {
 	return target.Path, target.Info, err
 }
 
-// Read is the function ReadInside.
+// Read reads a file below the directory, like the function ReadInside.
 func (p *Paths) Read(path string, limit int64) ([]byte, error) {
 	file, size, err := p.open(path)
 	if err != nil {
@@ -68,15 +69,15 @@ func (p *Paths) Read(path string, limit int64) ([]byte, error) {
 	return readAll(file, path, size, limit)
 }
 
-// Inside resolves all symbolic links in path below folder; if the result is outside of folder, the error is
-// contain.ErrOutside. Path has to be lexically below folder, whose own links are not resolved. Absent elements are kept.
-// It accesses nothing outside of folder, which a sandbox may not grant.
+// Inside resolves all symbolic links in path below the directory folder. If the result is outside of folder, the error is
+// contain.ErrOutside. Path must be lexically below folder. Inside does not resolve symbolic links in folder itself, and
+// keeps path elements that do not exist. It accesses nothing outside of folder, because a sandbox may not grant that.
 func Inside(s System, folder, path string) (string, error) {
 	return NewPaths(s, folder).Inside(path)
 }
 
-// ReadInside is Read for a file below an untrusted folder. If a symbolic link leads out of folder, the error is
-// contain.ErrOutside.
+// ReadInside is Read for a file below folder, an untrusted directory. If a symbolic link resolves to a path outside of
+// folder, the error is contain.ErrOutside.
 func ReadInside(s System, folder, path string, limit int64) ([]byte, error) {
 	return NewPaths(s, folder).Read(path, limit)
 }

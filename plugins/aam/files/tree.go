@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// Bounds of the depth and the number of entries of a tree that is copied or removed. Symbolic links can make it cyclic.
+// Bounds of the depth and the number of entries of a tree that is copied or removed. Symbolic links can make a tree cyclic.
 const (
 	maxDepth  = 100
 	maxCopied = 20_000
 )
 
-// RemoveAll removes path recursively, without following symbolic links. It is not an error if path does not exist.
+// RemoveAll removes path recursively, without following symbolic links. If path does not exist, it returns nil.
 func RemoveAll(s System, path string) error { return removeAll(s, path, 0) }
 
 func removeAll(s System, path string, depth int) error {
@@ -27,7 +27,7 @@ func removeAll(s System, path string, depth int) error {
 	}
 	if info.IsDir() {
 		if depth == maxDepth {
-			return fmt.Errorf("%s: folders are nested more than %d deep", path, maxDepth)
+			return fmt.Errorf("%s: directories are nested more than %d levels deep", path, maxDepth)
 		}
 		entries, err := s.ReadDir(path)
 		if err != nil {
@@ -69,8 +69,8 @@ func CopyFile(s System, from, to string) error {
 	return err
 }
 
-// CopyTree copies the directory or file at from to a path that must not exist. It follows symbolic links inside of root,
-// which contains from; one that leads out of root is an error.
+// CopyTree copies the directory or file at from to a path that must not exist. From is inside of root. CopyTree follows
+// symbolic links; a link that resolves to a path outside of root is an error.
 func CopyTree(s System, root, from, to string) error {
 	c := copier{system: s, root: root, left: maxCopied}
 	return c.copy(from, to, 0)
@@ -79,12 +79,12 @@ func CopyTree(s System, root, from, to string) error {
 type copier struct {
 	system System
 	root   string
-	left   int // number of entries that may still be copied
+	left   int // remaining number of entries that may be copied
 }
 
 func (c *copier) copy(from, to string, depth int) error {
 	if c.left--; depth == maxDepth || c.left < 0 {
-		return fmt.Errorf("%s: folders are nested more than %d deep, or there are more than %d files", from, maxDepth, maxCopied)
+		return fmt.Errorf("%s: directories are nested more than %d levels deep, or there are more than %d files", from, maxDepth, maxCopied)
 	}
 	real, err := Inside(c.system, c.root, from)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrChanged reports that another program changed a file after it was read.
-var ErrChanged = errors.New("was changed by another program meanwhile; nothing was changed, try again")
+var ErrChanged = errors.New("was changed concurrently by another program; this call changed nothing: try again")
 
 // Change is a transaction. It has no visible effect before Commit. After a method returns an error, only Abort may be
 // called.
@@ -152,7 +152,7 @@ func (c *Change) staged(root Root, name string) string {
 func (c *Change) add(path string) (Root, string, error) {
 	root, real, err := c.journal.root(path)
 	if err == nil && c.seen[real] {
-		err = fmt.Errorf("%s: changed twice", path)
+		err = fmt.Errorf("%s: the transaction already changes this path", path)
 	}
 	if err != nil {
 		return Root{}, "", err

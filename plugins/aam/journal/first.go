@@ -50,7 +50,7 @@ func (j Journal) undoFirstFormat() error {
 	}
 	var r firstRecord
 	if err := json.Unmarshal(data, &r); err != nil || r.Format != firstFormat {
-		return fmt.Errorf("%s is not a record of one; look what is in %s, then remove it", j.firstPath(), j.Roots[0].Stage)
+		return fmt.Errorf("%s is not a valid record of an interrupted transaction; inspect the files in %s, then remove that directory", j.firstPath(), j.Roots[0].Stage)
 	}
 	for i, s := range slices.Backward(r.Steps) {
 		if err := j.undoStep(i, s); err != nil {

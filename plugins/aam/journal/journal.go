@@ -97,7 +97,7 @@ func (j Journal) check(s transaction.Step) error {
 	}
 	root, _, err := j.root(path)
 	if err == nil && (s.Root != root.Dir || s.Prune || staged != "" && filepath.Dir(staged) != root.Stage) {
-		err = fmt.Errorf("%s is not to be changed: %w", path, fs.ErrPermission)
+		err = fmt.Errorf("%s is not a path that the plugin may change: %w", path, fs.ErrPermission)
 	}
 	return err
 }
@@ -112,11 +112,11 @@ func (j Journal) root(path string) (Root, string, error) {
 		folder, err := files.Inside(j.Files, root.Dir, filepath.Dir(path))
 		real := filepath.Join(folder, filepath.Base(path))
 		if errors.Is(err, contain.ErrOutside) || err == nil && !root.holds(real) {
-			return Root{}, "", fmt.Errorf("%s: a link on its way leads to what is not to be changed: %w", path, fs.ErrPermission)
+			return Root{}, "", fmt.Errorf("%s: a symbolic link in the path resolves to a path that the plugin must not change: %w", path, fs.ErrPermission)
 		}
 		return root, real, err
 	}
-	return Root{}, "", fmt.Errorf("%s is not to be changed: %w", path, fs.ErrPermission)
+	return Root{}, "", fmt.Errorf("%s is not a path that the plugin may change: %w", path, fs.ErrPermission)
 }
 
 // holds reports whether path may be changed. The stage and its parents may not.
@@ -138,11 +138,11 @@ func (j Journal) Recover() error {
 		report, err = j.log().Recover()
 	}
 	if err == nil && len(report.Kept) > 0 {
-		err = fmt.Errorf("%s was changed by another program since, and stays; its old content is in a folder %s until the next call",
+		err = fmt.Errorf("%s is not rolled back, because another program has changed it since; the old content is in the directory %s until the next call",
 			strings.Join(report.Kept, ", "), filepath.Base(j.Roots[0].Stage))
 	}
 	if err != nil {
-		return fmt.Errorf("undo an interrupted change: %w", err)
+		return fmt.Errorf("recover an interrupted transaction: %w", err)
 	}
 	return j.clear()
 }
@@ -152,7 +152,7 @@ func (j Journal) checkStages() error {
 	for _, root := range j.existing() {
 		real, err := files.Inside(j.Files, root.Dir, root.Stage)
 		if errors.Is(err, contain.ErrOutside) || err == nil && real != root.Stage {
-			return fmt.Errorf("%s resolves through a symbolic link, so it is not changed: %w", root.Stage, fs.ErrPermission)
+			return fmt.Errorf("%s resolves through a symbolic link, so the plugin does not change it: %w", root.Stage, fs.ErrPermission)
 		}
 		if err != nil {
 			return err

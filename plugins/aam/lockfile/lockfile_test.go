@@ -92,7 +92,7 @@ func TestLoad(t *testing.T) {
 		{"an invalid name", "packages:\n  BAD_n: {version: 1.0.0, source: s, checksum: ''}\n", `packages.BAD_n: package name "BAD_n"`, 0},
 		{"broken YAML", "packages: [\n", "line 2", 0},
 		{"an incomplete entry", "packages:\n  a: {version: 1.0.0}\n", "packages.a.source: field required; packages.a.checksum: field required", 0},
-		{"a version that is a number", "packages:\n  a: {version: 1.0, source: s, checksum: ''}\n", "packages.a.version: must be a text", 0},
+		{"a version that is a number", "packages:\n  a: {version: 1.0, source: s, checksum: ''}\n", "packages.a.version: must be a string", 0},
 		{"half a source", "packages:\n  a: {version: 1.0.0, source: s, checksum: '', source_name: x}\n", "packages.a: source_name and source_commit", 0},
 		{"the sample", sample, "", 2},
 	}

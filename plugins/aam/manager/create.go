@@ -91,7 +91,7 @@ func (n NewPackage) check() error {
 	}
 	for _, word := range n.Types {
 		if _, ok := manifest.ParseType(word); !ok {
-			return fault.New(fault.InvalidArgument, "artifact_types takes skill, agent, prompt and instruction, not %.60q", word)
+			return fault.New(fault.InvalidArgument, "artifact_types may contain skill, agent, prompt and instruction, not %.60q", word)
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func (n NewPackage) check() error {
 // checkFree returns an error if a manifest exists, or the directory does not.
 func (m *Manager) checkFree(dir, path, asked string) error {
 	if !files.IsDir(m.Files, dir) {
-		return fault.New(fault.InvalidArgument, "path %.200q is not a folder that the plugin is granted", asked)
+		return fault.New(fault.InvalidArgument, "path %.200q is not a directory that is granted to the plugin", asked)
 	}
 	exists, err := filesystem.Exists(m.Files, path)
 	if err != nil {
@@ -113,8 +113,8 @@ func (m *Manager) checkFree(dir, path, asked string) error {
 }
 
 func taken(path string) error {
-	return fault.New(fault.InvalidArgument, "%s exists already", path).
-		WithHint("Remove it first, or use the command line's aam create-package with --force")
+	return fault.New(fault.InvalidArgument, "%s already exists", path).
+		WithHint("Remove the file first, or use the command line: aam create-package --force")
 }
 
 // write creates the manifest. It never replaces one: a program that takes no lock may have created it during detection.
@@ -150,7 +150,7 @@ func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error
 	}
 	if len(found) == 0 {
 		return nil, fault.New(fault.InvalidArgument, "no artifacts found in %s", dir).
-			WithHint("Skills have a SKILL.md, agents an agent.yaml; prompts and instructions are .md files in folders of that name")
+			WithHint("Skills have a SKILL.md, agents an agent.yaml; prompts and instructions are .md files in directories of that name")
 	}
 	return found, nil
 }
@@ -168,6 +168,6 @@ func (m *Manager) ofOthers(dir string, a manifest.Artifact) (bool, error) {
 	if strings.TrimSpace(deploy.WithoutSections(text)) == "" {
 		return true, nil
 	}
-	return false, fault.New(fault.InvalidArgument, "%s has sections of installed packages beside text of its own, and cannot be an artifact", a.Path).
-		WithHint("Move its own text to a file in instructions/, or leave instructions out by artifact_types")
+	return false, fault.New(fault.InvalidArgument, "%s contains sections of installed packages and other text, so it cannot be an artifact", a.Path).
+		WithHint("Move the other text to a file in instructions/, or omit instruction from artifact_types")
 }

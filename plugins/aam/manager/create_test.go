@@ -95,7 +95,7 @@ func TestCreatePackageNeverReplacesManifest(t *testing.T) {
 			}
 			m.Files = system
 			_, err := m.CreatePackage(manager.NewPackage{Path: "."})
-			if failure := fault.From(err); failure == nil || failure.Code != fault.InvalidArgument || !strings.Contains(failure.Text(), "exists already") {
+			if failure := fault.From(err); failure == nil || failure.Code != fault.InvalidArgument || !strings.Contains(failure.Text(), "already exists") {
 				t.Errorf("got %v", err)
 			}
 			if got := left(); got != "aam.yaml prompts" {

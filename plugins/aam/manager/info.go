@@ -92,8 +92,8 @@ func (m *Manager) published(name, wanted string) (lockfile.Entry, *manifest.Mani
 	if wanted != "" {
 		what += "@" + wanted
 	}
-	return lockfile.Entry{}, nil, fault.New(fault.PackageNotFound, "package %.200s is neither installed nor in a registry that can be used", what).
-		WithHint("aam_search finds packages, aam_registry_list says which registries there are")
+	return lockfile.Entry{}, nil, fault.New(fault.PackageNotFound, "package %.200s is neither installed nor in a usable registry", what).
+		WithHint("Find packages with aam_search, and list registries with aam_registry_list")
 }
 
 // release returns the wanted or latest version of a package; false if the registry does not have it.
@@ -128,7 +128,7 @@ func (m *Manager) manifestOf(client registry.Registry, name string, r registry.R
 		return nil, fmt.Errorf("registry '%s': %s@%s: %w", client.Name, name, r.Version, err)
 	}
 	if has := listing.Manifest; has.Name != name || !sameVersion(has.Version, r.Version) {
-		return nil, fault.New(fault.ArchiveInvalid, "registry '%s': %s@%s: the archive holds %s@%s", client.Name, name, r.Version, has.Name, has.Version)
+		return nil, fault.New(fault.ArchiveInvalid, "registry '%s': %s@%s: the archive contains %s@%s", client.Name, name, r.Version, has.Name, has.Version)
 	}
 	return listing.Manifest, nil
 }

@@ -66,11 +66,11 @@ type Failed struct {
 // others; conflicting dependencies are an error with the code DependencyConflict, and nothing is installed.
 func (m *Manager) Install(r Request) (*Result, error) {
 	if len(r.Packages) > MaxSpecs {
-		return nil, fault.New(fault.InvalidArgument, "packages has %d items, at most %d are installed at once", len(r.Packages), MaxSpecs)
+		return nil, fault.New(fault.InvalidArgument, "packages has %d items, at most %d are allowed in one call", len(r.Packages), MaxSpecs)
 	}
 	ws := m.workspace()
 	if !ws.Exists() {
-		return nil, fault.New(fault.NotInitialized, "found is no workspace in %s", m.Project).WithHint("Create an empty folder .aam in it")
+		return nil, fault.New(fault.NotInitialized, "the project %s has no workspace", m.Project).WithHint("Create an empty directory .aam in the project")
 	}
 	if err := m.lockProject(); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (i *installation) installAll(specs []pkgname.Spec) error {
 	for _, failure := range resolution.Failed {
 		err := failure.Err
 		if entry, found := lock.Find(failure.Spec.Name); found && entry.Source == lockfile.FromFolder && entry.Checksum == "" {
-			err = fault.From(err).WithHint("It was installed from a local folder or archive: install it from there with the command line (aam install PATH --force), or publish it to a registry")
+			err = fault.From(err).WithHint("The package was installed from a local directory or archive: install it from there with the command line (aam install PATH --force), or publish it to a registry")
 		}
 		i.fail(i.texts[failure.Spec], err)
 	}

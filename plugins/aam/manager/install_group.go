@@ -18,7 +18,7 @@ import (
 // install installs the packages of one spec in one transaction.
 func (i *installation) install(group resolve.Group) error {
 	if s := i.config.Security; s.RequireSignature && s.OnSignatureFailure == "error" {
-		return fault.New(signatureMissing, "security.require_signature wants a signature, and packages in registries that are folders have none").
+		return fault.New(signatureMissing, "security.require_signature requires a signature, but packages in local registries have none").
 			WithHint("Set security.on_signature_failure to warn, or security.require_signature to false")
 	}
 	lock, err := i.ws.Lock()
@@ -103,7 +103,7 @@ func (i *installation) deploy(name string) error {
 	}
 	entry, found := lock.Find(name)
 	if !found {
-		return fmt.Errorf("%s is not in the lock file any more", name)
+		return fmt.Errorf("%s is no longer in the lock file: another program has changed it", name)
 	}
 	add(entry)
 	if err := i.commit(name, missing); err != nil {
@@ -120,9 +120,9 @@ func checkPlatform(r Request, c config.Config) error {
 	known := strings.Join(deploy.Platforms(), ", ")
 	switch {
 	case r.Platform != nil && !deploy.Supported(*r.Platform):
-		return fault.New(fault.InvalidArgument, "platform %.60q is not known", *r.Platform).WithHint("The platforms are: " + known)
+		return fault.New(fault.InvalidArgument, "unknown platform %.60q", *r.Platform).WithHint("The platforms are: " + known)
 	case r.Platform == nil && !r.NoDeploy && len(r.Packages) > 0 && !deploy.Supported(c.DefaultPlatform):
-		return fault.New(fault.InvalidArgument, "the configured default_platform %.60q is not known", c.DefaultPlatform).
+		return fault.New(fault.InvalidArgument, "the configured default_platform %.60q is unknown", c.DefaultPlatform).
 			WithHint("Set it with aam_config_set, or name a platform: " + known)
 	}
 	return nil

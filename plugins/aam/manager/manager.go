@@ -47,8 +47,8 @@ func (m *Manager) config() (config.Config, config.Layers, error) {
 func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 	root, ok := r.Root()
 	if !ok {
-		return registry.Registry{}, fault.New(fault.RegistryUnreachable, "registry '%s': there is no client for its type %s and URL", r.Name, r.Type).
-			WithHint("Only folders can be used: file:///path/to/registry")
+		return registry.Registry{}, fault.New(fault.RegistryUnreachable, "registry '%s': its type %s or its URL is not supported", r.Name, r.Type).
+			WithHint("Only registries in local directories are supported: file:///path/to/registry")
 	}
 	if real, err := files.Inside(m.Files, string(filepath.Separator), root); err == nil {
 		root = real // so that all paths to a registry share one lock
@@ -58,7 +58,7 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 		if r.Shown() != r.URL { // otherwise the error would show a path that contains a secret
 			err = fault.New(fault.RegistryUnreachable, "registry '%s': %s cannot be reached", r.Name, r.Shown())
 		}
-		return registry.Registry{}, fault.From(err).WithHint("The folder has to exist, and to be granted to the plugin")
+		return registry.Registry{}, fault.From(err).WithHint("The directory must exist and be granted to the plugin")
 	}
 	return client, nil
 }

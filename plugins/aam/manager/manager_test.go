@@ -149,7 +149,7 @@ func TestPermissionErrorsOfHost(t *testing.T) {
 		{"a home that may only be read: config", "home", "-", func(m *manager.Manager, _ string) error {
 			_, err := m.ConfigSet("author.name", "x")
 			return err
-		}, "has to be granted"},
+		}, "Grant the directory"},
 		{"codex without its folder", "home/.codex", "-", func(m *manager.Manager, _ string) error {
 			codex := "codex"
 			result, err := m.Install(manager.Request{Packages: []string{"pkg"}, Platform: &codex})

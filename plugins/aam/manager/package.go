@@ -17,7 +17,7 @@ import (
 // path resolves a path argument relative to the project.
 func (m *Manager) path(path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
-		return "", fault.New(fault.InvalidArgument, "path has a NUL in it")
+		return "", fault.New(fault.InvalidArgument, "path contains a NUL byte")
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(m.Project, path)

@@ -75,7 +75,7 @@ func pick(c config.Config, name *string) (config.Registry, error) {
 	if r, ok := c.Registry(*name); ok {
 		return r, nil
 	}
-	return config.Registry{}, fault.New(fault.RegistryNotFound, "registry %.100q is not configured", *name).WithHint("aam_registry_list says which are")
+	return config.Registry{}, fault.New(fault.RegistryNotFound, "registry %.100q is not configured", *name).WithHint("List the configured registries with aam_registry_list")
 }
 
 func notConfigured() *fault.Error {

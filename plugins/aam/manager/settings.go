@@ -48,8 +48,8 @@ func (m *Manager) ConfigSet(key, value string) (*Setting, error) {
 // lockConfig locks the user's configuration.
 func (m *Manager) lockConfig() error {
 	if m.Home == "" {
-		return fault.New(fault.PermissionDenied, "the home folder, in which the global configuration is, is not known").
-			WithHint("Grant the plugin the variable HOME and the folder .aam in it")
+		return fault.New(fault.PermissionDenied, "the home directory, which contains the global configuration, is unknown").
+			WithHint("Grant the plugin the variable HOME and the directory .aam in the home directory")
 	}
 	folder := filepath.Dir(config.Path(m.Home))
 	// The directory has to exist before it is locked. If it cannot be created, writing will fail.
@@ -104,7 +104,7 @@ func (m *Manager) RegistryAdd(name, url string, setDefault bool) (*Registry, err
 	}
 	if !m.accessible(added) {
 		return nil, fault.New(fault.RegistryUnreachable, "registry '%s' cannot be reached at %s", name, redact.URL(url)).
-			WithHint("A folder has to exist, and to be granted to the plugin; a server has to be granted, and to answer")
+			WithHint("A directory must exist and be granted to the plugin; a server must be granted to the plugin and respond")
 	}
 	if err := config.AddRegistry(m.Files, m.Home, added, setDefault); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (m *Manager) isNew(name string) error {
 	}
 	for _, c := range []config.Config{merged, global} {
 		if _, found := c.Registry(name); found {
-			return fault.New(fault.InvalidArgument, "registry '%s' is configured already", name)
+			return fault.New(fault.InvalidArgument, "registry '%s' is already configured", name)
 		}
 	}
 	return nil

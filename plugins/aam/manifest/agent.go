@@ -37,7 +37,7 @@ func ParseAgent(data []byte) (AgentSpec, error) {
 		switch kind := parameter.Value.Kind(); kind {
 		case yaml11.Text, yaml11.Int, yaml11.Float, yaml11.Bool:
 		default:
-			r.Problem(parameter.Value, "must be a text, a number or a boolean, not %s", kind)
+			r.Problem(parameter.Value, "must be a string, a number or a boolean, not %s", kind)
 		}
 	}
 	if err := r.Err(); err != nil {

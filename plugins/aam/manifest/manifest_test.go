@@ -30,12 +30,12 @@ func TestParse(t *testing.T) {
 version: "zz" is not a version: write MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1
 description: field required
 artifacts: field required`},
-		{"a version that is a number", strings.Replace(minimal, "1.0.0", "1.0", 1), "version: must be a text, not a number: quote it"},
+		{"a version that is a number", strings.Replace(minimal, "1.0.0", "1.0", 1), "version: must be a string, not a number: quote it"},
 		{"a description of 257 characters", strings.Replace(minimal, "description: d\n", "description: "+long+"x\n", 1), "description: has 257 characters, at most 256 are allowed"},
 		{"an absolute path", strings.Replace(minimal, "skills/s1/", "/etc/x", 1), `artifacts.skills.0.path: must be relative to the package: "/etc/x"`},
-		{"a path with dots", strings.Replace(minimal, "skills/s1/", "skills/../../x", 1), `artifacts.skills.0.path: must not have '..' in it: "skills/../../x"`},
+		{"a path with dots", strings.Replace(minimal, "skills/s1/", "skills/../../x", 1), `artifacts.skills.0.path: must not have the element '..': "skills/../../x"`},
 		{"no artifacts", "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {}", ": at least one artifact must be declared"},
-		{"keywords that are a text", minimal + "keywords: audit", "keywords: must be a list, not a text"},
+		{"keywords that are a text", minimal + "keywords: audit", "keywords: must be a list, not a string"},
 		{"a platform that is null", minimal + "platforms: {cursor: }", "platforms.cursor: must be a mapping, not null"},
 		{"dependencies that are null", minimal + "dependencies:", "dependencies: must be a mapping, not null"},
 		{"a description of 256 characters", strings.Replace(minimal, "description: d\n", "description: "+long+"\n", 1), ""},
@@ -44,16 +44,16 @@ artifacts: field required`},
 		{"unknown keys", minimal + "scripts: {a: b}\nfile_checksums: {}", ""},
 		{"one name under two types", minimal + "  agents:\n  - {name: s1, path: a, description: d}\n", ""},
 		{"a byte-order mark", "\ufeff" + minimal, ""},
-		{"an artifact that is a text", "name: p\nversion: '1'\ndescription: d\nartifacts: {skills: [x]}", "artifacts.skills.0: must be a mapping, not a text"},
+		{"an artifact that is a text", "name: p\nversion: '1'\ndescription: d\nartifacts: {skills: [x]}", "artifacts.skills.0: must be a mapping, not a string"},
 		{"dependencies", minimal + "dependencies: {Bad: '*', a: latest, b: 1.0, c: ^1.0.0}", `dependencies: package name "Bad": name "Bad" must match ^[a-z0-9][a-z0-9-]{0,63}$
 dependencies: a: constraint "latest": "latest" is not a version: write MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1
-dependencies.b: must be a text, not a number: quote it`},
+dependencies.b: must be a string, not a number: quote it`},
 		{"what is only checked", minimal + "quality: {tests: [{name: t}], evals: [x]}\nprovenance: {source_type: svn, source_url: 3}", `quality.tests.0.command: field required
 quality.tests.0.description: field required
-quality.evals.0: must be a mapping, not a text
+quality.evals.0: must be a mapping, not a string
 provenance.source_type: must be 'git' or 'local'
-provenance.source_url: must be a text, not a whole number: quote it`},
-		{"a path with a line break", strings.Replace(minimal, "skills/s1/", `"a\nb"`, 1), `artifacts.skills.0.path: must not have control characters in it: "a\nb"`},
+provenance.source_url: must be a string, not an integer: quote it`},
+		{"a path with a line break", strings.Replace(minimal, "skills/s1/", `"a\nb"`, 1), `artifacts.skills.0.path: must not have control characters: "a\nb"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestParseAgent(t *testing.T) {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 	_, err = manifest.ParseAgent([]byte("name: r\ndescription: 1\nparameters: {t: [1]}\n"))
-	wantErr := "description: must be a text, not a whole number: quote it; system_prompt: field required; parameters.t: must be a text, a number or a boolean, not a list"
+	wantErr := "description: must be a string, not an integer: quote it; system_prompt: field required; parameters.t: must be a string, a number or a boolean, not a list"
 	if err == nil || err.Error() != wantErr {
 		t.Errorf("got  %v\nwant %s", err, wantErr)
 	}

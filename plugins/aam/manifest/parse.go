@@ -139,9 +139,9 @@ func (p *parser) artifact(t Type, item yaml11.Value) Artifact {
 	case strings.HasPrefix(a.Path, "/"):
 		p.Problem(path, "must be relative to the package: %.100q", a.Path)
 	case slices.Contains(strings.Split(a.Path, "/"), ".."):
-		p.Problem(path, "must not have '..' in it: %.100q", a.Path)
+		p.Problem(path, "must not have the element '..': %.100q", a.Path)
 	case strings.ContainsAny(a.Path, "\x00\n\r"):
-		p.Problem(path, "must not have control characters in it: %.100q", a.Path)
+		p.Problem(path, "must not have control characters: %.100q", a.Path)
 	}
 	if description := item.Field("description"); description.Kind() == yaml11.Text {
 		p.checkLength(description)

@@ -34,14 +34,14 @@ func isName(text string, scope bool) bool {
 // Check returns an error with the code InvalidArgument unless name is a package name: name or @scope/name.
 func Check(name string) error {
 	if shown := redact.Text(name); shown != name {
-		return invalid("package name %.100q has a password in it", shown) // the other messages quote parts of it
+		return invalid("package name %.100q contains a password", shown) // the other messages quote parts of it
 	}
 	bare := name
 	if scoped, ok := strings.CutPrefix(name, "@"); ok {
 		scope, rest, ok := strings.Cut(scoped, "/")
 		switch {
 		case !ok:
-			return invalid("package name %.100q has a scope and no '/' behind it: write @scope/name", name)
+			return invalid("package name %.100q has a scope without a name: write @scope/name", name)
 		case !isName(scope, true):
 			return invalid("package name %.100q: scope %.100q must match %s", name, scope, scopeRule)
 		}
@@ -104,17 +104,17 @@ func ParseSpec(text string) (Spec, error) {
 		return Spec{}, invalid("package spec must not be empty")
 	}
 	if shown := redact.Text(text); shown != text {
-		return Spec{}, invalid("package spec %.100q is the address of something: only packages in registries can be asked for", shown)
+		return Spec{}, invalid("package spec %.100q is a URL: only packages in registries can be installed", shown)
 	}
 	if isPath(text) {
-		return Spec{}, invalid("package spec %.100q is a path, and only packages in registries can be installed", text).
-			WithHint("Publish the folder with aam_publish to a registry, which can be a folder (aam_registry_add), or install it with the command line: aam install " + shown(text))
+		return Spec{}, invalid("package spec %.100q is a path: only packages in registries can be installed", text).
+			WithHint("Publish the directory with aam_publish to a registry, which can be a local directory (aam_registry_add), or install it with the command line: aam install " + shown(text))
 	}
 	spec := Spec{Name: text}
 	if at := strings.LastIndexByte(text, '@'); at > 0 {
 		spec = Spec{Name: text[:at], Constraint: text[at+1:]}
 		if spec.Constraint == "" {
-			return Spec{}, invalid("package spec %.100q has no version behind its last '@'", text)
+			return Spec{}, invalid("package spec %.100q has no version after the last '@'", text)
 		}
 	}
 	if err := Check(spec.Name); err != nil {

@@ -76,7 +76,7 @@ func (r Registry) readJournal() (*journal, error) {
 }
 
 func (r Registry) badJournal(err error) error {
-	return fault.New(fault.Internal, "%s: %w", r.journalPath(), err).WithHint("Nobody but a publishing program writes this file; remove it")
+	return fault.New(fault.Internal, "%s: %w", r.journalPath(), err).WithHint("Only aam_publish writes this file, and it is damaged: remove the file")
 }
 
 // recover completes an interrupted publication whose version is in the metadata, and returns its journal; otherwise it

@@ -74,7 +74,7 @@ func (r Registry) Publish(p Publication) (Published, error) {
 
 func checkTag(tag string) error {
 	if _, err := version.Parse(tag); !tagPattern.MatchString(tag) || err == nil {
-		return fault.New(fault.InvalidArgument, "tag %.100q must be 1 to 32 of a-z, 0-9 and '-', and no version", tag)
+		return fault.New(fault.InvalidArgument, "tag %.100q must be 1 to 32 of a-z, 0-9 and '-', and must not be a version", tag)
 	}
 	return nil
 }
@@ -85,14 +85,14 @@ func checkNew(old *Metadata, m *manifest.Manifest) error {
 		return nil
 	}
 	if old.Name != m.Name {
-		return fault.New(fault.InvalidArgument, "the registry keeps package '%s' where '%s' would be: rename one of them", old.Name, m.Name)
+		return fault.New(fault.InvalidArgument, "package '%s' in the registry uses the same directory as '%s': rename one of the packages", old.Name, m.Name)
 	}
 	release, ok := old.Release(m.Version)
 	switch {
 	case ok && release.Version == m.Version:
-		return fault.New(fault.InvalidArgument, "%s@%s is published already", m.Name, m.Version).WithHint("Publish another version; one that is there is never replaced")
+		return fault.New(fault.InvalidArgument, "%s@%s is already published", m.Name, m.Version).WithHint("Publish another version; published versions are never replaced")
 	case ok:
-		return fault.New(fault.InvalidArgument, "%s@%s means the same as %s, which is published already", m.Name, m.Version, release.Version)
+		return fault.New(fault.InvalidArgument, "%s@%s is equal to the version %s, which is already published", m.Name, m.Version, release.Version)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 }
 
 // errTaken reports that another program has published the version concurrently, which must not be rolled back.
-var errTaken = fault.New(fault.InvalidArgument, "another program has published this version just now")
+var errTaken = fault.New(fault.InvalidArgument, "another program has concurrently published this version")
 
 // forget removes the journal and temporary files, but not the archive.
 func (r Registry) forget() error {
@@ -161,16 +161,16 @@ func (r Registry) checkFree(final string) error {
 		return err
 	}
 	if exists {
-		return fault.New(fault.InvalidArgument, "%s is there already, though the registry does not list it", final).
-			WithHint("Remove it, unless somebody is publishing it just now")
+		return fault.New(fault.InvalidArgument, "%s already exists, but the registry does not list it", final).
+			WithHint("Remove the file, unless another program is publishing this version")
 	}
 	return nil
 }
 
 // full returns the error for a registry file that would be too large to be read.
 func (r Registry) full(path string, limit int) error {
-	return fault.New(fault.InvalidArgument, "registry '%s' is full: %s would have more than %d bytes, which is all that is read", r.Name, path, limit).
-		WithHint("Publish to another registry, or take packages out of this one")
+	return fault.New(fault.InvalidArgument, "registry '%s' is full: %s would have more than the limit of %d bytes", r.Name, path, limit).
+		WithHint("Publish to another registry, or remove packages from this registry")
 }
 
 // afterFailure rolls the publication back, or completes it if others may have seen it already.
@@ -178,7 +178,7 @@ func (r Registry) afterFailure(err error, entry *journal, added Release) (Publis
 	finished, recovering := r.recover()
 	switch {
 	case recovering != nil:
-		return Published{}, fmt.Errorf("%w (and what was begun is neither finished nor undone until the next try: %w)", err, recovering)
+		return Published{}, fmt.Errorf("%w (and the recovery failed, which the next aam_publish repeats: %w)", err, recovering)
 	case finished != nil && finished.checksum == entry.checksum:
 		return Published{added.Checksum, added.Size}, nil
 	}

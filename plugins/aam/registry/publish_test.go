@@ -160,13 +160,13 @@ func TestPublishRefuses(t *testing.T) {
 		code fault.Code
 		want string
 	}{
-		{"an existing version", project(t, "@a/b", "1.0.0"), "latest", fault.InvalidArgument, "@a/b@1.0.0 is published already"},
-		{"an equal version", project(t, "c", "1.0.0"), "latest", fault.InvalidArgument, "means the same as 1.0"},
-		{"an archive that is not listed", project(t, "c", "3.0.0"), "latest", fault.InvalidArgument, "is there already"},
-		{"the directory of another package", project(t, "a--b", "2.0.0"), "latest", fault.InvalidArgument, "keeps package '@a/b' where 'a--b' would be"},
+		{"an existing version", project(t, "@a/b", "1.0.0"), "latest", fault.InvalidArgument, "@a/b@1.0.0 is already published"},
+		{"an equal version", project(t, "c", "1.0.0"), "latest", fault.InvalidArgument, "is equal to the version 1.0"},
+		{"an archive that is not listed", project(t, "c", "3.0.0"), "latest", fault.InvalidArgument, "already exists, but"},
+		{"the directory of another package", project(t, "a--b", "2.0.0"), "latest", fault.InvalidArgument, "package '@a/b' in the registry uses the same directory as 'a--b'"},
 		{"a tag in capitals", project(t, "d", "1.0.0"), "Beta", fault.InvalidArgument, "tag"},
 		{"a tag that is a version", project(t, "d", "1.0.0"), "1-0", fault.InvalidArgument, "tag"},
-		{"a version with blanks", project(t, "d", " 1.0.0"), "latest", fault.InvalidArgument, "blanks"},
+		{"a version with blanks", project(t, "d", " 1.0.0"), "latest", fault.InvalidArgument, "white space"},
 		{"an absent artifact", bad, "latest", fault.ManifestInvalid, "artifact path 's'"},
 	}
 	before := texts(t, root)

@@ -65,7 +65,7 @@ func (r Registry) Check() error {
 		return nil
 	}
 	if err == nil {
-		return r.unreachable("%s is not a folder", r.Root)
+		return r.unreachable("%s is not a directory", r.Root)
 	}
 	return r.unreachable("%w", err)
 }
@@ -106,7 +106,7 @@ func checkFileVersion(text string) error {
 		return fault.New(fault.InvalidArgument, "%w", err)
 	}
 	if strings.TrimSpace(text) != text {
-		return fault.New(fault.InvalidArgument, "version %q has blanks around it", text)
+		return fault.New(fault.InvalidArgument, "version %q has surrounding white space", text)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func TestIndex(t *testing.T) {
 			[]registry.Entry{{"b", "d", "1", []string{}, []string{}, "2026-02-10"}}, ""},
 		{"empty", "", nil, ""},
 		{"broken", "packages: [", nil, "registry 'team': index.yaml: line"},
-		{"of another form", "packages: [{name: 1}]", nil, "packages.0.name: must be a text"},
+		{"of another form", "packages: [{name: 1}]", nil, "packages.0.name: must be a string"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (w *walk) checkInstalled() error {
 			if err == nil && !constraint.Allows(v) {
 				return fault.New(fault.DependencyConflict, "%s: %s (chose %s), the installed %s@%s requires %s",
 					d.Name, has.by, has.Version, installed.Name, installed.Version, d.Constraint).
-					WithHint("Uninstall " + installed.Name + ", or use force to break it")
+					WithHint("Uninstall " + installed.Name + ", or use force to break this dependency")
 			}
 		}
 	}

@@ -192,12 +192,12 @@ func (w *walk) decide(next want) ([]want, error) {
 		}
 		if !constraint.Allows(v) {
 			return nil, fault.New(fault.DependencyConflict, "%s: %s (chose %s), %s", next.name, has.by, has.Version, next).
-				WithHint("Ask for versions that can be had together")
+				WithHint("Request versions that are compatible")
 		}
 		return nil, nil
 	}
 	if len(w.chosen) == maxPackages {
-		return nil, fault.New(fault.InvalidArgument, "more than %d packages would be needed", maxPackages)
+		return nil, fault.New(fault.InvalidArgument, "the request requires more than %d packages", maxPackages)
 	}
 	found, kept := w.installed(next, constraint)
 	if !kept {
@@ -259,5 +259,5 @@ func (w *walk) find(name string, constraint version.Constraint) (Package, error)
 	if known {
 		return Package{}, fault.New(fault.PackageNotFound, "no registry has a version of package '%s' that satisfies %s", name, constraint)
 	}
-	return Package{}, fault.New(fault.PackageNotFound, "package '%s' is in no registry", name).WithHint("See aam_registry_list for the registries, and aam_search for what is in them")
+	return Package{}, fault.New(fault.PackageNotFound, "package '%s' is in no registry", name).WithHint("List registries with aam_registry_list, and find packages with aam_search")
 }

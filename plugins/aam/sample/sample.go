@@ -104,7 +104,7 @@ func name(i int) string {
 }
 
 func description(i int) string {
-	return fmt.Sprintf("Number %05d of the packages that are there to be searched through", i)
+	return fmt.Sprintf("Package number %05d for benchmarks of searches", i)
 }
 
 func write(path, text string) error {

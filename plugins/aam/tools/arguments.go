@@ -73,7 +73,7 @@ func (a *arguments) text(name string) string {
 // textOr returns a string, or the default for an absent one.
 func (a *arguments) textOr(name, absent string) string {
 	text := absent
-	a.decode(name, "a text", &text)
+	a.decode(name, "a string", &text)
 	return text
 }
 
@@ -86,7 +86,7 @@ func (a *arguments) isNull(name string) bool {
 // nullText returns a string; nil if it is null or absent.
 func (a *arguments) nullText(name string) *string {
 	var text string
-	if a.isNull(name) || !a.decode(name, "a text or null", &text) {
+	if a.isNull(name) || !a.decode(name, "a string or null", &text) {
 		return nil
 	}
 	return &text
@@ -103,9 +103,9 @@ func (a *arguments) flag(name string) bool {
 func (a *arguments) integer(name string, absent int) int {
 	var number float64
 	switch {
-	case !a.decode(name, "a whole number", &number):
+	case !a.decode(name, "an integer", &number):
 	case number != float64(int32(number)):
-		a.wrong("%s must be a whole number that is not so large", name)
+		a.wrong("%s must be an integer that is not so large", name)
 	default:
 		return int(number)
 	}
@@ -116,11 +116,11 @@ func (a *arguments) integer(name string, absent int) int {
 func (a *arguments) texts(name string) []string {
 	a.required(name)
 	var raw []json.RawMessage
-	a.decode(name, "a list of texts", &raw)
+	a.decode(name, "a list of strings", &raw)
 	texts := make([]string, len(raw))
 	for i, item := range raw {
 		if bytes.Equal(item, []byte("null")) || json.Unmarshal(item, &texts[i]) != nil {
-			a.wrong("%s must be a list of texts", name)
+			a.wrong("%s must be a list of strings", name)
 		}
 	}
 	return texts

@@ -334,7 +334,7 @@ func TestCreatePackageRefusesFileWithDeployedSections(t *testing.T) {
 	}
 	w.write("project/prompts/p.md", "P")
 	w.write("project/CLAUDE.md", w.read("project")["CLAUDE.md"]+"\nMy own.\n")
-	if text := w.fails("AAM_INVALID_ARGUMENT", "aam_create_package", "name", "mine"); !strings.Contains(text, "CLAUDE.md has sections") {
+	if text := w.fails("AAM_INVALID_ARGUMENT", "aam_create_package", "name", "mine"); !strings.Contains(text, "CLAUDE.md contains sections") {
 		t.Errorf("a section beside own text: %s", text)
 	}
 	got := get[object](w, "aam_create_package", "name", "mine", "artifact_types", specs("prompt"))
@@ -342,7 +342,7 @@ func TestCreatePackageRefusesFileWithDeployedSections(t *testing.T) {
 		t.Errorf("without instructions: %v", got)
 	}
 	w.write("project/aam.yaml", "name: mine\nversion: 1.0.0\ndescription: d\nartifacts: {instructions: [{name: c, path: CLAUDE.md, description: d}]}\n")
-	if text := w.fails("AAM_MANIFEST_INVALID", "aam_publish"); !strings.Contains(text, "marks of a section") {
+	if text := w.fails("AAM_MANIFEST_INVALID", "aam_publish"); !strings.Contains(text, "section markers") {
 		t.Errorf("published: %s", text)
 	}
 }

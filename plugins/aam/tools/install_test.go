@@ -503,7 +503,7 @@ func TestInstallReportsFileInPlaceOfDirectory(t *testing.T) {
 		w.write("project/"+name, "mine")
 		got := get[object](w, "aam_install", "packages", specs("kit"))
 		failed := got["failed"].([]any)[0].(object)
-		if failed["code"] != "AAM_INVALID_ARGUMENT" || !strings.Contains(failed["message"].(string), "not a directory") || !strings.Contains(failed["hint"].(string), "move it away") {
+		if failed["code"] != "AAM_INVALID_ARGUMENT" || !strings.Contains(failed["message"].(string), "not a directory") || !strings.Contains(failed["hint"].(string), "move the file") {
 			t.Errorf("%s: got %v", name, failed)
 		}
 		if left := w.read("project"); len(left) != 1 || left[name] != "mine" {
@@ -569,7 +569,7 @@ func TestDoctorReportsPlatformWithOtherVersion(t *testing.T) {
 	get[object](w, "aam_publish")
 	w.enter("project")
 	install("kit", "cursor")
-	if got := says(); !strings.HasPrefix(got, "warn") || !strings.Contains(got, "deployed to claude is") {
+	if got := says(); !strings.HasPrefix(got, "warn") || !strings.Contains(got, "the deployments to claude") {
 		t.Errorf("another at one platform: %s", got)
 	}
 	install("kit", "cursor")
@@ -579,7 +579,7 @@ func TestDoctorReportsPlatformWithOtherVersion(t *testing.T) {
 	for _, back := range [][2]string{{"kit@1.0.0", "copilot"}, {"kit@2.0.0", "claude"}} {
 		install(back[0], back[1])
 	}
-	if got := says(); !strings.Contains(got, "deployed to copilot is") {
+	if got := says(); !strings.Contains(got, "the deployments to copilot") {
 		t.Errorf("there and back: %s", got)
 	}
 	install("kit@2.0.0", "copilot")

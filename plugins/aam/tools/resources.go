@@ -24,7 +24,7 @@ type resource struct {
 
 func resources() []resource {
 	return []resource{
-		{sdk.Resource{URI: "aam://config", Name: "config", Description: "The whole configuration, as it is merged from project and user", MIMEType: jsonType},
+		{sdk.Resource{URI: "aam://config", Name: "config", Description: "The effective configuration, merged from project and user", MIMEType: jsonType},
 			func(m *manager.Manager) (any, error) {
 				all, err := m.ConfigGet(nil)
 				if err != nil {

@@ -58,16 +58,16 @@ func artifact(s files.System, dir string, a manifest.Artifact) string {
 	info, err := s.Stat(filepath.Join(dir, filepath.FromSlash(a.Path)))
 	switch isFile := a.Type == manifest.Prompt || a.Type == manifest.Instruction; {
 	case archive.NeverPacked(a.Path):
-		return "is one of what is never packed: .git, .env* and credentials.yaml"
+		return "is never packed, like all of .git, .env* and credentials.yaml"
 	case err != nil:
 		return "does not exist"
 	case isFile && info.IsDir():
-		return fmt.Sprintf("is a folder, and one of type %s is a file", a.Type)
+		return fmt.Sprintf("is a directory, but an artifact of type %s must be a file", a.Type)
 	case a.Type != manifest.Instruction:
 		return ""
 	}
 	if text, err := deploy.InstructionText(s, dir, a); err == nil && deploy.HasMarks(text) {
-		return "has the marks of a section in it (<!-- BEGIN AAM: or <!-- END AAM:), with which it cannot be installed"
+		return "contains section markers (<!-- BEGIN AAM: or <!-- END AAM:) and cannot be installed: remove them"
 	}
 	return ""
 }

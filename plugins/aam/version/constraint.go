@@ -68,7 +68,7 @@ func parseUp(text string) (bound, error) {
 	sign, rest := text[0], text[1:]
 	m := upPattern.FindStringSubmatch(rest)
 	if m == nil {
-		return bound{}, fmt.Errorf("%c needs three numbers behind it, such as %c1.2.3", sign, sign)
+		return bound{}, fmt.Errorf("%c must be followed by three numbers, such as %c1.2.3", sign, sign)
 	}
 	lower, err := Parse(rest)
 	if err != nil {
@@ -106,7 +106,7 @@ func parseComparison(text string) (bound, error) {
 	case "<":
 		return bound{upper: &v, belowOnly: true}, nil
 	}
-	return bound{}, fmt.Errorf("%q is no comparison: use >=, >, <=, < or =", operator)
+	return bound{}, fmt.Errorf("%q is not a comparison: use >=, >, <=, < or =", operator)
 }
 
 // increment adds one to a decimal number.

@@ -106,7 +106,7 @@ func (i *installing) stage(c *journal.Change, p Package) error {
 	want := ""
 	if p.Verify {
 		if want = p.Checksum; want == "" {
-			return fault.New(fault.ChecksumMismatch, "the registry has no checksum, and security.require_checksum wants one")
+			return fault.New(fault.ChecksumMismatch, "the registry has no checksum, but security.require_checksum requires one")
 		}
 	}
 	listing, err := archive.Check(i.Files, p.Archive, want, i.options.Limits)
@@ -160,7 +160,7 @@ func (i *installing) keepFolder(c *journal.Change, name string) error {
 // matches checks that a manifest belongs to the requested package.
 func matches(m *manifest.Manifest, p Package) error {
 	if m.Name != p.Name {
-		return fault.New(fault.ArchiveInvalid, "the archive holds the package %s", m.Name)
+		return fault.New(fault.ArchiveInvalid, "the archive contains the package %s", m.Name)
 	}
 	asked, err := version.Parse(p.Version)
 	if err != nil {
@@ -171,7 +171,7 @@ func matches(m *manifest.Manifest, p Package) error {
 		return err
 	}
 	if version.Compare(asked, has) != 0 {
-		return fault.New(fault.ArchiveInvalid, "the archive holds version %s", m.Version)
+		return fault.New(fault.ArchiveInvalid, "the archive contains version %s", m.Version)
 	}
 	return nil
 }

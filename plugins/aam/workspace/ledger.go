@@ -59,7 +59,7 @@ func (w *Workspace) readLedger() (*ledger, []byte, error) {
 	l, err := parseLedger(data)
 	if err != nil {
 		return nil, nil, fault.New(fault.Internal, "%s cannot be read: %w", w.ledgerPath(), err).
-			WithHint("It says what was deployed where; remove it if it cannot be repaired")
+			WithHint("This file records all deployments; repair it, or remove it if it cannot be repaired")
 	}
 	return l, data, nil
 }
@@ -100,7 +100,7 @@ func parseDeployment(r *yaml11.Reader, item yaml11.Value) deployment {
 	word := r.Text(item.Field("type"))
 	t, ok := manifest.ParseType(word)
 	if !ok && word != "" {
-		r.Problem(item.Field("type"), "%.60q is no type of artifact", word)
+		r.Problem(item.Field("type"), "%.60q is not an artifact type", word)
 	}
 	d.typ = t
 	d.version = r.TextOr(item.Field("version"), "")
@@ -109,7 +109,7 @@ func parseDeployment(r *yaml11.Reader, item yaml11.Value) deployment {
 		r.Problem(item.Field("name"), "%v", err)
 	}
 	if !deploy.Supported(d.platform) {
-		r.Problem(item.Field("platform"), "%.60q is no platform that is supported", d.platform)
+		r.Problem(item.Field("platform"), "%.60q is not a supported platform", d.platform)
 	}
 	return d
 }

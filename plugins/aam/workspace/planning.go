@@ -152,8 +152,8 @@ func (p *planning) check() error {
 	if len(p.conflicts) == 0 {
 		return nil
 	}
-	err := fault.New(fault.FileExists, "not deployed by a package, or edited since: %s", strings.Join(p.conflicts, ", ")).
-		WithHint("Nothing was changed. Use force to replace it: the old content is moved to .aam/backup")
+	err := fault.New(fault.FileExists, "files that no package has deployed, or that were edited since: %s", strings.Join(p.conflicts, ", ")).
+		WithHint("Nothing was changed. Use force to replace the files: their content is then moved to .aam/backup")
 	err.Details = map[string]any{"paths": p.conflicts}
 	return err
 }

@@ -66,14 +66,14 @@ func (w *Workspace) Uninstall(name, defaultPlatform string) (Uninstalled, error)
 }
 
 func notInstalled(name string) error {
-	return fault.New(fault.PackageNotInstalled, "package %.200q is not installed", name).WithHint("aam_list says what is")
+	return fault.New(fault.PackageNotInstalled, "package %.200q is not installed", name).WithHint("List installed packages with aam_list")
 }
 
 // ownFolder returns an error if another installed package uses the directory for name: two names can have the same one.
 func ownFolder(lock *lockfile.Lock, name string) error {
 	for _, entry := range lock.Packages {
 		if entry.Name != name && pkgname.Folder(entry.Name) == pkgname.Folder(name) {
-			return fault.New(fault.InvalidArgument, "package %s would share the folder %s with %s, which is installed", name, pkgname.Folder(name), entry.Name)
+			return fault.New(fault.InvalidArgument, "package %s would use the directory %s, which belongs to the installed package %s", name, pkgname.Folder(name), entry.Name)
 		}
 	}
 	return nil
@@ -104,5 +104,5 @@ func inTheWay(err error) error {
 	if !errors.Is(err, syscall.ENOTDIR) {
 		return err
 	}
-	return fault.New(fault.InvalidArgument, "%w", err).WithHint("A file is where a folder has to be: move it away")
+	return fault.New(fault.InvalidArgument, "%w", err).WithHint("A file is in the place of a required directory: move the file")
 }

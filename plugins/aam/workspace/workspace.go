@@ -163,7 +163,7 @@ func (w *Workspace) write(c *journal.Change, s *state) error {
 // fits refuses a file that would be too large to be read again.
 func (w *Workspace) fits(lock, ledger []byte) error {
 	if len(lock) > lockfile.MaxSize || len(ledger) > maxLedger {
-		return fault.New(fault.InvalidArgument, "so much would be installed that what is in %s could not be read again", w.Dir())
+		return fault.New(fault.InvalidArgument, "too many packages: the files in %s would exceed the size limit", w.Dir())
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (c *checker) check(node *yaml.Node, isKey bool) error {
 	for i, child := range node.Content {
 		asKey := node.Kind == yaml.MappingNode && i%2 == 0
 		if asKey && resolveAlias(child).Kind != yaml.ScalarNode {
-			return &SyntaxError{child.Line, "a key is a list or a mapping"}
+			return &SyntaxError{child.Line, "a key is a list or a mapping, but must be a scalar"}
 		}
 		if err := c.check(child, asKey); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (c *checker) check(node *yaml.Node, isKey bool) error {
 				return err
 			}
 			if c.keys += c.count(node); c.keys > maxMerged {
-				return &SyntaxError{child.Line, fmt.Sprintf("<< makes more than %d keys, or a mapping of itself", maxMerged)}
+				return &SyntaxError{child.Line, fmt.Sprintf("<< merges more than %d keys, or a mapping into itself", maxMerged)}
 			}
 		}
 	}
@@ -89,10 +89,10 @@ func (c *checker) checkTabs(node *yaml.Node) error {
 		tab = c.spot.tabAtEnd // an empty value: the rest of the line is not part of it
 	}
 	if tab {
-		return &SyntaxError{node.Line, "a tab stands where only spaces may"}
+		return &SyntaxError{node.Line, "a tab where only spaces are allowed"}
 	}
 	if tabBehind(rest, node) {
-		return &SyntaxError{node.Line, "a tab stands behind a value, where only spaces may"}
+		return &SyntaxError{node.Line, "a tab after a value, where only spaces are allowed"}
 	}
 	return nil
 }
@@ -165,14 +165,14 @@ func checkMerge(value *yaml.Node) error {
 	if value.Kind == yaml.SequenceNode {
 		for _, item := range value.Content {
 			if resolveAlias(item).Kind != yaml.MappingNode {
-				return &SyntaxError{item.Line, "<< takes mappings only"}
+				return &SyntaxError{item.Line, "<< merges only mappings"}
 			}
 		}
 		return nil
 	}
-	return &SyntaxError{value.Line, "<< takes a mapping or a list of mappings"}
+	return &SyntaxError{value.Line, "<< merges only a mapping or a list of mappings"}
 }
 
 func unknownTag(node *yaml.Node) error {
-	return &SyntaxError{node.Line, "a tag is not known"} // the tag is not quoted: it may be a password that begins with !
+	return &SyntaxError{node.Line, "an unknown tag"} // the tag is not quoted: it may be a password that begins with !
 }

@@ -144,7 +144,7 @@ func load(data []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, syntaxError(err)
 	default:
-		return nil, &SyntaxError{second.Line, "a second document begins here; there may be one only"}
+		return nil, &SyntaxError{second.Line, "a second document begins here; only one is allowed"}
 	}
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
 		return nil, nil

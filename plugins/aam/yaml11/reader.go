@@ -124,9 +124,9 @@ func (r *Reader) Int(v Value, absent int64) int64 {
 		if n, ok := parseInt(v.Text()); ok {
 			return n
 		}
-		r.Problem(v, "is too large a number")
+		r.Problem(v, "is out of the range of a 64-bit integer")
 	default:
-		r.Problem(v, "must be a whole number, not %s", kind)
+		r.Problem(v, "must be an integer, not %s", kind)
 	}
 	return 0
 }
@@ -171,7 +171,7 @@ func (r *Reader) Entries(v Value) []Entry {
 	entries := v.Entries()
 	for _, entry := range entries {
 		if kind := entry.Key.Kind(); kind != Text {
-			r.Problem(v, "key %.60q must be a text, not %s", entry.Key.Text(), kind)
+			r.Problem(v, "key %.60q must be a string, not %s", entry.Key.Text(), kind)
 		}
 	}
 	return entries

@@ -29,7 +29,7 @@ const (
 
 // String returns the kind as error messages name it.
 func (k Kind) String() string {
-	return [...]string{"nothing", "null", "a boolean", "a whole number", "a number", "a date", "a text", "a list", "a mapping", "binary data"}[k]
+	return [...]string{"nothing", "null", "a boolean", "an integer", "a number", "a date", "a string", "a list", "a mapping", "binary data"}[k]
 }
 
 // Types of plain scalars in YAML 1.1 (https://yaml.org/type/), as PyYAML resolves them: an exponent needs a sign, and
@@ -96,7 +96,7 @@ func scalarKind(node *yaml.Node) Kind {
 func checkScalar(node *yaml.Node, isKey bool) error {
 	tagged := node.Style&yaml.TaggedStyle != 0
 	if !tagged && node.Style == 0 && (node.Value == "=" || node.Value == "<<" && !isKey) {
-		return &SyntaxError{node.Line, fmt.Sprintf("%q has no meaning here: quote it", node.Value)}
+		return &SyntaxError{node.Line, fmt.Sprintf("%q is not a value in YAML 1.1: quote it", node.Value)}
 	}
 	kind := scalarKind(node)
 	if tagged {
@@ -116,7 +116,7 @@ func checkScalar(node *yaml.Node, isKey bool) error {
 		}
 	}
 	if kind == Time && !realTime(node.Value) {
-		return &SyntaxError{node.Line, "there is no such date"}
+		return &SyntaxError{node.Line, "this date does not exist"}
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func checkCollection(node *yaml.Node) error {
 	}
 	for _, item := range node.Content {
 		if item = resolveAlias(item); item.Kind != yaml.MappingNode || len(item.Content) != 2 {
-			return &SyntaxError{item.Line, "an item of " + tag + " is no mapping with one key"}
+			return &SyntaxError{item.Line, "an item of " + tag + " is not a mapping with one key"}
 		}
 	}
 	return nil

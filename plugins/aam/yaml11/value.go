@@ -201,7 +201,7 @@ func (v Value) Plain() (any, error) {
 
 func (v Value) plain(depth int, left *int) (any, error) {
 	if *left--; *left < 0 || depth > maxDepth {
-		return nil, errors.New("aliases make this document too large, or endless")
+		return nil, errors.New("the aliases of this document expand to too many values")
 	}
 	switch v.Kind() {
 	case Absent, Null:

@@ -216,7 +216,7 @@ func (w *writer) flow(value any) error {
 	case *node:
 		return w.flowNode(value)
 	default:
-		return fmt.Errorf("no YAML is written for a %T", value)
+		return fmt.Errorf("values of the type %T cannot be encoded", value)
 	}
 	return nil
 }

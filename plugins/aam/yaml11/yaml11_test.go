@@ -35,8 +35,8 @@ func TestParse(t *testing.T) {
 		{"carriage returns", "a: x\r\nb:\r\n- y\r\n", `{"a":"x","b":["y"]}`},
 		{"a list is a document", "- a", `["a"]`},
 		{"a second document", "a: 1\n---\nb: 2", "!line 2: a second document"},
-		{"a foreign tag", "a: !!python/object/apply:os.system ['true']", "!line 1: a tag"},
-		{"a tag of one's own", "a: !x y", "!line 1: a tag"},
+		{"a foreign tag", "a: !!python/object/apply:os.system ['true']", "!line 1: an unknown tag"},
+		{"a tag of one's own", "a: !x y", "!line 1: an unknown tag"},
 		{"a tab as indentation", "a:\n\tb: 1", "!line 2:"},
 		{"a tab behind a text", "a: 1\nb: x\t\n", "!line 2: a tab"},
 		{"a tab behind a text, spaces and in front of a comment", "b: x  \t# c\n", "!line 1: a tab"},
@@ -49,17 +49,17 @@ func TestParse(t *testing.T) {
 		{"a tab in a block", "a: |\n  x\ty\t\n", `{"a":"x\ty\t\n"}`},
 		{"a tab behind a key", "a:\tb", "!line 1: a tab"},
 		{"no end of a list", "a: [1\n", "!line"},
-		{"an invalid date", "a: 2026-02-30", "!line 1: there is no such date"},
+		{"an invalid date", "a: 2026-02-30", "!line 1: this date does not exist"},
 		{"a mapping as a key", "{a: 1}: 2", "!line 1: a key is"},
-		{"merging a text", "a: {<<: x}", "!line 1: << takes"},
-		{"an equals sign", "a: =", `!line 1: "=" has no meaning`},
+		{"merging a text", "a: {<<: x}", "!line 1: << merges"},
+		{"an equals sign", "a: =", `!line 1: "=" is not a value`},
 		{"an unknown alias", "a: *x", "!line 1"},
 		{"invalid UTF-8", "a: 1\nb: \xff", "!line 2: not UTF-8"},
 		{"too deep", strings.Repeat("[", 100), "!depth"},
-		{"an alias of itself", "a: &x [*x]", "!endless"},
-		{"exponential aliases", "a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]", "!too large"},
+		{"an alias of itself", "a: &x [*x]", "!too many values"},
+		{"exponential aliases", "a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]", "!too many values"},
 		{"exponential merge keys", "a0: &a0 {k: 1}\n" + bomb(40) + "z: {<<: [*a39, *a39], k: 2}", "!more than 10000 keys"},
-		{"a mapping that merges itself", "a: &a {<<: *a}", "!a mapping of itself"},
+		{"a mapping that merges itself", "a: &a {<<: *a}", "!a mapping into itself"},
 		{"too long", strings.Repeat("#", 2000), "!larger than 1500 bytes"},
 	}
 	for _, test := range tests {
@@ -144,16 +144,16 @@ digits: '12'
 	r.Bool(root.Field("none"), false)
 	r.Int(root.Field("text"), 0)
 	want := `absent: field required
-number: must be a text, not a number: quote it
-list: must be a text, not a list
-none: must be a text, not null: quote it
+number: must be a string, not a number: quote it
+list: must be a string, not a list
+none: must be a string, not null: quote it
 none: must be a list, not null
-list.1: must be a text, not a whole number: quote it
-map: key "3" must be a text, not a whole number
-text: must be a mapping, not a text
-two: must be a boolean, not a whole number
+list.1: must be a string, not an integer: quote it
+map: key "3" must be a string, not an integer
+text: must be a mapping, not a string
+two: must be a boolean, not an integer
 none: must be a boolean, not null
-text: must be a whole number, not a text`
+text: must be an integer, not a string`
 	if diff := cmp.Diff(want, strings.ReplaceAll(r.Err().Error(), "; ", "\n")); diff != "" {
 		t.Errorf("problems (-want +got)\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-// Package realdata finds, for tests, data of the real system where it lies beside the repository.
+// Package realdata finds the sample data of the aam program for tests. The sample data is not part of the repository.
 package realdata
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// Path returns the path of a file or folder of the real data, or a pattern of such. The test is skipped where
-// there is no real data.
+// Path returns the path of a file or directory of the sample data, or a pattern of paths. It skips the test if there is no
+// sample data.
 func Path(t testing.TB, parts ...string) string {
 	t.Helper()
 	return filepath.Join(append([]string{fixtures.Path(t, "aam")}, parts...)...)
 }
 
-// Read returns what is in a file of the real data.
+// Read returns the content of a file of the sample data.
 func Read(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(Path(t, parts...))
@@ -27,7 +27,7 @@ func Read(t testing.TB, parts ...string) []byte {
 	return data
 }
 
-// Recorded decodes a table of recorded answers.
+// Recorded decodes a JSON file of recorded answers.
 func Recorded(t testing.TB, file string, into any) {
 	t.Helper()
 	if err := json.Unmarshal(Read(t, "constructed", "recorded", file), into); err != nil {
