@@ -1,4 +1,4 @@
-// Command aam is the plugin's module: it registers the tools and does nothing else.
+// Command aam is the WebAssembly module of the plugin. It only registers the tools and resources of package tools.
 package main
 
 import (

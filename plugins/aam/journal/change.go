@@ -16,17 +16,17 @@ import (
 // ErrChanged reports that another program changed a file after it was read.
 var ErrChanged = errors.New("was changed concurrently by another program; this call changed nothing: try again")
 
-// Change is a transaction. It has no visible effect before Commit. After a method returns an error, only Abort may be
-// called.
+// Change is a transaction. It has no visible effect before Commit. After a method has returned an error, the caller may
+// only call Abort.
 type Change struct {
 	journal Journal
 	changes []transaction.Change
 	seen    map[string]bool
-	keep    map[string]string // paths in the backup by the path of what is kept
-	backups map[string]string // backup directories by root
+	keep    map[string]string // path in the backup, by path of the content to keep
+	backups map[string]string // backup directory of this transaction, by directory of the root
 }
 
-// Begin starts a transaction, after ending an interrupted one.
+// Begin recovers from an interrupted transaction, and starts a new transaction.
 func (j Journal) Begin() (*Change, error) {
 	if err := j.Recover(); err != nil {
 		return nil, err
@@ -34,8 +34,8 @@ func (j Journal) Begin() (*Change, error) {
 	return &Change{journal: j, seen: map[string]bool{}, keep: map[string]string{}, backups: map[string]string{}}, nil
 }
 
-// Keep makes the change of path that follows preserve the current content, and returns the path in the backup that it
-// will have.
+// Keep makes the next change of path move the current content to the backup. It returns the path that the content will
+// have in the backup.
 func (c *Change) Keep(path string) (string, error) {
 	root, real, err := c.journal.root(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *Change) Keep(path string) (string, error) {
 	return c.keep[real], nil
 }
 
-// backup returns the directory of this transaction in the backup of a root. It does not exist yet.
+// backup returns the directory of this transaction in the backup of a root. The directory does not exist yet.
 func (c *Change) backup(root Root) (string, error) {
 	if dir := c.backups[root.Dir]; dir != "" {
 		return dir, nil
@@ -77,8 +77,8 @@ func (c *Change) backup(root Root) (string, error) {
 	}
 }
 
-// Tree replaces path by a directory or file, which fill creates at a staged path that does not exist. fill makes the
-// content of files durable.
+// Tree replaces path by a directory or file. It calls fill, which must create the directory or file at a staged path that
+// does not exist, and must sync the content of files.
 func (c *Change) Tree(path string, fill func(staged string) error) error {
 	root, real, err := c.vacate(path)
 	if err != nil {
@@ -95,8 +95,8 @@ func (c *Change) Tree(path string, fill func(staged string) error) error {
 	return c.syncDirs(staged)
 }
 
-// File replaces the content of a file, and keeps its permission bits. If its current content is not was (nil if it did not
-// exist), Commit returns ErrChanged.
+// File replaces the content of a file, and keeps its permission bits. Was is the content that the file must have at the
+// commit, nil if it must not exist; otherwise Commit returns ErrChanged.
 func (c *Change) File(path string, was, data []byte) error {
 	root, real, err := c.add(path)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Change) Remove(path string) error {
 	return err
 }
 
-// vacate moves path to the stage, or to the backup if it is to be kept, if it exists.
+// vacate moves path, if it exists, to the stage or, if Keep was called for path, to the backup.
 func (c *Change) vacate(path string) (Root, string, error) {
 	root, real, err := c.add(path)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Change) staged(root Root, name string) string {
 	return filepath.Join(root.Stage, fmt.Sprintf("%s.%d", name, len(c.changes)))
 }
 
-// add returns the root of a path and its target, and makes the stage.
+// add returns the root of path and the resolved path, and creates the stage of the root.
 func (c *Change) add(path string) (Root, string, error) {
 	root, real, err := c.journal.root(path)
 	if err == nil && c.seen[real] {
@@ -161,7 +161,7 @@ func (c *Change) add(path string) (Root, string, error) {
 	return root, real, atomicfile.MkdirAll(root.Stage, atomicfile.Options{FS: c.journal.Files})
 }
 
-// checkParents returns an error if something that is not a directory is where one has to be.
+// checkParents returns an error if an ancestor of path below the root is not a directory.
 func (c *Change) checkParents(root Root, path string) error {
 	for dir := filepath.Dir(path); dir != root.Dir; dir = filepath.Dir(dir) {
 		_, err := c.journal.Files.Lstat(dir)
@@ -177,7 +177,7 @@ func (c *Change) checkParents(root Root, path string) error {
 	return nil
 }
 
-// syncDirs makes the names in a staged directory durable.
+// syncDirs syncs a staged directory and all directories below it.
 func (c *Change) syncDirs(dir string) error {
 	info, err := c.journal.Files.Lstat(dir)
 	if err != nil || !info.IsDir() {
@@ -198,12 +198,12 @@ func (c *Change) syncDirs(dir string) error {
 // Abort discards the transaction.
 func (c *Change) Abort() error { return c.journal.clear() }
 
-// Commit commits the transaction. After an error it has been rolled back; if that failed too, the next Begin or Recover
-// does it.
+// Commit commits the transaction. If it returns an error, the transaction is rolled back. If the rollback also fails, the
+// next Begin or Recover repeats it.
 func (c *Change) Commit() error {
 	log, kept := c.journal.log(), false
 	log.OnConflict = func(_, _ string) error {
-		kept = true // the old content stays in the stage
+		kept = true // keep the old content in the stage
 		return nil
 	}
 	err := log.Apply(c.changes)
@@ -213,6 +213,6 @@ func (c *Change) Commit() error {
 	if cleared := c.journal.clear(); err != nil {
 		return errors.Join(err, cleared)
 	}
-	// The transaction is committed. If leftovers cannot be removed now, the next one does it.
+	// The transaction is committed. If leftovers cannot be removed now, the next transaction removes them.
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// The first release had a format of its own, which is only rolled back: while its file exists, no transaction was
-// committed.
+// The first release had another log format. The log is removed at the commit, so a transaction whose log exists is always
+// rolled back.
 const (
 	firstName   = "journal.json"
 	firstLimit  = 8 << 20 // bytes
@@ -26,20 +26,20 @@ type firstRecord struct {
 	Made   []string    `json:"made"` // directories that were created for the steps, parents first
 }
 
-// firstStep is the change of one path. Its progress can be derived from the stage: new.i holds the new content until it
-// is moved into place, and old.i the old content.
+// firstStep is the change of one path. Its progress can be derived from the stage: in step i, new.i holds the new content
+// until it is moved to Path, and old.i holds the old content.
 type firstStep struct {
 	Path string `json:"path"`
-	New  bool   `json:"new"`  // Path gets new content. Otherwise it is removed.
-	Over bool   `json:"over"` // Path is a file, and old.i a copy of it. Otherwise Path is moved to old.i.
+	New  bool   `json:"new"`  // the step replaces or creates Path; otherwise it removes Path
+	Over bool   `json:"over"` // Path is a file, and old.i is a copy of it; otherwise Path is moved to old.i
 }
 
 func (j Journal) firstPath() string { return filepath.Join(j.Roots[0].Stage, firstName) }
 
 func (j Journal) isFirstFormat() (bool, error) { return filesystem.Exists(j.Files, j.firstPath()) }
 
-// undoFirstFormat rolls back a transaction of the first release. It is idempotent, so that it can be interrupted and
-// repeated.
+// undoFirstFormat rolls back a transaction of the first release. It is idempotent, so it can be repeated after an
+// interruption.
 func (j Journal) undoFirstFormat() error {
 	if exists, err := j.isFirstFormat(); err != nil || !exists {
 		return err
@@ -93,7 +93,7 @@ func (j Journal) undoStep(i int, s firstStep) error {
 		return nil
 	}
 	if placed {
-		// Not removed: that is not atomic, and an interruption could not be detected.
+		// Rename instead of removing: removing a tree is not atomic, and an interruption of it could not be detected.
 		if err := j.Files.Rename(s.Path, coming); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -1,8 +1,8 @@
-// Package journal changes many files and directories below given roots atomically, by sdk/transaction. Begin starts a
-// transaction; new directories are staged in the root that they belong to; Commit takes all changes. If the process ends
-// before that returns, Recover rolls the transaction back or forward.
+// Package journal changes many files and directories below given roots atomically. It uses sdk/transaction. Begin starts a
+// transaction, methods of Change stage new content in the same root, and Commit makes all changes. If the process ends
+// before Commit returns, Recover rolls the transaction back or forward.
 //
-// A journal must not be used concurrently: callers hold a lock.
+// A journal must not be used concurrently: callers must hold a lock.
 package journal
 
 import (
@@ -24,22 +24,22 @@ type Root struct {
 	Dir string
 	// Stage is the staging directory, inside of Dir and on the same file system. Begin and Recover empty it.
 	Stage string
-	// Only lists the entries of Dir that may be changed, with everything below them. It limits the damage of a forged
-	// record, because the directory is untrusted.
+	// Only lists the entries of Dir that may be changed, including all files below them. Dir is untrusted and can
+	// contain a forged log, so Recover changes nothing else.
 	Only []string
 	// Backup is the directory for content that Change.Keep preserves, below an entry of Only; "" for none.
 	Backup string
 }
 
-// Journal executes transactions. Its log is in the stage of the first root; a path belongs to the first root that
-// contains it. The directory of a root is created when it is needed.
+// Journal executes transactions. Its log is in the stage of the first root. A path belongs to the first root that contains
+// it. The directories of roots are created when needed.
 type Journal struct {
 	Files files.System
 	Roots []Root
 	Stamp string // name of the directory in Root.Backup; a number is appended if it exists
 }
 
-// log returns the transactions' log.
+// log returns the transaction log of the journal.
 func (j Journal) log() transaction.Log {
 	return transaction.Log{
 		FS: j.Files, Dir: j.Roots[0].Stage, Format: &transaction.Format{Decode: j.decode, Names: j.names},
@@ -63,7 +63,7 @@ func (j Journal) names(t *transaction.Journal, i int) (old, fresh string) {
 	return filepath.Join(stage, fmt.Sprintf("old.%d", i)), filepath.Join(stage, fmt.Sprintf("new.%d", i))
 }
 
-// decode parses the log of a transaction, which is as untrusted as its directory.
+// decode parses and validates the log of a transaction, which is untrusted.
 func (j Journal) decode(raw []byte) (*transaction.Journal, error) {
 	if len(raw) == 0 {
 		return nil, transaction.ErrTorn
@@ -85,12 +85,12 @@ func (j Journal) decode(raw []byte) (*transaction.Journal, error) {
 	return t, nil
 }
 
-// check returns an error unless a step changes a path that may be changed, or moves it to or from the stage, or to the
-// backup.
+// check returns an error unless a step changes a path that may be changed, or moves such a path to or from the stage, or
+// to the backup.
 func (j Journal) check(s transaction.Step) error {
 	path, staged := s.Path, s.From
 	if root, _, err := j.root(path); err == nil && staged != "" && root.Backup != "" && contain.Below(root.Backup, path) {
-		path, staged = staged, "" // the path that it is moved from is validated instead
+		path, staged = staged, "" // a move to the backup: validate the path that is moved
 	}
 	if slices.ContainsFunc(j.Roots, func(r Root) bool { return filepath.Dir(path) == r.Stage }) {
 		path, staged = staged, path
@@ -102,8 +102,8 @@ func (j Journal) check(s transaction.Step) error {
 	return err
 }
 
-// root returns the root of path, and path with the symbolic links to its directory resolved. They are allowed unless
-// they lead to a path that must not be changed.
+// root returns the root of path, and path with the symbolic links in its directory resolved. If the resolved path must not
+// be changed, it returns an error.
 func (j Journal) root(path string) (Root, string, error) {
 	for _, root := range j.Roots {
 		if !root.holds(path) {
@@ -119,7 +119,7 @@ func (j Journal) root(path string) (Root, string, error) {
 	return Root{}, "", fmt.Errorf("%s is not a path that the plugin may change: %w", path, fs.ErrPermission)
 }
 
-// holds reports whether path may be changed. The stage and its parents may not.
+// holds reports whether path may be changed. The stage and its ancestors must not be changed.
 func (r Root) holds(path string) bool {
 	if contain.Within(r.Stage, path) || contain.Within(path, r.Stage) {
 		return false
@@ -127,7 +127,7 @@ func (r Root) holds(path string) bool {
 	return slices.ContainsFunc(r.Only, func(name string) bool { return contain.Within(filepath.Join(r.Dir, name), path) })
 }
 
-// Recover ends an interrupted transaction, and empties the stages.
+// Recover rolls an interrupted transaction back or forward, and empties the stages.
 func (j Journal) Recover() error {
 	if err := j.checkStages(); err != nil {
 		return err
@@ -147,7 +147,8 @@ func (j Journal) Recover() error {
 	return j.clear()
 }
 
-// checkStages refuses a stage behind a symbolic link below its root, whose target would be emptied.
+// checkStages returns an error if the path of a stage contains a symbolic link below its root. Emptying such a stage would
+// remove files elsewhere.
 func (j Journal) checkStages() error {
 	for _, root := range j.existing() {
 		real, err := files.Inside(j.Files, root.Dir, root.Stage)
@@ -161,8 +162,8 @@ func (j Journal) checkStages() error {
 	return nil
 }
 
-// existing returns the roots that may have a stage: the first, and those whose directory exists. It lists the parent
-// directory, because a sandbox audits each access to a path that is not granted.
+// existing returns the roots that may have a stage: the first root, and other roots whose directory exists. It lists the
+// parent directory instead of accessing the root, because each access to a path that is not granted is an audit record.
 func (j Journal) existing() []Root {
 	roots := slices.Clone(j.Roots[:1])
 	for _, root := range j.Roots[1:] {

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// TestMain has temporary directories in memory where the system offers that: these tests make thousands.
+// TestMain moves temporary directories to memory if the system supports that, because these tests create thousands.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
@@ -34,7 +34,7 @@ var before = map[string]string{
 	"home/prompts/p.md":         "old prompt",
 }
 
-// after is their content after it.
+// after is the content of the two roots after each transaction.
 var after = map[string]string{
 	"project/.aam/lock":         "new lock",
 	"project/.out/notes.md":     "by the user, and more",
@@ -163,7 +163,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestCommitRollsBackAfterFailureAtEachWrite lets each write of a change fail in turn: it is made whole, or nothing of it is.
+// TestCommitRollsBackAfterFailureAtEachWrite lets each write of a transaction fail in turn: the transaction is atomic.
 func TestCommitRollsBackAfterFailureAtEachWrite(t *testing.T) {
 	for n := 1; ; n++ {
 		root := layOut(t)
@@ -173,7 +173,7 @@ func TestCommitRollsBackAfterFailureAtEachWrite(t *testing.T) {
 			t.Logf("%d writes", n-1)
 			return
 		}
-		if err == nil { // what failed was to take away what is left over
+		if err == nil { // only the removal of leftovers failed
 			if err := open(files.Disk{}, root).Recover(); err != nil {
 				t.Fatal(err)
 			}
@@ -188,8 +188,8 @@ func TestCommitRollsBackAfterFailureAtEachWrite(t *testing.T) {
 	}
 }
 
-// TestRecoverAfterKillAtEachWrite ends the process at each write in turn: the next one finds, after Recover, all of the
-// change or nothing of it.
+// TestRecoverAfterKillAtEachWrite simulates the end of the process at each write in turn. After Recover, the roots have
+// the content of either before or after.
 func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 	committed := false
 	for n := 1; ; n++ {
@@ -209,12 +209,12 @@ func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 		}
 	}
 	if !committed {
-		t.Error("no end came after the change was made")
+		t.Error("no simulated end of the process after the commit")
 	}
 }
 
-// TestRecoverStatesOfFirstRelease has what version 0775448 left when it was killed at each write of the same change, and
-// of its rollback.
+// TestRecoverStatesOfFirstRelease recovers the recorded states that version 0775448 left when it was killed at each write
+// of the same transaction, and of its rollback.
 func TestRecoverStatesOfFirstRelease(t *testing.T) {
 	raw, err := os.ReadFile("testdata/interrupted-0775448.json")
 	if err != nil {
@@ -337,9 +337,9 @@ func TestRecover(t *testing.T) {
 		name, record string
 		fails        bool
 	}{
-		{"leftovers without a record are taken away", "", false},
+		{"leftovers without a record are removed", "", false},
 		{"an invalid record is kept", "{", true},
-		{"a record of another format is not touched", `{"format":2}`, true},
+		{"a record of an unknown format is kept", `{"format":2}`, true},
 		{"a record that names a path outside is refused", `{"format":1,"steps":[{"path":"/etc/passwd","new":true}]}`, true},
 		{"a record that names a file of the user's is refused", `{"format":1,"steps":[{"path":"PROJECT/src","new":true}]}`, true},
 		{"a record that wants a folder removed outside is refused", `{"format":1,"made":["/tmp"]}`, true},
@@ -372,7 +372,7 @@ func TestRecover(t *testing.T) {
 }
 
 func TestRecoverRefusesForgedLog(t *testing.T) {
-	const sum = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bcb2ecab06e3d6dbb3c1a" // of no file
+	const sum = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bcb2ecab06e3d6dbb3c1a" // does not match any file
 	for name, step := range map[string]string{
 		"a path outside of the roots":           `{"root":"/etc","path":"/etc/passwd","before":"SUM","after":""}`,
 		"a file of the user's":                  `{"root":"PROJECT","path":"PROJECT/src/main.go","before":"SUM","after":""}`,
@@ -428,7 +428,7 @@ func TestRecoverRefusesStageBehindSymlink(t *testing.T) {
 	}
 }
 
-// TestCommitKeepsFileCreatedConcurrently: what another program makes between the plan and the step is not taken away.
+// TestCommitKeepsFileCreatedConcurrently: a file that another program creates during the transaction is not removed.
 func TestCommitKeepsFileCreatedConcurrently(t *testing.T) {
 	root := layOut(t)
 	c, err := open(files.Disk{}, root).Begin()
@@ -454,7 +454,7 @@ func TestCommitKeepsFileCreatedConcurrently(t *testing.T) {
 	}
 }
 
-// FuzzRecover: whatever a record says, nothing outside of what may be changed is touched.
+// FuzzRecover: for any log, Recover changes only paths that may be changed.
 func FuzzRecover(f *testing.F) {
 	f.Add([]byte(`{"format":1,"steps":[{"path":"/x","new":true}],"made":["/y"]}`))
 	f.Add([]byte(`{"format":1,"steps":[{"path":"../../z","over":true}]}`))
@@ -472,7 +472,7 @@ func FuzzRecover(f *testing.F) {
 	})
 }
 
-// watched notes what is looked at below a folder.
+// watched is a file system that records the accessed paths below a directory.
 type watched struct {
 	files.System
 	folder string

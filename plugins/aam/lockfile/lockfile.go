@@ -1,5 +1,5 @@
-// Package lockfile reads and writes .aam/aam-lock.yaml, which records the installed packages of a project: Load, Parse,
-// Encode. It does not compare it with the files on disk.
+// Package lockfile reads (Load, Parse) and writes (Encode) .aam/aam-lock.yaml, which records the installed packages of a
+// project. It does not compare the lock file with the installed files.
 package lockfile
 
 import (
@@ -17,16 +17,16 @@ import (
 // MaxSize bounds a lock file, in bytes.
 const MaxSize = 8 << 20
 
-// Sources that are not registries; the aam program writes them.
+// Values of Entry.Source that are not names of registries. The aam program writes them.
 const (
-	FromFolder = "local"  // a local folder or archive
+	FromFolder = "local"  // a local directory or archive
 	FromSource = "source" // a git repository
 )
 
 // Lock holds the installed packages. The zero value is empty.
 type Lock struct {
 	Packages   []Entry // in file order
-	ResolvedAt string  // when it was written, as in the file; "" if unknown
+	ResolvedAt string  // the time of writing, as in the file; "" if unknown
 }
 
 // Entry is an installed package.
@@ -37,11 +37,11 @@ type Entry struct {
 	Checksum      string                // "" if unknown
 	Dependencies  []manifest.Dependency // constraints, not resolved versions
 	FileChecksums *FileChecksums
-	SourceName    *string // nil, or set together with the next
+	SourceName    *string // nil unless SourceCommit is set
 	SourceCommit  *string
 }
 
-// FileChecksums are the checksums of a package's files. They are preserved, but not verified.
+// FileChecksums holds the checksums of a package's files. They are preserved, but not verified.
 type FileChecksums struct {
 	Algorithm string
 	Files     []FileChecksum
@@ -53,8 +53,8 @@ type FileChecksum struct{ Path, Hex string }
 // Path returns the path of a project's lock file.
 func Path(project string) string { return filepath.Join(project, ".aam", "aam-lock.yaml") }
 
-// Load reads a project's lock file. If it is absent or empty, nothing is installed. One that cannot be parsed is an error
-// with the code Internal, and must not be overwritten.
+// Load reads a project's lock file. If the file is absent or empty, no packages are installed. If the file cannot be
+// parsed, the error has the code Internal, and the caller must not overwrite the file.
 func Load(s files.System, project string) (*Lock, error) {
 	path := Path(project)
 	data, err := files.ReadInside(s, project, path, MaxSize)

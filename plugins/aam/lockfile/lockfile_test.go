@@ -81,7 +81,7 @@ func TestLock(t *testing.T) {
 func TestLoad(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       string // what the error holds; "" for none
+		want       string // substring of the error; "" for no error
 		packages   int
 	}{
 		{"an empty file", "", "", 0},
@@ -123,7 +123,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestRealLocks reads the real lock files; those that the aam program wrote are encoded identically.
+// TestRealLocks parses the sample lock files. Encoding a file that the aam program wrote returns identical content.
 func TestRealLocks(t *testing.T) {
 	refused := regexp.MustCompile(`lock-(bad-name|bad-yaml|entry-incomplete|float-version|half-source|packages-null)/`)
 	resolved := regexp.MustCompile(`resolved_at: '(.*)'\n`)
@@ -159,7 +159,7 @@ func TestRealLocks(t *testing.T) {
 	}
 }
 
-// FuzzParse: encoding and parsing a lock returns the same one.
+// FuzzParse: encoding and parsing a lock returns an equal lock.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sample))
 	f.Add([]byte("packages: {a: {version: '1', source: s, checksum: '', dependencies: {'1': 'yes'}}}"))

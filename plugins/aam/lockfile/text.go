@@ -16,7 +16,7 @@ func Parse(data []byte) (*Lock, error) {
 	lock := &Lock{ResolvedAt: document.Root().Field("resolved_at").Text()}
 	for _, entry := range r.Entries(document.Root().Field("packages")) {
 		if entry.Value.Kind() != yaml11.Mapping {
-			continue // the aam program skips them, too
+			continue // the aam program skips such entries, too
 		}
 		if err := pkgname.Check(entry.Key.Text()); err != nil {
 			r.Problem(entry.Value, "%s", err)
@@ -53,7 +53,7 @@ func parseEntry(r *yaml11.Reader, name string, value yaml11.Value) Entry {
 	return entry
 }
 
-// Encode encodes the lock file. Now is a registry.Timestamp.
+// Encode encodes the lock file. ResolvedAt is the time of writing, in the format of registry.Timestamp.
 func (l *Lock) Encode(resolvedAt string) ([]byte, error) {
 	packages := yaml11.Map{}
 	for _, entry := range l.Packages {

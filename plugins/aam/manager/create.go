@@ -26,18 +26,18 @@ type Created struct {
 	ManifestPath      string     `json:"manifest_path"`
 	PackageName       string     `json:"package_name"`
 	Version           string     `json:"version"`
-	ArtifactsIncluded yaml11.Map `json:"artifacts_included"` // counts by plural type
+	ArtifactsIncluded yaml11.Map `json:"artifacts_included"` // number of artifacts by plural type
 	TotalArtifacts    int        `json:"total_artifacts"`
 }
 
-// NewPackage holds the arguments of CreatePackage; nil means the default.
+// NewPackage holds the arguments of CreatePackage. Nil fields mean the default.
 type NewPackage struct {
 	Path                       string
 	Name, Version, Description *string
 	Types                      []string // nil for all
 }
 
-// CreatePackage writes a manifest that lists the artifacts in a project.
+// CreatePackage creates a manifest that lists the artifacts of a project.
 func (m *Manager) CreatePackage(n NewPackage) (*Created, error) {
 	dir, err := m.path(n.Path)
 	if err != nil {
@@ -97,7 +97,8 @@ func (n NewPackage) check() error {
 	return nil
 }
 
-// checkFree returns an error if a manifest exists, or the directory does not.
+// checkFree returns an error if the manifest at path exists, or if dir is not a directory. Asked is the argument for
+// errors.
 func (m *Manager) checkFree(dir, path, asked string) error {
 	if !files.IsDir(m.Files, dir) {
 		return fault.New(fault.InvalidArgument, "path %.200q is not a directory that is granted to the plugin", asked)
@@ -117,7 +118,8 @@ func taken(path string) error {
 		WithHint("Remove the file first, or use the command line: aam create-package --force")
 }
 
-// write creates the manifest. It never replaces one: a program that takes no lock may have created it during detection.
+// write creates the manifest. It never replaces an existing file, because a program that takes no lock may have created
+// one since checkFree.
 func (m *Manager) write(path string, data []byte) error {
 	err := atomicfile.Create(path, data, files.Temp(m.Files, path))
 	if errors.Is(err, fs.ErrExist) {
@@ -126,7 +128,7 @@ func (m *Manager) write(path string, data []byte) error {
 	return err
 }
 
-// detect finds the artifacts of these types, or all, except those that installed packages have deployed.
+// detect finds the artifacts of the types, nil for all, except artifacts that installed packages have deployed.
 func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error) {
 	ws := workspace.Workspace{Files: m.Files, Project: dir}
 	deployed, err := ws.Deployed()
@@ -155,15 +157,15 @@ func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error
 	return found, nil
 }
 
-// ofOthers reports whether an instruction consists of deployed sections only. One with sections beside other text is an
-// error, because a package with it could not be installed.
+// ofOthers reports whether the file of an instruction consists only of deployed sections. A file with sections and other
+// text is an error, because a package that contains the file could not be installed.
 func (m *Manager) ofOthers(dir string, a manifest.Artifact) (bool, error) {
 	if a.Type != manifest.Instruction {
 		return false, nil
 	}
 	text, err := deploy.InstructionText(m.Files, dir, a)
 	if err != nil || !deploy.HasMarks(text) {
-		return false, nil // packing reports that it cannot be read
+		return false, nil // the read error is reported when the package is packed
 	}
 	if strings.TrimSpace(deploy.WithoutSections(text)) == "" {
 		return true, nil

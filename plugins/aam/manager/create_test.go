@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// creatable returns a manager whose project has one prompt, and a function that lists the project.
+// creatable returns a manager for a project with one prompt, and a function that lists the files of the project.
 func creatable(t *testing.T) (*manager.Manager, func() string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "project")
@@ -39,7 +39,7 @@ func creatable(t *testing.T) (*manager.Manager, func() string) {
 	}
 }
 
-// meanwhile is a file system in which another program acts just before a file is created or linked.
+// meanwhile is a file system that calls a function, which acts as another program, before a file is created or linked.
 type meanwhile struct {
 	files.System
 	create, name func()
@@ -113,7 +113,7 @@ func TestCreatePackageNeverReplacesManifest(t *testing.T) {
 	}
 }
 
-// TestCreatePackageConcurrently has callers without a lock: exactly one of them creates the package.
+// TestCreatePackageConcurrently calls CreatePackage concurrently without a lock: exactly one call creates the package.
 func TestCreatePackageConcurrently(t *testing.T) {
 	for range 20 {
 		m, left := creatable(t)
@@ -141,8 +141,8 @@ func TestCreatePackageConcurrently(t *testing.T) {
 	}
 }
 
-// TestCreatePackageIsAtomicAtEachWrite fails, and ends the process, at each write in turn: the manifest is complete or
-// absent.
+// TestCreatePackageIsAtomicAtEachWrite lets each write fail in turn, and simulates the end of the process there. After
+// that, the manifest is either complete or absent.
 func TestCreatePackageIsAtomicAtEachWrite(t *testing.T) {
 	m, _ := creatable(t)
 	if _, err := m.CreatePackage(manager.NewPackage{Path: "."}); err != nil {

@@ -33,8 +33,9 @@ type Detail struct {
 	SourceCommit     *string    `json:"source_commit"`
 }
 
-// Info describes a package: the installed one if wanted is "" or its version, else the wanted or latest version of the
-// first registry that has it. If there is none, the error has the code PackageNotFound.
+// Info describes a package. It describes the installed package if wanted is "" or equals the installed version. Otherwise
+// it describes the wanted version, or the latest if wanted is "", in the first registry that has this version. If no
+// registry has it, the error has the code PackageNotFound.
 func (m *Manager) Info(name, wanted string) (*Detail, error) {
 	if err := pkgname.Check(name); err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func sameVersion(a, b string) bool {
 	return a == b || err == nil && err2 == nil && version.Compare(left, right) == 0
 }
 
-// published finds a package in the registries. The entry names its origin.
+// published finds a package in the registries. It returns the package as a lock file entry, and the manifest.
 func (m *Manager) published(name, wanted string) (lockfile.Entry, *manifest.Manifest, error) {
 	c, _, err := m.config()
 	if err != nil {
@@ -96,7 +97,8 @@ func (m *Manager) published(name, wanted string) (lockfile.Entry, *manifest.Mani
 		WithHint("Find packages with aam_search, and list registries with aam_registry_list")
 }
 
-// release returns the wanted or latest version of a package; false if the registry does not have it.
+// release returns the wanted version of a package, or the latest if wanted is "". It returns false if the registry does
+// not have the version.
 func release(client registry.Registry, name, wanted string) (registry.Release, bool, error) {
 	metadata, err := client.Metadata(name)
 	if err != nil {
@@ -112,8 +114,8 @@ func release(client registry.Registry, name, wanted string) (registry.Release, b
 	return found, ok, nil
 }
 
-// manifestOf reads the manifest in the archive of a version and checks that it belongs to the version; if verify is set,
-// it also checks the checksum.
+// manifestOf returns the manifest in the archive of a version. It is an error if the manifest has another name or version
+// or, with verify, if the archive has another checksum.
 func (m *Manager) manifestOf(client registry.Registry, name string, r registry.Release, verify bool) (*manifest.Manifest, error) {
 	path, err := client.Archive(name, r.Version)
 	if err != nil {
@@ -133,7 +135,7 @@ func (m *Manager) manifestOf(client registry.Registry, name string, r registry.R
 	return listing.Manifest, nil
 }
 
-// describe returns the Detail of a package. If it is installed, entry is its lock file entry.
+// describe returns the Detail of a package with the manifest m. If any version is installed, entry is its lock file entry.
 func describe(m *manifest.Manifest, from lockfile.Entry, installed bool, entry lockfile.Entry) *Detail {
 	d := &Detail{
 		Name: m.Name, Version: from.Version, Description: m.Description,

@@ -15,31 +15,31 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// MaxSpecs bounds the packages that a call requests.
+// MaxSpecs is the maximum number of packages that a call may request.
 const MaxSpecs = 100
 
-// signatureMissing is the code for an unsigned package, if the configuration requires signatures.
+// signatureMissing is the code for an unsigned package if the configuration requires signatures.
 const signatureMissing fault.Code = "AAM_SIGNATURE_MISSING"
 
 // Request holds the arguments of Install.
 type Request struct {
-	Packages []string // specs
-	Platform *string  // target of the deployment; nil for the configured one
-	Force    bool     // reinstall, and replace other versions
+	Packages []string // package specs
+	Platform *string  // platform to deploy to; nil for the configured default
+	Force    bool     // reinstall packages, and replace other versions
 	NoDeploy bool
 }
 
 // Result is the outcome of Install.
 type Result struct {
 	Installed            []Package `json:"installed"`         // requested packages, and dependencies that were installed or changed
-	AlreadyInstalled     []string  `json:"already_installed"` // names
+	AlreadyInstalled     []string  `json:"already_installed"` // names of packages
 	Failed               []Failed  `json:"failed"`
-	DependenciesResolved int       `json:"dependencies_resolved"` // packages in the resolution, requested ones included
+	DependenciesResolved int       `json:"dependencies_resolved"` // number of packages in the resolution, including requested packages
 	Backups              []Backup  `json:"backups,omitempty"`
 }
 
-// Backup is content that was moved to the backup, because no package had deployed it. Paths are relative to the project,
-// if they are in it.
+// Backup is content that was moved to the backup, because no package had deployed it. Paths inside of the project are
+// relative to the project.
 type Backup struct {
 	Path   string `json:"path"`
 	Backup string `json:"backup"`
@@ -53,7 +53,7 @@ func (m *Manager) backups(moved []deploy.Backup) []Backup {
 	return all
 }
 
-// Failed is a spec that could not be installed.
+// Failed is a package spec that could not be installed.
 type Failed struct {
 	Package string         `json:"package"` // the spec as it was given
 	Code    fault.Code     `json:"code"`
@@ -62,8 +62,8 @@ type Failed struct {
 	Details map[string]any `json:"details"`
 }
 
-// Install installs packages with their dependencies. A spec that fails is reported in the result and does not affect the
-// others; conflicting dependencies are an error with the code DependencyConflict, and nothing is installed.
+// Install installs packages with their dependencies. A spec that fails is reported in the result, and the others are
+// installed. If dependencies conflict, the error has the code DependencyConflict and nothing is installed.
 func (m *Manager) Install(r Request) (*Result, error) {
 	if len(r.Packages) > MaxSpecs {
 		return nil, fault.New(fault.InvalidArgument, "packages has %d items, at most %d are allowed in one call", len(r.Packages), MaxSpecs)
@@ -89,8 +89,8 @@ func (m *Manager) Install(r Request) (*Result, error) {
 	return i.result, i.run()
 }
 
-// lockProject serializes calls that change the project, or .codex in the home directory. The shared lock is on .aam of
-// the project, since a grant may hide the rest.
+// lockProject serializes calls that change the project, or .codex in the home directory. The lock that all processes share
+// is on the directory .aam, because the project itself may not be granted.
 func (m *Manager) lockProject() error {
 	if m.Home != "" {
 		if err := m.lock("codex", m.Home, filepath.Join(m.Home, ".codex")); err != nil {
@@ -107,10 +107,10 @@ type installation struct {
 	request Request
 	config  config.Config
 	clients []registry.Registry
-	texts   map[pkgname.Spec]string // specs as they were given
+	texts   map[pkgname.Spec]string // the arguments by parsed spec
 	done    map[string]bool         // packages that this call has installed or deployed
 	present []string                // installed packages to deploy to another platform
-	// platforms are those that each installed package was deployed to before the call.
+	// platforms maps each installed package to the platforms that it was deployed to before the call.
 	platforms map[string][]string
 	resolved  map[string]bool // packages of all groups
 	result    *Result
@@ -181,7 +181,7 @@ func (i *installation) installAll(specs []pkgname.Spec) error {
 	return nil
 }
 
-// textOf returns the first spec that requests a package.
+// textOf returns the first argument that requests a package.
 func (i *installation) textOf(name string) string {
 	for _, text := range i.request.Packages {
 		if spec, err := parseSpec(text); err == nil && spec.Name == name {
@@ -191,7 +191,7 @@ func (i *installation) textOf(name string) string {
 	return name
 }
 
-// specs returns the specs to resolve: malformed ones fail, and installed packages are skipped.
+// specs parses the arguments and returns the specs to resolve. Malformed specs fail. Installed packages are skipped.
 func (i *installation) specs() ([]pkgname.Spec, error) {
 	lock, err := i.ws.Lock()
 	if err != nil {
@@ -226,7 +226,7 @@ func (i *installation) specs() ([]pkgname.Spec, error) {
 	return specs, nil
 }
 
-// allows reports whether a spec's constraint, "" for any, is satisfied by a version.
+// allows reports whether the version text satisfies a spec's constraint; "" allows any version.
 func allows(constraint, text string) bool {
 	if constraint == "" {
 		return true

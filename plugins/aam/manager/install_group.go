@@ -46,7 +46,8 @@ func (i *installation) install(group resolve.Group) error {
 	return i.commit(group.Spec.Name, missing)
 }
 
-// commit installs the packages for one spec, which may be none, and reports the requested one and those that changed.
+// commit installs or deploys the missing packages, if any, for the requested package name. It adds the requested package
+// and the missing packages to the result.
 func (i *installation) commit(name string, missing []workspace.Package) error {
 	manifests := []*manifest.Manifest{}
 	if len(missing) > 0 {
@@ -71,14 +72,14 @@ func (i *installation) commit(name string, missing []workspace.Package) error {
 	return nil
 }
 
-// isElsewhere reports whether an installed package is not deployed to the platform of the call, so that it has to be:
-// because the call names the platform, or because it is deployed to others.
+// isElsewhere reports whether an installed package must be deployed to the platform of the call: the package is not
+// deployed there, and either the call names the platform or the package is deployed to other platforms.
 func (i *installation) isElsewhere(name string) bool {
 	platform, deployed := i.options().Platform, i.platforms[name]
 	return platform != "" && !slices.Contains(deployed, platform) && (i.request.Platform != nil || len(deployed) > 0)
 }
 
-// deploy deploys an installed package and its dependencies, as far as they are installed, to the platform of the call.
+// deploy deploys an installed package and its installed dependencies to the platform of the call.
 func (i *installation) deploy(name string) error {
 	lock, err := i.ws.Lock()
 	if err != nil {
@@ -139,7 +140,7 @@ func (i *installation) options() workspace.Options {
 	return o
 }
 
-// incoming converts a resolved package for the workspace.
+// incoming converts a resolved package to the type that the workspace installs.
 func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
 	at := slices.IndexFunc(i.clients, func(r registry.Registry) bool { return r.Name == p.Registry })
 	path, err := i.clients[at].Archive(p.Name, p.Version)
@@ -152,8 +153,8 @@ func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
 	}, nil
 }
 
-// report adds a requested package to the result, without duplicates. Its manifest is among those given, or was installed
-// before.
+// report adds an installed package to the result, without duplicates. It takes the manifest from manifests or, if that has
+// none of the package, from the workspace.
 func (i *installation) report(name string, manifests []*manifest.Manifest) error {
 	if slices.ContainsFunc(i.result.Installed, func(p Package) bool { return p.Name == name }) {
 		return nil

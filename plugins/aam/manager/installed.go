@@ -13,7 +13,7 @@ type Package struct {
 	Version       string     `json:"version"`
 	Source        string     `json:"source"`
 	ArtifactCount int        `json:"artifact_count"`
-	Artifacts     yaml11.Map `json:"artifacts"` // counts by plural type
+	Artifacts     yaml11.Map `json:"artifacts"` // number of artifacts by plural type
 	Checksum      *string    `json:"checksum"`
 }
 

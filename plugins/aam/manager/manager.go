@@ -1,5 +1,5 @@
-// Package manager implements the tools, one method each. It combines the other packages and returns the results for
-// clients. A call depends only on the fields of Manager, not on process state.
+// Package manager implements each tool as a method of Manager. It combines the other packages and returns the results for
+// clients. A call depends only on the fields of Manager, not on the state of the process.
 package manager
 
 import (
@@ -26,10 +26,10 @@ type Manager struct {
 	Home    string // absolute path of the home directory; "" if unknown
 	Now     time.Time
 	Limits  archive.Limits
-	// Lock acquires the lock called name among the calls of this plugin, then the lock on the directory shared among all
-	// processes, and holds both until the call ends.
+	// Lock acquires the lock called name, which the calls of this plugin share, and then the lock on the directory
+	// folder, which all processes share. It holds both until the call ends.
 	Lock func(name, folder string) error
-	// Probe reports whether a server answers at a URL; false without network access.
+	// Probe reports whether a server responds at a URL. Without network access it returns false.
 	Probe func(url string) bool
 	// Warn logs a problem that does not fail the call. Messages are safe to show.
 	Warn func(text string)
@@ -51,11 +51,11 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 			WithHint("Only registries in local directories are supported: file:///path/to/registry")
 	}
 	if real, err := files.Inside(m.Files, string(filepath.Separator), root); err == nil {
-		root = real // so that all paths to a registry share one lock
+		root = real // all paths of a registry must use the same lock
 	}
 	client := registry.Registry{Files: m.Files, Name: r.Name, Root: root}
 	if err := client.Check(); err != nil {
-		if r.Shown() != r.URL { // otherwise the error would show a path that contains a secret
+		if r.Shown() != r.URL { // the path in err contains a secret
 			err = fault.New(fault.RegistryUnreachable, "registry '%s': %s cannot be reached", r.Name, r.Shown())
 		}
 		return registry.Registry{}, fault.From(err).WithHint("The directory must exist and be granted to the plugin")
@@ -63,8 +63,8 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 	return client, nil
 }
 
-// usable returns the registries that can be used, in the order of the configuration. It warns about the others, and about
-// duplicate names, because installed packages refer to registries by name.
+// usable returns the usable registries, in the order of the configuration. It warns about unusable registries, and about
+// registries with duplicate names, which are ignored because installed packages refer to registries by name.
 func (m *Manager) usable(c config.Config) []registry.Registry {
 	var clients []registry.Registry
 	taken := map[string]bool{}
@@ -84,8 +84,8 @@ func (m *Manager) usable(c config.Config) []registry.Registry {
 	return clients
 }
 
-// lock serializes calls that change the resource named what in the directory of. The files that other processes may also
-// change are in the directory shared. The lock order is home, codex, project.
+// lock serializes calls that change the kind of resource what of the directory of. Other processes that change the same
+// files lock the directory shared. The lock order is home, codex, project.
 func (m *Manager) lock(what, of, shared string) error {
 	sum := sha256.Sum256([]byte(filepath.Clean(of)))
 	if err := m.Lock(what+"-"+hex.EncodeToString(sum[:16]), shared); err != nil {

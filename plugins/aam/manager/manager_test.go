@@ -21,7 +21,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// spy records which files are opened and read.
+// spy is a file system that records which files are opened and read.
 type spy struct {
 	files.System
 	opened []string
@@ -32,7 +32,8 @@ func (s *spy) Open(path string) (io.ReadCloser, error) {
 	return s.System.Open(path)
 }
 
-// TestSecretFilesAreNotOpened runs all steps from creating to uninstalling a package next to files that must not be opened.
+// TestSecretFilesAreNotOpened creates, publishes, installs and uninstalls a package in directories with files of secrets,
+// which must not be opened.
 func TestSecretFilesAreNotOpened(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -75,15 +76,15 @@ func TestSecretFilesAreNotOpened(t *testing.T) {
 		}
 	}
 	if len(seen.opened) == 0 {
-		t.Error("nothing was opened: the test shows nothing")
+		t.Error("no file was opened, so the test checks nothing")
 	}
 }
 
-// refusing is a file system that refuses writes below some directories, and reads below others.
+// refusing is a file system that refuses writes below a directory, or reads below a directory.
 type refusing struct {
 	files.System
 	writes, reads []string
-	as            error // what a refused look answers
+	as            error // the error of a refused read
 }
 
 func under(path string, folders []string) bool {
@@ -130,11 +131,11 @@ func (r refusing) Lstat(path string) (fs.FileInfo, error) {
 	return r.System.Lstat(path)
 }
 
-// TestPermissionErrorsOfHost: refused access has the code PermissionDenied, and nothing is changed.
+// TestPermissionErrorsOfHost: if access is refused, the error has the code PermissionDenied and nothing is changed.
 func TestPermissionErrorsOfHost(t *testing.T) {
 	tests := []struct {
 		name         string
-		write, read  string // folder that may not be written, or read
+		write, read  string // directories that may not be written and read
 		do           func(m *manager.Manager, root string) error
 		alsoMessages string
 	}{
@@ -192,7 +193,7 @@ func TestPermissionErrorsOfHost(t *testing.T) {
 			root, m := published(t)
 			refused := refusing{files.Disk{}, []string{filepath.Join(root, test.write)}, []string{filepath.Join(root, test.read)}, fs.ErrPermission}
 			if strings.Contains(test.read, "codex") {
-				refused.as = fs.ErrNotExist // as a sandbox shows what it does not grant
+				refused.as = fs.ErrNotExist // as for paths that a sandbox does not grant
 			}
 			m.Files = refused
 			before := tree(t, root)
@@ -215,8 +216,8 @@ func failure(result *manager.Result, err error) error {
 	return &fault.Error{Code: result.Failed[0].Code, Message: result.Failed[0].Message}
 }
 
-// published returns a directory with a project, a home, a registry that has the package pkg, and an unpublished package
-// in other.
+// published returns a directory with a project, a home, a registry that has the package pkg, and an unpublished package in
+// the directory other.
 func published(t *testing.T) (string, *manager.Manager) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())

@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
 )
 
-// shelf publishes packages, name@version with dependencies, to a new registry, and returns a manager for an empty project
-// that uses it.
+// shelf publishes packages, each "name@version: dependencies", to a new registry. It returns a manager for an empty
+// project that uses the registry.
 func shelf(t *testing.T, packages ...string) (string, *manager.Manager) {
 	t.Helper()
 	root, m := published(t)
@@ -60,10 +60,10 @@ func TestInstall(t *testing.T) {
 		"round@1.0.0: trip: '*'", "trip@1.0.0: round: '*'", "lost@1.0.0: nowhere: '*'"}
 	tests := []struct {
 		name     string
-		before   []string // installed first
+		before   []string // specs that are installed first
 		packages []string
 		force    bool
-		want     []string // what is installed then; an error if it is a code
+		want     []string // installed packages afterwards, or the code of the error
 		failed   []string
 		resolved int
 	}{
@@ -166,7 +166,7 @@ func TestInfo(t *testing.T) {
 	}
 	tests := []struct {
 		name, pack, version string
-		want                string // version, whether it is installed, and in which version; a code
+		want                string // version, whether it is installed, and the installed version; or the code of the error
 	}{
 		{"installed packages have precedence", "low", "", "1.0.0 true 1.0.0"},
 		{"also by another spelling of its version", "low", "v1.0", "1.0.0 true 1.0.0"},
@@ -195,7 +195,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestInfoRefusesArchiveOfAnotherPackage: the manifest in an archive has to match its name and version.
+// TestInfoRefusesArchiveOfAnotherPackage: the manifest in an archive must have the name and version of the release.
 func TestInfoRefusesArchiveOfAnotherPackage(t *testing.T) {
 	root, m := shelf(t, "low@1.0.0", "low@2.0.0", "high@1.0.0")
 	archive := func(name, version string) string {
@@ -208,7 +208,7 @@ func TestInfoRefusesArchiveOfAnotherPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This must not depend on the verification of checksums.
+	// The mismatch must be detected without the verification of checksums.
 	if err := os.WriteFile(filepath.Join(m.Home, ".aam", "config.yaml"), append(config, "security: {require_checksum: false}\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}

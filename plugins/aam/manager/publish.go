@@ -20,7 +20,7 @@ type Published struct {
 	Checksum    string `json:"checksum"`
 }
 
-// Publish packs the project's package and publishes it to a registry, the default one if name is nil.
+// Publish packs the project's package and publishes it to the named registry, or to the default registry if name is nil.
 func (m *Manager) Publish(name *string, tag string) (*Published, error) {
 	man, err := m.publishable()
 	if err != nil {
@@ -48,14 +48,14 @@ func (m *Manager) Publish(name *string, tag string) (*Published, error) {
 	return &Published{man.Name, man.Version, client.Name, done.Size, done.Checksum}, nil
 }
 
-// publishable returns the manifest of the project's package, which has to be valid.
+// publishable validates the project's package and returns its manifest.
 func (m *Manager) publishable() (*manifest.Manifest, error) {
 	report, err := validate.Package(m.Files, m.Project)
 	if err != nil {
 		return nil, err
 	}
 	if report.Manifest == nil {
-		_, err := manifest.Load(m.Files, m.Project) // fails with the proper code
+		_, err := manifest.Load(m.Files, m.Project) // returns the error with its code
 		return nil, err
 	}
 	if !report.Valid {
@@ -64,7 +64,7 @@ func (m *Manager) publishable() (*manifest.Manifest, error) {
 	return report.Manifest, nil
 }
 
-// pick returns the named or the default registry.
+// pick returns the named registry, or the default registry if name is nil.
 func pick(c config.Config, name *string) (config.Registry, error) {
 	if name == nil {
 		if r, ok := c.DefaultRegistry(); ok {

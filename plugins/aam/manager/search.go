@@ -13,7 +13,7 @@ import (
 // Found is a search result.
 type Found struct {
 	Name          string   `json:"name"`
-	Version       string   `json:"version"` // the latest
+	Version       string   `json:"version"` // the latest version
 	Description   string   `json:"description"`
 	Author        *string  `json:"author"`
 	ArtifactTypes []string `json:"artifact_types"`
@@ -32,8 +32,8 @@ type hit struct {
 	entry    *registry.Entry
 }
 
-// Search finds packages in all registries; if packageType is not "", only those with artifacts of the type. A registry
-// that cannot be read is an error with the code RegistryUnreachable.
+// Search finds packages in all registries. If packageType is not "", it finds only packages with artifacts of this type.
+// If a registry cannot be read, the error has the code RegistryUnreachable.
 func (m *Manager) Search(query string, limit int, packageType string) ([]Found, error) {
 	if limit < MinResults || limit > MaxResults {
 		return nil, fault.New(fault.InvalidArgument, "limit must be between %d and %d, got %d", MinResults, MaxResults, limit)
@@ -87,7 +87,7 @@ func (m *Manager) index() ([]hit, error) {
 	return hits, nil
 }
 
-// types returns the artifact types of a package; none if they cannot be determined.
+// types returns the artifact types of a package, or an empty list if they cannot be determined.
 func (m *Manager) types(h hit) []string {
 	types, err := h.registry.Types(*h.entry, m.Limits)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// counting records which archives are opened, in order, and how much is read of them.
+// counting is a file system that records which archives are opened, in order, and how many bytes are read from archives.
 type counting struct {
 	files.System
 	archives *[]string
@@ -43,11 +43,11 @@ func (f countedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestSearchOpensArchives: if the index has no artifact types, as in registries that the aam program writes, a search opens
-// the archives of matching packages, the best first, and no more than needed.
+// TestSearchOpensArchives: if the index has no artifact types, as in registries that the aam program writes, a search
+// opens archives of matching packages in the order of their scores, and only until the limit of results is reached.
 func TestSearchOpensArchives(t *testing.T) {
 	packages := []string{"a@1.0.0", "b@1.0.0", "c@1.0.0", "d@1.0.0", "e@1.0.0", "f@1.0.0"}
-	root, m := shelf(t, packages...) // each has a skill; of pkg, which is there, too, there is a prompt
+	root, m := shelf(t, packages...) // each package has a skill; shelf also publishes pkg, which has a prompt
 	index := "packages:\n"
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "pkg"} {
 		index += fmt.Sprintf("- {name: %s, description: d, latest: 1.0.0, artifact_types: []}\n", name)
@@ -89,7 +89,7 @@ func TestSearchOpensArchives(t *testing.T) {
 			for _, f := range found {
 				got = append(got, f.Name+":"+strings.Join(f.ArtifactTypes, ","))
 			}
-			opened = slices.Compact(opened) // a broken one is opened again, for the error
+			opened = slices.Compact(opened) // an invalid archive is opened a second time, for the error
 			if diff := cmp.Diff([]string{test.found, test.opened}, []string{strings.Join(got, " "), strings.Join(opened, " ")}); diff != "" {
 				t.Errorf("found and opened (-want +got)\n%s", diff)
 			}

@@ -52,7 +52,7 @@ func (m *Manager) lockConfig() error {
 			WithHint("Grant the plugin the variable HOME and the directory .aam in the home directory")
 	}
 	folder := filepath.Dir(config.Path(m.Home))
-	// The directory has to exist before it is locked. If it cannot be created, writing will fail.
+	// Only an existing directory can be locked. If it cannot be created, the write returns the error.
 	_ = atomicfile.MkdirAll(folder, atomicfile.Options{FS: m.Files})
 	return m.lock("home", m.Home, folder)
 }
@@ -62,8 +62,8 @@ type Registry struct {
 	Name       string `json:"name"`
 	URL        string `json:"url"`
 	Type       string `json:"type"`
-	IsDefault  bool   `json:"is_default"` // its own flag, not the fallback
-	Accessible bool   `json:"accessible"` // its directory exists, or its server answers
+	IsDefault  bool   `json:"is_default"` // the registry is marked as default; not set for the fallback
+	Accessible bool   `json:"accessible"` // the directory exists, or the server responds
 }
 
 // RegistryList returns the configured registries in order.
@@ -109,14 +109,14 @@ func (m *Manager) RegistryAdd(name, url string, setDefault bool) (*Registry, err
 	if err := config.AddRegistry(m.Files, m.Home, added, setDefault); err != nil {
 		return nil, err
 	}
-	if added.Type != config.Local { // for an existing directory the result has the URL as given
+	if added.Type != config.Local { // for a local registry, the result has the argument as URL
 		url = redact.URL(url)
 	}
 	return &Registry{name, url, added.Type, setDefault, true}, nil
 }
 
-// isNew returns an error if the name is in use in the effective configuration, or in the user's file, which the project's
-// may shadow.
+// isNew returns an error if the effective configuration has a registry of this name, or if the user's file has one, which
+// the project's file may shadow.
 func (m *Manager) isNew(name string) error {
 	merged, layers, err := m.config()
 	if err != nil {

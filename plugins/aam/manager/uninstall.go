@@ -9,7 +9,7 @@ type Uninstalled struct {
 	Backups           []Backup `json:"backups,omitempty"` // of deployed files that were edited
 }
 
-// Uninstall removes an installed package with its deployed artifacts.
+// Uninstall removes an installed package and its deployed artifacts.
 func (m *Manager) Uninstall(name string) (*Uninstalled, error) {
 	if err := m.lockProject(); err != nil {
 		return nil, err

@@ -27,10 +27,10 @@ func ParseType(text string) (Type, bool) {
 	return "", false
 }
 
-// Artifact is a part of a package that is deployed.
+// Artifact is an artifact of a package, which can be deployed.
 type Artifact struct {
 	Type        Type
 	Name        string
-	Path        string // relative to the package's directory, which "" and "." mean
+	Path        string // relative to the package's directory; "" and "." are that directory
 	Description string
 }

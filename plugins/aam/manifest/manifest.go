@@ -1,5 +1,5 @@
 // Package manifest parses aam.yaml, which describes a package, and agent.yaml, which describes an agent. Load and Parse
-// report all problems at once. They do not check that the files exist that a manifest names.
+// report all problems at once. They do not check that the files of the artifacts exist.
 package manifest
 
 import (
@@ -22,7 +22,7 @@ type Manifest struct {
 	Name        string
 	Version     string // not normalized
 	Description string
-	Author      *string // nil if absent, like the next three
+	Author      *string // nil if absent, like License, Repository and Homepage
 	License     *string
 	Repository  *string
 	Homepage    *string
@@ -33,7 +33,7 @@ type Manifest struct {
 	Platforms    []Platform
 }
 
-// Dependency is a package that another one requires.
+// Dependency is a package that another package requires.
 type Dependency struct {
 	Name       string
 	Constraint string
@@ -47,8 +47,8 @@ type Platform struct {
 	MergeInstructions    bool
 }
 
-// Load reads the manifest of the package in dir. Its errors have the code ManifestNotFound, or ManifestInvalid and then
-// wrap a *yaml11.SyntaxError or yaml11.Problems.
+// Load reads the manifest of the package in dir. Errors have the code ManifestNotFound or ManifestInvalid. An error with
+// the code ManifestInvalid wraps a *yaml11.SyntaxError or yaml11.Problems.
 func Load(s files.System, dir string) (*Manifest, error) {
 	path := filepath.Join(dir, FileName)
 	data, err := files.ReadInside(s, dir, path, MaxSize)
@@ -78,7 +78,7 @@ func (m *Manifest) Of(t Type) []Artifact {
 	return of
 }
 
-// Counts returns the number of artifacts by plural type. Types without artifacts are absent.
+// Counts returns the number of artifacts by plural type. It omits types without artifacts.
 func (m *Manifest) Counts() map[string]int {
 	counts := map[string]int{}
 	for _, artifact := range m.Artifacts {

@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 	long := strings.Repeat("é", 256)
 	tests := []struct {
 		name, text string
-		want       string // all problems, one to a line; "" for a valid one
+		want       string // all problems, one per line; "" for a valid manifest
 	}{
 		{"several problems at once", "name: BAD\nversion: zz\n", `name: package name "BAD": name "BAD" must match ^[a-z0-9][a-z0-9-]{0,63}$
 version: "zz" is not a version: write MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1
@@ -131,7 +131,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadRefusesSymlinkOutOfPackage loads a manifest that is a symbolic link to a file outside.
+// TestLoadRefusesSymlinkOutOfPackage: a manifest that is a symbolic link to a file outside of the package is an error.
 func TestLoadRefusesSymlinkOutOfPackage(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "secret.yaml"), []byte(minimal), 0o644); err != nil {
@@ -166,7 +166,7 @@ func TestParseAgent(t *testing.T) {
 	}
 }
 
-// TestRecordedCases compares validity and the locations of problems with the recordings.
+// TestRecordedCases compares validity and the locations of problems with the recorded results of the aam program.
 func TestRecordedCases(t *testing.T) {
 	var rows []struct {
 		ID     string
@@ -209,7 +209,7 @@ func TestRecordedCases(t *testing.T) {
 	}
 }
 
-// TestRealManifests parses sample manifests and agents, for which it is known whether the aam program accepts them.
+// TestRealManifests: the sample manifests and agents are valid if and only if the aam program accepts them.
 func TestRealManifests(t *testing.T) {
 	var origins struct {
 		Files []struct {

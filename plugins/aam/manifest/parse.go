@@ -38,14 +38,13 @@ func Parse(data []byte) (*Manifest, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	if len(m.Artifacts) == 0 { // like the aam program, only if there are no other problems
+	if len(m.Artifacts) == 0 { // like the aam program, report this only if there are no other problems
 		return nil, yaml11.Problems{{Reason: "at least one artifact must be declared"}}
 	}
 	return m, nil
 }
 
-// ParseTypes returns the types of the artifacts in a manifest, in the order of Types. It parses only what it needs, and
-// does not validate the rest.
+// ParseTypes returns the types of the artifacts in a manifest, in the order of Types. It does not validate other fields.
 func ParseTypes(data []byte) ([]Type, error) {
 	document, err := yaml11.Parse(data, MaxSize)
 	if err != nil {
@@ -153,13 +152,13 @@ func (p *parser) dependencies() []Dependency {
 	return ReadDependencies(&p.Reader, p.root.Field("dependencies"))
 }
 
-// ReadDependencies reads a mapping of package names to constraints; empty if it is absent.
+// ReadDependencies reads a mapping of package names to constraints. An absent mapping has no dependencies.
 func ReadDependencies(r *yaml11.Reader, value yaml11.Value) []Dependency {
 	var dependencies []Dependency
 	for _, entry := range r.Entries(value) {
 		d := Dependency{Name: entry.Key.Text(), Constraint: r.Text(entry.Value)}
 		if entry.Key.Kind() != yaml11.Text {
-			continue // Entries has reported it
+			continue // Entries has reported the problem
 		}
 		if err := pkgname.Check(d.Name); err != nil {
 			r.Problem(value, "%s", err)
@@ -190,7 +189,7 @@ func (p *parser) platforms() []Platform {
 	return platforms
 }
 
-// quality only validates: tests and evaluations are not used.
+// quality validates the section quality. Its values are not used.
 func (p *parser) quality() {
 	value := p.root.Field("quality")
 	if kind := value.Kind(); kind == yaml11.Absent || kind == yaml11.Null || !p.Mapping(value) {

@@ -31,10 +31,10 @@ func isName(text string, scope bool) bool {
 	return true
 }
 
-// Check returns an error with the code InvalidArgument unless name is a package name: name or @scope/name.
+// Check returns an error with the code InvalidArgument unless name is a package name of the form name or @scope/name.
 func Check(name string) error {
 	if shown := redact.Text(name); shown != name {
-		return invalid("package name %.100q contains a password", shown) // the other messages quote parts of it
+		return invalid("package name %.100q contains a password", shown) // other messages would quote parts of the password
 	}
 	bare := name
 	if scoped, ok := strings.CutPrefix(name, "@"); ok {
@@ -57,7 +57,8 @@ func Check(name string) error {
 	return err
 }
 
-// CheckArtifact returns an error with the code InvalidArgument unless name is an artifact name, which has no scope.
+// CheckArtifact returns an error with the code InvalidArgument unless name is an artifact name. Artifact names have no
+// scope.
 func CheckArtifact(name string) error {
 	if isName(name, false) {
 		return nil
@@ -65,7 +66,7 @@ func CheckArtifact(name string) error {
 	return invalid("artifact name %.100q must match %s", name, nameRule)
 }
 
-// Suggest returns the name with hyphens for underscores if that is valid, else "".
+// Suggest returns the name with hyphens instead of underscores, or "" if the result is not a valid name.
 func Suggest(name string) string {
 	scope, bare := "", name
 	if at := strings.LastIndexByte(name, '/'); at >= 0 {
@@ -81,8 +82,8 @@ func Suggest(name string) string {
 	return scope + better
 }
 
-// Folder returns the form of a package name for paths: scope--name, or the name itself if it has no scope. It is not
-// injective: @a/b and a--b have the same one.
+// Folder returns the directory name for a package: scope--name, or the name itself if it has no scope. Different packages
+// can have the same directory name, such as @a/b and a--b.
 func Folder(name string) string {
 	scoped, ok := strings.CutPrefix(name, "@")
 	if !ok {
@@ -94,11 +95,10 @@ func Folder(name string) string {
 // Spec is a request for a package.
 type Spec struct {
 	Name       string
-	Constraint string // on its version, not validated; "" for any
+	Constraint string // constraint on the version, not validated; "" for any version
 }
 
-// ParseSpec parses name, name@constraint, @scope/name or @scope/name@constraint. Its errors have the code
-// InvalidArgument.
+// ParseSpec parses name, name@constraint, @scope/name or @scope/name@constraint. Errors have the code InvalidArgument.
 func ParseSpec(text string) (Spec, error) {
 	if text == "" {
 		return Spec{}, invalid("package spec must not be empty")
@@ -123,13 +123,13 @@ func ParseSpec(text string) (Spec, error) {
 	return spec, nil
 }
 
-// isPath reports whether a spec is a path of a folder or an archive, which the aam command line installs.
+// isPath reports whether a spec is the path of a directory or an archive, which only the aam command line can install.
 func isPath(text string) bool {
 	return strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") || strings.HasSuffix(text, ".aam") ||
 		strings.Contains(text, `\`) || strings.Contains(text, "/") && !strings.Contains(text, "@")
 }
 
-// shown shortens a path for a hint.
+// shown truncates a path for a hint.
 func shown(path string) string {
 	const most = 100
 	if len(path) > most || strings.ContainsFunc(path, unicode.IsControl) {

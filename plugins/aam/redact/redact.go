@@ -1,9 +1,9 @@
-// Package redact masks the secrets in URLs: user and password, query values, and fragment. URL takes a string that is a
-// URL, Text any string that may contain some.
+// Package redact masks the secrets in URLs: user and password, query values, and fragment. URL masks a string that is a
+// URL, Text masks all URLs in any string.
 //
-// A URL need not be valid: a mistyped one contains its password all the same. If the limits of a password are ambiguous,
-// more is masked rather than less. A string has to be masked before it is truncated: without the @ behind it, a
-// password cannot be told from a name.
+// URLs need not be valid, because a mistyped URL also contains its password. If it is ambiguous where a password ends, the
+// longer part is masked. Strings must be masked before they are truncated: if the @ after a password is cut off, the
+// password looks like a host.
 package redact
 
 import (
@@ -14,22 +14,22 @@ import (
 // mask replaces a secret.
 const mask = "***"
 
-// blanks end a word, and the part of a URL after its host.
+// blanks contains the characters that end a word, and the part of a URL after its host.
 const blanks = " \t\n\"'<>"
 
-// before are the characters that may precede a URL but do not occur in its user.
+// before contains the characters that may precede a URL in a word and do not occur in the user of a URL.
 const before = "/\\\"'`(<[{=,"
 
 var (
 	scheme = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://`)
-	// at and colon may be percent-encoded, also more than once.
+	// at and colon match a character that may be percent-encoded, even repeatedly.
 	at    = regexp.MustCompile(`@|%(?:25)*40`)
 	colon = regexp.MustCompile(`:|%(?:25)*3[Aa]`)
 	// host matches the host of a URL without a user, and the delimiter after it.
 	host = regexp.MustCompile(`^(?:[^:%]*|\[[0-9A-Fa-f:.%]*\])(:[0-9]*)?[.,;)\]}]*$`)
 )
 
-// Text masks all URLs in a string, and all other addresses that have a password.
+// Text masks all URLs in a string, and all other addresses that contain a password, such as user:password@host:path.
 func Text(text string) string {
 	if !strings.ContainsAny(text, "@%") && !strings.Contains(text, "://") {
 		return text // the common case
@@ -49,7 +49,7 @@ func maskLine(line string) string {
 		begin, rest := begins[i][0], begins[i][1]
 		end := len(line)
 		for i+1 < len(begins) {
-			// A scheme inside of a word is part of a password or path, not another URL.
+			// A scheme within a word is part of a password or path, and does not start another URL.
 			from := begins[i][1]
 			between := line[from:begins[i+1][0]]
 			if blank := strings.LastIndexAny(between, blanks); blank >= 0 {
@@ -70,8 +70,8 @@ func maskLine(line string) string {
 	return out.String()
 }
 
-// maskURL masks a URL, the part of its word before it, and the words after it. Blanks and quotes end a URL only after the
-// user: a password may contain them.
+// maskURL masks a URL, the part of the same word before the URL, and the words after the URL. Blanks and quotes end a URL
+// only after the user, because a password may contain them.
 func maskURL(front, scheme, text string) string {
 	shown := front + scheme
 	if user := userEnd(scheme, text, blanks); user > 0 {
@@ -79,14 +79,14 @@ func maskURL(front, scheme, text string) string {
 	}
 	url := upTo(text, blanks)
 	text = text[len(url):]
-	// After a colon, the scheme may be the second one, as in jdbc:postgresql://, or be part of a password.
+	// A scheme after a colon may be a nested scheme, as in jdbc:postgresql://, or part of a password.
 	if masked := maskUser(shown + url); colon.MatchString(front) && masked != shown+url {
 		return masked + maskWords(text)
 	}
 	return shown + maskTail(url) + maskWords(text)
 }
 
-// URL masks the secrets of a URL or path. A path has none unless it contains a password.
+// URL masks the secrets of a URL or path. In a path, only a user with a password is a secret.
 func URL(url string) string {
 	begin := scheme.FindStringIndex(url)
 	if begin == nil || begin[0] != 0 {
@@ -112,8 +112,9 @@ func maskPlain(url string) string {
 	return maskTail(url)
 }
 
-// userEnd returns where the user and password after a URL's scheme end: at the last @ that may belong to them, or, if the
-// string was truncated before it, at the end of the word, which one of ends delimits. It is 0 if there are none.
+// userEnd returns the offset in rest, the string after a URL's scheme, at which user and password end. This is the last @
+// that may end them. If the string was truncated before the @, it is the end of the word, at one of the characters ends. If
+// there is neither user nor password, userEnd returns 0.
 func userEnd(scheme, rest, ends string) int {
 	authority := upTo(rest, "/?#")
 	word := upTo(authority, ends)
@@ -129,12 +130,12 @@ func userEnd(scheme, rest, ends string) int {
 	case parts[1] == "" && isHost(strings.ToLower(scheme), word):
 		return 0
 	}
-	// What looks like a port may begin a password, and the host or the scheme be a user. A package scope in the path,
-	// as in /@acme, belongs to neither.
+	// The string may begin with user:password although it looks like host:port. The @ of a package scope in the path, as
+	// in /@acme, does not end a password.
 	return max(0, lastAt(strings.ReplaceAll(rest, "/@", "//")))
 }
 
-// isHost reports whether the part after a scheme is certainly a host, so that an @ after it belongs to the path.
+// isHost reports whether word certainly begins with a host and not with a user, so that a later @ belongs to the path.
 func isHost(scheme, word string) bool {
 	switch scheme {
 	case "file://":
@@ -152,7 +153,7 @@ func upTo(text, chars string) string {
 	return text
 }
 
-// maskTail masks the rest of a URL after its user: a user in its path, the query values, and the fragment.
+// maskTail masks the secrets in the rest of a URL after its user: a user in the path, the query values, and the fragment.
 func maskTail(rest string) string {
 	tail := ""
 	if begin := strings.IndexByte(rest, '#'); begin >= 0 {
@@ -165,7 +166,7 @@ func maskTail(rest string) string {
 	return rest[:path] + maskUser(rest[path:]) + tail
 }
 
-// maskQuery masks the values of a query. A part without a name counts as a value.
+// maskQuery masks the values of a query. A part without = is masked completely.
 func maskQuery(text string) string {
 	parts := strings.Split(text, "&")
 	for i, part := range parts {
@@ -190,8 +191,9 @@ func maskWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// maskUser masks a user with a password in a string that is not a URL, up to the last @, and the query after it. A user
-// alone is not a secret: an @ without a colon before it belongs to a path, a package, or a mail address.
+// maskUser masks a user with a password, up to the last @, in a string that is not a URL, and the values of a query after
+// them. A user without a password is not masked, because an @ without a preceding colon belongs to a path, a package, or a
+// mail address.
 func maskUser(text string) string {
 	from, to := firstColon(text)
 	end := lastAt(text)

@@ -66,7 +66,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestURL: a string that is known to be a URL is masked more precisely than other strings.
+// TestURL: URL masks a string that is known to be a URL more precisely than Text.
 func TestURL(t *testing.T) {
 	tests := []struct{ name, url, want string }{
 		{"a URL", "https://u:secret@e.org/x?t=secret#secret", "https://***@e.org/x?t=***#***"},
@@ -128,7 +128,7 @@ func FuzzURL(f *testing.F) {
 					t.Errorf("%q is shown as %q", url, shown)
 				}
 				if strings.ContainsAny(user+password, " \t\n\"'<>") {
-					continue // it may end before the password does
+					continue // the word may end within the password
 				}
 				if shown := redact.Text("see " + url); strings.Contains(shown, secret) {
 					t.Errorf("%q is shown in a text as %q", url, shown)

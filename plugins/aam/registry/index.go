@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxIndex bounds an index, in bytes, which is enough for about 25,000 packages. In memory it takes up to ten times as
-// much.
+// maxIndex bounds the size of an index in bytes. It is enough for about 25,000 packages. A parsed index takes up to ten
+// times as much memory.
 const maxIndex = 8 << 20
 
 // Entry is a row of the index.
@@ -27,7 +27,7 @@ type Entry struct {
 
 func (r Registry) indexPath() string { return filepath.Join(r.Root, "index.yaml") }
 
-// Index reads the index. A registry without one is empty. Errors have the code RegistryUnreachable.
+// Index reads the index. A registry without an index is empty. Errors have the code RegistryUnreachable.
 func (r Registry) Index() ([]Entry, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (r Registry) Index() ([]Entry, error) {
 	return entries, nil
 }
 
-// packages is the only key of an index.
+// packages is the only top-level key of an index.
 const packages = "packages"
 
 func parseIndex(data []byte) ([]Entry, error) {
@@ -71,7 +71,8 @@ func parseIndex(data []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// parseItems parses a valid index item by item, which needs much less time and memory; false for any other.
+// parseItems parses a valid index item by item, which takes much less time and memory than parsing the whole document. It
+// returns false for an index that is invalid or in another form.
 func parseItems(data []byte) ([]Entry, bool) {
 	const typicalSize = 200
 	entries := make([]Entry, 0, 1+len(data)/typicalSize)
@@ -96,12 +97,12 @@ func parseEntry(reader *yaml11.Reader, row yaml11.Value) Entry {
 	}
 }
 
-// moment reads a time: a string or an unquoted date; "" if it is absent or null.
+// moment reads a time, which is a string or an unquoted date; "" if it is absent or null.
 func moment(reader *yaml11.Reader, value yaml11.Value) string {
 	if kind := value.Kind(); kind == yaml11.Text || kind == yaml11.Time {
 		return value.Text()
 	}
-	reader.NullText(value) // reports other kinds
+	reader.NullText(value) // reports a problem for other kinds
 	return ""
 }
 

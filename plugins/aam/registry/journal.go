@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// journalName is the file that exists in a registry while a version is being published.
+// journalName is the name of the journal, which exists in a registry while a version is being published.
 const journalName = ".publishing.yaml"
 
 // journal describes the publication in progress.
@@ -21,7 +21,7 @@ type journal struct {
 	name     string
 	version  string
 	checksum string
-	types    []manifest.Type // types of its artifacts
+	types    []manifest.Type // artifact types of the package
 	index    *indexPlan      // nil if the journal was read from disk
 }
 
@@ -44,7 +44,7 @@ func (r Registry) writeJournal(j *journal) error {
 	return files.Replace(r.Files, r.journalPath(), data)
 }
 
-// readJournal returns nil if there is no journal.
+// readJournal reads the journal; nil if there is none.
 func (r Registry) readJournal() (*journal, error) {
 	data, err := files.Read(r.Files, r.journalPath(), manifest.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,8 +79,8 @@ func (r Registry) badJournal(err error) error {
 	return fault.New(fault.Internal, "%s: %w", r.journalPath(), err).WithHint("Only aam_publish writes this file, and it is damaged: remove the file")
 }
 
-// recover completes an interrupted publication whose version is in the metadata, and returns its journal; otherwise it
-// rolls it back, and returns nil.
+// recover handles an interrupted publication. If the version is in the metadata, recover completes the publication and
+// returns the journal. Otherwise it rolls the publication back, and returns nil.
 func (r Registry) recover() (*journal, error) {
 	if err := r.sweep(r.Root); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (r Registry) recover() (*journal, error) {
 	return nil, r.undo(j)
 }
 
-// finish updates the index. Removing the journal ends the publication.
+// finish updates the index, and removes the journal, which ends the publication.
 func (r Registry) finish(j *journal) error {
 	if err := r.writeIndex(j); err != nil {
 		return err
@@ -112,7 +112,8 @@ func (r Registry) finish(j *journal) error {
 	return r.Files.Remove(r.journalPath())
 }
 
-// undo removes the archive, if it is the one of the journal, and the directories that were created for it.
+// undo rolls a publication back: it removes the archive, if its checksum is that of the journal, the directories that are
+// empty then, and the journal.
 func (r Registry) undo(j *journal) error {
 	path, err := r.Archive(j.name, j.version)
 	if err != nil {
@@ -131,7 +132,7 @@ func (r Registry) undo(j *journal) error {
 		if err != nil {
 			return err
 		}
-		if sum == j.checksum || info.Size() == 0 { // an empty file reserves the name where there are no hard links
+		if sum == j.checksum || info.Size() == 0 { // on a file system without hard links, an empty file reserves the name of the archive
 			if err := r.Files.Remove(path); err != nil {
 				return err
 			}

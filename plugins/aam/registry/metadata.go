@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxMetadata bounds the metadata of a package, in bytes, which is enough for about 10,000 versions.
+// maxMetadata bounds the size of a package's metadata in bytes. It is enough for about 10,000 versions.
 const maxMetadata = 4 << 20
 
 // Metadata is the content of a package's metadata.yaml.
@@ -45,21 +45,21 @@ func (r Registry) metadataPath(name string) string {
 	return filepath.Join(r.folder(name), "metadata.yaml")
 }
 
-// Metadata reads the metadata of a package. Its errors have the code PackageNotFound if there is no such package,
-// InvalidArgument for an invalid name, and RegistryUnreachable if the file cannot be parsed.
+// Metadata reads the metadata of a package. Errors have the code PackageNotFound if the registry does not have the
+// package, InvalidArgument for an invalid name, and RegistryUnreachable if the file cannot be parsed.
 func (r Registry) Metadata(name string) (*Metadata, error) {
 	m, _, err := r.readMetadata(name)
 	if err != nil {
 		return nil, err
 	}
-	if m == nil || m.Name != name { // two names can share a directory
+	if m == nil || m.Name != name { // different names can have the same directory
 		return nil, fault.New(fault.PackageNotFound, "package '%s' is not in registry '%s'", name, r.Name)
 	}
 	return m, nil
 }
 
-// Author returns the author in the metadata of a package; nil if there is none. Its errors are those of Metadata. It parses
-// only what it needs, if the file is written as by a program.
+// Author returns the author in the metadata of a package; nil if there is none. Errors are those of Metadata. If the file
+// has the layout that programs write, Author parses only its beginning.
 func (r Registry) Author(name string) (*string, error) {
 	data, err := r.metadataFile(name)
 	if err != nil {
@@ -82,7 +82,8 @@ func (r Registry) Author(name string) (*string, error) {
 	return m.Author, nil
 }
 
-// metadataHead returns the part of the metadata before the versions and tags; false if keys at the top level follow.
+// metadataHead returns the part of the metadata before the versions and tags. It returns false if other top-level keys
+// follow.
 func metadataHead(data []byte) ([]byte, bool) {
 	at := bytes.Index(data, []byte("\ndist_tags:"))
 	if at < 0 {
@@ -97,7 +98,7 @@ func metadataHead(data []byte) ([]byte, bool) {
 	return data[:at+1], true
 }
 
-// readMetadata returns the parsed and the raw file in a package's directory; nil if there is none.
+// readMetadata returns the metadata of a package and the content of the file; nil if there is no file.
 func (r Registry) readMetadata(name string) (*Metadata, []byte, error) {
 	data, err := r.metadataFile(name)
 	if err != nil || data == nil {
@@ -115,7 +116,7 @@ func (r Registry) metadataFile(name string) ([]byte, error) {
 	if err := pkgname.Check(name); err != nil {
 		return nil, err
 	}
-	if r.reading == nil { // otherwise its index was read
+	if r.reading == nil { // with Reading, the index was read before, so the registry exists
 		if err := r.Check(); err != nil {
 			return nil, err
 		}
@@ -132,7 +133,7 @@ func (r Registry) metadataFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Latest returns the version with the tag latest, else the highest one; "" if there are no versions.
+// Latest returns the version with the tag latest or, without that tag, the highest version; "" if there are no versions.
 func (m *Metadata) Latest() string {
 	for _, tag := range m.Tags {
 		if _, exists := m.Release(tag.Version); exists && tag.Name == latestTag {
@@ -147,7 +148,7 @@ func (m *Metadata) Latest() string {
 	return highest
 }
 
-// Release returns the version that is equal to text by PEP 440; false if there is none.
+// Release returns the version that equals text by the rules of PEP 440; false if there is none.
 func (m *Metadata) Release(text string) (Release, bool) {
 	wanted, err := version.Parse(text)
 	for _, release := range m.Versions {

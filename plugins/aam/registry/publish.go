@@ -28,7 +28,7 @@ var tagPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 type Publication struct {
 	Dir      string             // directory of the package
 	Manifest *manifest.Manifest // manifest in Dir
-	Tag      string             // set to the version, in addition to latest
+	Tag      string             // additional tag for the version, which also gets the tag latest
 	Now      string             // see Timestamp
 	Limits   archive.Limits
 }
@@ -40,10 +40,10 @@ type Published struct {
 }
 
 // Publish packs a package and adds it to the registry atomically. It never replaces a version. The caller holds the lock
-// named LockName. An interrupted publication is completed or rolled back first.
+// named LockName. Publish first completes or rolls back an interrupted publication.
 //
-// Its errors have the code InvalidArgument for an existing version, a directory that belongs to another package, or an
-// invalid tag; RegistryUnreachable; and those of archive.Pack.
+// Errors have the code InvalidArgument for an existing version, a directory that belongs to another package, or an invalid
+// tag; the code RegistryUnreachable; or a code of archive.Pack.
 func (r Registry) Publish(p Publication) (Published, error) {
 	if err := r.Check(); err != nil {
 		return Published{}, err
@@ -79,7 +79,7 @@ func checkTag(tag string) error {
 	return nil
 }
 
-// checkNew returns an error if the version exists, or the directory belongs to another package.
+// checkNew returns an error if the registry has the version, or if the package's directory belongs to another package.
 func checkNew(old *Metadata, m *manifest.Manifest) error {
 	if old == nil {
 		return nil
@@ -143,10 +143,10 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 	return r.afterFailure(err, entry, added)
 }
 
-// errTaken reports that another program has published the version concurrently, which must not be rolled back.
+// errTaken reports that another program has published the version concurrently. That publication must not be rolled back.
 var errTaken = fault.New(fault.InvalidArgument, "another program has concurrently published this version")
 
-// forget removes the journal and temporary files, but not the archive.
+// forget ends a publication: it removes the journal and temporary files, but not the archive.
 func (r Registry) forget() error {
 	if err := r.Files.Remove(r.journalPath()); err != nil {
 		return err
@@ -167,13 +167,14 @@ func (r Registry) checkFree(final string) error {
 	return nil
 }
 
-// full returns the error for a registry file that would be too large to be read.
+// full returns the error for a registry file that would exceed the size that readers accept.
 func (r Registry) full(path string, limit int) error {
 	return fault.New(fault.InvalidArgument, "registry '%s' is full: %s would have more than the limit of %d bytes", r.Name, path, limit).
 		WithHint("Publish to another registry, or remove packages from this registry")
 }
 
-// afterFailure rolls the publication back, or completes it if others may have seen it already.
+// afterFailure recovers from a failed publication: it completes the publication if readers may have seen it, and rolls it
+// back otherwise.
 func (r Registry) afterFailure(err error, entry *journal, added Release) (Published, error) {
 	finished, recovering := r.recover()
 	switch {
@@ -198,13 +199,13 @@ func (r Registry) pack(p Publication, final string) (*archive.Listing, *atomicfi
 		err = file.Sync()
 	}
 	if err != nil {
-		_ = file.Discard() // otherwise recover removes it
+		_ = file.Discard() // if this fails, the next recover removes the file
 		return nil, nil, err
 	}
 	return listing, file, nil
 }
 
-// place links the archive to its final path, which must not exist.
+// place moves the archive to its final path, which must not exist.
 func (r Registry) place(file *atomicfile.File, final string) error {
 	if err := atomicfile.MkdirAll(filepath.Dir(final), atomicfile.Options{FS: r.Files}); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// TestMain has temporary directories in memory where the system offers that: these tests make thousands.
+// TestMain moves temporary directories to memory if the system supports that, because these tests create thousands.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
@@ -128,7 +128,7 @@ versions:
 	if _, err := archive.Check(files.Disk{}, filepath.Join(root, "packages/a--b/versions/0.9.0-rc.1.aam"), second.Checksum, archive.DefaultLimits()); err != nil {
 		t.Error(err)
 	}
-	if len(got) != 8 { // two archives, two files, four folders
+	if len(got) != 8 { // two archives, two files, four directories
 		t.Errorf("the registry has %v", names(got))
 	}
 }
@@ -246,8 +246,8 @@ func TestIndexAfterPublishing(t *testing.T) {
 	}
 }
 
-// TestPublishIsAtomicAtEachWrite fails, and ends the process, at each write in turn. Readers find a consistent registry
-// at any time; the next call restores the state without the failure.
+// TestPublishIsAtomicAtEachWrite lets each write fail in turn, and simulates the end of the process there. Readers always
+// find a consistent registry, and after the next call the registry is as without the failure.
 func TestPublishIsAtomicAtEachWrite(t *testing.T) {
 	old, p, third := project(t, "old", "1.0.0"), project(t, "new", "1.0.0"), project(t, "third", "1.0.0")
 	before := published(t, old)
@@ -303,7 +303,7 @@ func published(t *testing.T, publications ...registry.Publication) map[string]st
 	return texts(t, root)
 }
 
-// checkWhole reads a registry in which the package old has to be intact, and reports whether new exists.
+// checkWhole fails the test unless the package old in the registry is intact. It reports whether the package new exists.
 func checkWhole(t *testing.T, name, root string) bool {
 	t.Helper()
 	entries, err := open(root).Index()
@@ -327,7 +327,7 @@ func checkWhole(t *testing.T, name, root string) bool {
 	return err == nil
 }
 
-// TestPublishConcurrently has two writers, which hold the lock in turn, and readers without a lock.
+// TestPublishConcurrently runs two writers, which hold the lock in turn, and readers without a lock.
 func TestPublishConcurrently(t *testing.T) {
 	root := t.TempDir()
 	if _, err := open(root).Publish(project(t, "a", "0.0.1")); err != nil {
@@ -383,7 +383,7 @@ func TestPublishConcurrently(t *testing.T) {
 	}
 }
 
-// TestRealPublication publishes what a real registry was made of, and compares.
+// TestRealPublication publishes the sources of a sample registry, and compares the result with that registry.
 func TestRealPublication(t *testing.T) {
 	root := t.TempDir()
 	for _, version := range []string{"1.0.0", "1.2.0", "2.0.0"} {
@@ -400,7 +400,7 @@ func TestRealPublication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range got.Versions { // our archives are other bytes
+	for i := range got.Versions { // archives of the plugin differ in bytes from those of the aam program
 		got.Versions[i].Checksum, got.Versions[i].Size, got.Versions[i].Published = want.Versions[i].Checksum, want.Versions[i].Size, want.Versions[i].Published
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -421,8 +421,8 @@ func TestRealPublication(t *testing.T) {
 	}
 }
 
-// TestPublishIntoRegistryInsidePackage: a registry inside of the package is not packed; otherwise each version would
-// contain all earlier ones.
+// TestPublishIntoRegistryInsidePackage: a registry inside of the package's directory is not packed. Otherwise each archive
+// would contain all earlier archives.
 func TestPublishIntoRegistryInsidePackage(t *testing.T) {
 	p := project(t, "own", "1.0.0")
 	root := filepath.Join(p.Dir, "registry")

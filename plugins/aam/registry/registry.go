@@ -1,6 +1,6 @@
-// Package registry implements local registries: directories of published packages. Index and Metadata read one, Archive
-// returns the path of an archive, Publish adds a version. Readers take no lock and never see partial files; writers hold
-// a lock.
+// Package registry implements local registries: directories of published packages. Index and Metadata read a registry,
+// Archive returns the path of an archive, and Publish adds a version. Readers take no lock, because files are replaced
+// atomically. Writers hold a lock.
 package registry
 
 import (
@@ -29,13 +29,14 @@ type Registry struct {
 	reading *reading // nil unless Reading was called
 }
 
-// reading is what the reads of one call share.
+// reading is a cache that the reads of one call share.
 type reading struct {
 	paths  *files.Paths
 	peeker archive.Peeker
 }
 
-// Reading returns the registry for reading many packages in one call: it is assumed to stay where it is.
+// Reading returns a Registry for reading many packages in one call. It assumes that the directories of the registry do not
+// change during the call.
 func (r Registry) Reading() Registry {
 	r.reading = &reading{paths: files.NewPaths(r.Files, r.Root)}
 	return r
@@ -76,8 +77,8 @@ func (r Registry) unreachable(format string, args ...any) error {
 	return failure
 }
 
-// Archive returns the path of a version's archive, which need not exist. An invalid name or version is an error with the
-// code InvalidArgument, a symbolic link out of the registry one with the code RegistryUnreachable.
+// Archive returns the path of a version's archive, which need not exist. Errors have the code InvalidArgument for an
+// invalid name or version, and RegistryUnreachable for a symbolic link out of the registry.
 func (r Registry) Archive(name, version string) (string, error) {
 	path, err := r.archive(name, version)
 	if err != nil {
@@ -89,7 +90,7 @@ func (r Registry) Archive(name, version string) (string, error) {
 	return path, nil
 }
 
-// archive returns the path of a version's archive with symbolic links.
+// archive returns the path of a version's archive without resolving symbolic links.
 func (r Registry) archive(name, version string) (string, error) {
 	if err := pkgname.Check(name); err != nil {
 		return "", err
@@ -100,7 +101,7 @@ func (r Registry) archive(name, version string) (string, error) {
 	return filepath.Join(r.folder(name), "versions", version+".aam"), nil
 }
 
-// checkFileVersion validates a version that becomes part of a path.
+// checkFileVersion returns an error unless a version can be part of a path.
 func checkFileVersion(text string) error {
 	if _, err := version.Parse(text); err != nil {
 		return fault.New(fault.InvalidArgument, "%w", err)
@@ -111,7 +112,7 @@ func checkFileVersion(text string) error {
 	return nil
 }
 
-// Manifest returns the manifest in a version's archive, after validating the archive.
+// Manifest validates a version's archive, and returns its manifest.
 func (r Registry) Manifest(name, version string, limits archive.Limits) (*manifest.Manifest, error) {
 	path, err := r.Archive(name, version)
 	if err != nil {
@@ -124,8 +125,8 @@ func (r Registry) Manifest(name, version string, limits archive.Limits) (*manife
 	return listing.Manifest, nil
 }
 
-// Types returns the artifact types of the latest version of a package. If the index has none, as in registries that the
-// aam program writes, they are read from the manifest in the archive.
+// Types returns the artifact types of the latest version of a package. If the index entry has no types, as in registries
+// that the aam program writes, Types reads them from the manifest in the archive.
 func (r Registry) Types(e Entry, limits archive.Limits) ([]string, error) {
 	if len(e.ArtifactTypes) > 0 {
 		return e.ArtifactTypes, nil

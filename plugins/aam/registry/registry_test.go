@@ -135,7 +135,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestSymlinksOutOfRegistryAreNotRead has a registry whose files are symbolic links to files outside.
+// TestSymlinksOutOfRegistryAreNotRead: files of a registry that are symbolic links to files outside are not read.
 func TestSymlinksOutOfRegistryAreNotRead(t *testing.T) {
 	elsewhere := t.TempDir()
 	put(t, elsewhere, "metadata.yaml", "name: a\ndescription: d\nversions: [{version: 1.0.0}]\n")
@@ -175,7 +175,7 @@ func TestTimestamp(t *testing.T) {
 	}
 }
 
-// TestRealRegistries reads real registries.
+// TestRealRegistries reads the sample registries.
 func TestRealRegistries(t *testing.T) {
 	for name, packages := range map[string]int{"team-registry": 8, "docs-registry": 2, "hostile-registry": 25} {
 		r := open(realdata.Path(t, "constructed", "registries", name))
@@ -201,7 +201,7 @@ func TestRealRegistries(t *testing.T) {
 	}
 }
 
-// TestRealFiles reads the samples in the documentation of aam.
+// TestRealFiles reads the sample files in the documentation of the aam program.
 func TestRealFiles(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"index.yaml", "design-index-old-keys.yaml"} {
@@ -238,7 +238,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestAuthorIsThatOfMetadata compares the author that is read from the beginning of a file with that of the whole.
+// TestAuthorIsThatOfMetadata: Author, which parses only the beginning of a file, returns the same author as Metadata.
 func TestAuthorIsThatOfMetadata(t *testing.T) {
 	const begin, end = "name: pkg\ndescription: d\n", "dist_tags:\n  latest: 1.0.0\nversions:\n- version: 1.0.0\n  checksum: ''\n"
 	for _, text := range []string{

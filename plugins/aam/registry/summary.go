@@ -13,9 +13,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// writeIndex updates the index: the row of the published package, and those of packages without one, are derived from
-// their metadata; rows of packages that are gone are dropped. All other rows are taken over: reading the metadata of
-// 10,000 packages takes longer than a call may last.
+// writeIndex updates the index. It derives the rows of the published package, and of packages without a row, from their
+// metadata. It drops rows of packages that no longer exist, and keeps all other rows, because reading the metadata of
+// 10,000 packages takes longer than the time limit of a call.
 func (r Registry) writeIndex(published *journal) error {
 	data, err := r.plannedIndex(published.index)
 	if err == nil && data == nil {
@@ -27,14 +27,14 @@ func (r Registry) writeIndex(published *journal) error {
 	return files.Replace(r.Files, r.indexPath(), data)
 }
 
-// indexPlan is an index that was encoded before anything is written.
+// indexPlan is a new index that is encoded before any file is written, so that an error leaves the registry unchanged.
 type indexPlan struct {
 	data []byte
-	old  []byte // the index that it replaces; nil if there was none, or one that is too large
+	old  []byte // the content of the current index; nil if the index is absent or too large
 }
 
-// planIndex encodes the index as it has to be once the package with the metadata m is published. An index that could not
-// be read again is an error: its size cannot be told from the old one, which may be in another style.
+// planIndex encodes the index for a publication that changes the metadata of the package to m. An index that would exceed
+// the size limit is an error. The size must be computed by encoding, because the current index may be in another style.
 func (r Registry) planIndex(published *journal, m *Metadata) (*indexPlan, error) {
 	data, old, err := r.newIndex(published, m)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r Registry) planIndex(published *journal, m *Metadata) (*indexPlan, error)
 	return &indexPlan{data, old}, nil
 }
 
-// plannedIndex returns the planned index; nil if there is none, or another program has written the index since.
+// plannedIndex returns the planned index; nil if there is no plan, or if another program has changed the index since.
 func (r Registry) plannedIndex(p *indexPlan) ([]byte, error) {
 	if p == nil {
 		return nil, nil
@@ -55,7 +55,7 @@ func (r Registry) plannedIndex(p *indexPlan) ([]byte, error) {
 	return p.data, nil
 }
 
-// indexData returns the index; nil if there is none, or one that is too large.
+// indexData returns the content of the index; nil if the index is absent or too large.
 func (r Registry) indexData() ([]byte, error) {
 	data, err := files.ReadInside(r.Files, r.Root, r.indexPath(), maxIndex)
 	switch {
@@ -67,8 +67,8 @@ func (r Registry) indexData() ([]byte, error) {
 	return data, err
 }
 
-// newIndex encodes the index of all packages, and returns the old one, too. The metadata of the package that is being
-// published is m, or, if m is nil, read from the registry.
+// newIndex encodes the new index, and also returns the content of the current index. M is the metadata of the published
+// package; if m is nil, newIndex reads the metadata from the registry.
 func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byte, err error) {
 	oldData, err = r.indexData()
 	if err != nil {
@@ -76,7 +76,7 @@ func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byt
 	}
 	old, err := parseIndex(oldData)
 	if err != nil {
-		old = nil // the index only summarizes the metadata: a broken one is replaced
+		old = nil // replace an invalid index: all rows can be derived from the metadata
 	}
 	places := make(map[string]int, len(old))
 	for i, row := range old {
@@ -130,8 +130,8 @@ func (r Registry) folders() ([]string, error) {
 	return names, nil
 }
 
-// summarize derives the row of a package from its metadata; false if the directory has no valid metadata. Old is the
-// existing row.
+// summarize derives the row of the package in a directory from its metadata. It returns false if the directory has no
+// valid metadata. Old is the row in the current index.
 func (r Registry) summarize(folder string, old Entry, published *journal) (Entry, bool, error) {
 	data, err := files.ReadInside(r.Files, r.Root, filepath.Join(r.Root, "packages", folder, "metadata.yaml"), maxMetadata)
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {
@@ -147,8 +147,8 @@ func (r Registry) summarize(folder string, old Entry, published *journal) (Entry
 	return summary(m, old, published), true, nil
 }
 
-// summary returns the row for the metadata m. Artifact types are not part of the metadata: those of the published version
-// are known, others are taken over from the old row if the latest version is the same.
+// summary returns the row for the metadata m. The metadata has no artifact types. For the published version they are
+// taken from the journal, otherwise from the old row if its latest version is the same.
 func summary(m *Metadata, old Entry, published *journal) Entry {
 	e := Entry{Name: m.Name, Description: m.Description, Latest: m.Latest(), Keywords: m.Keywords, ArtifactTypes: []string{}}
 	if len(m.Versions) > 0 {

@@ -8,15 +8,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
 
-// checkInstalled returns an error with the code DependencyConflict if a chosen version would replace one that an
-// installed package depends on, unless that package is replaced too.
+// checkInstalled returns an error with the code DependencyConflict if a chosen version would replace an installed version
+// that another installed package requires, unless the other package is replaced, too.
 func (w *walk) checkInstalled() error {
 	if w.request.Force {
 		return nil
 	}
 	for _, installed := range w.request.Installed {
 		if _, replaced := w.chosen[installed.Name]; replaced {
-			continue // resolution has checked the dependencies of its new version
+			continue // the package is replaced, and the resolution has checked the dependencies of the new version
 		}
 		for _, d := range installed.Dependencies {
 			has, ok := w.chosen[d.Name]
@@ -25,7 +25,7 @@ func (w *walk) checkInstalled() error {
 			}
 			constraint, err := version.ParseConstraint(d.Constraint)
 			if err != nil {
-				continue // an invalid constraint cannot be violated
+				continue // ignore an invalid constraint
 			}
 			v, err := version.Parse(has.Version)
 			if err == nil && !constraint.Allows(v) {
@@ -43,7 +43,8 @@ func (w *walk) isInstalled(p Package) bool {
 	return slices.ContainsFunc(w.request.Installed, func(i Installed) bool { return i.Name == p.Name && i.Version == p.Version })
 }
 
-// groups sorts dependencies before their dependents. A cycle is broken where it closes.
+// groups returns the packages for each spec, with dependencies before their dependents. In a cycle, the dependency on a
+// package that was already visited is ignored.
 func (w *walk) groups(specs []pkgname.Spec) []Group {
 	var groups []Group
 	for _, spec := range specs {

@@ -1,5 +1,5 @@
-// Package resolve selects the packages, versions and registries for a set of specs: Resolve. It does no I/O itself:
-// registries are Sources.
+// Package resolve selects packages, versions and registries for a set of specs (Resolve). It accesses registries only
+// through the interface Source.
 package resolve
 
 import (
@@ -13,22 +13,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
 
-// maxPackages bounds the packages of a resolution.
+// maxPackages is the maximum number of packages in a resolution.
 const maxPackages = 1000
 
 // Source is a registry.
 type Source interface {
 	Name() string
-	// Releases returns the versions of a package; none if the registry does not have it.
+	// Releases returns the versions of a package, or an empty list if the registry does not have the package.
 	Releases(name string) ([]Release, error)
-	// Dependencies returns the dependencies of one of those versions.
+	// Dependencies returns the dependencies of a version that Releases returned.
 	Dependencies(name, version string) ([]manifest.Dependency, error)
 }
 
 // Release is a version of a package.
 type Release struct {
-	Version  string // as in the manifest; invalid ones are skipped
-	Checksum string // of its archive; "" if unknown
+	Version  string // as in the manifest; invalid versions are skipped
+	Checksum string // checksum of the archive; "" if unknown
 }
 
 // Installed is an installed package.
@@ -45,10 +45,10 @@ type Package struct {
 	Registry     string // name of the source
 	Checksum     string
 	Dependencies []manifest.Dependency
-	Kept         bool // it is installed and stays; Registry and Checksum are empty
+	Kept         bool // the installed version is kept; Registry and Checksum are empty
 }
 
-// Group holds the packages to install for one spec: dependencies before dependents.
+// Group holds the packages to install for one spec, with dependencies before their dependents.
 type Group struct {
 	Spec     pkgname.Spec
 	Packages []Package
@@ -70,15 +70,15 @@ type Resolution struct {
 // Request holds the arguments of Resolve.
 type Request struct {
 	Specs     []pkgname.Spec
-	Sources   []Source // in order of precedence: the first with a matching version is used
+	Sources   []Source // in order of precedence: the first source with a matching version is used
 	Installed []Installed
 	Force     bool // allow replacing versions that installed packages depend on
 }
 
-// Resolve selects, for each package, the highest version that its first requester allows, without backtracking: if a
-// later requester needs another version, that is an error with the code DependencyConflict for all specs. A dependency
-// that is installed stays if all of its requesters allow its version. A package that is not found fails only the specs
-// that need it.
+// Resolve selects for each package the highest version that its first requester allows. It does not backtrack: if a later
+// requester does not allow the selected version, the whole resolution fails with the code DependencyConflict. An installed
+// dependency is kept if all of its requesters allow the installed version. If a package is not found, only the specs that
+// require it fail.
 func Resolve(request Request) (*Resolution, error) {
 	specs := slices.Clone(request.Specs)
 	result := &Resolution{}
@@ -87,7 +87,7 @@ func Resolve(request Request) (*Resolution, error) {
 		w := walk{request: request, chosen: map[string]*choice{}, released: released}
 		failed, err := w.all(specs)
 		if release := new(releaseError); errors.As(err, release) {
-			released[release.name] = true // resolve again
+			released[release.name] = true // resolve again without keeping the installed version
 			continue
 		}
 		if err != nil {
@@ -108,7 +108,7 @@ func Resolve(request Request) (*Resolution, error) {
 	}
 }
 
-// choice is a selected version.
+// choice is a selected version with its first requester.
 type choice struct {
 	Package
 	by want // first requester
@@ -118,8 +118,8 @@ type choice struct {
 type want struct {
 	name       string
 	constraint string
-	by         string       // requester with its version; "" for the user
-	spec       pkgname.Spec // requested spec that it belongs to
+	by         string       // name@version of the requesting package; "" for the user
+	spec       pkgname.Spec // the user's spec that caused the request
 }
 
 func (w want) String() string {
@@ -134,11 +134,11 @@ type walk struct {
 	request Request
 	chosen  map[string]*choice
 	order   []string // order of selection
-	// released are the installed packages that need not stay.
+	// released contains the installed packages whose installed version need not be kept.
 	released map[string]bool
 }
 
-// releaseError reports that the installed version of a package satisfies one requester, but not another.
+// releaseError reports that a requester does not allow the installed version of a package, which another requester allows.
 type releaseError struct{ name string }
 
 func (e releaseError) Error() string { return "the installed version of " + e.name + " cannot stay" }
@@ -176,7 +176,8 @@ func (w *walk) all(specs []pkgname.Spec) ([]Failure, error) {
 	return failed, nil
 }
 
-// decide selects a version, unless that is done, and returns its dependencies.
+// decide selects a version for a request, and returns requests for the dependencies of the version. If a version is already
+// selected, decide checks that the request allows it.
 func (w *walk) decide(next want) ([]want, error) {
 	constraint, err := version.ParseConstraint(next.constraint)
 	if err != nil {

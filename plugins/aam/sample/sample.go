@@ -17,9 +17,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// Write generates a project in a directory. Its configuration has one registry, the directory registry in it, with the
-// given number of packages, at least one. The first is published; the metadata of the others is derived from it, and a
-// second publication rebuilds the index.
+// Write generates a project in the directory folder. The configuration of the project has one registry, the subdirectory
+// registry, with the given number of packages, at least one. Write publishes the first package, derives the files of the
+// others from it, and publishes a second version of the first package to rebuild the index.
 func Write(folder string, packages int) error {
 	root := filepath.Join(folder, "registry")
 	config := "registries:\n- name: team\n  url: file://" + root + "\n"
@@ -53,7 +53,7 @@ type writer struct {
 	source   string // directory of the package that is being written
 }
 
-// add adds a package to the registry, with metadata derived from that of the first.
+// add adds a package to the registry, with metadata derived from the metadata of the first package.
 func (w writer) add(i int, metadata, checksum string) error {
 	m, err := w.manifest(i, "1.0.0")
 	if err != nil {
@@ -95,7 +95,7 @@ func (w writer) manifest(i int, version string) (*manifest.Manifest, error) {
 	return manifest.Load(w.registry.Files, w.source)
 }
 
-// name returns the name of a package; one in a hundred contains audit.
+// name returns the name of a package. One in a hundred names contains "audit".
 func name(i int) string {
 	if i%100 == 0 {
 		return fmt.Sprintf("audit-kit-%05d", i)

@@ -1,4 +1,4 @@
-// Package search ranks packages by how well they match a query: Score rates one, Rank sorts many.
+// Package search ranks packages by how well they match a query: Query.Score rates one package, Rank sorts a list.
 package search
 
 import (
@@ -26,10 +26,10 @@ const (
 // Query is a search query.
 type Query struct{ text string }
 
-// NewQuery returns a case-insensitive query. The text is matched literally: it is neither split nor trimmed.
+// NewQuery returns a case-insensitive query. The text is matched literally, without splitting or trimming.
 func NewQuery(text string) Query { return Query{strings.ToLower(text)} }
 
-// Score rates a package; 0 means no match. The scope is part of the name. A keyword has to equal the whole query.
+// Score rates a package; 0 means no match. The scope is part of the name. A keyword matches only if it equals the query.
 func (q Query) Score(p Package) int {
 	name := strings.ToLower(p.Name)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// addresses are valid and mistyped addresses with the password s3cr3t-token.
+// addresses contains valid and mistyped addresses with the password s3cr3t-token.
 var addresses = map[string]string{
 	"of ssh":                         "user:s3cr3t-token@host:/path",
 	"of git":                         "git:s3cr3t-token@host.example.org:a/b.git",
@@ -35,7 +35,7 @@ var addresses = map[string]string{
 	"as a scope's":                   "@user:s3cr3t-token/x@host",
 }
 
-// TestArgumentsDoNotLeakPasswords passes each address to each string argument.
+// TestArgumentsDoNotLeakPasswords passes each address as each string argument.
 func TestArgumentsDoNotLeakPasswords(t *testing.T) {
 	for name, address := range addresses {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestArgumentsDoNotLeakPasswords(t *testing.T) {
 	}
 }
 
-// TestConfigurationDoesNotLeakPasswords puts each address into several settings.
+// TestConfigurationDoesNotLeakPasswords uses each address as the value of several settings.
 func TestConfigurationDoesNotLeakPasswords(t *testing.T) {
 	all := map[string]string{"with a blank": "//user:s3cr3t-token and more@host/path", "a token alone": "//s3cr3t-token@host/path", "with a query": "host/api?token=s3cr3t-token"}
 	for name, address := range addresses {
@@ -96,7 +96,7 @@ func TestInvalidConfigurationDoesNotLeakPasswords(t *testing.T) {
 		"registries: s3cr3t-token", "registries: [s3cr3t-token]", "security: s3cr3t-token", "security: {require_checksum: s3cr3t-token}", "sources: [{name: a, url: b, artifact_count: s3cr3t-token}]",
 		"active_platforms: [{s3cr3t-token: 1}]", "registries: [{name: {s3cr3t-token: 1}, url: [s3cr3t-token]}]",
 	} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { // the text would be in the names of folders
+		t.Run(fmt.Sprint(i), func(t *testing.T) { // numbered, because temporary directories contain the name of the test
 			w := stocked(t)
 			w.enter("kit")
 			w.write("kit/aam.yaml", strings.Replace(w.read("kit")["aam.yaml"], "1.0.0", "1.1.0", 1))

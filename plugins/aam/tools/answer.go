@@ -13,7 +13,7 @@ import (
 // items is a list result.
 type items struct{ list any }
 
-// list marks a result as a list: MCP requires an object as structured content, so the list is wrapped in one.
+// list marks a result as a list. MCP requires an object as structured content, so answer wraps the list in an object.
 func list[T any](all []T, err error) (any, error) { return items{all}, err }
 
 // answer returns a result as text and as structured content.
@@ -65,7 +65,7 @@ func encode(value any) ([]byte, error) {
 	return append(out, raw...), nil
 }
 
-// appendText appends a JSON string.
+// appendText appends a JSON string with redacted URLs.
 func appendText(out, quoted []byte) ([]byte, error) {
 	if !bytes.Contains(quoted, []byte("://")) && !bytes.ContainsAny(quoted, `@%\`) { // nothing to redact or to decode
 		return append(out, quoted...), nil

@@ -9,13 +9,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 )
 
-// arguments decodes the arguments of a call, and keeps the first error.
+// arguments decodes the arguments of a call, and stores the first error.
 type arguments struct {
 	values map[string]json.RawMessage
 	err    error
 }
 
-// readArguments parses the arguments of a tool that accepts only the known ones.
+// readArguments parses the arguments of a call. An argument that is not in known is an error.
 func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	a := &arguments{}
 	if len(raw) > 0 && json.Unmarshal(raw, &a.values) != nil {
@@ -38,7 +38,8 @@ func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	return nil, fault.New(fault.InvalidArgument, "unknown argument %.60q; arguments are: %s", unknown[0], takes)
 }
 
-// decode decodes an argument; false if it is absent or invalid.
+// decode decodes an argument into into. It returns false if the argument is absent or invalid. What describes the expected
+// type for errors.
 func (a *arguments) decode(name, what string, into any) bool {
 	raw, there := a.values[name]
 	if !there {
@@ -70,7 +71,7 @@ func (a *arguments) text(name string) string {
 	return a.textOr(name, "")
 }
 
-// textOr returns a string, or the default for an absent one.
+// textOr returns a string, or absent if the argument is absent.
 func (a *arguments) textOr(name, absent string) string {
 	text := absent
 	a.decode(name, "a string", &text)
@@ -99,7 +100,7 @@ func (a *arguments) flag(name string) bool {
 	return flag
 }
 
-// integer returns an integer, or the default for an absent one. 10.0 is accepted.
+// integer returns an integer, or absent if the argument is absent. A number such as 10.0 is an integer.
 func (a *arguments) integer(name string, absent int) int {
 	var number float64
 	switch {

@@ -15,7 +15,7 @@ import (
 func TestArguments(t *testing.T) {
 	tests := []struct {
 		name, tool, arguments string
-		want                  string // a part of the refusal; "" for none
+		want                  string // substring of the error; "" for no error
 	}{
 		{"none at all", "aam_list", ``, ""},
 		{"an empty object", "aam_list", `{}`, ""},
@@ -71,7 +71,7 @@ func read(t *testing.T, name, raw string) error {
 	return a.err
 }
 
-// FuzzArguments: untrusted arguments are decoded or refused with the proper code.
+// FuzzArguments: arguments are decoded, or refused with the code InvalidArgument.
 func FuzzArguments(f *testing.F) {
 	f.Add(`{"query":"a","limit":1,"package_type":null}`)
 	f.Add(`{"packages":["a",{"b":[]}],"force":null}`)
@@ -107,7 +107,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// FuzzEncode: the output is equivalent JSON, except for redacted secrets.
+// FuzzEncode: the output is equivalent to the input, except for redacted secrets.
 func FuzzEncode(f *testing.F) {
 	f.Add(`a"b\c`, "é\u2028")
 	f.Add("https://u:p@h", "\xff")

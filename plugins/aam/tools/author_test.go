@@ -102,7 +102,7 @@ func TestPublishMatchesRecordedRegistry(t *testing.T) {
 	}
 	index := plainYAML(t, same(recorded["index.yaml"])).(object)
 	rows := index["packages"].([]any)
-	index["packages"] = rows[len(rows)-1:] // the other packages are not published here
+	index["packages"] = rows[len(rows)-1:] // this test publishes only the last package
 	if diff := cmp.Diff(index, plainYAML(t, same(published["index.yaml"]))); diff != "" {
 		t.Errorf("index (-recorded +got)\n%s", diff)
 	}
@@ -258,7 +258,7 @@ func TestRegistryAddRefusesShadowedName(t *testing.T) {
 	w.fails("AAM_INVALID_ARGUMENT", "aam_registry_add", "name", "hidden", "url", w.path("r"))
 }
 
-// TestRoundTrip runs all steps from creating to uninstalling a package, after which the project is unchanged.
+// TestRoundTrip creates, publishes, installs and uninstalls a package. After that, the project is unchanged.
 func TestRoundTrip(t *testing.T) {
 	for _, platform := range []string{"cursor", "claude", "copilot", "codex"} {
 		t.Run(platform, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// findFile returns the deployed file of that name in one of two directories.
+// findFile returns the FileInfo of the deployed file name in one of two directories.
 func findFile(root, one, other, name string) (os.FileInfo, error) {
 	for _, pattern := range []string{one + "/.*/skills/*/" + name, other + "/.*/skills/*/" + name} {
 		if found, _ := filepath.Glob(filepath.Join(root, pattern)); len(found) > 0 {

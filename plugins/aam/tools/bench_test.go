@@ -51,7 +51,7 @@ func (w benchWorld) write(name, text string) {
 	}
 }
 
-// call executes a call that has to succeed, and returns its text.
+// call calls a tool, which must succeed, and returns the text of the result.
 func (w benchWorld) call(tool, arguments string) string {
 	w.b.Helper()
 	result, err := w.host.CallTool(tool, arguments)
@@ -61,7 +61,7 @@ func (w benchWorld) call(tool, arguments string) string {
 	return result.Text()
 }
 
-// BenchmarkSearch searches registries of different sizes for a word that one in ten packages has. The time has to grow
+// BenchmarkSearch searches registries of different sizes for a word that one in ten packages contains. The time must grow
 // linearly.
 func BenchmarkSearch(b *testing.B) {
 	for _, packages := range []int{100, 1_000, 10_000} {

@@ -46,9 +46,8 @@ func open(ctx context.Context) (*manager.Manager, error) {
 	}, nil
 }
 
-// lock acquires the plugin's lock called name and the lock on a shared directory, and holds both until the call ends. A
-// directory that does not exist cannot be locked, and one that is not writable needs no lock. A host without locks is
-// not an error.
+// lock acquires the plugin's lock called name and the lock on the directory folder, and holds both until the call ends. It
+// does not lock a directory that does not exist or is not writable. If the host does not support locks, lock returns nil.
 func lock(name, folder string) error {
 	var err error
 	if info, look := os.Stat(folder); look == nil && info.IsDir() {
@@ -73,8 +72,8 @@ func code(err error) string {
 	return ""
 }
 
-// modes returns the permission bits of a file, and sets them first if set is not nil. Only the host knows them; with a
-// host that does not support them, all files have the same.
+// modes returns the permission bits of a file. If set is not nil, it first sets the bits. It uses host operations, because
+// WASI has no permission bits; if the host does not support the operations, all files have the same bits.
 func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
 	request := abi.FileMode{Path: path}
 	if set != nil {
@@ -90,16 +89,17 @@ func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
 		return 0, fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	case abi.HostFailed:
 		if _, look := os.Stat(path); look != nil {
-			err = look // reports whether the file exists
+			err = look // the error of Stat tells whether the file exists
 		}
 	}
 	return fs.FileMode(has.Mode), err
 }
 
-// patience bounds the time that all probes of a call together may take.
+// patience bounds the total time of all probes of a call.
 const patience = 10 * time.Second
 
-// prober returns a function that reports whether a server answers, with any status. Without a grant it reports false.
+// prober returns a function that reports whether a server responds, with any status. If the server is not granted, the
+// function returns false.
 func prober(ctx context.Context) func(url string) bool {
 	until := time.Now().Add(patience)
 	return func(url string) bool {

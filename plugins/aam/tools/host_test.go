@@ -15,7 +15,7 @@ func TestOpen(t *testing.T) {
 	other := t.TempDir()
 	tests := []struct {
 		name                  string
-		project, home         string // variables
+		project, home         string // environment variables
 		wantProject, wantHome string
 	}{
 		{"the host's project", other, "/home/me/", other, "/home/me"},

@@ -229,7 +229,7 @@ func TestRegistryList(t *testing.T) {
 	}
 }
 
-// checks returns the status of each check of a report by name, and verifies the summary.
+// checks returns the status of each check of a report by name, and the names in order. It also verifies the summary.
 func checks(t *testing.T, report object) (map[string]string, []string) {
 	t.Helper()
 	by, order, counts := map[string]string{}, []string{}, map[string]int{}
@@ -268,7 +268,7 @@ func message(report object, name string) string {
 func TestDoctor(t *testing.T) {
 	tests := []struct {
 		name, home, workspace string
-		gone                  string // a folder that is taken away first
+		gone                  string // a directory that is removed first
 		want                  map[string]string
 		says                  map[string]string
 	}{

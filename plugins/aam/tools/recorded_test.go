@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// recordedCall is a call to the aam program with its answer.
+// recordedCall is a recorded call of the aam program with its answer.
 type recordedCall struct {
 	ID         string
 	Tool       string
@@ -32,11 +32,11 @@ type recordedCall struct {
 // recordedWorld is a copy of the environment in which the calls were recorded.
 type recordedWorld struct{ *world }
 
-// newRecordedWorld creates the environment of a session. Registries are shared, because they are not changed.
+// newRecordedWorld creates the environment of a session. Sessions share the registries, which they do not change.
 func newRecordedWorld(t *testing.T, s session, shared *world) recordedWorld {
 	t.Helper()
 	w := newWorld(t)
-	t.Chdir(w.root) // the project's folder is about to be another one
+	t.Chdir(w.root) // the project's directory is replaced below
 	w.real("home", "homes", s.home)
 	w.real("project", "workspaces", s.workspace)
 	for _, name := range strings.Fields(s.needs) {
@@ -62,9 +62,9 @@ func newRecordedWorld(t *testing.T, s session, shared *world) recordedWorld {
 type session struct {
 	name            string
 	home, workspace string
-	needs           string // what else is there, separated by blanks
+	needs           string // additional parts of the environment, separated by blanks
 	prepare         func(w recordedWorld)
-	ids             string // of the recordings, separated by blanks
+	ids             string // ids of the recorded calls, separated by blanks
 }
 
 func asItIs(recordedWorld) {}
@@ -132,8 +132,8 @@ var published = []string{"publish-report-templates-1.0.0", "publish-report-templ
 
 var hostile = strings.Fields("absolute-path agent-reads-outside archive-missing bad-manifest checksum-mismatch date-not-quoted dot-slash-names duplicate-entry empty-checksum fifo-entry hardlink-outside inflates-large inner-dotdot marker-in-content missing-artifact nested-manifest no-manifest not-an-archive path-traversal plain-tar quotes-in-description symlink-absolute symlink-inside symlink-outside symlink-parent-write truncated uppercase-checksum wrong-name wrong-version zero-bytes")
 
-// TestRecordedCalls repeats every recorded call and compares the whole answer, after replacing the parts that differ
-// intentionally: see recordedWant. Texts for people only have to exist.
+// TestRecordedCalls repeats every recorded call and compares the whole answer with recordedWant, which replaces the parts
+// that differ intentionally. Texts for people must exist, but are not compared.
 func TestRecordedCalls(t *testing.T) {
 	var calls []recordedCall
 	data, err := os.ReadFile(realPath(t, "constructed", "recorded", "tool-calls.json"))
@@ -159,7 +159,7 @@ func TestRecordedCalls(t *testing.T) {
 				id = strings.ReplaceAll(id, "|", " ")
 				call, ok := byID[id]
 				if !ok {
-					t.Fatalf("%s was not recorded, or is there twice", id)
+					t.Fatalf("%s was not recorded, or is in several sessions", id)
 				}
 				delete(byID, id)
 				w.compare(call)
@@ -173,14 +173,14 @@ func TestRecordedCalls(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		return // a session that was given up has left some behind
+		return // a failed session has not made all of its calls
 	}
 	for id := range byID {
-		t.Errorf("%s was recorded, and is not compared", id)
+		t.Errorf("%s was recorded, but is in no session", id)
 	}
 }
 
-// elsewhere are the directories of calls whose recording does not name one.
+// elsewhere maps recorded calls to their project directory, if the recording does not contain it.
 var elsewhere = map[string]string{"publish-unknown-registry": "packages/audit-kit-1.0.0", "publish-no-registries": "packages/audit-kit-1.0.0"}
 
 func compareExtracted(t *testing.T, call recordedCall) {
@@ -233,8 +233,8 @@ func (w recordedWorld) compare(call recordedCall) {
 	}
 }
 
-// withoutDependencies removes the packages from the result of an install that were not requested: the recorded program
-// installs no dependencies.
+// withoutDependencies removes packages that were not requested from the result of an install, because the recorded
+// program installs no dependencies.
 func withoutDependencies(got any, input map[string]any) {
 	answer, _ := got.(map[string]any)
 	specs, requests := input["packages"].([]any)
@@ -248,7 +248,7 @@ func withoutDependencies(got any, input map[string]any) {
 	})
 }
 
-// seen returns an answer as decoded JSON, or the code of a failure.
+// seen returns the answer of the plugin as decoded JSON, or the code of a failure.
 func (w recordedWorld) seen(result *sdktest.Result) any {
 	w.t.Helper()
 	text := strings.ReplaceAll(result.Text(), w.root, realRoot)
@@ -264,7 +264,7 @@ func (w recordedWorld) seen(result *sdktest.Result) any {
 
 var codePattern = regexp.MustCompile(`^\[AAM_[A-Z_]+\]`)
 
-// compareFiles checks which files a call on a hostile archive has left in the project.
+// compareFiles compares the files that an install of a hostile package has created with the recorded files.
 func (w recordedWorld) compareFiles(call recordedCall, answer any) {
 	w.t.Helper()
 	var got, want []string
@@ -286,7 +286,7 @@ func (w recordedWorld) compareFiles(call recordedCall, answer any) {
 			}
 		}
 		want = append(want, ".aam/deployments.yaml")
-		if call.ID == "hostile-date-not-quoted" { // the recorded program could not install it
+		if call.ID == "hostile-date-not-quoted" { // the recorded program could not install this package
 			want = append(want, ".aam/aam-lock.yaml", ".aam/packages/date-not-quoted/aam.yaml", ".aam/packages/date-not-quoted/prompts/p.md", ".claude/prompts/date-not-quoted-prompt.md")
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// secrets must not occur in any result, error or log.
+// secrets contains strings that must not occur in any result, error or log.
 var secrets = []string{"s3cr3t-token", "abcdef123456", "fr4gment", "gh0-source", "cr3dentials"}
 
 const withSecrets = `registries:
@@ -28,7 +28,7 @@ security: {require_checksum: true}
 default_platform: https://u:s3cr3t-token@x.example.org
 `
 
-// TestSecretsAreNotShown calls every tool, with success and failure, with secrets in the configuration.
+// TestSecretsAreNotShown makes successful and failing calls of every tool, with secrets in the configuration.
 func TestSecretsAreNotShown(t *testing.T) {
 	calls := [][]any{
 		{"aam_config_get"}, {"aam_config_get", "key", "registries"}, {"aam_config_get", "key", "sources"}, {"aam_config_get", "key", "default_platform"}, {"aam_config_get", "key", "nope"},
@@ -78,7 +78,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 				look(t, line, "the log")
 			}
 			if seen == 0 && name == "as it is" {
-				t.Error("nothing was masked: the test shows nothing")
+				t.Error("no secret was masked, so the test checks nothing")
 			}
 		})
 	}
@@ -212,7 +212,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestReadingWritesNothing calls all read-only tools, and checks that no file was created.
+// TestReadingWritesNothing: the read-only tools create no files.
 func TestReadingWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	for _, call := range [][]any{{"aam_search", "query", ""}, {"aam_list"}, {"aam_validate"}, {"aam_config_get"}, {"aam_registry_list"}, {"aam_doctor"}} {
@@ -220,7 +220,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	}
 	err := filepath.WalkDir(w.root, func(path string, _ fs.DirEntry, err error) error {
 		if name, _ := filepath.Rel(w.root, path); name != "." && name != "home" && name != "project" {
-			t.Errorf("%s was made", name)
+			t.Errorf("%s was created", name)
 		}
 		return err
 	})

@@ -1,5 +1,5 @@
 // Package tools exposes the methods of package manager as MCP tools and resources: it decodes arguments, finds the
-// project, and encodes results with redacted URLs. Register adds them to a plugin.
+// project, and encodes results with redacted URLs. Register adds the tools and resources to a plugin.
 package tools
 
 import (
@@ -34,7 +34,7 @@ func Register(p *sdk.Plugin) {
 
 func all() []tool { return append(reading(), writing()...) }
 
-// reading are the read-only tools.
+// reading returns the read-only tools.
 func reading() []tool {
 	return []tool{
 		{"aam_search", []string{"query", "limit", "package_type"}, func(a *arguments) action {
@@ -73,7 +73,7 @@ func reading() []tool {
 // defaultLimit is the default number of search results.
 const defaultLimit = 10
 
-// writing are the tools with side effects.
+// writing returns the tools with side effects.
 func writing() []tool {
 	return []tool{
 		{"aam_install", []string{"packages", "platform", "force", "no_deploy"}, func(a *arguments) action {
@@ -93,7 +93,7 @@ func writing() []tool {
 				Path: a.textOr("path", "."), Name: a.nullText("name"), Version: a.nullText("version"),
 				Description: a.nullText("description"), Types: a.nullTexts("artifact_types"),
 			}
-			a.flag("include_all") // has no effect: everything is included anyway
+			a.flag("include_all") // only validated: all artifacts are always included
 			return func(m *manager.Manager) (any, error) { return m.CreatePackage(n) }
 		}},
 		{"aam_config_set", []string{"key", "value"}, func(a *arguments) action {

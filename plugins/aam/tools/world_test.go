@@ -16,13 +16,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// realRoot is the path that the real data refers to as its own.
+// realRoot is the root directory of the paths in the sample data.
 const realRoot = "/srv/aam"
 
-// testDir is the directory of the tests; a world has another working directory.
+// testDir is the original working directory of the tests. A world changes the working directory.
 var testDir, _ = os.Getwd()
 
-// realPath returns the path of real data. The test is skipped where there is none.
+// realPath returns a path in the sample data. It skips the test if there is no sample data.
 func realPath(t *testing.T, parts ...string) string {
 	t.Helper()
 	at, err := os.Getwd()
@@ -35,7 +35,7 @@ func realPath(t *testing.T, parts ...string) string {
 	return path
 }
 
-// world is a directory with a home, a project and registries, and a host that serves the plugin there.
+// world is a directory with a home, a project and registries, and a host for the plugin.
 type world struct {
 	t    *testing.T
 	host *sdktest.Host
@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// fileMode is the host operation of that name.
+// fileMode implements the host operation for permission bits.
 func fileMode(params json.RawMessage) (any, error) {
 	var request abi.FileMode
 	if err := json.Unmarshal(params, &request); err != nil {
@@ -83,7 +83,7 @@ func fileMode(params json.RawMessage) (any, error) {
 
 func (w *world) path(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
 
-// enter makes a directory the project.
+// enter makes the directory name the project.
 func (w *world) enter(name string) {
 	w.t.Chdir(w.path(name))
 	w.t.Setenv("BULKHEAD_PROJECT", w.path(name))
@@ -111,7 +111,7 @@ func (w *world) remove(name string) {
 	}
 }
 
-// real copies real data to a path, and replaces the paths in it.
+// real copies sample data to a path, and replaces realRoot in files by the root of the world.
 func (w *world) real(to string, from ...string) {
 	w.t.Helper()
 	source := realPath(w.t, append([]string{"constructed"}, from...)...)
@@ -142,10 +142,11 @@ func (w *world) real(to string, from ...string) {
 	}
 }
 
-// realWorld returns a world with a real home, and a real workspace as the project unless that is "".
+// realWorld returns a world with a home of the sample data and, unless workspace is "", a workspace of the sample data as
+// the project.
 func realWorld(t *testing.T, home, workspace string) *world {
 	t.Helper()
-	realPath(t) // skips before anything is made
+	realPath(t) // skip the test before files are created
 	w := newWorld(t)
 	if home != "" {
 		w.real("home", "homes", home)
@@ -160,7 +161,8 @@ func realWorld(t *testing.T, home, workspace string) *world {
 	return w
 }
 
-// read returns the content of all files below a directory by relative path; none if it does not exist.
+// read returns the content of all files below a directory by relative path. If the directory does not exist, there are no
+// files.
 func (w *world) read(folder string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -203,10 +205,10 @@ func (w *world) result(tool string, args ...any) *sdktest.Result {
 	return result
 }
 
-// object is a result that is an object, list one that is a list of objects.
+// object is the type of results that are objects, list of results that are lists of objects.
 type object = map[string]any
 
-// get calls a tool that has to succeed, and returns its result. Text and structured content have to be equal.
+// get calls a tool, which must succeed, and returns its result. Text and structured content must be equal.
 func get[T any](w *world, tool string, args ...any) T {
 	w.t.Helper()
 	result := w.result(tool, args...)
@@ -227,7 +229,7 @@ func get[T any](w *world, tool string, args ...any) T {
 	return value
 }
 
-// fails calls a tool that has to fail with a code, and returns the text.
+// fails calls a tool, which must fail with a code, and returns the text.
 func (w *world) fails(code, tool string, args ...any) string {
 	w.t.Helper()
 	result := w.result(tool, args...)

@@ -1,4 +1,4 @@
-// Package validate validates a package in its source directory: Package reports all problems.
+// Package validate validates a package in its source directory. The function Package reports all problems.
 package validate
 
 import (
@@ -17,7 +17,7 @@ import (
 // Report is the result of a validation.
 type Report struct {
 	Valid          bool     `json:"valid"`
-	PackageName    *string  `json:"package_name"` // nil if the manifest is invalid, like the next
+	PackageName    *string  `json:"package_name"` // nil if the manifest is invalid, like PackageVersion
 	PackageVersion *string  `json:"package_version"`
 	Errors         []string `json:"errors"`
 	Warnings       []string `json:"warnings"`
@@ -27,7 +27,8 @@ type Report struct {
 	Manifest *manifest.Manifest `json:"-"`
 }
 
-// Package validates the package at path, its directory or a file in it. An error means that it could not be read.
+// Package validates a package. Path is the directory of the package, or a file in that directory. An error means that the
+// package cannot be read.
 func Package(s files.System, path string) (Report, error) {
 	if info, err := s.Stat(path); err == nil && !info.IsDir() {
 		path = filepath.Dir(path)
@@ -72,7 +73,7 @@ func artifact(s files.System, dir string, a manifest.Artifact) string {
 	return ""
 }
 
-// unreadable reports the problems of an invalid manifest.
+// unreadable converts the error of loading a manifest to a report of its problems.
 func unreadable(err error) (Report, error) {
 	report := Report{Errors: []string{}, Warnings: []string{}}
 	var syntax *yaml11.SyntaxError

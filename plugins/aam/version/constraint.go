@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
-// maxParts bounds the comparisons of a constraint.
+// maxParts is the maximum number of comparisons in a constraint.
 const maxParts = 32
 
 // Constraint is a set of allowed versions. The zero value allows all.
@@ -20,11 +20,11 @@ type Constraint struct {
 
 // bound is one comparison.
 type bound struct {
-	lower, upper         *Version // nil: unbounded
-	aboveOnly, belowOnly bool     // the bounds are exclusive
+	lower, upper         *Version // nil if unbounded
+	aboveOnly, belowOnly bool     // lower or upper is exclusive
 }
 
-// upPattern matches the operand of ^ and ~: three numbers or more.
+// upPattern matches the operand of ^ and ~, which begins with three numbers.
 var upPattern = regexp.MustCompile(`^([0-9]+)\.([0-9]+)\.([0-9]+)`)
 
 // ParseConstraint parses *, ^1.2.3, ~1.2.3, a version, or comparisons (>=, >, <=, <, ==, =) joined by commas.
@@ -63,7 +63,7 @@ func ParseConstraint(text string) (Constraint, error) {
 	return c, nil
 }
 
-// parseUp parses ^ and ~: the range from a version up to the next incompatible one.
+// parseUp parses a constraint with ^ or ~: the range from a version up to the next incompatible version.
 func parseUp(text string) (bound, error) {
 	sign, rest := text[0], text[1:]
 	m := upPattern.FindStringSubmatch(rest)
@@ -130,7 +130,7 @@ func (c Constraint) String() string {
 	return c.text
 }
 
-// Allows reports whether a version satisfies the constraint. Pre-releases have no special treatment: ^1.0.0 allows
+// Allows reports whether a version satisfies the constraint. Pre-releases are compared like other versions: ^1.0.0 allows
 // 2.0.0-alpha.1, which sorts before 2.0.0.
 func (c Constraint) Allows(v Version) bool {
 	return !slices.ContainsFunc(c.bounds, func(b bound) bool {
@@ -148,8 +148,8 @@ func (c Constraint) Allows(v Version) bool {
 	})
 }
 
-// Best returns the highest available version that c allows in its original spelling, and the first of equal ones; false if
-// there is none. It skips strings that are not versions.
+// Best returns the highest available version that c allows, in its original spelling. Of equal versions it returns the
+// first. It returns false if c allows none. It skips strings that are not versions.
 func Best(c Constraint, available []string) (text string, ok bool) {
 	var best Version
 	for _, candidate := range available {

@@ -1,6 +1,6 @@
-// Package version implements versions and constraints. aam calls its versions semantic, but reads them as those of
-// Python's PEP 440 (https://packaging.python.org/specifications/version-specifiers/): 1.0.0-beta.1 is 1.0.0b1, and
-// 1.0.0-1 sorts after 1.0.0. Parse and ParseConstraint parse them, Best selects one.
+// Package version implements versions and constraints. The aam program calls versions semantic, but parses them by Python's
+// PEP 440 (https://packaging.python.org/specifications/version-specifiers/): 1.0.0-beta.1 is 1.0.0b1, and 1.0.0-1 sorts
+// after 1.0.0. Parse parses versions, ParseConstraint parses constraints, and Best selects a version.
 //
 // github.com/aquasecurity/go-pep440-version v0.0.1 agrees on all recorded versions, but refuses numbers of more than 64
 // bits, keeps the separators of local versions (1+a-1 is not 1+a.1), has none of aam's constraints, and makes the module
@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
-// maxText bounds versions and constraints, in bytes.
+// maxText is the maximum length of a version or constraint, in bytes.
 const maxText = 256
 
 // Version is a parsed version. Numbers are strings of digits without leading zeros, because PEP 440 does not bound them.
@@ -77,8 +77,8 @@ func Parse(text string) (Version, error) {
 	return v, nil
 }
 
-// plainRelease parses a version that consists of numbers and dots only, as most do; false for any other. The pattern is
-// much slower.
+// plainRelease parses a version that consists only of numbers and dots; false for any other version. Most versions have
+// this form, and the regular expression in Parse is much slower.
 func plainRelease(text string) ([]string, bool) {
 	release := make([]string, 0, 4)
 	for part := range strings.SplitSeq(text, ".") {
@@ -100,7 +100,7 @@ func number(digits string) string {
 
 func isNumber(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// String returns the normal form. Equal versions with the same number of release parts have the same one.
+// String returns the normal form. Equal versions with the same number of release parts have the same normal form.
 func (v Version) String() string {
 	var out strings.Builder
 	if v.epoch != "0" {
@@ -129,13 +129,13 @@ func Compare(a, b Version) int {
 		compareReleases(a.release, b.release),
 		cmp.Compare(a.stage(), b.stage()),
 		compareNumbers(a.preN, b.preN),
-		compareNumbers(a.post, b.post), // an absent one has no digits, so it is less than 0
+		compareNumbers(a.post, b.post), // an absent post release has no digits, so it sorts before 0
 		compareDev(a.dev, b.dev),
 		compareLocal(a.local, b.local),
 	)
 }
 
-// stage returns a sort key for what follows the release: dev alone, a, b, rc, then final and post.
+// stage returns a sort key for the stage of a version. The order is: dev without pre-release, a, b, rc, final and post.
 func (v Version) stage() string {
 	switch {
 	case v.pre != "":
@@ -178,7 +178,7 @@ func compareDev(a, b string) int {
 	return compareNumbers(a, b)
 }
 
-// compareLocal sorts an absent part first, then words, then numbers.
+// compareLocal compares local versions part by part. An absent part sorts first, then words, then numbers.
 func compareLocal(a, b []string) int {
 	return slices.CompareFunc(a, b, func(x, y string) int {
 		switch xn, yn := isNumber(x), isNumber(y); {

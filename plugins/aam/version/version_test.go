@@ -10,7 +10,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	tests := []struct{ text, want string }{ // "" for an error
+	tests := []struct{ text, want string }{ // want is "" for an error
 		{"1", "1"}, {"1.0", "1.0"}, {"01.2.3", "1.2.3"}, {"v1.0.0", "1.0.0"}, {" 1.0.0 ", "1.0.0"}, {"1!1.0.0", "1!1.0.0"},
 		{"1.0.0-beta.1", "1.0.0b1"}, {"1.0.0-alpha", "1.0.0a0"}, {"1.0.0-RC.2", "1.0.0rc2"}, {"1.0.0-preview.3", "1.0.0rc3"},
 		{"1.0.0-1", "1.0.0.post1"}, {"1.0.0.rev2", "1.0.0.post2"}, {"1.0.0.dev1", "1.0.0.dev1"}, {"1.0.0+build.05", "1.0.0+build.5"},
@@ -145,7 +145,7 @@ func TestRecordedConstraints(t *testing.T) {
 		probes := []string{"0", "99"}
 		for _, b := range *row.OK {
 			for _, end := range []*string{b.Lower, b.Upper} {
-				if end != nil { // just below, the end, and just above
+				if end != nil { // check versions just below the bound, the bound, and just above it
 					probes = append(probes, *end, *end+"+0", *end+".post1")
 					if !strings.ContainsAny(*end, "abr") {
 						probes = append(probes, *end+".dev0", *end+"rc9")
@@ -192,7 +192,7 @@ func TestRecordedMatches(t *testing.T) {
 		}
 		got, ok := version.Best(c, row.Available)
 		if ok {
-			v, err := version.Parse(got) // the recorded program answers with the normal form
+			v, err := version.Parse(got) // the recorded program returns the normal form
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseConstraint: a constraint without an inequality allows the version that it names.
+// FuzzParseConstraint: a constraint without < and > allows the version in it.
 func FuzzParseConstraint(f *testing.F) {
 	for _, seed := range []string{"^1.2.3", "~0.0.1", ">=1,<2", "*", "= 1.0", "^9.9.9-rc.1", ">1", ","} {
 		f.Add(seed)

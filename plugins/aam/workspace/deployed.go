@@ -6,8 +6,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 )
 
-// adopt adds to the ledger what the aam program has deployed since the ledger was written, of packages whose version it
-// did not change: artifacts on its platform with exactly the content of the package.
+// adopt adds deployments to the ledger that the aam program has made since the ledger was written. It considers packages
+// whose version the aam program did not change, and adds their artifacts on the default platform if the deployed content
+// equals that of the package.
 func (w *Workspace) adopt(s *state) error {
 	if s.ledger.resolvedAt == s.lock.ResolvedAt || !deploy.Supported(s.otherwise) {
 		return nil
@@ -25,7 +26,7 @@ func (w *Workspace) adopt(s *state) error {
 			}
 			current, err := plan.Current(d.artifact())
 			if err != nil {
-				continue // it is on a platform that cannot be reached
+				continue // the platform is not accessible
 			}
 			if current != "" && slices.Contains(w.digests(s, plan, entry.name, d.artifact()), current) {
 				d.digest = current
@@ -36,8 +37,8 @@ func (w *Workspace) adopt(s *state) error {
 	return nil
 }
 
-// Platforms returns the platforms that each installed package is deployed to. If it is not known where the aam program
-// has deployed one, that is the default platform.
+// Platforms returns the platforms that each installed package is deployed to. For a package that the aam program has
+// deployed to an unknown platform, it returns the default platform.
 func (w *Workspace) Platforms(defaultPlatform string) (map[string][]string, error) {
 	s, err := w.read(defaultPlatform)
 	if err != nil {
@@ -58,10 +59,10 @@ func (w *Workspace) Platforms(defaultPlatform string) (map[string][]string, erro
 	return platforms, nil
 }
 
-// isAt reports whether two deployments have one place.
+// isAt reports whether two deployments are of the same artifact name and type on the same platform.
 func (d deployment) isAt(other deployment) bool { return d.artifact() == other.artifact() }
 
-// fromLock returns the deployments that the aam program makes for an installed package.
+// fromLock returns the deployments that the aam program would make for an installed package.
 func (w *Workspace) fromLock(s *state, name string) []deployment {
 	var all []deployment
 	if m := w.manifest(s, name); m != nil && deploy.Supported(s.otherwise) {
@@ -72,8 +73,8 @@ func (w *Workspace) fromLock(s *state, name string) []deployment {
 	return all
 }
 
-// digests returns the digests of an artifact of an installed package; none if the package does not have it, or cannot be
-// read.
+// digests returns the possible digests of a deployed artifact of an installed package. If the package does not have the
+// artifact or cannot be read, there are no digests.
 func (w *Workspace) digests(s *state, plan *deploy.Plan, name string, of deploy.Artifact) []string {
 	m := w.manifest(s, name)
 	if m == nil {
@@ -85,14 +86,14 @@ func (w *Workspace) digests(s *state, plan *deploy.Plan, name string, of deploy.
 	}
 	digests, err := plan.Digests(of.Platform, w.PackageDir(name), a)
 	if err != nil {
-		return nil // a damaged package owns nothing
+		return nil // a damaged package owns no deployed content
 	}
 	return digests
 }
 
-// deployedOf returns the deployments of a package: those in the ledger if it belongs to the lock file, else those that
-// the aam program makes for the package in the lock file. Then the ledger adds only what has kept the content that it
-// records.
+// deployedOf returns the deployments of a package. If the ledger entry matches the lock file, they are those of the
+// entry. Otherwise they are the deployments that the aam program would make for the package in the lock file, and those
+// of the ledger entry whose content has not changed since.
 func (w *Workspace) deployedOf(s *state, name string) ([]deployment, error) {
 	recorded := s.ledger.of(name)
 	locked, found := s.lock.Find(name)
@@ -126,7 +127,8 @@ func (w *Workspace) deployedOf(s *state, name string) ([]deployment, error) {
 	return all, nil
 }
 
-// owns reports whether content is one that the ledger records for a place, or that an installed package has there.
+// owns reports whether content with a digest at the place of an artifact was deployed by a package: the ledger records the
+// digest for the artifact, or an installed package would deploy this content.
 func (w *Workspace) owns(s *state, plan *deploy.Plan, at deploy.Artifact, digest string) bool {
 	for _, entry := range s.ledger.packages {
 		for _, d := range entry.deployed {
@@ -140,8 +142,8 @@ func (w *Workspace) owns(s *state, plan *deploy.Plan, at deploy.Artifact, digest
 	})
 }
 
-// Orphans returns, by package, what is deployed but belongs to no installed package: what only the ledger knows, because
-// the aam program has uninstalled or replaced the package, and, by the package "", sections that no package has.
+// Orphans returns the paths of deployments that belong to no installed package, by package. They are deployments in the
+// ledger whose package the aam program has uninstalled or replaced. The key "" has sections that belong to no package.
 func (w *Workspace) Orphans(defaultPlatform string) (map[string][]string, error) {
 	s, err := w.load(defaultPlatform)
 	if err != nil {
@@ -177,7 +179,7 @@ func (w *Workspace) Orphans(defaultPlatform string) (map[string][]string, error)
 	return orphans, w.orphanedSections(s, plan, orphans)
 }
 
-// orphanedSections adds the sections that neither an installed package nor the ledger has.
+// orphanedSections adds the sections that belong neither to an installed package nor to a deployment in the ledger.
 func (w *Workspace) orphanedSections(s *state, plan *deploy.Plan, orphans map[string][]string) error {
 	sections, err := plan.Sections()
 	for _, section := range sections {

@@ -20,27 +20,27 @@ type Package struct {
 	Version  string
 	Registry string // name of the registry
 	Archive  string // path of its archive; "" to deploy the installed version
-	Checksum string // according to the registry; recorded in the lock file
-	Verify   bool   // compare the checksum with the archive
+	Checksum string // the checksum in the registry, which the lock file records
+	Verify   bool   // verify the checksum of the archive
 }
 
 // Options control the installation.
 type Options struct {
-	Platform        string // target of the deployment; none if it is "" or not supported
-	DefaultPlatform string // where the aam program deployed the packages that it installed
-	Force           bool   // replace content that no package has deployed, after moving it to the backup
+	Platform        string // platform to deploy to; "" or an unsupported platform for no deployment
+	DefaultPlatform string // platform to which the aam program deploys
+	Force           bool   // move content that no package has deployed to the backup, and replace it
 	Limits          archive.Limits
 }
 
 // Done is the result of Install.
 type Done struct {
-	Manifests []*manifest.Manifest // of the packages
-	Backups   []deploy.Backup      // content that was replaced, and no package's
+	Manifests []*manifest.Manifest // manifests of the packages
+	Backups   []deploy.Backup      // replaced content that no package had deployed
 }
 
-// Install installs and deploys packages in one transaction, replacing other versions of them. Artifacts that only the
-// replaced version deployed are removed. Without force, a deployment over content that no package has deployed is an error
-// with the code FileExists.
+// Install installs and deploys packages in one transaction, and replaces other versions of these packages. It removes
+// deployed artifacts that only the replaced version has. If a deployment would replace content that no package has
+// deployed, and Force is not set, the error has the code FileExists.
 func (w *Workspace) Install(group []Package, o Options) (*Done, error) {
 	s, err := w.read(o.DefaultPlatform)
 	if err != nil {
@@ -69,13 +69,13 @@ func (w *Workspace) Install(group []Package, o Options) (*Done, error) {
 type installing struct {
 	planning
 	options Options
-	folders []deploy.Backup // directories of packages that were not in the lock file
+	folders []deploy.Backup // package directories that were not in the lock file, and were moved to the backup
 }
 
-// incoming is an unpacked package in the staging directory.
+// incoming is a package to install, unpacked in the staging directory, or an installed package to deploy.
 type incoming struct {
 	name     string
-	dir      string // staging directory, or that of the installed package
+	dir      string // directory of the unpacked or installed package
 	manifest *manifest.Manifest
 	before   []deployment // deployments of the installed version
 	version  string
@@ -83,8 +83,8 @@ type incoming struct {
 	was      string // the installed version; "" if there is none
 }
 
-// stage validates and unpacks an archive. It updates the lock, so that packages of one group cannot use the same
-// directory.
+// stage validates and unpacks an archive. It adds the package to the lock at once, so that a later package of the group
+// cannot use the same directory.
 func (i *installing) stage(c *journal.Change, p Package) error {
 	if err := ownFolder(i.state.lock, p.Name); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (i *installing) stage(c *journal.Change, p Package) error {
 	return nil
 }
 
-// present adds an installed package, which is only deployed.
+// present adds an installed package that is only to be deployed.
 func (i *installing) present(in incoming, entry lockfile.Entry) error {
 	m, err := i.Manifest(in.name)
 	if err != nil {
@@ -145,7 +145,7 @@ func (i *installing) present(in incoming, entry lockfile.Entry) error {
 	return nil
 }
 
-// keepFolder moves a directory to the backup that is where the package belongs, but is not installed.
+// keepFolder moves the directory of a package that is not in the lock file to the backup, if the directory exists.
 func (i *installing) keepFolder(c *journal.Change, name string) error {
 	dir := i.PackageDir(name)
 	exists, err := filesystem.Exists(i.Files, dir)
@@ -157,10 +157,10 @@ func (i *installing) keepFolder(c *journal.Change, name string) error {
 	return err
 }
 
-// matches checks that a manifest belongs to the requested package.
+// matches returns an error unless a manifest has the name and version of the requested package.
 func matches(m *manifest.Manifest, p Package) error {
 	if m.Name != p.Name {
-		return fault.New(fault.ArchiveInvalid, "the archive contains the package %s", m.Name)
+		return fault.New(fault.ArchiveInvalid, "the archive %s contains the package %s, not %s", p.Archive, m.Name, p.Name)
 	}
 	asked, err := version.Parse(p.Version)
 	if err != nil {
@@ -171,12 +171,12 @@ func matches(m *manifest.Manifest, p Package) error {
 		return err
 	}
 	if version.Compare(asked, has) != 0 {
-		return fault.New(fault.ArchiveInvalid, "the archive contains version %s", m.Version)
+		return fault.New(fault.ArchiveInvalid, "the archive %s contains version %s, not %s", p.Archive, m.Version, p.Version)
 	}
 	return nil
 }
 
-// deploy stages deployments and undeployments.
+// deploy plans and stages the deployments and undeployments of the transaction.
 func (i *installing) deploy(c *journal.Change) error {
 	for _, in := range i.incoming {
 		for _, d := range in.before {
@@ -212,7 +212,7 @@ func (i *installing) deploy(c *journal.Change) error {
 	return i.plan.Stage(c)
 }
 
-// elsewhere returns the deployments of a package that a deployment to a platform leaves unchanged.
+// elsewhere returns the deployments of a package that stay unchanged when the package is deployed to a platform.
 func (in incoming) elsewhere(platform string) []deployment {
 	all := []deployment{}
 	for _, d := range in.before {

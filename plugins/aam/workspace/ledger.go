@@ -20,37 +20,37 @@ type deployment struct {
 	platform string
 	typ      manifest.Type
 	name     string
-	version  string // version of the package; "" for the one of the entry
-	digest   string // of the deployed content; "" if unknown
+	version  string // version of the package; "" for the version of the ledger entry
+	digest   string // digest of the deployed content; "" if unknown
 }
 
-// artifact returns what is deployed.
+// artifact returns the identification of the deployed artifact.
 func (d deployment) artifact() deploy.Artifact {
 	return deploy.Artifact{Platform: d.platform, Type: d.typ, Name: d.name}
 }
 
-// ledger records the deployments of each package. The aam program does not have it.
+// ledger records the deployments of each package. The aam program does not read or write ledgers.
 type ledger struct {
 	packages   []ledgerEntry // in file order
-	resolvedAt string        // of the lock file that was written together with it; "" if unknown
+	resolvedAt string        // ResolvedAt of the lock file that was written in the same transaction; "" if unknown
 }
 
 type ledgerEntry struct {
 	name     string
-	version  string // of the lock file; "" if unknown, as in files of earlier releases
-	checksum string // likewise
+	version  string // version in the lock file; "" if unknown, as in ledgers of earlier releases
+	checksum string // checksum in the lock file; "" if unknown
 	deployed []deployment
 }
 
-// matches reports whether the deployments are those of the package in the lock file. Otherwise the aam program has
-// changed the package since.
+// matches reports whether the deployments are of the package version in the lock file. If not, the aam program has changed
+// the package since the ledger was written.
 func (e ledgerEntry) matches(locked lockfile.Entry) bool {
 	return e.version == "" || e.version == locked.Version && e.checksum == locked.Checksum
 }
 
 func (w *Workspace) ledgerPath() string { return filepath.Join(w.Dir(), "deployments.yaml") }
 
-// readLedger returns the ledger and the content of its file, nil if it does not exist.
+// readLedger returns the ledger and the content of its file. The content is nil if the file does not exist.
 func (w *Workspace) readLedger() (*ledger, []byte, error) {
 	data, err := w.readFile(w.ledgerPath(), maxLedger)
 	if err != nil {
@@ -64,7 +64,7 @@ func (w *Workspace) readLedger() (*ledger, []byte, error) {
 	return l, data, nil
 }
 
-// parseLedger parses a ledger; nil data means that there is none.
+// parseLedger parses a ledger. Nil data means an absent file, which is an empty ledger.
 func parseLedger(data []byte) (*ledger, error) {
 	doc, err := yaml11.Parse(data, maxLedger)
 	if err != nil {
@@ -91,7 +91,7 @@ func parseLedger(data []byte) (*ledger, error) {
 	return l, r.Err()
 }
 
-// parseDeployment parses and validates a deployment, whose names become paths.
+// parseDeployment parses a deployment, and validates its names, which become parts of paths.
 func parseDeployment(r *yaml11.Reader, item yaml11.Value) deployment {
 	if !r.Mapping(item) {
 		return deployment{}
@@ -169,8 +169,8 @@ func (l *ledger) remove(name string) {
 	l.packages = slices.DeleteFunc(l.packages, func(e ledgerEntry) bool { return e.name == name })
 }
 
-// Outdated returns, by package name, the platforms that have another than the installed version, because that was only
-// deployed to another platform.
+// Outdated returns the platforms that have another version of a package than the installed one, by package name. This
+// happens if the installed version was deployed only to another platform.
 func (w *Workspace) Outdated() (map[string][]string, error) {
 	l, _, err := w.readLedger()
 	if err != nil {
@@ -187,8 +187,7 @@ func (w *Workspace) Outdated() (map[string][]string, error) {
 	return platforms, nil
 }
 
-// Deployed returns the slash-separated paths, relative to the project, that packages have deployed. A project without a
-// ledger has none.
+// Deployed returns the slash-separated paths of deployments in the ledger, relative to the project.
 func (w *Workspace) Deployed() (map[string]bool, error) {
 	l, _, err := w.readLedger()
 	if err != nil {

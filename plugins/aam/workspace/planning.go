@@ -18,13 +18,13 @@ type planning struct {
 	state    *state
 	plan     *deploy.Plan
 	incoming []incoming
-	// force moves content to the backup that no package has put at its place. Otherwise it is a conflict.
+	// force moves content that no package has deployed to the backup. Without force, such content is a conflict.
 	force     bool
-	conflicts []string // paths
+	conflicts []string // paths of content that no package has deployed
 	taken     []taking
 }
 
-// taking is a deployment that another package takes over.
+// taking is a deployment that becomes one of the package name, because the previous package is removed.
 type taking struct {
 	name string
 	deployment
@@ -37,7 +37,7 @@ type provider struct {
 	artifact manifest.Artifact
 }
 
-// put plans a deployment of the package in dir, and records the digest in d.
+// put plans a deployment of an artifact of the package in dir, and sets the digest of d.
 func (p *planning) put(d *deployment, dir string, a manifest.Artifact) error {
 	digests, err := p.plan.Digests(d.platform, dir, a)
 	if err != nil {
@@ -50,8 +50,8 @@ func (p *planning) put(d *deployment, dir string, a manifest.Artifact) error {
 	return p.plan.Deploy(d.platform, dir, a)
 }
 
-// withdraw plans to remove a deployment of the package name. If another installed package has the artifact, too, its
-// copy replaces that of the package, and becomes its deployment.
+// withdraw plans to remove a deployment of the package name. If another installed package also has the artifact, the
+// artifact of the other package is deployed instead.
 func (p *planning) withdraw(name string, d deployment) error {
 	current, err := p.plan.Current(d.artifact())
 	if err != nil {
@@ -80,8 +80,8 @@ func (p *planning) withdraw(name string, d deployment) error {
 	return nil
 }
 
-// provider returns the package other than name, as they are after the transaction, that has the artifact of a deployment:
-// if there are several, the last that is deployed to the platform, else the last.
+// provider returns a package other than name that has the artifact of a deployment after the transaction. Of several
+// packages it returns the last that is deployed to the platform or, if there is none, the last.
 func (p *planning) provider(name string, d deployment) (provider, bool) {
 	var best provider
 	found, deployed := false, false
@@ -116,7 +116,8 @@ func (p *planning) isDeployed(name, platform string) bool {
 	return platform == p.state.otherwise
 }
 
-// claim prepares a place for a change: content that no package has put there is kept, or a conflict.
+// claim prepares the path of an artifact for a change. If no package has deployed the current content, claim plans to move
+// the content to the backup or, without force, records a conflict.
 func (p *planning) claim(at deploy.Artifact) error {
 	current, err := p.plan.Current(at)
 	if err != nil || current == "" || p.owns(p.state, p.plan, at, current) {
@@ -132,7 +133,7 @@ func (p *planning) claim(at deploy.Artifact) error {
 	return err
 }
 
-// shown returns a path below the project relative to it, others unchanged.
+// shown returns a path below the project relative to the project, and other paths unchanged.
 func (w *Workspace) shown(path string) string {
 	if contain.Within(w.Project, path) {
 		if relative, err := filepath.Rel(w.Project, path); err == nil {
@@ -142,7 +143,7 @@ func (w *Workspace) shown(path string) string {
 	return path
 }
 
-// Shown returns a backup with paths relative to the project, if they are in it.
+// Shown returns a backup in which paths inside of the project are relative to the project.
 func (w *Workspace) Shown(b deploy.Backup) deploy.Backup {
 	return deploy.Backup{Path: w.shown(b.Path), Backup: w.shown(b.Backup)}
 }
@@ -158,7 +159,7 @@ func (p *planning) check() error {
 	return err
 }
 
-// record adds the deployments that packages have taken over to the ledger.
+// record adds the deployments in taken to the ledger.
 func (p *planning) record() {
 	for _, t := range p.taken {
 		entry := ledgerEntry{name: t.name}

@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// program imitates the aam program: what it writes is derived from a world in which this plugin has done the same. It has
-// no ledger.
+// program simulates an install or uninstall by the aam program, which does not know the ledger: it makes the change with
+// the plugin in a copy of the world without a ledger, and then copies all files back but keeps the old ledger.
 func (w world) program(t *testing.T, platform string, p ...workspace.Package) {
 	t.Helper()
 	path := filepath.Join(w.project, ".aam", "deployments.yaml")
@@ -51,8 +51,8 @@ func (w world) program(t *testing.T, platform string, p ...workspace.Package) {
 	}
 }
 
-// TestStaleLedger: the aam program changes a package that this plugin has installed. Uninstalling it here leaves nothing
-// of it active.
+// TestStaleLedger: if the aam program changes a package that the plugin has installed, uninstalling the package by the
+// plugin removes all of its deployments.
 func TestStaleLedger(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -87,7 +87,7 @@ func TestStaleLedger(t *testing.T) {
 	}
 }
 
-// TestStaleLedgerDoesNotOwnUserFiles: what the user has put at a place that only a stale ledger names is the user's.
+// TestStaleLedgerDoesNotOwnUserFiles: a file of the user is not removed if only a stale ledger contains its path.
 func TestStaleLedgerDoesNotOwnUserFiles(t *testing.T) {
 	w := newWorld(t)
 	w.install(t, "claude", w.pack(t, "a", "1.0.0", "", artifact{"prompt", "ask"}))
@@ -105,8 +105,8 @@ func TestStaleLedgerDoesNotOwnUserFiles(t *testing.T) {
 	}
 }
 
-// TestSameVersionThereSurvivesOtherCalls: a call for another package does not forget that the program deployed one.
-func TestSameVersionThereSurvivesOtherCalls(t *testing.T) {
+// TestDeploymentsOfProgramSurviveOtherCalls: a call for another package keeps deployments of the aam program in the ledger.
+func TestDeploymentsOfProgramSurviveOtherCalls(t *testing.T) {
 	w := newWorld(t)
 	a := w.pack(t, "a", "1.0.0", "", artifact{"prompt", "ask"})
 	w.install(t, "claude", a)

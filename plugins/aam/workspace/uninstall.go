@@ -19,10 +19,10 @@ type Uninstalled struct {
 	Backups      []deploy.Backup
 }
 
-// Uninstall removes a package with its deployments. What another installed package also has is replaced by that
-// package's copy, and edited content is moved to the backup. A package that is only in the ledger, because the aam program
-// has uninstalled it and left deployments behind, is uninstalled as well. If nothing is installed of it, the error has the
-// code PackageNotInstalled.
+// Uninstall removes a package with its deployments. If another installed package has the same artifact, Uninstall deploys
+// the artifact of that package instead. It moves edited content to the backup. It also removes the deployments of a package
+// that is only in the ledger, because the aam program has uninstalled the package. If the package is neither in the lock
+// file nor in the ledger, the error has the code PackageNotInstalled.
 func (w *Workspace) Uninstall(name, defaultPlatform string) (Uninstalled, error) {
 	if !w.Exists() {
 		return Uninstalled{}, notInstalled(name)
@@ -69,7 +69,8 @@ func notInstalled(name string) error {
 	return fault.New(fault.PackageNotInstalled, "package %.200q is not installed", name).WithHint("List installed packages with aam_list")
 }
 
-// ownFolder returns an error if another installed package uses the directory for name: two names can have the same one.
+// ownFolder returns an error if another installed package uses the directory of the package name. Different names can have
+// the same directory.
 func ownFolder(lock *lockfile.Lock, name string) error {
 	for _, entry := range lock.Packages {
 		if entry.Name != name && pkgname.Folder(entry.Name) == pkgname.Folder(name) {
@@ -83,7 +84,7 @@ func (w *Workspace) plan() *deploy.Plan {
 	return &deploy.Plan{Files: w.Files, Project: w.Project, Home: w.Home}
 }
 
-// change commits a transaction: what stage adds, and the lock file and ledger as s has them afterwards.
+// change commits a transaction with the changes that stage adds, and with the lock file and ledger in s after stage.
 func (w *Workspace) change(s *state, stage func(*journal.Change) error) error {
 	c, err := w.journal().Begin()
 	if err != nil {
@@ -99,7 +100,7 @@ func (w *Workspace) change(s *state, stage func(*journal.Change) error) error {
 	return inTheWay(c.Commit())
 }
 
-// inTheWay adds a hint to an error if a file exists where a directory has to be created.
+// inTheWay adds a hint to an error if a file exists in place of a required directory.
 func inTheWay(err error) error {
 	if !errors.Is(err, syscall.ENOTDIR) {
 		return err

@@ -17,14 +17,14 @@ import (
 
 const backup = "project/.aam/backup/20260210T120000Z/"
 
-// force returns the options for an install with force.
+// force returns the options for an install to a platform with force.
 func force(platform string) workspace.Options {
 	o := options(platform)
 	o.Force = true
 	return o
 }
 
-// placed returns the files outside of .aam, and those in backups.
+// placed returns the files outside of .aam, and the files in backups.
 func (w world) placed(t *testing.T) map[string]string {
 	t.Helper()
 	found := w.read(t)
@@ -117,7 +117,7 @@ func TestEditedDeployment(t *testing.T) {
 					old, fresh := w.pack(t, "a", "1.0.0", "", one("")...), w.pack(t, "a", "1.0.1", "", one("")...)
 					w.install(t, platform, old)
 					w.write(t, name, "edited")
-					if !ledger { // as if the aam program had installed it
+					if !ledger { // as if the aam program had installed the package
 						if err := os.Remove(filepath.Join(w.project, ".aam", "deployments.yaml")); err != nil {
 							t.Fatal(err)
 						}
@@ -167,8 +167,8 @@ func TestEditedSection(t *testing.T) {
 	})
 }
 
-// TestDerivedFilesAreNoEdits: programs create them in directories of skills.
-func TestDerivedFilesAreNoEdits(t *testing.T) {
+// TestFilesCreatedByProgramsAreNotEdits: .DS_Store and __pycache__ in the directory of a skill do not count as edits.
+func TestFilesCreatedByProgramsAreNotEdits(t *testing.T) {
 	w := newWorld(t)
 	w.install(t, "claude", w.pack(t, "a", "1.0.0", "", artifact{"skill", "s"}))
 	w.write(t, "project/.claude/skills/s/__pycache__/x.pyc", "x")
@@ -179,7 +179,8 @@ func TestDerivedFilesAreNoEdits(t *testing.T) {
 	}
 }
 
-// TestSharedArtifact: what two packages have stays deployed while one of them is installed, with its content.
+// TestSharedArtifact: an artifact that two packages have stays deployed while one of the packages is installed, with the
+// content of that package.
 func TestSharedArtifact(t *testing.T) {
 	for _, test := range []struct{ platform, file string }{
 		{"cursor", "project/.cursor/skills/s/x.md"}, {"claude", "project/.claude/skills/s/x.md"}, {"codex", "home/.codex/skills/s/x.md"},

@@ -1,6 +1,6 @@
-// Package workspace manages the directory .aam of a project: installed packages (lock file and directories) and their
-// deployments (a ledger that the aam program does not have). Install and Uninstall change both, and the deployed files,
-// in one transaction. Their callers hold a lock.
+// Package workspace manages the directory .aam of a project: the installed packages (lock file and directories) and their
+// deployments (the ledger, which the aam program does not have). Install and Uninstall change both and the deployed files
+// in one transaction. Callers of Install and Uninstall hold a lock.
 package workspace
 
 import (
@@ -43,7 +43,8 @@ func (w *Workspace) PackageDir(name string) string {
 	return filepath.Join(w.PackagesDir(), pkgname.Folder(name))
 }
 
-// StageDir returns the staging directory. Entries in it outside of a transaction are leftovers of an interrupted one.
+// StageDir returns the staging directory. Outside of a transaction, entries in it are leftovers of an interrupted
+// transaction.
 func (w *Workspace) StageDir() string { return filepath.Join(w.Dir(), ".tmp") }
 
 // DownloadsDir returns the download directory of the aam program.
@@ -60,7 +61,7 @@ func (w *Workspace) Manifest(name string) (*manifest.Manifest, error) {
 // Lock reads the lock file.
 func (w *Workspace) Lock() (*lockfile.Lock, error) { return lockfile.Load(w.Files, w.Project) }
 
-// Recover rolls back an interrupted transaction, and clears the staging directory.
+// Recover rolls an interrupted transaction back or forward, and clears the staging directory.
 func (w *Workspace) Recover() error { return w.journal().Recover() }
 
 // Interrupted reports whether a transaction was interrupted.
@@ -73,7 +74,7 @@ func (w *Workspace) journal() journal.Journal {
 	}}
 	if w.Home != "" {
 		codex := filepath.Join(w.Home, ".codex")
-		// Named after the project, because other projects deploy to the same directory.
+		// The stage has a name that depends on the project, because other projects deploy to the same directory.
 		sum := sha256.Sum256([]byte(w.Project))
 		stage := filepath.Join(codex, ".aam-"+hex.EncodeToString(sum[:8]))
 		backup := filepath.Join(codex, folder, "backup")
@@ -82,7 +83,8 @@ func (w *Workspace) journal() journal.Journal {
 	return journal.Journal{Files: w.Files, Roots: roots, Stamp: w.Now.UTC().Format("20060102T150405Z")}
 }
 
-// state is the state before a transaction: installed packages, deployments, and the files that record them.
+// state is the state of the workspace before a transaction: installed packages and deployments, and the content of the
+// lock file and the ledger.
 type state struct {
 	lock      *lockfile.Lock
 	ledger    *ledger
@@ -90,11 +92,10 @@ type state struct {
 	ledgerWas []byte
 	installed []string                      // names of the packages in the lock file before the transaction
 	manifests map[string]*manifest.Manifest // cache for installed packages; nil if one cannot be read
-	otherwise string                        // platform of packages that the aam program has deployed
+	otherwise string                        // default platform, to which the aam program deploys
 }
 
-// read recovers from an interrupted transaction, and reads the state. The default platform is where the aam program
-// deploys to.
+// read recovers from an interrupted transaction, and reads the state. The aam program deploys to the default platform.
 func (w *Workspace) read(defaultPlatform string) (*state, error) {
 	if err := w.journal().Recover(); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (w *Workspace) load(defaultPlatform string) (*state, error) {
 		return nil, fmt.Errorf("lock file: %w", err)
 	}
 	if s.lock, err = lockfile.Parse(s.lockWas); err != nil {
-		_, err := w.Lock() // fails with an error that names the file and a remedy
+		_, err := w.Lock() // returns an error that names the file and a remedy
 		return nil, err
 	}
 	for _, entry := range s.lock.Packages {
@@ -124,8 +125,8 @@ func (w *Workspace) load(defaultPlatform string) (*state, error) {
 	return s, err
 }
 
-// readFile returns the content of a file; nil if it does not exist. A symbolic link out of the project is refused: its
-// target could be disclosed or overwritten.
+// readFile returns the content of a file; nil if the file does not exist. A symbolic link out of the project is an error,
+// because its target could be disclosed or overwritten.
 func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 	data, err := files.ReadInside(w.Files, w.Project, path, limit)
 	if filesystem.IsAbsent(err) {
@@ -137,7 +138,7 @@ func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// write stages the lock file and the ledger.
+// write adds the lock file and the ledger to a transaction.
 func (w *Workspace) write(c *journal.Change, s *state) error {
 	s.ledger.resolvedAt = registry.Timestamp(w.Now)
 	lock, err := s.lock.Encode(s.ledger.resolvedAt)
@@ -160,7 +161,7 @@ func (w *Workspace) write(c *journal.Change, s *state) error {
 	return c.File(w.ledgerPath(), s.ledgerWas, ledger)
 }
 
-// fits refuses a file that would be too large to be read again.
+// fits returns an error if the lock file or the ledger would exceed the size that load accepts.
 func (w *Workspace) fits(lock, ledger []byte) error {
 	if len(lock) > lockfile.MaxSize || len(ledger) > maxLedger {
 		return fault.New(fault.InvalidArgument, "too many packages: the files in %s would exceed the size limit", w.Dir())
@@ -178,8 +179,8 @@ func (w *Workspace) manifest(s *state, name string) *manifest.Manifest {
 	return m
 }
 
-// artifact returns the artifact of a manifest with that type and name; false if there is none. Of duplicates, the last
-// is deployed.
+// artifact returns the artifact of a manifest with a type and name; false if there is none. Of duplicates it returns the
+// last, which is the one that is deployed.
 func artifact(m *manifest.Manifest, t manifest.Type, name string) (manifest.Artifact, bool) {
 	for _, a := range slices.Backward(m.Artifacts) {
 		if a.Type == t && a.Name == name {

@@ -23,7 +23,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// TestMain has temporary directories in memory where the system offers that: these tests make thousands.
+// TestMain moves temporary directories to memory if the system supports that, because these tests create thousands.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
@@ -92,11 +92,11 @@ func (w world) read(t *testing.T) map[string]string {
 	return found
 }
 
-// artifact is a line of a manifest and its file.
+// artifact is the type and name of an artifact.
 type artifact struct{ typ, name string }
 
-// pack creates an archive of a package with these artifacts: prompts and instructions are files, others are directories
-// with one file. It returns the arguments for Install.
+// pack creates an archive of a package with artifacts. Prompts and instructions are files, other artifacts are directories
+// with one file. It returns the package for Install.
 func (w world) pack(t *testing.T, name, version, dependencies string, artifacts ...artifact) workspace.Package {
 	t.Helper()
 	text := fmt.Sprintf("name: '%s'\nversion: %s\ndescription: d\ndependencies: {%s}\nartifacts:\n", name, version, dependencies)
@@ -135,7 +135,7 @@ func (w world) pack(t *testing.T, name, version, dependencies string, artifacts 
 	return workspace.Package{Name: name, Version: version, Registry: "team", Archive: path, Checksum: listing.Checksum, Verify: true}
 }
 
-// one has an artifact of each type.
+// one returns an artifact of each type.
 func one(prefix string) []artifact {
 	return []artifact{{"agent", prefix + "agent"}, {"skill", prefix + "skill"}, {"prompt", prefix + "prompt"}, {"instruction", prefix + "rule"}}
 }
@@ -211,7 +211,7 @@ func TestInstallReplacesVersion(t *testing.T) {
 	tests := []struct {
 		name     string
 		platform string
-		want     []string // what is deployed afterwards
+		want     []string // deployed files afterwards
 	}{
 		{"artifacts of the old version are removed unless shared", "cursor", []string{".cursor/prompts/kept.md 2.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
 		{"also where it is deployed to another platform now", "claude", []string{".claude/prompts/kept.md 2.0.0", ".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
@@ -359,15 +359,15 @@ func TestInvalidLockAndLedgerAreNotOverwritten(t *testing.T) {
 	}
 }
 
-// atEachWrite runs an operation with a failure, or the end of the process, at each write in turn. After recovery, the state
-// has to be that before or after the operation, and pass the checks.
+// atEachWrite runs an operation repeatedly. In each run, another write fails or is the simulated end of the process. After
+// recovery, the files must be those before or after the operation, and pass the checks.
 func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace) error, checks ...func(*testing.T, world)) {
 	template := newWorld(t)
 	prepare(template)
 	before := template.read(t)
 	for _, kill := range []bool{false, true} {
 		var after map[string]string
-		made := false // once it is made at one end, it is made at each later one
+		made := false // the operation was committed; it must then be committed for all later writes, too
 		for n := 1; ; n++ {
 			w := template.copy(t)
 			system := faults.New(n, kill)
@@ -390,7 +390,7 @@ func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace
 			case err == nil && !changed, err != nil && !kill && changed:
 				t.Fatalf("write %d, kill %t: %v, changed %t", n, kill, err, changed)
 			case kill && made && !changed:
-				t.Fatalf("write %d: undone, and at an earlier end it was not", n)
+				t.Fatalf("write %d: rolled back, although a failure at an earlier write was rolled forward", n)
 			case changed && after != nil && !cmp.Equal(after, got):
 				t.Fatalf("write %d, kill %t: (-first +got)\n%s", n, kill, cmp.Diff(after, got))
 			case changed:
@@ -398,7 +398,7 @@ func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace
 			}
 		}
 		if !made {
-			t.Error("no failure came after the change was made")
+			t.Error("no failure after the commit")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package yaml11
 
-// loadBlock parses a document in the simple style; false where the library has to.
+// loadBlock parses a document in the simple style, which type lines describes. It returns false if the YAML library must
+// parse the document.
 func loadBlock(data []byte) (*node, bool) {
 	b := block{}
 	b.reset(data, string(data))
@@ -11,20 +12,19 @@ func loadBlock(data []byte) (*node, bool) {
 	return root, b.done()
 }
 
-// blockDepth bounds the nesting of collections. The library's bound is higher and counts differently: deeper documents
-// are left to it.
+// blockDepth bounds the nesting of collections. The library parses deeper documents, and applies its own bound.
 const blockDepth = 32
 
 // block is the parser of the simple style.
 type block struct {
 	lines
-	depth int     // of the collection that is being parsed
-	open  []*node // items of the collections that are being parsed
-	nodes []node  // allocated together, which is much faster
-	links []*node // as nodes, for the items of collections
+	depth int     // nesting depth of the current collection
+	open  []*node // items of all collections that are being parsed
+	nodes []node  // slab from which nodes are allocated, because single allocations are much slower
+	links []*node // slab from which the items of collections are allocated
 }
 
-// reset makes the next document, which may overwrite the nodes of the one before. The text is what data holds.
+// reset starts the next document. It may overwrite the nodes of the previous document. Text equals string(data).
 func (b *block) reset(data []byte, text string) {
 	b.lines.reset(data, text)
 	b.depth, b.open = 0, b.open[:0]
@@ -39,7 +39,7 @@ func (b *block) node(kind Kind, text string, number int) *node {
 	return &b.nodes[len(b.nodes)-1]
 }
 
-// openCollection returns a new collection, and where its items begin in b.open.
+// openCollection returns a new collection, and the index in b.open at which its items begin.
 func (b *block) openCollection(kind Kind) (*node, int) {
 	if b.depth++; b.depth > blockDepth {
 		b.unsure = true
@@ -47,7 +47,8 @@ func (b *block) openCollection(kind Kind) (*node, int) {
 	return b.node(kind, "", b.number), len(b.open)
 }
 
-// close moves the items from begin on into the collection. A deeper line that follows belongs to no value.
+// close moves the items in b.open from index begin to the collection. If the next line is indented deeper than the
+// collection, the document is not in the simple style.
 func (b *block) close(n *node, begin, indent int) *node {
 	if b.indent > indent {
 		b.unsure = true
@@ -81,7 +82,7 @@ func (b *block) mapping(indent int) *node {
 	return b.close(n, begin, indent)
 }
 
-// value parses what follows a key, on its line or below it.
+// value parses the value of a key. Rest is the text after the key on the same line.
 func (b *block) value(rest string, indent, number int) *node {
 	switch {
 	case rest != "" && rest[0] == '[' && rest != "[]":
@@ -97,7 +98,7 @@ func (b *block) value(rest string, indent, number int) *node {
 	return b.node(Null, "", number)
 }
 
-// words parses a list between brackets.
+// words parses a list of strings between brackets.
 func (b *block) words(text string, number int) *node {
 	list, ok := words(text)
 	b.unsure = b.unsure || !ok
@@ -116,7 +117,7 @@ func (b *block) list(indent int) *node {
 	return b.close(n, begin, indent)
 }
 
-// item parses an item of a list whose dashes are at indent.
+// item parses an item of a list. The dashes of the list are at indent.
 func (b *block) item(indent int) *node {
 	b.skipDash()
 	if !isPlainItem(b.content) {

@@ -84,7 +84,7 @@ func TestLoadBlock(t *testing.T) {
 	}
 }
 
-// TestParsersAgreeOnDepth: the fast parser accepts no deeper document than the library.
+// TestParsersAgreeOnDepth: the fast parser does not accept documents that are too deep for the library.
 func TestParsersAgreeOnDepth(t *testing.T) {
 	for depth := maxDepth - 3; depth <= maxDepth+3; depth++ {
 		for name, level := range map[string]string{"mappings": "a:\n", "lists": "- a:\n"} {
@@ -105,7 +105,7 @@ func TestParsersAgreeOnDepth(t *testing.T) {
 	}
 }
 
-// same compares a value with the library's.
+// same compares a value with the result of the library.
 func same(t *testing.T, text string, got *node) {
 	t.Helper()
 	tree, err := load([]byte(text))
@@ -121,7 +121,8 @@ func same(t *testing.T, text string, got *node) {
 	}
 }
 
-// TestRealBlocks parses all real YAML files. The fast parser has to accept those that the aam program wrote.
+// TestRealBlocks parses all YAML files of the sample data. The fast parser must accept the files that the aam program
+// wrote.
 func TestRealBlocks(t *testing.T) {
 	count := 0
 	err := filepath.WalkDir(realdata.Path(t), func(path string, entry fs.DirEntry, err error) error {
@@ -147,7 +148,7 @@ func TestRealBlocks(t *testing.T) {
 	}
 }
 
-// FuzzLoadBlock: the fast parser gives up, or returns the library's value.
+// FuzzLoadBlock: the fast parser returns false, or the same value as the library.
 func FuzzLoadBlock(f *testing.F) {
 	for _, seed := range []string{
 		"a: x\nb:\n- 'c'\n- d: e\n  f: []\ng: {}\n", "a: b\n  c\n  d\n", "'k': 'v\n  w'\n", "a:\n  b:\n    c: 1\n  d:\n", "a:\n- x\n  y\n- z\n",
@@ -157,7 +158,7 @@ func FuzzLoadBlock(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			return // which Parse has seen to
+			return // Parse refuses such documents before it calls the parsers
 		}
 		if got, ok := loadBlock([]byte(text)); ok {
 			same(t, text, got)

@@ -9,15 +9,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// checker refuses documents that the library accepts but PyYAML refuses.
+// checker finds errors in documents that the library accepts but PyYAML refuses.
 type checker struct {
 	lines  [][]byte
 	spot   spot
-	merged map[*yaml.Node]int // number of keys of a mapping, merged ones included; 0 while it is being counted
-	keys   int                // sum for all mappings with merge keys
+	merged map[*yaml.Node]int // number of keys of a mapping, including merged keys; 0 while the mapping is being counted
+	keys   int                // total number of keys of all mappings with merge keys
 }
 
-// maxMerged bounds the keys of a document's mappings with merge keys.
+// maxMerged bounds the total number of keys of all mappings with merge keys in a document.
 const maxMerged = 10_000
 
 func (c *checker) check(node *yaml.Node, isKey bool) error {
@@ -52,16 +52,16 @@ func (c *checker) check(node *yaml.Node, isKey bool) error {
 	return nil
 }
 
-// spot is the position of a node in its line. Nodes are visited in order and searched from the last one on: otherwise a
-// document on one line would take quadratic time.
+// spot is the position of a node in its line. The search for the next node starts at the previous node, because a document
+// on one line would otherwise take quadratic time.
 type spot struct {
 	number, column int // from 1
 	line           []byte
 	at             int  // byte offset in the line; column counts code points
-	tabAtEnd       bool // in the white space at the end of the line, or before its first #
+	tabAtEnd       bool // a tab is in the white space at the end of the line, or in that before the first #
 }
 
-// find goes to the start of a node; false if it is unknown.
+// find moves to the start of a node. It returns false if the position of the node is unknown.
 func (s *spot) find(lines [][]byte, node *yaml.Node) bool {
 	if node.Line < 1 || node.Line > len(lines) || node.Column < 1 {
 		return false
@@ -78,7 +78,7 @@ func (s *spot) find(lines [][]byte, node *yaml.Node) bool {
 	return true
 }
 
-// checkTabs refuses tabs before or after a value on its line.
+// checkTabs returns an error if a tab precedes or follows a value on the same line.
 func (c *checker) checkTabs(node *yaml.Node) error {
 	if !c.spot.find(c.lines, node) {
 		return nil
@@ -86,7 +86,7 @@ func (c *checker) checkTabs(node *yaml.Node) error {
 	before, rest := c.spot.line[:c.spot.at], c.spot.line[c.spot.at:]
 	tab := tabAtEnd(before)
 	if node.Kind == yaml.ScalarNode && node.Value == "" && node.Style == 0 {
-		tab = c.spot.tabAtEnd // an empty value: the rest of the line is not part of it
+		tab = c.spot.tabAtEnd // the value is empty, so only the white space at the end of the line belongs to it
 	}
 	if tab {
 		return &SyntaxError{node.Line, "a tab where only spaces are allowed"}
@@ -102,8 +102,8 @@ func tabAtEnd(text []byte) bool {
 	return bytes.IndexByte(text[len(bytes.TrimRight(text, " \t")):], '\t') >= 0
 }
 
-// tabBehind reports whether a tab follows a scalar, or is inside of a plain one. For a scalar over several lines it returns
-// false.
+// tabBehind reports whether a tab follows a scalar, or is inside of a plain scalar. For a scalar over several lines it
+// returns false.
 func tabBehind(rest []byte, node *yaml.Node) bool {
 	if node.Kind != yaml.ScalarNode || node.Value == "" {
 		return false
@@ -130,7 +130,8 @@ func tabBehind(rest []byte, node *yaml.Node) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(rest, " "), []byte("\t"))
 }
 
-// count returns the number of keys of a mapping, merged ones included; more than maxMerged if it merges itself.
+// count returns the number of keys of a mapping, including merged keys. If the mapping merges itself, the result is greater
+// than maxMerged.
 func (c *checker) count(mapping *yaml.Node) int {
 	if n, ok := c.merged[mapping]; ok {
 		if n == 0 {
@@ -174,5 +175,5 @@ func checkMerge(value *yaml.Node) error {
 }
 
 func unknownTag(node *yaml.Node) error {
-	return &SyntaxError{node.Line, "an unknown tag"} // the tag is not quoted: it may be a password that begins with !
+	return &SyntaxError{node.Line, "an unknown tag"} // the error does not quote the tag, which may be a password that begins with !
 }

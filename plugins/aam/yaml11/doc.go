@@ -1,10 +1,11 @@
-// Package yaml11 reads and writes the YAML 1.1 files of aam: yes is a boolean, 010 is eight, an unquoted date is not a
-// string; one UTF-8 document per file. Parse returns a Document, whose values a Reader converts while it collects all
-// problems. EachItem reads a long list item by item. Encode and ListEncoder write whole documents. Document.Set changes
-// one value of a user's file in place.
+// Package yaml11 reads and writes the YAML 1.1 files of the aam program, which have one UTF-8 document each. In YAML 1.1,
+// yes is a boolean, 010 is eight, and an unquoted date is not a string. Parse returns a Document. A Reader converts the
+// values of a document, and collects all problems. EachItem reads a long list item by item. Encode and ListEncoder write
+// whole documents. Document.Set changes one value of a user's file and preserves the rest.
 //
-// go.yaml.in/yaml/v4 parses; the types of plain scalars are resolved here, because the library follows YAML 1.2. The
-// simple style of generated files has a faster parser (lines, block), which yields the same values or gives up.
+// The library go.yaml.in/yaml/v4 parses documents. Package yaml11 resolves the types of plain scalars itself, because the
+// library follows YAML 1.2. Documents in the simple style of generated files are parsed by a faster parser (types lines and
+// block), which returns the same values as the library, or false.
 package yaml11
 
 import (
@@ -19,10 +20,10 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// maxDepth bounds the nesting of values. The formats need six levels.
+// maxDepth bounds the nesting of values. The file formats of aam need six levels.
 const maxDepth = 64
 
-// SyntaxError reports a document that is not YAML, or uses YAML that aam does not support.
+// SyntaxError reports a document that is not YAML, or that uses features of YAML that aam does not support.
 type SyntaxError struct {
 	Line   int // from 1; 0 if unknown
 	Reason string
@@ -37,11 +38,11 @@ func (e *SyntaxError) Error() string {
 
 const byteOrderMark = "\ufeff"
 
-// Document is the content of a file. The zero value is an empty one.
+// Document is the content of a file. The zero value is an empty document.
 type Document struct {
 	root *node  // nil if there is no value
 	mark bool   // the file begins with a byte-order mark
-	data []byte // without the mark
+	data []byte // the content without the byte-order mark
 }
 
 // Bytes returns the content of the file.
@@ -52,7 +53,7 @@ func (d *Document) Bytes() []byte {
 	return d.data
 }
 
-// Parse parses a document of at most limit bytes. Its errors are *SyntaxError. A document without a value is an empty
+// Parse parses a document of at most limit bytes. Errors are of type *SyntaxError. A document without a value is an empty
 // mapping.
 func Parse(data []byte, limit int) (*Document, error) {
 	if len(data) > limit {
@@ -79,7 +80,7 @@ func Parse(data []byte, limit int) (*Document, error) {
 	return &Document{root: compose(tree, map[*yaml.Node]*node{}), data: data, mark: mark}, nil
 }
 
-// compose converts the library's nodes, and resolves aliases to shared nodes.
+// compose converts nodes of the library, and resolves aliases to shared nodes.
 func compose(from *yaml.Node, done map[*yaml.Node]*node) *node {
 	from = resolveAlias(from)
 	if to := done[from]; to != nil {
@@ -105,7 +106,7 @@ func compose(from *yaml.Node, done map[*yaml.Node]*node) *node {
 			item = &node{kind: merge, text: item.text, line: item.line}
 		}
 		if to.kind == Mapping && i%2 == 0 && isTagged(resolveAlias(child), binaryTag) {
-			item = &node{kind: Binary, text: item.text, line: item.line} // equal to no text
+			item = &node{kind: Binary, text: item.text, line: item.line} // a binary key does not equal any string
 		}
 		to.items = append(to.items, item)
 	}
@@ -125,7 +126,7 @@ func firstInvalid(data []byte) int {
 	return at
 }
 
-// load returns the root of the only document; nil if there is none.
+// load parses data by the library, and returns the root of the only document; nil if there is no document.
 func load(data []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(), yaml.WithUniqueKeys(false),
 		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
@@ -152,13 +153,13 @@ func load(data []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// anchorName is the only part of the document that the library's messages quote.
+// anchorName matches the name of an anchor in messages of the library, which quote no other part of the document.
 var anchorName = regexp.MustCompile(`(?s)'.*' `)
 
 func syntaxError(err error) *SyntaxError {
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
-		// The name of an anchor is left out: it may be a password that begins with *.
+		// Remove the name of an anchor, which may be a password that begins with *.
 		return &SyntaxError{max(0, load.Mark.Line), anchorName.ReplaceAllString(load.Message, "")}
 	}
 	return &SyntaxError{Reason: err.Error()}

@@ -9,15 +9,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// editor changes a document at one value. It derives candidates from the positions that the library reports for nodes,
-// and accepts the first that parses to the wanted value and keeps all comments.
+// editor changes one value of a document. It derives candidate texts from the positions that the library reports for
+// nodes, and accepts the first candidate that parses to the wanted value and keeps all comments.
 type editor struct {
 	text  []byte
-	lines []int // offsets of their first bytes
+	lines []int // offset of the first byte of each line
 	want  *node
 }
 
-// edit returns the document with value at path, which has to parse as want; nil if there is no way to write it.
+// edit returns the document with value at path. The result parses as want. If no candidate is accepted, edit returns nil.
 func edit(text []byte, value any, path []string, want *node) []byte {
 	root, err := load(text)
 	if err != nil {
@@ -32,7 +32,8 @@ func edit(text []byte, value any, path []string, want *node) []byte {
 	return e.set(root, value, path)
 }
 
-// put returns the text with the bytes from..to replaced; nil if that is not what is wanted, or loses a comment.
+// put returns the text with the bytes from..to replaced by with. It returns nil if the result does not parse as the wanted
+// value, or loses a comment.
 func (e *editor) put(from, to int, with string) []byte {
 	for _, comment := range comments(e.text[from:to]) {
 		if !strings.Contains(with, comment) {
@@ -47,7 +48,7 @@ func (e *editor) put(from, to int, with string) []byte {
 	return text
 }
 
-// set walks down path as far as the document has it, and edits there.
+// set follows path as far as it exists in the document, and adds or replaces a value there.
 func (e *editor) set(root *yaml.Node, value any, path []string) []byte {
 	if root == nil || isBlank(root) {
 		return e.insert(nested(path, value), 0, len(e.lines), e.contentEnd(len(e.lines)))
@@ -88,7 +89,7 @@ func (e *editor) set(root *yaml.Node, value any, path []string) []byte {
 	return e.replace(at, value, indent, end)
 }
 
-// wanted returns the value that the document shall have at path.
+// wanted returns the value that the edited document must have at path.
 func (e *editor) wanted(path []string) *node {
 	at := Value{node: e.want}
 	for _, key := range path {
@@ -101,7 +102,7 @@ func (e *editor) wanted(path []string) *node {
 	return at.node
 }
 
-// nested returns value below the keys of path.
+// nested returns value nested in mappings with the keys of path.
 func nested(path []string, value any) any {
 	for _, key := range slices.Backward(path) {
 		value = Map{{key, value}}
@@ -111,7 +112,7 @@ func nested(path []string, value any) any {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && scalarKind(n) == Null }
 
-// isBlank reports a null that is written as nothing.
+// isBlank reports whether a null is written as an empty value.
 func isBlank(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
 }
@@ -139,7 +140,7 @@ func (e *editor) add(to *yaml.Node, key string, value any, end int) []byte {
 	return e.insert(more, indent, e.contentEnd(end), end)
 }
 
-// insert writes a block before one of the lines: the first where it is accepted.
+// insert inserts a block before the first of the lines where put accepts the result.
 func (e *editor) insert(value any, indent int, lines ...int) []byte {
 	block, ok := e.block(value, indent)
 	if !ok {
@@ -173,7 +174,7 @@ func (e *editor) block(value any, indent int) (string, bool) {
 	return out.String(), true
 }
 
-// replace replaces a value, which ends before the line end and whose key is at indent.
+// replace replaces the value old. Its key is at indent, and it ends before the line number end.
 func (e *editor) replace(old *yaml.Node, value any, indent, end int) []byte {
 	from, ok := e.offset(old)
 	if !ok {
@@ -220,7 +221,7 @@ func isNonEmpty(value any) bool {
 	return false
 }
 
-// fill replaces an empty value by lines below its key.
+// fill replaces an empty value by a block below its key.
 func (e *editor) fill(from, to int, value any, indent int) []byte {
 	for from > 0 && e.text[from-1] == ' ' {
 		from--
@@ -250,7 +251,7 @@ func (e *editor) addInFlow(to *yaml.Node, more any) []byte {
 		return nil
 	}
 	for _, text := range inline(more) {
-		text = text[1 : len(text)-1] // without its own brackets
+		text = text[1 : len(text)-1] // remove the brackets
 		if len(to.Content) > 0 {
 			text = ", " + text
 		}
@@ -261,7 +262,7 @@ func (e *editor) addInFlow(to *yaml.Node, more any) []byte {
 	return nil
 }
 
-// replaceItems replaces the items of a block list. The lines of items that stay are kept, and so are comments.
+// replaceItems replaces the items of a block list. It keeps the lines of unchanged items, and all comments.
 func (e *editor) replaceItems(old *yaml.Node, with []string) []byte {
 	first, last := old.Content[0].Line-1, old.Content[len(old.Content)-1].Line-1
 	lead, ok := e.dash(old.Content[0])
@@ -297,7 +298,8 @@ func (e *editor) replaceItems(old *yaml.Node, with []string) []byte {
 	return e.put(e.lines[first], e.start(last+1), out.String())
 }
 
-// placeOf returns the index of a key's value, or of the item that key numbers; -1 if there is none.
+// placeOf returns the index in Content of the value of a key in a mapping, or of the item with the number key in a list; -1
+// if there is none.
 func placeOf(in *yaml.Node, key string) int {
 	if in.Kind == yaml.SequenceNode {
 		if n, err := strconv.Atoi(key); err == nil && n >= 0 && n < len(in.Content) {

@@ -21,7 +21,7 @@ func set(text string, value any, path ...string) (string, error) {
 	return string(document.Bytes()), nil
 }
 
-// TestSetPreservesOtherBytes: in each text, § encloses first the old and then the new bytes.
+// TestSetPreservesOtherBytes: each text contains §old§new§, the bytes that Set must replace and their replacement.
 func TestSetPreservesOtherBytes(t *testing.T) {
 	item := yaml11.Map{{Key: "n", Value: "new"}, {Key: "d", Value: true}}
 	tests := []struct {
@@ -102,7 +102,7 @@ func TestSetReplacesValuesOverSeveralLines(t *testing.T) {
 	}
 }
 
-// FuzzSet: all other values and all comment lines are unchanged.
+// FuzzSet: Set does not change other values or comment lines.
 func FuzzSet(f *testing.F) {
 	for _, seed := range []string{
 		"", "# c\n", "# My settings\n\na: x\n", "a: x # c\n\n# foot\n", "---\n# c\na: 1\n...\n# d\n", "a: 1\r\n# c\r\n", "\ufeff# c\nb: 1\n", "{a: 1, # c\n b: 2}\n# d",
@@ -150,7 +150,7 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-// without returns the entries of a mapping except one.
+// without returns the entries of a mapping except the entry key.
 func without(plain any, key string) any {
 	mapped, _ := texts(plain).(yaml11.Map)
 	left := yaml11.Map{}

@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// EachItem calls do with each item of a list that is the only value of a document, below key, such as the index of a
-// registry. It keeps one item in memory at a time: a Value is valid only until do returns; strings stay valid.
+// EachItem calls do with each item of the list in a document whose only key is key, such as the index of a registry. It
+// keeps only one item in memory: a Value is valid only until do returns, but strings stay valid.
 //
-// It returns false, possibly after some items, if the document has another form, an item cannot be parsed without the
-// others, or do returns false. Otherwise it finds what Parse finds.
+// EachItem returns false, possibly after some calls of do, if the document has another form, if an item cannot be parsed
+// separately, or if do returns false. If it returns true, the items are those that Parse would return.
 func EachItem(data []byte, key string, do func(Value) bool) bool {
 	text := string(data)
 	begin := len(key) + len(":\n")
@@ -34,8 +34,8 @@ func EachItem(data []byte, key string, do func(Value) bool) bool {
 	return true
 }
 
-// itemLength returns the length of the item at the start of a text; 0 if there is none. An item ends before the next
-// line that is not indented. If that is inside of a quoted scalar, the item cannot be parsed.
+// itemLength returns the length of the list item at the start of a text; 0 if there is none. It assumes that an item ends
+// before the next line that is not indented. If that line belongs to a quoted scalar, parsing the item fails.
 func itemLength(text string) int {
 	if !isItem(text) {
 		return 0
@@ -51,7 +51,7 @@ func itemLength(text string) int {
 	}
 }
 
-// loneItem parses an item in the simple style.
+// loneItem parses an item that is in the simple style.
 func (b *block) loneItem(data []byte, text string) (Value, bool) {
 	b.reset(data, text)
 	if b.indent != 0 || !isItem(b.content) {

@@ -8,23 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// lines scans a document in the simple style that the aam program writes: block mappings and lists, lists of words
-// between brackets on one line, plain and quoted scalars, comments on lines of their own. At anything else it becomes
-// unsure, and the document is left to the library; otherwise the result is exactly the library's.
+// lines scans a document in the simple style that the aam program writes: block mappings and lists, lists of words between
+// brackets on one line, plain and quoted scalars, and comments on separate lines. At any other syntax, lines sets unsure,
+// and the library must parse the document. Otherwise the result equals that of the library.
 //
-// It exists because an index of a registry has megabytes, for which the library takes seconds in a WASM module.
+// The reason for this parser is that an index of a registry can have megabytes, for which the library takes seconds in a
+// module.
 type lines struct {
 	text    string
 	begin   int    // offset of the current line
-	end     int    // offset of its end
-	number  int    // of the line, from 1
-	indent  int    // -1 behind the last line
-	content string // what follows the indentation; not empty
-	gap     bool   // empty lines or comments precede it
+	end     int    // offset of the end of the current line
+	number  int    // number of the current line, from 1
+	indent  int    // indentation of the current line; -1 after the last line
+	content string // text after the indentation; not empty
+	gap     bool   // empty lines or comments precede the current line
 	unsure  bool
 }
 
-// reset goes to the first line of a document. The text is what data holds.
+// reset moves to the first line of a document. Text equals string(data).
 func (l *lines) reset(data []byte, text string) {
 	*l = lines{indent: -1, unsure: true}
 	if bytes.HasSuffix(data, []byte("\n")) && plainBytes(data) {
@@ -33,10 +34,10 @@ func (l *lines) reset(data []byte, text string) {
 	}
 }
 
-// done reports whether all lines were parsed.
+// done reports whether all lines were parsed and are in the simple style.
 func (l *lines) done() bool { return l.indent < 0 && !l.unsure }
 
-// advance goes to the next line that is neither empty nor a comment.
+// advance moves to the next line that is neither empty nor a comment.
 func (l *lines) advance() {
 	for l.gap = false; ; l.gap = true {
 		l.begin, l.indent, l.content = l.end+1, -1, ""
@@ -59,7 +60,7 @@ func (l *lines) advance() {
 	}
 }
 
-// skipDash makes what follows the dash of an item the content of the line.
+// skipDash removes the dash of an item and the space after it from the content of the line.
 func (l *lines) skipDash() {
 	l.indent, l.content = l.indent+2, l.content[2:]
 }
@@ -69,7 +70,7 @@ func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
 // joiner is the zero-width joiner of emoji sequences, which unicode.IsPrint excludes.
 const joiner = '\u200d'
 
-// isPlainItem reports whether exactly one space follows the dash, and no nested list.
+// isPlainItem reports whether exactly one space follows the dash of an item, and the item is not a nested list.
 func isPlainItem(text string) bool { return text[0] != ' ' && text != "-" && !isItem(text) }
 
 // plainBytes reports whether a document consists of printable characters and newlines.
@@ -88,8 +89,8 @@ func plainBytes(data []byte) bool {
 	return true
 }
 
-// plainWord reports whether eight bytes are printable ASCII or newlines. In a WASM module this is several times faster
-// than a loop over bytes.
+// plainWord reports whether all eight bytes of w are printable ASCII characters or newlines. In a module this is several
+// times faster than a loop over bytes.
 func plainWord(w uint64) bool {
 	const (
 		each = 0x0101010101010101
@@ -103,7 +104,7 @@ func plainWord(w uint64) bool {
 	return control == newline
 }
 
-// readKey splits a line at its key; false if it has none, or one that is not a string.
+// readKey splits a line into its key and the rest; false if the line has no key, or if the key is not a string.
 func readKey(text string) (key, rest string, ok bool) {
 	end := 0
 	if isQuote(text[0]) {
@@ -139,7 +140,7 @@ func wordByte(c byte) bool {
 
 func isQuote(c byte) bool { return c == '\'' || c == '"' }
 
-// quoted returns the value of the quoted scalar at the start of a text, and where it ends.
+// quoted returns the value of the quoted scalar at the start of a text, and the offset of the scalar's end.
 func quoted(text string) (value string, end int, ok bool) {
 	if text[0] == '"' {
 		value, _, ok = strings.Cut(text[1:], `"`)
@@ -172,8 +173,8 @@ func unquoted(text string) string {
 	return strings.ReplaceAll(text, "''", "'")
 }
 
-// scalar parses a value that begins with text on the line before the current one and may go on below. Empty collections
-// count as scalars.
+// scalar parses a value that begins with text at the end of the line before the current line, and may continue on the
+// following lines. Empty collections count as scalars.
 func (l *lines) scalar(text string, indent int) (Kind, string) {
 	switch {
 	case text == "[]":
@@ -257,13 +258,13 @@ func words(text string) ([]string, bool) {
 	return list, true
 }
 
-// plainStart reports whether the first character begins a plain scalar.
+// plainStart reports whether a plain scalar may begin with the first character of text.
 func plainStart(text string) bool {
 	c := text[0]
 	return wordByte(c) && c != '-' && c != '.' || strings.IndexByte("^~/+($=<", c) >= 0 || c >= utf8.RuneSelf
 }
 
-// plainText reports whether a plain scalar holds neither the end of a key nor the start of a comment.
+// plainText reports whether a plain scalar contains neither the end of a key nor the start of a comment.
 func plainText(text string) bool {
 	for rest := text; ; {
 		mark := strings.IndexByte(rest, '#')

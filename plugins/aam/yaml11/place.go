@@ -9,23 +9,23 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Where the nodes of a document begin and end.
+// The functions in this file compute the offsets at which the nodes of a document begin and end.
 
-// offset returns where a node begins, including its anchor and tag.
+// offset returns the offset at which a node begins, including its anchor and tag.
 func (e *editor) offset(n *yaml.Node) (int, bool) {
 	if n.Line < 1 || n.Line > len(e.lines) {
 		return 0, false
 	}
 	at := e.lines[n.Line-1]
-	for range n.Column - 1 { // in code points
+	for range n.Column - 1 { // columns count code points
 		_, size := utf8.DecodeRune(e.text[at:])
 		at += size
 	}
 	return at, at <= len(e.text)
 }
 
-// extent returns where a node ends that begins at from and is not a block collection, and for one between brackets where
-// its last value ends. The key of the node is at indent.
+// extent returns the offset to, at which the node that begins at from ends. The node must not be a block collection. For a
+// collection between brackets, last is the offset at which its last value ends. The key of the node is at indent.
 func (e *editor) extent(n *yaml.Node, from, indent int) (to, last int, ok bool) {
 	from = e.skipProperties(from)
 	rest := e.text[from:]
@@ -54,7 +54,8 @@ func (e *editor) extent(n *yaml.Node, from, indent int) (to, last int, ok bool) 
 	return to, 0, true
 }
 
-// blockScalarEnd returns where a literal or folded scalar ends: behind the last line that is indented like its first.
+// blockScalarEnd returns the offset at which a literal or folded scalar ends: after the last line that is indented at least
+// as deep as its first line.
 func (e *editor) blockScalarEnd(from, indent int) int {
 	end, own := e.lineAt(from), 0
 	for n := end + 1; n < len(e.lines); n++ {
@@ -75,7 +76,7 @@ func (e *editor) blockScalarEnd(from, indent int) int {
 	return e.lines[end] + len(bytes.TrimRight(e.line(end), "\r\n"))
 }
 
-// skipProperties returns where the value begins behind the anchor and the tag at from.
+// skipProperties returns the offset at which the value begins after the anchor and the tag at from.
 func (e *editor) skipProperties(from int) int {
 	for from < len(e.text) && (e.text[from] == '&' || e.text[from] == '!') {
 		end := bytes.IndexAny(e.text[from:], " \r\n")
@@ -90,8 +91,8 @@ func (e *editor) skipProperties(from int) int {
 	return from
 }
 
-// blockExtent returns what a one-line value has to replace instead of a block collection that begins at from and ends
-// before the line end: everything behind the colon of its key.
+// blockExtent returns the range that a one-line value replaces if the old value is a block collection that begins at from
+// and ends before the line number end. The range starts after the colon of the key.
 func (e *editor) blockExtent(from, end int) (int, int, bool) {
 	from = len(bytes.TrimRight(e.text[:from], " \r\n"))
 	last := e.contentEnd(end) - 1
@@ -101,7 +102,7 @@ func (e *editor) blockExtent(from, end int) (int, int, bool) {
 	return from, e.lines[last] + len(bytes.TrimRight(e.line(last), "\r\n")), true
 }
 
-// quoteLen returns the length of the text in quotes that rest begins with; 0 for none.
+// quoteLen returns the length of the quoted text at the start of rest; 0 if rest does not start with a quote.
 func quoteLen(rest []byte) int {
 	if len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
 		return 0
@@ -119,7 +120,7 @@ func quoteLen(rest []byte) int {
 	return 0
 }
 
-// brackets returns where what begins at from with a bracket ends, and the last value in it.
+// brackets returns the offsets at which the collection that begins with a bracket at from, and its last value, end.
 func (e *editor) brackets(from int) (to, last int, ok bool) {
 	depth, before := 0, byte(' ')
 	for at := from; at < len(e.text); at++ {
@@ -143,7 +144,7 @@ func (e *editor) brackets(from int) (to, last int, ok bool) {
 	return 0, 0, false
 }
 
-// lineAt returns the line of a place.
+// lineAt returns the number of the line that contains an offset.
 func (e *editor) lineAt(at int) int {
 	line, found := slices.BinarySearch(e.lines, at)
 	if !found {
@@ -152,7 +153,7 @@ func (e *editor) lineAt(at int) int {
 	return line
 }
 
-// dash returns what stands before the dash of an item that begins on the dash's line.
+// dash returns the text before the dash of an item; false if the item does not begin on the line of the dash.
 func (e *editor) dash(item *yaml.Node) (string, bool) {
 	start, ok := e.offset(item)
 	if !ok {
@@ -174,7 +175,8 @@ func (e *editor) keyIndent(mapping *yaml.Node) int {
 	return key.Column - 1
 }
 
-// contentEnd returns the line behind the last before end that is neither blank nor a comment nor an end of a document.
+// contentEnd returns the number of the line after the last line before end that is neither blank, a comment nor the end of
+// a document.
 func (e *editor) contentEnd(end int) int {
 	for ; end > 0; end-- {
 		line := strings.TrimSpace(string(e.line(end - 1)))
@@ -187,7 +189,7 @@ func (e *editor) contentEnd(end int) int {
 
 func (e *editor) line(n int) []byte { return e.text[e.lines[n]:e.start(n+1)] }
 
-// start returns where a line begins; of one behind the last, the end of the text.
+// start returns the offset at which a line begins. For a line after the last, it returns the end of the text.
 func (e *editor) start(line int) int {
 	if line < len(e.lines) {
 		return e.lines[line]
@@ -195,7 +197,7 @@ func (e *editor) start(line int) int {
 	return len(e.text)
 }
 
-// comment returns what stands behind a scalar on its line, "" if that is no comment.
+// comment returns the comment after a scalar on the same line; "" if there is none.
 func (e *editor) comment(item *yaml.Node) string {
 	from, ok := e.offset(item)
 	to, _, ok2 := e.extent(item, from, 0)
@@ -211,7 +213,7 @@ func (e *editor) comment(item *yaml.Node) string {
 
 func (e *editor) eol() string { return lineEnd(e.text) }
 
-// lineEnd returns how the lines of a text end.
+// lineEnd returns the line end of a text: CRLF or LF.
 func lineEnd(text []byte) string {
 	if at := bytes.IndexByte(text, '\n'); at > 0 && text[at-1] == '\r' {
 		return "\r\n"
@@ -219,8 +221,8 @@ func lineEnd(text []byte) string {
 	return "\n"
 }
 
-// comments returns the comments of a text, as far as they can be told from values line by line: of what has quotes
-// before it, it cannot be.
+// comments returns the comments of a text that can be distinguished from values without parsing. It omits comments after a
+// quote on the same line, because the # may be part of a quoted scalar.
 func comments(text []byte) []string {
 	var found []string
 	for line := range strings.Lines(string(text)) {

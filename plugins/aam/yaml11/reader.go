@@ -7,7 +7,7 @@ import (
 
 // Problem is a semantic error in a document.
 type Problem struct {
-	At     string // see Value.At; "" for the document as a whole
+	At     string // path as Value.At returns it; "" for the whole document
 	Reason string
 }
 
@@ -24,17 +24,17 @@ func (p Problems) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// maxProblems bounds the problems that are collected.
+// maxProblems is the maximum number of problems that are collected.
 const maxProblems = 100
 
-// Reader converts the values of a document. It collects problems, and returns the zero value for an invalid one, so that
-// all problems are reported at once. The zero Reader is ready to use.
+// Reader converts the values of a document. For an invalid value it adds a problem and returns the zero value, so that all
+// problems are reported at once. The zero Reader is ready to use.
 type Reader struct {
 	problems Problems
-	texts    []string // where lists of strings are allocated
+	texts    []string // slab from which lists of strings are allocated
 }
 
-// maxSlab bounds the strings that are allocated at once.
+// maxSlab is the maximum number of strings that are allocated at once.
 const maxSlab = 512
 
 // Err returns Problems, or nil.
@@ -72,7 +72,7 @@ func (r *Reader) Text(v Value) string {
 	return ""
 }
 
-// TextOr returns a string, or the default for an absent one.
+// TextOr returns a string, or absent if v is absent.
 func (r *Reader) TextOr(v Value, absent string) string {
 	if v.Kind() == Absent {
 		return absent
@@ -97,7 +97,7 @@ var boolWords = map[string]bool{
 
 func (v Value) lower() string { return strings.ToLower(v.Text()) }
 
-// Bool returns a boolean, or the default for an absent one. It accepts 0, 1 and the boolWords.
+// Bool returns a boolean, or absent if v is absent. It also accepts 0, 1 and the strings in boolWords.
 func (r *Reader) Bool(v Value, absent bool) bool {
 	switch v.Kind() {
 	case Absent:
@@ -115,7 +115,7 @@ func (r *Reader) Bool(v Value, absent bool) bool {
 	return false
 }
 
-// Int returns an integer, or the default for an absent one. It accepts quoted integers.
+// Int returns an integer, or absent if v is absent. It also accepts quoted integers.
 func (r *Reader) Int(v Value, absent int64) int64 {
 	switch kind := v.Kind(); {
 	case kind == Absent:
@@ -131,7 +131,7 @@ func (r *Reader) Int(v Value, absent int64) int64 {
 	return 0
 }
 
-// List returns the values of a list; none if it is absent.
+// List returns the values of a list. An absent list has no values.
 func (r *Reader) List(v Value) []Value {
 	if v.Kind() == Absent || !r.is(v, List) {
 		return nil
@@ -139,7 +139,7 @@ func (r *Reader) List(v Value) []Value {
 	return v.Items()
 }
 
-// Texts returns a list of strings; an empty one if it is absent.
+// Texts returns a list of strings, which is empty if v is absent.
 func (r *Reader) Texts(v Value) []string {
 	if v.Kind() == Absent || !r.is(v, List) {
 		return []string{}
@@ -158,12 +158,12 @@ func (r *Reader) Texts(v Value) []string {
 	return r.texts[from:len(r.texts):len(r.texts)]
 }
 
-// Mapping reports whether v is a mapping. Another value that is not absent is a problem.
+// Mapping reports whether v is a mapping. A value of another kind, unless absent, is a problem.
 func (r *Reader) Mapping(v Value) bool {
 	return v.Kind() != Absent && r.is(v, Mapping)
 }
 
-// Entries returns the entries of a mapping, whose keys have to be strings; none if it is absent.
+// Entries returns the entries of a mapping. A key that is not a string is a problem. An absent mapping has no entries.
 func (r *Reader) Entries(v Value) []Entry {
 	if !r.Mapping(v) {
 		return nil

@@ -43,7 +43,7 @@ func TestRecordedScalars(t *testing.T) {
 				t.Fatalf("got %s, want %s", value.Kind(), want)
 			}
 			if value.Kind() == yaml11.Time {
-				return // the table has dates in words of its own
+				return // the recording has dates in another format
 			}
 			plain, err := value.Plain()
 			if err != nil {
@@ -61,7 +61,7 @@ func TestRecordedScalars(t *testing.T) {
 	}
 }
 
-// TestRecordedEmission encodes the recorded sample, byte for byte.
+// TestRecordedEmission: Encode writes the recorded sample byte for byte.
 func TestRecordedEmission(t *testing.T) {
 	want := string(realdata.Read(t, "constructed", "recorded", "yaml-emitted.yaml"))
 	document, err := yaml11.Parse([]byte(want), 1<<20)
@@ -90,7 +90,8 @@ func TestRecordedEmission(t *testing.T) {
 	}
 }
 
-// TestRealFiles parses all YAML files of the real data, and encodes those that the aam program wrote, byte for byte.
+// TestRealFiles parses all YAML files of the sample data. Encoding a file that the aam program wrote returns the same
+// bytes.
 func TestRealFiles(t *testing.T) {
 	root := realdata.Path(t, "constructed")
 	bad := []string{"homes/bad-yaml", "locks/lock-bad-yaml"}

@@ -24,10 +24,10 @@ const (
 	Text
 	List
 	Mapping
-	Binary // bytes that are no UTF-8 text, or a key that is binary
+	Binary // binary data that is not UTF-8, or a binary key
 )
 
-// String returns the kind as error messages name it.
+// String returns the name of the kind for error messages.
 func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "an integer", "a number", "a date", "a string", "a list", "a mapping", "binary data"}[k]
 }
@@ -52,7 +52,7 @@ func plainKind(word string) Kind {
 	if strings.IndexByte("+-.0123456789", word[0]) < 0 || strings.Count(word, ".") > 1 {
 		return Text // no number or date; most versions have two dots
 	}
-	if len(word) > len(time.DateTime) && word[4] == '-' { // the patterns are much slower
+	if len(word) > len(time.DateTime) && word[4] == '-' { // skip the regular expressions, which are much slower
 		if _, err := time.Parse(time.RFC3339, word); err == nil {
 			return Time
 		}
@@ -91,8 +91,8 @@ func scalarKind(node *yaml.Node) Kind {
 	return plainKind(node.Value)
 }
 
-// checkScalar refuses unknown tags, and values that do not have the type of their tag. Errors do not quote the value,
-// which may be a password.
+// checkScalar returns an error for an unknown tag, and for a value that does not have the type of its tag. Errors do not
+// quote the value, which may be a password.
 func checkScalar(node *yaml.Node, isKey bool) error {
 	tagged := node.Style&yaml.TaggedStyle != 0
 	if !tagged && node.Style == 0 && (node.Value == "=" || node.Value == "<<" && !isKey) {
@@ -121,7 +121,7 @@ func checkScalar(node *yaml.Node, isKey bool) error {
 	return nil
 }
 
-// realTime reports whether a date, or a date and a time, exists.
+// realTime reports whether a date, optionally with a time, exists in the calendar.
 func realTime(word string) bool {
 	parts := timePattern.FindStringSubmatch(word)
 	if parts == nil {

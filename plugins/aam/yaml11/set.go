@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// errNotInPlace reports a change that would lose a comment, an anchor or the layout of other values.
+// errNotInPlace reports that a change would lose a comment, an anchor or the layout of other values.
 var errNotInPlace = errors.New("the file's layout (comments, anchors or values over several lines) does not allow this change: edit the file by hand")
 
-// Set replaces the value at path by value, of one of the types in a Pair, and leaves all other bytes of the document as
-// they are. Absent mappings on the path, and nulls, become mappings. In a list the key is an index from 0; the length of
-// the list appends. After an error the document is unchanged.
+// Set replaces the value at path by value, which must be of a type that Pair allows, and preserves all other bytes of the
+// document. It creates absent mappings on the path, and replaces nulls by mappings. An element of path that refers to a
+// list is an index from 0; the length of the list appends an item. After an error the document is unchanged.
 func (d *Document) Set(value any, path ...string) error {
 	encoded, err := Encode(Map{{"value", value}})
 	if err != nil {
@@ -35,7 +35,7 @@ func (d *Document) Set(value any, path ...string) error {
 	return nil
 }
 
-// replaced returns a copy of in with value at path below it. Unchanged values, to which aliases may refer, are shared.
+// replaced returns a copy of the node in with value at path. The copy shares unchanged nodes.
 func replaced(in, value *node, done, path []string) (*node, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -56,7 +56,7 @@ func replaced(in, value *node, done, path []string) (*node, error) {
 	to.items = slices.Clone(in.items)
 	var old *node
 	switch {
-	case place < 0: // a merged value is copied
+	case place < 0: // the key is absent or merged from another mapping
 		old, place = Value{node: in}.Field(key).node, len(to.items)+1
 		to.items = append(to.items, &node{kind: Text, text: key}, nil)
 	case place == len(to.items):
@@ -79,7 +79,7 @@ func lastValue(mapping *node, key string) int {
 	return -1
 }
 
-// equal reports whether two values are the same. Seen are the pairs that were compared, or are being.
+// equal reports whether two values are equal. Seen contains the pairs whose comparison has started.
 func equal(a, b *node, seen map[[2]*node]bool) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// lineWidth is the column behind which a long scalar is folded at the next space.
+// lineWidth is the column after which a long scalar is folded at the next space.
 const lineWidth = 80
 
-// traits are what decides in which styles a scalar can be written.
+// traits are the properties of a string that determine in which styles it can be written.
 type traits struct {
-	plain     bool // without quotes, outside of brackets
-	flowPlain bool // without quotes, between brackets
-	single    bool // in single quotes
-	lines     bool // there are line breaks in it
-	invalid   bool // it is not UTF-8
+	plain     bool // can be written without quotes outside of brackets
+	flowPlain bool // can be written without quotes between brackets
+	single    bool // can be written in single quotes
+	lines     bool // contains line breaks
+	invalid   bool // is not UTF-8
 }
 
-// simpleBytes are the ASCII characters that have no meaning in a plain scalar, wherever they stand.
+// simpleBytes is the set of ASCII characters that have no special meaning at any position of a plain scalar.
 var simpleBytes = func() (set [256]bool) {
 	for c := range set {
 		set[c] = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_./+()$;<^~", byte(c)) >= 0
@@ -89,7 +89,8 @@ func traitsOf(text string) traits {
 	return t
 }
 
-// isPrintable reports whether a code point outside ASCII is written as it is. Line breaks other than \n are escaped.
+// isPrintable reports whether a code point outside of ASCII is written without an escape. Line breaks other than \n are
+// escaped.
 func isPrintable(r rune) bool {
 	switch {
 	case r == 0x2028, r == 0x2029, r == 0xfeff:
@@ -104,7 +105,7 @@ func isSimpleKey(key string) bool {
 	return key != "" && utf8.RuneCountInString(key) <= maxSimpleKey && strings.IndexByte(key, '\n') < 0
 }
 
-// scalar writes a text in block context. Its further lines begin at indent; 0 keeps it on one line.
+// scalar writes a string in block context. Lines after the first begin at indent; 0 writes the string on one line.
 func (w *writer) scalar(text string, indent int) {
 	t := traitsOf(text)
 	switch {
@@ -119,7 +120,7 @@ func (w *writer) scalar(text string, indent int) {
 	}
 }
 
-// flowScalar writes a text on one line, so that it can stand between brackets.
+// flowScalar writes a string on one line in a style that is valid between brackets.
 func (w *writer) flowScalar(text string) {
 	t := traitsOf(text)
 	switch {
@@ -134,7 +135,7 @@ func (w *writer) flowScalar(text string) {
 	}
 }
 
-// folded writes a text plain or in single quotes. A line that is too long is broken at the next single space.
+// folded writes a string without quotes or in single quotes. It breaks a line that is too long at the next single space.
 func (w *writer) folded(text string, indent int, quoted bool) {
 	if !quoted && (indent == 0 || len(w.out)-w.line+len(text) <= lineWidth) {
 		w.write(text)
@@ -164,7 +165,7 @@ func (w *writer) folded(text string, indent int, quoted bool) {
 	}
 }
 
-// runLength returns the length of the spaces, line breaks or other characters that a text begins with.
+// runLength returns the length of the run of spaces, of line breaks, or of other characters at the start of a text.
 func runLength(text string) int {
 	class := func(c byte) byte {
 		if c == ' ' || c == '\n' {
@@ -179,11 +180,11 @@ func runLength(text string) int {
 	return end
 }
 
-// escapes are the letters of escape sequences in double quotes.
+// escapes maps code points to the letters of their escape sequences in double quotes.
 var escapes = map[rune]byte{0: '0', 7: 'a', 8: 'b', '\t': 't', '\n': 'n', 0xb: 'v', 0xc: 'f', '\r': 'r', 0x1b: 'e',
 	'"': '"', '\\': '\\', 0x85: 'N', 0x2028: 'L', 0x2029: 'P'}
 
-// escaped writes a text in double quotes. Where a line is too long, a backslash ends it at the next space or escape.
+// escaped writes a string in double quotes. It breaks a line that is too long by a backslash at the next space or escape.
 func (w *writer) escaped(text string, indent int) {
 	w.write(`"`)
 	for at, r := range text {

@@ -7,8 +7,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Tags of YAML 1.1 for values that need a conversion, as PyYAML and the models of aam do it: binary data is a text if it
-// is UTF-8, a set is a list of its keys, and ordered maps and pairs are lists of lists of two.
+// Tags of YAML 1.1 for values that are converted. The conversion is that of PyYAML and of the aam program's models: binary
+// data is a string if it is UTF-8, a set is a list of its keys, and an ordered map or pairs are a list of lists of two
+// values.
 const (
 	binaryTag = "!!binary"
 	setTag    = "!!set"
@@ -20,7 +21,7 @@ func isTagged(node *yaml.Node, tag string) bool {
 	return node.Style&yaml.TaggedStyle != 0 && node.ShortTag() == tag
 }
 
-// checkCollection refuses tags that are unknown, or not for this kind of collection.
+// checkCollection returns an error if the tag of a collection is unknown, or is not valid for this kind of collection.
 func checkCollection(node *yaml.Node) error {
 	if node.Style&yaml.TaggedStyle == 0 {
 		return nil
@@ -77,11 +78,11 @@ func binaryNode(data string, line int) *node {
 	return &node{kind: Binary, text: data, line: line}
 }
 
-// base64Digits is the alphabet of base 64.
+// base64Digits is the alphabet of base64.
 const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// decodeBinary decodes base 64 as Python does: other ASCII characters are skipped, and the first complete padding ends the
-// data. It returns false if characters are missing.
+// decodeBinary decodes base64 like Python: it skips other ASCII characters, and ends at the first complete padding. It
+// returns false if characters are missing.
 func decodeBinary(text string) (string, bool) {
 	var out strings.Builder
 	digits, pads, bits := 0, 0, uint32(0)

@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// maxPlain bounds the values that Plain returns: aliases can expand to very many.
+// maxPlain bounds the number of values that Plain returns, because aliases can expand to a huge number of values.
 const maxPlain = 100_000
 
-// node is a parsed value. An alias is the node that it refers to, so nodes may be shared.
+// node is a parsed value. An alias is represented by the node that it refers to, so nodes can be shared.
 type node struct {
 	kind  Kind
 	text  string  // decoded value of a scalar
-	items []*node // of a list; in a mapping keys and values alternate
+	items []*node // items of a list, or keys and values of a mapping in alternation
 	line  int
 }
 
@@ -27,7 +27,7 @@ type Value struct {
 	node   *node // nil if absent
 	parent *node // nil for the root
 	root   *node
-	key    string // key in the parent, if that is a mapping
+	key    string // key in the parent, if the parent is a mapping
 }
 
 // Entry is an entry of a mapping.
@@ -36,7 +36,7 @@ type Entry struct {
 	Value Value
 }
 
-// Root returns the value of the document. If it is not a mapping, all of its fields are absent.
+// Root returns the value of the document. If the value is not a mapping, all of its fields are absent.
 func (d *Document) Root() Value { return Value{node: d.root, root: d.root} }
 
 // Kind returns the kind of the value.
@@ -47,7 +47,7 @@ func (v Value) Kind() Kind {
 	return v.node.kind
 }
 
-// Text returns the decoded text of a scalar of any kind; "" for a collection.
+// Text returns the decoded content of a scalar of any kind; "" for a collection.
 func (v Value) Text() string {
 	if v.node == nil {
 		return ""
@@ -55,7 +55,7 @@ func (v Value) Text() string {
 	return v.node.text
 }
 
-// Field returns the value of a key in a mapping: the last one of duplicates.
+// Field returns the value of a key in a mapping. Of duplicate keys it returns the last value.
 func (v Value) Field(key string) Value {
 	found := Value{parent: v.node, root: v.root, key: key}
 	if v.Kind() != Mapping {
@@ -81,8 +81,8 @@ func (v Value) Field(key string) Value {
 	return found
 }
 
-// Entries returns the entries of a mapping in order, merged ones first. Duplicate keys have the position of the first and
-// the value of the last.
+// Entries returns the entries of a mapping in order, with merged entries first. A duplicate key has the position of its
+// first and the value of its last occurrence.
 func (v Value) Entries() []Entry {
 	if v.Kind() != Mapping {
 		return nil
@@ -104,8 +104,8 @@ type entries struct {
 	place map[entryKey]int
 }
 
-// add adds the entries of a mapping: those that it merges, and then its own, which win. Of several merged mappings the
-// first wins. A checker has bounded the recursion.
+// add adds the merged entries of a mapping, and then its own entries, which have precedence. Of several merged mappings the
+// first has precedence. The recursion is bounded, because checker has counted the merged keys.
 func (e *entries) add(mapping *node) {
 	for i := 0; i < len(mapping.items); i += 2 {
 		if mapping.items[i].kind != merge {
@@ -148,15 +148,15 @@ func (v Value) Items() []Value {
 	return items
 }
 
-// At returns the path of the value: keys and list indexes, joined by dots, such as "artifacts.skills.0". It searches the
-// document, because only error messages need it.
+// At returns the path of the value: keys and list indexes, joined by dots, such as "artifacts.skills.0". Values do not store
+// their path, because only error messages need it, so At searches the document.
 func (v Value) At() string {
 	if v.parent == nil {
 		return v.key
 	}
 	at, _ := find(v.root, v.parent, map[*node]bool{})
 	key := v.key
-	if v.parent.kind == List && v.node != nil { // otherwise it is the key of an absent value
+	if v.parent.kind == List && v.node != nil { // if v is absent, v.key is the requested key
 		key = strconv.Itoa(slices.Index(v.parent.items, v.node))
 	}
 	if at == "" {
@@ -165,7 +165,7 @@ func (v Value) At() string {
 	return at + "." + key
 }
 
-// find returns the path of wanted below in.
+// find returns the path of the node wanted below the node in; false if wanted is not below in.
 func find(in, wanted *node, seen map[*node]bool) (string, bool) {
 	if in == wanted {
 		return "", true
@@ -192,8 +192,8 @@ func find(in, wanted *node, seen map[*node]bool) (string, bool) {
 	return "", false
 }
 
-// Plain converts the value to nil, bool, int64, float64, string, []any or Map. Dates become strings. It is an error if
-// aliases make the value too large or cyclic.
+// Plain converts the value to nil, bool, int64, float64, string, []any or Map. Dates become strings. If aliases make the
+// value too large or cyclic, it returns an error.
 func (v Value) Plain() (any, error) {
 	left := maxPlain
 	return v.plain(0, &left)

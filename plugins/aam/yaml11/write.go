@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxSimpleKey bounds the code points of a key that is written without "? ".
+// maxSimpleKey is the maximum number of code points of a key that is written without "? ".
 const maxSimpleKey = 122
 
 // ErrTooLarge reports a list that would exceed the limit of a ListEncoder.
 var ErrTooLarge = errors.New("the document is too large")
 
-// Encode writes a document in the layout of PyYAML's block style, which the aam program uses: list dashes aligned with
-// their key, long scalars folded, quotes only where a plain scalar would be read as another type.
+// Encode writes a document in the layout of PyYAML's block style, which the aam program uses: the dashes of a list are
+// aligned with its key, long scalars are folded, and strings are quoted only if a plain scalar would have another type.
 func Encode(m Map) ([]byte, error) {
 	w := &writer{}
 	err := w.root(m)
@@ -30,7 +30,7 @@ type ListEncoder struct {
 	empty  bool
 }
 
-// NewListEncoder returns an encoder for at most limit bytes; expected is a hint.
+// NewListEncoder returns an encoder for a document of at most limit bytes. Expected is the size to allocate at first.
 func NewListEncoder(key string, expected, limit int) *ListEncoder {
 	e := &ListEncoder{key: key, empty: true}
 	e.writer.limit = limit
@@ -40,7 +40,7 @@ func NewListEncoder(key string, expected, limit int) *ListEncoder {
 	return e
 }
 
-// Add appends an item. After ErrTooLarge the encoder cannot be used any more.
+// Add appends an item. After ErrTooLarge the encoder must not be used.
 func (e *ListEncoder) Add(item Map) error {
 	e.empty = false
 	e.writer.write("-")
@@ -65,8 +65,8 @@ func (e *ListEncoder) Bytes() []byte {
 // writer appends YAML to out. A value that follows "- ", "? " or ": " starts on the line of that indicator.
 type writer struct {
 	out   []byte
-	line  int // offset of the last line
-	limit int // 0: none; a value that exceeds it is cut off
+	line  int // offset of the start of the last line
+	limit int // maximum size of out, 0 for no limit; a value that exceeds the limit is truncated
 }
 
 func (w *writer) root(value any) error {
@@ -97,7 +97,7 @@ func (w *writer) newline(indent int) {
 	}
 }
 
-// isLong reports whether the line is so long that a scalar is folded.
+// isLong reports whether the line has more than lineWidth columns, so that a scalar is folded.
 func (w *writer) isLong() bool {
 	line := w.out[w.line:]
 	return len(line) > lineWidth && utf8.RuneCount(line) > lineWidth
@@ -105,7 +105,7 @@ func (w *writer) isLong() bool {
 
 func (w *writer) full() bool { return w.limit > 0 && len(w.out) > w.limit }
 
-// mapping writes a mapping that is not empty; its first key stands where the writer is.
+// mapping writes a mapping that is not empty. It writes the first key at the current position.
 func (w *writer) mapping(m Map, indent int) error {
 	for i, pair := range m {
 		if w.full() {
@@ -131,7 +131,7 @@ func (w *writer) mapping(m Map, indent int) error {
 	return nil
 }
 
-// list writes a list that is not empty; its first dash stands where the writer is.
+// list writes a list that is not empty. It writes the first dash at the current position.
 func (w *writer) list(n int, item func(int) any, indent int) error {
 	for i := range n {
 		if w.full() {
@@ -148,8 +148,8 @@ func (w *writer) list(n int, item func(int) any, indent int) error {
 	return nil
 }
 
-// value writes what belongs to the indicator before it, in a collection at indent. A compact value begins on the
-// indicator's line even if it is a collection.
+// value writes the value after an indicator ("- ", "? " or ": ") of a collection at indent. If compact is set, a collection
+// begins on the line of the indicator.
 func (w *writer) value(value any, indent int, compact bool) error {
 	switch v := value.(type) {
 	case []string:
@@ -173,7 +173,7 @@ func (w *writer) value(value any, indent int, compact bool) error {
 	return w.flow(value)
 }
 
-// begin goes to where a block collection begins, and returns its indentation.
+// begin moves to the position at which a block collection begins, and returns the indentation of the collection.
 func (w *writer) begin(indent int, compact bool, more int) int {
 	if compact {
 		w.write(" ")
@@ -183,7 +183,7 @@ func (w *writer) begin(indent int, compact bool, more int) int {
 	return indent + more
 }
 
-// flow writes a value on one line, collections between brackets.
+// flow writes a value on one line, with collections between brackets.
 func (w *writer) flow(value any) error {
 	switch value := value.(type) {
 	case nil:
@@ -235,7 +235,7 @@ func (w *writer) flowList(n int, item func(int) any) error {
 	return nil
 }
 
-// flowNode writes a value that was read. Aliases are written as copies: maxPlain bounds how many.
+// flowNode writes a parsed value on one line. It writes aliases as copies, whose number maxPlain bounds.
 func (w *writer) flowNode(n *node) error {
 	if w.limit == 0 {
 		w.limit = len(w.out) + maxCopy
@@ -274,10 +274,10 @@ func (w *writer) flowNode(n *node) error {
 	return nil
 }
 
-// maxCopy bounds the bytes of a value that was read and is written again.
+// maxCopy bounds the size in bytes of a parsed value that is written again.
 const maxCopy = 1 << 20
 
-// inline returns the ways to write a value on one line: by itself, and as an item between brackets.
+// inline returns the possible one-line forms of a value: as in block context, and as between brackets.
 func inline(value any) []string {
 	var alone, within writer
 	text, ok := value.(string)
