@@ -148,15 +148,15 @@ func TestInstall(t *testing.T) {
 	}{
 		{"files", pkg(), nil},
 		{"names that begin with a dot and a slash", []member{regular("./aam.yaml", manifestText), regular("./prompts//./p.md", "hi\n")}, nil},
-		{"the last of duplicate members wins", pkg(regular("prompts/p.md", "second copy\n")), map[string]string{"prompts/p.md": "second copy\n"}},
+		{"the last of duplicate members is extracted", pkg(regular("prompts/p.md", "second copy\n")), map[string]string{"prompts/p.md": "second copy\n"}},
 		{"a symbolic link inside is a copy", pkg(linked("prompts/alias.md", "p.md", tar.TypeSymlink)), map[string]string{"prompts/alias.md": "hi\n"}},
 		{"a link to a later member", append([]member{linked("a.md", "prompts/p.md", tar.TypeSymlink)}, pkg()...), map[string]string{"a.md": "hi\n"}},
 		{"a link to a link", pkg(linked("a", "b", tar.TypeSymlink), linked("b", "prompts/../prompts/p.md", tar.TypeSymlink)), map[string]string{"a": "hi\n", "b": "hi\n"}},
-		{"a hard link is named from the package", pkg(linked("x/y", "prompts/p.md", tar.TypeLink)), map[string]string{"x/y": "hi\n"}},
-		{"of the mode, only whether the owner may run it", pkg(script), map[string]string{"run.sh": "x#!\n"}},
-		{"directories, also after their entries", pkg(member{&tar.Header{Name: "prompts/", Typeflag: tar.TypeDir}, ""}, member{&tar.Header{Name: "./", Typeflag: tar.TypeDir}, ""}), nil},
+		{"the target of a hard link is relative to the package", pkg(linked("x/y", "prompts/p.md", tar.TypeLink)), map[string]string{"x/y": "hi\n"}},
+		{"only the owner's executable bit of the mode", pkg(script), map[string]string{"run.sh": "x#!\n"}},
+		{"directories, even after their entries", pkg(member{&tar.Header{Name: "prompts/", Typeflag: tar.TypeDir}, ""}, member{&tar.Header{Name: "./", Typeflag: tar.TypeDir}, ""}), nil},
 		{"a long path that is not ASCII", pkg(regular(long, "x")), map[string]string{long: "x"}},
-		{"names that only begin as .git does", pkg(regular(".gitignore", "x"), regular("a/.github/x", "x"), regular("git", "x")), map[string]string{".gitignore": "x", "a/.github/x": "x", "git": "x"}},
+		{"names that only begin with .git", pkg(regular(".gitignore", "x"), regular("a/.github/x", "x"), regular("git", "x")), map[string]string{".gitignore": "x", "a/.github/x": "x", "git": "x"}},
 		{"a global header", append([]member{{&tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "c"}}, ""}}, pkg()...), nil},
 	}
 	for _, test := range tests {
@@ -196,32 +196,32 @@ func TestRefused(t *testing.T) {
 		{"a pipe", pkg(member{&tar.Header{Name: "pipe", Typeflag: tar.TypeFifo}, ""}), "neither a file"},
 		{"a device", pkg(member{&tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}, ""}), "neither a file"},
 		{"a file below a symbolic link to a directory", pkg(linked("d", "prompts", tar.TypeSymlink), regular("d/x", "x")), "exists with two types"},
-		{"a link to a folder", pkg(linked("d", "prompts", tar.TypeSymlink)), "not a file in the archive"},
-		{"a link to nothing", pkg(linked("d", "none", tar.TypeSymlink)), "not a file in the archive"},
+		{"a link to a directory", pkg(linked("d", "prompts", tar.TypeSymlink)), "not a file in the archive"},
+		{"a dangling link", pkg(linked("d", "none", tar.TypeSymlink)), "not a file in the archive"},
 		{"a link to itself", pkg(linked("d", "d", tar.TypeSymlink)), "not a file in the archive"},
 		{"a link to the package", pkg(linked("d/e", "..", tar.TypeSymlink)), "outside of the package"},
 		{"a file in a file", pkg(regular("prompts/p.md/x", "x")), "exists with two types"},
-		{"a file that is a folder, too", pkg(regular("prompts", "x")), "exists with two types"},
-		{"a link in the place of a file", pkg(linked("prompts/p.md", "aam.yaml", tar.TypeSymlink)), "exists with two types"},
+		{"a file and a directory with one path", pkg(regular("prompts", "x")), "exists with two types"},
+		{"a link and a file with one path", pkg(linked("prompts/p.md", "aam.yaml", tar.TypeSymlink)), "exists with two types"},
 		{"names that differ in case", pkg(regular("Prompts/q.md", "x")), "the same path on some file systems"},
-		{"names that differ in how a letter is put together", pkg(regular("\u00e9", ""), regular("e\u0301", "")), "the same path on some file systems"},
+		{"names that differ in Unicode normalization", pkg(regular("\u00e9", ""), regular("e\u0301", "")), "the same path on some file systems"},
 		{"a .git", pkg(regular(".git/config", "x")), "has the element .git"},
-		{"a .git in a folder, in another case", pkg(regular("sub/.GIT", "x")), "has the element .git"},
-		{"a .git with a letter in it that cannot be seen", pkg(regular(".g\u200cit/config", "x")), "has the element .git"},
+		{"a .git in a subdirectory, in another case", pkg(regular("sub/.GIT", "x")), "has the element .git"},
+		{"a .git with an invisible code point", pkg(regular(".g\u200cit/config", "x")), "has the element .git"},
 		{"a .git by its short name", pkg(regular("Git~1/config", "x")), "has the element .git"},
-		{"a folder that is a .git", pkg(member{&tar.Header{Name: ".git/", Typeflag: tar.TypeDir}, ""}), "has the element .git"},
+		{"a directory .git", pkg(member{&tar.Header{Name: ".git/", Typeflag: tar.TypeDir}, ""}), "has the element .git"},
 		{"a name with a line break", pkg(regular("a\nb", "")), "control characters"},
 		{"a name that is not UTF-8", pkg(regular("a\xff", "")), "not UTF-8"},
-		{"a name that is the package", pkg(regular(".", "")), "without a file name"},
-		{"too long a path", pkg(regular(strings.Repeat("a", 61), "")), "at most 60"},
+		{"the package's directory as name", pkg(regular(".", "")), "without a file name"},
+		{"a path above the limit", pkg(regular(strings.Repeat("a", 61), "")), "at most 60"},
 		{"too deep", pkg(regular("a/b/c/d", "")), "at most 3"},
 		{"too many members", pkg(many...), "more than 8 members"},
 		{"inflated size above the limit", pkg(regular("blob", strings.Repeat("\x00", 20_000))), "at most 16384 are allowed"},
-		{"too much in it together", pkg(regular("a", strings.Repeat("\x00", 9000)), regular("b", strings.Repeat("\x00", 9000))), "more than 16384 bytes"},
-		{"too much by links", pkg(regular("a", strings.Repeat("\x00", 6000)), linked("b", "a", tar.TypeLink), linked("c", "a", tar.TypeLink)), "more than 16384 bytes"},
+		{"total size above the limit", pkg(regular("a", strings.Repeat("\x00", 9000)), regular("b", strings.Repeat("\x00", 9000))), "more than 16384 bytes"},
+		{"total size above the limit by links", pkg(regular("a", strings.Repeat("\x00", 6000)), linked("b", "a", tar.TypeLink), linked("c", "a", tar.TypeLink)), "more than 16384 bytes"},
 		{"no manifest", []member{regular("readme.md", "x")}, "has no aam.yaml"},
-		{"a manifest in a folder", []member{regular("pkg/aam.yaml", manifestText)}, "has no aam.yaml"},
-		{"a bad manifest", []member{regular("aam.yaml", "name: x\n")}, "version: field required"},
+		{"a manifest in a subdirectory", []member{regular("pkg/aam.yaml", manifestText)}, "has no aam.yaml"},
+		{"an invalid manifest", []member{regular("aam.yaml", "name: x\n")}, "version: field required"},
 		{"a manifest that is a link", []member{regular("m", manifestText), linked("aam.yaml", "m", tar.TypeSymlink)}, "aam.yaml is a link, but must be a file"},
 		{"an empty manifest", []member{regular("aam.yaml", "")}, "name: field required"},
 	}
@@ -243,7 +243,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestCheckRefusesInvalidBytes(t *testing.T) {
-	good, err := os.ReadFile(write(t, pkg(regular("x", strings.Repeat("text of no meaning ", 500)))))
+	good, err := os.ReadFile(write(t, pkg(regular("x", strings.Repeat("compressible text ", 500)))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,12 +261,12 @@ func TestCheckRefusesInvalidBytes(t *testing.T) {
 		want string
 	}{
 		{"a tar that is not compressed", plain.Bytes(), "damaged or not a gzip"},
-		{"half of one", good[:len(good)/2], "damaged or not a gzip"},
+		{"a truncated archive", good[:len(good)/2], "damaged or not a gzip"},
 		{"other bytes", []byte("not an archive"), "damaged or not a gzip"},
 		{"nothing", nil, "damaged or not a gzip"},
-		{"bytes behind it", append(bytes.Clone(good), "more"...), "damaged or not a gzip"},
-		{"a byte that was changed", flipped, "damaged or not a gzip"},
-		{"a file that is too large", large, "more than 4096 bytes"},
+		{"bytes after the archive", append(bytes.Clone(good), "more"...), "damaged or not a gzip"},
+		{"a changed byte", flipped, "damaged or not a gzip"},
+		{"a file above the limit", large, "more than 4096 bytes"},
 	}
 	limits := archive.DefaultLimits()
 	limits.Compressed = 4096
@@ -283,10 +283,10 @@ func TestCheckRefusesInvalidBytes(t *testing.T) {
 	}
 	_, err = archive.Check(disk, filepath.Join(t.TempDir(), "none.aam"), "", limits)
 	if fault.From(err).Code != fault.ArchiveInvalid {
-		t.Errorf("no file: got %v", err)
+		t.Errorf("an absent file: got %v", err)
 	}
 	if _, err = archive.Check(disk, t.TempDir(), "", limits); err == nil {
-		t.Error("a folder is an archive")
+		t.Error("a directory is accepted as archive")
 	}
 }
 
@@ -303,7 +303,7 @@ func TestChecksum(t *testing.T) {
 	}
 	_, err = archive.Check(disk, path, "sha256:"+strings.ToUpper(want[7:]), archive.DefaultLimits())
 	if fault.From(err).Code != fault.ChecksumMismatch {
-		t.Errorf("in capitals: got %v", err)
+		t.Errorf("upper-case checksum: got %v", err)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestCheckArtifacts(t *testing.T) {
 	for at, there := range map[string]bool{"prompts/p.md": true, "prompts/": true, "a": true, "./a/b": true, "a/b/c.md": true, ".": true, "": true, "b": false, "a/b/c": false, "prompt": false, "empty": false} {
 		listing.Manifest.Artifacts = []manifest.Artifact{{Type: manifest.Skill, Name: "s", Path: at}}
 		if err := listing.CheckArtifacts(); (err == nil) != there {
-			t.Errorf("%q: got %v, want it to be there: %t", at, err, there)
+			t.Errorf("%q: got %v, want found: %t", at, err, there)
 		}
 	}
 }
@@ -350,11 +350,11 @@ func TestPeek(t *testing.T) {
 		want string // substring of the error; "" for no error
 	}{
 		{"a manifest", write(t, pkg()), ""},
-		{"what is behind it is not looked at", write(t, pkg(regular("../x", ""))), ""},
-		{"not even whether it is there", save(t, good[:len(good)-1000]), ""},
-		{"what is before it is", write(t, append([]member{regular("../x", "")}, pkg()...)), "'..'"},
+		{"bytes after the manifest are not read", write(t, pkg(regular("../x", ""))), ""},
+		{"missing bytes after the manifest are not noticed", save(t, good[:len(good)-1000]), ""},
+		{"members before the manifest are read", write(t, append([]member{regular("../x", "")}, pkg()...)), "'..'"},
 		{"no manifest", write(t, []member{regular("x", "")}), "has no aam.yaml"},
-		{"a manifest too far inside", write(t, append([]member{regular("x", strings.Repeat("\x00", 17<<20))}, pkg()...)), "allowed"},
+		{"a manifest beyond the read limit", write(t, append([]member{regular("x", strings.Repeat("\x00", 17<<20))}, pkg()...)), "allowed"},
 		{"a manifest that is a link", write(t, []member{linked("aam.yaml", "x", tar.TypeSymlink)}), "is a link"},
 		{"no archive", save(t, nil), "damaged or not a gzip"},
 	}
@@ -421,7 +421,7 @@ func TestExtractIsAtomicAtEachWrite(t *testing.T) {
 			return
 		}
 		if _, statErr := os.Stat(filepath.Join(root, "out")); err == nil || statErr == nil {
-			t.Errorf("write %d: got %v, and the folder is there: %t", at, err, statErr == nil)
+			t.Errorf("write %d: got %v, the directory exists: %t", at, err, statErr == nil)
 		}
 	}
 }
@@ -460,7 +460,7 @@ func FuzzCheck(f *testing.F) {
 			t.Fatal(err)
 		}
 		if err := archive.Extract(disk, path, dir, listing, limits); err != nil {
-			t.Fatalf("checked, but not extracted: %v", err)
+			t.Fatalf("Check succeeds, but Extract fails: %v", err)
 		}
 		want := map[string]int64{}
 		for _, file := range listing.Files {

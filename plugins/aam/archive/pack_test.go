@@ -66,7 +66,7 @@ func TestPack(t *testing.T) {
 	path := save(t, data.Bytes())
 	checked, err := archive.Check(disk, path, listing.Checksum, archive.DefaultLimits())
 	if err != nil || checked.Size != listing.Size || checked.Manifest.Name != "pkg" {
-		t.Errorf("packed, but not to be read: %+v, %v", checked, err)
+		t.Errorf("Pack succeeds, but Check fails: %+v, %v", checked, err)
 	}
 	want := map[string]string{"aam.yaml": manifestText, "prompts/p.md": "hi\n", "run.sh": "x#!\n", long: "deep", "a/z": "", "a/kept.aam": "k", "kept/my-credentials.yaml": "k",
 		"aliases/p.md": "hi\n", "aliases/abs.md": "hi\n", "build": "a file of that name"}
@@ -78,7 +78,7 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := archive.Pack(disk, dir, m, &again, archive.DefaultLimits()); err != nil || !bytes.Equal(data.Bytes(), again.Bytes()) {
-		t.Errorf("the same files make another archive: %v", err)
+		t.Errorf("packing the same files twice returns different archives: %v", err)
 	}
 }
 
@@ -93,19 +93,19 @@ func TestPackRefuses(t *testing.T) {
 		{"a symbolic link out of the package", map[string]string{"l": "->../../outside"}, fault.ArchiveInvalid, "resolves outside"},
 		{"a symbolic link to a private file", map[string]string{"notes.md": "->.env", ".env": "TOKEN=x"}, fault.ArchiveInvalid, "never packed"},
 		{"a symbolic link into a private directory", map[string]string{"notes.md": "->.git/config", ".git/config": "x"}, fault.ArchiveInvalid, "never packed"},
-		{"a link to credentials", map[string]string{"notes.md": "->sub/CREDENTIALS.yaml", "sub/CREDENTIALS.yaml": "token: x"}, fault.ArchiveInvalid, "never packed"},
+		{"a symbolic link to credentials.yaml", map[string]string{"notes.md": "->sub/CREDENTIALS.yaml", "sub/CREDENTIALS.yaml": "token: x"}, fault.ArchiveInvalid, "never packed"},
 		{"a .git by its short name", map[string]string{"git~1/config": "x"}, fault.ArchiveInvalid, "has the element .git"},
-		{"a link to nothing", map[string]string{"l": "->nothing"}, fault.ArchiveInvalid, "dangling symbolic link"},
+		{"a dangling link", map[string]string{"l": "->nothing"}, fault.ArchiveInvalid, "dangling symbolic link"},
 		{"a link below a file", map[string]string{"l": "->prompts/p.md/x"}, fault.ArchiveInvalid, "l"},
 		{"a name that is not UTF-8", map[string]string{"a\xff": "x"}, fault.ArchiveInvalid, "not UTF-8"},
-		{"a folder whose name is not UTF-8", map[string]string{"a\xff/b": "x"}, fault.ArchiveInvalid, "not UTF-8"},
+		{"a directory whose name is not UTF-8", map[string]string{"a\xff/b": "x"}, fault.ArchiveInvalid, "not UTF-8"},
 		{"names that differ in case", map[string]string{"Prompts/p.md": "x"}, fault.ArchiveInvalid, "the same path on some file systems"},
 		{"a name with a line break", map[string]string{"a\nb": "x"}, fault.ArchiveInvalid, "control characters"},
 		{"too deep", map[string]string{"a/b/c/d/e": "x"}, fault.ArchiveInvalid, "deep"},
 		{"too many files", map[string]string{"1": "", "2": "", "3": "", "4": ""}, fault.ArchiveInvalid, "more than 5 files"},
 		{"too much", map[string]string{"1": strings.Repeat("x", 5000)}, fault.ArchiveInvalid, "more than 4000 bytes"},
-		{"too large an archive", map[string]string{"1": noise(40)}, fault.ArchiveInvalid, "more than 1000 bytes"},
-		{"an artifact that is left out", map[string]string{"aam.yaml": noArtifact, "dist/p.md": "x"}, fault.ManifestInvalid, "artifact path 'dist/p.md' is not in the archive"},
+		{"an archive above the limit", map[string]string{"1": noise(40)}, fault.ArchiveInvalid, "more than 1000 bytes"},
+		{"an artifact that is not packed", map[string]string{"aam.yaml": noArtifact, "dist/p.md": "x"}, fault.ManifestInvalid, "artifact path 'dist/p.md' is not in the archive"},
 	}
 	limits := archive.Limits{Compressed: 1000, Inflated: 4000, Members: 5, Depth: 3, Path: 100}
 	for _, test := range tests {

@@ -75,7 +75,7 @@ func TestRealHostile(t *testing.T) {
 			if folder.Name() == "missing-artifact" {
 				listing, err := archive.Check(disk, path, "", archive.DefaultLimits())
 				if err != nil || fault.From(listing.CheckArtifacts()).Code != fault.ManifestInvalid {
-					t.Errorf("a missing artifact is not seen: %v", err)
+					t.Errorf("a missing artifact is not reported: %v", err)
 				}
 			}
 			if folder.Name() == "inflates-large" {

@@ -59,7 +59,7 @@ func TestDefaults(t *testing.T) {
 		{"no files", "-", "-"},
 		{"empty files", "", "\n"},
 		{"comments only", "# nothing\n", "---\n"},
-		{"a document that is no mapping", "- 1\n", "text\n"},
+		{"a document that is not a mapping", "- 1\n", "text\n"},
 		{"unknown keys", "nope: 1\nsecurity: {install_policy: strict}\n", "cache: {}\n"},
 	}
 	for _, test := range tests {
@@ -84,14 +84,14 @@ func TestPrecedence(t *testing.T) {
 		name, key, source string
 		want              any
 	}{
-		{"set by the user only", "default_platform", "global", "codex"},
+		{"set only by the user", "default_platform", "global", "codex"},
 		{"sections are merged: one key from the user", "security.require_checksum", "global", false},
-		{"and one from the project", "security.require_signature", "project", false},
+		{"sections are merged: one key from the project", "security.require_signature", "project", false},
 		{"a default", "security.on_signature_failure", "default", "warn"},
-		{"a null without a file that says so", "author.name", "default", nil},
+		{"an unset setting is null", "author.name", "default", nil},
 		{"a default section", "publish", "default", nil},
-		{"a section that both touch", "security", "project", nil},
-		{"a list shadows the lower one", "registries", "project", nil},
+		{"a section that both layers set", "security", "project", nil},
+		{"a list shadows that of the lower layer", "registries", "project", nil},
 	}
 	c, layers := load(t, global, project)
 	if diff := cmp.Diff([]config.Registry{{Name: "c", URL: "file:///c", Type: "local"}}, c.Registries); diff != "" {
@@ -126,14 +126,14 @@ func TestLoadReportsInvalidFiles(t *testing.T) {
 		want       []string
 	}{
 		{"no YAML", "a: [", []string{}},
-		{"two things are wrong", "default_platform: 12345\nactive_platforms: not-a-list\n", []string{"default_platform", "active_platforms"}},
+		{"two problems", "default_platform: 12345\nactive_platforms: not-a-list\n", []string{"default_platform", "active_platforms"}},
 		{"a section is null", "security:\n", []string{"security"}},
 		{"a list is null", "registries:\n", []string{"registries"}},
-		{"a registry is a text", "registries: [team]\n", []string{"registries.0"}},
+		{"a registry is a string", "registries: [team]\n", []string{"registries.0"}},
 		{"a registry without name and url", "registries: [{type: local}]\n", []string{"registries.0.name", "registries.0.url"}},
 		{"an invalid boolean", "security: {require_checksum: banana}\n", []string{"security.require_checksum"}},
 		{"a platform is a number in a list", "active_platforms: [1]\n", []string{"active_platforms.0"}},
-		{"a source's count is no number", "sources: [{name: a, url: b, artifact_count: many}]\n", []string{"sources.0.artifact_count"}},
+		{"a source's count is not a number", "sources: [{name: a, url: b, artifact_count: many}]\n", []string{"sources.0.artifact_count"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -150,11 +150,11 @@ func TestLoadReportsInvalidFiles(t *testing.T) {
 				}
 				for _, field := range test.want {
 					if !strings.Contains(got.Message, field+": ") {
-						t.Errorf("%s is not named: %s", field, got.Message)
+						t.Errorf("%s is missing in %s", field, got.Message)
 					}
 				}
 				if strings.Contains(got.Message, "12345") || strings.Contains(got.Message, "banana") {
-					t.Errorf("a value is shown: %s", got.Message)
+					t.Errorf("the error quotes a value: %s", got.Message)
 				}
 			}
 		})
@@ -166,11 +166,11 @@ func TestSet(t *testing.T) {
 	tests := []struct {
 		name, before, key, value, want string
 	}{
-		{"a missing file is made", "-", "author.email", "a@b.c", "author:\n  email: a@b.c\n"},
+		{"a missing file is created", "-", "author.email", "a@b.c", "author:\n  email: a@b.c\n"},
 		{"an empty file is filled", "", "default_platform", "vscode", "default_platform: vscode\n"},
 		{"unknown keys and comments are kept", kept, "default_platform", "claude", strings.Replace(kept, ": cursor", ": claude", 1)},
-		{"a part of a section is added", kept, "security.require_signature", "YES", kept + "  require_signature: true\n"},
-		{"texts with commas are a list", "", "active_platforms", " cursor, claude,,", "active_platforms:\n- cursor\n- claude\n"},
+		{"a key of a section is added", kept, "security.require_signature", "YES", kept + "  require_signature: true\n"},
+		{"strings separated by commas are a list", "", "active_platforms", " cursor, claude,,", "active_platforms:\n- cursor\n- claude\n"},
 		{"a string that resolves to another type is quoted", "", "default_platform", "yes", "default_platform: 'yes'\n"},
 		{"a string that cannot be plain is quoted", "", "author.name", "a: b # c\n- d", ""},
 		{"any string is accepted", "", "security.on_signature_failure", "explode", "security:\n  on_signature_failure: explode\n"},
@@ -214,11 +214,11 @@ func TestSetRefuses(t *testing.T) {
 		{"registries", fine, "registries", "x", fault.InvalidArgument},
 		{"sources", fine, "sources", "x", fault.InvalidArgument},
 		{"an invalid boolean", fine, "security.require_checksum", "banana", fault.InvalidArgument},
-		{"a value without end", fine, "author.name", strings.Repeat("x", 5000), fault.InvalidArgument},
+		{"a value above the size limit", fine, "author.name", strings.Repeat("x", 5000), fault.InvalidArgument},
 		{"a NUL", fine, "author.name", "\x00", fault.InvalidArgument},
-		{"a file that is no YAML", "a: [", "author.name", "x", fault.Internal},
-		{"a file that is wrong", "active_platforms: x\n", "author.name", "x", fault.Internal},
-		{"a file that is no mapping", "- 1\n", "author.name", "x", fault.Internal},
+		{"a file that is not YAML", "a: [", "author.name", "x", fault.Internal},
+		{"an invalid file", "active_platforms: x\n", "author.name", "x", fault.Internal},
+		{"a file that is not a mapping", "- 1\n", "author.name", "x", fault.Internal},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestNewRegistry(t *testing.T) {
 		{"nothing", " ", config.Registry{}},
 		{"control characters", "/srv/\nr", config.Registry{}},
 		{"a question mark", "/srv/r?x", config.Registry{}},
-		{"a path without end", "/" + strings.Repeat("x", 5000), config.Registry{}},
+		{"a path above the size limit", "/" + strings.Repeat("x", 5000), config.Registry{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -317,10 +317,10 @@ func TestRoot(t *testing.T) {
 		name, url, kind, want string
 	}{
 		{"a file URL", "file:///srv/r", "local", "/srv/r"},
-		{"nor does its own name", "file://localhost/srv/r", "local", "/srv/r"},
-		{"its host does not count", "file://host/srv/r", "local", "/srv/r"},
-		{"nor do query and fragment", "file:///srv/r?a#b", "local", "/srv/r"},
-		{"percent signs mean nothing", "file:///srv/a%20b", "local", "/srv/a%20b"},
+		{"a file URL with the host localhost", "file://localhost/srv/r", "local", "/srv/r"},
+		{"the host is ignored", "file://host/srv/r", "local", "/srv/r"},
+		{"query and fragment are ignored", "file:///srv/r?a#b", "local", "/srv/r"},
+		{"percent signs are not decoded", "file:///srv/a%20b", "local", "/srv/a%20b"},
 		{"a plain path", "/srv/r/../s", "local", "/srv/s"},
 		{"a relative path has no root", "srv/r", "local", ""},
 		{"a host alone has no root", "file://srv", "local", ""},
@@ -340,10 +340,10 @@ func TestRoot(t *testing.T) {
 func TestDefaultRegistry(t *testing.T) {
 	a, b := config.Registry{Name: "a"}, config.Registry{Name: "b", Default: true}
 	if got, ok := (config.Config{Registries: []config.Registry{a, b}}).DefaultRegistry(); !ok || got != b {
-		t.Errorf("the one that says so: got %+v", got)
+		t.Errorf("the registry marked as default: got %+v", got)
 	}
 	if got, ok := (config.Config{Registries: []config.Registry{a, {Name: "c"}}}).DefaultRegistry(); !ok || got != a {
-		t.Errorf("else the first: got %+v", got)
+		t.Errorf("without a marked registry, the first: got %+v", got)
 	}
 	if _, ok := (config.Config{}).DefaultRegistry(); ok {
 		t.Error("got a default registry from an empty configuration")
@@ -438,13 +438,13 @@ func FuzzLayer(f *testing.F) {
 		}
 		if err := config.Set(files.Disk{}, home, "author.email", "new"); err != nil {
 			if after, _, again := config.Load(files.Disk{}, home, dir); again != nil || !cmp.Equal(before, after) {
-				t.Errorf("refused with %v, and changed: %v", err, again)
+				t.Errorf("Set returned %v, but changed the file: %v", err, again)
 			}
 			return
 		}
 		after, _, err := config.Load(files.Disk{}, home, dir)
 		if err != nil {
-			t.Fatalf("does not load any more: %v", err)
+			t.Fatalf("the changed file does not load: %v", err)
 		}
 		email := "new"
 		before.Author.Email = &email

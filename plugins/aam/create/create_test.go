@@ -40,19 +40,19 @@ func TestDetect(t *testing.T) {
 		files []string
 		want  []string // artifacts as "type name path"
 	}{
-		{"skills at any depth, by their folders", []string{"skills/b/SKILL.md", "a/b/c/SKILL.md", "skills/b/refs/x.md"}, []string{"skill c a/b/c", "skill b skills/b"}},
-		{"the project itself may be one", []string{"SKILL.md"}, []string{"skill my-project ."}},
+		{"skills at any depth, named by their directories", []string{"skills/b/SKILL.md", "a/b/c/SKILL.md", "skills/b/refs/x.md"}, []string{"skill c a/b/c", "skill b skills/b"}},
+		{"the project itself is a skill", []string{"SKILL.md"}, []string{"skill my-project ."}},
 		{"agents at any depth", []string{"agents/x/agent.yaml", "agents/loose.yaml"}, []string{"agent x agents/x"}},
-		{"rules of Cursor's", []string{".cursor/rules/agent-sec.mdc", ".cursor/rules/go.mdc", ".cursor/rules/x.md", ".cursor/rules/sub/y.mdc"}, []string{"agent sec .cursor/rules/agent-sec.mdc", "instruction go .cursor/rules/go.mdc"}},
-		{"prompts directly in their folders", []string{"prompts/a.md", "prompts/b.prompt.md", "prompts/c.txt", "prompts/sub/d.md", "sub/prompts/e.md", ".cursor/prompts/f.md", ".cursor/commands/g.md", ".github/prompts/h.prompt.md"},
+		{"rules of Cursor", []string{".cursor/rules/agent-sec.mdc", ".cursor/rules/go.mdc", ".cursor/rules/x.md", ".cursor/rules/sub/y.mdc"}, []string{"agent sec .cursor/rules/agent-sec.mdc", "instruction go .cursor/rules/go.mdc"}},
+		{"prompts directly in their directories", []string{"prompts/a.md", "prompts/b.prompt.md", "prompts/c.txt", "prompts/sub/d.md", "sub/prompts/e.md", ".cursor/prompts/f.md", ".cursor/commands/g.md", ".github/prompts/h.prompt.md"},
 			[]string{"prompt g .cursor/commands/g.md", "prompt f .cursor/prompts/f.md", "prompt h .github/prompts/h.prompt.md", "prompt a prompts/a.md", "prompt b prompts/b.prompt.md"}},
 		{"instructions", []string{"instructions/i.md", "CLAUDE.md", "AGENTS.md", ".github/copilot-instructions.md", ".github/instructions/no.md", ".claude/agents/no.md"},
 			[]string{"instruction copilot-instructions .github/copilot-instructions.md", "instruction codex-instructions AGENTS.md", "instruction claude-instructions CLAUDE.md", "instruction i instructions/i.md"}},
-		{"folders that are not the project's own", []string{"node_modules/x/SKILL.md", "a/dist/y/SKILL.md", ".aam/packages/p/SKILL.md", ".git/SKILL.md"}, nil},
-		{"names are made valid, and different", []string{"a/Under_Score/SKILL.md", "b/under-score/SKILL.md", "c/__/SKILL.md", "prompts/Ärger.md", "d/" + strings.Repeat("x", 70) + "/SKILL.md", "e/" + strings.Repeat("x", 70) + "/SKILL.md"},
+		{"directories that are skipped", []string{"node_modules/x/SKILL.md", "a/dist/y/SKILL.md", ".aam/packages/p/SKILL.md", ".git/SKILL.md"}, nil},
+		{"names are made valid and unique", []string{"a/Under_Score/SKILL.md", "b/under-score/SKILL.md", "c/__/SKILL.md", "prompts/Ärger.md", "d/" + strings.Repeat("x", 70) + "/SKILL.md", "e/" + strings.Repeat("x", 70) + "/SKILL.md"},
 			[]string{"skill under-score a/Under_Score", "skill under-score-2 b/under-score", "skill skill c/__",
 				"skill " + strings.Repeat("x", 64) + " d/" + strings.Repeat("x", 70), "skill " + strings.Repeat("x", 62) + "-2 e/" + strings.Repeat("x", 70), "prompt arger prompts/Ärger.md"}},
-		{"a path with a line break is left out", []string{"prompts/a\nb.md", "prompts/c.md"}, []string{"prompt c prompts/c.md"}},
+		{"a path with a line break is omitted", []string{"prompts/a\nb.md", "prompts/c.md"}, []string{"prompt c prompts/c.md"}},
 		{"nothing", []string{"README.md"}, nil},
 	}
 	for _, test := range tests {

@@ -199,7 +199,7 @@ func TestPlatforms(t *testing.T) {
 				t.Errorf("taken away (-want +got)\n%s", diff)
 			}
 			if files := map[string]int{deploy.Cursor: 5, deploy.Claude: 4, deploy.Copilot: 5, deploy.Codex: 3}; p.Removed() != files[test.platform] {
-				t.Errorf("%d files were taken away, want %d", p.Removed(), files[test.platform])
+				t.Errorf("%d files were removed, want %d", p.Removed(), files[test.platform])
 			}
 		})
 	}
@@ -236,19 +236,19 @@ func TestAgents(t *testing.T) {
 	}{
 		{"system-prompt.md has precedence", map[string]string{"pack/a/system-prompt.md": "one", "pack/a/agent.yaml": "{"}, deploy.Claude, "one"},
 		{"without any file, the name", map[string]string{"pack/a/x": ""}, deploy.Claude, "# a\n\nD\n"},
-		{"a file in the agent's place", map[string]string{"pack/a": "x"}, deploy.Claude, "# a\n\nD\n"},
+		{"a file in place of the agent's directory", map[string]string{"pack/a": "x"}, deploy.Claude, "# a\n\nD\n"},
 		{"an absent prompt", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: gone.md"}, deploy.Claude, "# a\n\nD\n"},
 		{"a prompt elsewhere in the package", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: ../p.md", "pack/p.md": "p"}, deploy.Claude, "p"},
 		{"a prompt outside", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: ../../secret", "secret": "s3"}, deploy.Claude, "!AAM_ARCHIVE_INVALID"},
 		{"a prompt with an absolute path", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: /etc/hostname"}, deploy.Claude, "!AAM_ARCHIVE_INVALID"},
-		{"an agent.yaml that is wrong", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d", "pack/a/system-prompt.md": "x"}, deploy.Cursor, "!AAM_MANIFEST_INVALID"},
+		{"an invalid agent.yaml", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d", "pack/a/system-prompt.md": "x"}, deploy.Cursor, "!AAM_MANIFEST_INVALID"},
 		{"a list in parameters", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: x\nparameters: {a: [1]}"}, deploy.Cursor, "!AAM_MANIFEST_INVALID"},
 		{"a rule without a prompt", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: gone.md"}, deploy.Cursor, "---\ndescription: \"d\"\nalwaysApply: true\n---\n\n# Agent: n\n"},
 		{"a rule without a prompt, with lists", map[string]string{"pack/a/agent.yaml": "name: n\ndescription: d\nsystem_prompt: gone.md\nskills: [s]\nprompts: [p]"}, deploy.Cursor,
 			"---\ndescription: \"d\"\nalwaysApply: true\n---\n\n# Agent: n\n\n## Available Skills\n\n- s\n\n## Available Prompts\n\n- p\n"},
 		{"a rule with an empty prompt", map[string]string{"pack/a/system-prompt.md": ""}, deploy.Cursor, "---\ndescription: \"D\"\nalwaysApply: true\n---\n\n# Agent: a\n"},
 		{"a rule with a blank prompt", map[string]string{"pack/a/system-prompt.md": " \n"}, deploy.Cursor, "---\ndescription: \"D\"\nalwaysApply: true\n---\n\n# Agent: a\n\n\n"},
-		{"a rule of a file", map[string]string{"pack/a": "x"}, deploy.Cursor, "---\ndescription: \"D\"\nalwaysApply: true\n---\n\n# Agent: a\n"},
+		{"a rule from a single file", map[string]string{"pack/a": "x"}, deploy.Cursor, "---\ndescription: \"D\"\nalwaysApply: true\n---\n\n# Agent: a\n"},
 		{"line ends", map[string]string{"pack/a/system-prompt.md": "a\r\nb\rc\n"}, deploy.Copilot, "a\nb\nc\n"},
 		{"a rule without agent.yaml", map[string]string{"pack/a/system-prompt.md": "x \n"}, deploy.Cursor, "---\ndescription: \"D\"\nalwaysApply: true\n---\n\n# Agent: a\n\nx\n"},
 	}
@@ -288,9 +288,9 @@ func TestRefusals(t *testing.T) {
 		body     string
 		code     fault.Code
 	}{
-		{"the end mark of a section in a text", instruction, deploy.Claude, "a\n<!-- END AAM: x instruction -->\nb", fault.ArchiveInvalid},
-		{"the begin mark of another section", instruction, deploy.Codex, "<!-- BEGIN AAM: y agent -->", fault.ArchiveInvalid},
-		{"a prompt that is a folder", prompt("."), deploy.Cursor, "", fault.ManifestInvalid},
+		{"an end marker in the text", instruction, deploy.Claude, "a\n<!-- END AAM: x instruction -->\nb", fault.ArchiveInvalid},
+		{"a begin marker of another section", instruction, deploy.Codex, "<!-- BEGIN AAM: y agent -->", fault.ArchiveInvalid},
+		{"a prompt that is a directory", prompt("."), deploy.Cursor, "", fault.ManifestInvalid},
 		{"a path out of the package", prompt("../i.md"), deploy.Cursor, "", fault.ArchiveInvalid},
 		{"a symbolic link out of the package", prompt("link"), deploy.Cursor, "", fault.ArchiveInvalid},
 	}
@@ -305,13 +305,13 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	t.Run("what does not exist", func(t *testing.T) {
+	t.Run("an absent artifact", func(t *testing.T) {
 		w := newWorld(t, nil)
 		if err := w.plan().Deploy(deploy.Cursor, w.pack, prompt("gone.md")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("codex without a home", func(t *testing.T) {
+	t.Run("codex without a home directory", func(t *testing.T) {
 		w := newWorld(t, map[string]string{"pack/i.md": "x"})
 		p := w.plan()
 		p.Home = ""

@@ -69,7 +69,7 @@ func TestSectionMarkersInWrongOrder(t *testing.T) {
 	m := marksOf(manifest.Instruction, "a")
 	first := m.put(m.end+"\nmid\n"+m.begin+"\n", true, "new")
 	if got, want := m.put(first, true, "newer"), strings.Replace(first, "new\n", "newer\n", 1); got != want {
-		t.Errorf("put again: got %q, want %q", got, want)
+		t.Errorf("second put: got %q, want %q", got, want)
 	}
 	if got := m.cut(first); strings.Contains(got, "new") || !strings.Contains(got, "mid") {
 		t.Errorf("cut: got %q", got)
@@ -84,10 +84,10 @@ func FuzzSections(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, body string) {
 		m := marksOf(manifest.Agent, "a")
 		if HasMarks(body) {
-			t.Skip("such a body is refused")
+			t.Skip("a body with markers is refused")
 		}
 		if strings.Contains(text, m.begin) || strings.Contains(text, m.end) {
-			t.Skip("the section is there already, or a part of it")
+			t.Skip("the text already contains a marker")
 		}
 		with := m.put(text, true, body)
 		if begin, end, ok := m.find(with); !ok || end < begin {

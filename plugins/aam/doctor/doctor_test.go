@@ -53,21 +53,21 @@ func TestRun(t *testing.T) {
 		want    []string          // the checks that do not pass: name, status, and a substring of the message
 		healthy bool
 	}{
-		{"all is well", nil, nil, true},
-		{"no configuration of the project", map[string]string{"project/.aam/config.yaml": "-"}, []string{"project_config warn not found"}, true},
-		{"no configuration of the user", map[string]string{"home/.aam/config.yaml": "-"}, nil, true},
-		{"a configuration that is no YAML", map[string]string{"home/.aam/config.yaml": "a: ["}, []string{"global_config fail invalid YAML", "config_valid fail home/.aam/config.yaml"}, false},
+		{"no problems", nil, nil, true},
+		{"no project configuration", map[string]string{"project/.aam/config.yaml": "-"}, []string{"project_config warn not found"}, true},
+		{"no global configuration", map[string]string{"home/.aam/config.yaml": "-"}, nil, true},
+		{"a configuration that is not YAML", map[string]string{"home/.aam/config.yaml": "a: ["}, []string{"global_config fail invalid YAML", "config_valid fail home/.aam/config.yaml"}, false},
 		{"a configuration with one error", map[string]string{"project/.aam/config.yaml": "default_platform: 1"}, []string{"project_config fail 1 validation error)", "config_valid fail project/.aam/config.yaml"}, false},
 		{"an unknown home", map[string]string{"no home": ""}, []string{"global_config warn unknown"}, true},
 		{"a registry without its directory", map[string]string{"r/registry.yaml": "-"}, []string{"registry_r warn /r"}, true},
 		{"a registry with an invalid URL", map[string]string{"home/.aam/config.yaml": "registries: [{name: r, url: 'nowhere'}]\n"}, []string{"registry_r warn without a directory"}, true},
-		{"a registry on the network", map[string]string{"home/.aam/config.yaml": "registries: [{name: r, url: 'https://r', type: http}]\n"}, nil, true},
+		{"an HTTP registry", map[string]string{"home/.aam/config.yaml": "registries: [{name: r, url: 'https://r', type: http}]\n"}, nil, true},
 		{"a package without its directory", map[string]string{"project/.aam/packages/pkg/aam.yaml": "-"}, []string{"package_pkg warn directory not found", "packages_integrity warn 1 package without"}, true},
-		{"a package whose manifest is wrong", map[string]string{"project/.aam/packages/pkg/aam.yaml": "name: BAD"}, []string{"package_pkg warn manifest error", "packages_integrity warn 1 package without"}, true},
+		{"a package with an invalid manifest", map[string]string{"project/.aam/packages/pkg/aam.yaml": "name: BAD"}, []string{"package_pkg warn manifest error", "packages_integrity warn 1 package without"}, true},
 		{"a package without a checksum", map[string]string{"project/.aam/aam-lock.yaml": strings.Replace(lockText, "sha256:00", "", 1)}, []string{"packages_integrity warn 1 package without"}, true},
-		{"a lock file that is no YAML", map[string]string{"project/.aam/aam-lock.yaml": "packages: ["}, []string{"packages_integrity fail aam-lock.yaml"}, false},
-		{"a ledger that is wrong", map[string]string{"project/.aam/deployments.yaml": "packages: {pkg: 1}"}, []string{"packages_integrity fail deployments.yaml"}, false},
-		{"a deployment of a package that is gone", map[string]string{
+		{"a lock file that is not YAML", map[string]string{"project/.aam/aam-lock.yaml": "packages: ["}, []string{"packages_integrity fail aam-lock.yaml"}, false},
+		{"an invalid ledger", map[string]string{"project/.aam/deployments.yaml": "packages: {pkg: 1}"}, []string{"packages_integrity fail deployments.yaml"}, false},
+		{"a deployment of an uninstalled package", map[string]string{
 			"project/.aam/deployments.yaml": "packages: {gone: [{platform: cursor, type: prompt, name: p}, {platform: cursor, type: prompt, name: absent}]}",
 			"project/.cursor/prompts/p.md":  "x",
 		}, []string{"orphaned_deployments warn install of 'gone', but not part of any installed package: .cursor/prompts/p.md"}, true},
@@ -75,8 +75,8 @@ func TestRun(t *testing.T) {
 			[]string{"orphaned_deployments warn Sections that belong to no installed package: CLAUDE.md (instruction x)"}, true},
 		{"a staged package", map[string]string{"project/.aam/.tmp/partial-pkg/aam.yaml": ""}, []string{"incomplete_install warn partial-pkg"}, true},
 		{"a download", map[string]string{"project/.aam/packages/.downloads/1.0.0.aam": ""}, []string{"incomplete_install warn 1.0.0.aam"}, true},
-		{"a folder that the lock file does not know", map[string]string{"project/.aam/packages/other/x": ""}, []string{"incomplete_install warn other"}, true},
-		{"a change that was stopped", map[string]string{"project/.aam/.tmp/journal.json": "{}"}, []string{"incomplete_install warn interrupted"}, true},
+		{"a package directory that is not in the lock file", map[string]string{"project/.aam/packages/other/x": ""}, []string{"incomplete_install warn other"}, true},
+		{"an interrupted transaction", map[string]string{"project/.aam/.tmp/journal.json": "{}"}, []string{"incomplete_install warn interrupted"}, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -134,11 +134,11 @@ func TestRun(t *testing.T) {
 func TestAdviceForPackagesOfNoRegistry(t *testing.T) {
 	const local, manifest = "packages:\n  pkg: {version: 1.0.0, source: local, checksum: ''}\n", "project/.aam/packages/pkg/aam.yaml"
 	tests := []struct{ name, lock, manifest, want string }{
-		{"a folder", local, manifestText, "no repair is needed"},
-		{"a folder that is gone", local, "-", "aam install PATH --force"},
+		{"a directory", local, manifestText, "no repair is needed"},
+		{"a missing package directory", local, "-", "aam install PATH --force"},
 		{"a git source", strings.Replace(local, "local", "source", 1), manifestText, "aam install pkg --force"},
 		{"a registry", strings.Replace(local, "local", "team", 1), manifestText, "with aam_install and force"},
-		{"a registry with the name of a folder's source", strings.Replace(local, "''", "'sha256:00'", 1), "-", "with aam_install and force"},
+		{"a registry with the name local", strings.Replace(local, "''", "'sha256:00'", 1), "-", "with aam_install and force"},
 	}
 	for _, test := range tests {
 		contents := map[string]string{"project/.aam/aam-lock.yaml": test.lock, "project/.aam/config.yaml": "", manifest: test.manifest}

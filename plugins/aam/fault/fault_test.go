@@ -17,9 +17,9 @@ func TestFrom(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"a coded failure is itself", coded, "[AAM_ARCHIVE_INVALID] a.aam: cause. Publish it again"},
-		{"words around it are kept", fmt.Errorf("install: %w", coded), "[AAM_ARCHIVE_INVALID] install: a.aam: cause. Publish it again"},
-		{"refused by the file system", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}, "[AAM_PERMISSION_DENIED] open /x: permission denied. Grant the directory to the plugin, with access rw if files in it are to be changed"},
+		{"an Error is returned unchanged", coded, "[AAM_ARCHIVE_INVALID] a.aam: cause. Publish it again"},
+		{"wrapping messages are kept", fmt.Errorf("install: %w", coded), "[AAM_ARCHIVE_INVALID] install: a.aam: cause. Publish it again"},
+		{"a permission error", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}, "[AAM_PERMISSION_DENIED] open /x: permission denied. Grant the directory to the plugin, with access rw if files in it are to be changed"},
 		{"other errors are internal", cause, "[AAM_INTERNAL_ERROR] cause"},
 	}
 	for _, test := range tests {
@@ -30,12 +30,12 @@ func TestFrom(t *testing.T) {
 		})
 	}
 	if got := fault.From(nil); got != nil {
-		t.Errorf("of nil: got %v", got)
+		t.Errorf("From(nil): got %v", got)
 	}
 	if !errors.Is(coded, cause) {
 		t.Error("the cause is not in the chain")
 	}
 	if fault.New(fault.Internal, "x").WithHint("y"); coded.Hint != "Publish it again" {
-		t.Error("a hint reached another failure")
+		t.Error("WithHint changed another Error")
 	}
 }

@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("too large: got %v", err)
 	}
 	if _, err := files.Read(disk, filepath.Join(root, "none"), 4); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("none: got %v", err)
+		t.Errorf("an absent file: got %v", err)
 	}
 	for _, name := range []string{"d", "pipe"} { // opening the pipe would block
 		if _, err := files.Read(disk, filepath.Join(root, name), 4); err == nil || !strings.Contains(err.Error(), "not a regular file") {
@@ -118,7 +118,7 @@ func TestReplace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(filepath.Join(root, "target")); string(got) != "kept" {
-		t.Errorf("what a link leads to has %q", got)
+		t.Errorf("the target of a symbolic link has the content %q", got)
 	}
 	if name := filepath.Base(files.Temp(disk, "/a/b.yaml").Pattern); !files.IsTemp(name) || files.IsTemp("b.yaml") {
 		t.Errorf("the name %s of temporary files", name)
@@ -149,10 +149,10 @@ func TestInside(t *testing.T) {
 		t.Errorf("a file through links: got %q, %v", got, err)
 	}
 	if _, err := files.ReadInside(disk, filepath.Join(root, "p"), filepath.Join(root, "p/out"), 10); !errors.Is(err, contain.ErrOutside) {
-		t.Errorf("a file through a link that leads out: got %v", err)
+		t.Errorf("a file behind a symbolic link out of the directory: got %v", err)
 	}
 	if got, err := files.Inside(disk, filepath.Join(root, "other"), filepath.Join(root, "other", "in")); err != nil || got != filepath.Join(root, "other/d/f") {
-		t.Errorf("a folder that is a link: got %s, %v", got, err)
+		t.Errorf("a directory that is a symbolic link: got %s, %v", got, err)
 	}
 }
 
@@ -179,10 +179,10 @@ func TestCopyTree(t *testing.T) {
 		t.Errorf("a file: %v", err)
 	}
 	if err := files.CopyTree(disk, from(""), from("bad"), filepath.Join(root, "2")); !errors.Is(err, contain.ErrOutside) {
-		t.Errorf("a link that leads out: got %v", err)
+		t.Errorf("a symbolic link out of the root: got %v", err)
 	}
 	if err := files.CopyTree(disk, from(""), from("loop"), filepath.Join(root, "3")); err == nil || !strings.Contains(err.Error(), "too many links") {
-		t.Errorf("a folder in itself: got %v", err)
+		t.Errorf("a directory copied into itself: got %v", err)
 	}
 	if err := files.CopyTree(disk, from(""), from("s"), to); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over an existing file: got %v", err)

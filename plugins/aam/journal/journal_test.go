@@ -271,7 +271,7 @@ func TestRefusals(t *testing.T) {
 		{"the stage", func(c *journal.Change, root string) error {
 			return c.Remove(filepath.Join(root, "project", ".aam", ".tmp", "x"))
 		}},
-		{"what the stage lies in", func(c *journal.Change, root string) error { return c.Remove(filepath.Join(root, "project", ".aam")) }},
+		{"the parent of the stage", func(c *journal.Change, root string) error { return c.Remove(filepath.Join(root, "project", ".aam")) }},
 		{"the same path twice", func(c *journal.Change, root string) error {
 			path := filepath.Join(root, "project", ".out", "rule")
 			return errors.Join(c.Remove(path), c.Remove(path))
@@ -296,7 +296,7 @@ func TestRefusals(t *testing.T) {
 			defer os.Remove(dir)
 			return c.Remove(filepath.Join(dir, "main.go"))
 		}},
-		{"a folder that is a link out of all", func(c *journal.Change, root string) error {
+		{"a directory that is a symbolic link out of the roots", func(c *journal.Change, root string) error {
 			dir := filepath.Join(root, "project", ".out", "link")
 			if err := os.Symlink(root, dir); err != nil {
 				panic(err)
@@ -304,7 +304,7 @@ func TestRefusals(t *testing.T) {
 			defer os.Remove(dir)
 			return c.Remove(filepath.Join(dir, "other"))
 		}},
-		{"a folder in a file's place", func(c *journal.Change, root string) error {
+		{"a directory in place of a file", func(c *journal.Change, root string) error {
 			return c.File(filepath.Join(root, "project", ".out", "skill"), []byte("x"), []byte("new"))
 		}},
 	}
@@ -341,8 +341,8 @@ func TestRecover(t *testing.T) {
 		{"an invalid record is kept", "{", true},
 		{"a record of an unknown format is kept", `{"format":2}`, true},
 		{"a record that names a path outside is refused", `{"format":1,"steps":[{"path":"/etc/passwd","new":true}]}`, true},
-		{"a record that names a file of the user's is refused", `{"format":1,"steps":[{"path":"PROJECT/src","new":true}]}`, true},
-		{"a record that wants a folder removed outside is refused", `{"format":1,"made":["/tmp"]}`, true},
+		{"a record that names a file of the user is refused", `{"format":1,"steps":[{"path":"PROJECT/src","new":true}]}`, true},
+		{"a record that removes a directory outside is refused", `{"format":1,"made":["/tmp"]}`, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -375,12 +375,12 @@ func TestRecoverRefusesForgedLog(t *testing.T) {
 	const sum = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bcb2ecab06e3d6dbb3c1a" // does not match any file
 	for name, step := range map[string]string{
 		"a path outside of the roots":           `{"root":"/etc","path":"/etc/passwd","before":"SUM","after":""}`,
-		"a file of the user's":                  `{"root":"PROJECT","path":"PROJECT/src/main.go","before":"SUM","after":""}`,
-		"a move of a file of the user's":        `{"root":"PROJECT","path":"PROJECT/.aam/.tmp/was.0","from":"PROJECT/src/main.go"}`,
+		"a file of the user":                    `{"root":"PROJECT","path":"PROJECT/src/main.go","before":"SUM","after":""}`,
+		"a move of a file of the user":          `{"root":"PROJECT","path":"PROJECT/.aam/.tmp/was.0","from":"PROJECT/src/main.go"}`,
 		"a move between paths that may change":  `{"root":"PROJECT","path":"PROJECT/.out/new","from":"PROJECT/.out/rule"}`,
 		"a move within the stage":               `{"root":"PROJECT","path":"PROJECT/.aam/.tmp/a","from":"PROJECT/.aam/.tmp/b"}`,
-		"a root that is none":                   `{"root":"PROJECT/.out","path":"PROJECT/.out/rule","before":"SUM","after":""}`,
-		"directories that would be removed":     `{"root":"PROJECT","path":"PROJECT/.out/rule","before":"SUM","after":"","prune":true}`,
+		"an unknown root":                       `{"root":"PROJECT/.out","path":"PROJECT/.out/rule","before":"SUM","after":""}`,
+		"a step that removes directories":       `{"root":"PROJECT","path":"PROJECT/.out/rule","before":"SUM","after":"","prune":true}`,
 		"a path behind a link out of the roots": `{"root":"PROJECT","path":"PROJECT/.out/link/passwd","before":"SUM","after":""}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -466,7 +466,7 @@ func FuzzRecover(f *testing.F) {
 			write(t, filepath.Join(root, "project", ".aam", ".tmp", name), string(data))
 			_ = open(files.Disk{}, root).Recover()
 			if got := read(t, root)["project/src/main.go"]; got != "mine" {
-				t.Errorf("%s, a file of the user's: %q", name, got)
+				t.Errorf("%s, a file of the user, was changed: %q", name, got)
 			}
 		}
 	})
@@ -501,6 +501,6 @@ func TestRecoverDoesNotAccessAbsentRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(c.Remove(filepath.Join(root, "project", ".out", "rule")), c.Commit()); err != nil || len(seen) > 0 {
-		t.Errorf("%v; looked at were %q", err, seen)
+		t.Errorf("%v; accessed paths: %q", err, seen)
 	}
 }

@@ -74,7 +74,7 @@ func TestLock(t *testing.T) {
 	}
 	empty, err := (&lockfile.Lock{}).Encode("now")
 	if want := "lockfile_version: 1\nresolved_at: now\npackages: {}\n"; err != nil || string(empty) != want {
-		t.Errorf("nothing: got %q, %v", empty, err)
+		t.Errorf("an empty lock: got %q, %v", empty, err)
 	}
 }
 
@@ -85,15 +85,15 @@ func TestLoad(t *testing.T) {
 		packages   int
 	}{
 		{"an empty file", "", "", 0},
-		{"an entry that is a text", "packages:\n  a: '1.0'\n", "", 0},
+		{"an entry that is a string", "packages:\n  a: '1.0'\n", "", 0},
 		{"a later version of the format", "lockfile_version: 99\npackages: {}\n", "", 0},
-		{"a file of another form", "- a\n", "", 0},
+		{"a file in another form", "- a\n", "", 0},
 		{"packages that are null", "packages:\n", "packages: must be a mapping, not null", 0},
 		{"an invalid name", "packages:\n  BAD_n: {version: 1.0.0, source: s, checksum: ''}\n", `packages.BAD_n: package name "BAD_n"`, 0},
 		{"broken YAML", "packages: [\n", "line 2", 0},
 		{"an incomplete entry", "packages:\n  a: {version: 1.0.0}\n", "packages.a.source: field required; packages.a.checksum: field required", 0},
 		{"a version that is a number", "packages:\n  a: {version: 1.0, source: s, checksum: ''}\n", "packages.a.version: must be a string", 0},
-		{"half a source", "packages:\n  a: {version: 1.0.0, source: s, checksum: '', source_name: x}\n", "packages.a: source_name and source_commit", 0},
+		{"source_name without source_commit", "packages:\n  a: {version: 1.0.0, source: s, checksum: '', source_name: x}\n", "packages.a: source_name and source_commit", 0},
 		{"the sample", sample, "", 2},
 	}
 	for _, test := range tests {
@@ -119,7 +119,7 @@ func TestLoad(t *testing.T) {
 		})
 	}
 	if lock, err := lockfile.Load(files.Disk{}, t.TempDir()); err != nil || len(lock.Packages) != 0 {
-		t.Errorf("no file: got %+v, %v", lock, err)
+		t.Errorf("an absent file: got %+v, %v", lock, err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestRealLocks(t *testing.T) {
 		}
 	}
 	if rewritten < 4 {
-		t.Errorf("only %d files were written again", rewritten)
+		t.Errorf("only %d files were encoded", rewritten)
 	}
 }
 

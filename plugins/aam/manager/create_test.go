@@ -81,8 +81,8 @@ func TestCreatePackageNeverReplacesManifest(t *testing.T) {
 		{"a file created after the check", file, false, false},
 		{"a file created before the link", file, true, false},
 		{"a file created, without hard links", file, true, true},
-		{"a folder", func(path string) error { return os.Mkdir(path, 0o755) }, true, false},
-		{"a link to nowhere", func(path string) error { return os.Symlink("nowhere", path) }, true, false},
+		{"a directory", func(path string) error { return os.Mkdir(path, 0o755) }, true, false},
+		{"a dangling symbolic link", func(path string) error { return os.Symlink("nowhere", path) }, true, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -99,17 +99,17 @@ func TestCreatePackageNeverReplacesManifest(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if got := left(); got != "aam.yaml prompts" {
-				t.Errorf("left are %s", got)
+				t.Errorf("remaining files: %s", got)
 			}
 			if data, err := os.ReadFile(filepath.Join(m.Project, "aam.yaml")); err == nil && string(data) != "mine" {
-				t.Errorf("it was replaced by %s", data)
+				t.Errorf("the file was replaced by %s", data)
 			}
 		})
 	}
 	m, left := creatable(t)
 	m.Files = meanwhile{System: files.Disk{}, noLinks: true}
 	if made, err := m.CreatePackage(manager.NewPackage{Path: "."}); err != nil || made.TotalArtifacts != 1 || left() != "aam.yaml prompts" {
-		t.Errorf("without links: %v, %v, %s", made, err, left())
+		t.Errorf("without hard links: %v, %v, %s", made, err, left())
 	}
 }
 
@@ -133,10 +133,10 @@ func TestCreatePackageConcurrently(t *testing.T) {
 		group.Wait()
 		data, err := os.ReadFile(filepath.Join(m.Project, "aam.yaml"))
 		if err != nil || len(made) != 1 || !strings.HasPrefix(string(data), "name: "+made[0]+"\n") {
-			t.Fatalf("%v say that they made it; %v, %s", made, err, data)
+			t.Fatalf("%v calls succeeded, want 1; %v, %s", made, err, data)
 		}
 		if got := left(); got != "aam.yaml prompts" {
-			t.Fatalf("left are %s", got)
+			t.Fatalf("remaining files: %s", got)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func TestPermissionErrorsOfHost(t *testing.T) {
 		do           func(m *manager.Manager, root string) error
 		alsoMessages string
 	}{
-		{"a project that may only be read: install", "project", "-", func(m *manager.Manager, _ string) error {
+		{"install into a read-only project", "project", "-", func(m *manager.Manager, _ string) error {
 			result, err := m.Install(manager.Request{Packages: []string{"pkg"}})
 			return failure(result, err)
 		}, ""},
@@ -147,16 +147,16 @@ func TestPermissionErrorsOfHost(t *testing.T) {
 			_, err := m.CreatePackage(manager.NewPackage{Path: "."})
 			return err
 		}, ""},
-		{"a home that may only be read: config", "home", "-", func(m *manager.Manager, _ string) error {
+		{"config in a read-only home", "home", "-", func(m *manager.Manager, _ string) error {
 			_, err := m.ConfigSet("author.name", "x")
 			return err
 		}, "Grant the directory"},
-		{"codex without its folder", "home/.codex", "-", func(m *manager.Manager, _ string) error {
+		{"codex without its directory", "home/.codex", "-", func(m *manager.Manager, _ string) error {
 			codex := "codex"
 			result, err := m.Install(manager.Request{Packages: []string{"pkg"}, Platform: &codex})
 			return failure(result, err)
 		}, ""},
-		{"uninstall from codex without its folder", "home/.codex", "home/.codex", func(m *manager.Manager, root string) error {
+		{"uninstall from codex without its directory", "home/.codex", "home/.codex", func(m *manager.Manager, root string) error {
 			granted := *m
 			granted.Files = files.Disk{}
 			codex := "codex"
@@ -178,12 +178,12 @@ func TestPermissionErrorsOfHost(t *testing.T) {
 			}
 			return err
 		}, ""},
-		{"a registry that may only be read: publish", "registry", "-", func(m *manager.Manager, root string) error {
+		{"publish to a read-only registry", "registry", "-", func(m *manager.Manager, root string) error {
 			m.Project = filepath.Join(root, "other")
 			_, err := m.Publish(nil, "latest")
 			return err
 		}, ""},
-		{"a package that may not be read: validate", "-", "other", func(m *manager.Manager, root string) error {
+		{"validate an unreadable package", "-", "other", func(m *manager.Manager, root string) error {
 			_, err := m.Validate(filepath.Join(root, "other"))
 			return err
 		}, ""},
@@ -288,7 +288,7 @@ func TestSymlinksOutOfProjectAreNotRead(t *testing.T) {
 		}
 		for call, do := range calls {
 			if _, err := os.Lstat(link); err != nil {
-				t.Fatalf("%s: the link is gone: %v", name, err)
+				t.Fatalf("%s: the symbolic link was removed: %v", name, err)
 			}
 			result, err := do()
 			text, _ := json.Marshal(result)

@@ -67,20 +67,20 @@ func TestInstall(t *testing.T) {
 		failed   []string
 		resolved int
 	}{
-		{"the highest version, pre-releases too", nil, []string{"low"}, false, []string{"low@3.0.0-rc.1"}, nil, 1},
-		{"the highest that is allowed", nil, []string{"low@^1.0.0"}, false, []string{"low@1.2.0"}, nil, 1},
+		{"the highest version, including pre-releases", nil, []string{"low"}, false, []string{"low@3.0.0-rc.1"}, nil, 1},
+		{"the highest allowed version", nil, []string{"low@^1.0.0"}, false, []string{"low@1.2.0"}, nil, 1},
 		{"with dependencies", nil, []string{"mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
 		{"the first requester decides", nil, []string{"mid", "high"}, false, []string{"AAM_DEPENDENCY_CONFLICT"}, nil, 0},
-		{"a circle ends", nil, []string{"round"}, false, []string{"round@1.0.0", "trip@1.0.0"}, nil, 2},
-		{"what needs something that is nowhere fails alone", nil, []string{"lost", "mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, []string{"lost AAM_PACKAGE_NOT_FOUND"}, 2},
+		{"a dependency cycle", nil, []string{"round"}, false, []string{"round@1.0.0", "trip@1.0.0"}, nil, 2},
+		{"only a package with a missing dependency fails", nil, []string{"lost", "mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, []string{"lost AAM_PACKAGE_NOT_FOUND"}, 2},
 		{"failures are in the order of the request", nil, []string{"gone", "BAD", "low@tag"}, false, []string{}, []string{"gone AAM_PACKAGE_NOT_FOUND", "BAD AAM_INVALID_ARGUMENT", "low@tag AAM_INVALID_ARGUMENT"}, 0},
-		{"an installed version stays, whatever is requested", []string{"low@1.0.0"}, []string{"low@1.2.0"}, false, []string{"low@1.0.0"}, nil, 0},
+		{"an installed version is kept for any request", []string{"low@1.0.0"}, []string{"low@1.2.0"}, false, []string{"low@1.0.0"}, nil, 0},
 		{"unless forced", []string{"low@1.0.0"}, []string{"low@1.2.0"}, true, []string{"low@1.2.0"}, nil, 1},
-		{"an installed dependency stays", []string{"low@1.0.0"}, []string{"mid"}, false, []string{"low@1.0.0", "mid@1.0.0"}, nil, 2},
-		{"unless it is not allowed", []string{"low@3.0.0-rc.1"}, []string{"mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
-		{"but not one that another package needs", []string{"mid"}, []string{"high"}, false, []string{"AAM_DEPENDENCY_CONFLICT"}, nil, 0},
-		{"unless that is forced", []string{"mid"}, []string{"high"}, true, []string{"high@1.0.0", "low@3.0.0-rc.1", "mid@1.0.0"}, nil, 2},
-		{"the same twice is once", nil, []string{"low@1.0.0", "low@1.0.0"}, false, []string{"low@1.0.0"}, nil, 1},
+		{"an installed dependency is kept", []string{"low@1.0.0"}, []string{"mid"}, false, []string{"low@1.0.0", "mid@1.0.0"}, nil, 2},
+		{"an installed dependency that is not allowed is replaced", []string{"low@3.0.0-rc.1"}, []string{"mid"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
+		{"an installed dependency of another package is not replaced", []string{"mid"}, []string{"high"}, false, []string{"AAM_DEPENDENCY_CONFLICT"}, nil, 0},
+		{"an installed dependency of another package is replaced by force", []string{"mid"}, []string{"high"}, true, []string{"high@1.0.0", "low@3.0.0-rc.1", "mid@1.0.0"}, nil, 2},
+		{"a duplicate request", nil, []string{"low@1.0.0", "low@1.0.0"}, false, []string{"low@1.0.0"}, nil, 1},
 		{"a package and its dependency, both requested", nil, []string{"mid", "low@^1.0.0"}, false, []string{"low@1.2.0", "mid@1.0.0"}, nil, 2},
 	}
 	root, m := shelf(t, stock...)
@@ -127,11 +127,11 @@ func TestSearch(t *testing.T) {
 		limit             int
 		want              []string
 	}{
-		{"the best first, with the version that was published last", "alpha", "", 10, []string{"alpha@0.9.0", "beta-alpha@1.0.0"}},
+		{"the best match first, with the version that was published last", "alpha", "", 10, []string{"alpha@0.9.0", "beta-alpha@1.0.0"}},
 		{"a whole keyword", "SHELF", "", 10, []string{"alpha@0.9.0", "beta-alpha@1.0.0"}},
 		{"a limit", "alpha", "", 1, []string{"alpha@0.9.0"}},
 		{"a type", "", "prompt", 10, []string{"pkg@1.0.0"}},
-		{"a type that nothing has", "", "agent", 10, []string{}},
+		{"a type without packages", "", "agent", 10, []string{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := m.Search("", 10, ""); fault.From(err) == nil || fault.From(err).Code != fault.RegistryUnreachable || !strings.Contains(err.Error(), "'r'") {
-		t.Errorf("a registry that is gone: got %v", err)
+		t.Errorf("a missing registry: got %v", err)
 	}
 }
 
@@ -169,11 +169,11 @@ func TestInfo(t *testing.T) {
 		want                string // version, whether it is installed, and the installed version; or the code of the error
 	}{
 		{"installed packages have precedence", "low", "", "1.0.0 true 1.0.0"},
-		{"also by another spelling of its version", "low", "v1.0", "1.0.0 true 1.0.0"},
-		{"another version is looked for in registries", "low", "1.2.0", "1.2.0 true 1.0.0"},
-		{"what is not installed, too", "mid", "", "1.0.0 false "},
-		{"a version that is nowhere", "low", "9.9.9", "AAM_PACKAGE_NOT_FOUND"},
-		{"a package that is nowhere", "nope", "", "AAM_PACKAGE_NOT_FOUND"},
+		{"an equal version in another spelling", "low", "v1.0", "1.0.0 true 1.0.0"},
+		{"another version is found in registries", "low", "1.2.0", "1.2.0 true 1.0.0"},
+		{"a package that is not installed", "mid", "", "1.0.0 false "},
+		{"an unknown version", "low", "9.9.9", "AAM_PACKAGE_NOT_FOUND"},
+		{"an unknown package", "nope", "", "AAM_PACKAGE_NOT_FOUND"},
 		{"an invalid name", "BAD", "", "AAM_INVALID_ARGUMENT"},
 	}
 	for _, test := range tests {

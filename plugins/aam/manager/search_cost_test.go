@@ -69,11 +69,11 @@ func TestSearchOpensArchives(t *testing.T) {
 		found, opened     string
 		warned            int
 	}{
-		{"of those that are told, one each", "", "", 3, "a:skill b: c:skill", "a b c", 1},
+		{"one archive of each returned package", "", "", 3, "a:skill b: c:skill", "a b c", 1},
 		{"with a type, until the limit is reached", "", "skill", 2, "a:skill c:skill", "a b c", 1},
-		{"of a type that few have, all that fit", "", "prompt", 1, "pkg:prompt", "a b c e f pkg", 2},
-		{"of a type that nothing has, all that fit, once each", "", "agent", 50, "", "a b c e f pkg", 2},
-		{"no archive of a package that does not match", "pkg", "prompt", 50, "pkg:prompt", "pkg", 0},
+		{"of a rare type, archives of all matching packages", "", "prompt", 1, "pkg:prompt", "a b c e f pkg", 2},
+		{"of a type without packages, archives of all matching packages, once each", "", "agent", 50, "", "a b c e f pkg", 2},
+		{"no archives of packages that do not match", "pkg", "prompt", 50, "pkg:prompt", "pkg", 0},
 		{"no archive without a match", "zzz", "prompt", 50, "", "", 0},
 	}
 	for _, test := range tests {

@@ -35,20 +35,20 @@ artifacts: field required`},
 		{"an absolute path", strings.Replace(minimal, "skills/s1/", "/etc/x", 1), `artifacts.skills.0.path: must be relative to the package: "/etc/x"`},
 		{"a path with dots", strings.Replace(minimal, "skills/s1/", "skills/../../x", 1), `artifacts.skills.0.path: must not have the element '..': "skills/../../x"`},
 		{"no artifacts", "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {}", ": at least one artifact must be declared"},
-		{"keywords that are a text", minimal + "keywords: audit", "keywords: must be a list, not a string"},
+		{"keywords that are a string", minimal + "keywords: audit", "keywords: must be a list, not a string"},
 		{"a platform that is null", minimal + "platforms: {cursor: }", "platforms.cursor: must be a mapping, not null"},
 		{"dependencies that are null", minimal + "dependencies:", "dependencies: must be a mapping, not null"},
 		{"a description of 256 characters", strings.Replace(minimal, "description: d\n", "description: "+long+"\n", 1), ""},
 		{"a version with v", strings.Replace(minimal, "1.0.0", "v1.0.0", 1), ""},
-		{"the package's own folder", strings.Replace(minimal, "skills/s1/", ".", 1), ""},
+		{"the package's directory as artifact", strings.Replace(minimal, "skills/s1/", ".", 1), ""},
 		{"unknown keys", minimal + "scripts: {a: b}\nfile_checksums: {}", ""},
-		{"one name under two types", minimal + "  agents:\n  - {name: s1, path: a, description: d}\n", ""},
+		{"one name with two types", minimal + "  agents:\n  - {name: s1, path: a, description: d}\n", ""},
 		{"a byte-order mark", "\ufeff" + minimal, ""},
-		{"an artifact that is a text", "name: p\nversion: '1'\ndescription: d\nartifacts: {skills: [x]}", "artifacts.skills.0: must be a mapping, not a string"},
+		{"an artifact that is a string", "name: p\nversion: '1'\ndescription: d\nartifacts: {skills: [x]}", "artifacts.skills.0: must be a mapping, not a string"},
 		{"dependencies", minimal + "dependencies: {Bad: '*', a: latest, b: 1.0, c: ^1.0.0}", `dependencies: package name "Bad": name "Bad" must match ^[a-z0-9][a-z0-9-]{0,63}$
 dependencies: a: constraint "latest": "latest" is not a version: write MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1
 dependencies.b: must be a string, not a number: quote it`},
-		{"what is only checked", minimal + "quality: {tests: [{name: t}], evals: [x]}\nprovenance: {source_type: svn, source_url: 3}", `quality.tests.0.command: field required
+		{"fields that are only validated", minimal + "quality: {tests: [{name: t}], evals: [x]}\nprovenance: {source_type: svn, source_url: 3}", `quality.tests.0.command: field required
 quality.tests.0.description: field required
 quality.evals.0: must be a mapping, not a string
 provenance.source_type: must be 'git' or 'local'
@@ -117,7 +117,7 @@ platforms: {cursor: {skill_scope: user, merge_instructions: 'yes'}, vscode: {}}
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := manifest.Load(files.Disk{}, dir); fault.From(err).Code != fault.ManifestNotFound || !strings.HasPrefix(err.Error(), "No aam.yaml found at "+dir) {
-		t.Errorf("none: got %v", err)
+		t.Errorf("an absent file: got %v", err)
 	}
 	path := filepath.Join(dir, "aam.yaml")
 	for _, test := range []struct{ text, want string }{{minimal, ""}, {"a: [", "line 2"}, {"a: 1", "name: field required"}, {strings.Repeat("#", manifest.MaxSize+1), "too large"}} {

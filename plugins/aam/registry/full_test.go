@@ -36,7 +36,7 @@ func TestPublishRefusesIndexThatWouldGrowTooLarge(t *testing.T) {
 			}
 			put(t, root, "index.yaml", text+"]\n")
 		}},
-		{"rows that share a text", func(root string) {
+		{"rows that share a string", func(root string) {
 			packages(root, "d")
 			text := "long: &long '" + long + "'\npackages:\n"
 			for i := range many {
@@ -70,7 +70,7 @@ func TestPublishRefusesIndexThatWouldGrowTooLarge(t *testing.T) {
 				}
 			}
 			if _, err := open(root).Publish(p); err != nil {
-				t.Fatalf("when there is room: %v", err)
+				t.Fatalf("after packages are removed: %v", err)
 			}
 			if entries, err := open(root).Index(); err != nil || len(entries) != 2 || entries[0].Name != "new" || entries[1].Name != fmt.Sprintf("p%03d", many-1) {
 				t.Errorf("the index has %d rows, %v", len(entries), err)

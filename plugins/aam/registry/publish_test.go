@@ -164,9 +164,9 @@ func TestPublishRefuses(t *testing.T) {
 		{"an equal version", project(t, "c", "1.0.0"), "latest", fault.InvalidArgument, "is equal to the version 1.0"},
 		{"an archive that is not listed", project(t, "c", "3.0.0"), "latest", fault.InvalidArgument, "already exists, but"},
 		{"the directory of another package", project(t, "a--b", "2.0.0"), "latest", fault.InvalidArgument, "package '@a/b' in the registry uses the same directory as 'a--b'"},
-		{"a tag in capitals", project(t, "d", "1.0.0"), "Beta", fault.InvalidArgument, "tag"},
+		{"a tag in upper case", project(t, "d", "1.0.0"), "Beta", fault.InvalidArgument, "tag"},
 		{"a tag that is a version", project(t, "d", "1.0.0"), "1-0", fault.InvalidArgument, "tag"},
-		{"a version with blanks", project(t, "d", " 1.0.0"), "latest", fault.InvalidArgument, "white space"},
+		{"a version with surrounding white space", project(t, "d", " 1.0.0"), "latest", fault.InvalidArgument, "white space"},
 		{"an absent artifact", bad, "latest", fault.ManifestInvalid, "artifact path 's'"},
 	}
 	before := texts(t, root)
@@ -242,7 +242,7 @@ func TestIndexAfterPublishing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := open(root).Index(); err != nil || len(got) != 3 || got[0].Description != "another one" {
-		t.Errorf("a broken index is not made anew: %+v, %v", got, err)
+		t.Errorf("an invalid index is not rebuilt: %+v, %v", got, err)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestPublishIsAtomicAtEachWrite(t *testing.T) {
 			name := fmt.Sprintf("write %d, kill %t: %v", at, kill, err)
 			published := checkWhole(t, name, root)
 			if err == nil && !published {
-				t.Errorf("%s: said to be published, and is not", name)
+				t.Errorf("%s: Publish succeeded, but the version is missing", name)
 			}
 			if !kill && err != nil {
 				if diff := cmp.Diff(before, texts(t, root)); diff != "" {

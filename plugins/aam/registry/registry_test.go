@@ -43,13 +43,13 @@ func TestIndex(t *testing.T) {
 		want       []registry.Entry
 		err        string
 	}{
-		{"as it is written", "packages:\n- name: '@a/b'\n  description: d\n  latest: 1.0.0\n  keywords: [x]\n  artifact_types: [skill]\n  updated_at: '" + now + "'\n",
+		{"the current form", "packages:\n- name: '@a/b'\n  description: d\n  latest: 1.0.0\n  keywords: [x]\n  artifact_types: [skill]\n  updated_at: '" + now + "'\n",
 			[]registry.Entry{{"@a/b", "d", "1.0.0", []string{"x"}, []string{"skill"}, now}}, ""},
 		{"an older form with unquoted dates", "packages:\n- {name: b, description: d, latest: '1', artifacts: [skill], updated_at: 2026-02-10}\n",
 			[]registry.Entry{{"b", "d", "1", []string{}, []string{}, "2026-02-10"}}, ""},
 		{"empty", "", nil, ""},
 		{"broken", "packages: [", nil, "registry 'team': index.yaml: line"},
-		{"of another form", "packages: [{name: 1}]", nil, "packages.0.name: must be a string"},
+		{"another form", "packages: [{name: 1}]", nil, "packages.0.name: must be a string"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -68,11 +68,11 @@ func TestIndex(t *testing.T) {
 		})
 	}
 	if got, err := open(t.TempDir()).Index(); err != nil || got != nil {
-		t.Errorf("a folder without an index: got %v, %v", got, err)
+		t.Errorf("a directory without an index: got %v, %v", got, err)
 	}
 	_, err := open(filepath.Join(t.TempDir(), "none")).Index()
 	if failure := fault.From(err); failure == nil || failure.Code != fault.RegistryUnreachable || !strings.Contains(failure.Message, "'team'") {
-		t.Errorf("no folder: got %v", err)
+		t.Errorf("no directory: got %v", err)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestSymlinksOutOfRegistryAreNotRead(t *testing.T) {
 				refused = refused || fault.From(err) != nil && fault.From(err).Code == fault.RegistryUnreachable && strings.Contains(err.Error(), "resolves outside")
 			}
 			if !refused {
-				t.Errorf("the link is followed: %v, %v, %v", indexErr, metadataErr, archiveErr)
+				t.Errorf("the symbolic link is followed: %v, %v, %v", indexErr, metadataErr, archiveErr)
 			}
 		})
 	}

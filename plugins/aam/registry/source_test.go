@@ -36,7 +36,7 @@ func TestSource(t *testing.T) {
 		t.Errorf("none, as the registry says: got %v, %v", got, err)
 	}
 	if got, err := source.Releases("none"); err != nil || got != nil {
-		t.Errorf("a package that is not there: got %v, %v", got, err)
+		t.Errorf("an unknown package: got %v, %v", got, err)
 	}
 	gone := registry.Source{Registry: open(filepath.Join(root, "none"))}
 	if _, err := gone.Releases("a"); fault.From(err) == nil || fault.From(err).Code != fault.RegistryUnreachable {

@@ -17,16 +17,16 @@ func TestScore(t *testing.T) {
 		name, query string
 		want        int
 	}{
-		{"everything fits an empty query", "", 100},
+		{"an empty query matches every package", "", 100},
 		{"the name itself, in any case", "@ACME/code-review", 100},
-		{"the begin of the name, scope included", "@acme", 80},
+		{"a prefix of the name, including the scope", "@acme", 80},
 		{"a part of the name", "code-review", 60},
 		{"a whole keyword, in any case", "audit", 50},
-		{"a part of a keyword does not fit", "aud", 0},
+		{"a part of a keyword does not match", "aud", 0},
 		{"a part of the description, in any case", "a checklist", 30},
-		{"words are not looked for one by one", "checklist walks", 0},
+		{"words are not searched separately", "checklist walks", 0},
 		{"blanks count", " code", 0},
-		{"nothing special is special", ".*", 0},
+		{"special characters are literal", ".*", 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

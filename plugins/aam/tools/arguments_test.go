@@ -17,30 +17,30 @@ func TestArguments(t *testing.T) {
 		name, tool, arguments string
 		want                  string // substring of the error; "" for no error
 	}{
-		{"none at all", "aam_list", ``, ""},
+		{"no arguments", "aam_list", ``, ""},
 		{"an empty object", "aam_list", `{}`, ""},
-		{"null for them all", "aam_list", `null`, ""},
+		{"null instead of an object", "aam_list", `null`, ""},
 		{"a list", "aam_list", `[]`, "arguments must be an object"},
-		{"one too many", "aam_list", `{"verbose":true}`, `unknown argument "verbose"; arguments are: none`},
+		{"an argument for a tool without arguments", "aam_list", `{"verbose":true}`, `unknown argument "verbose"; arguments are: none`},
 		{"an unknown argument", "aam_info", `{"name":"x"}`, `unknown argument "name"; arguments are: package_name, version`},
 		{"the first of several unknown ones by name", "aam_info", `{"z":1,"b":2}`, `"b"`},
-		{"a required one is missing", "aam_info", `{}`, "package_name is required"},
-		{"a required one is null", "aam_info", `{"package_name":null}`, "package_name must be a string"},
-		{"a text that is a number", "aam_info", `{"package_name":7}`, "package_name must be a string"},
-		{"null where null may be", "aam_info", `{"package_name":"x","version":null}`, ""},
-		{"a number where null may be", "aam_info", `{"package_name":"x","version":1}`, "version must be a string or null"},
+		{"a missing required argument", "aam_info", `{}`, "package_name is required"},
+		{"a required argument that is null", "aam_info", `{"package_name":null}`, "package_name must be a string"},
+		{"a number for a string", "aam_info", `{"package_name":7}`, "package_name must be a string"},
+		{"null for an optional argument", "aam_info", `{"package_name":"x","version":null}`, ""},
+		{"a number for an optional string", "aam_info", `{"package_name":"x","version":1}`, "version must be a string or null"},
 		{"null for an argument with a default", "aam_validate", `{"path":null}`, "path must be a string"},
-		{"a whole number written as another", "aam_search", `{"query":"","limit":1e1}`, ""},
-		{"a number that is not whole", "aam_search", `{"query":"","limit":1.5}`, "limit must be an integer"},
-		{"a number without end", "aam_search", `{"query":"","limit":1e300}`, "limit must be an integer"},
-		{"a number that is a text", "aam_search", `{"query":"","limit":"5"}`, "limit must be an integer"},
-		{"a boolean that is a text", "aam_install", `{"packages":[],"force":"yes"}`, "force must be true or false"},
+		{"an integer with an exponent", "aam_search", `{"query":"","limit":1e1}`, ""},
+		{"a number that is not an integer", "aam_search", `{"query":"","limit":1.5}`, "limit must be an integer"},
+		{"an integer out of range", "aam_search", `{"query":"","limit":1e300}`, "limit must be an integer"},
+		{"a string for a number", "aam_search", `{"query":"","limit":"5"}`, "limit must be an integer"},
+		{"a string for a boolean", "aam_install", `{"packages":[],"force":"yes"}`, "force must be true or false"},
 		{"a list with null in it", "aam_install", `{"packages":["a",null]}`, "packages must be a list of strings"},
-		{"a list that is a text", "aam_install", `{"packages":"a"}`, "packages must be a list of strings"},
+		{"a string for a list", "aam_install", `{"packages":"a"}`, "packages must be a list of strings"},
 		{"a list that is null", "aam_install", `{"packages":null}`, "packages must be a list of strings"},
-		{"a list where null may be", "aam_create_package", `{"artifact_types":null}`, ""},
-		{"what is not used is looked at, too", "aam_create_package", `{"include_all":1}`, "include_all must be true or false"},
-		{"the first that is wrong is named", "aam_registry_add", `{"name":1,"url":2}`, "name must be a string"},
+		{"a list for an optional argument", "aam_create_package", `{"artifact_types":null}`, ""},
+		{"an unused argument is validated", "aam_create_package", `{"include_all":1}`, "include_all must be true or false"},
+		{"the first invalid argument is reported", "aam_registry_add", `{"name":1,"url":2}`, "name must be a string"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestEncode(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"texts are as they are", map[string]string{"a": `<b> & "c" \ é`}, `{"a":"<b> & \"c\" \\ é"}`},
-		{"secrets of URLs are not", []string{"see https://u:p@e.org/?t=s", "x"}, `["see https://***@e.org/?t=***","x"]`},
+		{"strings without secrets are unchanged", map[string]string{"a": `<b> & "c" \ é`}, `{"a":"<b> & \"c\" \\ é"}`},
+		{"secrets in URLs are masked", []string{"see https://u:p@e.org/?t=s", "x"}, `["see https://***@e.org/?t=***","x"]`},
 		{"keys, too", map[string]int{"https://u:p@e.org": 1}, `{"https://***@e.org":1}`},
 		{"numbers and null", []any{1, nil, true, 1.5}, `[1,null,true,1.5]`},
 		{"nothing", "", `""`},

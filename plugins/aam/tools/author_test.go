@@ -89,7 +89,7 @@ func TestPublishMatchesRecordedRegistry(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		if diff := cmp.Diff(before, w.read(folder)); diff != "" {
-			t.Errorf("the package's folder has changed (-before +after)\n%s", diff)
+			t.Errorf("the package's directory has changed (-before +after)\n%s", diff)
 		}
 	}
 	same := func(text string) string {
@@ -310,7 +310,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("(-before +after)\n%s", diff)
 			}
 			if left := w.read("home/.codex"); len(left) > 0 {
-				t.Errorf("left in the home folder: %v", left)
+				t.Errorf("remaining files in the home directory: %v", left)
 			}
 		})
 	}

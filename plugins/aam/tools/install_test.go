@@ -38,10 +38,10 @@ func only(files map[string]string, prefixes ...string) map[string]string {
 func TestInstallWithoutWorkspace(t *testing.T) {
 	w := realWorld(t, "team", "")
 	if text := w.fails("AAM_NOT_INITIALIZED", "aam_install", "packages", specs("audit-kit")); !strings.Contains(text, ".aam") {
-		t.Errorf("no hint: %s", text)
+		t.Errorf("the hint is missing: %s", text)
 	}
 	if left := w.read("project"); len(left) > 0 {
-		t.Errorf("something was made: %v", left)
+		t.Errorf("files were created: %v", left)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestInstallUnsatisfiableDependencies(t *testing.T) {
 	text := w.fails("AAM_DEPENDENCY_CONFLICT", "aam_install", "packages", specs("quality-suite"))
 	for _, part := range []string{"report-templates", "^1.0.0", "^2.0.0", "@acme/code-review", "audit-kit"} {
 		if !strings.Contains(text, part) {
-			t.Errorf("%s is not named: %s", part, text)
+			t.Errorf("%s is missing in %s", part, text)
 		}
 	}
 	got := get[object](w, "aam_install", "packages", specs("orphan-needs"))
@@ -170,7 +170,7 @@ func TestInstallRefusesUnknownPlatform(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	if left := without(w.read("project"), ".aam/config.yaml"); len(left) > 0 {
-		t.Errorf("something was made: %v", left)
+		t.Errorf("files were created: %v", left)
 	}
 	for _, args := range [][]any{{"no_deploy", true}, {"platform", "cursor"}} {
 		if got := get[object](w, "aam_install", append([]any{"packages", specs("kit")}, args...)...); len(installed(got)) != 1 {
@@ -224,7 +224,7 @@ func TestInstallOnSecondPlatform(t *testing.T) {
 		get[object](w, "aam_uninstall", "package_name", name)
 	}
 	if left := without(w.read("project"), ".aam/"); len(left) > 0 {
-		t.Errorf("left are %v", left)
+		t.Errorf("remaining files: %v", left)
 	}
 }
 
@@ -394,7 +394,7 @@ func TestInstallHostilePackages(t *testing.T) {
 					t.Errorf("got %v, want %s", got, code)
 				}
 				if left := w.read("project"); len(left) > 0 {
-					t.Errorf("something is left of it: %v", left)
+					t.Errorf("remaining files: %v", left)
 				}
 			} else if !cmp.Equal(installed(got), specs(name+"@1.0.0")) {
 				t.Errorf("got %v", got)
@@ -403,11 +403,11 @@ func TestInstallHostilePackages(t *testing.T) {
 				t.Errorf("outside of the project (-before +after)\n%s", diff)
 			}
 			if raw, _ := json.Marshal(got); strings.Contains(string(raw), "TOP SECRET") {
-				t.Error("the secret is shown")
+				t.Error("the secret is disclosed")
 			}
 		})
 	}
-	t.Run("the second copy wins", func(t *testing.T) {
+	t.Run("the later duplicate is extracted", func(t *testing.T) {
 		w.remove("project")
 		w.mkdir("project/.aam")
 		w.enter("project")
@@ -453,7 +453,7 @@ func TestInstallSkipsUnusableRegistry(t *testing.T) {
 	log := strings.Join(w.host.Log(), "\n")
 	for _, name := range []string{"'web'", "'gone'"} {
 		if !strings.Contains(log, name) {
-			t.Errorf("nothing is said of %s: %s", name, log)
+			t.Errorf("no warning about %s: %s", name, log)
 		}
 	}
 }
@@ -493,7 +493,7 @@ func TestUninstallFromCodex(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if left := w.read("home/.codex"); len(left) > 0 {
-		t.Errorf("left in the home folder: %v", left)
+		t.Errorf("remaining files in the home directory: %v", left)
 	}
 }
 
@@ -507,7 +507,7 @@ func TestInstallReportsFileInPlaceOfDirectory(t *testing.T) {
 			t.Errorf("%s: got %v", name, failed)
 		}
 		if left := w.read("project"); len(left) != 1 || left[name] != "mine" {
-			t.Errorf("%s: left are %v", name, left)
+			t.Errorf("%s: remaining files: %v", name, left)
 		}
 	}
 }

@@ -38,15 +38,15 @@ func TestLocks(t *testing.T) {
 		"aam_create_package": {w.path("project")}, "aam_publish": registry, "aam_install": project, "aam_uninstall": project,
 	}
 	if diff := cmp.Diff(want, folders); diff != "" {
-		t.Errorf("the folders (-want +got)\n%s", diff)
+		t.Errorf("locked directories (-want +got)\n%s", diff)
 	}
 	w.host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
-		return nil, &abi.HostError{Code: abi.HostFailed, Message: "no place for locks"}
+		return nil, &abi.HostError{Code: abi.HostFailed, Message: "no lock files"}
 	})
 	before := w.read("project")
 	w.fails("AAM_INTERNAL_ERROR", "aam_install", "packages", specs("pkg"))
 	if len(before) != len(w.read("project")) {
-		t.Error("it was installed without a lock")
+		t.Error("the package was installed without a lock")
 	}
 	w.host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
 		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: "no locks"}

@@ -125,7 +125,7 @@ func TestInvalidLocks(t *testing.T) {
 		w.fails("AAM_INTERNAL_ERROR", "aam_uninstall", "package_name", "a")
 		report := get[object](w, "aam_doctor")
 		if report["healthy"] != false {
-			t.Errorf("%s: the doctor is content: %v", lock, report)
+			t.Errorf("%s: the report has no problem: %v", lock, report)
 		}
 		if diff := cmp.Diff(before, w.read("project")); diff != "" {
 			t.Errorf("%s: (-before +after)\n%s", lock, diff)
@@ -180,7 +180,7 @@ func TestConfigGet(t *testing.T) {
 		}
 	}
 	if left := w.read("home"); len(left) > 0 {
-		t.Errorf("reading has written: %v", left)
+		t.Errorf("read-only tools wrote files: %v", left)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestRegistryList(t *testing.T) {
 	}
 	w.remove("team-registry")
 	if got := get[[]object](w, "aam_registry_list"); got[0]["accessible"] != false {
-		t.Errorf("its folder is gone: got %v", got)
+		t.Errorf("the directory is missing: got %v", got)
 	}
 }
 
@@ -273,12 +273,12 @@ func TestDoctor(t *testing.T) {
 		says                  map[string]string
 	}{
 		{"no files", "", "", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, nil},
-		{"a config that is no YAML", "bad-yaml", "", "", map[string]string{"python_version": "pass", "global_config": "fail", "project_config": "warn", "config_valid": "fail", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "invalid YAML"}},
+		{"a config that is not YAML", "bad-yaml", "", "", map[string]string{"python_version": "pass", "global_config": "fail", "project_config": "warn", "config_valid": "fail", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "invalid YAML"}},
 		{"a config with errors", "bad-schema", "", "", map[string]string{"python_version": "pass", "global_config": "fail", "project_config": "warn", "config_valid": "fail", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "2 validation errors"}},
 		{"an empty config", "empty", "", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"global_config": "empty"}},
 		{"leftovers of an install", "team", "leftover-staging", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "pass", "packages_integrity": "pass", "incomplete_install": "warn"}, map[string]string{"incomplete_install": "partial-pkg"}},
-		{"packages that are broken", "team", "broken-packages", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "pass", "package_broken": "warn", "package_vanished": "warn", "packages_integrity": "warn", "incomplete_install": "pass"}, map[string]string{"packages_integrity": "2 packages"}},
-		{"an absent registry", "team", "installed-cursor", "team-registry", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "warn", "package_@acme/code-review": "pass", "package_report-templates": "pass", "package_preview-pkg": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"registry_team": "team-registry"}},
+		{"damaged packages", "team", "broken-packages", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "pass", "package_broken": "warn", "package_vanished": "warn", "packages_integrity": "warn", "incomplete_install": "pass"}, map[string]string{"packages_integrity": "2 packages"}},
+		{"a missing registry", "team", "installed-cursor", "team-registry", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "warn", "config_valid": "pass", "registry_team": "warn", "package_@acme/code-review": "pass", "package_report-templates": "pass", "package_preview-pkg": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, map[string]string{"registry_team": "team-registry"}},
 		{"an http registry", "with-http-registry", "project-overrides", "", map[string]string{"python_version": "pass", "global_config": "pass", "project_config": "pass", "config_valid": "pass", "registry_proj": "pass", "packages_integrity": "pass", "incomplete_install": "pass"}, nil},
 	}
 	for _, test := range tests {

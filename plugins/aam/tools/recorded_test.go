@@ -92,7 +92,7 @@ func sessions() []session {
 		{"copilot", "team", workspace, team, asItIs, "install-copilot"},
 		{"codex", "team", workspace, team, asItIs, "install-codex uninstall-codex-public-uses-cursor"},
 		{"without deploying", "team", workspace, team, asItIs, "install-no-deploy"},
-		{"a platform that is none", "team", workspace, team, asItIs, "install-unsupported-platform"},
+		{"an unknown platform", "team", workspace, team, asItIs, "install-unsupported-platform"},
 		{"a conflict", "team", workspace, team, asItIs, "install-conflict-root"},
 		{"a dependency that is missing", "team", workspace, team, asItIs, "install-missing-dep"},
 		{"a checksum that nobody asks for", "hostile", workspace, "hostile-registry", func(w recordedWorld) {
@@ -100,7 +100,7 @@ func sessions() []session {
 		}, "hostile-checksum-off"},
 		{"settings", "team", workspace, team, asItIs, "config-get-None config-get-default_platform config-get-security config-get-security.require_checksum config-get-author.name config-get-registries config-get-registries.0 config-get-nope config-get-security.nope config-get-a.b.c config-get-"},
 		{"an install that was interrupted", "team", "leftover-staging", team, func(w recordedWorld) { w.write("project/.aam/.tmp/b.txt", "x") }, "doctor-leftover-staging"},
-		{"packages that are broken", "team", "broken-packages", team, asItIs, "doctor-broken-packages list-broken-packages info-broken info-vanished uninstall-vanished uninstall-broken"},
+		{"damaged packages", "team", "broken-packages", team, asItIs, "doctor-broken-packages list-broken-packages info-broken info-vanished uninstall-vanished uninstall-broken"},
 		{"a project's settings that are no YAML", "team", workspace, team, func(w recordedWorld) {
 			w.write("project/.aam/config.yaml", "  invalid:\nyaml: [unterminated")
 		}, "doctor-bad-project-yaml"},

@@ -89,7 +89,7 @@ func TestPackage(t *testing.T) {
 func TestPaths(t *testing.T) {
 	dir := layOut(t, map[string]string{"aam.yaml": minimal, "skills/s1/SKILL.md": ""})
 	if got := report(t, filepath.Join(dir, "aam.yaml")); !got.Valid {
-		t.Errorf("a file means its folder: got %+v", got)
+		t.Errorf("a file of the package: got %+v", got)
 	}
 	for _, path := range []string{filepath.Join(dir, "skills"), filepath.Join(dir, "gone")} {
 		got := report(t, path)

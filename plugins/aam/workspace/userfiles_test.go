@@ -258,7 +258,7 @@ func TestBackupsDoNotReplaceEachOther(t *testing.T) {
 	got := slices.Sorted(maps.Values(w.placed(t)))
 	for _, text := range []string{"first", "second", "third"} {
 		if !slices.Contains(got, text) {
-			t.Errorf("%s is lost: %q", text, got)
+			t.Errorf("%s was lost: %q", text, got)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestBackupFailsAtEachWrite(t *testing.T) {
 		texts := slices.Collect(maps.Values(w.read(t)))
 		for _, text := range users {
 			if !slices.Contains(texts, text) {
-				t.Errorf("%q is lost", text)
+				t.Errorf("%q was lost", text)
 			}
 		}
 	}

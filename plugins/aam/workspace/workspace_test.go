@@ -214,8 +214,8 @@ func TestInstallReplacesVersion(t *testing.T) {
 		want     []string // deployed files afterwards
 	}{
 		{"artifacts of the old version are removed unless shared", "cursor", []string{".cursor/prompts/kept.md 2.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
-		{"also where it is deployed to another platform now", "claude", []string{".claude/prompts/kept.md 2.0.0", ".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
-		{"also where it is not deployed now", "", []string{".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
+		{"artifacts of the old version are removed from other platforms", "claude", []string{".claude/prompts/kept.md 2.0.0", ".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
+		{"artifacts of the old version are removed without a deployment", "", []string{".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestInstallRefuses(t *testing.T) {
 		{"another name", changed(func(p *workspace.Package) { p.Name = "other" }), fault.ArchiveInvalid},
 		{"another version", changed(func(p *workspace.Package) { p.Version = "1.0.1" }), fault.ArchiveInvalid},
 		{"no archive", changed(func(p *workspace.Package) { p.Archive += ".gone" }), ""},
-		{"two names with one folder", w.pack(t, "@a/b", "1.0.0", "", artifact{"prompt", "y"}), fault.InvalidArgument},
+		{"two names with one directory", w.pack(t, "@a/b", "1.0.0", "", artifact{"prompt", "y"}), fault.InvalidArgument},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestInstallRefuses(t *testing.T) {
 	t.Run("the same version in another form is the same", func(t *testing.T) {
 		w.install(t, "", changed(func(p *workspace.Package) { p.Version = "v1.0" }))
 	})
-	t.Run("without verification any checksum will do", func(t *testing.T) {
+	t.Run("without verification any checksum is accepted", func(t *testing.T) {
 		w.install(t, "", changed(func(p *workspace.Package) { p.Checksum, p.Verify = "sha256:00", false }))
 	})
 }
@@ -286,7 +286,7 @@ func TestUninstallRefuses(t *testing.T) {
 		code       fault.Code
 	}{
 		{"a package that is not installed", "nope", fault.PackageNotInstalled},
-		{"a folder that two packages have", "a--b", fault.InvalidArgument},
+		{"a directory that two names share", "a--b", fault.InvalidArgument},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestUninstallWithoutLedger(t *testing.T) {
 	done, err := w.open(files.Disk{}).Uninstall("b", "claude")
 	got := w.read(t)
 	if err != nil || done.FilesRemoved != 1 || got["project/CLAUDE.md"] != "Ours\n" {
-		t.Errorf("the default platform is taken for it: got %+v, %v, %q", done, err, got["project/CLAUDE.md"])
+		t.Errorf("want the default platform: got %+v, %v, %q", done, err, got["project/CLAUDE.md"])
 	}
 }
 
@@ -379,7 +379,7 @@ func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace
 				break
 			}
 			if _, err := w.open(files.Disk{}).Uninstall("nobody", ""); fault.From(err).Code != fault.PackageNotInstalled {
-				t.Fatalf("cleaning up: %v", err)
+				t.Fatalf("recovery: %v", err)
 			}
 			for _, check := range checks {
 				check(t, w)

@@ -37,21 +37,21 @@ func TestLoadBlock(t *testing.T) {
 		{"texts over several lines", "a: one\n  two (three)\n  - four\nb: 'one\n  ''two'' three'\nc:\n- one\n  two\n", true},
 		{"quoted keys", "'@a/b':\n  c: d\n'e': f\n", true},
 		{"other letters", "a: Příliš\n", true},
-		{"words with signs", "a: ^1.0.0\nb: ~1\nc: a:b\nd: file:///x\ne: C#\nf: <x\n", true},
+		{"words with punctuation", "a: ^1.0.0\nb: ~1\nc: a:b\nd: file:///x\ne: C#\nf: <x\n", true},
 		{"a comment", "a: x # y\n", false},
 		{"comments between lines", "# y\na:\n  # y\n- b\n  #\nc: d\n# e\n", true},
 		{"a comment in a text", "a: x\n  # y\n  z\n", false},
 		{"a comment in quotes", "a: 'x\n  # y\n  z'\n", false},
-		{"lines with nothing", "\n\na:\n\n  b: y\n  \nc: z\n\n", true},
-		{"a line with nothing in a text", "a: x\n\n  y\n", false},
-		{"no end of line", "a: x", false},
+		{"blank lines", "\n\na:\n\n  b: y\n  \nc: z\n\n", true},
+		{"a blank line in a scalar", "a: x\n\n  y\n", false},
+		{"no final newline", "a: x", false},
 		{"a tab", "a:\tx\n", false},
 		{"words in brackets", "a: [x]\nb: [x, 'y', \"z\", 1.0.0]\n", true},
 		{"other things in brackets", "a: [x, 1]\n", false},
 		{"brackets over several lines", "a: [x,\n  y]\n", false},
-		{"brackets with a comma more", "a: [x,]\n", false},
+		{"brackets with a trailing comma", "a: [x,]\n", false},
 		{"a line below brackets", "a: [x]\n  y\n", false},
-		{"nothing between commas", "a: [x, , y]\n", false},
+		{"an empty item between brackets", "a: [x, , y]\n", false},
 		{"double quotes", "a: \"x: y, [z]\"\n\"@b/c\": \"\"\n", true},
 		{"a backslash in double quotes", "a: \"x\\ty\"\n", false},
 		{"double quotes over several lines", "a: \"x\n  y\"\n", false},
@@ -65,11 +65,11 @@ func TestLoadBlock(t *testing.T) {
 		{"a list of lists", "a:\n- - x\n", false},
 		{"a list as the document", "- x\n", false},
 		{"a key without a space", "a:x\n", false},
-		{"an end within", "a: x\n...\n", false},
+		{"a document end within the document", "a: x\n...\n", false},
 		{"a deeper line below a list", "a:\n- x: y\n   z: 1\n", false},
-		{"less deep than the list", "a:\n  - x\n - y\n", false},
+		{"a line indented less than the list", "a:\n  - x\n - y\n", false},
 		{"pictures", "a: 🚀 off\nb: '🚀'\nc:\n- x 👩‍🚀\n", true},
-		{"quotes without an end", "a: 'x\n", false},
+		{"unterminated quotes", "a: 'x\n", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestRealBlocks(t *testing.T) {
 			same(t, string(data), got)
 		}
 		if !ok && (strings.HasSuffix(path, "-registry/index.yaml") || strings.HasSuffix(path, "metadata.yaml") && strings.Contains(path, "-registry/")) {
-			t.Errorf("%s is left to the library", path)
+			t.Errorf("%s was parsed by the library", path)
 		}
 		return nil
 	})
@@ -183,7 +183,7 @@ func TestLoadBlockAgreesWithLibraryOnRandomDocuments(t *testing.T) {
 		}
 	}
 	if read < rounds/200 {
-		t.Errorf("only %d of %d documents were read", read, rounds)
+		t.Errorf("only %d of %d documents were parsed", read, rounds)
 	}
 }
 

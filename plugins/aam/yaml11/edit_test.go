@@ -30,8 +30,8 @@ func TestSetPreservesOtherBytes(t *testing.T) {
 		path       string
 	}{
 		{"comments at the head of the file", "# My settings\n\na: §old§new§\n", "new", "a"},
-		{"at its foot", "a: §old§new§ # why\n\n# the end\n", "new", "a"},
-		{"around the marks of a document", "%YAML 1.1\n# 1\n---\n# 2\na: §old§new§\n# 3\n...\n# 4\n", "new", "a"},
+		{"comments at the end of the file", "a: §old§new§ # why\n\n# the end\n", "new", "a"},
+		{"around the markers of a document", "%YAML 1.1\n# 1\n---\n# 2\na: §old§new§\n# 3\n...\n# 4\n", "new", "a"},
 		{"CRLF line ends", "# x\r\na: §'it''s'§new§\r\nb: |\r\n  x\r\n", "new", "a"},
 		{"a byte-order mark", "\ufeff# x\na: §1§new§\n", "new", "a"},
 		{"no final newline", "b: 1\na: §old§new§", "new", "a"},
@@ -43,12 +43,12 @@ func TestSetPreservesOtherBytes(t *testing.T) {
 		{"a new key at the top level", "x: 1\n§§a: new\n§\n# the end\n", "new", "a"},
 		{"a new key at the top level, with CRLF", "x: 1\r\n§§a: new\r\n§\r\n# the end\r\n", "new", "a"},
 		{"without a final newline", "x: 1§§\na: new\n§", "new", "a"},
-		{"behind a text that looks like a comment", "x: |\n  # 1\n  # 2\n§§a: new\n§", "new", "a"},
+		{"after a string that looks like a comment", "x: |\n  # 1\n  # 2\n§§a: new\n§", "new", "a"},
 		{"a flow mapping", "s: {x: 1§§, a: true§ } # c\n", true, "s.a"},
 		{"a flow mapping over several lines", "s: {\n  x: 1§§, a: true§ # }c\n  # d\n}\n", true, "s.a"},
 		{"an empty mapping value", "s:  # c\n§§  a: true\n§t: 1\n", true, "s.a"},
-		{"nothing but comments", "# nothing yet\n\n# really\n§§a: new\n§", "new", "a"},
-		{"nothing but comments and marks", "# x\n---\n# y\n§§a: new\n§", "new", "a"},
+		{"only comments", "# nothing yet\n\n# really\n§§a: new\n§", "new", "a"},
+		{"only comments and document markers", "# x\n---\n# y\n§§a: new\n§", "new", "a"},
 		{"absent mappings", "x: 1\n§§s:\n  a: new\n§# c\n", "new", "s.a"},
 		{"appending to a list", "l:\n# first\n- n: x # c\n  # d\n  e: 1\n§§- n: new\n  d: true\n§\n# about t\nt: 1\n", item, "l.1"},
 		{"appending to an indented list", "l:\n  -   n: x\n§§  - n: new\n    d: true\n§  # end of l\n", item, "l.1"},
@@ -98,7 +98,7 @@ func TestSetReplacesValuesOverSeveralLines(t *testing.T) {
 		})
 	}
 	if got, err := set("a:\n  - [1] # c\n  # lost\n  - 2\n", "new", "a"); err == nil || !strings.Contains(err.Error(), "comment") {
-		t.Errorf("a comment that cannot be kept: got %q, %v", got, err)
+		t.Errorf("a change that would lose a comment: got %q, %v", got, err)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestEachItemAgreesWithParseOnRandomDocuments(t *testing.T) {
 		}
 	}
 	if read < rounds/200 {
-		t.Errorf("only %d of %d documents were read", read, rounds)
+		t.Errorf("only %d of %d documents were parsed", read, rounds)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestListsOfStringsShareAllocations(t *testing.T) {
 			lists = append(lists, reader.Texts(item.Field("keywords")))
 			return true
 		}) {
-			t.Fatal("the list was not read")
+			t.Fatal("EachItem returned false")
 		}
 		for _, list := range lists {
 			if len(list) != 2 || cap(list) != 2 || list[0] != "review" || list[1] != "audit" {

@@ -129,6 +129,6 @@ func TestRealFiles(t *testing.T) {
 		return nil
 	})
 	if err != nil || count < 20 {
-		t.Errorf("%d files were written again: %v", count, err)
+		t.Errorf("%d files were encoded: %v", count, err)
 	}
 }

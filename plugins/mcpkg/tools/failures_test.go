@@ -244,7 +244,7 @@ func TestUnwritableStore(t *testing.T) {
 func TestUnreadableStore(t *testing.T) {
 	s := newServer(t)
 	state := filepath.Join(s.state, "file")
-	write(t, state, "no folder")
+	write(t, state, "not a directory")
 	t.Setenv("BULKHEAD_STATE", state)
 	reason := syscall.ENOTDIR.Error()
 	s.wantAnswer("prompts/list", `{}`, `{"code":-32603,"message":"Failed to read prompts: `+reason+`"}`)
@@ -341,8 +341,8 @@ func TestLockPrecedesReads(t *testing.T) {
 		s.want("update_prompt", `{"name":"p","content":"y"}`, "Error: Prompt 'p' does not exist in project 'auth-module'")
 	})
 	t.Run("without a lock nothing is changed", func(t *testing.T) {
-		s.Handle(abi.OpLock, func(json.RawMessage) (any, error) { return nil, errors.New("no folder") })
-		s.want("create_prompt", `{"name":"p","content":"y"}`, "Error: Failed to create prompt: the store cannot be locked: lock: no folder (failed)")
+		s.Handle(abi.OpLock, func(json.RawMessage) (any, error) { return nil, errors.New("not a directory") })
+		s.want("create_prompt", `{"name":"p","content":"y"}`, "Error: Failed to create prompt: the store cannot be locked: lock: not a directory (failed)")
 		if got := s.prompts(); len(got) > 0 {
 			t.Errorf("got %q", got)
 		}
