@@ -1,6 +1,6 @@
-// Package archive reads and writes .aam files: gzip-compressed tar archives of a package's directory, including aam.yaml.
-// Check validates an archive, Extract writes the files of a validated archive, Pack creates an archive, and a Peeker reads
-// only the manifest. An archive is untrusted until Check has read all of it.
+// Package archive reads and writes .aam files: gzip-compressed tar archives of a package's directory, including
+// aam.yaml. Check validates an archive, Extract writes the files of a validated archive, Pack creates an archive, and a
+// Peeker reads only the manifest. An archive is untrusted until Check has read all of it.
 package archive
 
 import (
@@ -48,8 +48,8 @@ type File struct {
 	copyOf     string // path of the target of a link
 }
 
-// CheckArtifacts returns an error with the code ManifestInvalid unless the archive contains each artifact of the manifest
-// as a file, or as a directory with files.
+// CheckArtifacts returns an error with the code ManifestInvalid unless the archive contains each artifact of the
+// manifest as a file, or as a directory with files.
 func (l *Listing) CheckArtifacts() error {
 	there := map[string]bool{".": true}
 	for _, file := range l.Files {

@@ -17,8 +17,8 @@ import (
 // maxLinks bounds the length of a chain of links.
 const maxLinks = 8
 
-// Check validates all of an archive and returns a listing of its content. It writes nothing. If want is not "", it is the
-// expected checksum, and a mismatch is reported before any other problem.
+// Check validates all of an archive and returns a listing of its content. It writes nothing. If want is not "", it is
+// the expected checksum, and a mismatch is reported before any other problem.
 //
 // Errors have the code ChecksumMismatch, ManifestInvalid for a problem of aam.yaml, or ArchiveInvalid.
 func Check(s files.System, path, want string, limits Limits) (*Listing, error) {

@@ -12,8 +12,8 @@ import (
 )
 
 // Extract writes the files of an archive to a directory, which must not exist. Listing is the result of Check for the
-// archive. If the archive has changed since Check, Extract returns an error. After an error it removes the directory, if
-// possible.
+// archive. If the archive has changed since Check, Extract returns an error. After an error it removes the directory,
+// if possible.
 func Extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
 	if err := s.Mkdir(dir, 0o755); err != nil {
 		return err

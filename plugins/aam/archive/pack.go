@@ -28,13 +28,13 @@ var packedTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 // leftOut contains the names of directories that are not packed.
 var leftOut = []string{".git", ".aam", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "dist", "build"}
 
-// Pack writes an archive of the package in dir, whose manifest is m, to w, and returns a listing of the archive. Archives
-// are reproducible: aam.yaml comes first, then all files sorted by path. Pack follows symbolic links to files inside of
-// dir. It omits symbolic links to directories, .git, .aam, .env*, credentials.yaml, older archives, output of tools, and
-// the absolute directories in without, such as a registry inside of the package's directory.
+// Pack writes an archive of the package in dir, whose manifest is m, to w, and returns a listing of the archive.
+// Archives are reproducible: aam.yaml comes first, then all files sorted by path. Pack follows symbolic links to files
+// inside of dir. It omits symbolic links to directories, .git, .aam, .env*, credentials.yaml, older archives, output of
+// tools, and the absolute directories in without, such as a registry inside of the package's directory.
 //
-// Errors have the code ArchiveInvalid for a file that no archive may contain, and ManifestInvalid for an artifact that is
-// omitted.
+// Errors have the code ArchiveInvalid for a file that no archive may contain, and ManifestInvalid for an artifact that
+// is omitted.
 func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits Limits, without ...string) (*Listing, error) {
 	p := packer{system: s, dir: dir, limits: limits, without: without, tree: newTree()}
 	if err := p.walk(""); err != nil {
@@ -122,13 +122,15 @@ func skipped(name string, entry fs.DirEntry) bool {
 	return name == base && strings.HasSuffix(base, ".aam")
 }
 
-// private reports whether a file or directory of this name may contain secrets. It ignores case, as some file systems do.
+// private reports whether a file or directory of this name may contain secrets. It ignores case, as some file systems
+// do.
 func private(base string) bool {
 	folded := fold(base)
 	return folded == fold(".git") || folded == fold("credentials.yaml") || strings.HasPrefix(folded, fold(".env"))
 }
 
-// NeverPacked reports whether a slash-separated path has an element that is never packed: .git, credentials.yaml or .env*.
+// NeverPacked reports whether a slash-separated path has an element that is never packed: .git, credentials.yaml or
+// .env*.
 func NeverPacked(name string) bool { return slices.ContainsFunc(strings.Split(name, "/"), private) }
 
 // take adds a file to the list.

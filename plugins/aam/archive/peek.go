@@ -11,15 +11,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// Peeker reads the manifests of archives. The zero value is ready to use. A Peeker reuses its buffers for the next archive.
+// Peeker reads the manifests of archives. The zero value is ready to use. A Peeker reuses its buffers for the next
+// archive.
 type Peeker struct {
 	buffer   *bufio.Reader
 	inflater *gzip.Reader
 	quick    io.ReadCloser // a flate.Resetter
 }
 
-// maxPeek bounds the inflated bytes that a Peeker reads. The aam program and this plugin write the manifest as one of the
-// first members.
+// maxPeek bounds the inflated bytes that a Peeker reads. The aam program and this plugin write the manifest as one of
+// the first members.
 const maxPeek = 16 << 20
 
 // readSize is the size of the read buffer. In a module each read is a call to the host.
@@ -80,8 +81,8 @@ func (p *Peeker) inflateBeginning(from io.Reader) (io.Reader, error) {
 }
 
 // Types opens the archive at path by s, and returns the types of the artifacts in its manifest. It does not read the
-// archive beyond the manifest. The result is for display only: Types validates neither the manifest nor the archive, and
-// an extraction would use a later duplicate of the manifest.
+// archive beyond the manifest. The result is for display only: Types validates neither the manifest nor the archive,
+// and an extraction would use a later duplicate of the manifest.
 //
 // Errors have the code ArchiveInvalid or ManifestInvalid.
 func (p *Peeker) Types(s opener, path string, limits Limits) ([]manifest.Type, error) {

@@ -89,8 +89,8 @@ func TestRealHostile(t *testing.T) {
 	}
 }
 
-// TestRealPackages packs the sources of the packages in a sample registry, and compares the extracted files with those of
-// the registry's archives.
+// TestRealPackages packs the sources of the packages in a sample registry, and compares the extracted files with those
+// of the registry's archives.
 func TestRealPackages(t *testing.T) {
 	sources, err := filepath.Glob(realdata.Path(t, "constructed", "package-sources", "*"))
 	if err != nil || len(sources) < 10 {

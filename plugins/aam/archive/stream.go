@@ -55,8 +55,8 @@ type regular struct{ files files.System }
 
 func (r regular) Open(path string) (io.ReadCloser, error) { return files.OpenRegular(r.files, path) }
 
-// open opens an archive. Unless sum is nil, all bytes that are read from the file are added to sum. The caller closes the
-// file.
+// open opens an archive. Unless sum is nil, all bytes that are read from the file are added to sum. The caller closes
+// the file.
 func open(s opener, path string, limits Limits, sum hash.Hash) (*stream, error) {
 	file, err := s.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,8 +74,8 @@ func open(s opener, path string, limits Limits, sum hash.Hash) (*stream, error) 
 	return a, nil
 }
 
-// next advances to the next member, and returns io.EOF after the last. A member that is neither a file, a directory nor a
-// link is an error.
+// next advances to the next member, and returns io.EOF after the last. A member that is neither a file, a directory nor
+// a link is an error.
 func (a *stream) next() (name string, k kind, err error) {
 	if a.tar == nil {
 		inflated, err := a.inflate(a.raw)
@@ -158,7 +158,8 @@ func (a *stream) drain() error {
 
 func (a *stream) checksum() string { return "sha256:" + hex.EncodeToString(a.sum.Sum(nil)) }
 
-// broken converts an error of decoding to an error with the code ArchiveInvalid. It returns file system errors unchanged.
+// broken converts an error of decoding to an error with the code ArchiveInvalid. It returns file system errors
+// unchanged.
 func (a *stream) broken(err error) error {
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
 		return err

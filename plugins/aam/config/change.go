@@ -15,8 +15,8 @@ import (
 const maxValue = 4096
 
 // Set changes one setting in the configuration file of a home directory, and creates the file if it is absent. If the
-// file is invalid, it is not changed and the error has the code Internal. For an invalid key or value, the error has the
-// code InvalidArgument.
+// file is invalid, it is not changed and the error has the code Internal. For an invalid key or value, the error has
+// the code InvalidArgument.
 func Set(s files.System, home, key, value string) error {
 	parsed, err := parse(key, value)
 	if err != nil {
@@ -65,8 +65,8 @@ func parseFlag(key, value string) (any, error) {
 	return nil, fault.New(fault.InvalidArgument, "%s must be true, 1, yes, on, false, 0, no or off", key)
 }
 
-// AddRegistry appends a registry to the configuration file of a home directory, and creates the file if it is absent. With
-// makeDefault, the registry becomes the only default. The caller has checked that no registry has the name.
+// AddRegistry appends a registry to the configuration file of a home directory, and creates the file if it is absent.
+// With makeDefault, the registry becomes the only default. The caller has checked that no registry has the name.
 func AddRegistry(s files.System, home string, added Registry, makeDefault bool) error {
 	return change(s, home, func(doc *yaml11.Document) error {
 		entry := yaml11.Map{

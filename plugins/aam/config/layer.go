@@ -28,8 +28,8 @@ type Layer struct {
 func Path(folder string) string { return filepath.Join(folder, ".aam", "config.yaml") }
 
 // ReadGlobal reads the configuration file of a home directory. If the file is absent, the layer has no settings. If the
-// file is not YAML, the error is a *yaml11.SyntaxError. The file may be a symbolic link to any path, because the user has
-// created it.
+// file is not YAML, the error is a *yaml11.SyntaxError. The file may be a symbolic link to any path, because the user
+// has created it.
 func ReadGlobal(s files.System, home string) (Layer, error) {
 	return readLayer(Path(home), func(path string) ([]byte, error) { return files.Read(s, path, maxFile) })
 }

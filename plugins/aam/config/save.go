@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// save atomically replaces the content of a configuration file, and creates its directory if absent. It follows a symbolic
-// link to a file in the same directory. The file keeps its permission bits, because it may contain a password.
+// save atomically replaces the content of a configuration file, and creates its directory if absent. It follows a
+// symbolic link to a file in the same directory. The file keeps its permission bits, because it may contain a password.
 func save(s files.System, path string, data []byte) error {
 	folder := filepath.Dir(path)
 	if err := atomicfile.MkdirAll(folder, atomicfile.Options{FS: s}); err != nil {

@@ -45,8 +45,8 @@ func (r Registry) Root() (string, bool) {
 // Shown returns the URL with secrets redacted.
 func (r Registry) Shown() string { return redact.URL(r.URL) }
 
-// Place returns the directory of a local registry for display. If the URL contains a secret, it returns the redacted URL
-// instead, because the directory contains the secret, too.
+// Place returns the directory of a local registry for display. If the URL contains a secret, it returns the redacted
+// URL instead, because the directory contains the secret, too.
 func (r Registry) Place() string {
 	if root, ok := r.Root(); ok && r.Shown() == r.URL {
 		return root

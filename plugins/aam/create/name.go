@@ -12,8 +12,8 @@ import (
 // maxName bounds a name, in code points.
 const maxName = 64
 
-// latin contains the ASCII transliterations of the code points from U+00DF to U+017F. Name looks up only lower-case letters,
-// so the entries of other code points are not used.
+// latin contains the ASCII transliterations of the code points from U+00DF to U+017F. Name looks up only lower-case
+// letters, so the entries of other code points are not used.
 var latin = strings.Fields(`
 	ss a a a a a a ae c e e e e i i i i d n o o o o o - o u u u u y th y
 	a a a a a a c c c c c c c c d d d d e e e e e e e e e e g g g g g g g g h h h h i i i i i i i i i i ij ij j j k k k
@@ -35,9 +35,9 @@ func ascii(r rune) string {
 	return "-"
 }
 
-// Name derives a valid name from a string: in lower case, with ASCII letters for accented Latin letters, and hyphens for
-// other characters. If the string has letters only of other scripts, the name consists of their code points. If it has no
-// letters or digits, Name returns otherwise.
+// Name derives a valid name from a string: in lower case, with ASCII letters for accented Latin letters, and hyphens
+// for other characters. If the string has letters only of other scripts, the name consists of their code points. If it
+// has no letters or digits, Name returns otherwise.
 func Name(text, otherwise string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(text) {

@@ -114,8 +114,8 @@ func (p *Plan) Current(a Artifact) (string, error) {
 // Backup is content that a plan moves from Path to Backup instead of deleting it. Paths are absolute.
 type Backup struct{ Path, Backup string }
 
-// Keep makes the plan move the current content of an artifact's path to the backup before the path changes. For a section,
-// the plan copies the whole file to the backup.
+// Keep makes the plan move the current content of an artifact's path to the backup before the path changes. For a
+// section, the plan copies the whole file to the backup.
 func (p *Plan) Keep(a Artifact) error {
 	at, path, err := p.place(a.Platform, a.Type, a.Name)
 	if err == nil && at.form == section {

@@ -1,7 +1,7 @@
-// Package deploy deploys the artifacts of packages to platforms, which are the programs that use artifacts, and undeploys
-// them. A Plan collects changes and is staged in a transaction; nothing is written before the transaction commits.
-// place.go maps artifacts to paths, render.go renders their content, and section.go edits sections of files that also
-// contain other text.
+// Package deploy deploys the artifacts of packages to platforms, which are the programs that use artifacts, and
+// undeploys them. A Plan collects changes and is staged in a transaction; nothing is written before the transaction
+// commits. place.go maps artifacts to paths, render.go renders their content, and section.go edits sections of files
+// that also contain other text.
 package deploy
 
 import (

@@ -165,8 +165,8 @@ func (p *Plan) Stage(c *journal.Change) error {
 }
 
 // unify keeps only one of the paths that resolve to the same path through symbolic links to directories, for example if
-// .github/skills is a symbolic link to .claude/skills. It keeps the last path that creates content or, if there is none,
-// the first path.
+// .github/skills is a symbolic link to .claude/skills. It keeps the last path that creates content or, if there is
+// none, the first path.
 func (p *Plan) unify() {
 	first, order := map[string]string{}, p.order[:0]
 	for _, path := range p.order {
@@ -234,7 +234,8 @@ func (p *Plan) hidden(path string) bool {
 	return p.Home != "" && !contain.Within(p.Project, path) && !files.IsDir(p.Files, filepath.Join(p.Home, ".codex"))
 }
 
-// Removed returns the number of files that the plan removes. A file from which only a section is removed does not count.
+// Removed returns the number of files that the plan removes. A file from which only a section is removed does not
+// count.
 func (p *Plan) Removed() int { return p.removed }
 
 // maxDepth bounds the depth of directories.

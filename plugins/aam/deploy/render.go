@@ -23,7 +23,8 @@ type source struct {
 	dir   string
 }
 
-// path resolves a path in the package, including symbolic links. A path that resolves outside of the package is an error.
+// path resolves a path in the package, including symbolic links. A path that resolves outside of the package is an
+// error.
 func (s source) path(relative ...string) (string, error) {
 	path := filepath.Join(append([]string{s.dir}, relative...)...)
 	real, err := files.Inside(s.files, s.dir, path)
@@ -80,8 +81,8 @@ func (s source) readLines(relative ...string) (string, error) {
 }
 
 // agentPrompt returns the prompt of an agent: the content of system-prompt.md or, if that is absent, of the file that
-// agent.yaml names. It returns false if both are absent. Spec is the parsed agent.yaml, or nil if the caller has not read
-// it.
+// agent.yaml names. It returns false if both are absent. Spec is the parsed agent.yaml, or nil if the caller has not
+// read it.
 func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (string, bool, error) {
 	text, err := s.readLines(a.Path, "system-prompt.md")
 	if !filesystem.IsAbsent(err) {
@@ -121,8 +122,8 @@ func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	return &spec, nil
 }
 
-// agentRule renders an agent as a Cursor rule. Plain is the text that the aam program renders. If the agent has no prompt,
-// the rule has none.
+// agentRule renders an agent as a Cursor rule. Plain is the text that the aam program renders. If the agent has no
+// prompt, the rule has none.
 func (s source) agentRule(a manifest.Artifact) (text, plain string, err error) {
 	spec, err := s.agentSpec(a)
 	if err != nil {

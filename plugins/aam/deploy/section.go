@@ -109,8 +109,8 @@ func (m marks) put(text string, present bool, body string) string {
 	return strings.TrimRight(text[:begin], "\n") + "\n\n" + whole + rest
 }
 
-// cut removes the section, and returns "" if only white space remains. It returns the text unchanged unless both markers
-// exist in order.
+// cut removes the section, and returns "" if only white space remains. It returns the text unchanged unless both
+// markers exist in order.
 func (m marks) cut(text string) string {
 	begin, end, ok := m.find(text)
 	if !ok || end < begin {

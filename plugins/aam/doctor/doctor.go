@@ -80,8 +80,8 @@ func (d *doctor) pass(name, message string)             { d.add(name, Pass, mess
 func (d *doctor) warn(name, message, suggestion string) { d.add(name, Warn, message, suggestion) }
 func (d *doctor) fail(name, message, suggestion string) { d.add(name, Fail, message, suggestion) }
 
-// layer adds a check of a configuration file. Err is the error of reading the file; absent is the status of the check if
-// the file does not exist.
+// layer adds a check of a configuration file. Err is the error of reading the file; absent is the status of the check
+// if the file does not exist.
 func (d *doctor) layer(name, title string, layer config.Layer, err error, absent string) {
 	path := layer.Path
 	var syntax *yaml11.SyntaxError

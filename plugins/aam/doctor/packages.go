@@ -80,8 +80,8 @@ func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 	return true
 }
 
-// orphans adds checks about deployed files that belong to no installed package. The aam program leaves such files behind
-// when it uninstalls or replaces a package, because it removes deployments only from its default platform.
+// orphans adds checks about deployed files that belong to no installed package. The aam program leaves such files
+// behind when it uninstalls or replaces a package, because it removes deployments only from its default platform.
 func (d *doctor) orphans(defaultPlatform string) {
 	const name = "orphaned_deployments"
 	orphans, err := d.ws.Orphans(defaultPlatform)

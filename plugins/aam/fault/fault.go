@@ -1,6 +1,6 @@
-// Package fault implements the errors that clients of the plugin receive: a code for programs, a message for people, and
-// often a hint. New creates an Error where the cause of a failure is known. From converts any error to an Error before it
-// is sent to the client.
+// Package fault implements the errors that clients of the plugin receive: a code for programs, a message for people,
+// and often a hint. New creates an Error where the cause of a failure is known. From converts any error to an Error
+// before it is sent to the client.
 package fault
 
 import (
@@ -43,8 +43,8 @@ type Error struct {
 	Err     error          // the cause, for errors.Is and errors.As; Message includes its text
 }
 
-// New returns an Error whose message is formatted as by fmt.Errorf; the operand of %w is its cause. New redacts strings in
-// args before it formats them, because a password in a string that %.40q truncates could no longer be recognized.
+// New returns an Error whose message is formatted as by fmt.Errorf; the operand of %w is its cause. New redacts strings
+// in args before it formats them, because a password in a string that %.40q truncates could no longer be recognized.
 func New(code Code, format string, args ...any) *Error {
 	safe := slices.Clone(args)
 	for i, arg := range safe {

@@ -31,7 +31,8 @@ func Read(s System, path string, limit int64) ([]byte, error) {
 func readAll(file io.ReadCloser, path string, size, limit int64) ([]byte, error) {
 	defer file.Close()
 	data := bytes.NewBuffer(make([]byte, 0, min(size, limit)+bytes.MinRead))
-	// Usually one read returns the whole file. A second read, only to detect the end, would be another call to the host.
+	// Usually one read returns the whole file. A second read, only to detect the end, would be another call to the
+	// host.
 	n, err := io.ReadFull(file, data.AvailableBuffer()[:min(size, limit)])
 	data.Write(data.AvailableBuffer()[:n])
 	if size > 0 && size <= limit && err == nil {
@@ -75,8 +76,8 @@ func IsTemp(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.Contains(name, tempMark)
 }
 
-// Replace atomically replaces the content of a file, and keeps its permission bits. It replaces a symbolic link itself, not
-// its target.
+// Replace atomically replaces the content of a file, and keeps its permission bits. It replaces a symbolic link itself,
+// not its target.
 func Replace(s System, path string, data []byte) error {
 	return atomicfile.Replace(path, data, Temp(s, path))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// Paths resolves paths below a directory. It caches which path elements are directories, so it must not be used for longer
-// than one call, nor for writes.
+// Paths resolves paths below a directory. It caches which path elements are directories, so it must not be used for
+// longer than one call, nor for writes.
 type Paths struct {
 	files  System
 	folder string
@@ -69,9 +69,10 @@ func (p *Paths) Read(path string, limit int64) ([]byte, error) {
 	return readAll(file, path, size, limit)
 }
 
-// Inside resolves all symbolic links in path below the directory folder. If the result is outside of folder, the error is
-// contain.ErrOutside. Path must be lexically below folder. Inside does not resolve symbolic links in folder itself, and
-// keeps path elements that do not exist. It accesses nothing outside of folder, because a sandbox may not grant that.
+// Inside resolves all symbolic links in path below the directory folder. If the result is outside of folder, the error
+// is contain.ErrOutside. Path must be lexically below folder. Inside does not resolve symbolic links in folder itself,
+// and keeps path elements that do not exist. It accesses nothing outside of folder, because a sandbox may not grant
+// that.
 func Inside(s System, folder, path string) (string, error) {
 	return NewPaths(s, folder).Inside(path)
 }

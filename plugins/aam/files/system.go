@@ -1,6 +1,6 @@
-// Package files has file system functions that sdk/filesystem, sdk/atomicfile and sdk/contain do not have: permission bits
-// (System, Disk), bounded reading (Read), symbolic links that must resolve inside of a directory (Inside), the names of
-// temporary files (Temp), and copying and removing trees. Paths are absolute host paths.
+// Package files has file system functions that sdk/filesystem, sdk/atomicfile and sdk/contain do not have: permission
+// bits (System, Disk), bounded reading (Read), symbolic links that must resolve inside of a directory (Inside), the
+// names of temporary files (Temp), and copying and removing trees. Paths are absolute host paths.
 package files
 
 import (
@@ -21,8 +21,8 @@ type System interface {
 // Disk is the file system of the process. The zero value works outside of a sandbox.
 type Disk struct {
 	filesystem.OS
-	// Modes returns the permission bits of a file. If set is not nil, it first sets the bits to set. If Modes is nil, the
-	// operating system is used, which does not support permission bits in a sandbox.
+	// Modes returns the permission bits of a file. If set is not nil, it first sets the bits to set. If Modes is nil,
+	// the operating system is used, which does not support permission bits in a sandbox.
 	Modes func(path string, set *fs.FileMode) (fs.FileMode, error)
 }
 

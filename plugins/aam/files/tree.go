@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Bounds of the depth and the number of entries of a tree that is copied or removed. Symbolic links can make a tree cyclic.
+// Bounds of the depth and the number of entries of a tree that is copied or removed. Symbolic links can make a tree
+// cyclic.
 const (
 	maxDepth  = 100
 	maxCopied = 20_000

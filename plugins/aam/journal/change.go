@@ -77,8 +77,8 @@ func (c *Change) backup(root Root) (string, error) {
 	}
 }
 
-// Tree replaces path by a directory or file. It calls fill, which must create the directory or file at a staged path that
-// does not exist, and must sync the content of files.
+// Tree replaces path by a directory or file. It calls fill, which must create the directory or file at a staged path
+// that does not exist, and must sync the content of files.
 func (c *Change) Tree(path string, fill func(staged string) error) error {
 	root, real, err := c.vacate(path)
 	if err != nil {
@@ -198,8 +198,8 @@ func (c *Change) syncDirs(dir string) error {
 // Abort discards the transaction.
 func (c *Change) Abort() error { return c.journal.clear() }
 
-// Commit commits the transaction. If it returns an error, the transaction is rolled back. If the rollback also fails, the
-// next Begin or Recover repeats it.
+// Commit commits the transaction. If it returns an error, the transaction is rolled back. If the rollback also fails,
+// the next Begin or Recover repeats it.
 func (c *Change) Commit() error {
 	log, kept := c.journal.log(), false
 	log.OnConflict = func(_, _ string) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// The first release had another log format. The log is removed at the commit, so a transaction whose log exists is always
-// rolled back.
+// The first release had another log format. The log is removed at the commit, so a transaction whose log exists is
+// always rolled back.
 const (
 	firstName   = "journal.json"
 	firstLimit  = 8 << 20 // bytes
@@ -26,8 +26,8 @@ type firstRecord struct {
 	Made   []string    `json:"made"` // directories that were created for the steps, parents first
 }
 
-// firstStep is the change of one path. Its progress can be derived from the stage: in step i, new.i holds the new content
-// until it is moved to Path, and old.i holds the old content.
+// firstStep is the change of one path. Its progress can be derived from the stage: in step i, new.i holds the new
+// content until it is moved to Path, and old.i holds the old content.
 type firstStep struct {
 	Path string `json:"path"`
 	New  bool   `json:"new"`  // the step replaces or creates Path; otherwise it removes Path

@@ -1,6 +1,6 @@
-// Package journal changes many files and directories below given roots atomically. It uses sdk/transaction. Begin starts a
-// transaction, methods of Change stage new content in the same root, and Commit makes all changes. If the process ends
-// before Commit returns, Recover rolls the transaction back or forward.
+// Package journal changes many files and directories below given roots atomically. It uses sdk/transaction. Begin
+// starts a transaction, methods of Change stage new content in the same root, and Commit makes all changes. If the
+// process ends before Commit returns, Recover rolls the transaction back or forward.
 //
 // A journal must not be used concurrently: callers must hold a lock.
 package journal
@@ -31,8 +31,8 @@ type Root struct {
 	Backup string
 }
 
-// Journal executes transactions. Its log is in the stage of the first root. A path belongs to the first root that contains
-// it. The directories of roots are created when needed.
+// Journal executes transactions. Its log is in the stage of the first root. A path belongs to the first root that
+// contains it. The directories of roots are created when needed.
 type Journal struct {
 	Files files.System
 	Roots []Root
@@ -85,8 +85,8 @@ func (j Journal) decode(raw []byte) (*transaction.Journal, error) {
 	return t, nil
 }
 
-// check returns an error unless a step changes a path that may be changed, or moves such a path to or from the stage, or
-// to the backup.
+// check returns an error unless a step changes a path that may be changed, or moves such a path to or from the stage,
+// or to the backup.
 func (j Journal) check(s transaction.Step) error {
 	path, staged := s.Path, s.From
 	if root, _, err := j.root(path); err == nil && staged != "" && root.Backup != "" && contain.Below(root.Backup, path) {
@@ -102,8 +102,8 @@ func (j Journal) check(s transaction.Step) error {
 	return err
 }
 
-// root returns the root of path, and path with the symbolic links in its directory resolved. If the resolved path must not
-// be changed, it returns an error.
+// root returns the root of path, and path with the symbolic links in its directory resolved. If the resolved path must
+// not be changed, it returns an error.
 func (j Journal) root(path string) (Root, string, error) {
 	for _, root := range j.Roots {
 		if !root.holds(path) {
@@ -147,8 +147,8 @@ func (j Journal) Recover() error {
 	return j.clear()
 }
 
-// checkStages returns an error if the path of a stage contains a symbolic link below its root. Emptying such a stage would
-// remove files elsewhere.
+// checkStages returns an error if the path of a stage contains a symbolic link below its root. Emptying such a stage
+// would remove files elsewhere.
 func (j Journal) checkStages() error {
 	for _, root := range j.existing() {
 		real, err := files.Inside(j.Files, root.Dir, root.Stage)
@@ -162,8 +162,9 @@ func (j Journal) checkStages() error {
 	return nil
 }
 
-// existing returns the roots that may have a stage: the first root, and other roots whose directory exists. It lists the
-// parent directory instead of accessing the root, because each access to a path that is not granted is an audit record.
+// existing returns the roots that may have a stage: the first root, and other roots whose directory exists. It lists
+// the parent directory instead of accessing the root, because each access to a path that is not granted is an audit
+// record.
 func (j Journal) existing() []Root {
 	roots := slices.Clone(j.Roots[:1])
 	for _, root := range j.Roots[1:] {

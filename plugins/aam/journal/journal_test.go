@@ -213,8 +213,8 @@ func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 	}
 }
 
-// TestRecoverStatesOfFirstRelease recovers the recorded states that version 0775448 left when it was killed at each write
-// of the same transaction, and of its rollback.
+// TestRecoverStatesOfFirstRelease recovers the recorded states that version 0775448 left when it was killed at each
+// write of the same transaction, and of its rollback.
 func TestRecoverStatesOfFirstRelease(t *testing.T) {
 	raw, err := os.ReadFile("testdata/interrupted-0775448.json")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package lockfile reads (Load, Parse) and writes (Encode) .aam/aam-lock.yaml, which records the installed packages of a
-// project. It does not compare the lock file with the installed files.
+// Package lockfile reads (Load, Parse) and writes (Encode) .aam/aam-lock.yaml, which records the installed packages of
+// a project. It does not compare the lock file with the installed files.
 package lockfile
 
 import (

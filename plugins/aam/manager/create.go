@@ -157,8 +157,8 @@ func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error
 	return found, nil
 }
 
-// ofOthers reports whether the file of an instruction consists only of deployed sections. A file with sections and other
-// text is an error, because a package that contains the file could not be installed.
+// ofOthers reports whether the file of an instruction consists only of deployed sections. A file with sections and
+// other text is an error, because a package that contains the file could not be installed.
 func (m *Manager) ofOthers(dir string, a manifest.Artifact) (bool, error) {
 	if a.Type != manifest.Instruction {
 		return false, nil

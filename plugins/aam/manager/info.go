@@ -33,9 +33,9 @@ type Detail struct {
 	SourceCommit     *string    `json:"source_commit"`
 }
 
-// Info describes a package. It describes the installed package if wanted is "" or equals the installed version. Otherwise
-// it describes the wanted version, or the latest if wanted is "", in the first registry that has this version. If no
-// registry has it, the error has the code PackageNotFound.
+// Info describes a package. It describes the installed package if wanted is "" or equals the installed version.
+// Otherwise it describes the wanted version, or the latest if wanted is "", in the first registry that has this
+// version. If no registry has it, the error has the code PackageNotFound.
 func (m *Manager) Info(name, wanted string) (*Detail, error) {
 	if err := pkgname.Check(name); err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func release(client registry.Registry, name, wanted string) (registry.Release, b
 	return found, ok, nil
 }
 
-// manifestOf returns the manifest in the archive of a version. It is an error if the manifest has another name or version
-// or, with verify, if the archive has another checksum.
+// manifestOf returns the manifest in the archive of a version. It is an error if the manifest has another name or
+// version or, with verify, if the archive has another checksum.
 func (m *Manager) manifestOf(client registry.Registry, name string, r registry.Release, verify bool) (*manifest.Manifest, error) {
 	path, err := client.Archive(name, r.Version)
 	if err != nil {
@@ -135,7 +135,8 @@ func (m *Manager) manifestOf(client registry.Registry, name string, r registry.R
 	return listing.Manifest, nil
 }
 
-// describe returns the Detail of a package with the manifest m. If any version is installed, entry is its lock file entry.
+// describe returns the Detail of a package with the manifest m. If any version is installed, entry is its lock file
+// entry.
 func describe(m *manifest.Manifest, from lockfile.Entry, installed bool, entry lockfile.Entry) *Detail {
 	d := &Detail{
 		Name: m.Name, Version: from.Version, Description: m.Description,

@@ -89,8 +89,8 @@ func (m *Manager) Install(r Request) (*Result, error) {
 	return i.result, i.run()
 }
 
-// lockProject serializes calls that change the project, or .codex in the home directory. The lock that all processes share
-// is on the directory .aam, because the project itself may not be granted.
+// lockProject serializes calls that change the project, or .codex in the home directory. The lock that all processes
+// share is on the directory .aam, because the project itself may not be granted.
 func (m *Manager) lockProject() error {
 	if m.Home != "" {
 		if err := m.lock("codex", m.Home, filepath.Join(m.Home, ".codex")); err != nil {

@@ -46,8 +46,8 @@ func (i *installation) install(group resolve.Group) error {
 	return i.commit(group.Spec.Name, missing)
 }
 
-// commit installs or deploys the missing packages, if any, for the requested package name. It adds the requested package
-// and the missing packages to the result.
+// commit installs or deploys the missing packages, if any, for the requested package name. It adds the requested
+// package and the missing packages to the result.
 func (i *installation) commit(name string, missing []workspace.Package) error {
 	manifests := []*manifest.Manifest{}
 	if len(missing) > 0 {
@@ -153,8 +153,8 @@ func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
 	}, nil
 }
 
-// report adds an installed package to the result, without duplicates. It takes the manifest from manifests or, if that has
-// none of the package, from the workspace.
+// report adds an installed package to the result, without duplicates. It takes the manifest from manifests or, if that
+// has none of the package, from the workspace.
 func (i *installation) report(name string, manifests []*manifest.Manifest) error {
 	if slices.ContainsFunc(i.result.Installed, func(p Package) bool { return p.Name == name }) {
 		return nil

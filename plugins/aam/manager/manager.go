@@ -1,5 +1,5 @@
-// Package manager implements each tool as a method of Manager. It combines the other packages and returns the results for
-// clients. A call depends only on the fields of Manager, not on the state of the process.
+// Package manager implements each tool as a method of Manager. It combines the other packages and returns the results
+// for clients. A call depends only on the fields of Manager, not on the state of the process.
 package manager
 
 import (
@@ -63,8 +63,8 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 	return client, nil
 }
 
-// usable returns the usable registries, in the order of the configuration. It warns about unusable registries, and about
-// registries with duplicate names, which are ignored because installed packages refer to registries by name.
+// usable returns the usable registries, in the order of the configuration. It warns about unusable registries, and
+// about registries with duplicate names, which are ignored because installed packages refer to registries by name.
 func (m *Manager) usable(c config.Config) []registry.Registry {
 	var clients []registry.Registry
 	taken := map[string]bool{}

@@ -32,8 +32,8 @@ func (s *spy) Open(path string) (io.ReadCloser, error) {
 	return s.System.Open(path)
 }
 
-// TestSecretFilesAreNotOpened creates, publishes, installs and uninstalls a package in directories with files of secrets,
-// which must not be opened.
+// TestSecretFilesAreNotOpened creates, publishes, installs and uninstalls a package in directories with files of
+// secrets, which must not be opened.
 func TestSecretFilesAreNotOpened(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -216,8 +216,8 @@ func failure(result *manager.Result, err error) error {
 	return &fault.Error{Code: result.Failed[0].Code, Message: result.Failed[0].Message}
 }
 
-// published returns a directory with a project, a home, a registry that has the package pkg, and an unpublished package in
-// the directory other.
+// published returns a directory with a project, a home, a registry that has the package pkg, and an unpublished package
+// in the directory other.
 func published(t *testing.T) (string, *manager.Manager) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())

@@ -35,8 +35,8 @@ func (m *Manager) Validate(path string) (*validate.Report, error) {
 	return &report, err
 }
 
-// Manifest returns the content of the project's aam.yaml, which need not be valid. It returns nil if the file is absent,
-// and an object with an error if the file is not YAML.
+// Manifest returns the content of the project's aam.yaml, which need not be valid. It returns nil if the file is
+// absent, and an object with an error if the file is not YAML.
 func (m *Manager) Manifest() (any, error) {
 	data, err := files.ReadInside(m.Files, m.Project, filepath.Join(m.Project, manifest.FileName), manifest.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {

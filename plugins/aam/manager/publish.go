@@ -20,7 +20,8 @@ type Published struct {
 	Checksum    string `json:"checksum"`
 }
 
-// Publish packs the project's package and publishes it to the named registry, or to the default registry if name is nil.
+// Publish packs the project's package and publishes it to the named registry, or to the default registry if name is
+// nil.
 func (m *Manager) Publish(name *string, tag string) (*Published, error) {
 	man, err := m.publishable()
 	if err != nil {

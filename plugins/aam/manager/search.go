@@ -32,8 +32,8 @@ type hit struct {
 	entry    *registry.Entry
 }
 
-// Search finds packages in all registries. If packageType is not "", it finds only packages with artifacts of this type.
-// If a registry cannot be read, the error has the code RegistryUnreachable.
+// Search finds packages in all registries. If packageType is not "", it finds only packages with artifacts of this
+// type. If a registry cannot be read, the error has the code RegistryUnreachable.
 func (m *Manager) Search(query string, limit int, packageType string) ([]Found, error) {
 	if limit < MinResults || limit > MaxResults {
 		return nil, fault.New(fault.InvalidArgument, "limit must be between %d and %d, got %d", MinResults, MaxResults, limit)

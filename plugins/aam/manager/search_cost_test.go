@@ -16,7 +16,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// counting is a file system that records which archives are opened, in order, and how many bytes are read from archives.
+// counting is a file system that records which archives are opened, in order, and how many bytes are read from
+// archives.
 type counting struct {
 	files.System
 	archives *[]string

@@ -115,8 +115,8 @@ func (m *Manager) RegistryAdd(name, url string, setDefault bool) (*Registry, err
 	return &Registry{name, url, added.Type, setDefault, true}, nil
 }
 
-// isNew returns an error if the effective configuration has a registry of this name, or if the user's file has one, which
-// the project's file may shadow.
+// isNew returns an error if the effective configuration has a registry of this name, or if the user's file has one,
+// which the project's file may shadow.
 func (m *Manager) isNew(name string) error {
 	merged, layers, err := m.config()
 	if err != nil {

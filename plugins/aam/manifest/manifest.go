@@ -47,8 +47,8 @@ type Platform struct {
 	MergeInstructions    bool
 }
 
-// Load reads the manifest of the package in dir. Errors have the code ManifestNotFound or ManifestInvalid. An error with
-// the code ManifestInvalid wraps a *yaml11.SyntaxError or yaml11.Problems.
+// Load reads the manifest of the package in dir. Errors have the code ManifestNotFound or ManifestInvalid. An error
+// with the code ManifestInvalid wraps a *yaml11.SyntaxError or yaml11.Problems.
 func Load(s files.System, dir string) (*Manifest, error) {
 	path := filepath.Join(dir, FileName)
 	data, err := files.ReadInside(s, dir, path, MaxSize)

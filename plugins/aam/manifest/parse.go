@@ -44,7 +44,8 @@ func Parse(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// ParseTypes returns the types of the artifacts in a manifest, in the order of Types. It does not validate other fields.
+// ParseTypes returns the types of the artifacts in a manifest, in the order of Types. It does not validate other
+// fields.
 func ParseTypes(data []byte) ([]Type, error) {
 	document, err := yaml11.Parse(data, MaxSize)
 	if err != nil {

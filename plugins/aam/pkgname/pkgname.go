@@ -82,8 +82,8 @@ func Suggest(name string) string {
 	return scope + better
 }
 
-// Folder returns the directory name for a package: scope--name, or the name itself if it has no scope. Different packages
-// can have the same directory name, such as @a/b and a--b.
+// Folder returns the directory name for a package: scope--name, or the name itself if it has no scope. Different
+// packages can have the same directory name, such as @a/b and a--b.
 func Folder(name string) string {
 	scoped, ok := strings.CutPrefix(name, "@")
 	if !ok {

@@ -1,9 +1,9 @@
 // Package redact masks the secrets in URLs: user and password, query values, and fragment. URL masks a string that is a
 // URL, Text masks all URLs in any string.
 //
-// URLs need not be valid, because a mistyped URL also contains its password. If it is ambiguous where a password ends, the
-// longer part is masked. Strings must be masked before they are truncated: if the @ after a password is cut off, the
-// password looks like a host.
+// URLs need not be valid, because a mistyped URL also contains its password. If it is ambiguous where a password ends,
+// the longer part is masked. Strings must be masked before they are truncated: if the @ after a password is cut off,
+// the password looks like a host.
 package redact
 
 import (
@@ -70,8 +70,8 @@ func maskLine(line string) string {
 	return out.String()
 }
 
-// maskURL masks a URL, the part of the same word before the URL, and the words after the URL. Blanks and quotes end a URL
-// only after the user, because a password may contain them.
+// maskURL masks a URL, the part of the same word before the URL, and the words after the URL. Blanks and quotes end a
+// URL only after the user, because a password may contain them.
 func maskURL(front, scheme, text string) string {
 	shown := front + scheme
 	if user := userEnd(scheme, text, blanks); user > 0 {
@@ -112,9 +112,9 @@ func maskPlain(url string) string {
 	return maskTail(url)
 }
 
-// userEnd returns the offset in rest, the string after a URL's scheme, at which user and password end. This is the last @
-// that may end them. If the string was truncated before the @, it is the end of the word, at one of the characters ends. If
-// there is neither user nor password, userEnd returns 0.
+// userEnd returns the offset in rest, the string after a URL's scheme, at which user and password end. This is the last
+// @ that may end them. If the string was truncated before the @, it is the end of the word, at one of the characters
+// ends. If there is neither user nor password, userEnd returns 0.
 func userEnd(scheme, rest, ends string) int {
 	authority := upTo(rest, "/?#")
 	word := upTo(authority, ends)
@@ -130,8 +130,8 @@ func userEnd(scheme, rest, ends string) int {
 	case parts[1] == "" && isHost(strings.ToLower(scheme), word):
 		return 0
 	}
-	// The string may begin with user:password although it looks like host:port. The @ of a package scope in the path, as
-	// in /@acme, does not end a password.
+	// The string may begin with user:password although it looks like host:port. The @ of a package scope in the path,
+	// as in /@acme, does not end a password.
 	return max(0, lastAt(strings.ReplaceAll(rest, "/@", "//")))
 }
 
@@ -153,7 +153,8 @@ func upTo(text, chars string) string {
 	return text
 }
 
-// maskTail masks the secrets in the rest of a URL after its user: a user in the path, the query values, and the fragment.
+// maskTail masks the secrets in the rest of a URL after its user: a user in the path, the query values, and the
+// fragment.
 func maskTail(rest string) string {
 	tail := ""
 	if begin := strings.IndexByte(rest, '#'); begin >= 0 {
@@ -191,9 +192,9 @@ func maskWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// maskUser masks a user with a password, up to the last @, in a string that is not a URL, and the values of a query after
-// them. A user without a password is not masked, because an @ without a preceding colon belongs to a path, a package, or a
-// mail address.
+// maskUser masks a user with a password, up to the last @, in a string that is not a URL, and the values of a query
+// after them. A user without a password is not masked, because an @ without a preceding colon belongs to a path, a
+// package, or a mail address.
 func maskUser(text string) string {
 	from, to := firstColon(text)
 	end := lastAt(text)

@@ -71,8 +71,8 @@ func parseIndex(data []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// parseItems parses a valid index item by item, which takes much less time and memory than parsing the whole document. It
-// returns false for an index that is invalid or in another form.
+// parseItems parses a valid index item by item, which takes much less time and memory than parsing the whole document.
+// It returns false for an index that is invalid or in another form.
 func parseItems(data []byte) ([]Entry, bool) {
 	const typicalSize = 200
 	entries := make([]Entry, 0, 1+len(data)/typicalSize)

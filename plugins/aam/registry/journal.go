@@ -112,8 +112,8 @@ func (r Registry) finish(j *journal) error {
 	return r.Files.Remove(r.journalPath())
 }
 
-// undo rolls a publication back: it removes the archive, if its checksum is that of the journal, the directories that are
-// empty then, and the journal.
+// undo rolls a publication back: it removes the archive, if its checksum is that of the journal, the directories that
+// are empty then, and the journal.
 func (r Registry) undo(j *journal) error {
 	path, err := r.Archive(j.name, j.version)
 	if err != nil {

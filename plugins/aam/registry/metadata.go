@@ -58,8 +58,8 @@ func (r Registry) Metadata(name string) (*Metadata, error) {
 	return m, nil
 }
 
-// Author returns the author in the metadata of a package; nil if there is none. Errors are those of Metadata. If the file
-// has the layout that programs write, Author parses only its beginning.
+// Author returns the author in the metadata of a package; nil if there is none. Errors are those of Metadata. If the
+// file has the layout that programs write, Author parses only its beginning.
 func (r Registry) Author(name string) (*string, error) {
 	data, err := r.metadataFile(name)
 	if err != nil {
@@ -133,7 +133,8 @@ func (r Registry) metadataFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Latest returns the version with the tag latest or, without that tag, the highest version; "" if there are no versions.
+// Latest returns the version with the tag latest or, without that tag, the highest version; "" if there are no
+// versions.
 func (m *Metadata) Latest() string {
 	for _, tag := range m.Tags {
 		if _, exists := m.Release(tag.Version); exists && tag.Name == latestTag {

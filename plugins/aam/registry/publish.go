@@ -42,8 +42,8 @@ type Published struct {
 // Publish packs a package and adds it to the registry atomically. It never replaces a version. The caller holds the lock
 // named LockName. Publish first completes or rolls back an interrupted publication.
 //
-// Errors have the code InvalidArgument for an existing version, a directory that belongs to another package, or an invalid
-// tag; the code RegistryUnreachable; or a code of archive.Pack.
+// Errors have the code InvalidArgument for an existing version, a directory that belongs to another package, or an
+// invalid tag; the code RegistryUnreachable; or a code of archive.Pack.
 func (r Registry) Publish(p Publication) (Published, error) {
 	if err := r.Check(); err != nil {
 		return Published{}, err
@@ -143,7 +143,8 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 	return r.afterFailure(err, entry, added)
 }
 
-// errTaken reports that another program has published the version concurrently. That publication must not be rolled back.
+// errTaken reports that another program has published the version concurrently. That publication must not be rolled
+// back.
 var errTaken = fault.New(fault.InvalidArgument, "another program has concurrently published this version")
 
 // forget ends a publication: it removes the journal and temporary files, but not the archive.
@@ -173,8 +174,8 @@ func (r Registry) full(path string, limit int) error {
 		WithHint("Publish to another registry, or remove packages from this registry")
 }
 
-// afterFailure recovers from a failed publication: it completes the publication if readers may have seen it, and rolls it
-// back otherwise.
+// afterFailure recovers from a failed publication: it completes the publication if readers may have seen it, and rolls
+// it back otherwise.
 func (r Registry) afterFailure(err error, entry *journal, added Release) (Published, error) {
 	finished, recovering := r.recover()
 	switch {

@@ -246,8 +246,8 @@ func TestIndexAfterPublishing(t *testing.T) {
 	}
 }
 
-// TestPublishIsAtomicAtEachWrite lets each write fail in turn, and simulates the end of the process there. Readers always
-// find a consistent registry, and after the next call the registry is as without the failure.
+// TestPublishIsAtomicAtEachWrite lets each write fail in turn, and simulates the end of the process there. Readers
+// always find a consistent registry, and after the next call the registry is as without the failure.
 func TestPublishIsAtomicAtEachWrite(t *testing.T) {
 	old, p, third := project(t, "old", "1.0.0"), project(t, "new", "1.0.0"), project(t, "third", "1.0.0")
 	before := published(t, old)
@@ -303,7 +303,8 @@ func published(t *testing.T, publications ...registry.Publication) map[string]st
 	return texts(t, root)
 }
 
-// checkWhole fails the test unless the package old in the registry is intact. It reports whether the package new exists.
+// checkWhole fails the test unless the package old in the registry is intact. It reports whether the package new
+// exists.
 func checkWhole(t *testing.T, name, root string) bool {
 	t.Helper()
 	entries, err := open(root).Index()
@@ -421,8 +422,8 @@ func TestRealPublication(t *testing.T) {
 	}
 }
 
-// TestPublishIntoRegistryInsidePackage: a registry inside of the package's directory is not packed. Otherwise each archive
-// would contain all earlier archives.
+// TestPublishIntoRegistryInsidePackage: a registry inside of the package's directory is not packed. Otherwise each
+// archive would contain all earlier archives.
 func TestPublishIntoRegistryInsidePackage(t *testing.T) {
 	p := project(t, "own", "1.0.0")
 	root := filepath.Join(p.Dir, "registry")

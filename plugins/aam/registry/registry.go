@@ -35,8 +35,8 @@ type reading struct {
 	peeker archive.Peeker
 }
 
-// Reading returns a Registry for reading many packages in one call. It assumes that the directories of the registry do not
-// change during the call.
+// Reading returns a Registry for reading many packages in one call. It assumes that the directories of the registry do
+// not change during the call.
 func (r Registry) Reading() Registry {
 	r.reading = &reading{paths: files.NewPaths(r.Files, r.Root)}
 	return r
@@ -125,8 +125,8 @@ func (r Registry) Manifest(name, version string, limits archive.Limits) (*manife
 	return listing.Manifest, nil
 }
 
-// Types returns the artifact types of the latest version of a package. If the index entry has no types, as in registries
-// that the aam program writes, Types reads them from the manifest in the archive.
+// Types returns the artifact types of the latest version of a package. If the index entry has no types, as in
+// registries that the aam program writes, Types reads them from the manifest in the archive.
 func (r Registry) Types(e Entry, limits archive.Limits) ([]string, error) {
 	if len(e.ArtifactTypes) > 0 {
 		return e.ArtifactTypes, nil

@@ -36,8 +36,8 @@ func (s Source) Releases(name string) ([]resolve.Release, error) {
 	return releases, nil
 }
 
-// Dependencies returns the dependencies of a version from the metadata or, if the metadata lacks them, from the manifest
-// in the archive.
+// Dependencies returns the dependencies of a version from the metadata or, if the metadata lacks them, from the
+// manifest in the archive.
 func (s Source) Dependencies(name, version string) ([]manifest.Dependency, error) {
 	m, err := s.Registry.Metadata(name)
 	if err != nil {

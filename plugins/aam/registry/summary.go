@@ -33,8 +33,9 @@ type indexPlan struct {
 	old  []byte // the content of the current index; nil if the index is absent or too large
 }
 
-// planIndex encodes the index for a publication that changes the metadata of the package to m. An index that would exceed
-// the size limit is an error. The size must be computed by encoding, because the current index may be in another style.
+// planIndex encodes the index for a publication that changes the metadata of the package to m. An index that would
+// exceed the size limit is an error. The size must be computed by encoding, because the current index may be in another
+// style.
 func (r Registry) planIndex(published *journal, m *Metadata) (*indexPlan, error) {
 	data, old, err := r.newIndex(published, m)
 	if err != nil {

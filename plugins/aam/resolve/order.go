@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/version"
 )
 
-// checkInstalled returns an error with the code DependencyConflict if a chosen version would replace an installed version
-// that another installed package requires, unless the other package is replaced, too.
+// checkInstalled returns an error with the code DependencyConflict if a chosen version would replace an installed
+// version that another installed package requires, unless the other package is replaced, too.
 func (w *walk) checkInstalled() error {
 	if w.request.Force {
 		return nil

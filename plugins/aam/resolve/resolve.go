@@ -75,10 +75,10 @@ type Request struct {
 	Force     bool // allow replacing versions that installed packages depend on
 }
 
-// Resolve selects for each package the highest version that its first requester allows. It does not backtrack: if a later
-// requester does not allow the selected version, the whole resolution fails with the code DependencyConflict. An installed
-// dependency is kept if all of its requesters allow the installed version. If a package is not found, only the specs that
-// require it fail.
+// Resolve selects for each package the highest version that its first requester allows. It does not backtrack: if a
+// later requester does not allow the selected version, the whole resolution fails with the code DependencyConflict. An
+// installed dependency is kept if all of its requesters allow the installed version. If a package is not found, only
+// the specs that require it fail.
 func Resolve(request Request) (*Resolution, error) {
 	specs := slices.Clone(request.Specs)
 	result := &Resolution{}
@@ -138,7 +138,8 @@ type walk struct {
 	released map[string]bool
 }
 
-// releaseError reports that a requester does not allow the installed version of a package, which another requester allows.
+// releaseError reports that a requester does not allow the installed version of a package, which another requester
+// allows.
 type releaseError struct{ name string }
 
 func (e releaseError) Error() string { return "the installed version of " + e.name + " cannot stay" }
@@ -176,8 +177,8 @@ func (w *walk) all(specs []pkgname.Spec) ([]Failure, error) {
 	return failed, nil
 }
 
-// decide selects a version for a request, and returns requests for the dependencies of the version. If a version is already
-// selected, decide checks that the request allows it.
+// decide selects a version for a request, and returns requests for the dependencies of the version. If a version is
+// already selected, decide checks that the request allows it.
 func (w *walk) decide(next want) ([]want, error) {
 	constraint, err := version.ParseConstraint(next.constraint)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// Write generates a project in the directory folder. The configuration of the project has one registry, the subdirectory
-// registry, with the given number of packages, at least one. Write publishes the first package, derives the files of the
-// others from it, and publishes a second version of the first package to rebuild the index.
+// Write generates a project in the directory folder. The configuration of the project has one registry, the
+// subdirectory registry, with the given number of packages, at least one. Write publishes the first package, derives
+// the files of the others from it, and publishes a second version of the first package to rebuild the index.
 func Write(folder string, packages int) error {
 	root := filepath.Join(folder, "registry")
 	config := "registries:\n- name: team\n  url: file://" + root + "\n"

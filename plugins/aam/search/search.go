@@ -29,7 +29,8 @@ type Query struct{ text string }
 // NewQuery returns a case-insensitive query. The text is matched literally, without splitting or trimming.
 func NewQuery(text string) Query { return Query{strings.ToLower(text)} }
 
-// Score rates a package; 0 means no match. The scope is part of the name. A keyword matches only if it equals the query.
+// Score rates a package; 0 means no match. The scope is part of the name. A keyword matches only if it equals the
+// query.
 func (q Query) Score(p Package) int {
 	name := strings.ToLower(p.Name)
 	switch {

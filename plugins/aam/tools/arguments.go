@@ -38,8 +38,8 @@ func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	return nil, fault.New(fault.InvalidArgument, "unknown argument %.60q; arguments are: %s", unknown[0], takes)
 }
 
-// decode decodes an argument into into. It returns false if the argument is absent or invalid. What describes the expected
-// type for errors.
+// decode decodes an argument into into. It returns false if the argument is absent or invalid. What describes the
+// expected type for errors.
 func (a *arguments) decode(name, what string, into any) bool {
 	raw, there := a.values[name]
 	if !there {

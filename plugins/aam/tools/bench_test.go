@@ -61,8 +61,8 @@ func (w benchWorld) call(tool, arguments string) string {
 	return result.Text()
 }
 
-// BenchmarkSearch searches registries of different sizes for a word that one in ten packages contains. The time must grow
-// linearly.
+// BenchmarkSearch searches registries of different sizes for a word that one in ten packages contains. The time must
+// grow linearly.
 func BenchmarkSearch(b *testing.B) {
 	for _, packages := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(packages), func(b *testing.B) {

@@ -46,8 +46,9 @@ func open(ctx context.Context) (*manager.Manager, error) {
 	}, nil
 }
 
-// lock acquires the plugin's lock called name and the lock on the directory folder, and holds both until the call ends. It
-// does not lock a directory that does not exist or is not writable. If the host does not support locks, lock returns nil.
+// lock acquires the plugin's lock called name and the lock on the directory folder, and holds both until the call ends.
+// It does not lock a directory that does not exist or is not writable. If the host does not support locks, lock returns
+// nil.
 func lock(name, folder string) error {
 	var err error
 	if info, look := os.Stat(folder); look == nil && info.IsDir() {
@@ -72,8 +73,8 @@ func code(err error) string {
 	return ""
 }
 
-// modes returns the permission bits of a file. If set is not nil, it first sets the bits. It uses host operations, because
-// WASI has no permission bits; if the host does not support the operations, all files have the same bits.
+// modes returns the permission bits of a file. If set is not nil, it first sets the bits. It uses host operations,
+// because WASI has no permission bits; if the host does not support the operations, all files have the same bits.
 func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
 	request := abi.FileMode{Path: path}
 	if set != nil {

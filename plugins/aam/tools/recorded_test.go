@@ -132,8 +132,8 @@ var published = []string{"publish-report-templates-1.0.0", "publish-report-templ
 
 var hostile = strings.Fields("absolute-path agent-reads-outside archive-missing bad-manifest checksum-mismatch date-not-quoted dot-slash-names duplicate-entry empty-checksum fifo-entry hardlink-outside inflates-large inner-dotdot marker-in-content missing-artifact nested-manifest no-manifest not-an-archive path-traversal plain-tar quotes-in-description symlink-absolute symlink-inside symlink-outside symlink-parent-write truncated uppercase-checksum wrong-name wrong-version zero-bytes")
 
-// TestRecordedCalls repeats every recorded call and compares the whole answer with recordedWant, which replaces the parts
-// that differ intentionally. Texts for people must exist, but are not compared.
+// TestRecordedCalls repeats every recorded call and compares the whole answer with recordedWant, which replaces the
+// parts that differ intentionally. Texts for people must exist, but are not compared.
 func TestRecordedCalls(t *testing.T) {
 	var calls []recordedCall
 	data, err := os.ReadFile(realPath(t, "constructed", "recorded", "tool-calls.json"))

@@ -49,8 +49,8 @@ var meant = map[string]string{
 	"config-set-security.require_checksum=banana": `"[AAM_INVALID_ARGUMENT]"`,
 	"config-set-registries=x":                     `"[AAM_INVALID_ARGUMENT]"`,
 	"config-set-author=x":                         `"[AAM_INVALID_ARGUMENT]"`,
-	// The default version is that of the contract, all names are made valid, no file is overwritten, and a project without
-	// artifacts is an error.
+	// The default version is that of the contract, all names are made valid, no file is overwritten, and a project
+	// without artifacts is an error.
 	"create-all":           `{"manifest_path": "/srv/aam/scratch/detectable-project/aam.yaml", "package_name": "detected-pack", "version": "0.1.0", "artifacts_included": {"skills": 7, "agents": 2, "prompts": 5, "instructions": 5}, "total_artifacts": 19}`,
 	"create-all-validate":  `{"valid": true, "package_name": "detected-pack", "package_version": "0.1.0", "errors": [], "warnings": ["author"], "artifact_count": 19, "artifacts_valid": true}`,
 	"create-over-existing": `"[AAM_INVALID_ARGUMENT]"`,

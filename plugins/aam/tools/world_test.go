@@ -142,8 +142,8 @@ func (w *world) real(to string, from ...string) {
 	}
 }
 
-// realWorld returns a world with a home of the sample data and, unless workspace is "", a workspace of the sample data as
-// the project.
+// realWorld returns a world with a home of the sample data and, unless workspace is "", a workspace of the sample data
+// as the project.
 func realWorld(t *testing.T, home, workspace string) *world {
 	t.Helper()
 	realPath(t) // skip the test before files are created
@@ -161,8 +161,8 @@ func realWorld(t *testing.T, home, workspace string) *world {
 	return w
 }
 
-// read returns the content of all files below a directory by relative path. If the directory does not exist, there are no
-// files.
+// read returns the content of all files below a directory by relative path. If the directory does not exist, there are
+// no files.
 func (w *world) read(folder string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}

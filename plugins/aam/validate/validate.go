@@ -27,8 +27,8 @@ type Report struct {
 	Manifest *manifest.Manifest `json:"-"`
 }
 
-// Package validates a package. Path is the directory of the package, or a file in that directory. An error means that the
-// package cannot be read.
+// Package validates a package. Path is the directory of the package, or a file in that directory. An error means that
+// the package cannot be read.
 func Package(s files.System, path string) (Report, error) {
 	if info, err := s.Stat(path); err == nil && !info.IsDir() {
 		path = filepath.Dir(path)

@@ -112,8 +112,8 @@ func TestPackageReportsPermissionError(t *testing.T) {
 	}
 }
 
-// TestRecordedCases compares each report with the recorded one. Of messages, only the locations are compared, because the
-// wording differs.
+// TestRecordedCases compares each report with the recorded one. Of messages, only the locations are compared, because
+// the wording differs.
 func TestRecordedCases(t *testing.T) {
 	var cases []struct {
 		ID       string          `json:"id"`

@@ -130,8 +130,8 @@ func (c Constraint) String() string {
 	return c.text
 }
 
-// Allows reports whether a version satisfies the constraint. Pre-releases are compared like other versions: ^1.0.0 allows
-// 2.0.0-alpha.1, which sorts before 2.0.0.
+// Allows reports whether a version satisfies the constraint. Pre-releases are compared like other versions: ^1.0.0
+// allows 2.0.0-alpha.1, which sorts before 2.0.0.
 func (c Constraint) Allows(v Version) bool {
 	return !slices.ContainsFunc(c.bounds, func(b bound) bool {
 		if b.lower != nil {

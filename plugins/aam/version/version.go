@@ -1,6 +1,6 @@
-// Package version implements versions and constraints. The aam program calls versions semantic, but parses them by Python's
-// PEP 440 (https://packaging.python.org/specifications/version-specifiers/): 1.0.0-beta.1 is 1.0.0b1, and 1.0.0-1 sorts
-// after 1.0.0. Parse parses versions, ParseConstraint parses constraints, and Best selects a version.
+// Package version implements versions and constraints. The aam program calls versions semantic, but parses them by
+// Python's PEP 440 (https://packaging.python.org/specifications/version-specifiers/): 1.0.0-beta.1 is 1.0.0b1, and
+// 1.0.0-1 sorts after 1.0.0. Parse parses versions, ParseConstraint parses constraints, and Best selects a version.
 //
 // github.com/aquasecurity/go-pep440-version v0.0.1 agrees on all recorded versions, but refuses numbers of more than 64
 // bits, keeps the separators of local versions (1+a-1 is not 1+a.1), has none of aam's constraints, and makes the module

@@ -6,9 +6,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
 )
 
-// adopt adds deployments to the ledger that the aam program has made since the ledger was written. It considers packages
-// whose version the aam program did not change, and adds their artifacts on the default platform if the deployed content
-// equals that of the package.
+// adopt adds deployments to the ledger that the aam program has made since the ledger was written. It considers
+// packages whose version the aam program did not change, and adds their artifacts on the default platform if the
+// deployed content equals that of the package.
 func (w *Workspace) adopt(s *state) error {
 	if s.ledger.resolvedAt == s.lock.ResolvedAt || !deploy.Supported(s.otherwise) {
 		return nil
@@ -127,8 +127,8 @@ func (w *Workspace) deployedOf(s *state, name string) ([]deployment, error) {
 	return all, nil
 }
 
-// owns reports whether content with a digest at the place of an artifact was deployed by a package: the ledger records the
-// digest for the artifact, or an installed package would deploy this content.
+// owns reports whether content with a digest at the place of an artifact was deployed by a package: the ledger records
+// the digest for the artifact, or an installed package would deploy this content.
 func (w *Workspace) owns(s *state, plan *deploy.Plan, at deploy.Artifact, digest string) bool {
 	for _, entry := range s.ledger.packages {
 		for _, d := range entry.deployed {

@@ -42,8 +42,8 @@ type ledgerEntry struct {
 	deployed []deployment
 }
 
-// matches reports whether the deployments are of the package version in the lock file. If not, the aam program has changed
-// the package since the ledger was written.
+// matches reports whether the deployments are of the package version in the lock file. If not, the aam program has
+// changed the package since the ledger was written.
 func (e ledgerEntry) matches(locked lockfile.Entry) bool {
 	return e.version == "" || e.version == locked.Version && e.checksum == locked.Checksum
 }

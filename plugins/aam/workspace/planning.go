@@ -116,8 +116,8 @@ func (p *planning) isDeployed(name, platform string) bool {
 	return platform == p.state.otherwise
 }
 
-// claim prepares the path of an artifact for a change. If no package has deployed the current content, claim plans to move
-// the content to the backup or, without force, records a conflict.
+// claim prepares the path of an artifact for a change. If no package has deployed the current content, claim plans to
+// move the content to the backup or, without force, records a conflict.
 func (p *planning) claim(at deploy.Artifact) error {
 	current, err := p.plan.Current(at)
 	if err != nil || current == "" || p.owns(p.state, p.plan, at, current) {

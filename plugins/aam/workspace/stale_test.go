@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// program simulates an install or uninstall by the aam program, which does not know the ledger: it makes the change with
-// the plugin in a copy of the world without a ledger, and then copies all files back but keeps the old ledger.
+// program simulates an install or uninstall by the aam program, which does not know the ledger: it makes the change
+// with the plugin in a copy of the world without a ledger, and then copies all files back but keeps the old ledger.
 func (w world) program(t *testing.T, platform string, p ...workspace.Package) {
 	t.Helper()
 	path := filepath.Join(w.project, ".aam", "deployments.yaml")
@@ -105,7 +105,8 @@ func TestStaleLedgerDoesNotOwnUserFiles(t *testing.T) {
 	}
 }
 
-// TestDeploymentsOfProgramSurviveOtherCalls: a call for another package keeps deployments of the aam program in the ledger.
+// TestDeploymentsOfProgramSurviveOtherCalls: a call for another package keeps deployments of the aam program in the
+// ledger.
 func TestDeploymentsOfProgramSurviveOtherCalls(t *testing.T) {
 	w := newWorld(t)
 	a := w.pack(t, "a", "1.0.0", "", artifact{"prompt", "ask"})

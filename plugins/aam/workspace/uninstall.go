@@ -19,10 +19,10 @@ type Uninstalled struct {
 	Backups      []deploy.Backup
 }
 
-// Uninstall removes a package with its deployments. If another installed package has the same artifact, Uninstall deploys
-// the artifact of that package instead. It moves edited content to the backup. It also removes the deployments of a package
-// that is only in the ledger, because the aam program has uninstalled the package. If the package is neither in the lock
-// file nor in the ledger, the error has the code PackageNotInstalled.
+// Uninstall removes a package with its deployments. If another installed package has the same artifact, Uninstall
+// deploys the artifact of that package instead. It moves edited content to the backup. It also removes the deployments
+// of a package that is only in the ledger, because the aam program has uninstalled the package. If the package is
+// neither in the lock file nor in the ledger, the error has the code PackageNotInstalled.
 func (w *Workspace) Uninstall(name, defaultPlatform string) (Uninstalled, error) {
 	if !w.Exists() {
 		return Uninstalled{}, notInstalled(name)
@@ -69,8 +69,8 @@ func notInstalled(name string) error {
 	return fault.New(fault.PackageNotInstalled, "package %.200q is not installed", name).WithHint("List installed packages with aam_list")
 }
 
-// ownFolder returns an error if another installed package uses the directory of the package name. Different names can have
-// the same directory.
+// ownFolder returns an error if another installed package uses the directory of the package name. Different names can
+// have the same directory.
 func ownFolder(lock *lockfile.Lock, name string) error {
 	for _, entry := range lock.Packages {
 		if entry.Name != name && pkgname.Folder(entry.Name) == pkgname.Folder(name) {

@@ -179,8 +179,8 @@ func TestFilesCreatedByProgramsAreNotEdits(t *testing.T) {
 	}
 }
 
-// TestSharedArtifact: an artifact that two packages have stays deployed while one of the packages is installed, with the
-// content of that package.
+// TestSharedArtifact: an artifact that two packages have stays deployed while one of the packages is installed, with
+// the content of that package.
 func TestSharedArtifact(t *testing.T) {
 	for _, test := range []struct{ platform, file string }{
 		{"cursor", "project/.cursor/skills/s/x.md"}, {"claude", "project/.claude/skills/s/x.md"}, {"codex", "home/.codex/skills/s/x.md"},

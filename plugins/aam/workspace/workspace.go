@@ -1,6 +1,6 @@
-// Package workspace manages the directory .aam of a project: the installed packages (lock file and directories) and their
-// deployments (the ledger, which the aam program does not have). Install and Uninstall change both and the deployed files
-// in one transaction. Callers of Install and Uninstall hold a lock.
+// Package workspace manages the directory .aam of a project: the installed packages (lock file and directories) and
+// their deployments (the ledger, which the aam program does not have). Install and Uninstall change both and the
+// deployed files in one transaction. Callers of Install and Uninstall hold a lock.
 package workspace
 
 import (
@@ -125,8 +125,8 @@ func (w *Workspace) load(defaultPlatform string) (*state, error) {
 	return s, err
 }
 
-// readFile returns the content of a file; nil if the file does not exist. A symbolic link out of the project is an error,
-// because its target could be disclosed or overwritten.
+// readFile returns the content of a file; nil if the file does not exist. A symbolic link out of the project is an
+// error, because its target could be disclosed or overwritten.
 func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 	data, err := files.ReadInside(w.Files, w.Project, path, limit)
 	if filesystem.IsAbsent(err) {
@@ -179,8 +179,8 @@ func (w *Workspace) manifest(s *state, name string) *manifest.Manifest {
 	return m
 }
 
-// artifact returns the artifact of a manifest with a type and name; false if there is none. Of duplicates it returns the
-// last, which is the one that is deployed.
+// artifact returns the artifact of a manifest with a type and name; false if there is none. Of duplicates it returns
+// the last, which is the one that is deployed.
 func artifact(m *manifest.Manifest, t manifest.Type, name string) (manifest.Artifact, bool) {
 	for _, a := range slices.Backward(m.Artifacts) {
 		if a.Type == t && a.Name == name {

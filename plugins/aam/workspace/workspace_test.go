@@ -95,8 +95,8 @@ func (w world) read(t *testing.T) map[string]string {
 // artifact is the type and name of an artifact.
 type artifact struct{ typ, name string }
 
-// pack creates an archive of a package with artifacts. Prompts and instructions are files, other artifacts are directories
-// with one file. It returns the package for Install.
+// pack creates an archive of a package with artifacts. Prompts and instructions are files, other artifacts are
+// directories with one file. It returns the package for Install.
 func (w world) pack(t *testing.T, name, version, dependencies string, artifacts ...artifact) workspace.Package {
 	t.Helper()
 	text := fmt.Sprintf("name: '%s'\nversion: %s\ndescription: d\ndependencies: {%s}\nartifacts:\n", name, version, dependencies)
@@ -359,8 +359,8 @@ func TestInvalidLockAndLedgerAreNotOverwritten(t *testing.T) {
 	}
 }
 
-// atEachWrite runs an operation repeatedly. In each run, another write fails or is the simulated end of the process. After
-// recovery, the files must be those before or after the operation, and pass the checks.
+// atEachWrite runs an operation repeatedly. In each run, another write fails or is the simulated end of the process.
+// After recovery, the files must be those before or after the operation, and pass the checks.
 func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace) error, checks ...func(*testing.T, world)) {
 	template := newWorld(t)
 	prepare(template)

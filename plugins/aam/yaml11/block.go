@@ -1,7 +1,7 @@
 package yaml11
 
-// loadBlock parses a document in the simple style, which type lines describes. It returns false if the YAML library must
-// parse the document.
+// loadBlock parses a document in the simple style, which type lines describes. It returns false if the YAML library
+// must parse the document.
 func loadBlock(data []byte) (*node, bool) {
 	b := block{}
 	b.reset(data, string(data))

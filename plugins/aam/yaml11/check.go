@@ -52,8 +52,8 @@ func (c *checker) check(node *yaml.Node, isKey bool) error {
 	return nil
 }
 
-// spot is the position of a node in its line. The search for the next node starts at the previous node, because a document
-// on one line would otherwise take quadratic time.
+// spot is the position of a node in its line. The search for the next node starts at the previous node, because a
+// document on one line would otherwise take quadratic time.
 type spot struct {
 	number, column int // from 1
 	line           []byte
@@ -130,8 +130,8 @@ func tabBehind(rest []byte, node *yaml.Node) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(rest, " "), []byte("\t"))
 }
 
-// count returns the number of keys of a mapping, including merged keys. If the mapping merges itself, the result is greater
-// than maxMerged.
+// count returns the number of keys of a mapping, including merged keys. If the mapping merges itself, the result is
+// greater than maxMerged.
 func (c *checker) count(mapping *yaml.Node) int {
 	if n, ok := c.merged[mapping]; ok {
 		if n == 0 {

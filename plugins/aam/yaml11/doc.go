@@ -1,11 +1,11 @@
-// Package yaml11 reads and writes the YAML 1.1 files of the aam program, which have one UTF-8 document each. In YAML 1.1,
-// yes is a boolean, 010 is eight, and an unquoted date is not a string. Parse returns a Document. A Reader converts the
-// values of a document, and collects all problems. EachItem reads a long list item by item. Encode and ListEncoder write
-// whole documents. Document.Set changes one value of a user's file and preserves the rest.
+// Package yaml11 reads and writes the YAML 1.1 files of the aam program, which have one UTF-8 document each. In YAML
+// 1.1, yes is a boolean, 010 is eight, and an unquoted date is not a string. Parse returns a Document. A Reader
+// converts the values of a document, and collects all problems. EachItem reads a long list item by item. Encode and
+// ListEncoder write whole documents. Document.Set changes one value of a user's file and preserves the rest.
 //
-// The library go.yaml.in/yaml/v4 parses documents. Package yaml11 resolves the types of plain scalars itself, because the
-// library follows YAML 1.2. Documents in the simple style of generated files are parsed by a faster parser (types lines and
-// block), which returns the same values as the library, or false.
+// The library go.yaml.in/yaml/v4 parses documents. Package yaml11 resolves the types of plain scalars itself, because
+// the library follows YAML 1.2. Documents in the simple style of generated files are parsed by a faster parser (types
+// lines and block), which returns the same values as the library, or false.
 package yaml11
 
 import (
@@ -53,8 +53,8 @@ func (d *Document) Bytes() []byte {
 	return d.data
 }
 
-// Parse parses a document of at most limit bytes. Errors are of type *SyntaxError. A document without a value is an empty
-// mapping.
+// Parse parses a document of at most limit bytes. Errors are of type *SyntaxError. A document without a value is an
+// empty mapping.
 func Parse(data []byte, limit int) (*Document, error) {
 	if len(data) > limit {
 		return nil, &SyntaxError{Reason: fmt.Sprintf("larger than %d bytes", limit)}

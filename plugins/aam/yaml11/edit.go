@@ -17,7 +17,8 @@ type editor struct {
 	want  *node
 }
 
-// edit returns the document with value at path. The result parses as want. If no candidate is accepted, edit returns nil.
+// edit returns the document with value at path. The result parses as want. If no candidate is accepted, edit returns
+// nil.
 func edit(text []byte, value any, path []string, want *node) []byte {
 	root, err := load(text)
 	if err != nil {
@@ -32,8 +33,8 @@ func edit(text []byte, value any, path []string, want *node) []byte {
 	return e.set(root, value, path)
 }
 
-// put returns the text with the bytes from..to replaced by with. It returns nil if the result does not parse as the wanted
-// value, or loses a comment.
+// put returns the text with the bytes from..to replaced by with. It returns nil if the result does not parse as the
+// wanted value, or loses a comment.
 func (e *editor) put(from, to int, with string) []byte {
 	for _, comment := range comments(e.text[from:to]) {
 		if !strings.Contains(with, comment) {
@@ -298,8 +299,8 @@ func (e *editor) replaceItems(old *yaml.Node, with []string) []byte {
 	return e.put(e.lines[first], e.start(last+1), out.String())
 }
 
-// placeOf returns the index in Content of the value of a key in a mapping, or of the item with the number key in a list; -1
-// if there is none.
+// placeOf returns the index in Content of the value of a key in a mapping, or of the item with the number key in a
+// list; -1 if there is none.
 func placeOf(in *yaml.Node, key string) int {
 	if in.Kind == yaml.SequenceNode {
 		if n, err := strconv.Atoi(key); err == nil && n >= 0 && n < len(in.Content) {

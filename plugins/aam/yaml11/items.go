@@ -8,8 +8,8 @@ import (
 // EachItem calls do with each item of the list in a document whose only key is key, such as the index of a registry. It
 // keeps only one item in memory: a Value is valid only until do returns, but strings stay valid.
 //
-// EachItem returns false, possibly after some calls of do, if the document has another form, if an item cannot be parsed
-// separately, or if do returns false. If it returns true, the items are those that Parse would return.
+// EachItem returns false, possibly after some calls of do, if the document has another form, if an item cannot be
+// parsed separately, or if do returns false. If it returns true, the items are those that Parse would return.
 func EachItem(data []byte, key string, do func(Value) bool) bool {
 	text := string(data)
 	begin := len(key) + len(":\n")
@@ -34,8 +34,8 @@ func EachItem(data []byte, key string, do func(Value) bool) bool {
 	return true
 }
 
-// itemLength returns the length of the list item at the start of a text; 0 if there is none. It assumes that an item ends
-// before the next line that is not indented. If that line belongs to a quoted scalar, parsing the item fails.
+// itemLength returns the length of the list item at the start of a text; 0 if there is none. It assumes that an item
+// ends before the next line that is not indented. If that line belongs to a quoted scalar, parsing the item fails.
 func itemLength(text string) int {
 	if !isItem(text) {
 		return 0

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// lines scans a document in the simple style that the aam program writes: block mappings and lists, lists of words between
-// brackets on one line, plain and quoted scalars, and comments on separate lines. At any other syntax, lines sets unsure,
-// and the library must parse the document. Otherwise the result equals that of the library.
+// lines scans a document in the simple style that the aam program writes: block mappings and lists, lists of words
+// between brackets on one line, plain and quoted scalars, and comments on separate lines. At any other syntax, lines
+// sets unsure, and the library must parse the document. Otherwise the result equals that of the library.
 //
-// The reason for this parser is that an index of a registry can have megabytes, for which the library takes seconds in a
-// module.
+// The reason for this parser is that an index of a registry can have megabytes, for which the library takes seconds in
+// a module.
 type lines struct {
 	text    string
 	begin   int    // offset of the current line
@@ -89,8 +89,8 @@ func plainBytes(data []byte) bool {
 	return true
 }
 
-// plainWord reports whether all eight bytes of w are printable ASCII characters or newlines. In a module this is several
-// times faster than a loop over bytes.
+// plainWord reports whether all eight bytes of w are printable ASCII characters or newlines. In a module this is
+// several times faster than a loop over bytes.
 func plainWord(w uint64) bool {
 	const (
 		each = 0x0101010101010101

@@ -24,8 +24,8 @@ func (e *editor) offset(n *yaml.Node) (int, bool) {
 	return at, at <= len(e.text)
 }
 
-// extent returns the offset to, at which the node that begins at from ends. The node must not be a block collection. For a
-// collection between brackets, last is the offset at which its last value ends. The key of the node is at indent.
+// extent returns the offset to, at which the node that begins at from ends. The node must not be a block collection.
+// For a collection between brackets, last is the offset at which its last value ends. The key of the node is at indent.
 func (e *editor) extent(n *yaml.Node, from, indent int) (to, last int, ok bool) {
 	from = e.skipProperties(from)
 	rest := e.text[from:]
@@ -54,8 +54,8 @@ func (e *editor) extent(n *yaml.Node, from, indent int) (to, last int, ok bool) 
 	return to, 0, true
 }
 
-// blockScalarEnd returns the offset at which a literal or folded scalar ends: after the last line that is indented at least
-// as deep as its first line.
+// blockScalarEnd returns the offset at which a literal or folded scalar ends: after the last line that is indented at
+// least as deep as its first line.
 func (e *editor) blockScalarEnd(from, indent int) int {
 	end, own := e.lineAt(from), 0
 	for n := end + 1; n < len(e.lines); n++ {
@@ -91,8 +91,8 @@ func (e *editor) skipProperties(from int) int {
 	return from
 }
 
-// blockExtent returns the range that a one-line value replaces if the old value is a block collection that begins at from
-// and ends before the line number end. The range starts after the colon of the key.
+// blockExtent returns the range that a one-line value replaces if the old value is a block collection that begins at
+// from and ends before the line number end. The range starts after the colon of the key.
 func (e *editor) blockExtent(from, end int) (int, int, bool) {
 	from = len(bytes.TrimRight(e.text[:from], " \r\n"))
 	last := e.contentEnd(end) - 1
@@ -175,8 +175,8 @@ func (e *editor) keyIndent(mapping *yaml.Node) int {
 	return key.Column - 1
 }
 
-// contentEnd returns the number of the line after the last line before end that is neither blank, a comment nor the end of
-// a document.
+// contentEnd returns the number of the line after the last line before end that is neither blank, a comment nor the end
+// of a document.
 func (e *editor) contentEnd(end int) int {
 	for ; end > 0; end-- {
 		line := strings.TrimSpace(string(e.line(end - 1)))
@@ -221,8 +221,8 @@ func lineEnd(text []byte) string {
 	return "\n"
 }
 
-// comments returns the comments of a text that can be distinguished from values without parsing. It omits comments after a
-// quote on the same line, because the # may be part of a quoted scalar.
+// comments returns the comments of a text that can be distinguished from values without parsing. It omits comments
+// after a quote on the same line, because the # may be part of a quoted scalar.
 func comments(text []byte) []string {
 	var found []string
 	for line := range strings.Lines(string(text)) {

@@ -27,8 +27,8 @@ func (p Problems) Error() string {
 // maxProblems is the maximum number of problems that are collected.
 const maxProblems = 100
 
-// Reader converts the values of a document. For an invalid value it adds a problem and returns the zero value, so that all
-// problems are reported at once. The zero Reader is ready to use.
+// Reader converts the values of a document. For an invalid value it adds a problem and returns the zero value, so that
+// all problems are reported at once. The zero Reader is ready to use.
 type Reader struct {
 	problems Problems
 	texts    []string // slab from which lists of strings are allocated

@@ -91,8 +91,8 @@ func scalarKind(node *yaml.Node) Kind {
 	return plainKind(node.Value)
 }
 
-// checkScalar returns an error for an unknown tag, and for a value that does not have the type of its tag. Errors do not
-// quote the value, which may be a password.
+// checkScalar returns an error for an unknown tag, and for a value that does not have the type of its tag. Errors do
+// not quote the value, which may be a password.
 func checkScalar(node *yaml.Node, isKey bool) error {
 	tagged := node.Style&yaml.TaggedStyle != 0
 	if !tagged && node.Style == 0 && (node.Value == "=" || node.Value == "<<" && !isKey) {

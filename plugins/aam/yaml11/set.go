@@ -11,9 +11,9 @@ import (
 // errNotInPlace reports that a change would lose a comment, an anchor or the layout of other values.
 var errNotInPlace = errors.New("the file's layout (comments, anchors or values over several lines) does not allow this change: edit the file by hand")
 
-// Set replaces the value at path by value, which must be of a type that Pair allows, and preserves all other bytes of the
-// document. It creates absent mappings on the path, and replaces nulls by mappings. An element of path that refers to a
-// list is an index from 0; the length of the list appends an item. After an error the document is unchanged.
+// Set replaces the value at path by value, which must be of a type that Pair allows, and preserves all other bytes of
+// the document. It creates absent mappings on the path, and replaces nulls by mappings. An element of path that refers
+// to a list is an index from 0; the length of the list appends an item. After an error the document is unchanged.
 func (d *Document) Set(value any, path ...string) error {
 	encoded, err := Encode(Map{{"value", value}})
 	if err != nil {

@@ -135,7 +135,8 @@ func (w *writer) flowScalar(text string) {
 	}
 }
 
-// folded writes a string without quotes or in single quotes. It breaks a line that is too long at the next single space.
+// folded writes a string without quotes or in single quotes. It breaks a line that is too long at the next single
+// space.
 func (w *writer) folded(text string, indent int, quoted bool) {
 	if !quoted && (indent == 0 || len(w.out)-w.line+len(text) <= lineWidth) {
 		w.write(text)
@@ -184,7 +185,8 @@ func runLength(text string) int {
 var escapes = map[rune]byte{0: '0', 7: 'a', 8: 'b', '\t': 't', '\n': 'n', 0xb: 'v', 0xc: 'f', '\r': 'r', 0x1b: 'e',
 	'"': '"', '\\': '\\', 0x85: 'N', 0x2028: 'L', 0x2029: 'P'}
 
-// escaped writes a string in double quotes. It breaks a line that is too long by a backslash at the next space or escape.
+// escaped writes a string in double quotes. It breaks a line that is too long by a backslash at the next space or
+// escape.
 func (w *writer) escaped(text string, indent int) {
 	w.write(`"`)
 	for at, r := range text {

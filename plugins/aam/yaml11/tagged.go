@@ -7,9 +7,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Tags of YAML 1.1 for values that are converted. The conversion is that of PyYAML and of the aam program's models: binary
-// data is a string if it is UTF-8, a set is a list of its keys, and an ordered map or pairs are a list of lists of two
-// values.
+// Tags of YAML 1.1 for values that are converted. The conversion is that of PyYAML and of the aam program's models:
+// binary data is a string if it is UTF-8, a set is a list of its keys, and an ordered map or pairs are a list of lists
+// of two values.
 const (
 	binaryTag = "!!binary"
 	setTag    = "!!set"

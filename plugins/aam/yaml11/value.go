@@ -104,8 +104,8 @@ type entries struct {
 	place map[entryKey]int
 }
 
-// add adds the merged entries of a mapping, and then its own entries, which have precedence. Of several merged mappings the
-// first has precedence. The recursion is bounded, because checker has counted the merged keys.
+// add adds the merged entries of a mapping, and then its own entries, which have precedence. Of several merged mappings
+// the first has precedence. The recursion is bounded, because checker has counted the merged keys.
 func (e *entries) add(mapping *node) {
 	for i := 0; i < len(mapping.items); i += 2 {
 		if mapping.items[i].kind != merge {
@@ -148,8 +148,8 @@ func (v Value) Items() []Value {
 	return items
 }
 
-// At returns the path of the value: keys and list indexes, joined by dots, such as "artifacts.skills.0". Values do not store
-// their path, because only error messages need it, so At searches the document.
+// At returns the path of the value: keys and list indexes, joined by dots, such as "artifacts.skills.0". Values do not
+// store their path, because only error messages need it, so At searches the document.
 func (v Value) At() string {
 	if v.parent == nil {
 		return v.key
@@ -192,8 +192,8 @@ func find(in, wanted *node, seen map[*node]bool) (string, bool) {
 	return "", false
 }
 
-// Plain converts the value to nil, bool, int64, float64, string, []any or Map. Dates become strings. If aliases make the
-// value too large or cyclic, it returns an error.
+// Plain converts the value to nil, bool, int64, float64, string, []any or Map. Dates become strings. If aliases make
+// the value too large or cyclic, it returns an error.
 func (v Value) Plain() (any, error) {
 	left := maxPlain
 	return v.plain(0, &left)

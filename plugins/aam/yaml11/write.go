@@ -148,8 +148,8 @@ func (w *writer) list(n int, item func(int) any, indent int) error {
 	return nil
 }
 
-// value writes the value after an indicator ("- ", "? " or ": ") of a collection at indent. If compact is set, a collection
-// begins on the line of the indicator.
+// value writes the value after an indicator ("- ", "? " or ": ") of a collection at indent. If compact is set, a
+// collection begins on the line of the indicator.
 func (w *writer) value(value any, indent int, compact bool) error {
 	switch v := value.(type) {
 	case []string:

@@ -323,8 +323,8 @@ func TestEncodeWritesAstralCodePointsUnescaped(t *testing.T) {
 	}
 }
 
-// TestParseTakesLinearTimeForOneLine parses a document on one long line. In quadratic time, this test would take seconds,
-// and a document of maximal size hours.
+// TestParseTakesLinearTimeForOneLine parses a document on one long line. In quadratic time, this test would take
+// seconds, and a document of maximal size hours.
 func TestParseTakesLinearTimeForOneLine(t *testing.T) {
 	for name, part := range map[string]string{"values": "a é, ", "nothing": "a: , ", "in quotes": "'a', "} {
 		text := "[" + strings.Repeat("{"+strings.TrimSuffix(part, ", ")+"}, ", 50_000) + "]" + strings.Repeat(" ", 100_000) + "\n"

@@ -113,8 +113,8 @@ func (c *checkout) write(file RemoteFile) error {
 	return errors.Join(err, out.Close())
 }
 
-// checkPath returns an error unless a path is canonical, inside the checkout, without .git, and not below a symbolic link
-// of the commit.
+// checkPath returns an error unless a path is canonical, inside the checkout, without .git, and not below a symbolic
+// link of the commit.
 func (c *checkout) checkPath(file string) error {
 	bad := !filepath.IsLocal(filepath.FromSlash(file)) || path.Clean(file) != file || file == "." || strings.ContainsAny(file, "\\\x00")
 	for part := range strings.SplitSeq(file, "/") {

@@ -28,8 +28,8 @@ var OverlayLayers = []Layer{LayerGlobal, LayerMachine, LayerProject}
 // machinesDir is the directory in the global layer that contains the machine layers.
 const machinesDir = "machines"
 
-// Layers locates the overlays that apply to a call. Most modules have no overlays, so Layers lists the directory of each
-// layer once instead of looking for each overlay.
+// Layers locates the overlays that apply to a call. Most modules have no overlays, so Layers lists the directory of
+// each layer once instead of looking for each overlay.
 type Layers struct {
 	Repo    string // the config repo
 	Machine string // the machine's id

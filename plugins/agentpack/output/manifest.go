@@ -43,8 +43,8 @@ func IsManifest(name string) bool {
 	return name == legacyName || strings.HasPrefix(name, ".agentpack.manifest.") && strings.HasSuffix(name, ".json")
 }
 
-// IsOwnFile reports whether a file name is that of a manifest or of a temporary file of a transaction. Such files do not
-// belong to the user.
+// IsOwnFile reports whether a file name is that of a manifest or of a temporary file of a transaction. Such files do
+// not belong to the user.
 func IsOwnFile(name string) bool { return IsManifest(name) || apply.IsTemporary(name) }
 
 // NewManifest returns the manifest of a root after a deploy, which lists the desired files of the root.

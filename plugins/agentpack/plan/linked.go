@@ -15,8 +15,8 @@ import (
 
 // setLinkedAside removes files from the desired and the managed files if a symbolic link in their path is dangling or
 // resolves to a path outside their root, and adds a warning for each. Such a file is neither read nor written, and does
-// not prevent the rest of the plan. If a root is a symbolic link to a directory that is not granted, all of its files are
-// removed.
+// not prevent the rest of the plan. If a root is a symbolic link to a directory that is not granted, all of its files
+// are removed.
 func (r *Prepared) setLinkedAside() {
 	l := linkedFiles{state: r.State, bounds: map[output.Root]*disk.Bound{}, outside: map[output.Key]bool{}}
 	r.State.Files = slices.DeleteFunc(r.State.Files, func(file output.File) bool { return l.isOutside(file.Key) })
@@ -35,8 +35,8 @@ type linkedFiles struct {
 	warnings []string
 }
 
-// isOutside reports whether a symbolic link in the path of a file is dangling or resolves to a path outside the root. It
-// ignores other errors, which occur again when the file is read.
+// isOutside reports whether a symbolic link in the path of a file is dangling or resolves to a path outside the root.
+// It ignores other errors, which occur again when the file is read.
 func (l *linkedFiles) isOutside(key output.Key) bool {
 	root, owned := l.state.Owner(key)
 	if !owned || l.outside[key] {

@@ -1,10 +1,10 @@
-// Package token issues and checks confirm tokens. The tool deploy returns a token with a plan, and deploy_apply requires
-// the token as proof that the caller has confirmed the plan. Start with Store.Issue and Store.Check. PlanHash returns the
-// hash that binds a token to a plan.
+// Package token issues and checks confirm tokens. The tool deploy returns a token with a plan, and deploy_apply
+// requires the token as proof that the caller has confirmed the plan. Start with Store.Issue and Store.Check. PlanHash
+// returns the hash that binds a token to a plan.
 //
-// A token contains an expiry and the hashes of the plan and its arguments, and is signed with a key in the plugin's state
-// directory. So a token is valid in every instance, after a restart, and in other servers with the same state directory.
-// The state directory also contains the list of used tokens.
+// A token contains an expiry and the hashes of the plan and its arguments, and is signed with a key in the plugin's
+// state directory. So a token is valid in every instance, after a restart, and in other servers with the same state
+// directory. The state directory also contains the list of used tokens.
 package token
 
 import (
@@ -26,8 +26,8 @@ import (
 // Lifetime is how long a token is valid.
 const Lifetime = 10 * time.Minute
 
-// Store issues and checks tokens. The caller of Issue, Check or Use holds a lock that excludes every other Store with the
-// same directory.
+// Store issues and checks tokens. The caller of Issue, Check or Use holds a lock that excludes every other Store with
+// the same directory.
 type Store struct {
 	Dir string // an existing directory that no other program writes into
 	// Private makes a file readable only by its owner. If Private is nil, the mode of files is not changed.
@@ -80,9 +80,9 @@ func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, e
 	return Issued{Token: encoding.EncodeToString(append(signed, sign(key, signed)...)), Expires: expires}, nil
 }
 
-// Check validates a token. The error is E_CONFIRM_TOKEN_REQUIRED if the token is empty, E_CONFIRM_TOKEN_EXPIRED after its
-// lifetime, and E_CONFIRM_TOKEN_MISMATCH if the token is forged, used, or bound to other arguments. Check does not use
-// the token.
+// Check validates a token. The error is E_CONFIRM_TOKEN_REQUIRED if the token is empty, E_CONFIRM_TOKEN_EXPIRED after
+// its lifetime, and E_CONFIRM_TOKEN_MISMATCH if the token is forged, used, or bound to other arguments. Check does not
+// use the token.
 func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error) {
 	if token == "" {
 		return Claim{}, refuse(fault.ConfirmTokenRequired, nil, "confirm_token is missing: pass the one that deploy returned")

@@ -73,8 +73,8 @@ func (s Store) Used(claim Claim, now time.Time) (file string, before, after []by
 
 func (s Store) usedFile() string { return filepath.Join(s.Dir, usedName) }
 
-// readUsed returns the list and the content of its file. If the list cannot be read, it returns an error and every token
-// is refused, because any token could be a used one.
+// readUsed returns the list and the content of its file. If the list cannot be read, it returns an error and every
+// token is refused, because any token could be a used one.
 func (s Store) readUsed() (list *used, raw []byte, err error) {
 	raw, err = readBounded(s.usedFile(), maxUsedSize)
 	if errors.Is(err, fs.ErrNotExist) {

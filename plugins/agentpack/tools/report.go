@@ -101,8 +101,8 @@ func examine(c *call) (any, error) {
 	return payload, err
 }
 
-// writable reports whether a directory can be written. WASI has no file permissions, so writable calls Chtimes with zero
-// times, which changes nothing and which the host refuses in directories that are granted only for reading.
+// writable reports whether a directory can be written. WASI has no file permissions, so writable calls Chtimes with
+// zero times, which changes nothing and which the host refuses in directories that are granted only for reading.
 func writable(dir string) bool {
 	if os.Chtimes(dir, time.Time{}, time.Time{}) != nil {
 		return false

@@ -56,7 +56,8 @@ func newCatalog(t *testing.T) *Catalog {
 		Lock: func(string) error { return nil }, Warn: func(text string) { t.Log(text) }})
 }
 
-// TestFirstErrorOfContractOrderIsReported: if a call has several errors, the one that the contract checks first is reported.
+// TestFirstErrorOfContractOrderIsReported: if a call has several errors, the one that the contract checks first is
+// reported.
 func TestFirstErrorOfContractOrderIsReported(t *testing.T) {
 	c := newCatalog(t)
 	empty, word, badType := "", "word!", "image/png"

@@ -92,7 +92,8 @@ func (c *Catalog) conflict(doing string, it item.Item, err error) error {
 	return failure(doing, err)
 }
 
-// Change holds the fields of an update. A nil field keeps the stored value; an empty Description removes the stored one.
+// Change holds the fields of an update. A nil field keeps the stored value; an empty Description removes the stored
+// one.
 type Change struct {
 	Content     *string
 	MIMEType    *string // only for resources

@@ -10,9 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/jsontext"
 )
 
-// Parse decodes a file and validates each item as if a client created it. It returns prompts before resources, each in the
-// order of the file. A duplicate name of the same kind and a duplicate URI are errors. Errors name an item, or a line and
-// a column.
+// Parse decodes a file and validates each item as if a client created it. It returns prompts before resources, each in
+// the order of the file. A duplicate name of the same kind and a duplicate URI are errors. Errors name an item, or a
+// line and a column.
 func Parse(text string) ([]item.Draft, error) {
 	p := parser{Reader: jsontext.New(text)}
 	p.file()
@@ -123,8 +123,8 @@ func (p *parser) array(what string, one func(at string)) {
 	}
 }
 
-// object reads an object and calls member to read each value. Unknown and duplicate members are errors. Null counts as an
-// empty object.
+// object reads an object and calls member to read each value. Unknown and duplicate members are errors. Null counts as
+// an empty object.
 func (p *parser) object(what string, known []string, member func(key string)) {
 	switch p.Kind() {
 	case "an object":

@@ -83,8 +83,8 @@ func (r *Reader) next(b byte) bool {
 	return true
 }
 
-// Kind returns the kind of the next value: "an object", "an array", "a string", "a number", "a boolean" or "null". If no
-// value follows, Kind sets the error. It returns "" after an error.
+// Kind returns the kind of the next value: "an object", "an array", "a string", "a number", "a boolean" or "null". If
+// no value follows, Kind sets the error. It returns "" after an error.
 func (r *Reader) Kind() string {
 	r.space()
 	if r.err == nil && r.at < len(r.text) {
@@ -174,7 +174,8 @@ func (r *Reader) Text() string {
 	return text
 }
 
-// special is the set of bytes that end a run of plain characters in a string: quotation mark, backslash, control characters.
+// special is the set of bytes that end a run of plain characters in a string: quotation mark, backslash, control
+// characters.
 var special = func() (is [256]bool) {
 	for c := range ' ' {
 		is[c] = true

@@ -54,8 +54,8 @@ func changes() []change {
 	}
 }
 
-// checkOldOrNew fails the test unless an interrupted change was atomic and later changes succeed. It reports whether the
-// change was committed.
+// checkOldOrNew fails the test unless an interrupted change was atomic and later changes succeed. It reports whether
+// the change was committed.
 func checkOldOrNew(t *testing.T, state string, c change) (happened bool) {
 	t.Helper()
 	p := openStore(t, state)

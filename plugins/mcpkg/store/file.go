@@ -17,8 +17,8 @@ func (p *Project) options() atomicfile.Options {
 	return atomicfile.Options{FS: p.files, Mode: 0o600, Pattern: tempPattern, TempDir: p.dir}
 }
 
-// maxJoined is the size in bytes up to which the parts of a file are copied into one buffer. In a module a copy costs less
-// than a second write.
+// maxJoined is the size in bytes up to which the parts of a file are copied into one buffer. In a module a copy costs
+// less than a second write.
 const maxJoined = 64 << 10
 
 // joined returns the parts of a file, concatenated if they are small.
@@ -51,9 +51,9 @@ const sweepAge = time.Hour
 // maxSwept bounds the number of other projects that one write searches for temporary files.
 const maxSwept = 16
 
-// sweep removes temporary files and directories of interrupted calls: those in the project's directory, which are in left,
-// those beside the project, and those in other projects, because these may never be written again. It ignores errors,
-// because leftovers are harmless.
+// sweep removes temporary files and directories of interrupted calls: those in the project's directory, which are in
+// left, those beside the project, and those in other projects, because these may never be written again. It ignores
+// errors, because leftovers are harmless.
 func (p *Project) sweep(left []fs.DirEntry) {
 	_ = atomicfile.SweepEntries(p.dir, left, sweepAge, p.options())
 	var others []string

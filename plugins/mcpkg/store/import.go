@@ -34,8 +34,8 @@ func (c *Conflict) Error() string {
 
 func (c *Conflict) Unwrap() error { return c.Err }
 
-// Import atomically adds items, whose names and URIs must be unique. With overwrite, an item replaces the stored item of
-// the same name and URI; Import returns the items that replaced one. An error about one of the items is a *Conflict.
+// Import atomically adds items, whose names and URIs must be unique. With overwrite, an item replaces the stored item
+// of the same name and URI; Import returns the items that replaced one. An error about one of the items is a *Conflict.
 func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.Item, err error) {
 	ix, err := p.begin()
 	if err != nil {
@@ -113,8 +113,8 @@ func (p *Project) plan(ix *index, d item.Draft, overwrite bool, updated string) 
 	return staging{e, line, d.Content.Bytes, replaces}, nil
 }
 
-// createWith atomically creates the project's directory with the files of an import, so that the files need not be moved
-// one by one. It returns false if the directory exists.
+// createWith atomically creates the project's directory with the files of an import, so that the files need not be
+// moved one by one. It returns false if the directory exists.
 func (p *Project) createWith(files []staging) (made bool, err error) {
 	if exists, err := filesystem.Exists(p.files, p.dir); exists || err != nil {
 		return false, err

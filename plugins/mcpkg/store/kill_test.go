@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// Environment variables of the process that kills itself: its state directory, the name of its change, and the number of
-// the operation before which it kills itself.
+// Environment variables of the process that kills itself: its state directory, the name of its change, and the number
+// of the operation before which it kills itself.
 const (
 	killState  = "STORE_TEST_KILL_STATE"
 	killChange = "STORE_TEST_KILL_CHANGE"

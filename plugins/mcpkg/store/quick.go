@@ -7,8 +7,8 @@ import (
 )
 
 // quickHeader parses a header in the most frequent form: known keys, strings without escapes, integers, no white space.
-// For any other header it returns false, and the caller uses encoding/json. List parses the header of each item, and in a
-// module encoding/json takes as long for a header as opening the file.
+// For any other header it returns false, and the caller uses encoding/json. List parses the header of each item, and in
+// a module encoding/json takes as long for a header as opening the file.
 func quickHeader(line []byte) (h header, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"`))
 	if !ok || !utf8.Valid(line) {

@@ -49,8 +49,8 @@ func (p *Project) List(kind item.Kind) ([]Stored, error) {
 	return list, nil
 }
 
-// Each calls visit for all prompts and then for all resources, each in the order of List. It stops and returns the error
-// if visit fails or an item is damaged.
+// Each calls visit for all prompts and then for all resources, each in the order of List. It stops and returns the
+// error if visit fails or an item is damaged.
 func (p *Project) Each(visit func(Stored, []byte) error) error {
 	if there, err := p.Exists(); err != nil || !there {
 		return err
@@ -112,7 +112,8 @@ func (p *Project) look(find func(*index) (entry, bool)) (entry, error) {
 	return e, nil
 }
 
-// open opens an entry's file. If another process has moved a staged file since, open finds it in the project's directory.
+// open opens an entry's file. If another process has moved a staged file since, open finds it in the project's
+// directory.
 func (p *Project) open(e entry) (*os.File, error) {
 	if e.staged {
 		file, err := os.Open(filepath.Join(p.importDir(), e.file))

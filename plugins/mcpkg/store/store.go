@@ -1,8 +1,8 @@
 // Package store keeps prompts and resources in a directory on disk, by workspace and project. Open a project, then read
 // it with List and Load, and change it with Create, Find and Replace or Delete, and Import.
 //
-// Readers need no lock, because changes and imports are atomic. A writer takes the lock Project.LockName before its first
-// read. Package item validates names and contents; this package checks only the consistency of the store.
+// Readers need no lock, because changes and imports are atomic. A writer takes the lock Project.LockName before its
+// first read. Package item validates names and contents; this package checks only the consistency of the store.
 package store
 
 import (
@@ -45,7 +45,8 @@ type Project struct {
 	files           filesystem.FS
 }
 
-// Open returns a project in the state directory. It accesses no file. Messages to warn contain the paths of damaged files.
+// Open returns a project in the state directory. It accesses no file. Messages to warn contain the paths of damaged
+// files.
 func Open(state, workspace, project string, warn func(text string)) *Project {
 	return &Project{
 		workspace: workspace,
@@ -129,7 +130,8 @@ func (p *Project) damagedLabel(path, why string) error {
 	return fmt.Errorf("the store is damaged: %s is invalid (the log contains its path)", filepath.Base(path))
 }
 
-// isNewer reports whether the JSON of a label or header states a format newer than this version's. The rest may be invalid.
+// isNewer reports whether the JSON of a label or header states a format newer than this version's. The rest may be
+// invalid.
 func isNewer(data []byte) bool {
 	var of struct {
 		Format int `json:"format"`
@@ -138,7 +140,8 @@ func isNewer(data []byte) bool {
 	return json.Unmarshal(data, &of) == nil && of.Format > format
 }
 
-// ensure creates the project if it does not exist. It writes the project's label last, because Exists looks for the label.
+// ensure creates the project if it does not exist. It writes the project's label last, because Exists looks for the
+// label.
 func (p *Project) ensure() error {
 	if err := atomicfile.MkdirAll(p.dir, p.options()); err != nil {
 		return err

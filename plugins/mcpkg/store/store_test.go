@@ -220,7 +220,8 @@ func TestSweepRemovesOldTemporaryFiles(t *testing.T) {
 	}
 }
 
-// TestSweepReachesAllProjectsOfLargeStore: each write searches a bounded number of projects, and many writes search all.
+// TestSweepReachesAllProjectsOfLargeStore: each write searches a bounded number of projects, and many writes search
+// all.
 func TestSweepReachesAllProjectsOfLargeStore(t *testing.T) {
 	state := t.TempDir()
 	p := openStore(t, state)

@@ -43,8 +43,8 @@ func (p *Project) Create(d item.Draft) error {
 	return p.write(p.itemPath(e), d, newHeader(d, created, created), nil)
 }
 
-// conflictError returns err, the error of index.place about the conflicting entry e. If the item of e cannot be read, it
-// returns the read error instead.
+// conflictError returns err, the error of index.place about the conflicting entry e. If the item of e cannot be read,
+// it returns the read error instead.
 func (p *Project) conflictError(e entry, err error) error {
 	if !errors.Is(err, ErrNameTaken) && !errors.Is(err, ErrURITaken) {
 		return err
@@ -72,8 +72,8 @@ func (p *Project) Delete(s Stored) error {
 	return p.files.SyncDir(p.dir)
 }
 
-// Find returns an item for Replace or Delete. The caller holds the lock. The error is ErrNotFound, ErrDamaged, ErrNewer or
-// a file system error.
+// Find returns an item for Replace or Delete. The caller holds the lock. The error is ErrNotFound, ErrDamaged, ErrNewer
+// or a file system error.
 func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 	ix, err := p.begin()
 	if err != nil {

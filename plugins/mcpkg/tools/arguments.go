@@ -44,8 +44,8 @@ func parse(raw json.RawMessage, takes []argument) (arguments, error) {
 // other stands for a value that is neither a string nor a boolean.
 type other struct{}
 
-// read returns the values of the arguments that a tool takes, each a string, a boolean, nil for null, or other. If raw is
-// not a JSON object, there are no arguments.
+// read returns the values of the arguments that a tool takes, each a string, a boolean, nil for null, or other. If raw
+// is not a JSON object, there are no arguments.
 func read(raw string, takes []argument) map[string]any {
 	sent := map[string]any{}
 	r := jsontext.New(raw)

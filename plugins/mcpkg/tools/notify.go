@@ -5,8 +5,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// The host decides which clients receive a notification. A failed notification does not fail the call, because the change
-// is already committed.
+// The host decides which clients receive a notification. A failed notification does not fail the call, because the
+// change is already committed.
 
 // maxUpdated bounds the notifications about updated resources in one call. Further resources are covered only by the
 // notification that the list has changed.

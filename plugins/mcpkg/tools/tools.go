@@ -1,5 +1,5 @@
-// Package tools adapts package catalog to MCP: the tools, and the prompts and resources of the project. Register adds the
-// handlers to a plugin.
+// Package tools adapts package catalog to MCP: the tools, and the prompts and resources of the project. Register adds
+// the handlers to a plugin.
 package tools
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// tool is an MCP tool: its arguments, in the order in which they are validated, and the function that executes a call and
-// returns the text of the result.
+// tool is an MCP tool: its arguments, in the order in which they are validated, and the function that executes a call
+// and returns the text of the result.
 type tool struct {
 	name  string
 	takes []argument

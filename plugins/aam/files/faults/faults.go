@@ -1,5 +1,5 @@
-// Package faults adapts sdk/filesystem/faultfs to files.System. Tests repeat an operation with a failure, or with the end
-// of the process, at each change of the file system in turn.
+// Package faults adapts sdk/filesystem/faultfs to files.System. Tests repeat an operation with a failure, or with the
+// end of the process, at each change of the file system in turn.
 package faults
 
 import (
@@ -14,8 +14,8 @@ type System struct{ *faultfs.FS }
 
 var _ files.System = System{}
 
-// New returns a System on which the operation with the number at fails; numbers start at 1, and with 0 no operation fails.
-// With kill, all later operations fail, too, as if the process had ended.
+// New returns a System on which the operation with the number at fails; numbers start at 1, and with 0 no operation
+// fails. With kill, all later operations fail, too, as if the process had ended.
 func New(at int, kill bool) System {
 	f := &faultfs.FS{FS: disk{}, At: at}
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// Path returns the path of a file or directory of the sample data, or a pattern of paths. It skips the test if there is no
-// sample data.
+// Path returns the path of a file or directory of the sample data, or a pattern of paths. It skips the test if there is
+// no sample data.
 func Path(t testing.TB, parts ...string) string {
 	t.Helper()
 	return filepath.Join(append([]string{fixtures.Path(t, "aam")}, parts...)...)
