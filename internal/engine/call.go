@@ -134,12 +134,15 @@ func (c *call) hostCall(request []byte) int {
 func (c *call) runOperation(request []byte) []byte {
 	defer func() {
 		if r := recover(); r != nil {
+			if c.aborted != nil {
+				panic(r) // by Spend
+			}
 			c.module.spec.Log.Error("a host operation panicked", "plugin", c.module.spec.Name, "panic", r, "stack", string(debug.Stack()))
 			c.abort(c.module.errorf(CodeInternal, errors.New("host operation panicked"), "hit an internal error of the host in a host operation: please report it"))
 		}
 	}()
 	c.busy()
-	return c.module.spec.Operate(c.ctx, request)
+	return c.module.spec.Operate(context.WithValue(c.ctx, callKey{}, c), request)
 }
 
 // maxLogLine bounds a line that a module logs, in bytes; longer lines are truncated.

@@ -42,12 +42,16 @@ func (c *call) yield() {
 	for left < 0 {
 		quantum := c.nextQuantum()
 		if quantum <= 0 {
-			c.abort(c.module.errorf(CodeFuel, nil, "used up its fuel limit of %d instructions", c.module.spec.Fuel))
+			c.abortFuel(c.module.spec.Fuel)
 		}
 		left += quantum
 		c.fuelGranted += quantum
 	}
 	fuel.Set(uint64(left))
+}
+
+func (c *call) abortFuel(limit int64) {
+	c.abort(c.module.errorf(CodeFuel, nil, "used up its fuel limit of %d instructions", limit))
 }
 
 // charge takes fuel for bytes that the host copies on the guest's behalf.

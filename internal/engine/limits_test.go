@@ -12,6 +12,10 @@ import (
 
 func TestExceededLimitIsNamed(t *testing.T) {
 	echo := func(context.Context, []byte) []byte { return []byte(`{"result":1}`) }
+	spend := func(ctx context.Context, _ []byte) []byte {
+		Spend(ctx, 100_000_000*bytesPerFuel)
+		return []byte(`{"result":1}`)
+	}
 	tests := []struct {
 		name, tool, arguments string
 		spec                  Spec
@@ -23,6 +27,7 @@ func TestExceededLimitIsNamed(t *testing.T) {
 		{"the size of a request", "echo", `{"text":"` + string(bytes.Repeat([]byte("x"), 1000)) + `"}`, Spec{Input: 1000}, CodeInputSize, "was sent 1039 bytes, and its limit is 1000: raise limits.input"},
 		{"the size of a response", "big", `{}`, Spec{Output: 1000}, CodeOutputSize, "returned a response of 1048626 bytes, and its limit is 1000"},
 		{"host operations", "ask", `{}`, Spec{Operations: 10, Operate: echo}, CodeOperations, "performed more than its limit of 10 host operations"},
+		{"fuel in a host operation", "ask", `{}`, Spec{Fuel: 50_000_000, Operate: spend}, CodeFuel, "used up its fuel limit of 50000000 instructions"},
 		{"log output", "flood", `{}`, Spec{LogSize: 10_000}, CodeLogSize, "logged more than its limit of 10000 bytes"},
 	}
 	for _, test := range tests {

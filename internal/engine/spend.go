@@ -1,0 +1,17 @@
+package engine
+
+import "context"
+
+// Spend charges the call that performs an operation for work on a number of bytes. It aborts the call if that exceeds its
+// fuel limit. ctx is the context that Spec.Operate got; with any other, nothing is charged. Only the goroutine that runs
+// Spec.Operate may call it.
+func Spend(ctx context.Context, bytes int) {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return
+	}
+	c.charge(bytes)
+	if limit := c.module.spec.Fuel; limit > 0 && c.fuelUsed() > limit {
+		c.abortFuel(limit)
+	}
+}
