@@ -14,7 +14,10 @@ import (
 // methodMessage is the notification for log messages.
 const methodMessage = "notifications/message"
 
-// operation is a host operation. The result of do is encoded as JSON; its error is an *abi.HostError, or the error of a
+// binaryAnswer is the result of an operation that is returned as it is. Its first byte is not that of a JSON object.
+type binaryAnswer []byte
+
+// operation is a host operation. The result of do is encoded as JSON, unless it is a binaryAnswer; its error is an *abi.HostError, or the error of a
 // context that has ended.
 type operation struct {
 	do     func(b *Box, ctx context.Context, params json.RawMessage) (any, error)
@@ -65,6 +68,9 @@ var operations = map[string]operation{
 	abi.OpFSMode: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.mode)
 	}, "path"},
+	abi.OpFSScan: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
+		return with(ctx, params, b.scan)
+	}, "path"},
 	abi.OpLock: {func(b *Box, ctx context.Context, params json.RawMessage) (any, error) {
 		return with(ctx, params, b.lock)
 	}, "name"},
@@ -113,9 +119,12 @@ func (b *Box) claims(ctx context.Context, names abi.Claims) (any, error) {
 	return b.config.Claimed(ctx, names)
 }
 
-// Operate answers a module's abi.HostRequest with an abi.HostResponse.
+// Operate answers a module's abi.HostRequest with an abi.HostResponse, or with the binary result of an operation.
 func (b *Box) Operate(ctx context.Context, request []byte) []byte {
 	result, err := b.perform(ctx, request)
+	if answer, ok := result.(binaryAnswer); ok && err == nil {
+		return answer
+	}
 	var response abi.HostResponse
 	if err == nil {
 		response.Result, err = json.Marshal(result)

@@ -117,7 +117,7 @@ func TestEveryABIOperationIsImplemented(t *testing.T) {
 	ops := []string{
 		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch, abi.OpGitListRemote, abi.OpGitFetch,
-		abi.OpHTTPFetch, abi.OpFSMode, abi.OpLock, abi.OpClaims, abi.OpNotify,
+		abi.OpHTTPFetch, abi.OpFSMode, abi.OpFSScan, abi.OpLock, abi.OpClaims, abi.OpNotify,
 	}
 	for _, op := range ops {
 		if got := failure(t, box.Operate(t.Context(), []byte(`{"op":"`+op+`","params":7}`))); !strings.HasPrefix(got, "invalid ") {
@@ -168,12 +168,17 @@ func FuzzOperate(f *testing.F) {
 		`{"op":"git/branch_exists","params":{"repo":"$W/work","branch":"main"}}`, `{"op":"git/branch_exists","params":{"repo":"../..","branch":"\u0000"}}`,
 		`{"op":"git/read_file","params":{"repo":"$W/work","branch":"main","path":"f"}}`, `{"op":"git/read_file","params":{"repo":"$W/work/sub","branch":"..","path":"/"}}`,
 		`{"op":"git/find_commit","params":{"repo":"$W/work","text":"file"}}`, "{\"op\":\"\xff\xfe\"}", `{"op":"git/find_commit","params":{"repo":"","text":""}}`,
+		`{"op":"fs/scan","params":{"path":"$W/work","depth":3,"match":["*.[a-z]*"],"skip":["s?b"],"follow":true,"data":"sha256","max_file":9,"max":99,"after":"a/b"}}`,
 	} {
 		f.Add([]byte(w.path(seed)))
 	}
 	codes := map[string]bool{abi.HostDenied: true, abi.HostInvalid: true, abi.HostUnavailable: true, abi.HostFailed: true}
 	f.Fuzz(func(t *testing.T, request []byte) {
 		got := box.Operate(begin(t, &notes{}), request)
+		if len(got) > 0 && got[0] == abi.ScanVersion {
+			decodeScan(t, got)
+			return
+		}
 		decoder := json.NewDecoder(bytes.NewReader(got))
 		decoder.DisallowUnknownFields()
 		var r abi.HostResponse

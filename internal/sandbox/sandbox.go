@@ -68,6 +68,12 @@ type Config struct {
 	Changing func(context.Context)
 	// Fetch performs http/fetch; nil means that there is no network.
 	Fetch func(context.Context, abi.HTTPRequest) (abi.HTTPResponse, error)
+	// Derive returns the derived data of a file for fs/scan: an error that wraps ErrDerive if the derive function failed
+	// on the content, and any other error to end the operation. nil means that the host has none, except digests.
+	Derive func(ctx context.Context, kind Derivation, file DerivedFile) ([]byte, error)
+	// Spend charges the call of an operation for work on a number of bytes, and may end it by a panic; nil means that
+	// nothing is charged.
+	Spend func(ctx context.Context, bytes int)
 	Log   hclog.Logger // nil means that nothing is logged
 }
 

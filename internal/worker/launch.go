@@ -5,6 +5,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // Launch contains what is needed to start a worker.
@@ -51,8 +52,8 @@ func (l *Launch) Bound(code, budget int64) {
 	instances := calls + 2 // the first instance, and one that is being restored
 	work := instances*limits.Memory + calls*(perCall+2*limits.Input+3*limits.Output)
 	s.Confine.Memory = uint64(runtimeMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+perCall+2*limits.Input+3*limits.Output))))
-	// Each call has its own file tree with open files, and an operation opens a few more.
-	s.Confine.OpenFiles = uint64(64 + len(s.Mounts) + len(s.Repos) + (limits.Concurrency+2)*(limits.Files+16))
+	// Each call has its own file tree with open files, and an operation opens some more: a scan has one for each level.
+	s.Confine.OpenFiles = uint64(64 + len(s.Mounts) + len(s.Repos) + (limits.Concurrency+2)*(limits.Files+16+abi.MaxScanDepth))
 }
 
 func (l *Launch) stale() string {

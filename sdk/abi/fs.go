@@ -3,6 +3,7 @@ package abi
 // Host operations on files that WASI does not have.
 const (
 	OpFSMode = "fs/mode" // FileMode -> FileModeResult
+	OpFSScan = "fs/scan" // Scan -> a binary answer
 	OpLock   = "lock"    // Lock -> null
 )
 

@@ -159,7 +159,7 @@ func anyOperation(t *testing.T, w *world, tree *vfs.FS, random *rand.Rand) bool 
 	dirs := []string{"w/s", "w/s/d", "w/s/d/e", "w/x", "w/x/d", "w/s/d/e/../d"}
 	dir := func() string { return w.in(dirs[random.IntN(len(dirs))]) }
 	fresh := func() string { return dir() + "/" + made + string(rune('a'+random.IntN(4))) }
-	switch random.IntN(10) {
+	switch random.IntN(12) {
 	case 0:
 		return tree.Mkdir(fresh(), 0) == 0
 	case 1:
@@ -189,6 +189,8 @@ func anyOperation(t *testing.T, w *world, tree *vfs.FS, random *rand.Rand) bool 
 			}
 		}
 		return len(entries) > 0
+	case 9, 10:
+		return scansInside(t, tree, dir(), random)
 	}
 	flag := []sys.Oflag{sys.O_RDONLY, sys.O_RDWR, sys.O_WRONLY | sys.O_CREAT | sys.O_TRUNC}[random.IntN(3)]
 	name := dir() + "/f.txt"
@@ -209,6 +211,28 @@ func anyOperation(t *testing.T, w *world, tree *vfs.FS, random *rand.Rand) bool 
 		file.Write([]byte("changed"))
 	}
 	return true
+}
+
+// scansInside scans a directory and reports whether that succeeded.
+func scansInside(t *testing.T, tree *vfs.FS, dir string, random *rand.Rand) bool {
+	t.Helper()
+	var buf []byte
+	errno := tree.Scan(dir, vfs.Scan{Depth: 4, Follow: random.IntN(2) == 0}, func(e *vfs.Scanned) bool {
+		if e.Name == "canary.txt" {
+			t.Fatal("a directory outside was listed")
+		}
+		for try := 0; e.IsRegular() && try < 2; try++ {
+			var err error
+			if buf, err = e.Append(buf[:0]); bytes.Contains(buf, []byte(canary)) {
+				t.Fatal("a file outside was read")
+			}
+			if err != nil {
+				e.Refresh()
+			}
+		}
+		return true
+	})
+	return errno == 0
 }
 
 // noLinkLeadsOut checks that no created symbolic link, at its final path, resolves to a path outside of the grants.

@@ -65,7 +65,7 @@ func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
 		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
 		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
 		Cwd: setup.Cwd, Project: setup.Project, Zone: setup.Zone, Messages: setup.Messages, Log: log,
-		Claimed: claimed, Changing: changes, GitUser: gitUser,
+		Claimed: claimed, Changing: changes, GitUser: gitUser, Spend: engine.Spend,
 	}
 	if setup.HTTP {
 		c.Fetch = fetch

@@ -1,0 +1,66 @@
+package abi
+
+// Scan lists a directory, and directories below it, with the stat data of each entry and the data of files. Path is the
+// absolute path of a directory. Names are matched by patterns of path.Match.
+type Scan struct {
+	Path     string   `json:"path"`
+	Depth    int      `json:"depth,omitempty"`    // levels of directories to list, at most MaxScanDepth; 0: 1
+	Match    []string `json:"match,omitempty"`    // base names of the files whose data is wanted; none: of no file
+	Skip     []string `json:"skip,omitempty"`     // base names of directories that are not listed
+	Follow   bool     `json:"follow,omitempty"`   // describe symbolic links by their targets
+	Data     string   `json:"data,omitempty"`     // one of ScanData…; "": ScanDataContent
+	Function uint32   `json:"function,omitempty"` // of ScanDataDerived: less than MaxScanFunctions
+	MaxFile  int64    `json:"max_file,omitempty"` // bytes of the largest file whose data is wanted; 0: MaxScanContent, MaxScanInput
+	Max      int64    `json:"max,omitempty"`      // bytes of an answer, at most MaxScanAnswer; 0: ScanAnswer
+	After    string   `json:"after,omitempty"`    // relative path of the last entry of the previous answer
+}
+
+// Data of files in a scan.
+const (
+	ScanDataContent = "content" // the content
+	ScanDataDerived = "derived" // what the module's derive function returns for the content
+	ScanDataSHA256  = "sha256"  // the 32 bytes of the content's SHA-256
+)
+
+// Limits of a Scan.
+const (
+	MaxScanDepth     = 32
+	MaxScanPatterns  = 16       // of Match, and of Skip
+	MaxScanPattern   = 256      // bytes of a pattern
+	MaxScanFunctions = 64       // derive functions of a module
+	MaxScanContent   = 16 << 20 // bytes of a file
+	MaxScanInput     = 4 << 20  // bytes of a file, with ScanDataDerived
+	MaxScanDerived   = 1 << 20  // bytes of derived data of a file
+	ScanAnswer       = 4 << 20  // bytes of an answer, unless Max is set
+	MaxScanAnswer    = 16 << 20 // bytes of an answer
+)
+
+// The answer to a Scan begins with ScanHeader bytes: ScanVersion, which no JSON text begins with, flags, two zeros, and
+// the number of entries as a uint32. Each entry has ScanEntry bytes (the length of its data as a uint32, that of its name
+// as a uint16, kind and state as a byte each, size and modification time in nanoseconds as an int64 each), and then its
+// path relative to Scan.Path and its data. Integers are little-endian.
+const (
+	ScanVersion = 1
+	ScanMore    = 1          // flag: there are more entries
+	ScanHeader  = 8          // bytes
+	ScanEntry   = 24         // bytes
+	ScanNone    = 0xffffffff // the length of data that is absent
+)
+
+// Kinds of an entry of a Scan. Scan.Follow sets ScanLinked for a symbolic link whose target is described.
+const (
+	ScanOther     = 0
+	ScanDirectory = 3
+	ScanRegular   = 4
+	ScanLink      = 7
+	ScanLinked    = 0x80
+)
+
+// States of an entry of a Scan.
+const (
+	ScanOK         = 0 // the data is present, or was not wanted
+	ScanTooLarge   = 1 // the file is larger than MaxFile
+	ScanUnreadable = 2 // the file or directory cannot be read, or it was changed while it was read
+	ScanFailed     = 3 // the derive function failed
+	ScanDangling   = 4 // the target of a symbolic link does not exist in the module's tree (with Follow)
+)
