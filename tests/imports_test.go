@@ -77,7 +77,7 @@ var arrows = map[string][]string{
 	"sdk/transaction":          {"sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
 	"sdk/internal":             {"sdk/abi", "sdk/internal/...", "sdk/rawjson"},
 	"sdk/internal/memfs":       {"sdk/filesystem"}, // for tests
-	"tests":                    {"internal/build", "sdk", "tests/..."},
+	"tests":                    {"internal/build", "sdk", "sdk/abi", "sdk/scan", "tests/..."},
 	"tests/bench":              {"host", "internal/build", "plugins/...", "sdk", "tests/bench/..."},
 	"internal/grant":           {"internal/config", "internal/manifest", "sdk/contain"},
 	"internal/answer":          {"internal/engine", "sdk/rawjson", "internal/schema", "sdk/abi"},

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // newLinkedWorkspace returns a workspace with denied files in the project, and with symbolic links to three directories outside
@@ -86,6 +89,11 @@ func TestPathsOutsideGrantAreUnreachable(t *testing.T) {
 		{"a file in a hidden directory", reading("@work/private/deeper/key.pem"), "", absent},
 		{"a file in a hidden directory by a link", reading("@work/to-private/deeper/key.pem"), "", absent},
 		{"hidden files are not listed", action{Do: "list", Path: "@work"}, "", "\\.git absolute around chain-1 chain-2 dangling deep directory elsewhere fifo inside mine plain\\.txt .* zero"},
+		{"a scan", action{Do: "scan", Path: "@work"}, "", "\\.git \\.git/config=\\[core\\].* absolute! around! chain-1! chain-2! dangling! deep deep/chain-3! deep/inner\\.txt=inside deep/up! directory! elsewhere elsewhere/empty.txt= fifo inside=inside mine! plain\\.txt=nothing special process! relative! root system! to-env! to-private! zero!"},
+		{"a scan of a directory that is not granted", action{Do: "scan", Path: "@outside"}, "", absent},
+		{"a scan through a link out", action{Do: "scan", Path: "@work/directory"}, "", denied},
+		{"a scan of a hidden directory", action{Do: "scan", Path: "@work/private"}, "", absent},
+		{"a scan of all that is granted", action{Do: "scan", Path: "/"}, "", ".*/reference/guide\\.txt=read me .*/work/plain\\.txt=nothing special.*"},
 		{"creating a hidden file", action{Do: "write", Path: "@work/.env"}, "", denied},
 
 		{"writing outside", action{Do: "write", Path: "@outside/new.txt"}, "", absent},
@@ -118,6 +126,12 @@ func TestPathsOutsideGrantAreUnreachable(t *testing.T) {
 	s.end()
 	check()
 	w.checkRecords(all)
+	for i, call := range w.calls("intruder") {
+		scanned := slices.ContainsFunc(call.Operations, func(o struct{ Op, Target, Outcome, Code string }) bool { return o.Op == abi.OpFSScan && o.Code == "" })
+		if all[i].name == "a scan" && !scanned {
+			t.Errorf("the scan is not recorded: %+v", call)
+		}
+	}
 	if info, err := os.Stat(w.path("work/plain.txt")); err != nil || info.Mode()&os.ModeSetuid != 0 {
 		t.Errorf("plain.txt: %v %v", info, err)
 	}
@@ -146,6 +160,7 @@ func TestSwappedLinksAreNotFollowed(t *testing.T) {
 	all := []intrusion{
 		{"reading", action{Do: "read often", Path: "@work/swapped/secret.txt", Count: 3000}, "", ".*nothing to see.*"},
 		{"writing", action{Do: "write often", Path: "@work/swapped/new", Count: 1000}, "", "[0-9]+ of 1000"},
+		{"scanning", action{Do: "scan often", Path: "@work/swapped", Count: 1000}, "", ".*secret\\.txt=nothing to see.*"},
 		{"reading again", action{Do: "read often", Path: "@work/swapped/secret.txt", Count: 3000}, "", ".*(" + denied + "|" + absent + ").*"},
 	}
 	w.intrude(t, s, all)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
 func read(a action) (string, error) {
@@ -49,6 +51,37 @@ func list(a action) (string, error) {
 		names = append(names, e.Name())
 	}
 	return strings.Join(names, " "), err
+}
+
+// scanTree returns the paths of a tree, with the content of files, and "!" behind links that cannot be followed.
+func scanTree(a action) (string, error) {
+	var found []string
+	for e, err := range scan.Dir(a.Path, scan.Options{Depth: 9, Match: []string{"*"}, Follow: true, Max: 300}) {
+		switch {
+		case err != nil:
+			return "", err
+		case e.Data != nil:
+			found = append(found, e.Path+"="+strings.TrimSpace(string(e.Data)))
+		case e.State != scan.OK:
+			found = append(found, e.Path+"!")
+		default:
+			found = append(found, e.Path)
+		}
+	}
+	return strings.Join(found, " "), nil
+}
+
+// scanOften returns the distinct results of all scans.
+func scanOften(a action) (string, error) {
+	found := map[string]bool{}
+	for range a.Count {
+		text, err := scanTree(a)
+		if err != nil {
+			text = reason(err)
+		}
+		found[text] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(found)), "; "), nil
 }
 
 func mkdir(a action) (string, error)   { return "made", os.Mkdir(a.Path, 0o755) }

@@ -44,7 +44,7 @@ func main() {}
 var actions = map[string]func(action) (string, error){
 	"nothing": func(action) (string, error) { return "nothing", nil },
 	"read":    read, "read raw": readRaw, "read often": readOften, "write": write, "write often": writeOften,
-	"list": list, "mkdir": mkdir, "symlink": symlink, "link": link, "rename": rename, "remove": remove,
+	"list": list, "scan": scanTree, "scan often": scanOften, "mkdir": mkdir, "symlink": symlink, "link": link, "rename": rename, "remove": remove,
 	"open many": openMany, "leave open": leaveOpen, "environment": environment, "ask": ask,
 	"spin": spin, "recurse": recurse, "grow": grow, "hold": hold, "sleep": sleep, "exit": exit, "panic": crash, "print": printOut,
 	"spawn": spawn,
