@@ -85,7 +85,7 @@ func checkABI(compiled wazero.CompiledModule) error {
 		name     string
 		params   int
 		optional bool
-	}{{abi.ExportMarker, 0, false}, {abi.ExportCall, 1, false}, {abi.ExportInitialize, 0, true}} {
+	}{{abi.ExportMarker, 0, false}, {abi.ExportCall, 1, false}, {abi.ExportInitialize, 0, true}, {abi.ExportDerive, 2, true}} {
 		f, ok := exports[want.name]
 		if !ok && want.optional {
 			continue

@@ -13,14 +13,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// call is one run of bulkhead_call, or of _initialize, which has no request and may perform no host operations. Host
-// functions get it from their context. It is used only by the goroutine that runs the instance.
+// call is one run of bulkhead_call, of bulkhead_derive, or of _initialize, which has no request. The latter two may perform
+// no host operations. Host functions get it from their context. It is used only by the goroutine that runs the instance.
 type call struct {
 	ctx      context.Context
 	module   *Module
 	instance *instance
 	busy     func()
 
+	fuelLimit   int64 // 0: no limit
 	fuelGranted int64
 	logged      int // bytes logged
 	operations  int // host operations performed
@@ -43,7 +44,7 @@ type call struct {
 type callKey struct{}
 
 func newCall(ctx context.Context, m *Module, i *instance) *call {
-	return &call{ctx: ctx, module: m, instance: i, busy: func() {}}
+	return &call{ctx: ctx, module: m, instance: i, busy: func() {}, fuelLimit: m.spec.Fuel}
 }
 
 // abort stops the module. wazero recovers the panic and returns it as the error of the guest call.
@@ -105,6 +106,7 @@ const maxOperation = 32 << 20
 
 var (
 	deniedInInitialize = []byte(`{"error":{"code":"` + abi.HostDenied + `","message":"host operations are not available before the first call"}}`)
+	deniedInDerivation = []byte(`{"error":{"code":"` + abi.HostDenied + `","message":"host operations are not available to a derive function"}}`)
 	noOperations       = []byte(`{"error":{"code":"` + abi.HostUnavailable + `","message":"this host provides no operations"}}`)
 )
 
@@ -117,6 +119,8 @@ func (c *call) hostCall(request []byte) int {
 		c.abort(c.module.errorf(CodeOperations, nil, "performed more than its limit of %d host operations", c.module.spec.Operations))
 	}
 	switch {
+	case c.module.derives():
+		c.result = deniedInDerivation
 	case !c.hasRequest || c.describing:
 		// The snapshot may contain this response, so it must be a constant.
 		c.result = deniedInInitialize
@@ -142,7 +146,7 @@ func (c *call) runOperation(request []byte) []byte {
 		}
 	}()
 	c.busy()
-	return c.module.spec.Operate(context.WithValue(c.ctx, callKey{}, c), request)
+	return c.module.spec.Operate(context.WithValue(c.ctx, callKey{}, c), request) // for Spend and Derive
 }
 
 // maxLogLine bounds a line that a module logs, in bytes; longer lines are truncated.
@@ -167,6 +171,9 @@ func (c *call) chargeLog(bytes, lines int) {
 func (c *call) log(level int32, line []byte) {
 	c.charge(len(line))
 	c.chargeLog(len(line), 1)
+	if c.module.derives() {
+		return
+	}
 	at := hclog.Level(level)
 	if at < hclog.Trace || at > hclog.Error {
 		at = hclog.Info

@@ -20,8 +20,8 @@ func (c *call) resetCounters() {
 
 // nextQuantum returns the fuel to grant next: meter.Quantum, some fifty microseconds of work, or the rest of the limit.
 func (c *call) nextQuantum() int64 {
-	if limit := c.module.spec.Fuel; limit > 0 {
-		return min(meter.Quantum, limit-c.fuelGranted)
+	if c.fuelLimit > 0 {
+		return min(meter.Quantum, c.fuelLimit-c.fuelGranted)
 	}
 	return meter.Quantum
 }
@@ -42,7 +42,7 @@ func (c *call) yield() {
 	for left < 0 {
 		quantum := c.nextQuantum()
 		if quantum <= 0 {
-			c.abortFuel(c.module.spec.Fuel)
+			c.abort(c.outOfFuel())
 		}
 		left += quantum
 		c.fuelGranted += quantum
@@ -50,14 +50,12 @@ func (c *call) yield() {
 	fuel.Set(uint64(left))
 }
 
-func (c *call) abortFuel(limit int64) {
-	c.abort(c.module.errorf(CodeFuel, nil, "used up its fuel limit of %d instructions", limit))
-}
-
 // charge takes fuel for bytes that the host copies on the guest's behalf.
-func (c *call) charge(bytes int) {
+func (c *call) charge(bytes int) { c.chargeFuel(int64(bytes / bytesPerFuel)) }
+
+func (c *call) chargeFuel(n int64) {
 	fuel := c.fuel()
-	fuel.Set(uint64(int64(fuel.Get()) - int64(bytes/bytesPerFuel)))
+	fuel.Set(uint64(int64(fuel.Get()) - n))
 }
 
 // fuelUsed returns the fuel that the call has used.
@@ -66,3 +64,16 @@ func (c *call) fuelUsed() int64 {
 }
 
 func (c *call) fuel() api.MutableGlobal { return c.instance.fuel }
+
+// fuelLeft returns the fuel that a call may still use, if that is limited. c is nil outside of a call.
+func (c *call) fuelLeft() (left int64, limited bool) {
+	if c == nil || c.fuelLimit == 0 {
+		return 0, false
+	}
+	return c.fuelLimit - c.fuelUsed(), true
+}
+
+// outOfFuel returns the failure of a call that has used up its fuel.
+func (c *call) outOfFuel() *Error {
+	return c.module.errorf(CodeFuel, nil, "used up its fuel limit of %d instructions", c.fuelLimit)
+}

@@ -29,6 +29,7 @@ type instance struct {
 	current *call         // nil between calls
 	stdout  *lineLog
 	stderr  *lineLog
+	sources sources // of a derive instance
 
 	initialHandles int // open handles before the first call
 }
@@ -42,7 +43,7 @@ type handleCounter interface {
 
 // instantiate creates an instance, which must be initialized or restored before its first call.
 func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) {
-	inst := &instance{owner: m}
+	inst := &instance{owner: m, sources: newSources()}
 	inst.stderr = &lineLog{instance: inst, level: hclog.Warn}
 	inst.stdout = &lineLog{instance: inst, level: hclog.Info}
 	started := newCall(ctx, m, inst)
@@ -69,7 +70,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 		return nil, failure
 	}
 	inst.module = mod
-	inst.entry = mod.ExportedFunction(abi.ExportCall)
+	inst.entry = mod.ExportedFunction(m.entry)
 	inst.bindCounters(mod)
 	for _, g := range m.program.Globals {
 		inst.globals = append(inst.globals, mod.ExportedGlobal(g.Export))
@@ -103,8 +104,12 @@ func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
 // sleep ignores contexts, and it calls the start function of a command (_start).
 func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 	config := wazero.NewModuleConfig().
-		WithName("").         // allows several instances of a module
-		WithStartFunctions(). // none: initialize calls _initialize
+		WithName("").        // allows several instances of a module
+		WithStartFunctions() // none: initialize calls _initialize
+	if m.derives() {
+		return inst.configureSources(config)
+	}
+	config = config.
 		WithArgs(m.spec.Name).
 		WithSysWalltime().
 		WithSysNanotime().
@@ -171,7 +176,7 @@ func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
 	i.current, i.stderr.kept, i.stderr.logged, i.stdout.logged = c, nil, 0, 0
 	defer func() { i.current = nil }()
 	c.resetCounters()
-	stack := [1]uint64{}
+	stack := [2]uint64{}
 	copy(stack[:], parameters)
 	err := f.CallWithStack(context.WithValue(c.ctx, callKey{}, c), stack[:])
 	i.flush()
@@ -182,7 +187,7 @@ func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
 func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
 	c := newCall(ctx, i.owner, i)
 	c.request, c.hasRequest, c.busy = envelope(ctx, r.Method, r.Params), true, r.busy
-	return i.respond(c)
+	return i.respond(c, uint64(len(c.request)))
 }
 
 // describe calls bulkhead/describe before the snapshot is taken: a Go module lazily initializes its runtime and its
@@ -190,12 +195,12 @@ func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
 func (i *instance) describe(ctx context.Context) *Error {
 	c := newCall(ctx, i.owner, i)
 	c.request, c.hasRequest, c.describing = []byte(`{"method":"`+abi.MethodDescribe+`"}`), true, true
-	_, failure := i.respond(c)
+	_, failure := i.respond(c, uint64(len(c.request)))
 	return failure
 }
 
-func (i *instance) respond(c *call) (Response, *Error) {
-	if err := i.run(c, i.entry, uint64(len(c.request))); err != nil {
+func (i *instance) respond(c *call, parameters ...uint64) (Response, *Error) {
+	if err := i.run(c, i.entry, parameters...); err != nil {
 		failure := i.owner.callError(c.ctx, err, c, i)
 		failure.Detail = strings.TrimSpace(strings.Join(i.stderr.kept, "\n") + "\n" + failure.Detail)
 		return Response{Fuel: c.fuelUsed()}, failure

@@ -12,7 +12,7 @@ import (
 
 // Load loads a module and prepares it for calls. An error is an *Error.
 func Load(ctx context.Context, spec Spec) (*Module, error) {
-	m := &Module{spec: spec.withDefaults(), pool: &pool{}}
+	m := &Module{spec: spec.withDefaults(), entry: abi.ExportCall, pool: &pool{}}
 	program, err := code.Load(ctx, spec.Code)
 	if errors.Is(err, code.ErrMiss) {
 		return nil, m.errorf(CodeStale, err, "cannot run: %v", err)
@@ -30,6 +30,7 @@ func Load(ctx context.Context, spec Spec) (*Module, error) {
 	if !m.spec.Reused && program.Restorable {
 		m.takeSnapshot(ctx)
 	}
+	m.deriver = newDeriver(m)
 	m.trackCalls(0) // starts the idle timer
 	return m, nil
 }
@@ -44,10 +45,15 @@ func (m *Module) link(ctx context.Context) *Error {
 	if err != nil {
 		return m.errorf(CodeInvalidModule, err, "cannot run %s: %s", m.spec.File, visible.Bounded(err.Error(), 500))
 	}
-	if need := int64(m.program.Compiled.ExportedMemories()[abi.ExportMemory].Min()) * pageSize; need > m.spec.Memory {
+	if need := m.initialMemory(); need > m.spec.Memory {
 		return m.errorf(CodeMemory, nil, "cannot run: its initial memory is %d MiB, and its limit is %d MiB", need>>20, m.spec.Memory>>20)
 	}
 	return nil
+}
+
+// initialMemory returns the size in bytes of the memory that a new instance has.
+func (m *Module) initialMemory() int64 {
+	return int64(m.program.Compiled.ExportedMemories()[abi.ExportMemory].Min()) * pageSize
 }
 
 // snapshotTime limits the calls that precede a snapshot.

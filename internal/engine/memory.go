@@ -21,6 +21,8 @@ type linearMemory struct {
 	// growRefused is set when growth was refused since the last restore. If the module then crashes, the reported cause
 	// is a lack of memory.
 	growRefused bool
+	// starved is set if it was the system that refused the growth.
+	starved bool
 
 	written writtenPages // what restore knows about the pages that are dirty
 }
@@ -47,7 +49,7 @@ func (l *linearMemory) Reallocate(size uint64) []byte {
 		size = l.forced
 	}
 	if size > l.limit || !l.setAccessible(size) || !l.commit(l.size, size) {
-		l.growRefused = true
+		l.growRefused, l.starved = true, l.starved || size <= l.limit
 		return nil
 	}
 	l.size = size

@@ -55,8 +55,12 @@ type randomSource struct{ instance *instance }
 // Read implements io.Reader. It returns at most 64 KiB, which takes a fraction of a millisecond.
 func (r randomSource) Read(p []byte) (int, error) {
 	const most = 64 << 10
-	r.instance.Spend(min(len(p), most))
-	return rand.Read(p[:min(len(p), most)])
+	p = p[:min(len(p), most)]
+	r.instance.Spend(len(p))
+	if r.instance.owner.derives() {
+		return r.instance.sources.random.Read(p)
+	}
+	return rand.Read(p)
 }
 
 // meteredFS is a module's file system. Its files charge for reads and writes.

@@ -14,7 +14,9 @@ import (
 // concurrent calls.
 type Module struct {
 	spec     Spec
+	entry    string // the export that runs a call: abi.ExportCall or abi.ExportDerive
 	program  *code.Program
+	deriver  *deriver  // nil: it has no derive functions that can run
 	snapshot *snapshot // nil: instances cannot be restored, or Spec.Reused is set
 	pool     *pool
 
@@ -79,22 +81,27 @@ func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
 }
 
 func (m *Module) run(ctx context.Context, r Request) (Response, *Error) {
-	inst := m.pool.take(ctx, r.busy)
-	if inst == nil {
-		if failure := m.contextError(ctx); failure != nil {
-			return Response{}, failure
-		}
-		r.busy()
-		var failure *Error
-		if inst, failure = m.newInstance(ctx); failure != nil {
-			return Response{}, failure
-		}
+	inst, failure := m.acquire(ctx, r.busy)
+	if failure != nil {
+		return Response{}, failure
 	}
 	response, failure := inst.call(ctx, r)
 	if failure != nil {
 		inst.close() // its state is undefined
 	}
 	return response, failure
+}
+
+// acquire returns an idle instance, or a new one.
+func (m *Module) acquire(ctx context.Context, busy func()) (*instance, *Error) {
+	if inst := m.pool.take(ctx, busy); inst != nil {
+		return inst, nil
+	}
+	if failure := m.contextError(ctx); failure != nil {
+		return nil, failure
+	}
+	busy()
+	return m.newInstance(ctx)
 }
 
 // newInstance returns an instance that is ready for a call.
@@ -173,12 +180,19 @@ func envelope(ctx context.Context, method string, params []byte) []byte {
 
 // Close releases the module. No call may be in progress, and no call may follow.
 func (m *Module) Close(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.idleTimer.Stop()
-	m.pool.drain()
+	if m.deriver != nil {
+		m.deriver.module.closeInstances()
+	}
+	m.closeInstances()
 	if err := m.program.Close(ctx); err != nil {
 		return fmt.Errorf("plugin %q: cannot close the module: %w", m.spec.Name, err)
 	}
 	return nil
+}
+
+func (m *Module) closeInstances() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idleTimer.Stop()
+	m.pool.drain()
 }

@@ -44,7 +44,7 @@ func (l *linearMemory) restore(image []byte, busy func()) (ok, missed bool) {
 		l.record(len(image), missed)
 	}
 	l.clear(uint64(len(image)), l.size)
-	l.growRefused = false
+	l.growRefused, l.starved = false, false
 	return true, missed
 }
 

@@ -4,16 +4,18 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// snapshot is the state of the first instance after _initialize and one bulkhead/describe. All instances of the module
-// are restored to the same snapshot, so no state of a call survives, unless Spec.Reused is set.
+// snapshot is the state of the first instance after _initialize and one bulkhead/describe; of the first derive instance
+// after an empty derivation instead. All instances of the module are restored to the same snapshot, so no state of a call
+// survives, unless Spec.Reused is set.
 type snapshot struct {
 	memory  []byte
 	globals []uint64 // values of the mutable globals, in the order of code.Program.Globals
+	sources sources  // of a derive instance
 }
 
 // capture takes a snapshot of an instance.
 func (i *instance) capture() *snapshot {
-	s := &snapshot{memory: cloneChunked(i.memory.space[:i.memory.size])}
+	s := &snapshot{memory: cloneChunked(i.memory.space[:i.memory.size]), sources: i.sources}
 	for _, g := range i.globals {
 		s.globals = append(s.globals, g.Get())
 	}
@@ -41,6 +43,7 @@ func (i *instance) restore(s *snapshot, busy func()) bool {
 	for n, g := range i.globals {
 		g.(api.MutableGlobal).Set(s.globals[n])
 	}
+	i.sources = s.sources
 	return true
 }
 

@@ -11,7 +11,7 @@ func Spend(ctx context.Context, bytes int) {
 		return
 	}
 	c.charge(bytes)
-	if limit := c.module.spec.Fuel; limit > 0 && c.fuelUsed() > limit {
-		c.abortFuel(limit)
+	if left, limited := c.fuelLeft(); limited && left < 0 {
+		c.abort(c.outOfFuel())
 	}
 }

@@ -16,10 +16,17 @@ const ImportModule = "bulkhead"
 
 // Functions that a module exports. ExportMarker has no effect: its existence tells which ABI the module implements.
 const (
-	ExportMarker     = "bulkhead_abi_1" // ()
-	ExportCall       = "bulkhead_call"  // (len i32)
-	ExportInitialize = "_initialize"    // (); optional
+	ExportMarker     = "bulkhead_abi_1"  // ()
+	ExportCall       = "bulkhead_call"   // (len i32)
+	ExportInitialize = "_initialize"     // (); optional
+	ExportDerive     = "bulkhead_derive" // (function i32, len i32); optional
 	ExportMemory     = "memory"
+)
+
+// Limits of a derivation, one run of ExportDerive.
+const (
+	MaxDeriveInput  = 4 << 20 // bytes of the file
+	MaxDeriveOutput = 1 << 20 // bytes
 )
 
 // Functions that the host exports under ImportModule.

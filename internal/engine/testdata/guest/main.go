@@ -67,6 +67,9 @@ func init() {
 			_ = sdk.HostCall("test/echo", 1, nil)
 		}
 	})
+	sdk.HandleTool(p, "ask_once", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+		return nil, sdk.HostCall("test/echo", 1, nil)
+	})
 	sdk.HandleTool(p, "leave", func(context.Context, struct{}) (*sdk.ToolResult, error) {
 		f, err := os.Open(os.Getenv("PWD"))
 		if err != nil {

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// A derive function computes data from the content of one file. Its result must depend on nothing else, since the host
+// caches it and gives it to other calls. So it runs in an instance of its own, which starts each derivation from the same
+// snapshot and has no files, variables, arguments or operations; its clocks and random numbers are deterministic, and its
+// limits are constants, which no config changes.
+const (
+	DeriveMemory = 32 << 20      // bytes of linear memory
+	deriveFuel   = 2_000_000_000 // for one derivation: some seconds
+)
+
+// Errors of Derive. Other errors mean that the call that asked must end.
+var (
+	ErrUnavailable = errors.New("the module has no derive functions that this host can run")
+	// ErrDerivation is wrapped if the function failed for this content. Do not cache it: the system may have refused memory.
+	ErrDerivation = errors.New("the derive function failed")
+)
+
+// deriver runs the derive functions of a module, one derivation at a time.
+type deriver struct {
+	module   *Module       // shares the program of the module, and runs abi.ExportDerive
+	turn     chan struct{} // of capacity 1: full while a derivation runs
+	unusable bool          // no snapshot can be taken; guarded by turn
+}
+
+// newDeriver returns nil if the module has no derive functions, or its instances cannot be restored or need too much memory.
+func newDeriver(m *Module) *deriver {
+	if m.program.Compiled.ExportedFunctions()[abi.ExportDerive] == nil || !m.program.Restorable || m.initialMemory() > DeriveMemory {
+		return nil
+	}
+	spec := Spec{
+		Name: m.spec.Name, File: m.spec.File, Memory: DeriveMemory, Output: abi.MaxDeriveOutput, Fuel: deriveFuel,
+		Time: m.spec.Time, Tracker: m.spec.Tracker, Idle: m.spec.Idle, Log: m.spec.Log,
+	}
+	d := &deriver{module: &Module{spec: spec.withDefaults(), entry: abi.ExportDerive, program: m.program, pool: &pool{}}, turn: make(chan struct{}, 1)}
+	d.module.trackCalls(0) // starts the idle timer
+	return d
+}
+
+// derives reports whether the module's instances are derive instances.
+func (m *Module) derives() bool { return m.entry == abi.ExportDerive }
+
+// Derives reports whether Derive can run derive functions.
+func (m *Module) Derives() bool { return m.deriver != nil }
+
+// Derive returns what a derive function of the module computes from content. The first derivation creates an instance.
+// Derivations of a module run one at a time. If ctx is that of an operation (Spec.Operate), the fuel is charged to its call,
+// so only the goroutine that runs the operation may call Derive then. An error is ErrUnavailable, wraps ErrDerivation, or
+// is an *Error with the reason why the call must end.
+func (m *Module) Derive(ctx context.Context, function uint32, content []byte) ([]byte, error) {
+	d := m.deriver
+	if d == nil {
+		return nil, ErrUnavailable
+	}
+	if len(content) > abi.MaxDeriveInput {
+		return nil, fmt.Errorf("%w: the file has %d bytes, and the limit is %d", ErrDerivation, len(content), abi.MaxDeriveInput)
+	}
+	if failure := m.contextError(ctx); failure != nil {
+		return nil, failure
+	}
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, m.contextError(ctx)
+	}
+	defer func() { <-d.turn }()
+	d.module.trackCalls(1)
+	defer d.module.trackCalls(-1)
+	asker, _ := ctx.Value(callKey{}).(*call)
+	if err := d.prepare(ctx, asker); err != nil {
+		return nil, err
+	}
+	return d.derive(ctx, asker, function, content)
+}
+
+// prepare takes the snapshot unless there is one.
+func (d *deriver) prepare(ctx context.Context, asker *call) error {
+	if d.module.snapshot != nil {
+		return nil
+	}
+	if d.unusable {
+		return ErrUnavailable
+	}
+	failure := d.takeSnapshot(ctx, asker, true)
+	// What memory the system has must not decide between two snapshots, since results depend on the snapshot.
+	if failure != nil && failure.Code != CodeMemory && d.module.contextError(ctx) == nil {
+		failure = d.takeSnapshot(ctx, asker, false)
+	}
+	if failure == nil {
+		return nil
+	}
+	if stopped := d.module.contextError(ctx); stopped != nil {
+		return stopped
+	}
+	d.unusable = true
+	d.module.spec.Log.Warn("the derive functions cannot run", "plugin", d.module.spec.Name, "reason", failure.Message)
+	return ErrUnavailable
+}
+
+// takeSnapshot takes the snapshot after _initialize and, if warm is set, one derivation of empty content, in which a
+// module with a language runtime initializes much that every later one needs. Results depend on the snapshot, so this
+// derivation has its whole fuel, however much the call that asked has left.
+func (d *deriver) takeSnapshot(ctx context.Context, asker *call, warm bool) *Error {
+	inst, failure := d.module.newInstance(ctx)
+	if failure != nil {
+		return failure
+	}
+	if warm {
+		c := newCall(ctx, d.module, inst)
+		_, failure = inst.derive(c, 0, nil)
+		asker.chargeDerivation(c)
+	} else {
+		failure = inst.starved()
+	}
+	if failure != nil && failure.Code != CodeNoResponse {
+		inst.close()
+		return failure
+	}
+	d.module.snapshot = inst.capture()
+	d.module.pool.add(inst)
+	return nil
+}
+
+// derive runs one derivation.
+func (d *deriver) derive(ctx context.Context, asker *call, function uint32, content []byte) ([]byte, error) {
+	inst, failure := d.module.acquire(ctx, func() {})
+	if failure != nil {
+		return nil, d.errorOf(ctx, failure)
+	}
+	c := newCall(ctx, d.module, inst)
+	left, limited := asker.fuelLeft()
+	limited = limited && left < c.fuelLimit
+	if limited {
+		c.fuelLimit = max(1, left)
+	}
+	response, failure := inst.derive(c, function, content)
+	asker.chargeDerivation(c)
+	if failure != nil && failure.Code != CodeNoResponse || !inst.restore(d.module.snapshot, func() {}) {
+		inst.close()
+	} else {
+		d.module.pool.add(inst)
+	}
+	switch {
+	case failure == nil:
+		return response.Body, nil
+	case failure.Code == CodeFuel && limited:
+		return nil, asker.outOfFuel()
+	}
+	return nil, d.errorOf(ctx, failure)
+}
+
+// errorOf returns the error of Derive for a failure.
+func (d *deriver) errorOf(ctx context.Context, failure *Error) error {
+	if stopped := d.module.contextError(ctx); stopped != nil {
+		return stopped
+	}
+	return fmt.Errorf("%w: %w", ErrDerivation, failure)
+}
+
+// derive runs abi.ExportDerive as the call c. After an error other than CodeNoResponse the instance must not be used again.
+func (i *instance) derive(c *call, function uint32, content []byte) (Response, *Error) {
+	c.request, c.hasRequest = content, true
+	response, failure := i.respond(c, uint64(function), uint64(len(content)))
+	return response, cmp.Or(i.starved(), failure)
+}
+
+// starved returns an error if the system refused memory: a module sees that, and could make its result depend on it.
+func (i *instance) starved() *Error {
+	if i.memory.starved {
+		return i.owner.errorf(CodeMemory, nil, "cannot derive data: the system has not enough memory")
+	}
+	return nil
+}
+
+// chargeDerivation charges the call c for a derivation.
+func (c *call) chargeDerivation(derivation *call) {
+	if c != nil {
+		c.chargeFuel(derivation.fuelUsed())
+	}
+}
+
+// sources are the deterministic clock and random numbers of a derive instance. They are part of its state.
+type sources struct {
+	clock  int64 // nanoseconds since the instance was created; every reading and sleep adds to it
+	random rand.ChaCha8
+}
+
+func newSources() sources { return sources{random: *rand.NewChaCha8([32]byte{})} }
+
+const (
+	deriveEpoch = 946_684_800 // 2000-01-01, in seconds since the Unix epoch: the time at which each derive instance is created
+	clockStep   = 1000        // nanoseconds between two readings
+	maxClock    = 1 << 62
+)
+
+// now advances the clock and returns it.
+func (s *sources) now() int64 {
+	s.sleep(clockStep)
+	return s.clock
+}
+
+// sleep advances the clock, up to its maximum.
+func (s *sources) sleep(ns int64) { s.clock += max(0, min(ns, maxClock-s.clock)) }
+
+// configureSources configures WASI for a derive instance. Its output is discarded.
+func (i *instance) configureSources(config wazero.ModuleConfig) wazero.ModuleConfig {
+	walltime := func() (int64, int32) {
+		now := i.sources.now()
+		return deriveEpoch + now/1e9, int32(now % 1e9)
+	}
+	return config.
+		WithWalltime(walltime, clockStep).
+		WithNanotime(i.sources.now, clockStep).
+		WithNanosleep(i.sources.sleep).
+		WithOsyield(runtime.Gosched).
+		WithRandSource(randomSource{i})
+}

@@ -1,0 +1,342 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Derive functions of testdata/guest/derive.go.
+const (
+	deriveSum = iota
+	deriveObserve
+	derivePanic
+	deriveSpin
+	deriveNothing
+	deriveLarge
+	deriveExit
+	deriveSleep
+	deriveMemoryHog
+	deriveWork
+	deriveEcho
+)
+
+func derived(t testing.TB, m *Module, function uint32, content string) string {
+	t.Helper()
+	data, err := m.Derive(t.Context(), function, []byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Whatever ran before, in whichever order and environment: a result is a function of the content only, although the module
+// reads its clocks, random numbers, variables, arguments, files, descriptors, operations and all state that it can leave.
+func TestDerivationIsFunctionOfContent(t *testing.T) {
+	contents := []string{"", "a", "bb", strings.Repeat("c", 5), strings.Repeat("long ", 100_000)}
+	want := map[string]string{}
+	check := func(t *testing.T, m *Module, content string) {
+		t.Helper()
+		got := derived(t, m, deriveObserve, content)
+		if first, ok := want[content]; !ok {
+			want[content] = got
+		} else if got != first {
+			at := 0
+			for at < min(len(got), len(first)) && got[at] == first[at] {
+				at++
+			}
+			from := max(0, at-60)
+			t.Fatalf("content of %d bytes: the result differs:\n%s\n%s", len(content), got[from:min(len(got), at+60)], first[from:min(len(first), at+60)])
+		}
+	}
+	echo := func(_ context.Context, request []byte) []byte { return []byte(`{"result":"secret"}`) }
+	for name, spec := range map[string]Spec{
+		"fresh":  {},
+		"reused": {Reused: true},
+		"other environment": {
+			Env: map[string]string{"PWD": "/", "TZ": "Asia/Tokyo"}, Memory: 256 << 20, Operate: echo, Operations: 3, LogSize: 1 << 10, Output: 10 << 10,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModule(t, spec)
+			for _, content := range contents {
+				check(t, m, content)
+			}
+		})
+	}
+	t.Run("compared memory", func(t *testing.T) {
+		m := newModule(t, Spec{})
+		m.deriver.module.spec.Tracker = nil
+		for _, content := range contents {
+			check(t, m, content)
+		}
+	})
+	t.Run("history", func(t *testing.T) {
+		m := newModule(t, Spec{})
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 60 {
+			switch random.IntN(6) {
+			case 0:
+				function := []uint32{derivePanic, deriveNothing, deriveLarge, deriveExit, deriveMemoryHog, 77}[random.IntN(6)]
+				if _, err := m.Derive(t.Context(), function, []byte("x")); !errors.Is(err, ErrDerivation) {
+					t.Fatalf("function %d: %v", function, err)
+				}
+			case 1:
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				_, err := m.Derive(ctx, deriveSpin, nil)
+				cancel()
+				wantCode(t, err, CodeTimeout)
+			case 2:
+				if _, err := callTool(t.Context(), m, "remember", `{"text":"secret"}`); err != nil {
+					t.Fatal(err)
+				}
+			case 3:
+				m.deriver.module.closeIdle()
+			}
+			check(t, m, contents[random.IntN(len(contents))])
+		}
+	})
+	if seen := want["a"]; strings.Contains(seen, "secret") || !strings.Contains(seen, abi.HostDenied) {
+		t.Errorf("the function saw %s", seen)
+	}
+}
+
+func TestDeriveFunctionThatFails(t *testing.T) {
+	m := newModule(t, Spec{})
+	for function, code := range map[uint32]Code{
+		derivePanic: CodeTrap, deriveNothing: CodeNoResponse, deriveLarge: CodeOutputSize, deriveExit: CodeExit, deriveMemoryHog: CodeMemory,
+	} {
+		_, err := m.Derive(t.Context(), function, nil)
+		if !errors.Is(err, ErrDerivation) {
+			t.Errorf("function %d: %v", function, err)
+		}
+		wantCode(t, err, code)
+	}
+	if _, err := m.Derive(t.Context(), deriveSum, make([]byte, abi.MaxDeriveInput+1)); !errors.Is(err, ErrDerivation) {
+		t.Errorf("large content: %v", err)
+	}
+	if got := derived(t, m, deriveSum, ""); got != "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" {
+		t.Errorf("afterwards: %s", got)
+	}
+	if got := derived(t, m, deriveSleep, "slept"); got != "slept" {
+		t.Errorf("sleep: %s", got)
+	}
+}
+
+func TestSpinningDerivationEnds(t *testing.T) {
+	m := newModule(t, Spec{})
+	t.Run("by its fuel", func(t *testing.T) {
+		m.deriver.module.spec.Fuel = 100_000_000
+		defer func() { m.deriver.module.spec.Fuel = deriveFuel }()
+		_, err := m.Derive(t.Context(), deriveSpin, nil)
+		if failure := wantCode(t, err, CodeFuel); !errors.Is(err, ErrDerivation) || !strings.Contains(failure.Message, "100000000") {
+			t.Error(err)
+		}
+	})
+	t.Run("by the time limit", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := m.Derive(ctx, deriveSpin, nil)
+		if wantCode(t, err, CodeTimeout); errors.Is(err, ErrDerivation) {
+			t.Error("counts as a failure of the function")
+		}
+	})
+	t.Run("by cancellation, and one that waits too", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		for range 2 {
+			running.Go(func() {
+				_, err := m.Derive(ctx, deriveSpin, nil)
+				if failure := (*Error)(nil); !errors.As(err, &failure) || failure.Code != CodeCanceled {
+					t.Error(err)
+				}
+			})
+		}
+		time.AfterFunc(20*time.Millisecond, cancel)
+		running.Wait()
+	})
+	if _, err := m.Derive(canceled(t), deriveSum, nil); errors.Is(err, ErrDerivation) {
+		t.Error(err)
+	} else {
+		wantCode(t, err, CodeCanceled)
+	}
+}
+
+// deriving is a module whose operations derive from the content "x" with the function.
+func deriving(t *testing.T, spec Spec, function uint32) (*Module, *error) {
+	var m *Module
+	var failure error
+	spec.Operate = func(ctx context.Context, _ []byte) []byte {
+		_, failure = m.Derive(ctx, function, []byte("x"))
+		return []byte(`{"error":{"code":"failed","message":"done"}}`)
+	}
+	m = newModule(t, spec)
+	m.deriver.module.spec.Fuel = 300_000_000
+	derived(t, m, deriveSum, "") // takes the snapshot
+	return m, &failure
+}
+
+func TestDerivationIsChargedToItsCall(t *testing.T) {
+	for name, test := range map[string]struct {
+		function uint32
+		fuel     int64
+		code     Code // of the call; empty: it succeeds
+		failed   bool // whether the derive function counts as failed
+	}{
+		"work":               {deriveWork, 0, "", false},
+		"no fuel is left":    {deriveWork, 10_000_000, CodeFuel, false},
+		"it exceeds its own": {deriveSpin, 0, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, failure := deriving(t, Spec{Fuel: test.fuel}, test.function)
+			ask := Request{Method: abi.MethodToolsCall, Params: []byte(`{"name":"ask_once","arguments":{}}`)}
+			response, err := m.Call(t.Context(), ask)
+			defer response.Release()
+			if test.code != "" {
+				wantCode(t, err, test.code)
+				wantCode(t, *failure, test.code)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if response.Fuel < 10_000_000 {
+				t.Errorf("%d instructions are charged", response.Fuel)
+			}
+			if errors.Is(*failure, ErrDerivation) != test.failed {
+				t.Errorf("Derive: %v", *failure)
+			}
+		})
+	}
+}
+
+func TestDeriveFromManyGoroutines(t *testing.T) {
+	m := newModule(t, Spec{})
+	want := derived(t, m, deriveObserve, "x")
+	var work sync.WaitGroup
+	for range 8 {
+		work.Go(func() {
+			for range 20 {
+				if data, err := m.Derive(t.Context(), deriveObserve, []byte("x")); err != nil || string(data) != want {
+					t.Errorf("got %q, %v", data, err)
+				}
+			}
+		})
+	}
+	work.Wait()
+}
+
+// A derive function's output is content of files, which must not get to the log.
+func TestDeriveFunctionDoesNotLog(t *testing.T) {
+	var log strings.Builder
+	m := newModule(t, Spec{Log: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace})})
+	derived(t, m, deriveObserve, "x")
+	if strings.Contains(log.String(), "said") || strings.Contains(log.String(), "logged") {
+		t.Error(log.String())
+	}
+}
+
+// deriveModule returns a module with one page of memory and a derive function.
+func deriveModule(code []byte, typ byte) wasmtest.Module {
+	m := wasmtest.Plugin(wasmtest.Invoke(wasmtest.Output, 0, 2), "{}")
+	m.Funcs = append(m.Funcs, wasmtest.Func{Name: abi.ExportDerive, Type: typ, Code: wasmtest.Code(code, 0x0b)})
+	return m
+}
+
+func TestModulesWithoutDerivedData(t *testing.T) {
+	large := deriveModule(nil, wasmtest.OfTwo)
+	large.Memory = []byte{0, 0x81, 4}                                                          // 513 pages
+	table := deriveModule(wasmtest.Code(wasmtest.I32(0), 0xd0, 0x70, 0x26, 0), wasmtest.OfTwo) // table.set
+	table.Tables = [][]byte{{0x70, 0, 1}}
+	for name, module := range map[string]wasmtest.Module{
+		"no export": wasmtest.Plugin(wasmtest.Invoke(wasmtest.Output, 0, 2), "{}"), "large initial memory": large, "state that cannot be restored": table,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := loadBytes(t, module.Bytes(), Spec{})
+			if _, err := m.Derive(t.Context(), 0, nil); m.Derives() || !errors.Is(err, ErrUnavailable) {
+				t.Errorf("derives %t: %v", m.Derives(), err)
+			}
+		})
+	}
+	t.Run("wrong signature", func(t *testing.T) {
+		spec := Spec{Code: compiled(t, writeModule(t, deriveModule(nil, wasmtest.OfI32).Bytes())).Dir}
+		_, err := Load(t.Context(), spec)
+		if failure := wantCode(t, err, CodeInvalidModule); !strings.Contains(failure.Message, "bulkhead_derive does not have the signature (i32, i32)") {
+			t.Error(failure.Message)
+		}
+	})
+	t.Run("_initialize crashes", func(t *testing.T) {
+		crashing := deriveModule(nil, wasmtest.OfTwo)
+		crashing.Funcs = append(crashing.Funcs, wasmtest.Func{Name: abi.ExportInitialize, Type: wasmtest.Void, Code: []byte{0x00, 0x0b}})
+		m := loadBytes(t, crashing.Bytes(), Spec{})
+		for range 2 {
+			if _, err := m.Derive(t.Context(), 0, nil); !errors.Is(err, ErrUnavailable) {
+				t.Error(err)
+			}
+		}
+		if !m.deriver.unusable {
+			t.Error("each derivation tries again")
+		}
+	})
+}
+
+// A function that crashes without content derives from other content.
+func TestDeriveFunctionThatCrashesBeforeSnapshot(t *testing.T) {
+	m := loadBytes(t, deriveModule(wasmtest.Code(
+		0x20, 1, 0x45, 0x04, 0x40, 0x00, 0x0b, // if len == 0, unreachable
+		wasmtest.Invoke(wasmtest.Output, 0, 2),
+	), wasmtest.OfTwo).Bytes(), Spec{})
+	for range 2 {
+		if got := derived(t, m, 0, "x"); got != "{}" {
+			t.Error(got)
+		}
+		if _, err := m.Derive(t.Context(), 0, nil); !errors.Is(err, ErrDerivation) {
+			t.Error(err)
+		}
+	}
+}
+
+// A cancelled first derivation must not leave a snapshot that differs from what a complete one leaves.
+func TestSnapshotOfDeriveInstanceIsComplete(t *testing.T) {
+	spin := deriveModule(wasmtest.Code(
+		0x20, 1, 0x45, 0x04, 0x40, // if len == 0
+		0x03, 0x40, wasmtest.I32(0), wasmtest.I32(0), 0x28, 2, 0, wasmtest.I32(1), 0x6a, 0x36, 2, 0, // memory[0]++
+		wasmtest.I32(0), 0x28, 2, 0, wasmtest.I32(20_000_000), 0x49, 0x0d, 0, 0x0b, // until it is 20,000,000
+		0x0b,
+		wasmtest.Invoke(wasmtest.Output, 0, 4),
+	), wasmtest.OfTwo).Bytes()
+	m := loadBytes(t, spin, Spec{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err := m.Derive(ctx, 0, []byte("x"))
+	wantCode(t, err, CodeTimeout)
+	if got := derived(t, m, 0, "x"); got != "\x00\x2d\x31\x01" {
+		t.Errorf("got %x", got)
+	}
+}
+
+func BenchmarkDerive(b *testing.B) {
+	content := strings.Repeat("x", 2000)
+	m := newModule(b, Spec{})
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			m.deriver.module.pool.drain()
+			m.deriver.module.snapshot = nil
+			derived(b, m, deriveEcho, content)
+		}
+	})
+	for name, function := range map[string]uint32{"next echo": deriveEcho, "next sum": deriveSum} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				derived(b, m, function, content)
+			}
+		})
+	}
+}
