@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -41,6 +42,9 @@ const (
 	runtimeMemory = 160 << 20 // the Go runtime, this program, and garbage
 	perCodeByte   = 8         // of compiled code and the module: wazero decodes the module and copies the code
 	perCall       = 24 << 20  // native stacks and bookkeeping of a call
+	derivedCache  = 16 << 20  // derived data of files
+	// derivedMemory is for derived data: an instance, its snapshot, the derivation with a file and its result, and the cache.
+	derivedMemory = 2*engine.DeriveMemory + perCall + 8<<20 + derivedCache
 )
 
 // Bound sets the limits of the process. The memory limit is a last resort, since reaching it ends all calls of the
@@ -51,7 +55,7 @@ func (l *Launch) Bound(code, budget int64) {
 	calls := int64(limits.Concurrency)
 	instances := calls + 2 // the first instance, and one that is being restored
 	work := instances*limits.Memory + calls*(perCall+2*limits.Input+3*limits.Output)
-	s.Confine.Memory = uint64(runtimeMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+perCall+2*limits.Input+3*limits.Output))))
+	s.Confine.Memory = uint64(runtimeMemory + derivedMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+perCall+2*limits.Input+3*limits.Output))))
 	// Each call has its own file tree with open files, and an operation opens some more: a scan has one for each level.
 	s.Confine.OpenFiles = uint64(64 + len(s.Mounts) + len(s.Repos) + (limits.Concurrency+2)*(limits.Files+16+abi.MaxScanDepth))
 }
