@@ -8,9 +8,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -300,6 +303,30 @@ func TestDeriveFunctionThatCrashesBeforeSnapshot(t *testing.T) {
 		if _, err := m.Derive(t.Context(), 0, nil); !errors.Is(err, ErrDerivation) {
 			t.Error(err)
 		}
+	}
+}
+
+// The system may refuse memory at any time, so a result that depends on it must not be used.
+func TestRefusalOfMemoryFailsDerivation(t *testing.T) {
+	m := loadBytes(t, deriveModule(wasmtest.Code(
+		wasmtest.I32(0), wasmtest.I32(64), 0x40, 0, 0x36, 2, 0, // memory[0] = memory.grow(64)
+		wasmtest.Invoke(wasmtest.Output, 0, 4),
+	), wasmtest.OfTwo).Bytes(), Spec{})
+	want := derived(t, m, 0, "x")
+	if want != "A\x00\x00\x00" {
+		t.Fatalf("%x", want)
+	}
+	space := m.deriver.module.pool.ready[0].memory.space[5<<20:]
+	_, err := unix.MmapPtr(int(openRandom(t).Fd()), 0, unsafe.Pointer(&space[0]), uintptr(dirtypages.PageSize), unix.PROT_NONE, unix.MAP_SHARED|unix.MAP_FIXED)
+	if err != nil { // of a file that is open for reading: it cannot become writable
+		t.Fatal(err)
+	}
+	_, err = m.Derive(t.Context(), 0, []byte("x"))
+	if wantCode(t, err, CodeMemory); !errors.Is(err, ErrDerivation) {
+		t.Error(err)
+	}
+	if got := derived(t, m, 0, "x"); got != want {
+		t.Errorf("afterwards: %x", got)
 	}
 }
 
