@@ -30,7 +30,6 @@ const (
 	deriveSleep
 	deriveMemoryHog
 	deriveWork
-	deriveEcho
 )
 
 func derived(t testing.TB, m *Module, function uint32, content string) string {
@@ -349,21 +348,41 @@ func TestSnapshotOfDeriveInstanceIsComplete(t *testing.T) {
 	}
 }
 
+// The SDK's functions are run once before the snapshot, and no state of them survives.
+func TestDeriveFunctionsOfSDK(t *testing.T) {
+	m := loaded(t, Spec{Code: compiled(t, deriveGuest()).Dir})
+	for range 2 {
+		if got := derived(t, m, 0, "Tea\nand more"); got != "\x03Tea" {
+			t.Errorf("title: %q", got)
+		}
+		if got := derived(t, m, 0, ""); got != "\x00" {
+			t.Errorf("title of nothing: %q", got)
+		}
+		if got := derived(t, m, 1, "\x05"); got != "\x0a\x04" { // 5, and 2: the call before the snapshot panicked
+			t.Errorf("count: %q", got)
+		}
+		for _, function := range []uint32{1, 2, 1 << 31} { // it panics, and does not exist
+			_, err := m.Derive(t.Context(), function, nil)
+			if wantCode(t, err, CodeTrap); !errors.Is(err, ErrDerivation) {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func BenchmarkDerive(b *testing.B) {
 	content := strings.Repeat("x", 2000)
-	m := newModule(b, Spec{})
+	m := loaded(b, Spec{Code: compiled(b, deriveGuest()).Dir})
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			m.deriver.module.pool.drain()
 			m.deriver.module.snapshot = nil
-			derived(b, m, deriveEcho, content)
+			derived(b, m, 0, content)
 		}
 	})
-	for name, function := range map[string]uint32{"next echo": deriveEcho, "next sum": deriveSum} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				derived(b, m, function, content)
-			}
-		})
-	}
+	b.Run("next", func(b *testing.B) {
+		for b.Loop() {
+			derived(b, m, 0, content)
+		}
+	})
 }

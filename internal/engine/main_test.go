@@ -18,10 +18,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// guest is the path of the module built from testdata/guest. store compiles the modules of all tests.
+// guest and deriveGuest are the paths of the modules built from testdata/guest and testdata/derive. store compiles the
+// modules of all tests.
 var (
-	guest string
-	store *code.Store
+	guest       string
+	deriveGuest = sync.OnceValue(func() string { return build("derive") })
+	modules     string // directory of the guests
+	store       *code.Store
 )
 
 func TestMain(m *testing.M) {
@@ -35,17 +38,24 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	guest = filepath.Join(dir, "guest.wasm")
-	build := exec.Command("go", "build", "-buildmode=c-shared", "-o", guest, "./testdata/guest")
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := build.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("build testdata/guest: %v\n%s", err, out))
-	}
+	modules = dir
+	guest = build("guest")
 	if store, err = code.Open(code.Config{Dir: filepath.Join(dir, "cache"), Compiler: reexec.Command(reexec.Compiler)}); err != nil {
 		panic(err)
 	}
 	defer store.Close()
 	return m.Run()
+}
+
+// build builds the module in a directory of testdata, and returns its path.
+func build(name string) string {
+	file := filepath.Join(modules, name+".wasm")
+	command := exec.Command("go", "build", "-buildmode=c-shared", "-o", file, "./testdata/"+name)
+	command.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if out, err := command.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("build testdata/%s: %v\n%s", name, err, out))
+	}
+	return file
 }
 
 // compiled returns the compiled code of a module file.

@@ -47,7 +47,6 @@ var derivations = []func(content []byte) []byte{
 		}
 		return content
 	},
-	10: func(content []byte) []byte { return content },
 }
 
 // derive is exported as a hostile module does it, without the SDK. The empty content of the derivation before the snapshot

@@ -1,0 +1,82 @@
+// Package derive computes data from the contents of files, such as the title of a document, and lets the host cache it.
+// Start with New, which registers a derive function, and Func.Scan, which lists a directory with the data of its files:
+//
+//	type doc struct{ Title string }
+//
+//	func (d *doc) Fields(c *derive.Codec) { c.String(&d.Title) }
+//
+//	var docs = derive.New(func(content []byte) doc {
+//		title, _, _ := strings.Cut(string(content), "\n")
+//		return doc{Title: title}
+//	})
+//
+//	for entry, err := range docs.Scan(dir, scan.Options{Match: []string{"*.md"}}) {
+//
+// The host runs a derive function once for each content, in an instance of its own, and gives the result to all later
+// calls until the file changes. So the function must use nothing but its argument: there are no files, variables and host
+// operations, what it prints is discarded, and its clock and random numbers are the same each time. Where the host has no
+// result, the file is read and the function runs in the call: results are always complete, at most slower.
+//
+// A module that imports this package exports bulkhead_derive, and must not export that name itself.
+//
+// Stability: exported names stay within a major version. The encoding of values is not stable, and not needed to be: the
+// host keeps results by the digest of the module.
+package derive
+
+import "fmt"
+
+// Func is a derive function whose results are of type T. It is safe for concurrent use if its function is.
+type Func[T any] struct {
+	number  uint32
+	compute func(content []byte) T
+	fields  func(*T, *Codec)
+}
+
+// maxFunctions is the number of derive functions that a module may have.
+const maxFunctions = 64
+
+// functions are the registered functions, by number. They return encoded values.
+var functions []func(content []byte) []byte
+
+// New registers a derive function. Call it for a package-level variable: functions have numbers in the order of
+// registration, which must be the same in every instance of the module. A module has at most 64; one more panics.
+// The content is the function's: it may be modified and retained. It is at most 4 MiB, and 1 MiB of encoded data are
+// cached; in a call, which handles all other files, there is no limit. A function is also called with empty content when
+// the module is prepared.
+func New[T any, P record[T]](compute func(content []byte) T) *Func[T] {
+	if len(functions) == maxFunctions {
+		panic(fmt.Sprintf("derive: more than %d functions are registered", maxFunctions))
+	}
+	f := &Func[T]{number: uint32(len(functions)), compute: compute, fields: func(v *T, c *Codec) { P(v).Fields(c) }}
+	functions = append(functions, func(content []byte) []byte { return f.encode(compute(content)) })
+	return f
+}
+
+// Compute runs the function, and returns its result as Scan does: with the fields that T describes.
+func (f *Func[T]) Compute(content []byte) T {
+	v, err := f.decode(f.encode(f.compute(content)))
+	if err != nil {
+		panic(fmt.Sprintf("derive: the Fields of %T decode something else than they encode: %v", v, err))
+	}
+	return v
+}
+
+func (f *Func[T]) encode(v T) []byte {
+	return appendTo(nil, func(c *Codec) { f.fields(&v, c) })
+}
+
+func (f *Func[T]) decode(data []byte) (T, error) {
+	var v T
+	err := decode(data, func(c *Codec) { f.fields(&v, c) })
+	return v, err
+}
+
+// prepare runs each function once, so that what they initialize at their first call becomes part of the snapshot.
+func prepare() {
+	for _, f := range functions {
+		func() {
+			defer func() { _ = recover() }() // a function may require content
+			f(nil)
+		}()
+	}
+}

@@ -1,0 +1,29 @@
+//go:build wasip1
+
+package derive
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
+)
+
+// prepared is set by the derivation before the snapshot, which has empty content and no result.
+var prepared bool
+
+//go:wasmexport bulkhead_derive
+func export(function, size uint32) {
+	if !prepared && size == 0 {
+		prepared = true
+		// As for calls (see package sdk), within the 32 MiB of a derive instance.
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(24 << 20)
+		prepare()
+		return
+	}
+	if uint64(function) >= uint64(len(functions)) {
+		panic(fmt.Sprintf("derive: there is no function %d: call derive.New for a package-level variable", function))
+	}
+	imports.Output(functions[function](imports.Input(size)))
+}
