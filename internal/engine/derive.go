@@ -42,7 +42,7 @@ func newDeriver(m *Module) *deriver {
 		return nil
 	}
 	spec := Spec{
-		Name: m.spec.Name, File: m.spec.File, Memory: DeriveMemory, Output: abi.MaxDeriveOutput, Fuel: deriveFuel,
+		Name: m.spec.Name, File: m.spec.File, Memory: DeriveMemory, Output: abi.MaxScanDerived, Fuel: deriveFuel,
 		Time: m.spec.Time, Tracker: m.spec.Tracker, Idle: m.spec.Idle, Log: m.spec.Log,
 	}
 	d := &deriver{module: &Module{spec: spec.withDefaults(), entry: abi.ExportDerive, program: m.program, pool: &pool{}}, turn: make(chan struct{}, 1)}
@@ -65,8 +65,8 @@ func (m *Module) Derive(ctx context.Context, function uint32, content []byte) ([
 	if d == nil {
 		return nil, ErrUnavailable
 	}
-	if len(content) > abi.MaxDeriveInput {
-		return nil, fmt.Errorf("%w: the file has %d bytes, and the limit is %d", ErrDerivation, len(content), abi.MaxDeriveInput)
+	if len(content) > abi.MaxScanInput {
+		return nil, fmt.Errorf("%w: the file has %d bytes, and the limit is %d", ErrDerivation, len(content), abi.MaxScanInput)
 	}
 	if failure := m.contextError(ctx); failure != nil {
 		return nil, failure

@@ -123,7 +123,7 @@ func TestDeriveFunctionThatFails(t *testing.T) {
 		}
 		wantCode(t, err, code)
 	}
-	if _, err := m.Derive(t.Context(), deriveSum, make([]byte, abi.MaxDeriveInput+1)); !errors.Is(err, ErrDerivation) {
+	if _, err := m.Derive(t.Context(), deriveSum, make([]byte, abi.MaxScanInput+1)); !errors.Is(err, ErrDerivation) {
 		t.Errorf("large content: %v", err)
 	}
 	if got := derived(t, m, deriveSum, ""); got != "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" {

@@ -23,12 +23,6 @@ const (
 	ExportMemory     = "memory"
 )
 
-// Limits of a derivation, one run of ExportDerive.
-const (
-	MaxDeriveInput  = 4 << 20 // bytes of the file
-	MaxDeriveOutput = 1 << 20 // bytes
-)
-
 // Functions that the host exports under ImportModule.
 const (
 	ImportInput      = "input"       // (dst i32, len i32)

@@ -23,7 +23,11 @@
 // host keeps results by the digest of the module.
 package derive
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
 
 // Func is a derive function whose results are of type T. It is safe for concurrent use if its function is.
 type Func[T any] struct {
@@ -31,9 +35,6 @@ type Func[T any] struct {
 	compute func(content []byte) T
 	fields  func(*T, *Codec)
 }
-
-// maxFunctions is the number of derive functions that a module may have.
-const maxFunctions = 64
 
 // functions are the registered functions, by number. They return encoded values.
 var functions []func(content []byte) []byte
@@ -44,8 +45,8 @@ var functions []func(content []byte) []byte
 // cached; in a call, which handles all other files, there is no limit. A function is also called with empty content when
 // the module is prepared.
 func New[T any, P record[T]](compute func(content []byte) T) *Func[T] {
-	if len(functions) == maxFunctions {
-		panic(fmt.Sprintf("derive: more than %d functions are registered", maxFunctions))
+	if len(functions) == abi.MaxScanFunctions {
+		panic(fmt.Sprintf("derive: more than %d functions are registered", abi.MaxScanFunctions))
 	}
 	f := &Func[T]{number: uint32(len(functions)), compute: compute, fields: func(v *T, c *Codec) { P(v).Fields(c) }}
 	functions = append(functions, func(content []byte) []byte { return f.encode(compute(content)) })

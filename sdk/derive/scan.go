@@ -1,0 +1,131 @@
+package derive
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
+)
+
+// Entry is an entry of a directory.
+type Entry[T any] struct {
+	scan.Entry      // without Data
+	Value      T    // what the function returns for the content
+	Derived    bool // Value is set: the file matches Options.Match, and State is scan.OK
+}
+
+// Scan returns the entries of a directory as scan.Dir does, with the results of the function for the files that match
+// o.Match. o.Data and o.Function have no effect. o.MaxFile is at most 16 MiB, which is the default; the host derives data
+// of files up to 4 MiB, and of larger ones the data is computed in the call. A file that is larger than MaxFile or cannot
+// be read has no value, but a State.
+func (f *Func[T]) Scan(dir string, o scan.Options) iter.Seq2[Entry[T], error] {
+	return func(yield func(Entry[T], error) bool) {
+		o.MaxFile = cmp.Or(o.MaxFile, abi.MaxScanContent)
+		dir, err := filepath.Abs(dir)
+		if o.MaxFile > abi.MaxScanContent {
+			err = fmt.Errorf("derive: MaxFile is %d, and at most %d", o.MaxFile, abi.MaxScanContent)
+		}
+		if err != nil {
+			yield(Entry[T]{}, err)
+			return
+		}
+		s := scanner[T]{Func: f, dir: dir, options: o, yielded: map[string]bool{}}
+		if !s.scan(abi.ScanDataDerived, yield) {
+			s.scan(abi.ScanDataContent, yield)
+		}
+	}
+}
+
+type scanner[T any] struct {
+	*Func[T]
+	dir     string
+	options scan.Options
+	yielded map[string]bool // paths of entries before the first file with data
+	decided bool            // whether the host has derived data
+}
+
+// scan yields the entries that were not yielded before. It returns false if the first file that matches shows that the host
+// has no derived data: then it is faster to get the contents of all files in one operation than to open each.
+func (s *scanner[T]) scan(data string, yield func(Entry[T], error) bool) bool {
+	o := s.options
+	o.Data, o.Function = data, s.number
+	if data == abi.ScanDataDerived {
+		o.MaxFile = min(o.MaxFile, abi.MaxScanInput)
+	}
+	for found, err := range scan.Dir(s.dir, o) {
+		if err != nil {
+			yield(Entry[T]{}, err)
+			return true
+		}
+		if s.yielded[found.Path] {
+			continue
+		}
+		if !s.decided {
+			if found.State == scan.Unavailable {
+				s.decided = true
+				return false
+			}
+			s.decided = found.Data != nil
+			s.yielded[found.Path] = true
+		}
+		if !yield(s.entry(found, data), nil) {
+			return true
+		}
+	}
+	return true
+}
+
+// entry returns an entry with its value. Where the host derived none, it computes the value.
+func (s *scanner[T]) entry(found scan.Entry, data string) Entry[T] {
+	content := found.Data
+	found.Data = nil
+	e := Entry[T]{Entry: found}
+	switch {
+	case content != nil && data == abi.ScanDataDerived:
+		v, err := s.decode(content)
+		if e.Value, e.Derived = v, err == nil; err != nil {
+			s.read(&e)
+		}
+	case content != nil:
+		e.Value, e.Derived = s.Compute(content), true
+	case data == abi.ScanDataContent || !e.IsRegular() || e.State == scan.OK || e.State == scan.Dangling:
+		// The state tells why there is no value, if one is wanted.
+	case e.Size > s.options.MaxFile:
+		e.State = scan.TooLarge
+	default:
+		s.read(&e)
+	}
+	return e
+}
+
+// read sets the value of a file, which belongs to its stat data, and its state. It retries once if the file changes.
+func (s *scanner[T]) read(e *Entry[T]) {
+	e.State = scan.Unreadable
+	at := filepath.Join(s.dir, filepath.FromSlash(e.Path))
+	for range 2 {
+		before, err := os.Stat(at)
+		if err != nil || !before.Mode().IsRegular() {
+			return
+		}
+		content, err := filesystem.ReadFile(filesystem.OS{}, at, s.options.MaxFile)
+		if errors.Is(err, filesystem.ErrTooLarge) {
+			e.State = scan.TooLarge
+			return
+		}
+		if err != nil {
+			return
+		}
+		after, err := os.Stat(at)
+		if err == nil && after.Size() == int64(len(content)) && after.Size() == before.Size() && after.ModTime().Equal(before.ModTime()) {
+			e.State, e.Size, e.ModTime = scan.OK, after.Size(), after.ModTime()
+			e.Value, e.Derived = s.Compute(content), true
+			return
+		}
+	}
+}
