@@ -3,34 +3,14 @@ package code
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
 )
-
-// tryLock takes an advisory lock (flock) without blocking. The system releases it when the last descriptor of the open file
-// is closed.
-func tryLock(f *os.File, how int) (bool, error) {
-	for {
-		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return false, nil
-		case !errors.Is(err, syscall.EINTR):
-			return false, fmt.Errorf("lock %s: %w", f.Name(), err)
-		}
-	}
-}
-
-// openLock opens or creates a lock file.
-func openLock(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-}
 
 // isLinked reports whether path still names the open file.
 func isLinked(f *os.File, path string) bool {
@@ -79,7 +59,7 @@ func newLockedDir(dir, prefix string) (*lockedDir, error) {
 		if err != nil {
 			return nil, err
 		}
-		locked, err := tryLock(lock, syscall.LOCK_EX)
+		locked, err := filelock.Try(lock, syscall.LOCK_EX)
 		if err == nil && locked && isLinked(lock, path) {
 			return &lockedDir{path, lock}, nil
 		}
@@ -105,7 +85,7 @@ func sweepDead(dir, prefix string) {
 		if err != nil {
 			continue
 		}
-		if dead, err := tryLock(lock, syscall.LOCK_EX); err == nil && dead && isLinked(lock, path) {
+		if dead, err := filelock.Try(lock, syscall.LOCK_EX); err == nil && dead && isLinked(lock, path) {
 			_ = removeTree(path)
 		}
 		lock.Close()

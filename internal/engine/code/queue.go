@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
 )
 
 // queue limits the compilers that run at once in all processes that share dir: each compiler holds the lock of a slot
@@ -30,13 +32,13 @@ func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 		}
 	}()
 	for n := first; n < q.slots; n++ {
-		f, err := openLock(filepath.Join(q.dir, fmt.Sprintf("slot-%d.lock", n)))
+		f, err := filelock.Open(filepath.Join(q.dir, fmt.Sprintf("slot-%d.lock", n)))
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, f)
 	}
-	waiting, err := openLock(filepath.Join(q.dir, waitingFile))
+	waiting, err := filelock.Open(filepath.Join(q.dir, waitingFile))
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 			}
 		}
 		for n, f := range files {
-			taken, err := tryLock(f, syscall.LOCK_EX)
+			taken, err := filelock.Try(f, syscall.LOCK_EX)
 			if taken {
 				got, files = f, append(files[:n], files[n+1:]...)
 			}
@@ -59,7 +61,7 @@ func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 			}
 		}
 		if p == Foreground {
-			_, err := tryLock(waiting, syscall.LOCK_SH)
+			_, err := filelock.Try(waiting, syscall.LOCK_SH)
 			return false, err
 		}
 		return false, nil
@@ -69,7 +71,7 @@ func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 
 // noForegroundWaits reports whether no Foreground waits.
 func noForegroundWaits(waiting *os.File) (bool, error) {
-	free, err := tryLock(waiting, syscall.LOCK_EX)
+	free, err := filelock.Try(waiting, syscall.LOCK_EX)
 	if free {
 		err = syscall.Flock(int(waiting.Fd()), syscall.LOCK_UN)
 	}
@@ -85,11 +87,11 @@ type entryLock struct {
 // tryLockEntry takes the lock of an entry. It returns nil if another caller holds it.
 func (q queue) tryLockEntry(key string) (*entryLock, error) {
 	path := filepath.Join(q.dir, key+".lock")
-	file, err := openLock(path)
+	file, err := filelock.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	locked, err := tryLock(file, syscall.LOCK_EX)
+	locked, err := filelock.Try(file, syscall.LOCK_EX)
 	if err != nil || !locked || !isLinked(file, path) { // if not linked, the previous owner has removed it
 		file.Close()
 		return nil, err

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
 )
 
 func slots(n int) func(*Config) { return func(c *Config) { c.Slots = n } }
@@ -111,7 +113,7 @@ func testBackgroundYields(t *testing.T) {
 		}
 		waits <- slot
 	}()
-	waiting, err := openLock(filepath.Join(w.dir, waitingFile))
+	waiting, err := filelock.Open(filepath.Join(w.dir, waitingFile))
 	if err != nil {
 		t.Fatal(err)
 	}
