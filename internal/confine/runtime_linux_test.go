@@ -39,6 +39,7 @@ func init() {
 			"mapping executable memory":         mapExecutable,
 			"files of a writable directory":     changeFiles,
 			"reading a read-only directory":     func() error { return readAt(readFD, "file") },
+			"file system of a directory":        func() error { return unix.Fstatfs(readFD, new(unix.Statfs_t)) },
 			"code in the root":                  func() error { return readCode(j, report) },
 			"socket with the network poller":    echo,
 			"os.File in the root directory":     func() error { return osFile(report) },
