@@ -1,0 +1,34 @@
+package derived
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileSystem returns the device of a file, and whether its file system is one on which inode and times identify the version
+// of a file. Network file systems report times that are cached, or that other machines set by other clocks.
+func fileSystem(file *os.File) (dev uint64, local bool, err error) {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return 0, false, err
+	}
+	var st unix.Stat_t
+	var of unix.Statfs_t
+	if cerr := conn.Control(func(fd uintptr) {
+		if err = retry(func() error { return unix.Fstat(int(fd), &st) }); err == nil {
+			err = retry(func() error { return unix.Fstatfs(int(fd), &of) })
+		}
+	}); cerr != nil {
+		return 0, false, cerr
+	}
+	return uint64(st.Dev), err == nil && isLocal(&of), err
+}
+
+func retry(do func() error) error {
+	for {
+		if err := do(); err != unix.EINTR {
+			return err
+		}
+	}
+}

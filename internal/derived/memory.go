@@ -1,0 +1,56 @@
+package derived
+
+// entry is a cached result.
+type entry struct {
+	data []byte
+	// again is set if the record is in the older file only: a hit sends it to the host again, so that it outlives the file.
+	again bool
+}
+
+// perEntry is charged for each entry in addition to its data: key, map slot and headers, in bytes.
+const perEntry = 160
+
+// generations is a map of bounded size. Entries are added to the current generation. When that is full it becomes the
+// previous one, whose entries are dropped unless a hit has moved them to the current one.
+type generations struct {
+	max               int // bytes of both
+	current, previous map[Key]entry
+	size              int // bytes of current
+}
+
+func cost(e entry) int { return len(e.data) + perEntry }
+
+func (g *generations) put(k Key, e entry) {
+	if cost(e) > g.max/2 {
+		return
+	}
+	if old, ok := g.current[k]; ok {
+		g.size -= cost(old)
+	}
+	if g.current == nil || g.size+cost(e) > g.max/2 {
+		g.previous, g.current, g.size = g.current, map[Key]entry{}, 0
+	}
+	g.current[k] = e
+	g.size += cost(e)
+}
+
+// peek returns an entry.
+func (g *generations) peek(k Key) (entry, bool) {
+	e, ok := g.current[k]
+	if !ok {
+		e, ok = g.previous[k]
+	}
+	return e, ok
+}
+
+// get is like peek, and moves an entry of the previous generation to the current one.
+func (g *generations) get(k Key) (entry, bool) {
+	e, ok := g.current[k]
+	if ok {
+		return e, true
+	}
+	if e, ok = g.previous[k]; ok {
+		g.put(k, e)
+	}
+	return e, ok
+}
