@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 
@@ -19,9 +20,11 @@ type Derivation struct {
 }
 
 // DerivedFile is a file whose derived data is wanted. Read returns its content, which belongs to Stat and is valid until
-// Derive returns; its error must be returned.
+// Derive returns; its error must be returned. Open opens the file for reading, for a look at its file system; by then it may
+// be a different file.
 type DerivedFile struct {
 	Stat beneath.Stat
+	Open func() (*os.File, error)
 	Read func() (content []byte, err error)
 }
 

@@ -174,9 +174,9 @@ func (a *scanAnswer) derive(e *vfs.Scanned) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return digest(content), nil
+		return Digest(content), nil
 	}
-	data, err := a.box.config.Derive(a.ctx, kind, DerivedFile{Stat: e.Stat, Read: read})
+	data, err := a.box.config.Derive(a.ctx, kind, DerivedFile{Stat: e.Stat, Open: e.Open, Read: read})
 	switch {
 	case err == nil && len(data) > abi.MaxScanDerived:
 		return nil, ErrDerive
@@ -190,7 +190,8 @@ func (a *scanAnswer) derive(e *vfs.Scanned) ([]byte, error) {
 	return nil, err
 }
 
-func digest(content []byte) []byte {
+// Digest returns the SHA-256 of content.
+func Digest(content []byte) []byte {
 	h := sha256.New()
 	for len(content) > copyPiece {
 		h.Write(content[:copyPiece])

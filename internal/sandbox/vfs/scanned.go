@@ -5,6 +5,7 @@ package vfs
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
@@ -120,6 +121,19 @@ func (e *Scanned) Append(buf []byte) ([]byte, error) {
 		return e.target.dir.Append(buf, e.target.name, e.Stat)
 	}
 	return e.dir.dir.Append(buf, e.Name, e.Stat)
+}
+
+// Open opens a regular file for reading. It may not be the file that Stat describes.
+func (e *Scanned) Open() (file *os.File, err error) {
+	switch {
+	case !e.IsRegular():
+		return nil, sys.EISDIR
+	case e.Linked:
+		file, _, err = e.target.dir.Open(e.target.name, os.O_RDONLY, 0)
+	default:
+		file, _, err = e.dir.dir.Open(e.Name, os.O_RDONLY, 0)
+	}
+	return file, err
 }
 
 // Refresh describes a file again, after Append has failed with ErrChanged. If it is no regular file any more, it becomes
