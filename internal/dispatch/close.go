@@ -17,6 +17,9 @@ func (d *Dispatcher) Close(ctx context.Context) error {
 	if d.store != nil {
 		closing = append(closing, &closer{name: "the compilers", close: d.store.Close})
 	}
+	if d.derived != nil {
+		closing = append(closing, &closer{name: "the derived data", close: d.derived.Close})
+	}
 	if d.audit != nil {
 		closing = append(closing, &closer{name: "the audit log", close: func() error { return d.audit.Close(ctx) }})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
@@ -34,6 +35,7 @@ type Dispatcher struct {
 
 	audit   *audit.Log // nil if none is kept
 	store   *code.Store
+	derived *derived.Store // nil: no derived data are kept
 	pool    *worker.Pool
 	zone    func() []byte   // the local time zone, read once
 	gitUser func() git.User // as it is now
@@ -81,8 +83,12 @@ func (d *Dispatcher) Open() error {
 	}
 	d.pool = worker.NewPool(c.Memory())
 	var err error
-	if d.store, err = openStore(d.log, c.CacheDir); err != nil {
+	var dir string
+	if d.store, dir, err = openStore(d.log, c.CacheDir); err != nil {
 		return err
+	}
+	if dir != "" {
+		d.derived = derived.NewStore(derived.Dir(dir), d.log)
 	}
 	d.audit, err = openAudit(c.Audit, d.log)
 	return err

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/grant"
@@ -60,8 +61,9 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	if err != nil {
 		return nil, errors.Join(p.sandboxError(err), compiled.Close())
 	}
+	kept := p.openDerived(set, compiled)
 	release := func() {
-		if err := errors.Join(set.Close(), compiled.Close()); err != nil {
+		if err := errors.Join(set.Close(), compiled.Close(), kept.Close()); err != nil {
 			p.Log.Warn("cannot release the handles of a worker process", "error", err)
 		}
 	}
@@ -70,8 +72,33 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 		release()
 		return nil, p.sandboxError(err)
 	}
+	if kept != nil {
+		l.Setup.Derived = wire.Derived{Kept: true, Tag: kept.Tag[:], Older: l.Inherit(kept.Older), Newer: l.Inherit(kept.Newer)}
+		l.Derived = kept.Take
+	}
 	l.Release = release
 	return l, nil
+}
+
+// openDerived opens the derived data of earlier workers with the same module and grants; nil if none are kept. Data of files
+// that another config grants, or does not deny, are in other files.
+func (p *plugin) openDerived(set *grant.Set, compiled *code.Code) *derived.Handles {
+	if p.dispatcher.derived == nil {
+		return nil
+	}
+	var paths []string
+	for _, m := range set.Mounts {
+		paths = append(paths, m.Path)
+	}
+	files, err := p.dispatcher.derived.Set(p.Name, compiled.SHA256, [][]string{paths, p.Grant.Deny, set.Own})
+	if err == nil {
+		var kept *derived.Handles
+		if kept, err = files.Open(); err == nil {
+			return kept
+		}
+	}
+	p.Log.Warn("derived data are not kept", "reason", err)
+	return nil
 }
 
 // sandboxError returns the failure of a plugin whose grant cannot be set up.

@@ -10,13 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
 )
 
-// openStore opens the store of compiled code in the cache directory. If the directory cannot be used, modules are
-// compiled into a temporary directory.
-func openStore(log hclog.Logger, dir string) (*code.Store, error) {
+// openStore opens the store of compiled code in the cache directory, and returns the directory. If it cannot be used,
+// modules are compiled into a temporary directory, and the directory returned is empty.
+func openStore(log hclog.Logger, dir string) (*code.Store, string, error) {
 	c := code.Config{Dir: dir, Compiler: reexec.Command(reexec.Compiler), Log: log}
 	if c.Dir == "" {
 		log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
-		return code.Open(c)
+		store, err := code.Open(c)
+		return store, "", err
 	}
 	if err := ownedpath.Make(c.Dir); err != nil {
 		level := hclog.Warn
@@ -25,13 +26,14 @@ func openStore(log hclog.Logger, dir string) (*code.Store, error) {
 		}
 		log.Log(level, "compiled modules are not kept", "reason", ownedpath.Explain(err))
 		c.Dir = ""
-		return code.Open(c)
+		store, err := code.Open(c)
+		return store, "", err
 	}
 	store, err := code.Open(c)
 	if err != nil {
 		log.Warn("compiled modules are not kept", "reason", err)
 		c.Dir = ""
-		return code.Open(c)
+		store, err = code.Open(c)
 	}
-	return store, nil
+	return store, c.Dir, err
 }

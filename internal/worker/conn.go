@@ -23,11 +23,12 @@ import (
 // frames until its result arrives; then it passes the reading on to a caller that still waits. So sequential calls cost
 // no switch between goroutines.
 type conn struct {
-	in     *wire.Reader
-	out    *wire.Writer
-	log    hclog.Logger
-	limits wire.Limits
-	logMax int // bytes of log frames that a call accounts for
+	in      *wire.Reader
+	out     *wire.Writer
+	log     hclog.Logger
+	limits  wire.Limits
+	logMax  int          // bytes of log frames that a call accounts for
+	derived func([]byte) // Launch.Derived
 
 	mu      sync.Mutex // guards what follows
 	calls   map[uint32]*pending
@@ -35,6 +36,7 @@ type conn struct {
 	reading bool
 	closed  error // why the connection ended; nil while it is open
 	logged  int   // bytes of log frames that are not yet charged to a call
+	records int   // the same for frames of derived data
 }
 
 // pending is a call that waits for its result.
@@ -74,6 +76,10 @@ const (
 	maxParts = 16 << 10
 	// perLogFrame is charged for each log frame in addition to its text.
 	perLogFrame = 64
+	// perDerivedFrame is charged for each frame of derived data in addition to the records. maxDerived has room for the
+	// frames of a call whose records are joined to large frames.
+	perDerivedFrame = 1 << 10
+	maxDerived      = wire.DerivedPerCall + 64*perDerivedFrame
 )
 
 func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
@@ -97,6 +103,10 @@ func (c *conn) limit(t wire.Type) int {
 		return maxFailure
 	case wire.TypeLoaded, wire.TypeWrote:
 		return 0
+	case wire.TypeDerived:
+		if c.derived != nil {
+			return wire.MaxDerived
+		}
 	}
 	return -1
 }
@@ -195,8 +205,11 @@ func (c *conn) read(p *pending) {
 
 // take handles a frame.
 func (c *conn) take(f wire.Frame) error {
-	if f.Type == wire.TypeLog {
+	switch f.Type {
+	case wire.TypeLog:
 		return c.takeLog(f)
+	case wire.TypeDerived:
+		return c.takeDerived(f.Payload)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,7 +247,7 @@ func (c *conn) finish(p *pending, payload []byte) error {
 		return err
 	}
 	delete(c.calls, p.number)
-	c.logged = max(0, c.logged-c.logMax) // charged to this call
+	c.logged, c.records = max(0, c.logged-c.logMax), max(0, c.records-maxDerived) // charged to this call
 	p.result, p.done = result, true
 	p.signal()
 	return nil
@@ -316,6 +329,19 @@ func (c *conn) takeLog(f wire.Frame) error {
 		args[i] = printable(line.Args[i])
 	}
 	c.log.Log(level, printable(line.Text), args...)
+	return nil
+}
+
+// takeDerived passes records on. A worker that sends more than its calls may in total has been compromised.
+func (c *conn) takeDerived(records []byte) error {
+	c.mu.Lock()
+	c.records += len(records) + perDerivedFrame
+	over := c.records > maxDerived*(len(c.calls)+1)
+	c.mu.Unlock()
+	if over {
+		return wire.Violation("too many records of derived data")
+	}
+	c.derived(records)
 	return nil
 }
 

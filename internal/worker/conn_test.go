@@ -28,6 +28,7 @@ func FuzzConn(f *testing.F) {
 		{{Type: wire.TypeResult, Call: 1}, {Type: wire.TypeResult, Call: 2}},
 		{{Type: wire.TypeAsk, Call: 1, Payload: []byte("\x01x")}, {Type: wire.TypeResult, Call: 2, Payload: make([]byte, 17)}},
 		{{Type: wire.TypeWrote, Call: 1}, {Type: wire.TypeLog, Payload: []byte(`{"t":"x"}`)}, {Type: wire.TypeRecord, Call: 2, Payload: []byte(`{}`)}},
+		{{Type: wire.TypeDerived}, {Type: wire.TypeDerived, Call: 1, Payload: []byte("x")}, {Type: wire.TypeResult, Call: 1, Payload: append(make([]byte, 17), "{}"...)}},
 		{{Type: wire.TypeResult, Call: 3, Payload: append(make([]byte, 17), "{}"...)}, {Type: wire.TypeResult, Call: 3, Payload: make([]byte, 17)}},
 	} {
 		var data bytes.Buffer
@@ -41,6 +42,7 @@ func FuzzConn(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newConn(stream{bytes.NewReader(data)}, wire.Limits{Output: 1 << 16, LogSize: 1 << 10, Operations: 3, Ask: 1 << 16}, hclog.NewNullLogger())
+		c.derived = func([]byte) {}
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {

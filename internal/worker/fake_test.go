@@ -191,6 +191,21 @@ func (f *fake) misbehave(number uint32, how string) {
 		for range 1 << 20 {
 			_ = f.out.Write(wire.TypeLog, 0, wire.Log{Level: 3, Text: strings.Repeat("x", 1000)}.Encode())
 		}
+	case "derived flood":
+		for range 1 << 10 {
+			_ = f.out.Write(wire.TypeDerived, 0, make([]byte, 256<<10))
+		}
+	case "empty derived flood":
+		for range 1 << 20 {
+			_ = f.out.Write(wire.TypeDerived, 0)
+		}
+	case "large derived frame":
+		_ = f.out.Write(wire.TypeDerived, 0, make([]byte, wire.MaxDerived+1))
+	case "derived":
+		for range wire.DerivedPerCall >> 20 {
+			_ = f.out.Write(wire.TypeDerived, 0, bytes.Repeat([]byte("x"), 1<<20))
+		}
+		f.result(number, wire.KindResult, []byte("{}"))
 	case "log garbage":
 		_ = f.out.Write(wire.TypeLog, 0, []byte{1})
 	case "record garbage":

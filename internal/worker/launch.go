@@ -22,6 +22,8 @@ type Launch struct {
 	// Create creates the granted directory of the mount with that index, which did not exist at the start. It moves the
 	// staged directory, whose handle the worker has, to the path.
 	Create func(mount int) error
+	// Derived takes the records of derived data that the worker sends; nil: they are a protocol violation.
+	Derived func(records []byte)
 	// Discard removes compiled code that the worker rejected.
 	Discard func() error
 	// Release is called when the worker has ended.

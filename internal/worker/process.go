@@ -89,6 +89,7 @@ func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
 	defer theirs.Close() // if this copy stayed open, the end of the worker would not be detected
 	p := &process{launch: l, socket: ours, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
 	p.conn = newConn(ours, s.config.Limits, s.config.Log)
+	p.conn.derived = l.Derived
 	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
 	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
 	p.command.Stderr = p.stderr

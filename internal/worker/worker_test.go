@@ -113,6 +113,7 @@ func TestHostileWorkerLosesItsOwnCallsOnly(t *testing.T) {
 	for _, how := range []string{
 		"garbage", "unknown type", "frame of the host", "result of another call", "short result", "kind", "large result", "half a frame", "no JSON", "no object",
 		"no UTF-8", "no error", "two operations", "result with an operation", "log flood", "log garbage", "record garbage", "abort", "exit",
+		"derived flood", "empty derived flood", "large derived frame",
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()

@@ -49,6 +49,11 @@ func confineTo(setup wire.Setup) (confinement, error) {
 	if setup.Locks > 0 {
 		c.Dirs = append(c.Dirs, confine.Dir{FD: setup.Locks, Write: true})
 	}
+	for _, fd := range []int{setup.Derived.Older, setup.Derived.Newer} {
+		if fd > 0 {
+			c.Keep = append(c.Keep, fd)
+		}
+	}
 	report, err := confine.Apply(c)
 	if err != nil {
 		return confinement{}, err
@@ -60,12 +65,12 @@ func confineTo(setup wire.Setup) (confinement, error) {
 }
 
 // newBox returns the sandbox of the module.
-func newBox(setup wire.Setup, log hclog.Logger) (*sandbox.Box, error) {
+func newBox(setup wire.Setup, derive deriveFunc, log hclog.Logger) (*sandbox.Box, error) {
 	c := sandbox.Config{
 		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
 		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
 		Cwd: setup.Cwd, Project: setup.Project, Zone: setup.Zone, Messages: setup.Messages, Log: log,
-		Claimed: claimed, Changing: changes, GitUser: gitUser, Spend: engine.Spend,
+		Claimed: claimed, Changing: changes, GitUser: gitUser, Spend: engine.Spend, Derive: derive,
 	}
 	if setup.HTTP {
 		c.Fetch = fetch

@@ -61,7 +61,7 @@ func run(check func(method string, result []byte) string) error {
 	if trackError != nil {
 		log.Debug("memory is compared after each call", "reason", trackError)
 	}
-	s := &server{in: in, out: out, log: log, maxAsk: setup.Limits.Ask}
+	s := &server{in: in, out: out, log: log, maxAsk: setup.Limits.Ask, cache: newCache(setup.Derived)}
 	if err := s.load(setup, confined.code, tracker, check); err != nil {
 		failure := (*engine.Error)(nil)
 		if !errors.As(err, &failure) {
@@ -107,7 +107,7 @@ func readSetup(in *wire.Reader) (wire.Setup, error) {
 
 // load loads the module.
 func (s *server) load(setup wire.Setup, code string, tracker *dirtypages.Tracker, check func(method string, result []byte) string) error {
-	box, err := newBox(setup, s.log)
+	box, err := newBox(setup, s.derive, s.log)
 	if err != nil {
 		return err
 	}

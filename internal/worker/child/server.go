@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
@@ -26,7 +27,8 @@ type server struct {
 	module *engine.Module
 	answer func(method string, schema int, r engine.Response) (wire.Kind, []byte)
 	log    hclog.Logger
-	maxAsk int           // bytes
+	maxAsk int // bytes
+	cache  *derived.Cache
 	follow chan struct{} // makes a waiting goroutine the leader
 	failed chan error    // of capacity 1: the reason why reading ended
 
@@ -171,6 +173,7 @@ func (c *call) run(ctx context.Context, request wire.Call) (_ wire.Result, relea
 		result.Kind, result.Body = c.server.answer(request.Method, request.Schema, response)
 	}
 	result.LeftOut = c.sendRecords()
+	c.sendDerived()
 	return result, response.Release
 }
 

@@ -29,14 +29,15 @@ const (
 
 // The frames that a worker sends.
 const (
-	TypeReady  Type = 16 + iota // confined: a Ready
-	TypeLoaded                  // the module is loaded; no payload
-	TypeFailed                  // the module could not be loaded: a Failure; the worker then ends
-	TypeResult                  // ends a call: a Result
-	TypeAsk                     // an operation that the host process performs: an Ask
-	TypeLog                     // a line of the log: a Log
-	TypeRecord                  // an operation of the call, for the audit: a Record
-	TypeWrote                   // the call is about to write something; no payload
+	TypeReady   Type = 16 + iota // confined: a Ready
+	TypeLoaded                   // the module is loaded; no payload
+	TypeFailed                   // the module could not be loaded: a Failure; the worker then ends
+	TypeResult                   // ends a call: a Result
+	TypeAsk                      // an operation that the host process performs: an Ask
+	TypeLog                      // a line of the log: a Log
+	TypeRecord                   // an operation of the call, for the audit: a Record
+	TypeWrote                    // the call is about to write something; no payload
+	TypeDerived                  // records of derived data for later workers, or none; it belongs to no call
 )
 
 const headerSize = 9

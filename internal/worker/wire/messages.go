@@ -83,6 +83,12 @@ func DecodeResult(payload []byte) (Result, error) {
 	}, nil
 }
 
+// Bounds of TypeDerived, in bytes. The payload is a chunk of derived.Cache.Take.
+const (
+	MaxDerived     = 1<<20 + 1<<10 // of a frame
+	DerivedPerCall = 4 << 20       // of all payloads that are sent with the result of a call
+)
+
 // Failure is the serialized form of an engine.Error.
 type Failure struct {
 	Code    string `json:"code"`

@@ -16,9 +16,10 @@ type Setup struct {
 	Mounts       []Mount           `json:"mounts,omitempty"`
 	Repos        []Repo            `json:"repos,omitempty"`
 	Remotes      []string          `json:"remotes,omitempty"` // of git, granted
-	Locks        int               `json:"locks,omitempty"`   // the directory of the plugin's lock files
-	Own          []string          `json:"own,omitempty"`     // the host's files and directories, which are hidden
-	Deny         []string          `json:"deny,omitempty"`    // globs of hidden paths
+	Derived      Derived           `json:"derived"`
+	Locks        int               `json:"locks,omitempty"` // the directory of the plugin's lock files
+	Own          []string          `json:"own,omitempty"`   // the host's files and directories, which are hidden
+	Deny         []string          `json:"deny,omitempty"`  // globs of hidden paths
 	Messages     bool              `json:"messages,omitempty"`
 	Env          map[string]string `json:"env,omitempty"` // granted
 	Cwd, Project string
@@ -43,6 +44,14 @@ type Code struct {
 	File string `json:"file"` // the module's path, for errors
 	Dir  string `json:"dir"`  // the directory of its compiled code
 	Root int    `json:"root"` // descriptor of Dir, which becomes the worker's root directory if the system allows it
+}
+
+// Derived describes the derived data of earlier workers. See derived.Handles.
+type Derived struct {
+	Kept  bool   `json:"kept,omitempty"` // the host keeps new records
+	Tag   []byte `json:"tag,omitempty"`
+	Older int    `json:"older,omitempty"`
+	Newer int    `json:"newer,omitempty"`
 }
 
 // Confine contains the limits that the worker sets for itself.

@@ -1,0 +1,43 @@
+package worker
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+)
+
+// Each call may send as many records as a call may, whatever others have sent.
+func TestRecordsOfDerivedDataAreBoundedPerCall(t *testing.T) {
+	var bytes, empty atomic.Int64
+	take := func(records []byte) {
+		if len(records) == 0 {
+			empty.Add(1)
+		}
+		bytes.Add(int64(len(records)))
+	}
+	s := newSupervisor(t, func(c *Config) { counting(new(atomic.Int32), func(_ int32, l *Launch) { l.Derived = take })(c) })
+	const calls = 10
+	for range calls {
+		if _, err := s.Call(t.Context(), method("derived")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := bytes.Load(); got != calls*wire.DerivedPerCall {
+		t.Errorf("the host took %d bytes", got)
+	}
+	for _, how := range []string{"derived flood", "empty derived flood"} {
+		bytes.Store(0)
+		if _, err := s.Call(t.Context(), method(how)); codeOf(t, err) != engine.CodeWorkerLost {
+			t.Errorf("%s: %v", how, err)
+		}
+		if got := bytes.Load() + perDerivedFrame*empty.Load(); got > 2*maxDerived {
+			t.Errorf("%s: the host took %d bytes", how, got)
+		}
+	}
+	without := newSupervisor(t, nil)
+	if _, err := without.Call(t.Context(), method("derived")); codeOf(t, err) != engine.CodeWorkerLost {
+		t.Errorf("records that the host does not take: %v", err)
+	}
+}
