@@ -74,6 +74,7 @@ func newAdminPage(t *testing.T) adminPage {
 var (
 	digests  = regexp.MustCompile(`\b([0-9a-f]{4})[0-9a-f]{60}\b`)
 	cacheUse = regexp.MustCompile(`\d+ modules, [0-9.]+ MB`)
+	derived  = regexp.MustCompile(`derived: [0-9.]+ MB`)
 	took     = regexp.MustCompile(`answers in [0-9.]+ s`)
 	platform = regexp.MustCompile(`platform: \w+/\w+`)
 	missing  = regexp.MustCompile(`(?m)^warning +confinement: .*\n`)
@@ -102,6 +103,7 @@ func (a adminPage) run(t *testing.T, command string) string {
 	text = strings.ReplaceAll(text, a.root, "")
 	text = digests.ReplaceAllString(text, "<sha256>")
 	text = cacheUse.ReplaceAllString(text, "2 modules, 25.4 MB")
+	text = derived.ReplaceAllString(text, "derived: 0.3 MB")
 	text = took.ReplaceAllString(text, "answers in 0.2 s")
 	text = platform.ReplaceAllString(text, "platform: linux/amd64")
 	text = missing.ReplaceAllString(text, "")

@@ -46,6 +46,7 @@ func Examine(ctx context.Context, o discovery.Options) []Check {
 	e.memory()
 	e.trust()
 	e.cache(ctx)
+	e.derived()
 	e.state()
 	e.audit()
 	e.credentials()

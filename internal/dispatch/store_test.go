@@ -1,11 +1,14 @@
 package dispatch_test
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
@@ -53,5 +56,45 @@ func TestCacheWritableByOthersIsNotUsed(t *testing.T) {
 				t.Error("CacheDir does not say so")
 			}
 		})
+	}
+}
+
+// Clearing the cache at any moment of the start of a worker costs no call.
+func TestCallSucceedsWhenTheCacheIsCleared(t *testing.T) {
+	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Reads("it_reads")))
+	removed := 0
+	for n := range 30 {
+		h := w.Open(t, w.Options())
+		answered := make(chan string, 1)
+		go func() {
+			answer, err := h.Call(t.Context(), "it_reads", json.RawMessage(`{}`), nil)
+			if err != nil {
+				answer.Failure = err.Error()
+			}
+			answered <- answer.Failure
+		}()
+		time.Sleep(time.Duration(n) * time.Millisecond)
+		entries, err := code.List(w.Dir + "/cache/bulkhead")
+		if err != nil {
+			t.Error(err)
+		}
+		for _, e := range entries {
+			gone, err := e.Remove()
+			if err != nil {
+				t.Error(err)
+			}
+			if gone {
+				removed++
+			}
+		}
+		if failure := <-answered; failure != "" {
+			t.Errorf("cleared after %d ms: %s", n, failure)
+		}
+		if err := h.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if removed == 0 {
+		t.Error("nothing was removed")
 	}
 }

@@ -200,7 +200,7 @@ func TestFIFOModuleIsRefused(t *testing.T) {
 	}
 	s.end()
 	for _, command := range [][]string{
-		{"plugin", "check", w.path("plugins/pipe")}, {"plugin", "build", "-o", w.path("out"), w.path("plugins/pipe")}, {"verify"}, {"doctor"}, {"warm"},
+		{"plugin", "check", w.path("plugins/pipe")}, {"plugin", "build", "-o", w.path("out"), w.path("plugins/pipe")}, {"verify"}, {"doctor"}, {"warm"}, {"cache"},
 		{"add", w.path("plugins/pipe"), "--yes"}, {"diff", w.path("plugins/pipe"), filepath.Join(built.plugins, "echo")}, {"tools"},
 	} {
 		cmd := exec.Command(built.program, command...)

@@ -161,16 +161,28 @@ func (c *cache) sweep() {
 		return
 	}
 	for _, item := range items {
-		if !strings.HasPrefix(item.Name(), entryPrefix) && !strings.HasPrefix(item.Name(), legacyPrefix) || !item.IsDir() {
+		if !isEntry(item) {
 			continue
 		}
 		dir := filepath.Join(c.dir, item.Name())
-		used, err := os.Lstat(filepath.Join(dir, sumsFile))
-		if errors.Is(err, fs.ErrNotExist) {
-			used, err = os.Lstat(dir)
-		}
-		if err == nil && time.Since(used.ModTime()) > unusedAge {
+		if used, err := usedAt(dir); err == nil && time.Since(used) > unusedAge {
 			_ = removeTree(dir)
 		}
 	}
+}
+
+func isEntry(item fs.DirEntry) bool {
+	return item.IsDir() && (strings.HasPrefix(item.Name(), entryPrefix) || strings.HasPrefix(item.Name(), legacyPrefix))
+}
+
+// usedAt returns the time when an entry was last used.
+func usedAt(dir string) (time.Time, error) {
+	info, err := os.Lstat(filepath.Join(dir, sumsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = os.Lstat(dir)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
 }

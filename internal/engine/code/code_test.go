@@ -3,8 +3,10 @@ package code
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -93,6 +95,42 @@ func TestLoadNeitherWritesNorCompiles(t *testing.T) {
 	}
 	if now, err := filepath.Glob(filepath.Join(found.Dir, wazeroPrefix+"*", "*")); err != nil || len(now) != 1 {
 		t.Errorf("loading left %q, %v", now, err)
+	}
+}
+
+// Clearing the cache disturbs neither a worker that is starting nor a compiler.
+func TestRemovedEntryIsCompiledAgain(t *testing.T) {
+	w := newEnv(t)
+	s := w.open("compile")
+	m := w.module("a")
+	found := w.ensure(s, m)
+	all, err := List(w.cache)
+	if err != nil || len(all) != 1 || all[0].Size == 0 || time.Since(all[0].Used) > time.Hour || filepath.Base(all[0].Dir) != EntryName(found.SHA256) {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	q := queue{dir: w.cache}
+	lock, err := q.tryLockEntry(keyOf(found.SHA256))
+	if err != nil || lock == nil {
+		t.Fatal(lock, err)
+	}
+	if removed, err := all[0].Remove(); err != nil || removed {
+		t.Errorf("while it is compiled: %t, %v", removed, err)
+	}
+	lock.unlock()
+	if removed, err := all[0].Remove(); err != nil || !removed {
+		t.Errorf("%t, %v", removed, err)
+	}
+	if all, err := List(w.cache); err != nil || len(all) > 0 {
+		t.Errorf("left %+v, %v", all, err)
+	}
+	if p, err := Load(t.Context(), fmt.Sprintf("/proc/self/fd/%d", found.Handle().Fd())); err == nil || runtime.GOOS == "linux" && !errors.Is(err, ErrMiss) {
+		t.Errorf("a worker that has the handle loads %v, %v", p, err)
+	}
+	if again := w.ensure(s, m); !again.Fresh {
+		t.Error("the code was not removed")
+	}
+	if left, err := filepath.Glob(filepath.Join(w.cache, newPrefix+"*")); err != nil || len(left) > 0 {
+		t.Errorf("the next compiler left %q, %v", left, err)
 	}
 }
 

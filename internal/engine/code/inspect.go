@@ -7,7 +7,68 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
+
+// derivedDir is the directory of package derived in the cache directory.
+const derivedDir = "derived"
+
+// Entry is the compiled code of a module in a cache.
+type Entry struct {
+	Dir  string // its base name is EntryName of the module's digest
+	Size int64  // bytes
+	Used time.Time
+}
+
+// EntryName returns the name of the entry of the module whose file has that digest.
+func EntryName(sum string) string { return entryPrefix + keyOf(sum) }
+
+// List returns the entries of the cache in dir, without verifying them, in the order of their names. A missing directory is
+// an empty cache.
+func List(dir string) ([]Entry, error) {
+	items, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []Entry
+	for _, item := range items {
+		if !isEntry(item) {
+			continue
+		}
+		path := filepath.Join(dir, item.Name())
+		if used, err := usedAt(path); err == nil {
+			all = append(all, Entry{Dir: path, Size: sizeOf(path), Used: used})
+		}
+	}
+	return all, nil
+}
+
+// Remove removes the entry. It returns false if a process is compiling its module now. Hosts may be running: a worker that
+// does not find the code any more makes its host compile the module again. The empty directory remains until the next
+// sweep, since a worker that starts now makes it its root directory.
+func (e Entry) Remove() (bool, error) {
+	dir, name := filepath.Split(e.Dir)
+	q := queue{dir: filepath.Clean(dir)}
+	lock, err := q.tryLockEntry(strings.TrimPrefix(name, entryPrefix))
+	if lock == nil || err != nil {
+		return false, err
+	}
+	defer lock.unlock()
+	gone := filepath.Join(q.dir, newPrefix+name)
+	if err := os.Rename(e.Dir, gone); err != nil {
+		return false, err
+	}
+	items, err := os.ReadDir(gone)
+	if err != nil {
+		return false, err
+	}
+	for _, item := range items {
+		if err := removeTree(filepath.Join(gone, item.Name())); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
 
 // Report describes a cache.
 type Report struct {
@@ -29,6 +90,9 @@ func Inspect(ctx context.Context, dir string) (Report, error) {
 	for _, item := range items {
 		if err := ctx.Err(); err != nil {
 			return r, err
+		}
+		if item.Name() == derivedDir {
+			continue
 		}
 		path := filepath.Join(dir, item.Name())
 		r.Size += sizeOf(path)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/tetratelabs/wazero"
@@ -14,8 +15,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
 )
 
-// ErrMiss is returned by Load if a directory lacks the code for this processor and this version of wazero.
-var ErrMiss = errors.New("the compiled code is not for this program on this machine")
+// ErrMiss is returned by Load if a directory lacks the code for this processor and this version of wazero, or was cleared
+// after Ensure had returned it.
+var ErrMiss = errors.New("the compiled code was removed, or is not for this program on this machine")
 
 // Program is a loaded module, ready to be instantiated.
 type Program struct {
@@ -40,11 +42,11 @@ func Load(ctx context.Context, dir string) (*Program, error) {
 		return nil, err
 	}
 	defer root.Close()
-	module, err := readBounded(root, moduleFile, 2*MaxModule)
+	module, err := readLoaded(root, moduleFile, 2*MaxModule)
 	if err != nil {
 		return nil, err
 	}
-	data, err := readBounded(root, factsFile, maxFacts)
+	data, err := readLoaded(root, factsFile, maxFacts)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +68,14 @@ func Load(ctx context.Context, dir string) (*Program, error) {
 		return nil, errors.Join(err, p.Close(ctx))
 	}
 	return p, nil
+}
+
+func readLoaded(root *os.Root, name string, limit int64) ([]byte, error) {
+	data, err := readBounded(root, name, limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrMiss
+	}
+	return data, err
 }
 
 // Close releases the program. Its instances must be closed.

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+)
+
+func newCache() *cobra.Command {
+	var o host.Options
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "cache [flags]",
+		Short: "List the cache, or clear it",
+		Long: `List what the cache of this user holds: the compiled code of modules, and derived data,
+which plugins have computed from files. Each line has kind, plugin, the beginning of the
+module's SHA-256, size, and the time of the last use. Code of a module that no plugin here
+has is listed without a name.`,
+		Example: `  bulkhead cache
+  bulkhead cache --json
+  bulkhead cache clear
+  bulkhead cache clear --plugin chant --derived`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := admin.ListCache(o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), list)
+			}
+			return printCache(c.OutOrStdout(), list)
+		},
+	}
+	cacheFlags(c, &o)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"dir\", \"items\": [{\"kind\", \"plugin\", \"module\", \"path\", \"size\", \"used\"}]}")
+	c.AddCommand(newCacheClear())
+	return c
+}
+
+func newCacheClear() *cobra.Command {
+	var o host.Options
+	var plugin string
+	var onlyCode, onlyDerived, asJSON bool
+	c := &cobra.Command{
+		Use:   "clear [flags]",
+		Short: "Remove compiled code and derived data from the cache",
+		Long: `Remove compiled code and derived data of all plugins, or of one, from the cache. Servers
+may be running: they compile modules and derive data again when they need them.
+
+Exit codes: 0 everything was removed; 1 code was kept, because its module is being
+compiled; 2 usage error, or the cache cannot be used.`,
+		Example: `  bulkhead cache clear
+  bulkhead cache clear --derived
+  bulkhead cache clear --plugin chant --derived --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s := admin.CacheSelection{Plugin: plugin}
+			switch {
+			case c.Flags().Changed("plugin") && plugin == "":
+				return usageErrorf("--plugin: the name is empty")
+			case onlyCode && !onlyDerived:
+				s.Kind = admin.CacheCode
+			case onlyDerived && !onlyCode:
+				s.Kind = admin.CacheDerived
+			}
+			done, err := admin.ClearCache(o, s)
+			if done == nil {
+				return err
+			}
+			print := printCleared
+			if asJSON {
+				print = func(w io.Writer, done *admin.CacheCleared) error { return printJSON(w, done) }
+			}
+			if perr := print(c.OutOrStdout(), done); err == nil {
+				err = perr
+			}
+			return resultError(err, len(done.Kept) == 0)
+		},
+	}
+	cacheFlags(c, &o)
+	f := c.Flags()
+	f.StringVar(&plugin, "plugin", "", "`name` of the plugin (default: all, and code of modules that no plugin here has)")
+	f.BoolVar(&onlyCode, "code", false, "remove compiled code only")
+	f.BoolVar(&onlyDerived, "derived", false, "remove derived data only")
+	f.BoolVar(&asJSON, "json", false, "print JSON: {\"dir\", \"removed\": […], \"kept\": […]} with the items of bulkhead cache --json")
+	names := options{}
+	must(c.RegisterFlagCompletionFunc("plugin", func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		names.Options = o
+		return names.completePlugins(c, args, text)
+	}))
+	return c
+}
+
+// cacheFlags defines the flags with which code is attributed to plugins.
+func cacheFlags(c *cobra.Command, o *host.Options) {
+	configFlag(c, o)
+	projectFlag(c, o)
+	c.Flags().BoolVar(&o.NoConfig, "no-config", false, "ignore discovered configs")
+	c.Flags().StringVar(&o.PluginsDir, "plugins", "", "`directory` of plugins, used if there is no config")
+	must(c.MarkFlagDirname("plugins"))
+}
+
+func printCache(to io.Writer, list *admin.CacheContent) error {
+	w := bufio.NewWriter(to)
+	var total int64
+	for _, item := range list.Items {
+		fmt.Fprintf(w, "%s  %s\n", cacheItem(item), item.Used.UTC().Format("2006-01-02 15:04 MST"))
+		total += item.Size
+	}
+	fmt.Fprintf(w, "%s: %.1f MB\n", oneLine(list.Dir), float64(total)/1e6)
+	return w.Flush()
+}
+
+func printCleared(to io.Writer, done *admin.CacheCleared) error {
+	w := bufio.NewWriter(to)
+	for _, item := range done.Removed {
+		fmt.Fprintf(w, "removed  %s\n", cacheItem(item))
+	}
+	for _, item := range done.Kept {
+		fmt.Fprintf(w, "kept     %s: its module is being compiled\n", cacheItem(item))
+	}
+	if len(done.Removed)+len(done.Kept) == 0 {
+		fmt.Fprintln(w, "There is nothing to remove.")
+	}
+	return w.Flush()
+}
+
+// cacheItem formats an item without its time.
+func cacheItem(item admin.CacheItem) string {
+	plugin, module := item.Plugin, item.Module
+	if plugin == "" {
+		plugin, module = "-", "-"
+	}
+	return fmt.Sprintf("%-7s  %-20s  %-16s  %6.1f MB", item.Kind, oneLine(plugin), module, float64(item.Size)/1e6)
+}
