@@ -168,10 +168,11 @@ func TestLibrariesAreImportedByOwnersOnly(t *testing.T) {
 	}
 }
 
-// pureSDK has the SDK packages that use neither the ABI nor the host. Domain packages may import them.
+// pureSDK has the SDK packages that need no host. Domain packages may import them.
 var pureSDK = []string{
-	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/filesystem", module + "/sdk/filesystem/faultfs",
-	module + "/sdk/frontmatter", module + "/sdk/rawjson", module + "/sdk/transaction",
+	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/derive", module + "/sdk/filesystem",
+	module + "/sdk/filesystem/faultfs", module + "/sdk/frontmatter", module + "/sdk/rawjson", module + "/sdk/scan",
+	module + "/sdk/transaction",
 }
 
 func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {

@@ -6,6 +6,7 @@ package board
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -29,10 +30,13 @@ type Entry struct {
 	Spec   *spec.Spec  // if the spec is in progress and has a branch, the version on the branch, else that of the file
 	Status spec.Status // set by computeStatus
 	File   store.File
-	Sum    store.Sum // checksum of the file's content
+	Sum    store.Sum // checksum of the file's content; 0 until Board.Find has read the file
 
-	size    int   // length of the content in bytes
-	dropped *gist // set if Spec has no body, to save memory
+	key     id.Key
+	summary *summary // set if Spec is incomplete, because the file was not read
+
+	matches   bool // for Search: whether the body contains the text
+	unmatched bool // for Search: matches is not known
 }
 
 // Board holds the active specs of a project as they were when it was loaded.
@@ -49,23 +53,26 @@ type Board struct {
 	archive func() store.Archived      // loaded on the first use
 }
 
-// limits bound the memory of a board. A file beyond specs or bytes is omitted from Entries. Beyond bodies, Entries has the
-// spec without its body.
+// limits bound the memory of a board. Files beyond them are omitted from Entries.
 type limits struct {
-	specs  int
-	bytes  int // total size of front matter and titles
-	bodies int // total size of bodies, in bytes
+	specs int
+	bytes int // total size of summaries
 }
 
-// The limits keep a board within a module's memory. Real projects have hundreds of specs of a few KiB.
-var defaultLimits = limits{specs: 10_000, bytes: 3 << 20, bodies: 6 << 20}
+// The limits keep a board within a module's memory. Real projects have hundreds of specs.
+var defaultLimits = limits{specs: 10_000, bytes: 16 << 20}
 
-// Load reads every spec, the newest first, so that the limits omit the oldest ones. It reads specs in progress from their
+// Load lists every spec, the newest first, so that the limits omit the oldest ones. It reads specs in progress from their
 // branch, unless git is nil. It records files that cannot be loaded in Errors; the returned error concerns the directory.
 func Load(dir store.Dir, git Git) (*Board, error) { return load(dir, git, defaultLimits) }
 
-func load(dir store.Dir, git Git, left limits) (*Board, error) {
-	files, err := dir.Specs()
+func load(dir store.Dir, git Git, limits limits) (*Board, error) {
+	return newBoard(dir, git, limits, summarized(dir))
+}
+
+// newBoard returns the board of files.
+func newBoard(dir store.Dir, git Git, left limits, all iter.Seq2[specFile, error]) (*Board, error) {
+	files, err := newest(all, left.specs)
 	if err != nil {
 		return nil, err
 	}
@@ -77,25 +84,69 @@ func load(dir store.Dir, git Git, left limits) (*Board, error) {
 		omitted: map[string]*omitted{},
 		members: map[string][]string{},
 	}
-	slices.SortStableFunc(files, newestFirst)
 	board.archive = sync.OnceValue(func() store.Archived { return board.readArchive(dir) })
 	for _, file := range files {
-		entry, err := board.read(file, &left)
+		entry, err := board.add(file, &left)
 		if err != nil {
-			board.addError(file, err)
+			board.addError(file.File, err)
 			continue
 		}
 		board.Entries = append(board.Entries, entry)
 		board.byID[file.ID] = entry
 	}
-	slices.SortFunc(board.Entries, func(a, b *Entry) int { return id.Compare(a.ID, b.ID) })
+	slices.SortFunc(board.Entries, func(a, b *Entry) int { return a.key.Compare(b.key) })
 	slices.SortStableFunc(board.Errors, func(a, b *spec.LoadError) int { return strings.Compare(a.Path, b.Path) })
 	board.computeStatus()
 	return board, nil
 }
 
-// read loads one file and subtracts its size from the remaining limits.
-func (b *Board) read(file store.File, left *limits) (*Entry, error) {
+// specFile is a spec's file with its summary, which is nil if the file must be read.
+type specFile struct {
+	store.File
+	summary *summary
+	key     id.Key
+	matches bool // for Search: whether the body contains the text; only set if summary is
+}
+
+// summarized returns all files in the order of their paths.
+func summarized(dir store.Dir) iter.Seq2[specFile, error] {
+	return func(yield func(specFile, error) bool) {
+		for file, err := range store.Specs(dir, summaries) {
+			if !yield(specFile{File: file.File, summary: file.Value, key: id.KeyOf(file.ID)}, err) {
+				return
+			}
+		}
+	}
+}
+
+// newest returns all files, the newest first, with summaries of the first ones: of at least specs ones, and at most three
+// times as many.
+func newest(all iter.Seq2[specFile, error], specs int) ([]specFile, error) {
+	var files []specFile
+	unsorted := 0
+	trim := func() {
+		slices.Reverse(files) // ordered by path, so nearly sorted now
+		slices.SortFunc(files, newestFirst)
+		for i := specs; i < len(files); i++ {
+			files[i].summary = nil
+		}
+		unsorted = 0
+	}
+	for file, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+		if unsorted++; unsorted > 2*specs {
+			trim()
+		}
+	}
+	trim()
+	return files, nil
+}
+
+// add returns the entry of a file and subtracts its size from the remaining limits.
+func (b *Board) add(file specFile, left *limits) (*Entry, error) {
 	if file.Err != nil {
 		return nil, file.Err
 	}
@@ -103,32 +154,47 @@ func (b *Board) read(file store.File, left *limits) (*Entry, error) {
 		return nil, fmt.Errorf("duplicate id: already used by %s", b.dir.Relative(first.File.Path))
 	}
 	if left.specs == 0 {
-		return nil, b.omit(file, fmt.Sprintf("there are more than %d specs: archive completed ones", len(b.Entries)))
+		return nil, b.omit(file.File, fmt.Sprintf("there are more than %d specs: archive completed ones", len(b.Entries)))
 	}
 	const tooLarge = "the specs together are too large to load: archive completed ones"
-	if left.bytes < 0 {
-		return nil, b.omit(file, tooLarge)
+	if left.bytes < 0 { // omit all older files, even those that would fit
+		return nil, b.omit(file.File, tooLarge)
 	}
-	entry, err := b.open(file)
+	entry, err := b.entryOf(file)
 	if err != nil {
 		return nil, err
 	}
-	cost := entry.size - len(entry.Spec.Body) + titleSize(entry.Spec)
-	if cost > left.bytes {
-		left.bytes = -1 // omit all older files without reading them, even those that would fit
-		return nil, b.omit(file, tooLarge)
+	if left.bytes -= entry.summary.size(); left.bytes < 0 {
+		return nil, b.omit(file.File, tooLarge)
 	}
 	left.specs--
-	left.bytes -= cost
-	if len(entry.Spec.Body) > left.bodies {
-		entry.dropBody()
-	} else {
-		left.bodies -= len(entry.Spec.Body)
+	return entry, nil
+}
+
+// entryOf returns the entry of a file, or of the version of the spec on its branch, without what lists do not need.
+func (b *Board) entryOf(file specFile) (*Entry, error) {
+	if file.summary == nil {
+		read, err := b.open(file.File)
+		if err != nil {
+			return nil, err
+		}
+		found := summaryOf(read.Spec)
+		return &Entry{ID: file.ID, Spec: found.spec(), File: file.File, key: file.key, summary: &found, unmatched: true}, nil
+	}
+	if err := file.summary.err(); err != nil {
+		return nil, err
+	}
+	entry := &Entry{ID: file.ID, Spec: file.summary.spec(), File: file.File, key: file.key, summary: file.summary, matches: file.matches}
+	if b.git != nil {
+		if shown := fromBranch(entry, b.git); shown != nil {
+			found := summaryOf(shown)
+			entry.Spec, entry.summary, entry.unmatched = found.spec(), &found, true
+		}
 	}
 	return entry, nil
 }
 
-// open loads one file, or the version of the spec on its branch.
+// open reads one file, or the version of the spec on its branch.
 func (b *Board) open(file store.File) (*Entry, error) {
 	content, sum, err := store.Read(file.Path, spec.MaxSize)
 	var large *store.TooLargeError
@@ -142,9 +208,11 @@ func (b *Board) open(file store.File) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry := &Entry{ID: file.ID, Spec: parsed, File: file, Sum: sum, size: len(content)}
+	entry := &Entry{ID: file.ID, Spec: parsed, File: file, Sum: sum}
 	if b.git != nil {
-		showBranch(entry, b.git)
+		if shown := fromBranch(entry, b.git); shown != nil {
+			entry.Spec = shown
+		}
 	}
 	return entry, nil
 }
@@ -171,30 +239,31 @@ func (b *Board) readArchive(dir store.Dir) store.Archived {
 	return archived
 }
 
-// showBranch replaces the spec of an entry in progress by the version on its branch. Without a version that can be loaded,
-// the spec of the file stays.
-func showBranch(entry *Entry, git Git) {
+// fromBranch returns the version of a spec in progress on its branch; nil if there is none that can be loaded.
+func fromBranch(entry *Entry, git Git) *spec.Spec {
 	if entry.Spec.Status != spec.InProgress {
-		return
+		return nil
 	}
 	branch := "chant/" + entry.ID
 	if entry.Spec.Branch != nil {
 		branch = *entry.Spec.Branch
 	}
 	if exists, err := git.BranchExists(branch); err != nil || !exists {
-		return
+		return nil
 	}
 	content, found, err := git.ReadFile(branch, store.DirName+"/specs/"+entry.ID+".md")
 	if err != nil || !found {
-		return
+		return nil
 	}
-	if shown, err := spec.Parse(string(content)); err == nil {
-		entry.Spec, entry.size = shown, len(content)
+	shown, err := spec.Parse(string(content))
+	if err != nil {
+		return nil
 	}
+	return shown
 }
 
-// Find returns the entry with an id, which may be abbreviated as for id.Resolve, and restores the body of its spec. For the
-// full id of a file that cannot be loaded, the error is its *spec.LoadError. Today is a date as YYYY-MM-DD.
+// Find reads the spec with an id, which may be abbreviated as for id.Resolve. For the full id of a file that cannot be
+// loaded, the error is its *spec.LoadError. Today is a date as YYYY-MM-DD.
 func (b *Board) Find(text, today string) (*Entry, error) {
 	found, err := b.resolve(text, today)
 	if err != nil {
@@ -207,7 +276,7 @@ func (b *Board) Find(text, today string) (*Entry, error) {
 		return nil, failed
 	}
 	entry := b.byID[found]
-	return entry, b.restoreBody(entry)
+	return entry, b.complete(entry)
 }
 
 // resolve returns the full id of a spec, which may be omitted because of the limits.

@@ -164,7 +164,7 @@ func TestLoadEnforcesLimits(t *testing.T) {
 		want   string
 	}{
 		"too many specs": {limits{specs: 2, bytes: 1 << 20}, "more than 2 specs"},
-		"too many bytes": {limits{specs: 10, bytes: 2 * len(file("pending"))}, "too large to load"},
+		"too many bytes": {limits{specs: 10, bytes: 2*summarySize + 100}, "too large to load"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			board, err := load(store.Dir{Root: root}, nil, test.limits)
@@ -235,7 +235,7 @@ func TestBranchView(t *testing.T) {
 			root := t.TempDir()
 			write(t, root, files{"a": test.file})
 			entry := mustLoad(t, root, test.git).Entries[0]
-			if got := fmt.Sprintf("%s %s", entry.Status, *entry.Spec.Title()); got != test.want {
+			if got := fmt.Sprintf("%s %s", entry.Status, *entry.Title()); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,74 +11,46 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// newestFirst orders files by the dates in their ids, descending. Ids without a date come first, since they may be new.
-func newestFirst(a, b store.File) int {
+// newestFirst orders files by the dates in their ids, descending. Ids without a date come first, since they may be new. Of
+// files with the same id, the first one by path comes first.
+func newestFirst(a, b specFile) int {
 	datedA, datedB := id.HasDate(a.ID), id.HasDate(b.ID)
 	switch {
 	case datedA == datedB:
-		return id.Compare(b.ID, a.ID)
+		return cmp.Or(b.key.Compare(a.key), strings.Compare(a.Path, b.Path))
 	case datedB:
 		return -1
 	}
 	return 1
 }
 
-// gist has the facts about a dropped body that lists need.
-type gist struct {
-	title    *string
-	criteria bool
-}
-
 // Title returns the spec's title; nil if it has none.
 func (e *Entry) Title() *string {
-	if e.dropped != nil {
-		return e.dropped.title
+	if e.summary != nil {
+		return e.summary.title
 	}
 	return e.Spec.Title()
 }
 
 func (e *Entry) hasCriteria() bool {
-	if e.dropped != nil {
-		return e.dropped.criteria
+	if e.summary != nil {
+		return e.summary.criteria
 	}
 	return criteria.Present(e.Spec.Body)
 }
 
-func titleSize(s *spec.Spec) int {
-	if title := s.Title(); title != nil {
-		return len(*title)
-	}
-	return 0
-}
-
-func (e *Entry) dropBody() {
-	e.dropped = &gist{title: e.Spec.Title(), criteria: criteria.Present(e.Spec.Body)}
-	if title := e.dropped.title; title != nil {
-		*title = strings.Clone(*title) // a substring would keep the body in memory
-	}
-	e.Spec.Body = ""
-}
-
-// restoreBody reads an entry's file again if its body was dropped.
-func (b *Board) restoreBody(entry *Entry) error {
-	if entry.dropped == nil {
+// complete reads the file of an entry that has only a summary.
+func (b *Board) complete(entry *Entry) error {
+	if entry.summary == nil {
 		return nil
 	}
-	again, err := b.open(entry.File)
+	read, err := b.open(entry.File)
 	if err != nil {
 		return fmt.Errorf("spec '%s': %w", entry.ID, err)
 	}
-	entry.Spec, entry.Sum, entry.dropped = again.Spec, again.Sum, nil
+	entry.Spec, entry.Sum, entry.summary = read.Spec, read.Sum, nil
+	b.setStatus(entry) // another program may have changed the file since it was listed
 	return nil
-}
-
-// Body returns the body of an entry's spec. It reads the file again if the body was dropped.
-func (b *Board) Body(entry *Entry) (string, error) {
-	copied := *entry
-	if err := b.restoreBody(&copied); err != nil {
-		return "", err
-	}
-	return copied.Spec.Body, nil
 }
 
 // omitted is a file that is not loaded because of the limits.

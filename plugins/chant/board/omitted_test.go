@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
@@ -31,7 +32,7 @@ func TestLimitsOmitOldestSpecs(t *testing.T) {
 		"2026-03-01-002-eee":   file("pending", after("2026-01-01-002-bbb")),
 		"named":                file("pending"),
 	})
-	board := mustLoadWith(t, root, limits{specs: 4, bytes: 1 << 20, bodies: 1 << 20})
+	board := mustLoadWith(t, root, limits{specs: 4, bytes: 1 << 20})
 	want := []string{"2026-01-02-001-ccc.2 pending*", "2026-03-01-001-ddd pending*", "2026-03-01-002-eee blocked", "named pending*"}
 	if diff := cmp.Diff(want, statuses(board)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -77,22 +78,28 @@ func TestOmittedNamesOnlyLimits(t *testing.T) {
 	}
 }
 
-func TestDroppedBodiesAreReadAgain(t *testing.T) {
+func TestListedSpecIsReadWhenItIsFound(t *testing.T) {
 	root := t.TempDir()
 	const body = "# A\n\n## Acceptance Criteria\n- [ ] x"
 	write(t, root, files{"a": withBody("pending", body), "a.1": file("pending"), "b": file("pending")})
-	board := mustLoadWith(t, root, limits{specs: 9, bytes: 1 << 20, bodies: 5})
+	board := mustLoad(t, root, nil)
 	if diff := cmp.Diff([]string{"a pending", "a.1 pending*", "b pending*"}, statuses(board)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	entry := board.byID["a"]
-	if entry.dropped == nil || entry.Spec.Body != "" || *entry.Title() != "A" || board.Omitted() != "" {
+	if entry := board.byID["a"]; entry.Spec.Body != "" || *entry.Title() != "A" || board.Omitted() != "" {
 		t.Errorf("got %+v, omitted %q", entry, board.Omitted())
 	}
-	if got, err := board.Body(entry); got != body || err != nil || entry.dropped == nil {
-		t.Errorf("Body: got %q, %v", got, err)
-	}
-	if found, err := board.Find("a", today); err != nil || found.Spec.Body != body || *found.Title() != "A" {
+	if found, err := board.Find("a", today); err != nil || found.Spec.Body != body || *found.Title() != "A" || found.Sum == 0 {
 		t.Errorf("Find: got %+v, %v", found, err)
+	}
+}
+
+func TestFoundSpecHasTheStatusOfItsFileAsItIsNow(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, files{"a": file("pending")})
+	board := mustLoad(t, root, nil)
+	write(t, root, files{"a": file("failed")})
+	if found, err := board.Find("a", today); err != nil || found.Status != spec.Failed {
+		t.Errorf("got %+v, %v", found, err)
 	}
 }

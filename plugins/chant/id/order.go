@@ -7,32 +7,37 @@ import (
 
 // Compare is the order of ids in lists: by date, then by sequence number, then by suffix. A driver precedes its members,
 // which are ordered by number. Hand-made ids compare as strings. The result is 0 for equal ids only.
-func Compare(a, b string) int {
-	return cmp.Or(
-		compareBase(base(a), base(b)),
-		cmp.Compare(Number(a), Number(b)),
-		strings.Compare(a, b),
-	)
+func Compare(a, b string) int { return KeyOf(a).Compare(KeyOf(b)) }
+
+// Key is an id in a form that is compared quickly, for sorting.
+type Key struct {
+	text, base  string // the id, and its driver or the id itself
+	number      int    // of a member
+	parts       generated
+	isGenerated bool // whether base has parts
 }
 
-func base(text string) string {
+// KeyOf returns the key of an id.
+func KeyOf(text string) Key {
+	k := Key{text: text, base: text, number: Number(text)}
 	if driver, ok := Driver(text); ok {
-		return driver
+		k.base = driver
 	}
-	return text
+	k.parts, k.isGenerated = splitGenerated(k.base)
+	return k
 }
 
-func compareBase(a, b string) int {
-	x, okA := splitGenerated(a)
-	y, okB := splitGenerated(b)
-	if !okA || !okB {
-		return strings.Compare(a, b)
+// Compare is the order of Compare.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(k.compareBase(other), cmp.Compare(k.number, other.number), strings.Compare(k.text, other.text))
+}
+
+func (k Key) compareBase(other Key) int {
+	if !k.isGenerated || !other.isGenerated {
+		return strings.Compare(k.base, other.base)
 	}
-	return cmp.Or(
-		strings.Compare(x.date, y.date),
-		cmp.Compare(x.sequence, y.sequence),
-		strings.Compare(x.suffix, y.suffix),
-	)
+	x, y := k.parts, other.parts
+	return cmp.Or(strings.Compare(x.date, y.date), cmp.Compare(x.sequence, y.sequence), strings.Compare(x.suffix, y.suffix))
 }
 
 // generated has the parts of an id in the form of New.
@@ -45,7 +50,7 @@ type generated struct {
 // splitGenerated splits an id of at least five parts whose fourth is a sequence number. The first three parts need not be a
 // valid date.
 func splitGenerated(text string) (generated, bool) {
-	parts := strings.Split(text, "-")
+	parts := strings.SplitN(text, "-", 6)
 	if len(parts) < 5 {
 		return generated{}, false
 	}

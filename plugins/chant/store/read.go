@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
 // File is the file of a spec.
@@ -21,31 +24,59 @@ type File struct {
 	Err  error  // reason why the file cannot be read, if known without opening it
 }
 
-// Specs lists the files below the specs directory whose names end in .md, ordered by path. It does not follow symbolic links
-// to directories. A directory that cannot be read is in the list with its error.
-func (d Dir) Specs() ([]File, error) {
-	root, err := filepath.EvalSymlinks(d.specs())
-	if err != nil {
-		return nil, err
+// Limits of Specs. A scan lists no deeper directories, and larger files are not read for their values.
+const (
+	maxDepth   = 32
+	maxDerived = 4 << 20 // bytes
+)
+
+// Derived is a spec's file with a value that depends on its content only.
+type Derived[T any] struct {
+	File
+	Value *T // nil for a symbolic link, and for a file that cannot be read or is too large: read the file
+}
+
+// Specs returns the files below specs whose names end in .md, ordered by path, with the values of f. Symbolic links to
+// directories are not followed. A directory that cannot be read is in the list, with its error.
+func Specs[T any](d Dir, f *derive.Func[T]) iter.Seq2[Derived[T], error] {
+	return func(yield func(Derived[T], error) bool) {
+		root, err := filepath.EvalSymlinks(d.specs())
+		if err != nil {
+			yield(Derived[T]{}, err)
+			return
+		}
+		for entry, err := range f.Scan(root, scan.Options{Depth: maxDepth, Match: []string{"*.md"}, MaxFile: maxDerived}) {
+			if err != nil {
+				yield(Derived[T]{}, err)
+				return
+			}
+			file, ok := derived(d, root, entry)
+			if ok && !yield(file, nil) {
+				return
+			}
+		}
 	}
-	var files []File
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == root:
-			return err
-		case err != nil:
-			files = append(files, File{Path: path, Err: err})
-			return nil
-		case entry.IsDir():
-			return nil
+}
+
+// derived converts an entry of a scan of root; ok is false if it is not the file of a spec.
+func derived[T any](d Dir, root string, entry derive.Entry[T]) (_ Derived[T], ok bool) {
+	at := filepath.Join(root, filepath.FromSlash(entry.Path))
+	if entry.Type.IsDir() {
+		if entry.State == scan.OK {
+			return Derived[T]{}, false
 		}
-		id, ok := strings.CutSuffix(entry.Name(), ".md")
-		if ok && id != "" {
-			files = append(files, d.file(id, path, entry.Type()))
-		}
-		return nil
-	})
-	return files, err
+		_, err := os.ReadDir(at)
+		return Derived[T]{File: File{Path: at, Err: err}}, err != nil
+	}
+	id, ok := strings.CutSuffix(entry.Name(), ".md")
+	if !ok || id == "" {
+		return Derived[T]{}, false
+	}
+	file := Derived[T]{File: d.file(id, at, entry.Type)}
+	if entry.Derived {
+		file.Value = &entry.Value
+	}
+	return file, true
 }
 
 func (d Dir) file(id, path string, kind fs.FileMode) File {

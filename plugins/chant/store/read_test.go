@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -26,12 +28,14 @@ func TestSpecs(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(specs, "pipe.md"), 0o600); err != nil {
 		t.Logf("named pipes are not supported: %v", err)
 	}
-	files, err := Dir{Root: root}.Specs()
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := map[string]string{}
-	for _, file := range files {
+	for file, err := range Specs(Dir{Root: root}, sizes) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.Err == nil && !file.Link && file.Value == nil {
+			t.Errorf("%s: got no value", file.Path)
+		}
 		state := filepath.Base(file.Path)
 		if file.Err != nil {
 			state, _, _ = strings.Cut(file.Err.Error(), ":")
@@ -47,6 +51,13 @@ func TestSpecs(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// sizes derives the size of a file.
+var sizes = derive.New(func(content []byte) size { return size{len(content)} })
+
+type size struct{ bytes int }
+
+func (s *size) Fields(c *derive.Codec) { c.Int(&s.bytes) }
 
 func TestRead(t *testing.T) {
 	root := tree(t, map[string]string{"small": "hello", "empty": "", "full": strings.Repeat("x", 100), "dir/": ""})

@@ -164,26 +164,36 @@ func TestChangesApplyToFileNotBranch(t *testing.T) {
 	}
 }
 
-func TestConcurrentChangeIsNotOverwritten(t *testing.T) {
+func TestChangeAppliesToTheFileAsItIsAfterListing(t *testing.T) {
 	const theirs = "---\nstatus: completed\n---\n# Theirs"
-	for name, do := range map[string]func(*workflow.Project) (string, error){
-		"resume":  func(p *workflow.Project) (string, error) { return p.Resume("a") },
-		"archive": func(p *workflow.Project) (string, error) { return p.Archive("b") },
+	broken := "\xff"
+	for name, test := range map[string]struct {
+		do   func(*workflow.Project) (string, error)
+		want string
+		left files
+	}{
+		"resume": {
+			func(p *workflow.Project) (string, error) { return p.Resume("a") },
+			"! Spec 'a' is not in failed or in_progress state (current: Completed). Only failed or in_progress specs can be resumed.",
+			files{"specs/a.md": theirs, "specs/b.md": theirs, "specs/broken.md": broken},
+		},
+		"archive": {
+			func(p *workflow.Project) (string, error) { return p.Archive("b") },
+			"Archived spec: b -> .chant/archive/b/b.md",
+			files{"specs/a.md": theirs, "archive/b/b.md": theirs, "specs/broken.md": broken},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProject(t, files{
-				"specs/a.md": spec("failed", "# T"), "specs/b.md": spec("completed", "# T"), "specs/broken.md": "\xff",
-			})
-			// The call logs the warning about the broken file after loading and before saving, so Warn can change the file.
+			p := newProject(t, files{"specs/a.md": spec("failed", "# T"), "specs/b.md": spec("completed", "# T"), "specs/broken.md": broken})
+			// The call logs the warning about the broken file after listing and before reading, so Warn can change the files.
 			p.Warn = func(string) {
 				put(t, p, "specs/a.md", theirs)
 				put(t, p, "specs/b.md", theirs)
 			}
-			if got := answer(do(p)); !strings.Contains(got, "was changed by another program") {
-				t.Error(got)
+			if got := answer(test.do(p)); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
 			}
-			want := files{"specs/a.md": theirs, "specs/b.md": theirs, "specs/broken.md": "\xff"}
-			if diff := cmp.Diff(want, contents(t, p)); diff != "" {
+			if diff := cmp.Diff(test.left, contents(t, p)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -1,8 +1,6 @@
 package workflow
 
 import (
-	"strings"
-
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/board"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
@@ -73,28 +71,20 @@ type Hit struct {
 
 // Search returns the specs whose title or body contains query, ignoring case. Status filters as in List.
 func (p *Project) Search(query string, status *string) ([]Hit, error) {
-	loaded, err := p.load(true)
+	query = fold.Lower(query)
+	loaded, err := board.LoadForSearch(p.Dir, p.boardGit(true), query)
 	if err != nil {
 		return nil, err
 	}
-	query = fold.Lower(query)
-	keep := filterByStatus(loaded, status)
-	hits := []Hit{}
+	p.logErrors(loaded.Errors)
 	if omitted := loaded.Omitted(); omitted != "" {
 		p.note(omitted)
 	}
-	for _, entry := range loaded.Entries {
-		if !keep(entry) {
-			continue
-		}
-		body, err := loaded.Body(entry)
-		if err != nil {
-			p.note("cannot search the body of a spec: " + err.Error())
-			continue
-		}
-		if !strings.Contains(fold.Lower(body), query) { // the body includes the title
-			continue
-		}
+	found := loaded.Search(query, filterByStatus(loaded, status), func(err error) {
+		p.note("cannot search the body of a spec: " + err.Error())
+	})
+	hits := []Hit{}
+	for _, entry := range found {
 		hits = append(hits, Hit{entry.ID, entry.Title(), entry.Status, entry.Spec.Type})
 	}
 	return hits, nil

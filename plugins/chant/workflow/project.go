@@ -59,16 +59,20 @@ const (
 // load reads the board. If branches is set, it reads specs in progress from their branches. Tools that change specs do not
 // set it: they change the files.
 func (p *Project) load(branches bool) (*board.Board, error) {
-	var git board.Git
-	if branches && p.Git != nil {
-		git = p.Git
-	}
-	loaded, err := board.Load(p.Dir, git)
+	loaded, err := board.Load(p.Dir, p.boardGit(branches))
 	if err != nil {
 		return nil, err
 	}
 	p.logErrors(loaded.Errors)
 	return loaded, nil
+}
+
+// boardGit returns the Git for a board; nil if specs in progress are taken from their files.
+func (p *Project) boardGit(branches bool) board.Git {
+	if !branches || p.Git == nil {
+		return nil
+	}
+	return p.Git
 }
 
 // logErrors logs one warning that names the files that are not loaded, and their reasons at level debug. The plugin has

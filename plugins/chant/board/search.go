@@ -1,0 +1,54 @@
+package board
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/id"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
+)
+
+// LoadForSearch is Load for Board.Search with a text in lower case.
+func LoadForSearch(dir store.Dir, git Git, lower string) (*Board, error) {
+	return newBoard(dir, git, defaultLimits, searched(dir, lower))
+}
+
+// searched returns all files in the order of their paths, and whether their bodies contain a text.
+func searched(dir store.Dir, lower string) iter.Seq2[specFile, error] {
+	return func(yield func(specFile, error) bool) {
+		for file, err := range store.Specs(dir, searchables) {
+			found := specFile{File: file.File, key: id.KeyOf(file.ID)}
+			if file.Value != nil {
+				found.summary, found.matches = file.Value.summary.clone(), strings.Contains(file.Value.lower, lower)
+			}
+			if !yield(found, err) {
+				return
+			}
+		}
+	}
+}
+
+// Search returns the entries that keep selects and whose body, which includes the title, contains the text of
+// LoadForSearch. It passes errors of files that cannot be searched to failed.
+func (b *Board) Search(lower string, keep func(*Entry) bool, failed func(error)) []*Entry {
+	var hits []*Entry
+	for _, entry := range b.Entries {
+		if !keep(entry) {
+			continue
+		}
+		if entry.unmatched {
+			read, err := b.open(entry.File)
+			if err != nil {
+				failed(fmt.Errorf("spec '%s': %w", entry.ID, err))
+				continue
+			}
+			entry.matches, entry.unmatched = strings.Contains(fold.Lower(read.Spec.Body), lower), false
+		}
+		if entry.matches {
+			hits = append(hits, entry)
+		}
+	}
+	return hits
+}

@@ -1,0 +1,177 @@
+package board
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/fold"
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
+	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
+)
+
+// The host keeps what these functions return for a file's content, so that lists do not parse files that have not changed.
+var (
+	summaries   = derive.New(summarize)
+	searchables = derive.New(searchableOf)
+)
+
+// summary is what lists need of a spec's file. It is pure data, derived from the content of one file.
+type summary struct {
+	failed bool // the file cannot be loaded, for the reason in the next three fields
+	line   int
+	reason string
+	limit  bool
+
+	kind      string // spec.Spec.Type
+	status    string
+	dependsOn []string
+	labels    []string
+	branch    *string
+	required  bool // approval
+	approved  bool
+	title     *string
+	criteria  bool // has acceptance criteria
+}
+
+func summarize(content []byte) summary {
+	parsed, err := spec.Parse(string(content))
+	if err != nil {
+		return failedSummary(err)
+	}
+	return summaryOf(parsed)
+}
+
+// failedSummary returns the summary of a file with an error of spec.Parse.
+func failedSummary(err error) summary {
+	var failed *spec.LoadError
+	if !errors.As(err, &failed) {
+		failed = &spec.LoadError{Reason: err.Error()}
+	}
+	return summary{failed: true, line: failed.Line, reason: failed.Reason, limit: failed.Limit}
+}
+
+func summaryOf(s *spec.Spec) summary {
+	return summary{
+		kind: s.Type, status: string(s.Status), dependsOn: s.DependsOn, labels: s.Labels, branch: s.Branch,
+		required: s.Approval.Required, approved: s.Approval.Approved, title: s.Title(), criteria: criteria.Present(s.Body),
+	}
+}
+
+// Fields implements derive.Fielder.
+func (s *summary) Fields(c *derive.Codec) {
+	c.Bool(&s.failed)
+	c.Int(&s.line)
+	c.String(&s.reason)
+	c.Bool(&s.limit)
+	c.String(&s.kind)
+	c.String(&s.status)
+	optionalStrings(c, &s.dependsOn)
+	optionalStrings(c, &s.labels)
+	optionalString(c, &s.branch)
+	c.Bool(&s.required)
+	c.Bool(&s.approved)
+	optionalString(c, &s.title)
+	c.Bool(&s.criteria)
+}
+
+// optionalStrings encodes or decodes a list, and whether it is nil: an explicit empty list differs from an absent one.
+func optionalStrings(c *derive.Codec, v *[]string) {
+	present := *v != nil
+	c.Bool(&present)
+	c.Strings(v)
+	if present && *v == nil {
+		*v = []string{}
+	}
+}
+
+func optionalString(c *derive.Codec, v **string) {
+	present, text := *v != nil, ""
+	if present {
+		text = **v
+	}
+	c.Bool(&present)
+	c.String(&text)
+	if *v = nil; present {
+		*v = &text
+	}
+}
+
+// clone returns a copy without references to the memory from which s was decoded, which can contain a body.
+func (s *summary) clone() *summary {
+	c := *s
+	for _, text := range []*string{&c.reason, &c.kind, &c.status} {
+		*text = strings.Clone(*text)
+	}
+	for _, text := range []**string{&c.branch, &c.title} {
+		if *text != nil {
+			*text = new(strings.Clone(**text))
+		}
+	}
+	for _, list := range []*[]string{&c.dependsOn, &c.labels} {
+		*list = slices.Clone(*list)
+		for i, text := range *list {
+			(*list)[i] = strings.Clone(text)
+		}
+	}
+	return &c
+}
+
+// err returns why the file cannot be loaded, or nil.
+func (s *summary) err() error {
+	if !s.failed {
+		return nil
+	}
+	return &spec.LoadError{Line: s.line, Reason: s.reason, Limit: s.limit}
+}
+
+// spec returns a spec without the fields that no list needs, and without a body.
+func (s *summary) spec() *spec.Spec {
+	return &spec.Spec{
+		Type: s.kind, Status: spec.Status(s.status), DependsOn: s.dependsOn, Labels: s.labels, Branch: s.branch,
+		Approval: spec.Approval{Required: s.required, Approved: s.approved},
+	}
+}
+
+// size returns an estimate of the memory of the summary, in bytes.
+func (s *summary) size() int {
+	n := summarySize + len(s.reason) + len(s.kind) + len(s.status)
+	for _, list := range [][]string{s.dependsOn, s.labels} {
+		for _, text := range list {
+			n += stringSize + len(text)
+		}
+	}
+	for _, text := range []*string{s.branch, s.title} {
+		if text != nil {
+			n += stringSize + len(*text)
+		}
+	}
+	return n
+}
+
+// Memory in a 32-bit module with an allocator that rounds up, in bytes.
+const (
+	summarySize = 512 // of a summary, its entry and its places in the maps of a board
+	stringSize  = 16
+)
+
+// searchable is what a search needs of a spec's file.
+type searchable struct {
+	summary
+	lower string // the body in lower case
+}
+
+// Fields implements derive.Fielder.
+func (s *searchable) Fields(c *derive.Codec) {
+	s.summary.Fields(c)
+	c.String(&s.lower)
+}
+
+func searchableOf(content []byte) searchable {
+	parsed, err := spec.Parse(string(content))
+	if err != nil {
+		return searchable{summary: failedSummary(err)}
+	}
+	return searchable{summaryOf(parsed), fold.Lower(parsed.Body)}
+}
