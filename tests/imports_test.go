@@ -66,15 +66,16 @@ var arrows = map[string][]string{
 	"plugins/aam":              {"internal/fixtures", "plugins/aam/...", "sdk/..."},
 	"plugins/agentpack":        {"plugins/agentpack/...", "sdk/..."},
 	"plugins/agentpack/apply":  {"plugins/agentpack/disk", "plugins/agentpack/fault", "sdk/contain", "sdk/filesystem", "sdk/transaction"},
-	"plugins/agentpack/disk":   {"plugins/agentpack/fault", "sdk/contain", "sdk/filesystem"},
+	"plugins/agentpack/disk":   {"plugins/agentpack/fault", "sdk/contain", "sdk/digest", "sdk/filesystem"},
 	"plugins/mcpkg":            {"plugins/mcpkg/...", "sdk/..."},
 	"plugins/openspec":         {"plugins/openspec/...", "sdk/..."},
 	"sdk":                      {"sdk/..."},
 	"sdk/abi":                  {},
 	"sdk/atomicfile":           {"sdk/filesystem"},
 	"sdk/contain":              {"sdk/filesystem"},
+	"sdk/digest":               {"sdk/abi", "sdk/internal/imports", "sdk/rawjson"},
 	"sdk/filesystem":           {"sdk/filesystem"},
-	"sdk/transaction":          {"sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
+	"sdk/transaction":          {"sdk/atomicfile", "sdk/contain", "sdk/digest", "sdk/filesystem"},
 	"sdk/internal":             {"sdk/abi", "sdk/internal/...", "sdk/rawjson"},
 	"sdk/internal/memfs":       {"sdk/filesystem"}, // for tests
 	"tests":                    {"internal/build", "sdk", "sdk/abi", "sdk/scan", "tests/..."},
@@ -170,7 +171,7 @@ func TestLibrariesAreImportedByOwnersOnly(t *testing.T) {
 
 // pureSDK has the SDK packages that need no host. Domain packages may import them.
 var pureSDK = []string{
-	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/derive", module + "/sdk/filesystem",
+	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/derive", module + "/sdk/digest", module + "/sdk/filesystem",
 	module + "/sdk/filesystem/faultfs", module + "/sdk/frontmatter", module + "/sdk/rawjson", module + "/sdk/scan",
 	module + "/sdk/transaction",
 }

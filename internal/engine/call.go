@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -114,10 +115,7 @@ func (c *call) hostCall(request []byte) int {
 	if len(request) > maxOperation {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: host_call was called with length %d, and the limit is %d", len(request), maxOperation))
 	}
-	c.charge(len(request))
-	if c.operations++; c.operations > c.module.spec.Operations {
-		c.abort(c.module.errorf(CodeOperations, nil, "performed more than its limit of %d host operations", c.module.spec.Operations))
-	}
+	c.countOperation(request)
 	switch {
 	case c.module.derives():
 		c.result = deniedInDerivation
@@ -132,6 +130,26 @@ func (c *call) hostCall(request []byte) int {
 	c.hasResult = true
 	c.checkContext()
 	return len(c.result)
+}
+
+// chargePerByte is the charge for each byte behind a request, in copied bytes, and so one unit of fuel: the host hashes it.
+const chargePerByte = bytesPerFuel
+
+// minOperation is the minimal charge of an operation that does not count towards Spec.Operations, in copied bytes: as
+// much as for a WASI function.
+const minOperation = 1000 * bytesPerFuel
+
+// countOperation charges for an operation and enforces Spec.Operations. An operation with bytes behind its request does
+// not count, since it only computes, and a call may hash any number of files: its charge bounds it.
+func (c *call) countOperation(request []byte) {
+	if bytes.IndexByte(request[:min(len(request), abi.MaxBeforeBytes+1)], 0) >= 0 {
+		c.charge(minOperation + len(request)*chargePerByte)
+		return
+	}
+	c.charge(len(request))
+	if c.operations++; c.operations > c.module.spec.Operations {
+		c.abort(c.module.errorf(CodeOperations, nil, "performed more than its limit of %d host operations", c.module.spec.Operations))
+	}
 }
 
 // runOperation runs Spec.Operate. wazero would attribute a panic of the host to the module, so it is recovered here.

@@ -103,6 +103,46 @@ func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 	}
 }
 
+// An operation with bytes behind its request is charged for them, and does not count.
+func TestOperationsWithBytesAreChargedInsteadOfCounted(t *testing.T) {
+	const drop, limit = 0x1a, 3
+	run := func(calls int, request string) (fuel int64, answered int, err error) {
+		code := wasmtest.Repeat(calls, wasmtest.Invoke(wasmtest.HostCall, 0, int32(len(request))), drop)
+		m := loadBytes(t, wasmtest.Plugin(wasmtest.Code(code, wasmtest.Invoke(wasmtest.Output, 0, 2)), request).Bytes(), Spec{
+			Operations: limit,
+			Operate: func(_ context.Context, got []byte) []byte {
+				if string(got) != request {
+					t.Errorf("got the request %q, want %q", got, request)
+				}
+				answered++
+				return []byte("{}")
+			},
+		})
+		response, err := m.Call(t.Context(), Request{Method: "m"})
+		defer response.Release()
+		return response.Fuel, answered, err
+	}
+	const request = `{"op":"x"}`
+	data := string(bytes.Repeat([]byte("y"), 10_000))
+	if fuel, answered, err := run(limit+1, request+"\x00"+data); err != nil || answered != limit+1 || fuel < int64((limit+1)*len(data)) {
+		t.Errorf("got %d answers for %d units of fuel, %v", answered, fuel, err)
+	}
+	if fuel, _, err := run(1, request+"\x00"); err != nil || fuel < 1000 {
+		t.Errorf("no bytes behind a request: %d units of fuel, %v", fuel, err)
+	}
+	for name, request := range map[string]string{
+		"a request without bytes":         request,
+		"a request that is long":          request + data,
+		"a NUL byte where none separates": request + data + "\x00",
+	} {
+		if _, _, err := run(limit+1, request); err == nil {
+			t.Errorf("%s does not count", name)
+		} else {
+			wantCode(t, err, CodeOperations)
+		}
+	}
+}
+
 func canceled(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

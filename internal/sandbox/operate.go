@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,6 +83,14 @@ var operations = map[string]operation{
 	}, "method"},
 }
 
+// byteOperations are the operations that take the bytes behind a request. They access nothing, and a call may perform any
+// number of them, so only their failures are recorded.
+var byteOperations = map[string]func(ctx context.Context, params json.RawMessage, data []byte) (any, error){
+	abi.OpHashSHA256: func(ctx context.Context, params json.RawMessage, data []byte) (any, error) {
+		return with(ctx, params, func(ctx context.Context, p abi.SHA256) (abi.SHA256Sum, error) { return hashSHA256(ctx, p, data) })
+	},
+}
+
 // with decodes parameters and passes them to do. admit has checked their size before.
 func with[P, R any](ctx context.Context, params json.RawMessage, do func(context.Context, P) (R, error)) (any, error) {
 	var p P
@@ -140,23 +149,44 @@ func (b *Box) Operate(ctx context.Context, request []byte) []byte {
 }
 
 func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
+	request, data, hasBytes := cutBytes(request)
 	var r abi.HostRequest
 	if err := json.Unmarshal(request, &r); err != nil {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "the request is not an operation: " + bounded(err.Error())}
 	}
 	o, ok := operations[r.Op]
-	if !ok {
+	withBytes, takesBytes := byteOperations[r.Op]
+	if !ok && !takesBytes {
 		return nil, &abi.HostError{Code: abi.HostUnavailable, Message: fmt.Sprintf("this host does not support the operation %q: see the list of operations in docs/abi.md", bounded(r.Op))}
 	}
 	var result any
-	err := b.admit(r)
-	if err == nil {
+	var err error
+	if hasBytes && !takesBytes {
+		// The engine does not count it, so it must have no effect, a line in the log included.
+		err = &abi.HostError{Code: abi.HostInvalid, Message: r.Op + ": bytes follow the request, and this operation takes none"}
+	} else {
+		err = b.admit(r)
+	}
+	switch {
+	case err != nil:
+	case takesBytes:
+		result, err = withBytes(ctx, r.Params, data)
+	default:
 		result, err = o.do(b, ctx, r.Params)
 	}
-	if record := callOf(ctx).record; record != nil {
+	if record := callOf(ctx).record; record != nil && !(takesBytes && err == nil) {
 		record(auditRecord(r, o.target, err))
 	}
 	return result, err
+}
+
+// cutBytes separates a request from the bytes behind it.
+func cutBytes(request []byte) (text, data []byte, found bool) {
+	at := bytes.IndexByte(request[:min(len(request), abi.MaxBeforeBytes+1)], 0)
+	if at < 0 {
+		return request, nil, false
+	}
+	return request[:at], request[at+1:], true
 }
 
 // targetURL is the member of URLs, of which only the origin is recorded: the rest may be secret.

@@ -117,15 +117,15 @@ func TestEveryABIOperationIsImplemented(t *testing.T) {
 	ops := []string{
 		abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch, abi.OpGitListRemote, abi.OpGitFetch,
-		abi.OpHTTPFetch, abi.OpFSMode, abi.OpFSScan, abi.OpLock, abi.OpClaims, abi.OpNotify,
+		abi.OpHTTPFetch, abi.OpFSMode, abi.OpFSScan, abi.OpLock, abi.OpClaims, abi.OpNotify, abi.OpHashSHA256,
 	}
 	for _, op := range ops {
 		if got := failure(t, box.Operate(t.Context(), []byte(`{"op":"`+op+`","params":7}`))); !strings.HasPrefix(got, "invalid ") {
 			t.Errorf("%s: got %s", op, got)
 		}
 	}
-	if len(operations) != len(ops) {
-		t.Errorf("%d operations: test the new ones too", len(operations))
+	if all := len(operations) + len(byteOperations); all != len(ops) {
+		t.Errorf("%d operations: test the new ones too", all)
 	}
 }
 
@@ -167,7 +167,7 @@ func FuzzOperate(f *testing.F) {
 		``, `{}`, `null`, `[]`, `{"op":"notify"}`, `{"op":"notify","params":{"method":"notifications/message","params":{"level":"info"}}}`,
 		`{"op":"git/branch_exists","params":{"repo":"$W/work","branch":"main"}}`, `{"op":"git/branch_exists","params":{"repo":"../..","branch":"\u0000"}}`,
 		`{"op":"git/read_file","params":{"repo":"$W/work","branch":"main","path":"f"}}`, `{"op":"git/read_file","params":{"repo":"$W/work/sub","branch":"..","path":"/"}}`,
-		`{"op":"git/find_commit","params":{"repo":"$W/work","text":"file"}}`, "{\"op\":\"\xff\xfe\"}", `{"op":"git/find_commit","params":{"repo":"","text":""}}`,
+		`{"op":"git/find_commit","params":{"repo":"$W/work","text":"file"}}`, "{\"op\":\"\xff\xfe\"}", "{\"op\":\"hash/sha256\",\"params\":{}}\x00x", `{"op":"git/find_commit","params":{"repo":"","text":""}}`,
 		`{"op":"fs/scan","params":{"path":"$W/work","depth":3,"match":["*.[a-z]*"],"skip":["s?b"],"follow":true,"data":"sha256","max_file":9,"max":99,"after":"a/b"}}`,
 	} {
 		f.Add([]byte(w.path(seed)))

@@ -1,0 +1,20 @@
+package abi
+
+// OpHashSHA256 adds the bytes behind the request to a SHA-256 digest: SHA256 -> SHA256Sum. A module takes some thirty
+// times as long for it. It needs no grant.
+const OpHashSHA256 = "hash/sha256"
+
+// MaxBeforeBytes bounds the JSON of a request with raw bytes behind it. A NUL byte separates the two: JSON contains none.
+const MaxBeforeBytes = 4 << 10
+
+// SHA256 continues a digest; without a State it begins one.
+type SHA256 struct {
+	State []byte `json:"state,omitempty"`
+}
+
+// SHA256Sum contains the digest of all bytes so far, and the state with which a next request adds more. The state is that
+// of Go's crypto/sha256: 108 bytes.
+type SHA256Sum struct {
+	Sum   string `json:"sum"` // 64 hexadecimal digits
+	State []byte `json:"state"`
+}

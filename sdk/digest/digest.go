@@ -1,0 +1,207 @@
+// Package digest computes SHA-256 for data of any size. In a module crypto/sha256 takes some thirty times as long as
+// natively, so this package has the host hash what is larger than a kilobyte. Natively, and on a host that does not
+// support it, it uses crypto/sha256. Start with [Sum256], or with [New] for data that is not in memory at once.
+//
+//	sum := digest.New()
+//	if _, err := io.Copy(sum, file); err != nil {
+//		return err
+//	}
+//	text := hex.EncodeToString(sum.Sum(nil))
+//
+// Use it for the content of files. For names, keys and other short strings crypto/sha256 is as fast.
+//
+// Stability: exported names stay within a major version.
+package digest
+
+import (
+	"crypto/sha256"
+	"encoding"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"sync/atomic"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Sum256 returns the SHA-256 of data.
+func Sum256(data []byte) [sha256.Size]byte {
+	if len(data) < minHosted || !isHosted() {
+		return sha256.Sum256(data)
+	}
+	d := newDigest()
+	d.reserve(len(data))
+	_, _ = d.Write(data) // returns no error
+	return [sha256.Size]byte(d.Sum(nil))
+}
+
+// New returns a hash.Hash for SHA-256. It buffers at most 256 KiB. It implements io.ReaderFrom, so that io.Copy reads
+// into that buffer.
+func New() hash.Hash {
+	if !isHosted() {
+		return sha256.New()
+	}
+	return newDigest()
+}
+
+// Sizes of the bytes of a request. Hashing less than minHosted takes less time than an operation; the larger the requests,
+// the less the operations add to the time of hashing, and the more memory each digest takes.
+const (
+	minHosted = 1 << 10
+	maxHosted = 256 << 10
+)
+
+// unavailable is set when the host has answered that it does not support the operation. A host that does not know of bytes
+// behind a request answers that it is invalid.
+var unavailable atomic.Bool
+
+func isHosted() bool { return isModule && !unavailable.Load() }
+
+// A request is the operation with the state in base64, and the bytes behind it.
+const (
+	before    = `{"op":"` + abi.OpHashSHA256 + `","params":{"state":"`
+	after     = "\"}}\x00"
+	stateSize = 108
+)
+
+var headerSize = len(before) + base64.StdEncoding.EncodedLen(stateSize) + len(after)
+
+// state is what crypto/sha256 returns.
+type state interface {
+	hash.Hash
+	encoding.BinaryAppender
+	encoding.BinaryUnmarshaler
+}
+
+// digest is a hash.Hash that collects bytes behind the header of a request.
+type digest struct {
+	state   state  // of all bytes but the collected ones
+	request []byte // the header, which host fills in, and the collected bytes
+	sum     []byte // of state, if the host has returned it: computing it takes as long as an operation
+}
+
+func newDigest() *digest { return &digest{state: sha256.New().(state)} }
+
+// reserve makes room for n more bytes, or for as many as are collected, and returns that room.
+func (d *digest) reserve(n int) []byte {
+	if d.request == nil {
+		d.request = make([]byte, headerSize, headerSize+min(max(n, 512), maxHosted))
+	}
+	used := len(d.request)
+	if room := min(n, headerSize+maxHosted-used); room > cap(d.request)-used {
+		grown := make([]byte, used, min(headerSize+maxHosted, max(used+room, 4*cap(d.request))))
+		copy(grown, d.request)
+		d.request = grown
+	}
+	return d.request[used:min(cap(d.request), headerSize+maxHosted)]
+}
+
+// Write implements io.Writer. It returns no error.
+func (d *digest) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := copy(d.reserve(len(rest)), rest)
+		d.add(n)
+		rest = rest[n:]
+	}
+	return len(p), nil
+}
+
+// add counts n bytes in the room that reserve has returned as collected.
+func (d *digest) add(n int) {
+	if d.request = d.request[:len(d.request)+n]; len(d.request) == headerSize+maxHosted {
+		d.flush()
+	}
+}
+
+// minRead is the least room for a read.
+const minRead = 4 << 10
+
+// ReadFrom implements io.ReaderFrom.
+func (d *digest) ReadFrom(from io.Reader) (int64, error) {
+	total := int64(0)
+	for {
+		n, err := from.Read(d.reserve(minRead))
+		d.add(n)
+		total += int64(n)
+		switch {
+		case errors.Is(err, io.EOF):
+			return total, nil
+		case err != nil:
+			return total, err
+		}
+	}
+}
+
+// Sum implements hash.Hash.
+func (d *digest) Sum(b []byte) []byte {
+	d.flush()
+	if d.sum != nil {
+		return append(b, d.sum...)
+	}
+	return d.state.Sum(b)
+}
+
+// Reset implements hash.Hash.
+func (d *digest) Reset() {
+	d.state.Reset()
+	d.sum = nil
+	d.request = d.request[:min(len(d.request), headerSize)]
+}
+
+// Size implements hash.Hash.
+func (d *digest) Size() int { return d.state.Size() }
+
+// BlockSize implements hash.Hash.
+func (d *digest) BlockSize() int { return d.state.BlockSize() }
+
+// flush adds the collected bytes to the state.
+func (d *digest) flush() {
+	if len(d.request) <= headerSize {
+		return
+	}
+	if data := d.request[headerSize:]; len(data) < minHosted || !d.host() {
+		d.state.Write(data)
+		d.sum = nil
+	}
+	d.request = d.request[:headerSize]
+}
+
+// host has the host add the collected bytes; false if it has not.
+func (d *digest) host() bool {
+	if unavailable.Load() {
+		return false
+	}
+	marshaled, err := d.state.AppendBinary(make([]byte, 0, stateSize))
+	if err != nil || len(marshaled) != stateSize {
+		return false
+	}
+	header := append(d.request[:0], before...)
+	header = base64.StdEncoding.AppendEncode(header, marshaled)
+	_ = append(header, after...)
+	answer := hostCall(d.request)
+	result := rawjson.Member(answer, "result")
+	if result == nil {
+		code, _ := rawjson.Unquote(rawjson.Member(rawjson.Member(answer, "error"), "code"))
+		if code == abi.HostUnavailable || code == abi.HostInvalid {
+			unavailable.Store(true)
+		}
+		return false
+	}
+	text, _ := rawjson.Unquote(rawjson.Member(result, "state"))
+	next, err := base64.StdEncoding.AppendDecode(marshaled[:0], []byte(text))
+	if err != nil || d.state.UnmarshalBinary(next) != nil {
+		return false
+	}
+	text, _ = rawjson.Unquote(rawjson.Member(result, "sum"))
+	if d.sum, err = hex.DecodeString(text); err != nil || len(d.sum) != sha256.Size {
+		d.sum = nil
+	}
+	return true
+}
+
+// hostCall is replaced in tests.
+var hostCall = imports.HostCall

@@ -1,0 +1,6 @@
+//go:build wasip1
+
+package digest
+
+// isModule is whether a host may hash for this process.
+const isModule = true
