@@ -25,7 +25,6 @@ package transaction
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -34,6 +33,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -87,7 +87,7 @@ var (
 
 // Digest returns the SHA-256 of content in hexadecimal.
 func Digest(content []byte) string {
-	sum := sha256.Sum256(content)
+	sum := digest.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
 
@@ -304,7 +304,7 @@ func (t *run) digest(path string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	sum := sha256.New()
+	sum := digest.New()
 	// The bound is for a file that another program keeps appending to.
 	if _, err := io.Copy(sum, io.LimitReader(file, info.Size()+1)); err != nil {
 		return "", err

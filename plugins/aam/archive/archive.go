@@ -4,7 +4,6 @@
 package archive
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // Limits bound an archive that is read or created.
@@ -80,7 +80,7 @@ func Checksum(s files.System, path string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	sum := sha256.New()
+	sum := digest.New()
 	if _, err := io.Copy(sum, file); err != nil {
 		return "", err
 	}

@@ -3,7 +3,6 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"path"
@@ -12,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // maxLinks bounds the length of a chain of links.
@@ -22,7 +22,7 @@ const maxLinks = 8
 //
 // Errors have the code ChecksumMismatch, ManifestInvalid for a problem of aam.yaml, or ArchiveInvalid.
 func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
-	a, err := open(regular{s}, path, limits, sha256.New())
+	a, err := open(regular{s}, path, limits, digest.New())
 	if err != nil {
 		return nil, err
 	}

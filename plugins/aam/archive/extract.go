@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // Extract writes the files of an archive to a directory, which must not exist. Listing is the result of Check for the
@@ -28,7 +28,7 @@ func Extract(s files.System, archive, dir string, listing *Listing, limits Limit
 }
 
 func extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
-	a, err := open(regular{s}, archive, limits, sha256.New())
+	a, err := open(regular{s}, archive, limits, digest.New())
 	if err != nil {
 		return err
 	}

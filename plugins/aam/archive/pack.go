@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bufio"
 	"compress/gzip"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -56,7 +56,7 @@ func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits 
 	if err := listing.CheckArtifacts(); err != nil {
 		return nil, fault.From(fmt.Errorf("%s: %w", dir, err)).WithHint("Files that are not packed are .git, .aam, .env*, credentials.yaml, *.aam at the root, symbolic links to directories, and output of tools (" + strings.Join(leftOut[2:], ", ") + ")")
 	}
-	sum := sha256.New()
+	sum := digest.New()
 	out := &bounded{to: io.MultiWriter(w, sum), limit: limits.Compressed}
 	if err := p.write(out); err != nil {
 		return nil, err

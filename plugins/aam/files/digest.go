@@ -1,7 +1,6 @@
 package files
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -20,7 +20,7 @@ var derived = []string{".DS_Store", "Thumbs.db", "__pycache__"}
 
 // TextDigest returns the result of Digest for a file with the content text.
 func TextDigest(text string) string {
-	sum := sha256.Sum256([]byte(text))
+	sum := digest.Sum256([]byte(text))
 	return fileDigest(sum[:])
 }
 
@@ -38,7 +38,7 @@ func Digest(s System, root, path string) (string, error) {
 	if !info.IsDir() {
 		return d.leaf(real, info)
 	}
-	sum := sha256.New()
+	sum := digest.New()
 	if err := d.directory(sum, path, "", 0); err != nil {
 		return "", err
 	}
@@ -51,7 +51,7 @@ func FolderDigest(s System, root, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.New()
+	sum := digest.New()
 	_, _ = fmt.Fprintf(sum, "%q %s\n", filepath.Base(path), one)
 	return treeDigest(sum.Sum(nil)), nil
 }
@@ -129,7 +129,7 @@ func (d *digester) leaf(path string, info fs.FileInfo) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	sum := sha256.New()
+	sum := digest.New()
 	n, err := io.Copy(sum, io.LimitReader(file, d.bytes+1))
 	if d.bytes -= n; err == nil && d.bytes < 0 {
 		err = fmt.Errorf("%s: %w", path, ErrTooLarge)

@@ -1,12 +1,12 @@
 package config
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // LockFile is the lockfile's name in a config repo.
@@ -52,7 +52,7 @@ func ParseLock(text []byte) Lock {
 	if err := json.Unmarshal(text, &file); err != nil || file.Version == nil || *file.Version != 1 {
 		return Lock{}
 	}
-	raw := sha256.Sum256(text)
+	raw := digest.Sum256(text)
 	sum := hex.EncodeToString(raw[:])
 	lock := Lock{git: map[string]LockedGit{}, sum: &sum}
 	for _, module := range file.Modules {

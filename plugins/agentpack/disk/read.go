@@ -2,7 +2,6 @@
 package disk
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -42,10 +42,10 @@ func SumFile(path string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%s: %w", path, filesystem.ErrNotRegular)
 	}
-	sum := sha256.New()
+	sum := digest.New()
 	// Stop even if another process keeps appending to the file.
 	whole := io.LimitReader(file, info.Size()+1)
-	if _, err := io.CopyBuffer(sum, whole, make([]byte, min(info.Size()+1, 32<<10))); err != nil {
+	if _, err := io.Copy(sum, whole); err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
@@ -53,7 +53,7 @@ func SumFile(path string) (string, error) {
 
 // SumBytes returns the SHA-256 of content, in hexadecimal.
 func SumBytes(content []byte) string {
-	sum := sha256.Sum256(content)
+	sum := digest.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
 

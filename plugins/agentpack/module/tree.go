@@ -1,7 +1,6 @@
 package module
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -11,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // maxTreeBytes is the limit of the total size of the files in a tree.
@@ -25,9 +25,9 @@ func (t Tree) Paths() []string { return slices.Sorted(maps.Keys(t)) }
 // Hash returns the tree hash as the lockfile format defines it: the SHA-256 of path, SHA-256 and size of each file, in
 // the order of paths.
 func (t Tree) Hash() string {
-	whole := sha256.New()
+	whole := digest.New()
 	for _, path := range t.Paths() {
-		fmt.Fprintf(whole, "%s\n%x\n%d\n", path, sha256.Sum256(t[path]), len(t[path]))
+		fmt.Fprintf(whole, "%s\n%x\n%d\n", path, digest.Sum256(t[path]), len(t[path]))
 	}
 	return hex.EncodeToString(whole.Sum(nil))
 }

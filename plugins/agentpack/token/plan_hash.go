@@ -2,12 +2,13 @@ package token
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // PlanHash returns the SHA-256, in hexadecimal, of a plan and of the arguments for which it was computed. Data is the
@@ -33,7 +34,7 @@ func PlanHash(binding Binding, data any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
+	sum := digest.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
 }
 
