@@ -37,6 +37,7 @@ type Listing struct {
 	Size     int64  // of the archive's file, in bytes
 	Files    []File // in the order of the archive, without duplicate paths
 	Manifest *manifest.Manifest
+	tar      *kept // the decompressed tar; nil if it was not kept
 }
 
 // File is a file in an archive.

@@ -22,11 +22,17 @@ const maxLinks = 8
 //
 // Errors have the code ChecksumMismatch, ManifestInvalid for a problem of aam.yaml, or ArchiveInvalid.
 func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
+	return check(s, path, want, limits, nil)
+}
+
+// check is Check. It writes the decompressed tar to keep, unless that is nil.
+func check(s files.System, path, want string, limits Limits, keep io.Writer) (*Listing, error) {
 	a, err := open(regular{s}, path, limits, digest.New())
 	if err != nil {
 		return nil, err
 	}
 	defer a.file.Close()
+	a.keep = keep
 	c := checker{stream: a, tree: newTree(), at: map[string]int{}}
 	err = c.members()
 	if err == nil {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
-	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
 // Extract writes the files of an archive to a directory, which must not exist. Listing is the result of Check for the
@@ -28,7 +27,7 @@ func Extract(s files.System, archive, dir string, listing *Listing, limits Limit
 }
 
 func extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
-	a, err := open(regular{s}, archive, limits, digest.New())
+	a, err := reopen(s, archive, limits, listing)
 	if err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func extract(s files.System, archive, dir string, listing *Listing, limits Limit
 	if err := a.finish(); err != nil {
 		return err
 	}
-	if a.checksum() != listing.Checksum {
+	if listing.tar == nil && a.checksum() != listing.Checksum {
 		return x.changed()
 	}
 	for _, file := range listing.Files {

@@ -20,6 +20,7 @@ type stream struct {
 	raw     *counter // counts the bytes that were read from the file
 	sum     hash.Hash
 	inflate func(io.Reader) (io.Reader, error)
+	keep    io.Writer // gets the decompressed data, unless it is nil
 	tar     *tar.Reader
 	tail    io.Reader // the decompressed data after the tar
 	member  int       // index of the member that next has returned
@@ -81,6 +82,9 @@ func (a *stream) next() (name string, k kind, err error) {
 		inflated, err := a.inflate(a.raw)
 		if err != nil {
 			return "", 0, a.broken(err)
+		}
+		if a.keep != nil {
+			inflated = io.TeeReader(inflated, a.keep)
 		}
 		a.tail = &counter{from: inflated, limit: a.limits.Inflated, what: "the decompressed content has more"}
 		a.tar = tar.NewReader(a.tail)

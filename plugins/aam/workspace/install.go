@@ -109,7 +109,7 @@ func (i *installing) stage(c *journal.Change, p Package) error {
 			return fault.New(fault.ChecksumMismatch, "the registry has no checksum, but security.require_checksum requires one")
 		}
 	}
-	listing, err := archive.Check(i.Files, p.Archive, want, i.options.Limits)
+	listing, err := archive.CheckAndKeep(i.Files, p.Archive, want, i.options.Limits)
 	if err != nil {
 		return err
 	}
