@@ -1,9 +1,17 @@
 package yaml11
 
+import (
+	"bytes"
+	"strings"
+)
+
 // loadBlock parses a document in the simple style, which type lines describes. It returns false if the YAML library
 // must parse the document.
 func loadBlock(data []byte) (*node, bool) {
 	b := block{}
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		data = append(bytes.Clone(data), '\n') // which changes no value that is parsed here
+	}
 	b.reset(data, string(data))
 	if b.indent != 0 || isItem(b.content) {
 		return nil, false
@@ -75,8 +83,7 @@ func (b *block) mapping(indent int) *node {
 		}
 		number := b.number
 		b.open = append(b.open, b.node(Text, key, number))
-		b.advance()
-		value := b.value(rest, indent, number)
+		value := b.value(b.finish(rest), indent, number)
 		b.open = append(b.open, value)
 	}
 	return b.close(n, begin, indent)
@@ -85,8 +92,8 @@ func (b *block) mapping(indent int) *node {
 // value parses the value of a key. Rest is the text after the key on the same line.
 func (b *block) value(rest string, indent, number int) *node {
 	switch {
-	case rest != "" && rest[0] == '[' && rest != "[]":
-		return b.words(rest, number)
+	case rest != "" && rest[0] == '[' && rest != "[]", rest != "" && rest[0] == '{' && rest != "{}":
+		return b.flow(rest, number)
 	case rest != "":
 		kind, text := b.scalar(rest, indent)
 		return b.node(kind, text, number)
@@ -98,14 +105,29 @@ func (b *block) value(rest string, indent, number int) *node {
 	return b.node(Null, "", number)
 }
 
-// words parses a list of strings between brackets.
-func (b *block) words(text string, number int) *node {
-	list, ok := words(text)
-	b.unsure = b.unsure || !ok
-	n := b.node(List, "", number)
-	for _, word := range list {
-		n.items = append(n.items, b.node(Text, word, number))
+// flow parses a flow list or mapping of scalars on one line.
+func (b *block) flow(text string, number int) *node {
+	n, closing := b.node(List, "", number), "]"
+	if text[0] == '{' {
+		n.kind, closing = Mapping, "}"
 	}
+	inner, ok := strings.CutSuffix(text[1:], closing)
+	for _, word := range strings.Split(inner, ", ") {
+		if n.kind == Mapping && ok {
+			var key string
+			if key, word, ok = readFlowKey(word); ok {
+				n.items = append(n.items, b.node(Text, key, number))
+			}
+		}
+		if !ok {
+			break
+		}
+		var kind Kind
+		if kind, word, ok = flowScalar(word); ok {
+			n.items = append(n.items, b.node(kind, word, number))
+		}
+	}
+	b.unsure = b.unsure || !ok
 	return n
 }
 
@@ -127,8 +149,15 @@ func (b *block) item(indent int) *node {
 	if _, _, isKey := readKey(b.content); isKey {
 		return b.mapping(indent + 2)
 	}
-	number, content := b.number, b.content
-	b.advance()
+	number := b.number
+	content := b.finish(b.content)
+	switch {
+	case content == "":
+		b.unsure = true
+		return nil
+	case content[0] == '[' && content != "[]", content[0] == '{' && content != "{}":
+		return b.flow(content, number)
+	}
 	kind, text := b.scalar(content, indent)
 	return b.node(kind, text, number)
 }

@@ -38,16 +38,34 @@ func TestLoadBlock(t *testing.T) {
 		{"quoted keys", "'@a/b':\n  c: d\n'e': f\n", true},
 		{"other letters", "a: Příliš\n", true},
 		{"words with punctuation", "a: ^1.0.0\nb: ~1\nc: a:b\nd: file:///x\ne: C#\nf: <x\n", true},
-		{"a comment", "a: x # y\n", false},
+		{"comments behind values", "a: x # y\nb:   'it''s # x'   # \"z\nc: # y\n- d # y\n- e: f # y\n- \"g # h\" #\ni: # y\n  j: k\nl: # y\n", true},
+		{"comments behind brackets", "a: [x, 'y'] # z\nb: [x] # y\nc: {} # y\nd: [] # y\ne: {f: g}  # h\n", true},
+		{"a bracket in a comment", "a: ['x # y'] # ]\n", false},
+		{"a number sign in brackets", "a: [x # y]\n", false},
+		{"a number sign in quotes in brackets", "a: ['x # y']\n", true},
+		{"a comment, and more of the text", "a: x # y\n  z\n", false},
+		{"a comment, and more of the quotes", "a: 'x # y\n  z'\n", true},
+		{"a comment behind a text over several lines", "a: x\n  y # z\n", false},
+		{"a comment without a space", "a: 'x'# y\n", false},
+		{"an item that is a comment", "a:\n- # x\n", false},
+		{"spaces behind a key", "a:   x\nbcd: y\n", true},
+		{"mappings in braces", "a: {b: c, d: 1.0.0, e: 'f, g'}\n", false},
+		{"mappings of words in braces", "a: {b: c d, 'e': 1, f: yes, g: \"h\", i: a/b}\nj:\n- {k: l}\n- [m, 2026-01-31]\n- {}\n", true},
+		{"a mapping in braces without a value", "a: {b: }\n", false},
+		{"a mapping in braces in another one", "a: {b: {c: d}}\n", false},
+		{"a key twice in braces", "a: {b: c, b: d}\n", true},
+		{"a word that is no entry in braces", "a: {b}\n", false},
+		{"a date that does not exist in brackets", "a: [2026-02-31]\n", false},
 		{"comments between lines", "# y\na:\n  # y\n- b\n  #\nc: d\n# e\n", true},
 		{"a comment in a text", "a: x\n  # y\n  z\n", false},
 		{"a comment in quotes", "a: 'x\n  # y\n  z'\n", false},
 		{"blank lines", "\n\na:\n\n  b: y\n  \nc: z\n\n", true},
 		{"a blank line in a scalar", "a: x\n\n  y\n", false},
-		{"no final newline", "a: x", false},
+		{"no final newline", "a: x", true},
 		{"a tab", "a:\tx\n", false},
 		{"words in brackets", "a: [x]\nb: [x, 'y', \"z\", 1.0.0]\n", true},
-		{"other things in brackets", "a: [x, 1]\n", false},
+		{"other things in brackets", "a: [x, 1, yes, 1.5, null, ~]\n", false},
+		{"numbers in brackets", "a: [x, 1, yes, 1.5, null, 010]\n", true},
 		{"brackets over several lines", "a: [x,\n  y]\n", false},
 		{"brackets with a trailing comma", "a: [x,]\n", false},
 		{"a line below brackets", "a: [x]\n  y\n", false},
@@ -152,7 +170,8 @@ func TestRealBlocks(t *testing.T) {
 func FuzzLoadBlock(f *testing.F) {
 	for _, seed := range []string{
 		"a: x\nb:\n- 'c'\n- d: e\n  f: []\ng: {}\n", "a: b\n  c\n  d\n", "'k': 'v\n  w'\n", "a:\n  b:\n    c: 1\n  d:\n", "a:\n- x\n  y\n- z\n",
-		"a: a:b\n", "a: é\n", "a: <<\n", "a:\n  - 'x': y\n    z: -1\n", "a: b'c\n", "a: 'b'\n  c\n", "a: b\n c: d\n", "a: x,y]\n", "a: b\n  ? c\n", "a: b\n  'c'\n",
+		"a: a:b\n", "a: é\n", "a: <<\n", "a:\n  - 'x': y\n    z: -1\n", "a: b'c\n", "a: 'b'\n  c\n", "a: b\n c: d\n", "a: x,y]\n", "a: b\n  c", "a: 'b\n  c", "a: # b", "a: b\n  ? c\n", "a: b\n  'c'\n",
+		"a: b # c\nd: 'e' # f\ng: # h\n- i # j\n", "a: {b: c, d: 1} # e\nf: [g, 'h'] # i\n", "a:   {'b': c d}\ne:\n- {f: g}\n- [h]\n",
 	} {
 		f.Add(seed)
 	}
@@ -167,7 +186,7 @@ func FuzzLoadBlock(f *testing.F) {
 }
 
 func TestLoadBlockAgreesWithLibraryOnRandomDocuments(t *testing.T) {
-	parts := strings.Split("\nb: x|\nd:|\n  c: y|\n  e:|\n- f: z|\n  - g: w|\n  h|\n    i|\n- 'j|k'|a|bc|: |:|\n|\n|\n  |\n  |\n    |\n - |\n- |\n  - |- |'|''|'x'|[]|{}|é|🚀|𐍈|~|1.0|x y|-|<<|=|?|,|]|#|*|&c|!|\"|\"x\"|[x, y]|[|# c|\n# c|\n\n|\\|\u00a0|\ufeff|.|...|---|^|/|(|$|@|`|%||>|yes", "|")
+	parts := strings.Split("\nb: x|\nd:|\n  c: y|\n  e:|\n- f: z|\n  - g: w|\n  h|\n    i|\n- 'j|k'|a|bc|: |:|\n|\n|\n  |\n  |\n    |\n - |\n- |\n  - |- |'|''|'x'|[]|{}|é|🚀|𐍈|~|1.0|x y|-|<<|=|?|,|]|#|*|&c|!|\"|\"x\"|[x, y]|[|# c|\n# c|\n\n|\\|\u00a0|\ufeff|.|...|---|{}|{a: b, c: 1}| {x: 'y'} |{|}|, | # c|  #|: # c|:  x|^|/|(|$|@|`|%||>|yes", "|")
 	random := rand.New(rand.NewPCG(1, 2))
 	read := 0
 	for range rounds {
@@ -176,7 +195,9 @@ func TestLoadBlockAgreesWithLibraryOnRandomDocuments(t *testing.T) {
 		for range 2 + random.IntN(14) {
 			text.WriteString(parts[random.IntN(len(parts))])
 		}
-		text.WriteByte('\n')
+		if random.IntN(4) > 0 {
+			text.WriteByte('\n')
+		}
 		if got, ok := loadBlock([]byte(text.String())); ok {
 			read++
 			same(t, text.String(), got)

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// lines scans a document in the simple style that the aam program writes: block mappings and lists, lists of words
-// between brackets on one line, plain and quoted scalars, and comments on separate lines. At any other syntax, lines
-// sets unsure, and the library must parse the document. Otherwise the result equals that of the library.
+// lines scans a document in the simple style that the aam program and most people write: block mappings and lists, flow
+// lists and mappings of scalars on one line, plain and quoted scalars, and comments. At any other syntax, lines sets
+// unsure, and the library must parse the document. Otherwise the result equals that of the library.
 //
 // The reason for this parser is that an index of a registry can have megabytes, for which the library takes seconds in
 // a module.
@@ -58,6 +58,37 @@ func (l *lines) advance() {
 		l.indent == 0 && (strings.HasPrefix(l.content, "---") || strings.HasPrefix(l.content, "...")) {
 		l.indent, l.content, l.unsure = -1, "", true
 	}
+}
+
+// finish advances to the next line. It returns text, which is the rest of the current line from a value on, without a
+// comment after the value.
+func (l *lines) finish(text string) string {
+	value := withoutComment(text)
+	l.advance()
+	l.gap = l.gap || len(value) < len(text)
+	return value
+}
+
+// withoutComment removes a comment after a value. It does not change a quoted scalar that continues on the next line.
+func withoutComment(text string) string {
+	end := 0
+	switch {
+	case text == "" || text[0] == '#':
+		return ""
+	case isQuote(text[0]):
+		ok := false
+		if _, end, ok = quoted(text); !ok {
+			return text
+		}
+	case (text[0] == '[' || text[0] == '{') && strings.ContainsAny(text, `'"`):
+		end = strings.LastIndexAny(text, "[]{}") // if that is in the comment, the flow collection does not end with it
+	}
+	if comment := strings.Index(text[end:], " #"); comment >= 0 {
+		if value := strings.TrimRight(text[:end+comment], " "); end <= len(value) {
+			return value
+		}
+	}
+	return text
 }
 
 // skipDash removes the dash of an item and the space after it from the content of the line.
@@ -128,10 +159,19 @@ func readKey(text string) (key, rest string, ok bool) {
 	if rest = text[end+1:]; rest == "" {
 		return key, "", true
 	}
-	if len(rest) < 2 || rest[0] != ' ' || rest[1] == ' ' {
+	if rest[0] != ' ' {
 		return "", "", false
 	}
-	return key, rest[1:], true
+	return key, strings.TrimLeft(rest, " "), true
+}
+
+// readFlowKey splits an entry of a mapping between braces at its key.
+func readFlowKey(text string) (key, rest string, ok bool) {
+	if text == "" {
+		return "", "", false
+	}
+	key, rest, ok = readKey(text)
+	return key, rest, ok && rest != ""
 }
 
 func wordByte(c byte) bool {
@@ -234,28 +274,24 @@ func (l *lines) giveUp() (Kind, string) {
 	return Absent, ""
 }
 
-// words parses a list of strings between brackets on one line; false for any other text.
-func words(text string) ([]string, bool) {
-	inner, ok := strings.CutSuffix(text[1:], "]")
-	if text[0] != '[' || !ok || inner == "" {
-		return nil, false
+// flowScalar returns the kind and the value of a scalar between brackets or braces; false if it is not simple.
+func flowScalar(word string) (Kind, string, bool) {
+	switch {
+	case word == "":
+		return Absent, "", false
+	case isQuote(word[0]):
+		value, end, ok := quoted(word)
+		return Text, value, ok && end == len(word)
+	case !wordByte(word[0]) || word[0] == '-' || word[0] == '.' || word[len(word)-1] == ' ':
+		return Absent, "", false
 	}
-	list := strings.Split(inner, ", ")
-	for i, word := range list {
-		switch {
-		case word == "":
-			return nil, false
-		case isQuote(word[0]):
-			value, end, ok := quoted(word)
-			if !ok || end != len(word) {
-				return nil, false
-			}
-			list[i] = value
-		case !plainStart(word) || strings.IndexFunc(word, func(c rune) bool { return c >= utf8.RuneSelf || !wordByte(byte(c)) }) >= 0 || plainKind(word) != Text:
-			return nil, false
+	for i := range len(word) {
+		if c := word[i]; !wordByte(c) && c != ' ' && c != '/' {
+			return Absent, "", false
 		}
 	}
-	return list, true
+	kind := plainKind(word)
+	return kind, word, kind != Time || realTime(word)
 }
 
 // plainStart reports whether a plain scalar may begin with the first character of text.
