@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 var served *Plugin
@@ -31,6 +33,12 @@ func call(n uint32) {
 		panic("sdk: nothing is served: call sdk.Serve from an init function of package main")
 	}
 	imports.Output(served.Dispatch(imports.Input(n)))
+}
+
+// init prepares the types that every host operation encodes or decodes, and those of operations that most plugins perform.
+func init() {
+	rawjson.Prepare(abi.HostRequest{}, abi.HostResponse{}, abi.HostError{}, abi.Lock{}, abi.FileMode{}, abi.FileModeResult{}, abi.GitPath{},
+		abi.GitTopLevel{}, abi.GitRepo{}, abi.GitHead{}, abi.GitRemote{}, abi.GitURL{}, abi.GitPaths{}, abi.GitIgnored{})
 }
 
 // init sets time.Local to the time zone of the host: WASI has none, and Go's wasip1 port ignores TZ.

@@ -1,15 +1,17 @@
 package workflow
 
-import (
-	"embed"
-	"sync"
-)
+import "embed"
 
 //go:embed builtin
 var builtin embed.FS
 
+// parsed is a variable of the package, so that it is part of a module's snapshot, and no call parses it.
+var parsed = parseBuiltIn()
+
 // BuiltIn returns the schema that every project has.
-var BuiltIn = sync.OnceValue(func() *Schema {
+func BuiltIn() *Schema { return parsed }
+
+func parseBuiltIn() *Schema {
 	source, err := builtin.ReadFile("builtin/schema.yaml")
 	if err != nil {
 		panic(err) // impossible: the file is embedded and tested
@@ -19,7 +21,7 @@ var BuiltIn = sync.OnceValue(func() *Schema {
 		panic(err) // impossible: the schema is embedded and tested
 	}
 	return schema
-})
+}
 
 // BuiltInTemplate returns the template of an artifact of the built-in schema.
 func BuiltInTemplate(name string) (content string, found bool) {

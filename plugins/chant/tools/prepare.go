@@ -1,0 +1,11 @@
+package tools
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// init prepares the types of the results of calls that read.
+func init() {
+	rawjson.Prepare(workflow.Page{}, workflow.Hit{}, workflow.Details{}, workflow.Summary{}, workflow.Diagnosis{}, workflow.Verification{})
+}

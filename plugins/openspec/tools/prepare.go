@@ -1,0 +1,15 @@
+package tools
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// init prepares the types of the results of calls that read.
+func init() {
+	rawjson.Prepare(
+		project.ChangeList{}, project.SpecList{}, project.ArchivedList{}, project.ChangeView{}, project.SpecView{}, project.Report{},
+		project.Status{}, project.StatusList{}, project.Instructions{}, project.ApplyInstructions{}, project.ArchiveInstructions{},
+		project.FailureStatus{},
+	)
+}
