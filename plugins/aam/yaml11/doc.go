@@ -4,7 +4,7 @@
 // ListEncoder write whole documents. Document.Set changes one value of a user's file and preserves the rest.
 //
 // The library go.yaml.in/yaml/v4 parses documents. Package yaml11 resolves the types of plain scalars itself, because
-// the library follows YAML 1.2. Documents in the simple style of generated files are parsed by a faster parser (types
+// the library follows YAML 1.2. Documents in the simple style of most files are parsed by a faster parser (types
 // lines and block), which returns the same values as the library, or false.
 package yaml11
 
