@@ -63,10 +63,7 @@ func Open(o Options) (*Host, error) {
 	if found.Places.NoState != "" {
 		log.Error("no plugin gets a state folder", "reason", found.Places.NoState)
 	}
-	offered, err := catalog.New(found)
-	if err != nil {
-		return nil, err
-	}
+	offered := catalog.New(found)
 	h := &Host{catalog: offered, dispatcher: dispatch.New(offered)}
 	if h.gateway, err = offered.NewServer(h.dispatcher); err != nil {
 		return nil, err

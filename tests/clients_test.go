@@ -124,9 +124,12 @@ func checkProgress(t *testing.T, c mcpClient, progress <-chan string) {
 	}
 	// A library may deliver notifications in any order.
 	var got []string
-	for range 3 {
+	for len(got) < 3 {
 		select {
 		case one := <-progress:
+			if !strings.HasSuffix(one, "/3") { // the host reports a long compilation, without a total
+				continue
+			}
 			got = append(got, one)
 		case <-time.After(patience):
 			t.Fatalf("got %q, want three notifications", got)

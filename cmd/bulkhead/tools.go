@@ -25,6 +25,9 @@ func newTools() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tools [flags]",
 		Short: "List the tools that would be offered, and why others would not",
+		Long: `List the tools that would be offered, and why others would not.
+
+The exit code is 1 if a plugin is left out.`,
 		Example: `  bulkhead tools
   bulkhead tools --plugin chant --json
   bulkhead tools --config team.toml --allow-write`,
@@ -34,10 +37,13 @@ func newTools() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			plugins := h.Plugins()
 			if asJSON {
-				return printJSON(c.OutOrStdout(), map[string]any{"plugins": h.Plugins()})
+				err = printJSON(c.OutOrStdout(), map[string]any{"plugins": plugins})
+			} else {
+				err = printTools(c.OutOrStdout(), plugins)
 			}
-			return printTools(c.OutOrStdout(), h.Plugins())
+			return resultError(err, !slices.ContainsFunc(plugins, func(p host.PluginInfo) bool { return p.Problem != "" }))
 		},
 	}
 	// Logging is off, because the result contains what would be logged.

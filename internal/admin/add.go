@@ -189,15 +189,14 @@ func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) e
 // of the plugin at index to the proposal.
 func (p *Proposal) checkResult(o discovery.Options, index int) error {
 	view, err := catalog.LookAs(o, p.content)
-	if view == nil {
+	if err != nil {
 		return err
 	}
 	s := view.Plugins[index]
-	if err != nil && hasToolConflict(view.Plugins, index) {
-		return usageErrorf("%w\nor add it with --prefix, which changes the names of its tools, or with --allow-tool, which leaves out the duplicates", err)
-	}
-	if err != nil {
-		return err
+	for _, c := range view.Conflicts {
+		if c.First == s || c.Second == s {
+			return usageErrorf("%s; or add it with --prefix, which changes the names of its tools, or with --allow-tool, which leaves out the duplicates", c)
+		}
 	}
 	if err := s.Problems.Err(); err != nil {
 		return &discovery.UsageError{Err: err}
@@ -214,21 +213,6 @@ func (p *Proposal) checkResult(o discovery.Options, index int) error {
 		p.Plugin.Tools[i].WhyNot = why[p.Plugin.Tools[i].Name]
 	}
 	return nil
-}
-
-// hasToolConflict reports whether the plugin at index offers a tool with the same name as one of a different plugin.
-func hasToolConflict(plugins []*catalog.Plugin, index int) bool {
-	offers := func(s *catalog.Plugin, name string) bool {
-		return slices.ContainsFunc(s.Grant.Tools, func(t manifest.Tool) bool { return s.Grant.Prefix+t.Name == name })
-	}
-	for i, other := range plugins {
-		for _, t := range other.Grant.Tools {
-			if i != index && offers(plugins[index], other.Grant.Prefix+t.Name) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Write writes the config.

@@ -22,6 +22,9 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 	if view == nil {
 		return
 	}
+	for _, c := range view.Conflicts {
+		e.fail("plugins", c.What, c.Remedy)
+	}
 	for _, s := range view.Plugins {
 		e.plugin(ctx, s)
 	}

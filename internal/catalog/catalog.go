@@ -7,7 +7,6 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,15 +20,16 @@ import (
 type Catalog struct {
 	*discovery.Found
 	Plugins []*Plugin // in the order in which their tools are listed
+	// Conflicts are the names that two plugins have, and that were taken from at least one of them.
+	Conflicts []Conflict
 
 	isAlone bool // one plugin is served, under its own name
 	tools   map[string]*Tool
 	claims  // of prompts and resources
 }
 
-// New decides what each plugin is granted and offers. An error says why the plugins cannot be served together; the
-// Catalog is valid nevertheless and contains them.
-func New(found *discovery.Found) (*Catalog, error) {
+// New decides what each plugin is granted and offers.
+func New(found *discovery.Found) *Catalog {
 	c := &Catalog{Found: found, tools: map[string]*Tool{}}
 	c.isAlone = len(found.Candidates) == 1 && (found.Server == nil || found.Server.Name == "")
 	o := found.Options
@@ -37,11 +37,13 @@ func New(found *discovery.Found) (*Catalog, error) {
 	for i, candidate := range found.Candidates {
 		c.Plugins = append(c.Plugins, newPlugin(i, candidate, found, flags))
 	}
-	return c, errors.Join(c.indexTools(), c.claims.index(c.Plugins))
+	c.resolveConflicts()
+	c.indexTools()
+	c.claims.index(c.Plugins)
+	return c
 }
 
-// Look returns the Catalog that host.Open would serve. If plugins were found it is not nil, even if the error says that
-// they cannot be served together.
+// Look returns the Catalog that host.Open would serve. If plugins were found it is not nil, even if there is an error.
 func Look(o discovery.Options) (*Catalog, error) { return look(discovery.Find(o)) }
 
 // LookAs is like Look, but uses content in place of the content of the config file.
@@ -56,27 +58,21 @@ func look(found *discovery.Found, err error) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := New(found)
-	if err == nil {
-		_, err = c.NewServer(nil)
-	}
+	c := New(found)
+	_, err = c.NewServer(nil)
 	return c, err
 }
 
-// indexTools indexes the granted tools by name.
-func (c *Catalog) indexTools() error {
-	var errs []error
+// indexTools indexes the granted tools by name. A plugin that is left out has its tools in the index unless another plugin
+// offers one of the same name.
+func (c *Catalog) indexTools() {
 	for _, p := range c.Plugins {
 		for _, t := range p.Tools {
-			if other, taken := c.tools[t.Offered]; taken {
-				errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) both offer the tool %s: remove one of the plugins, give one a prefix, or withhold the tool of one with deny_tools in %s",
-					other.Plugin.Name, other.Plugin.Entry.Path, p.Name, p.Entry.Path, t.Offered, config.FileName))
-				continue
+			if other := c.tools[t.Offered]; other == nil || other.Plugin.Problem != "" {
+				c.tools[t.Offered] = t
 			}
-			c.tools[t.Offered] = t
 		}
 	}
-	return errors.Join(errs...)
 }
 
 // Tool returns the tool that is offered under a name, or nil if there is none.

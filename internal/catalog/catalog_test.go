@@ -4,7 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
@@ -37,29 +36,4 @@ func TestLookAsDoesNotReadConfigFile(t *testing.T) {
 	}
 	_, err = catalog.LookAs(w.Options(), nil)
 	hosttest.WantUsage(t, err, "names no plugin")
-}
-
-func TestLookReportsProblemsThatPreventStart(t *testing.T) {
-	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("one")), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("one")))
-	v, err := catalog.Look(w.Options())
-	hosttest.WantUsage(t, err, "both offer the tool one")
-	if v == nil || len(v.Plugins) != 2 {
-		t.Errorf("%+v", v)
-	}
-}
-
-func TestOpenRefusesTwoPluginsWithOneTool(t *testing.T) {
-	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("same")+hosttest.Reads("other")), hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("same")))
-	_, err := host.Open(w.Options())
-	hosttest.WantUsage(t, err, `plugins "a" (`+w.Dir+`/plugins/a) and "b" (`+w.Dir+`/plugins/b) both offer the tool same`, "deny_tools in bulkhead.toml")
-	t.Run("unless it is denied to one", func(t *testing.T) {
-		w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\ndeny_tools = ['same']\n[[plugins]]\npath = '../plugins/b'\n"})
-		c, err := catalog.Look(w.Options())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if same := c.Tool("same"); same == nil || same.Plugin.Name != "b" {
-			t.Errorf("got %+v", same)
-		}
-	})
 }

@@ -1,12 +1,9 @@
 package catalog
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/config"
-	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -29,10 +26,9 @@ type claim struct {
 	plugin *Plugin
 }
 
-// index adds the plugins. It returns an error if two of them claim the same name, since a choice would be arbitrary.
-func (c *claims) index(plugins []*Plugin) error {
+// index adds the plugins. Of two plugins with the same name, the first one has it.
+func (c *claims) index(plugins []*Plugin) {
 	c.promptClaims = map[string]*Plugin{}
-	var errs []error
 	for _, p := range plugins {
 		if p.Problem != "" {
 			continue
@@ -40,50 +36,32 @@ func (c *claims) index(plugins []*Plugin) error {
 		hasPrompts, hasResources := len(p.Prompts()) > 0, len(p.Resources()) > 0
 		if hasPrompts {
 			c.prompts = append(c.prompts, p)
-			errs = append(errs, c.claimPrompts(p))
+			c.claimPrompts(p)
 		}
 		if hasResources {
 			c.resources = append(c.resources, p)
-			errs = append(errs, c.claimResources(p))
+			c.claimResources(p)
 		}
 		offers := p.Manifest.Offers
 		c.subscribe = c.subscribe || hasResources && offers.Subscribe
 		c.complete = c.complete || (hasPrompts || hasResources) && offers.Completions
 	}
-	return errors.Join(errs...)
 }
 
-func (c *claims) claimPrompts(p *Plugin) error {
-	var errs []error
+func (c *claims) claimPrompts(p *Plugin) {
 	for _, name := range p.Manifest.Offers.Prompts.Names {
-		if !p.Grant.Prompts.Allowed(name) {
-			continue
+		if p.Grant.Prompts.Allowed(name) && c.promptClaims[name] == nil {
+			c.promptClaims[name] = p
 		}
-		if other := c.promptClaims[name]; other != nil {
-			errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) both claim the prompt %q: remove one of the plugins, or withhold the prompt of one with deny_prompts in %s",
-				other.Name, other.Entry.Path, p.Name, p.Entry.Path, name, config.FileName))
-			continue
-		}
-		c.promptClaims[name] = p
 	}
-	return errors.Join(errs...)
 }
 
-func (c *claims) claimResources(p *Plugin) error {
-	var errs []error
+func (c *claims) claimResources(p *Plugin) {
 	for _, prefix := range p.Manifest.Offers.Resources.Names {
-		if !p.Grant.Resources.AllowedBelow(prefix) {
-			continue
+		if p.Grant.Resources.AllowedBelow(prefix) {
+			c.resourceClaims = append(c.resourceClaims, claim{prefix, p})
 		}
-		for _, other := range c.resourceClaims {
-			if other.plugin != p && (strings.HasPrefix(prefix, other.prefix) || strings.HasPrefix(other.prefix, prefix)) {
-				errs = append(errs, discovery.UsageErrorf("plugins %q (%s) and %q (%s) claim overlapping resources, %s and %s: remove one of the plugins, or withhold the resources of one with deny_resources = [%q] in %s",
-					other.plugin.Name, other.plugin.Entry.Path, p.Name, p.Entry.Path, other.prefix, prefix, prefix+"*", config.FileName))
-			}
-		}
-		c.resourceClaims = append(c.resourceClaims, claim{prefix, p})
 	}
-	return errors.Join(errs...)
 }
 
 // hasPrompt reports whether a prompt of that name would belong to p.

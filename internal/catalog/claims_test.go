@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
@@ -49,40 +48,6 @@ func TestPartlyAllowedClaimIsKept(t *testing.T) {
 		}
 	}
 	hosttest.WantEqual(t, h.Plugins()[0].Resources, []string{"n://"})
-}
-
-func TestOverlappingClaimsPreventStart(t *testing.T) {
-	for name, c := range map[string]struct {
-		one, other, config string
-		want               []string // parts of the error; nil if the claims do not overlap
-	}{
-		"a prompt":                              {"prompts = ['x', 'y']", "prompts = ['y']", "", []string{`plugins "a" (`, `"b" (`, `both claim the prompt "y"`, "deny_prompts"}},
-		"a URI prefix":                          {"resources = ['n://']", "resources = ['n://']", "", []string{`plugins "a" (`, `"b" (`, "claim overlapping resources, n:// and n://", "deny_resources"}},
-		"a prefix of a prefix":                  {"resources = ['n://a/']", "resources = ['n://']", "", []string{"claim overlapping resources, n://a/ and n://"}},
-		"other prefixes":                        {"resources = ['n://a/']", "resources = ['n://b/']", "", nil},
-		"a claim and a dynamic name":            {"prompts = ['x']", "prompts = true", "", nil},
-		"a prompt that one is denied":           {"prompts = ['x']", "prompts = ['x']", "deny_prompts = ['x']", nil},
-		"resources that one is denied":          {"resources = ['n://']", "resources = ['n://']", "deny_resources = ['n://*']", nil},
-		"resources that one is allowed some of": {"resources = ['n://']", "resources = ['n://']", "allow_resources = ['n://a/*']", []string{"claim overlapping resources"}},
-		"resources that one is allowed":         {"resources = ['n://', 'm://']", "resources = ['n://']", "allow_resources = ['m://*']", nil},
-		"resources of which some denied":        {"resources = ['n://']", "resources = ['n://']", "deny_resources = ['n://x/*']", []string{"claim overlapping resources"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := hosttest.New(t, hosttest.Offering("a", c.one, "{}"), hosttest.Offering("b", c.other, "{}"))
-			w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\n" + c.config + "\n[[plugins]]\npath = '../plugins/b'\n"})
-			h, err := host.Open(w.Options())
-			if c.want != nil {
-				hosttest.WantUsage(t, err, c.want...)
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
 }
 
 func TestPluginLearnsClaimsOfOthers(t *testing.T) {

@@ -1,10 +1,13 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 // NewServer returns the MCP server of the Catalog. backend answers its requests.
@@ -35,6 +38,7 @@ func (c *Catalog) serverConfig() gateway.Config {
 		s.Name, s.Version = m.Name, m.Version
 		s.Instructions, s.ProtocolVersions = m.Instructions, m.ProtocolVersions
 	}
+	s.Instructions = strings.TrimSpace(s.Instructions + "\n\n" + c.unavailable())
 	for _, p := range c.Plugins {
 		if p.Problem != "" {
 			continue
@@ -45,6 +49,34 @@ func (c *Catalog) serverConfig() gateway.Config {
 		}
 	}
 	return s
+}
+
+// Bounds of the plugins that instructions name, since clients pass them to a model.
+const (
+	maxUnavailable = 10
+	maxReason      = 400 // bytes
+)
+
+// unavailable tells a client which plugins offer nothing, and what the user can do about that; "" if there are none.
+func (c *Catalog) unavailable() string {
+	var lines []string
+	left := 0
+	for _, p := range c.Plugins {
+		if p.Problem == "" {
+			continue
+		}
+		if left++; left <= maxUnavailable {
+			reason := strings.Join(strings.Fields(p.Problem), " ")
+			lines = append(lines, fmt.Sprintf("- %s: %s", visible.Bounded(p.Name, 64), visible.Bounded(reason, maxReason)))
+		}
+	}
+	if left == 0 {
+		return ""
+	}
+	if left > maxUnavailable {
+		lines = append(lines, fmt.Sprintf("- and %d more", left-maxUnavailable))
+	}
+	return "Not available until the user changes something and starts the server again (`bulkhead doctor` has details):\n" + strings.Join(lines, "\n")
 }
 
 // serverOffers returns what the server offers besides tools.

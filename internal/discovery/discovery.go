@@ -84,10 +84,8 @@ func find(o Options, places config.Places, content []byte) (*Found, error) {
 	for _, p := range found.Candidates {
 		found.folders = append(found.folders, p.Entry.Path)
 	}
-	if found.Candidates, err = chosen(found.Candidates, o.Plugins); err != nil {
-		return nil, err
-	}
-	return found, checkUniqueNames(found.Candidates)
+	found.Candidates, err = chosen(found.Candidates, o.Plugins)
+	return found, err
 }
 
 // Drain returns how long calls in flight may continue during a shutdown.

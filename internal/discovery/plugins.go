@@ -136,11 +136,30 @@ func readManifests(entries []config.Plugin) []Candidate {
 			places <- struct{}{}
 			defer func() { <-places }()
 			m, problems := manifest.Load(entry.Path)
+			if m == nil && entry.File != "" && !hasManifest(entry.Path) {
+				problems = wrongPath(entry)
+			}
 			list[i] = Candidate{Entry: entry, Manifest: m, Problems: problems}
 		})
 	}
 	wait.Wait()
 	return list
+}
+
+// wrongPath returns the problem of a table of the config whose path is not the directory of a plugin.
+func wrongPath(entry config.Plugin) tomlfile.Problems {
+	p := tomlfile.Problem{File: entry.File, Line: entry.Lines["path"], Key: entry.Key + ".path",
+		What:   fmt.Sprintf("%s contains no %s", entry.Path, manifest.FileName),
+		Remedy: "write the path of a built plugin; `bulkhead plugin build` builds one from its source",
+	}
+	if info, err := os.Stat(entry.Path); errors.Is(err, fs.ErrNotExist) {
+		p.What = fmt.Sprintf("there is no directory %s", entry.Path)
+	} else if err != nil {
+		p.What = err.Error()
+	} else if !info.IsDir() {
+		p.What = fmt.Sprintf("%s is not a directory", entry.Path)
+	}
+	return tomlfile.Problems{p}
 }
 
 // chosen returns the plugins with these names, in the order in which they were found; all of them if none is named.
@@ -158,17 +177,4 @@ func chosen(plugins []Candidate, names []string) ([]Candidate, error) {
 		}
 	}
 	return slices.DeleteFunc(plugins, func(c Candidate) bool { return !slices.Contains(names, c.Name()) }), nil
-}
-
-// checkUniqueNames refuses two plugins with the same name: they would share a state directory.
-func checkUniqueNames(plugins []Candidate) error {
-	dirs := map[string]string{}
-	var errs []error
-	for _, p := range plugins {
-		if other, taken := dirs[p.Name()]; taken {
-			errs = append(errs, UsageErrorf("two plugins are called %q: %s and %s: remove one of them", p.Name(), other, p.Entry.Path))
-		}
-		dirs[p.Name()] = p.Entry.Path
-	}
-	return errors.Join(errs...)
 }

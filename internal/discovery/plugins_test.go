@@ -174,12 +174,6 @@ func TestLinkedPluginDirectoryIsFound(t *testing.T) {
 	hosttest.WantEqual(t, got, []string{"a"})
 }
 
-func TestTwoPluginsOfOneNameAreRefused(t *testing.T) {
-	w := hosttest.New(t, hosttest.At("plugins/one", hosttest.Plugin("same", nil, "")), hosttest.At("plugins/two", hosttest.Plugin("same", nil, "")))
-	_, err := names(w.Options())
-	hosttest.WantUsage(t, err, `two plugins are called "same"`, w.Dir+"/plugins/one", w.Dir+"/plugins/two", "remove one of them")
-}
-
 func TestPluginsAreChosenByName(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", nil, ""), hosttest.Plugin("b", nil, ""), hosttest.Plugin("c", nil, ""))
 	o := w.Options()
@@ -203,4 +197,21 @@ func TestPluginsAreChosenByName(t *testing.T) {
 		_, err := names(o)
 		hosttest.WantUsage(t, err, `there is no plugin "d": the plugins are a, b, c`)
 	})
+}
+
+func TestWrongPathNamesTheLineOfTheConfig(t *testing.T) {
+	w := hosttest.New(t, hosttest.Files{
+		"plugins/file": "", "plugins/empty/x": "",
+		"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/none'\n[[plugins]]\npath = '../plugins/empty'\n[[plugins]]\npath = '../plugins/file'\n",
+	})
+	found, err := discovery.Find(w.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"there is no directory " + w.Dir + "/plugins/none", w.Dir + "/plugins/empty contains no plugin.toml", w.Dir + "/plugins/file is not a directory"} {
+		want = fmt.Sprintf("%s/work/bulkhead.toml:%d: plugins[%d].path: %s\n  remedy: write the path of a built plugin", w.Dir, 2+2*i, i, want)
+		if got := found.Candidates[i].Problems.Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
 }

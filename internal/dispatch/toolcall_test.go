@@ -33,11 +33,7 @@ func openIn(t *testing.T, w *hosttest.World) *dispatch.Dispatcher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.New(found)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := dispatch.New(c)
+	d := dispatch.New(catalog.New(found))
 	if err := d.Open(); err != nil {
 		t.Fatal(err)
 	}

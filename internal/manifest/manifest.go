@@ -21,6 +21,7 @@ type Manifest struct {
 	Digest string
 
 	Name        string
+	NameLine    int    // line of plugin.name
 	Version     string // semver
 	Description string
 	License     string
@@ -150,6 +151,7 @@ type Offers struct {
 type Claim struct {
 	Any   bool
 	Names []string
+	Line  int // in its file
 }
 
 // Offers reports whether c claims any name.

@@ -33,6 +33,7 @@ const (
 func consistsOf(s, set string) bool { return strings.Trim(s, set) == "" }
 
 func (m *Manifest) readPlugin(t *tomlfile.Table) {
+	m.NameLine = t.LineOf("name")
 	m.Name = t.Required("name", `write name = "…" in [plugin]: a to z, 0 to 9 and -, beginning with a letter`)
 	if m.Name != "" && !isPluginName(m.Name) {
 		t.Fault("name", fmt.Sprintf("%s is not a name", tomlfile.Quote(m.Name)),
@@ -201,7 +202,7 @@ func readClaim(t *tomlfile.Table, key, what string) Claim {
 	if !t.IsArray(key) {
 		return Claim{Any: t.Bool(key, false)}
 	}
-	c := Claim{Names: t.Strings(key)}
+	c := Claim{Names: t.Strings(key), Line: t.LineOf(key)}
 	for i, name := range c.Names {
 		switch {
 		case name == "":

@@ -1,0 +1,156 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// Conflict is a name that two plugins have, where only one can. In a config its order decides: First has the name. Of
+// plugins in a directory none is preferred, and neither is offered.
+type Conflict struct {
+	First, Second *Plugin
+	What          string // names both manifests, with lines
+	Remedy        string
+
+	resolve func() // takes the name from Second; nil: Second is left out
+}
+
+func (c Conflict) String() string { return c.What + ": " + c.Remedy }
+
+// resolveConflicts finds the conflicts and decides which plugins are offered and which tools. The later indexes contain no
+// conflict.
+func (c *Catalog) resolveConflicts() {
+	c.Conflicts = c.conflicts()
+	for _, found := range c.Conflicts {
+		c.Options.Log.Warn(found.String())
+		switch {
+		case c.Config == "":
+			found.First.leaveOut(found.String())
+			found.Second.leaveOut(found.String())
+		case found.resolve == nil:
+			found.Second.leaveOut(found.String())
+		default:
+			found.resolve()
+			found.Second.Problems = append(found.Second.Problems, tomlfile.Problem{
+				File: found.Second.Manifest.File, What: found.What + "; the config lists " + found.First.Name + " first", Remedy: found.Remedy, Warning: true,
+			})
+		}
+	}
+}
+
+// leaveOut makes the plugin offer nothing, unless there is a reason for that already.
+func (p *Plugin) leaveOut(why string) {
+	if p.Problem == "" {
+		p.Problem = why
+	}
+}
+
+// conflicts compares each plugin with those before it.
+func (c *Catalog) conflicts() []Conflict {
+	var all []Conflict
+	names, owners := map[string]*Plugin{}, owners{tools: map[string]*Tool{}, prompts: map[string]*Plugin{}}
+	for _, p := range c.Plugins {
+		if first := names[p.Name]; first != nil { // they would share a state directory
+			all = append(all, Conflict{First: first, Second: p, Remedy: "remove one of them",
+				What: fmt.Sprintf("two plugins are called %q: %s and %s", p.Name, placeOf(first, nameLine(first)), placeOf(p, nameLine(p)))})
+			continue
+		}
+		names[p.Name] = p
+		if p.Problem == "" {
+			all = append(all, owners.add(p)...)
+		}
+	}
+	return all
+}
+
+// owners are the plugins that have a name.
+type owners struct {
+	tools     map[string]*Tool
+	prompts   map[string]*Plugin
+	resources []claim
+}
+
+// add makes p the owner of its names, except for those in the result.
+func (o *owners) add(p *Plugin) []Conflict {
+	var all []Conflict
+	for _, t := range p.Tools {
+		other := o.tools[t.Offered]
+		if other == nil {
+			o.tools[t.Offered] = t
+			continue
+		}
+		what := fmt.Sprintf("plugins %q (%s) and %q (%s) both offer the tool %s",
+			other.Plugin.Name, placeOf(other.Plugin, other.Line), p.Name, placeOf(p, t.Line), t.Offered)
+		all = append(all, Conflict{First: other.Plugin, Second: p, What: what,
+			Remedy: "remove one of the plugins, give one a prefix, or withhold the tool of one with deny_tools in " + config.FileName,
+			resolve: func() {
+				p.withhold(t, fmt.Sprintf("plugin %q, which the config lists first, offers a tool of this name", other.Plugin.Name))
+			}})
+	}
+	for _, name := range p.Prompts() {
+		other := o.prompts[name]
+		if other == nil || p.Manifest.Offers.Prompts.Any { // prompts that are known only at call time conflict with none
+			o.prompts[name] = p
+			continue
+		}
+		what := fmt.Sprintf("plugins %q (%s) and %q (%s) both claim the prompt %q",
+			other.Name, placeOf(other, other.Manifest.Offers.Prompts.Line), p.Name, placeOf(p, p.Manifest.Offers.Prompts.Line), name)
+		all = append(all, Conflict{First: other, Second: p, What: what, resolve: func() {},
+			Remedy: "remove one of the plugins, or withhold the prompt of one with deny_prompts in " + config.FileName})
+	}
+	return append(all, o.addResources(p)...)
+}
+
+func (o *owners) addResources(p *Plugin) []Conflict {
+	if p.Manifest.Offers.Resources.Any {
+		return nil
+	}
+	var all []Conflict
+	for _, prefix := range p.Resources() {
+		free := true
+		for _, other := range o.resources {
+			if other.plugin == p || !strings.HasPrefix(prefix, other.prefix) && !strings.HasPrefix(other.prefix, prefix) {
+				continue
+			}
+			free = false
+			what := fmt.Sprintf("plugins %q (%s) and %q (%s) claim overlapping resources, %s and %s",
+				other.plugin.Name, placeOf(other.plugin, other.plugin.Manifest.Offers.Resources.Line), p.Name, placeOf(p, p.Manifest.Offers.Resources.Line), other.prefix, prefix)
+			all = append(all, Conflict{First: other.plugin, Second: p, What: what, resolve: func() {},
+				Remedy: fmt.Sprintf("remove one of the plugins, or withhold the resources of one with deny_resources = [%q] in %s", prefix+"*", config.FileName)})
+		}
+		if free {
+			o.resources = append(o.resources, claim{prefix, p})
+		}
+	}
+	return all
+}
+
+// withhold takes a tool from what the plugin offers.
+func (p *Plugin) withhold(t *Tool, why string) {
+	p.Grant.Tools = slices.DeleteFunc(slices.Clone(p.Grant.Tools), func(granted manifest.Tool) bool { return granted.Name == t.Name })
+	p.Tools = slices.DeleteFunc(slices.Clone(p.Tools), func(offered *Tool) bool { return offered == t })
+	p.Grant.Withheld = append(p.Grant.Withheld, config.Withheld{Tool: t.Tool, Why: why})
+}
+
+// placeOf returns a line of a plugin's manifest for messages.
+func placeOf(p *Plugin, line int) string {
+	if p.Manifest == nil {
+		return p.Entry.Path
+	}
+	if line == 0 {
+		return p.Manifest.File
+	}
+	return fmt.Sprintf("%s:%d", p.Manifest.File, line)
+}
+
+func nameLine(p *Plugin) int {
+	if p.Manifest == nil {
+		return 0
+	}
+	return p.Manifest.NameLine
+}
