@@ -55,7 +55,7 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 		return nil, err
 	}
 	o.ConfigFile = named
-	p := &Proposal{Config: named, Creates: !file.exists, file: file, store: trustStore(o)}
+	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o)}
 	at, err := indexInConfig(o, file, m)
 	if err != nil {
 		return nil, err
@@ -124,10 +124,10 @@ func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) err
 // indexInConfig returns the index of the plugin in the config, by its directory, or -1 if the config does not contain it.
 // It refuses a plugin with the same name in a different directory.
 func indexInConfig(o discovery.Options, file *configFile, m *manifest.Manifest) (int, error) {
-	if !file.exists || hasNoPlugins(file) {
+	if !file.Exists || hasNoPlugins(file) {
 		return -1, nil
 	}
-	view, err := catalog.LookAs(o, file.data)
+	view, err := catalog.LookAs(o, file.Data)
 	if view == nil {
 		return -1, err
 	}
@@ -136,7 +136,7 @@ func indexInConfig(o discovery.Options, file *configFile, m *manifest.Manifest) 
 			return i, nil
 		}
 		if existing.Name == m.Name {
-			return -1, usageErrorf("a plugin named %q is in %s already, in %s: names must be unique: remove that one first", m.Name, file.path, existing.Entry.Path)
+			return -1, usageErrorf("a plugin named %q is in %s already, in %s: names must be unique: remove that one first", m.Name, file.Path, existing.Entry.Path)
 		}
 	}
 	return -1, err
@@ -144,13 +144,13 @@ func indexInConfig(o discovery.Options, file *configFile, m *manifest.Manifest) 
 
 // hasNoPlugins reports whether the config's only problem is that it names no plugin.
 func hasNoPlugins(file *configFile) bool {
-	c, problems := config.Parse(file.path, file.data)
+	c, problems := config.Parse(file.Path, file.Data)
 	return problems.Err() == nil && len(c.Plugins) == 0
 }
 
 // add prepares the config with a table for the plugin.
 func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) error {
-	c, problems := config.Parse(p.Config, p.file.data)
+	c, problems := config.Parse(p.Config, p.file.Data)
 	if err := problems.Err(); err != nil {
 		return &discovery.UsageError{Err: err}
 	}
@@ -162,7 +162,7 @@ func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) er
 	var entry config.Plugin
 	p.Plugin, entry = review.Ask(m, a.Choice, c.Defaults, places, newResolver(places, nil))
 	p.Table = config.Table(entry)
-	if p.content, err = config.AddPlugin(p.Config, p.file.data, entry); err != nil {
+	if p.content, err = config.AddPlugin(p.Config, p.file.Data, entry); err != nil {
 		return usageErrorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
 	}
 	return p.checkResult(o, len(c.Plugins))
@@ -170,7 +170,7 @@ func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) er
 
 // repin prepares the config with a new digest for the plugin at index.
 func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) error {
-	c, _ := config.Parse(p.Config, p.file.data)
+	c, _ := config.Parse(p.Config, p.file.Data)
 	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) e
 	for i := range p.Plugin.Items {
 		p.Plugin.Items[i].NotGiven = "" // the existing table decides what is granted
 	}
-	if p.content, err = config.PinPlugin(p.file.data, index, m.Digest); err != nil {
+	if p.content, err = config.PinPlugin(p.file.Data, index, m.Digest); err != nil {
 		return usageErrorf("%s: %w", p.Config, err)
 	}
 	return p.checkResult(o, index)

@@ -116,18 +116,18 @@ func (e *examination) config() bool {
 	case err != nil:
 		e.fail("config", err.Error(), "make the file readable")
 		return false
-	case !file.exists && e.options.ConfigFile != "":
+	case !file.Exists && e.options.ConfigFile != "":
 		e.fail("config", fmt.Sprintf("there is no %s", named), "pass the config's path with --config")
 		return false
-	case !file.exists:
+	case !file.Exists:
 		e.ok("config", "there is no %s: plugins are discovered, and get only the project", named)
 		return true
 	}
-	if not := (*discovery.UntrustedError)(nil); errors.As(discovery.CheckTrust(e.options, named, file.data), &not) {
+	if not := (*discovery.UntrustedError)(nil); errors.As(discovery.CheckTrust(e.options, named, file.Data), &not) {
 		e.fail("config", not.Problem(), not.Remedy())
 		return false
 	}
-	c, problems := config.Parse(named, file.data)
+	c, problems := config.Parse(named, file.Data)
 	if c != nil {
 		problems = append(problems, config.Expand(c, lookup(e.options))...)
 	}

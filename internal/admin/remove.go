@@ -31,10 +31,10 @@ func Remove(o discovery.Options, which string) (Removed, error) {
 	if err != nil {
 		return Removed{}, err
 	}
-	if !file.exists {
+	if !file.Exists {
 		return Removed{}, usageErrorf("there is no %s: pass the config's path with --config", named)
 	}
-	c, problems := config.Parse(named, file.data)
+	c, problems := config.Parse(named, file.Data)
 	if c == nil {
 		return Removed{}, &discovery.UsageError{Err: problems.Err()}
 	}
@@ -43,7 +43,7 @@ func Remove(o discovery.Options, which string) (Removed, error) {
 	if err != nil {
 		return Removed{}, err
 	}
-	content, err := config.RemovePlugin(file.data, at)
+	content, err := config.RemovePlugin(file.Data, at)
 	if err != nil {
 		return Removed{}, usageErrorf("%s: %w", named, err)
 	}

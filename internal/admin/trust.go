@@ -240,14 +240,14 @@ type ConfigTrust struct {
 // update replaces the content of a config. The new content becomes trusted if the old content was trusted, or if the
 // config is new: the user has consented to the edit, but not to the rest of an untrusted config.
 func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, error) {
-	path, err := resolveDir(f.path)
+	path, err := resolveDir(f.Path)
 	if err != nil {
 		return ConfigTrust{}, err
 	}
-	trusted := !f.exists
+	trusted := !f.Exists
 	var problem error
-	if f.exists {
-		trusted, problem = store.Trusted(path, trust.Digest(f.data))
+	if f.Exists {
+		trusted, problem = store.Trusted(path, trust.Digest(f.Data))
 	}
 	if err := f.replace(content); err != nil {
 		return ConfigTrust{}, err

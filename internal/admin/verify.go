@@ -45,13 +45,13 @@ func Verify(o discovery.Options) ([]Pin, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !file.exists {
+	if !file.Exists {
 		return nil, usageErrorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
 	}
-	if err := discovery.CheckTrust(o, named, file.data); err != nil {
+	if err := discovery.CheckTrust(o, named, file.Data); err != nil {
 		return nil, err
 	}
-	c, problems := config.Parse(named, file.data)
+	c, problems := config.Parse(named, file.Data)
 	if err := problems.Err(); err != nil {
 		return nil, &discovery.UsageError{Err: err}
 	}

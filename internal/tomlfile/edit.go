@@ -18,7 +18,21 @@ import (
 // the existing value, or adds the key after the last one of the table, or adds the table at the end. It is an error if data
 // is not valid TOML, the existing value is not a string, or table is not a table.
 func SetString(data []byte, table, key, value string) ([]byte, error) {
-	if !utf8.ValidString(value) || key == "" {
+	return set(data, table, key, value, quote(value))
+}
+
+// SetStrings is SetString for an array of strings.
+func SetStrings(data []byte, table, key string, values []string) ([]byte, error) {
+	items, quoted := make([]any, len(values)), make([]string, len(values))
+	for i, value := range values {
+		items[i], quoted[i] = value, quote(value)
+	}
+	return set(data, table, key, items, "["+strings.Join(quoted, ", ")+"]")
+}
+
+// set sets key in table to value, whose TOML is text.
+func set(data []byte, table, key string, value any, text string) ([]byte, error) {
+	if !utf8.ValidString(text) || key == "" {
 		return nil, errors.New("the key is empty or the value is not UTF-8")
 	}
 	if _, ps := Parse("the file", data); ps.Err() != nil {
@@ -28,9 +42,9 @@ func SetString(data []byte, table, key, value string) ([]byte, error) {
 	if table != "" {
 		path = strings.Split(table, ".")
 	}
-	f := finder{table: path, full: append(slices.Clone(path), key)}
+	f := finder{data: data, table: path, full: append(slices.Clone(path), key)}
 	f.walk(data)
-	out := f.edit(data, path, key, quote(value))
+	out := f.edit(data, path, key, text)
 	if err := verify(data, out, path, key, value); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(f.full, "."), err)
 	}
@@ -39,6 +53,7 @@ func SetString(data []byte, table, key, value string) ([]byte, error) {
 
 // finder locates a key in a valid TOML file, or the position to insert it.
 type finder struct {
+	data        []byte
 	table, full []string
 
 	value  unstable.Range // of the key's value; Length 0: not found
@@ -75,11 +90,14 @@ func (f *finder) walk(data []byte) {
 }
 
 func (f *finder) keyValue(here []string, e *unstable.Node) {
-	path, _ := keyPath(e.Key(), here)
+	path, keyEnd := keyPath(e.Key(), here)
 	end := int(e.Raw.Offset + e.Raw.Length)
 	switch v := e.Value(); {
 	case slices.Equal(path, f.full):
-		f.value = v.Raw
+		if f.value = v.Raw; v.Kind == unstable.Array { // for which the parser reports no range
+			start := keyEnd + bytes.IndexByte(f.data[keyEnd:], '[')
+			f.value = unstable.Range{Offset: uint32(start), Length: uint32(end - start)}
+		}
 	case v.Kind == unstable.InlineTable && hasPrefix(f.table, path):
 		f.inlineTable(path, v)
 	case slices.Equal(here, f.table):
@@ -143,7 +161,7 @@ func (f *finder) edit(data []byte, table []string, key, quoted string) []byte {
 }
 
 // verify checks that edited differs from data in that one value only, independently of finder.
-func verify(data, edited []byte, table []string, key, value string) error {
+func verify(data, edited []byte, table []string, key string, value any) error {
 	before, serr := decode(data)
 	if serr != nil {
 		return errors.New(serr.what)
@@ -168,8 +186,8 @@ func verify(data, edited []byte, table []string, key, value string) error {
 		in = next
 	}
 	if old, ok := in[key]; ok {
-		if _, ok := old.(string); !ok {
-			return errors.New("the existing value is not a string")
+		if reflect.TypeOf(old) != reflect.TypeOf(value) {
+			return fmt.Errorf("the existing value is not %s", kindName(value))
 		}
 	}
 	in[key] = value
@@ -177,6 +195,13 @@ func verify(data, edited []byte, table []string, key, value string) error {
 		return errors.New("cannot be set without changing other values: edit the file by hand")
 	}
 	return nil
+}
+
+func kindName(value any) string {
+	if _, ok := value.(string); ok {
+		return "a string"
+	}
+	return "an array"
 }
 
 func keyPath(key unstable.Iterator, prefix []string) ([]string, int) {

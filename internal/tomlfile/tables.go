@@ -42,6 +42,16 @@ func RemoveTable(data []byte, array string, index int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	out := removeSections(data, own)
+	tables := slices.Delete(before[array].([]map[string]any), index, index+1)
+	if before[array] = tables; len(tables) == 0 {
+		delete(before, array)
+	}
+	return verified(before, out)
+}
+
+// removeSections removes sections with the comments directly above them and one adjacent empty line each.
+func removeSections(data []byte, own []section) []byte {
 	out := slices.Clone(data)
 	for _, run := range slices.Backward(runs(own)) {
 		start, end := run.lead, run.tail
@@ -52,11 +62,37 @@ func RemoveTable(data []byte, array string, index int) ([]byte, error) {
 		}
 		out = append(out[:start], out[end:]...)
 	}
-	tables := slices.Delete(before[array].([]map[string]any), index, index+1)
-	if before[array] = tables; len(tables) == 0 {
-		delete(before, array)
+	return out
+}
+
+// RemoveSubtable removes the table with the name path[1] of the table path[0], written as [path[0].path[1]], with its sub-tables
+// and the comments directly above their headers. All other bytes of data are preserved.
+func RemoveSubtable(data []byte, path [2]string) ([]byte, error) {
+	if _, ps := Parse("the file", data); ps.Err() != nil {
+		return nil, ps.Err()
 	}
-	return verified(before, out)
+	want, serr := decode(data)
+	if serr != nil {
+		return nil, errors.New(serr.what)
+	}
+	var own []section
+	parentStays := false
+	for _, s := range sections(data) {
+		switch {
+		case hasPrefix(s.path, path[:]):
+			own = append(own, s)
+		case hasPrefix(s.path, path[:1]):
+			parentStays = true
+		}
+	}
+	parent, _ := want[path[0]].(map[string]any)
+	if len(own) == 0 || parent == nil {
+		return nil, fmt.Errorf("%s is not written as [%s]: write it that way, or edit it by hand", dotted(Key(path[0]), path[1]), dotted(Key(path[0]), path[1]))
+	}
+	if delete(parent, path[1]); len(parent) == 0 && !parentStays {
+		delete(want, path[0])
+	}
+	return verified(want, removeSections(data, own))
 }
 
 // SetTableString sets key to value in a table of the array of tables named array. It replaces the existing string, or adds the
