@@ -102,6 +102,7 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
   bulkhead add dist/plugins/chant                 # review it, and grant what it asks for
   bulkhead tools                                  # what would be offered
   bulkhead call chant_spec_list --arg limit=5     # one call
+  bulkhead client add claude-code                 # have a client start the server
   bulkhead serve --plugin chant                   # an MCP server on stdin and stdout`,
 		Version:       version(),
 		SilenceUsage:  true,
@@ -112,7 +113,7 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
 	root.SetVersionTemplate("bulkhead {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo())
-	root.AddCommand(newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust())
+	root.AddCommand(newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 	})

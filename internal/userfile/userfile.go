@@ -24,7 +24,7 @@ type File struct {
 	read func(path string) ([]byte, error)
 }
 
-// Read reads the file at path, which need not exist, with read, whose errors do not name the path. An error that the user can
+// Read reads the file at path, which need not exist, with read. An error that the user can
 // correct is a *discovery.UsageError.
 func Read(path string, read func(path string) ([]byte, error)) (*File, error) {
 	f := &File{Path: path, Target: path, read: read}
@@ -40,7 +40,7 @@ func Read(path string, read func(path string) ([]byte, error)) (*File, error) {
 	}
 	f.Target, f.Exists = target, true
 	if f.Data, err = read(target); err != nil {
-		return nil, discovery.UsageErrorf("%s: %w", path, err)
+		return nil, discovery.UsageErrorf("%s: %w", path, cause(err))
 	}
 	return f, nil
 }
@@ -48,7 +48,7 @@ func Read(path string, read func(path string) ([]byte, error)) (*File, error) {
 // Replace replaces the content of the file, which keeps its permission bits, or creates it with mode. It refuses if the file
 // has changed since it was read.
 func (f *File) Replace(content []byte, mode fs.FileMode) error {
-	if err := f.checkUnchanged(); err != nil {
+	if err := f.CheckUnchanged(); err != nil {
 		return err
 	}
 	fresh, err := atomicfile.New(f.Target, atomicfile.Options{Mode: mode, Pattern: ".bulkhead-*.tmp"})
@@ -60,7 +60,7 @@ func (f *File) Replace(content []byte, mode fs.FileMode) error {
 		return errors.Join(fmt.Errorf("%s cannot be written: %w", f.Path, err), fresh.Discard())
 	}
 	// Writing and syncing may take long: check again right before the commit.
-	if err := f.checkUnchanged(); err != nil {
+	if err := f.CheckUnchanged(); err != nil {
 		return errors.Join(err, fresh.Discard())
 	}
 	if err := f.commit(fresh); err != nil {
@@ -83,7 +83,8 @@ func (f *File) commit(fresh *atomicfile.File) error {
 	return nil
 }
 
-func (f *File) checkUnchanged() error {
+// CheckUnchanged returns an error if the file has changed since it was read.
+func (f *File) CheckUnchanged() error {
 	current, err := Read(f.Path, f.read)
 	if err != nil {
 		return err

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/client"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+)
+
+func newClient() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "client",
+		Short: "Add the server to MCP clients",
+		Long: `Edit the configuration of MCP clients, so that they start the server.
+
+The clients are ` + wrapped(client.IDs()) + `.`,
+		Example: `  bulkhead client list
+  bulkhead client add claude-code
+  bulkhead client add --all --config ~/bulkhead.toml
+  bulkhead client remove cursor`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newClientAdd(), newClientRemove(), newClientList())
+	return c
+}
+
+// wrapped joins names in two lines.
+func wrapped(names []string) string {
+	half := (len(names) + 1) / 2
+	return strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ")
+}
+
+// clientCommand holds the flags of client add and client remove.
+type clientCommand struct {
+	host                     host.Options
+	options                  client.Options
+	scope                    string
+	all, yes, dryRun, asJSON bool
+
+	plan func(c *client.Client, s client.System, o client.Options) (*client.Change, error)
+	none string // why there is nothing to do
+}
+
+// done is the past tense of actions.
+var done = map[client.Action]string{
+	client.ActionAdd: "Added %s to %s.", client.ActionUpdate: "Updated %s in %s.", client.ActionRemove: "Removed %s from %s.",
+}
+
+func newClientAdd() *cobra.Command {
+	a := clientCommand{plan: client.Add, none: "has this entry already"}
+	c := &cobra.Command{
+		Use:   "add CLIENT… [flags]",
+		Short: "Have MCP clients start the server",
+		Long: `Add an entry to the configuration of MCP clients that starts "bulkhead serve" with the
+absolute path of this program, or update the entry. The difference is shown first. All
+else in the file is kept: entries, comments, format, permissions, a symbolic link to it.
+A copy of the file is saved in the state directory.
+
+If the claude or codex command is installed, and keeps the rest of the file, it makes the
+change. Entries for one project (--scope project) are in a file that is meant to be shared.
+
+Exit codes: 0 success; 1 no consent; 2 the entry cannot be added (an invalid file, a
+different entry of that name), or consent cannot be asked for.`,
+		Example: `  bulkhead client add claude-code
+  bulkhead client add claude-desktop --project ~/src/app --config ~/src/app/bulkhead.toml
+  bulkhead client add vscode cursor --scope project
+  bulkhead client add --all --dry-run        # every client that is installed
+  bulkhead client add codex --name chant --plugins /opt/plugins/chant --yes`,
+		ValidArgs: client.IDs(),
+		RunE:      func(c *cobra.Command, ids []string) error { return a.run(c, ids) },
+	}
+	f := c.Flags()
+	a.flags(c)
+	f.BoolVar(&a.all, "all", false, "all clients that are installed: their program is in PATH, or their directory exists")
+	f.StringVar(&a.options.Serve.Config, "config", "", "config `file` that the server uses (default: what it discovers)")
+	f.StringVar(&a.options.Serve.Plugins, "plugins", "", "`directory` of plugins that the server uses if there is no config")
+	must(c.MarkFlagFilename("config", "toml"))
+	must(c.MarkFlagDirname("plugins"))
+	return c
+}
+
+func newClientRemove() *cobra.Command {
+	a := clientCommand{plan: client.Remove, none: "has no such entry"}
+	c := &cobra.Command{
+		Use:   "remove CLIENT… [flags]",
+		Short: "Remove the server from MCP clients",
+		Long: `Remove the entry that "bulkhead client add" has added from the configuration of MCP
+clients. The lines are shown first. All else in the file is kept, and a copy of it is
+saved in the state directory. An entry that starts a different program is refused.
+
+Exit codes: 0 success; 1 no consent; 2 the entry cannot be removed, or consent cannot be
+asked for.`,
+		Example: `  bulkhead client remove cursor
+  bulkhead client remove vscode --scope project --yes
+  bulkhead client remove --all --dry-run`,
+		ValidArgs: client.IDs(),
+		RunE:      func(c *cobra.Command, ids []string) error { return a.run(c, ids) },
+	}
+	a.flags(c)
+	c.Flags().BoolVar(&a.all, "all", false, "all clients that are installed")
+	return c
+}
+
+func (a *clientCommand) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&a.scope, "scope", string(client.UserScope), "whose `entry`: user (in all projects), or project (for everyone in it)")
+	f.StringVar(&a.options.Name, "name", client.DefaultName, "`name` of the entry")
+	f.StringVar(&a.host.Project, "project", "", "`directory` of the project: passed to the server, and used by --scope project\n(default there: as for serve)")
+	f.BoolVarP(&a.yes, "yes", "y", false, "change the files without a prompt")
+	f.BoolVar(&a.dryRun, "dry-run", false, "show everything, change nothing")
+	f.BoolVar(&a.asJSON, "json", false, "print JSON: {\"changes\": [{\"client\", \"file\", \"action\", \"diff\", \"changed\", …}], \"errors\"};\nnever prompts")
+	must(c.MarkFlagDirname("project"))
+	must(c.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"user", "project"}, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+func (a *clientCommand) run(c *cobra.Command, ids []string) error {
+	stdin, stdout := c.InOrStdin(), c.OutOrStdout()
+	asks := !a.yes && !a.dryRun
+	if asks && (a.asJSON || !isTerminal(stdin)) {
+		return usageErrorf("cannot ask for consent: pass --yes to change the files, or --dry-run to only show the difference")
+	}
+	system, which, err := a.complete(ids)
+	if err != nil {
+		return err
+	}
+	changes, failed := []*client.Change{}, []error(nil)
+	pending := 0
+	for _, one := range which {
+		change, err := a.plan(one, system, a.options)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		changes = append(changes, change)
+		if change.Action != client.ActionNone {
+			pending++
+		}
+	}
+	if !a.asJSON {
+		a.printChanges(stdout, changes)
+	}
+	for _, err := range failed {
+		report(err)
+	}
+	if asks && pending > 0 {
+		if err := confirm(c.Context(), stdin, fmt.Sprintf("Change %s", counted(pending, "file"))); err != nil {
+			return err
+		}
+	}
+	if !a.dryRun {
+		failed = append(failed, a.apply(c.Context(), stdout, changes)...)
+	} else if !a.asJSON && pending > 0 {
+		fmt.Fprintln(stdout, "\nNothing was changed.")
+	}
+	if a.asJSON {
+		texts := []string{}
+		for _, err := range failed {
+			texts = append(texts, err.Error())
+		}
+		if err := printJSON(stdout, map[string]any{"changes": changes, "errors": texts}); err != nil {
+			return err
+		}
+	}
+	if len(failed) > 0 {
+		return exitStatus(exitUsage) // the errors have been printed
+	}
+	return nil
+}
+
+// complete returns the system and the clients that the flags and arguments select.
+func (a *clientCommand) complete(ids []string) (client.System, []*client.Client, error) {
+	if a.all == (len(ids) > 0) {
+		return client.System{}, nil, usageErrorf("name clients or pass --all: the clients are %s", strings.Join(client.IDs(), ", "))
+	}
+	a.options.Scope = client.Scope(a.scope)
+	if a.options.Scope != client.UserScope && a.options.Scope != client.ProjectScope {
+		return client.System{}, nil, usageErrorf("--scope: %q is not user or project", a.scope)
+	}
+	for flag, path := range map[string]*string{"--config": &a.options.Serve.Config, "--plugins": &a.options.Serve.Plugins} {
+		if *path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return client.System{}, nil, err
+		}
+		if err := client.CheckPath(absolute, flag == "--plugins"); err != nil {
+			return client.System{}, nil, usageErrorf("%s: %w", flag, err)
+		}
+		*path = absolute
+	}
+	o := a.host
+	if client.IsVariable(o.Project) {
+		a.options.Serve.Project, o.Project = o.Project, ""
+	}
+	system, err := client.NewSystem(o, runtime.GOOS)
+	if err != nil {
+		return system, nil, err
+	}
+	if o.Project != "" {
+		a.options.Serve.Project = system.Project
+	}
+	if a.all {
+		which := client.Installed(system, a.options.Scope)
+		if len(which) == 0 {
+			err = usageErrorf("no client is installed that has a file of the scope %s: name one: %s", a.scope, strings.Join(client.IDs(), ", "))
+		}
+		return system, which, err
+	}
+	which, err := client.FindAll(ids)
+	return system, which, err
+}
+
+// apply makes the changes and prints what the user has to do then. It goes on after an error: the files are independent.
+func (a *clientCommand) apply(ctx context.Context, stdout io.Writer, changes []*client.Change) []error {
+	var failed []error
+	for _, change := range changes {
+		if change.Action == client.ActionNone {
+			continue
+		}
+		if err := change.Apply(ctx); err != nil {
+			failed = append(failed, err)
+			report(err)
+			continue
+		}
+		if a.asJSON {
+			continue
+		}
+		fmt.Fprintf(stdout, "\n"+done[change.Action]+"\n", change.Name, change.Title)
+		if change.Backup != "" {
+			fmt.Fprintf(stdout, "  backup  %s\n", oneLine(change.Backup))
+		}
+		fmt.Fprintf(stdout, "  next    %s\n", change.Next)
+	}
+	return failed
+}
+
+func (a *clientCommand) printChanges(to io.Writer, changes []*client.Change) {
+	w := bufio.NewWriter(to)
+	defer w.Flush()
+	for i, c := range changes {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		file := oneLine(c.File)
+		if c.Target != "" {
+			file += " -> " + oneLine(c.Target)
+		}
+		if c.Action == client.ActionNone {
+			fmt.Fprintf(w, "%s: %s %s.\n", c.Title, file, a.none)
+			continue
+		}
+		if c.Creates {
+			file += " (new)"
+		}
+		fmt.Fprintf(w, "%s: %s, in %s\n\n", c.Title, file, oneLine(c.In))
+		for _, line := range c.Diff {
+			fmt.Fprintf(w, "  %s\n", visible.Text(line))
+		}
+		if line := c.CommandLine(); line != "" {
+			fmt.Fprintf(w, "\n  by %s\n", oneLine(line))
+		}
+		for _, note := range c.Notes {
+			fmt.Fprintf(w, "\n  note: %s\n", oneLine(note))
+		}
+	}
+}
+
+// counted returns a number with a noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

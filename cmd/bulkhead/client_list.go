@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/client"
+)
+
+func newClientList() *cobra.Command {
+	var o host.Options
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list [CLIENT…] [flags]",
+		Short: "List the MCP clients, and which of them start the server",
+		Long: `List the MCP clients: whether they are installed, their configuration of the user and of
+the project, and the entries there that start Bulkhead, with what is wrong with them: a
+different program, or files that do not exist.
+
+Exit codes: 0 no problem was found; 1 an entry or a file has a problem.`,
+		Example: `  bulkhead client list
+  bulkhead client list codex --json`,
+		ValidArgs: client.IDs(),
+		RunE: func(c *cobra.Command, ids []string) error {
+			system, err := client.NewSystem(o, runtime.GOOS)
+			if err != nil {
+				return err
+			}
+			which, err := client.FindAll(ids)
+			if err != nil {
+				return err
+			}
+			list := client.List(system, which)
+			healthy := true
+			for _, s := range list {
+				healthy = healthy && s.Healthy()
+			}
+			if asJSON {
+				err = printJSON(c.OutOrStdout(), map[string]any{"ok": healthy, "program": system.Program, "clients": list})
+			} else {
+				err = printClients(c.OutOrStdout(), list)
+			}
+			return resultError(err, healthy)
+		},
+	}
+	projectFlag(c, &o)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"ok\", \"program\", \"clients\": [{\"client\", \"installed\", \"scope\", \"file\", \"entries\", …}]}")
+	return c
+}
+
+func printClients(to io.Writer, list []client.Status) error {
+	w := bufio.NewWriter(to)
+	last := ""
+	for _, s := range list {
+		if s.Client != last {
+			installed := "installed"
+			if !s.Installed {
+				installed = "not found"
+			}
+			fmt.Fprintf(w, "%-14s  %s\n", s.Client, installed)
+			last = s.Client
+		}
+		note := ""
+		if !s.Exists {
+			note = " (does not exist)"
+		}
+		fmt.Fprintf(w, "  %-7s  %s%s\n", s.Scope, oneLine(s.File), note)
+		if s.Problem != "" {
+			fmt.Fprintf(w, "           problem: %s\n", excerpt(s.Problem))
+		}
+		for _, e := range s.Entries {
+			fmt.Fprintf(w, "           %s: %s\n", oneLine(e.Name), excerpt(strings.Join(append([]string{e.Command}, e.Args...), " ")))
+			for _, p := range e.Problems {
+				fmt.Fprintf(w, "             problem: %s\n", excerpt(p))
+			}
+		}
+	}
+	return w.Flush()
+}

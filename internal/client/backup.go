@@ -1,0 +1,36 @@
+package client
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+)
+
+// backupDir is the name of the directory of backups, below the state directory. Beside the file a backup could be committed to the
+// repository that the file is in, with the credentials of other servers.
+const backupDir = ".clients"
+
+// backUp saves a copy of the file, if it exists.
+func (c *Change) backUp() error {
+	if !c.file.Exists {
+		return nil
+	}
+	if c.system.State == "" {
+		return discovery.UsageErrorf("there is no directory for a backup of %s: set HOME or XDG_STATE_HOME to a directory of yours", c.File)
+	}
+	dir := filepath.Join(c.system.State, backupDir)
+	if err := ownedpath.Make(dir); err != nil {
+		return discovery.UsageErrorf("no backup of %s: %s", c.File, ownedpath.Explain(err))
+	}
+	name := time.Now().UTC().Format("20060102-150405.000000000") + "-" + c.Client + "-" + strings.TrimPrefix(filepath.Base(c.File), ".")
+	path := filepath.Join(dir, name)
+	if err := atomicfile.Create(path, c.file.Data, atomicfile.Options{Mode: 0o600}); err != nil {
+		return discovery.UsageErrorf("no backup of %s: %w", c.File, err)
+	}
+	c.Backup = path
+	return nil
+}

@@ -1,0 +1,226 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/userfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// Action is what a change does to the entry.
+type Action string
+
+// The actions.
+const (
+	ActionAdd    Action = "add"
+	ActionUpdate Action = "update"
+	ActionRemove Action = "remove"
+	ActionNone   Action = "none" // the file is as it should be
+)
+
+// Change is a change of an entry in the file of a client.
+type Change struct {
+	Client  string   `json:"client"`
+	Title   string   `json:"title"`
+	Scope   Scope    `json:"scope"`
+	Name    string   `json:"name"`
+	File    string   `json:"file"`
+	Target  string   `json:"target,omitempty"` // what File leads to, if it is a symbolic link
+	Creates bool     `json:"creates,omitempty"`
+	Action  Action   `json:"action"`
+	In      string   `json:"in"`                // dotted path of the object that contains the entries
+	Diff    []string `json:"diff,omitempty"`    // the lines of the entry, marked with -, + or a space
+	Command []string `json:"command,omitempty"` // of the client, if it makes the change
+	Notes   []string `json:"notes,omitempty"`
+	Next    string   `json:"next,omitempty"`   // what the user has to do then
+	Backup  string   `json:"backup,omitempty"` // of the previous content, once the change is made
+	Changed bool     `json:"changed"`          // Apply has made the change
+
+	client  *Client
+	system  System
+	file    *userfile.File
+	content []byte
+	want    *Entry // nil: none
+}
+
+// Options select an entry.
+type Options struct {
+	Scope Scope
+	Name  string
+	Serve Serve // for Add
+}
+
+// Add returns the change that makes a client start the server.
+func Add(c *Client, s System, o Options) (*Change, error) {
+	change, old, err := open(c, s, o)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := c.entry(s, o.Scope, o.Serve)
+	if err != nil {
+		return nil, err
+	}
+	change.want, change.Notes = &entry, c.notes(entry)
+	path := change.path(old.doc)
+	if old.fields != nil {
+		if !old.ours(s) {
+			return nil, discovery.UsageErrorf("%s has an entry %q that starts another server: choose a name with --name, or remove it there", change.File, o.Name)
+		}
+		if change.Action = ActionUpdate; old.isEntry && old.entry.equal(entry) {
+			change.Action = ActionNone
+			return change, nil
+		}
+	}
+	change.Next = c.next[o.Scope]
+	if change.content, err = c.format.set(change.file.Data, path, c.shape.fields(entry)); err != nil {
+		return nil, invalidFile(change.File, err)
+	}
+	var before []string
+	fields := c.fieldsToShow(old.fields)
+	if old.fields != nil {
+		before = c.format.lines(path, fields)
+	}
+	change.Diff = difference(before, c.format.lines(path, withFields(fields, c.shape.fields(entry))))
+	if old.fields == nil {
+		change.Action = ActionAdd
+		change.setCommand(func(own *ownCommand) []string { return own.add(o.Name, entry) })
+	}
+	return change, nil
+}
+
+// Remove returns the change that removes the entry from the file of a client.
+func Remove(c *Client, s System, o Options) (*Change, error) {
+	change, old, err := open(c, s, o)
+	if err != nil {
+		return nil, err
+	}
+	if old.fields == nil {
+		change.Action = ActionNone
+		return change, nil
+	}
+	if !old.ours(s) {
+		return nil, discovery.UsageErrorf("the entry %q in %s does not start Bulkhead: remove it there if you mean it", o.Name, change.File)
+	}
+	path := change.path(old.doc)
+	if change.content, err = c.format.remove(change.file.Data, path); err != nil {
+		return nil, invalidFile(change.File, err)
+	}
+	change.Action, change.Next = ActionRemove, "start a new session of "+c.Title
+	change.Diff = difference(c.format.lines(path, c.fieldsToShow(old.fields)), nil)
+	change.setCommand(func(own *ownCommand) []string { return own.remove(o.Name) })
+	return change, nil
+}
+
+// current is the entry that a file has.
+type current struct {
+	doc     object
+	fields  object // nil: there is none
+	entry   Entry
+	isEntry bool // entry is valid: it starts a program
+}
+
+// ours reports whether the entry starts a program named like this one.
+func (c current) ours(s System) bool {
+	return c.isEntry && (filepath.Base(c.entry.Command) == filepath.Base(s.Program) || sameProgram(c.entry.Command, s.Program))
+}
+
+// open reads the file of a client.
+func open(c *Client, s System, o Options) (*Change, current, error) {
+	if err := checkName(o.Name); err != nil {
+		return nil, current{}, err
+	}
+	path, err := c.file(s, o.Scope, o.Name)
+	if err != nil {
+		return nil, current{}, err
+	}
+	if o.Scope == ProjectScope {
+		// The project can be of an untrusted author, so a link in it must not lead to files of the user.
+		if _, err := new(contain.Resolver).Inside(s.Project, path); err != nil {
+			return nil, current{}, discovery.UsageErrorf("%w: remove the link, or use --scope user", err)
+		}
+	}
+	change := &Change{Client: c.ID, Title: c.Title, Scope: o.Scope, Name: o.Name, File: path, client: c, system: s}
+	if change.file, err = userfile.Read(path, c.format.read); err != nil {
+		return nil, current{}, err
+	}
+	change.Creates = !change.file.Exists
+	if change.file.Exists && change.file.Target != path {
+		change.Target = change.file.Target
+	}
+	old, err := change.current()
+	change.In = strings.Join(c.at(old.doc), ".")
+	return change, old, err
+}
+
+// current returns the entry in the content that was read.
+func (c *Change) current() (current, error) {
+	doc, err := c.client.format.decode(c.File, c.file.Data)
+	if err != nil {
+		return current{}, err
+	}
+	now := current{doc: doc}
+	if value := c.client.servers(doc)[c.Name]; value != nil {
+		if now.fields, _ = value.(object); now.fields == nil {
+			now.fields = object{}
+		}
+		now.entry, now.isEntry = c.client.shape.read(now.fields)
+	}
+	return now, nil
+}
+
+func (c *Change) path(doc object) []string {
+	return append(slices.Clone(c.client.at(doc)), c.Name)
+}
+
+// Apply makes the change, after it has saved a copy of the file.
+func (c *Change) Apply(ctx context.Context) error {
+	if c.Action == ActionNone {
+		return nil
+	}
+	if err := c.backUp(); err != nil {
+		return err
+	}
+	err := error(nil)
+	if c.Command != nil {
+		err = c.runCommand(ctx)
+	} else {
+		err = c.replace()
+	}
+	c.Changed = err == nil
+	return err
+}
+
+// replace writes the content.
+func (c *Change) replace() error {
+	// The files of a user can get credentials of other servers; those of a project are for everyone who has it.
+	fileMode, dirMode := atomicfile.Options{Mode: 0o600}, atomicfile.Options{Mode: 0o700}
+	if c.Scope == ProjectScope {
+		fileMode, dirMode = atomicfile.Options{Mode: 0o644}, atomicfile.Options{Mode: 0o755}
+	}
+	if err := atomicfile.MkdirAll(filepath.Dir(c.file.Target), dirMode); err != nil {
+		return discovery.UsageErrorf("%s cannot be written: %w", c.File, err)
+	}
+	return c.file.Replace(c.content, fileMode.Mode)
+}
+
+// verify reads the file again and checks that it has the entry, or has it no more.
+func (c *Change) verify() error {
+	var err error
+	if c.file, err = userfile.Read(c.File, c.client.format.read); err != nil {
+		return err
+	}
+	now, err := c.current()
+	if err != nil {
+		return err
+	}
+	if c.want == nil && now.fields != nil || c.want != nil && !(now.isEntry && now.entry.equal(*c.want)) {
+		return errors.New("the file does not have the change")
+	}
+	return nil
+}

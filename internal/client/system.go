@@ -1,0 +1,76 @@
+package client
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+)
+
+// System is the environment of the user.
+type System struct {
+	OS        string // as runtime.GOOS
+	Home      string
+	Project   string // "": there is none, for the reason NoProject
+	NoProject string
+	State     string // the state directory, which contains the backups; "": there is none
+	Program   string // the path of this program that entries contain
+	Getenv    func(string) string
+	LookPath  func(string) (string, error)
+}
+
+// NewSystem returns the system that a host with these options finds. goos is runtime.GOOS.
+func NewSystem(o discovery.Options, goos string) (System, error) {
+	places, err := discovery.FindPlaces(o)
+	if err != nil {
+		return System{}, err
+	}
+	if places.Home == "" {
+		return System{}, discovery.UsageErrorf("the home directory is unknown: set HOME")
+	}
+	s := System{
+		OS: goos, Home: places.Home, Project: places.Project, NoProject: places.NoProject, State: places.State,
+		Getenv: os.Getenv, LookPath: exec.LookPath,
+	}
+	s.Program, err = stableProgram(os.Args[0], os.Getenv("PATH"))
+	return s, err
+}
+
+func (s System) exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// absoluteEnv returns the value of a variable if it is an absolute path, else otherwise.
+func (s System) absoluteEnv(name, otherwise string) string {
+	if dir := s.Getenv(name); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return otherwise
+}
+
+// xdgDir returns a directory below ~/.config, which some programs use on macOS too.
+func (s System) xdgDir(name string) string {
+	return filepath.Join(s.absoluteEnv("XDG_CONFIG_HOME", filepath.Join(s.Home, ".config")), name)
+}
+
+// appDir returns the directory of the data of a desktop application.
+func (s System) appDir(name string) string {
+	if s.OS == "darwin" {
+		return filepath.Join(s.Home, "Library", "Application Support", name)
+	}
+	return s.xdgDir(name)
+}
+
+func (s System) claudeDir() string {
+	return s.absoluteEnv("CLAUDE_CONFIG_DIR", filepath.Join(s.Home, ".claude"))
+}
+
+func (s System) claudeFile() string {
+	return filepath.Join(s.absoluteEnv("CLAUDE_CONFIG_DIR", s.Home), ".claude.json")
+}
+
+func (s System) codexDir() string {
+	return s.absoluteEnv("CODEX_HOME", filepath.Join(s.Home, ".codex"))
+}
