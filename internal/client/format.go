@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -115,7 +116,7 @@ func (tomlFormat) set(data []byte, path []string, fields jsonfile.Object) ([]byt
 			data, err = tomlfile.SetString(data, strings.Join(path, "."), f.Name, f.Value.(string))
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("[%s] cannot be added to it: write %s as [%[2]s.…] tables, or add it by hand", strings.Join(path, "."), path[0])
 		}
 	}
 	return data, nil

@@ -44,6 +44,10 @@ func set(data []byte, table, key string, value any, text string) ([]byte, error)
 	}
 	f := finder{data: data, table: path, full: append(slices.Clone(path), key)}
 	f.walk(data)
+	if f.sealed && f.value.Length == 0 && f.inline == 0 {
+		// The decoder that verifies the result accepts such a file, but it is not valid TOML.
+		return nil, fmt.Errorf("%s: is in an inline table: write it with headers", strings.Join(f.full, "."))
+	}
 	out := f.edit(data, path, key, text)
 	if err := verify(data, out, path, key, value); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(f.full, "."), err)
@@ -59,6 +63,7 @@ type finder struct {
 	value  unstable.Range // of the key's value; Length 0: not found
 	inline int            // offset after the { of the table if it is inline
 	empty  bool           // the inline table is empty
+	sealed bool           // a parent of table is an inline table, to which no header can add
 	after  int            // an offset in the line after which the key can be inserted
 	dotted int            // number of parts of table that precede the key in that line; -1: no such line
 }
@@ -99,6 +104,7 @@ func (f *finder) keyValue(here []string, e *unstable.Node) {
 			f.value = unstable.Range{Offset: uint32(start), Length: uint32(end - start)}
 		}
 	case v.Kind == unstable.InlineTable && hasPrefix(f.table, path):
+		f.sealed = true
 		f.inlineTable(path, v)
 	case slices.Equal(here, f.table):
 		f.after, f.dotted = end, 0

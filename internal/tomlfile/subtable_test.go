@@ -50,6 +50,21 @@ func TestSetStringsReplacesOrAddsArray(t *testing.T) {
 	}
 }
 
+func TestSetDoesNotExtendInlineTable(t *testing.T) {
+	for _, text := range []string{"servers = { a = { x = 1 } }\n", "[top]\nx = 1\n[servers]\na = { b = {} }\n"} {
+		table := "servers.b"
+		if strings.HasPrefix(text, "[top]") {
+			table = "servers.a.c"
+		}
+		if got, err := tomlfile.SetString([]byte(text), table, "command", "x"); err == nil || !strings.Contains(err.Error(), "is in an inline table") {
+			t.Errorf("%q: got %q, %v", text, got, err)
+		}
+	}
+	if got, err := tomlfile.SetString([]byte("servers = { a = { x = 1 } }\n"), "servers.a", "command", "x"); err != nil || string(got) != "servers = { a = { command = \"x\", x = 1 } }\n" {
+		t.Errorf("an inline table itself: got %q, %v", got, err)
+	}
+}
+
 func TestRemoveSubtableKeepsEverythingElse(t *testing.T) {
 	own := servers[strings.Index(servers, "# ours"):strings.Index(servers, "# end")]
 	got, err := tomlfile.RemoveSubtable([]byte(servers), [2]string{"servers", "b"})
