@@ -6,7 +6,6 @@ package demo
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	clients "github.com/bulkhead-mcp/bulkhead/internal/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
@@ -133,29 +133,28 @@ func converse(ctx context.Context, out, log io.Writer, plugins, dir string) erro
 	return errors.Join(r.run(), c.close())
 }
 
-// printConfig prints how to configure an MCP client to start the server.
+// printConfig prints how to have an MCP client start the server.
 func printConfig(out io.Writer, root string) error {
-	type server struct {
-		Command string   `json:"command"`
-		Args    []string `json:"args"`
+	program := filepath.Join(root, "dist", "bulkhead")
+	c, err := clients.Find("claude-desktop")
+	if err != nil {
+		return err
 	}
-	config := map[string]map[string]server{"mcpServers": {"bulkhead": {
-		Command: filepath.Join(root, "dist", "bulkhead"),
-		Args:    []string{"serve", "--project", "/path/to/your/project"},
-	}}}
-	text, err := json.MarshalIndent(config, "", "  ")
+	text, err := c.Render(clients.DefaultName, clients.Entry{Command: program, Args: []string{"serve", "--project", "/path/to/your/project"}})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, `
 The grants of the plugins are in internal/demo/workspace/bulkhead.toml.
-To use the plugins from an MCP client, build the program,
+To use the plugins from an MCP client, build the program, and add it to the client:
 
-  go build -C %s -o dist/ ./cmd/bulkhead
+  go build -C %[1]s -o dist/ ./cmd/bulkhead
+  %[2]s client list
+  %[2]s client add claude-code --dry-run
 
-and add this to the configuration of the client:
+The configuration of most clients then has this entry:
 
-%s
-`, root, text)
+%[3]s
+`, root, program, text)
 	return nil
 }
