@@ -11,6 +11,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
@@ -179,6 +180,19 @@ func TestDocsABINamesEverything(t *testing.T) {
 	} {
 		if !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, "`"+name+"(") {
 			t.Errorf("docs/abi.md does not name %s", name)
+		}
+	}
+}
+
+func TestDocsClientsNamesEveryClient(t *testing.T) {
+	page := readFile(t, "../docs/clients.md")
+	for _, id := range client.IDs() {
+		c, err := client.Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row := "| " + c.Title; !strings.Contains(page, row) || !strings.Contains(page, "| `"+id+"` |") {
+			t.Errorf("docs/clients.md does not name %s with the name %s", c.Title, id)
 		}
 	}
 }

@@ -56,7 +56,9 @@ var clients = []*Client{
 		},
 		project: []string{".vscode/mcp.json"},
 		format:  jsonFormat{}, at: under("servers"), shape: commandAndArgs("stdio"), expands: []string{"${"},
-		variable: map[Scope]string{UserScope: "${workspaceFolder}", ProjectScope: "${workspaceFolder}"},
+		// It starts servers in the folder of the window. In the user's file the variable would keep the server from starting in
+		// windows without a folder.
+		variable: map[Scope]string{ProjectScope: "${workspaceFolder}"},
 		next: map[Scope]string{
 			UserScope:    "run `MCP: List Servers` in VS Code, start the server, and confirm that you trust it",
 			ProjectScope: "open the project in VS Code, run `MCP: List Servers`, start the server, and confirm that you trust it",
@@ -83,8 +85,8 @@ var clients = []*Client{
 	},
 	{
 		ID: "zed", Title: "Zed", programs: []string{"zed", "zeditor"},
-		dirs: func(s System) []string { return []string{s.xdgDir("zed")} },
-		user: func(s System) []string { return []string{filepath.Join(s.xdgDir("zed"), "settings.json")} }, project: []string{".zed/settings.json"},
+		dirs: func(s System) []string { return []string{s.zedDir()} },
+		user: func(s System) []string { return []string{filepath.Join(s.zedDir(), "settings.json")} }, project: []string{".zed/settings.json"},
 		format: jsonFormat{}, at: under("context_servers"), shape: commandAndArgs(""),
 		next: map[Scope]string{
 			UserScope:    "look for the green dot beside the server in the settings of Zed's agent panel",

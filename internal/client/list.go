@@ -98,7 +98,7 @@ func (c *Client) check(s System, fields object, e Entry) []string {
 	}
 	for _, flag := range []string{"--config", "--plugins", "--project"} {
 		value := flagValue(e.Args, flag)
-		if value == "" || value == c.variable[UserScope] || value == c.variable[ProjectScope] {
+		if value == "" || IsVariable(value) {
 			continue
 		}
 		if !filepath.IsAbs(value) {

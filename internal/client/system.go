@@ -50,7 +50,7 @@ func (s System) absoluteEnv(name, otherwise string) string {
 	return otherwise
 }
 
-// xdgDir returns a directory below ~/.config, which some programs use on macOS too.
+// xdgDir returns a directory below ~/.config, which these programs use on macOS too.
 func (s System) xdgDir(name string) string {
 	return filepath.Join(s.absoluteEnv("XDG_CONFIG_HOME", filepath.Join(s.Home, ".config")), name)
 }
@@ -61,6 +61,14 @@ func (s System) appDir(name string) string {
 		return filepath.Join(s.Home, "Library", "Application Support", name)
 	}
 	return s.xdgDir(name)
+}
+
+// zedDir returns the directory of Zed's settings, which on macOS no variable changes.
+func (s System) zedDir() string {
+	if s.OS == "darwin" {
+		return filepath.Join(s.Home, ".config", "zed")
+	}
+	return s.xdgDir("zed")
 }
 
 func (s System) claudeDir() string {

@@ -21,7 +21,8 @@ type File struct {
 	Data   []byte
 	Exists bool
 
-	read func(path string) ([]byte, error)
+	read       func(path string) ([]byte, error)
+	afterCheck func() // for tests
 }
 
 // Read reads the file at path, which need not exist, with read. An error that the user can
@@ -91,6 +92,9 @@ func (f *File) CheckUnchanged() error {
 	}
 	if current.Exists != f.Exists || current.Target != f.Target || !bytes.Equal(current.Data, f.Data) {
 		return f.changed()
+	}
+	if f.afterCheck != nil {
+		f.afterCheck()
 	}
 	return nil
 }
