@@ -78,6 +78,9 @@ func Add(c *Client, s System, o Options) (*Change, error) {
 		}
 	}
 	change.Next = c.next[o.Scope]
+	if kept := c.otherFields(old.fields); kept != "" {
+		change.Notes = append(change.Notes, "the entry keeps its other settings ("+kept+"): review them in the file")
+	}
 	if change.content, err = c.format.set(change.file.Data, path, c.shape.fields(entry)); err != nil {
 		return nil, invalidFile(change.File, err)
 	}
@@ -111,7 +114,7 @@ func Remove(c *Client, s System, o Options) (*Change, error) {
 	if change.content, err = c.format.remove(change.file.Data, path); err != nil {
 		return nil, invalidFile(change.File, err)
 	}
-	change.Action, change.Next = ActionRemove, "start a new session of "+c.Title
+	change.Action, change.Next = ActionRemove, "restart "+c.Title
 	change.Diff = difference(c.format.lines(path, c.fieldsToShow(old.fields)), nil)
 	change.setCommand(func(own *ownCommand) []string { return own.remove(o.Name) })
 	return change, nil

@@ -273,6 +273,9 @@ func TestUpdateKeepsOtherFieldsAndHidesThem(t *testing.T) {
 	if text := u.place(u.read("home/.cursor/mcp.json")); text != `{"mcpServers": {"bulkhead": {"command": "ROOT/bin/bulkhead", "env": {"T": "s3cret"}, "args": ["serve"], "type": "stdio"}}}` {
 		t.Errorf("got %s", text)
 	}
+	if note := strings.Join(cursor.Notes, " "); note != "the entry keeps its other settings (env): review them in the file" {
+		t.Errorf("notes: %s", note)
+	}
 	codex := u.run(Add, "codex", Options{})
 	if text := strings.Join(codex.Diff, "\n"); strings.Contains(text, "s3cret") || !strings.Contains(text, "  env = …") || codex.Action != ActionUpdate {
 		t.Errorf("got %s", text)

@@ -33,6 +33,15 @@ func (c *Client) fieldsToShow(fields object) []field {
 	return out
 }
 
+// otherFields returns the names of the fields of an entry that this package does not write.
+func (c *Client) otherFields(fields object) string {
+	rest := maps.Clone(fields)
+	for _, f := range c.shape.fields(Entry{}) {
+		delete(rest, f.Name)
+	}
+	return strings.Join(slices.Sorted(maps.Keys(rest)), ", ")
+}
+
 // withFields returns fields with those of an entry to write.
 func withFields(fields []field, write jsonfile.Object) []field {
 	fields = slices.Clone(fields)
