@@ -76,6 +76,7 @@ different entry of that name), or consent cannot be asked for.`,
   bulkhead client add vscode cursor --scope project
   bulkhead client add --all --dry-run        # every client that is installed
   bulkhead client add codex --name chant --plugins /opt/plugins/chant --yes`,
+		Args:      knownClients,
 		ValidArgs: client.IDs(),
 		RunE:      func(c *cobra.Command, ids []string) error { return a.run(c, ids) },
 	}
@@ -103,12 +104,18 @@ asked for.`,
 		Example: `  bulkhead client remove cursor
   bulkhead client remove vscode --scope project --yes
   bulkhead client remove --all --dry-run`,
+		Args:      knownClients,
 		ValidArgs: client.IDs(),
 		RunE:      func(c *cobra.Command, ids []string) error { return a.run(c, ids) },
 	}
 	a.flags(c)
 	c.Flags().BoolVar(&a.all, "all", false, "all clients that are installed")
 	return c
+}
+
+func knownClients(_ *cobra.Command, ids []string) error {
+	_, err := client.FindAll(ids)
+	return err
 }
 
 func (a *clientCommand) flags(c *cobra.Command) {

@@ -26,6 +26,7 @@ different program, or files that do not exist.
 Exit codes: 0 no problem was found; 1 an entry or a file has a problem.`,
 		Example: `  bulkhead client list
   bulkhead client list codex --json`,
+		Args:      knownClients,
 		ValidArgs: client.IDs(),
 		RunE: func(c *cobra.Command, ids []string) error {
 			system, err := client.NewSystem(o, runtime.GOOS)
