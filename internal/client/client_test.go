@@ -262,8 +262,8 @@ func TestUpdateKeepsOtherFieldsAndHidesThem(t *testing.T) {
 	cursor := u.run(Add, "cursor", Options{})
 	want := []string{
 		`  "bulkhead": {`,
-		`-   "command": "/old/bulkhead",`, `-   "args": ["serve", "--env", "K=…", "--env=L=…"],`, `-   "env": …`,
-		`+   "command": "ROOT/bin/bulkhead",`, `+   "args": ["serve"],`, `+   "env": …,`, `+   "type": "stdio"`,
+		`-   "command": "/old/bulkhead",`, `-   "args": ["serve", "--env", "K=…", "--env=L=…"],`,
+		`+   "command": "ROOT/bin/bulkhead",`, `+   "args": ["serve"],`, `    "env": …,`, `+   "type": "stdio"`,
 		`  }`,
 	}
 	got := strings.Split(u.place(strings.Join(cursor.Diff, "\n")), "\n")

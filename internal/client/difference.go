@@ -58,7 +58,7 @@ func withFields(fields []field, write jsonfile.Object) []field {
 
 // redact hides the values of variables in the arguments of serve.
 func redact(args []string) []string {
-	args = slices.Clone(args)
+	args = append([]string{}, args...)
 	for i, arg := range args {
 		prefix, pair := "", arg
 		if after, joined := strings.CutPrefix(arg, "--env="); joined {
@@ -73,7 +73,8 @@ func redact(args []string) []string {
 	return args
 }
 
-// difference marks lines that are only in before with "- ", those only in after with "+ ", and the others with two spaces.
+// difference marks lines that are only in before with "- ", those only in after with "+ ", and the others with two spaces. A comma at
+// the end of a line does not count.
 func difference(before, after []string) []string {
 	// common[i][j] is the length of the longest common subsequence of before[i:] and after[j:].
 	common := make([][]int, len(before)+1)
@@ -82,7 +83,7 @@ func difference(before, after []string) []string {
 	}
 	for i := len(before) - 1; i >= 0; i-- {
 		for j := len(after) - 1; j >= 0; j-- {
-			if before[i] == after[j] {
+			if sameLine(before[i], after[j]) {
 				common[i][j] = common[i+1][j+1] + 1
 			} else {
 				common[i][j] = max(common[i+1][j], common[i][j+1])
@@ -92,8 +93,8 @@ func difference(before, after []string) []string {
 	var out []string
 	for i, j := 0, 0; i < len(before) || j < len(after); {
 		switch {
-		case i < len(before) && j < len(after) && before[i] == after[j]:
-			out, i, j = append(out, "  "+before[i]), i+1, j+1
+		case i < len(before) && j < len(after) && sameLine(before[i], after[j]):
+			out, i, j = append(out, "  "+after[j]), i+1, j+1
 		case j == len(after) || i < len(before) && common[i+1][j] >= common[i][j+1]:
 			out, i = append(out, "- "+before[i]), i+1
 		default:
@@ -102,3 +103,5 @@ func difference(before, after []string) []string {
 	}
 	return out
 }
+
+func sameLine(a, b string) bool { return strings.TrimSuffix(a, ",") == strings.TrimSuffix(b, ",") }

@@ -49,7 +49,7 @@ func (c *Change) runCommand(ctx context.Context) error {
 	}
 	if err != nil {
 		const most = 400
-		return discovery.UsageErrorf("`%s %s %s` of %s failed: %w: %s", c.client.own.program, c.Command[1], c.Command[2], c.Title, err, visible.Bounded(string(out), most))
+		return discovery.UsageErrorf("`%s %s %s` of %s failed: %w: %s\n  remedy: run it yourself, or take it out of PATH to have the file edited", c.client.own.program, c.Command[1], c.Command[2], c.Title, err, visible.Bounded(string(out), most))
 	}
 	return nil
 }
