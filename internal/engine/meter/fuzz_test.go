@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -24,10 +25,111 @@ func FuzzRewrite(f *testing.F) {
 	for _, h := range seeds() {
 		f.Add(h.Bytes())
 	}
+	f.Fuzz(differential(f))
+}
+
+// FuzzDispatch: functions of nested dispatches and jumps behave identically when they are rewritten. Random bytes are hardly
+// ever a valid module with a dispatch, so the functions are made from a seed.
+func FuzzDispatch(f *testing.F) {
+	for seed := range uint64(300) {
+		f.Add(seed)
+	}
+	compare := differential(f)
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		d := dispatches{r: rand.New(rand.NewPCG(seed, 0))}
+		d.block(0x02, func() { d.loop(2) })
+		compare(t, one(tToI32, []byte{1, 3, 0x7f}, append(d.body, 0x20, 2, 0x0b)).Bytes())
+	})
+}
+
+// dispatches makes a function whose result depends on its path. Locals 0 and 1 select labels; local 2 is a random number
+// that each part changes and that decides which jumps are made, so that most loops end.
+type dispatches struct {
+	r     *rand.Rand
+	body  []byte
+	depth int // of open blocks
+	loops []struct{ depth, local int }
+}
+
+func (d *dispatches) add(parts ...any) { d.body = append(d.body, code(parts...)...) }
+
+func (d *dispatches) block(op byte, content func()) {
+	d.add(op, 0x40)
+	d.depth++
+	content()
+	d.add(0x0b)
+	d.depth--
+}
+
+// sometimes adds instructions that have an effect on the path.
+func (d *dispatches) sometimes() {
+	if d.r.IntN(20) == 0 {
+		d.add(0x20, 2, i32(3), 0x71, 0x21, d.r.IntN(2))
+	}
+}
+
+func (d *dispatches) part(level int) {
+	d.add(0x20, 2, i32(69069), 0x6c, i32(d.r.Int32()), 0x6a, 0x21, 2)
+	for range 1 + d.r.IntN(4) {
+		switch kind := d.r.IntN(5); {
+		case kind == 0 && level > 0:
+			d.loop(level - 1)
+		case kind == 1 && level > 0:
+			d.block(0x02, func() { d.part(level - 1) })
+		default:
+			d.add(0x20, 2, i32(1<<d.r.IntN(31)), 0x71)
+			d.block(0x04, func() {
+				if kind == 2 && level > 0 {
+					d.part(level - 1)
+				}
+				local, label := d.r.IntN(2), d.r.IntN(d.depth)
+				if n := len(d.loops); n > 0 && d.r.IntN(4) > 0 {
+					to := d.loops[d.r.IntN(n)]
+					local, label = to.local, d.depth-to.depth
+				}
+				d.add(i32(d.r.Int32N(5)-1), 0x21, local)
+				d.sometimes()
+				d.add(0x0c, label)
+			})
+		}
+	}
+}
+
+// loop adds a loop with a dispatch.
+func (d *dispatches) loop(level int) {
+	blocks := 2 + d.r.IntN(4)
+	local := d.r.IntN(2)
+	d.block(0x03, func() {
+		d.loops = append(d.loops, struct{ depth, local int }{d.depth, local})
+		for range blocks {
+			d.sometimes()
+			d.add(0x02, 0x40)
+		}
+		d.depth += blocks
+		d.sometimes()
+		d.add(0x20, local, 0x0e, 3)
+		for range 4 {
+			most := blocks
+			if d.r.IntN(10) == 0 {
+				most = d.depth
+			}
+			d.add(d.r.IntN(most))
+		}
+		for range blocks {
+			d.add(0x0b)
+			d.depth--
+			d.part(level)
+		}
+		d.loops = d.loops[:len(d.loops)-1]
+	})
+}
+
+// differential returns a function that runs a module and the rewritten one, and compares them.
+func differential(f *testing.F) func(*testing.T, []byte) {
 	small := meter.Config{MaxModule: 1 << 16, MaxFunctions: 1000, MaxLocals: 500, MaxBlockArgs: 50_000, TableMax: 1000, Stack: 1 << 20}
 	ctx := context.Background()
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(64))
-	defer runtime.Close(ctx)
+	f.Cleanup(func() { runtime.Close(ctx) })
 	if _, err := runtime.NewHostModuleBuilder("host").NewFunctionBuilder().WithFunc(func() {}).Export("nothing").Instantiate(ctx); err != nil {
 		f.Fatal(err)
 	}
@@ -38,7 +140,7 @@ func FuzzRewrite(f *testing.F) {
 		}
 		fuel.Set(meter.Quantum)
 	})
-	f.Fuzz(func(t *testing.T, module []byte) {
+	return func(t *testing.T, module []byte) {
 		r, err := meter.Rewrite(module, small)
 		if err != nil {
 			return
@@ -67,7 +169,7 @@ func FuzzRewrite(f *testing.F) {
 		if want, _ := outcome(ctx, runtime, original); !cmp.Equal(want, got) {
 			t.Errorf("outcome (-original +rewritten):\n%s", cmp.Diff(want, got))
 		}
-	})
+	}
 }
 
 // outcome returns the results of calling all exported functions of an instance, and whether the meter stopped it.
@@ -145,7 +247,12 @@ func seeds() []wasmtest.Module {
 		i32(0), 0xfd, 0, 4, 0, 0xfd, 12, make([]byte, 16), 0xfd, 13, make([]byte, 16), 0xfd, 0x80, 1, 0x21, 0,
 		i32(0), 0x20, 0, 0xfd, 0x58, 0, 0, 3, 0x20, 0, 0xfd, 0x15, 2, 0x1a,
 		0x43, 0, 0, 0, 0, 0xfc, 0, 0x1a, 0x44, make([]byte, 8), 0xfc, 7, 0x1a, i32(1), i32(2), i32(3), 0x1c, 1, 0x7f, 0x1a, 0x0b))
-	return []wasmtest.Module{{}, ranges, calls, vectors, one(tVoid, nil, code(repeat(300, 0x01), 0x0b))}
+	// A loop around three blocks, with a jump forward and one back.
+	dispatch := one(tI32ToI32, []byte{1, 2, 0x7f}, code(
+		0x03, 0x40, 0x02, 0x40, 0x02, 0x40, 0x02, 0x40, 0x20, 1, 0x0e, 2, 0, 1, 2, 0x0b,
+		0x20, 0, 0x04, 0x40, i32(2), 0x21, 1, 0x0c, 3, 0x0b, 0x0b, 0x20, 2, i32(1), 0x6a, 0x21, 2, 0x0b,
+		0x20, 2, i32(5), 0x6a, 0x22, 2, i32(20), 0x49, 0x04, 0x40, i32(1), 0x21, 1, 0x0c, 1, 0x0b, 0x0b, 0x20, 2, 0x0b))
+	return []wasmtest.Module{{}, ranges, calls, vectors, dispatch, one(tVoid, nil, code(repeat(300, 0x01), 0x0b))}
 }
 
 func TestSeedsAreValid(t *testing.T) {

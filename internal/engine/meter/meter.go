@@ -4,7 +4,7 @@
 // process, waits. [Rewrite] therefore instruments the module itself. Instructions are charged to a counter, the fuel. When
 // it is below zero the module calls the host, which lets other goroutines run, and refills the counter or aborts the module.
 // A second counter limits the depth of calls. Tables get a maximum size. Restorable state is exported; other state is
-// reported.
+// reported. Forward jumps of the Go compiler are shortened (see dispatch.go).
 //
 // The package does not depend on a runtime. It does not type-check modules, because compiling the result does. The result
 // for a valid module is valid and behaves identically. Work outside the module is not metered; the host charges it to the

@@ -35,6 +35,7 @@ type step struct {
 	exit  bool // of stepEnd: a branch that leaves a loop leads here
 	loop  bool // of stepEnd: the end of a stepLoop
 	deep  bool // of stepCall and stepIndirect: the callee may call others
+	moved bool // of stepBr: arg differs from the depth in the original
 
 	before, after charge // set by the plan
 }
@@ -87,6 +88,7 @@ type scan struct {
 	steps  []step
 	labels []uint32
 	frames []frame
+	recent recent
 
 	calls      bool // it contains a call
 	globals    int64
@@ -125,6 +127,7 @@ type frame struct {
 	loops           int    // number of enclosing loops, itself included
 	kind            stepKind
 	exit            bool // a branch that leaves a loop leads to its end
+	dispatch        dispatch
 }
 
 // read scans a body of a function of type t.
@@ -135,6 +138,7 @@ func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
 	s.frames = append(s.frames[:0], frame{step: -1, kind: stepOpen, results: uint32(len(t.Results))})
 	c := &s.code
 	c.Reset(body.Code, body.Offset, s.module.Space, body.Count)
+	s.recent = nothingRecent
 	running := false // the last step is a run that can be extended
 	for c.Next() {
 		kind := kindOf(c.Op)
@@ -149,6 +153,7 @@ func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
 		if kind == stepNote {
 			s.facts.note(c.Op, c.A)
 		}
+		s.recent.note(c)
 		if !running || s.steps[len(s.steps)-1].cost >= maxRun {
 			s.steps = append(s.steps, step{at: uint32(c.Start), kind: stepRun})
 			running = true
@@ -184,10 +189,16 @@ func (s *scan) step(kind stepKind) {
 	case stepEnd:
 		next.cost = 0
 		s.end(&next)
-	case stepBr, stepBrIf:
+	case stepBr:
+		if depth, ok := s.thread(c.A); ok {
+			next.arg, next.moved = depth, true
+		}
+		next.cost += s.branch(next.arg)
+	case stepBrIf:
 		next.cost += s.branch(c.A)
 	case stepBrTable:
 		s.branches(&next)
+		s.noteDispatch(next.arg)
 	case stepReturn:
 		next.arg = uint32(len(s.frames) - 1)
 		next.cost += s.branch(next.arg)

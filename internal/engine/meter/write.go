@@ -131,6 +131,8 @@ func (w *rewriter) isReplaced(step *step) bool {
 		return true
 	case stepReturn:
 		return w.scan.calls
+	case stepBr:
+		return step.moved
 	}
 	return false
 }
@@ -142,7 +144,7 @@ func (w *rewriter) replace(a *asm, step *step, instruction []byte) {
 		a.index(wasm.OpCall, w.newIndex(step.arg))
 	case stepFunc:
 		a.index(wasm.OpRefFunc, w.newIndex(step.arg))
-	case stepReturn:
+	case stepReturn, stepBr:
 		a.index(wasm.OpBr, step.arg)
 	case stepBulk:
 		w.bulk(a, step, instruction)

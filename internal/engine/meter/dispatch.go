@@ -1,0 +1,107 @@
+package meter
+
+import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
+
+// The Go compiler translates each jump, forward or backward, to a branch to a loop around the function, which begins with a
+// dispatch:
+//
+//	loop
+//	  block block block
+//	    local.get $pc
+//	    br_table 0 1 2
+//	  end ... end ... end ...
+//	  i32.const 2   ;; a jump to the code after the third end
+//	  local.set $pc
+//	  br $loop
+//
+// The branch of a forward jump can lead to the end of the target's block directly: nothing happens between the two, and the
+// local keeps its value. That saves the dispatch, and since it is no longer a back branch, its check.
+
+// dispatch describes the dispatch at the beginning of a loop.
+type dispatch struct {
+	local  uint32 // it selects the label
+	labels uint32 // index in scan.labels of the number of labels, which follow
+	blocks int    // number of blocks around the br_table, within the loop; 0: the loop has no dispatch
+}
+
+// recent describes the instructions that precede the current one. Offsets that are not known are -1.
+type recent struct {
+	value    uint32 // of the last i32.const
+	constEnd int    // the offset after it
+
+	assigned  uint32 // the local that the last local.set after an i32.const sets to value
+	assignEnd int    // the offset after it
+
+	read              uint32 // the local of the last local.get
+	readStart, readTo int    // its offset, and the offset after it
+}
+
+var nothingRecent = recent{constEnd: -1, assignEnd: -1, readStart: -1, readTo: -1}
+
+// note records an instruction.
+func (r *recent) note(c *wasm.Code) {
+	switch c.Op {
+	case wasm.OpI32Const:
+		encoded := c.Body[c.Start+1 : c.End()]
+		value, n := wasm.ReadU32(encoded)
+		// The encoding is signed. That of a negative number is either too long for an unsigned one, or its last byte has the
+		// sign bit.
+		if isNegative := n == 0 || value > 1<<31-1 || n < 5 && encoded[n-1]&0x40 != 0; !isNegative {
+			r.value, r.constEnd = value, c.End()
+		}
+	case wasm.OpLocalSet:
+		if c.Start == r.constEnd {
+			r.assigned, r.assignEnd = c.A, c.End()
+		}
+	case wasm.OpLocalGet:
+		r.read, r.readStart, r.readTo = c.A, c.Start, c.End()
+	}
+}
+
+// noteDispatch records that the current instruction, a br_table, is the dispatch of a loop, if that is so.
+func (s *scan) noteDispatch(labels uint32) {
+	const size = 2 // of a block or loop without parameters and results: the opcode and the type
+	if s.recent.readTo != s.code.Start {
+		return
+	}
+	at, innermost := s.recent.readStart, len(s.frames)-1
+	for i := innermost; i > 0; i-- {
+		f := &s.frames[i]
+		if at -= size; int(s.steps[f.step].at) != at || f.params > 0 || f.results > 0 {
+			return
+		}
+		switch f.kind {
+		case stepLoop:
+			f.dispatch = dispatch{local: s.recent.read, labels: labels, blocks: innermost - i}
+			return
+		case stepOpen:
+		default:
+			return
+		}
+	}
+}
+
+// thread returns the depth of the label to which a br to a label leads through a dispatch, if its block is still open.
+func (s *scan) thread(depth uint32) (uint32, bool) {
+	innermost := len(s.frames) - 1
+	if s.recent.assignEnd != s.code.Start || int64(depth) > int64(innermost) {
+		return 0, false
+	}
+	loop := innermost - int(depth)
+	d := s.frames[loop].dispatch
+	if d.blocks == 0 || d.local != s.recent.assigned {
+		return 0, false
+	}
+	labels := s.labels[d.labels+1:][:s.labels[d.labels]]
+	label := labels[min(s.recent.value, uint32(len(labels)-1))]
+	if int64(label) >= int64(d.blocks) {
+		return 0, false // the loop itself, or a label outside it
+	}
+	block := loop + d.blocks - int(label)
+	// The steps that open the blocks of the dispatch follow that of the loop. Another block may have taken the place of one
+	// that has ended.
+	if block > innermost || s.frames[block].step != s.frames[loop].step+block-loop {
+		return 0, false
+	}
+	return uint32(innermost - block), true
+}
