@@ -6,6 +6,7 @@ import (
 	"errors"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/tetratelabs/wazero/api"
@@ -24,9 +25,10 @@ type call struct {
 
 	fuelLimit   int64 // 0: no limit
 	fuelGranted int64
-	logged      int // bytes logged
-	operations  int // host operations performed
-	yields      int // how often the fuel counter ran out and was refilled
+	logged      int       // bytes logged
+	operations  int       // host operations performed
+	yields      int       // how often the fuel counter ran out and was refilled
+	yielded     time.Time // when other goroutines last got a turn
 
 	request     []byte
 	hasRequest  bool
