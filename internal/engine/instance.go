@@ -92,7 +92,11 @@ func (i *instance) bindCounters(mod api.Module) {
 
 // allocate maps an instance's linear memory. wazero's allocator interface has no error, so a failure panics.
 func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
-	memory, err := newLinearMemory(uint64(i.owner.spec.Memory), i.owner.spec.Tracker)
+	tracker := i.owner.spec.Tracker
+	if i.owner.spec.Reused || !i.owner.program.Restorable { // it is never restored
+		tracker = nil
+	}
+	memory, err := newLinearMemory(uint64(i.owner.spec.Memory), tracker)
 	if err != nil {
 		panic(err)
 	}
