@@ -204,6 +204,11 @@ func (p *Proposal) checkResult(o discovery.Options, index int) error {
 	if s.Manifest.Digest != p.Plugin.Digest {
 		return usageErrorf("%s has changed since it was read: review it again", s.Manifest.File)
 	}
+	for _, t := range s.Grant.Tools {
+		if offered := s.Grant.Prefix + t.Name; !manifest.IsPortableName(offered) {
+			return usageErrorf("--prefix %s makes %s, a tool name that some clients refuse: %s", s.Grant.Prefix, tomlfile.Quote(offered), manifest.PortableNames)
+		}
+	}
 	p.Warnings = s.Problems.Warnings()
 	why := map[string]string{}
 	for _, w := range s.Grant.Withheld {

@@ -197,11 +197,12 @@ func TestAddRefuses(t *testing.T) {
 		"a variable that the plugin does not ask for": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: first does not ask for it`}},
 		"an unset variable": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: the variable is not set in this environment`},
 			before: func(t *testing.T, w *workspace) { w.plugin(t, "first", "[capabilities]\nenv = [\"TOKEN\"]\n") }},
-		"contradictory options":                     {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{ReadOnly: true, AllowWrite: true}}, want: []string{"--read-only and --allow-write"}},
-		"an invalid prefix":                         {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Prefix: "no such"}}, want: []string{"prefix"}},
-		"repin of an unknown plugin":                {add: admin.Addition{Dir: "../plugins/first", Repin: true}, want: []string{"no digest to replace"}},
-		"a dangling symbolic link":                  {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"dangling symbolic link"}, before: func(t *testing.T, w *workspace) { symlink(t, w, "none", "work/bulkhead.toml") }},
-		"an unset variable in the path of a plugin": {config: "[[plugins]]\npath = \"${env:NONE}/x\"\n", add: admin.Addition{Dir: "../plugins/first"}, want: []string{"the variable NONE is not set"}},
+		"contradictory options":                           {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{ReadOnly: true, AllowWrite: true}}, want: []string{"--read-only and --allow-write"}},
+		"a prefix that makes a name too long for clients": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Prefix: strings.Repeat("x", 60)}}, want: []string{"some clients refuse", "at most 64"}},
+		"an invalid prefix":                               {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Prefix: "no such"}}, want: []string{"prefix"}},
+		"repin of an unknown plugin":                      {add: admin.Addition{Dir: "../plugins/first", Repin: true}, want: []string{"no digest to replace"}},
+		"a dangling symbolic link":                        {add: admin.Addition{Dir: "../plugins/first"}, want: []string{"dangling symbolic link"}, before: func(t *testing.T, w *workspace) { symlink(t, w, "none", "work/bulkhead.toml") }},
+		"an unset variable in the path of a plugin":       {config: "[[plugins]]\npath = \"${env:NONE}/x\"\n", add: admin.Addition{Dir: "../plugins/first"}, want: []string{"the variable NONE is not set"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkspace(t)

@@ -96,11 +96,23 @@ func (c *decision) tools() {
 			continue
 		}
 		c.grant.Tools = append(c.grant.Tools, t)
-		if c.p.Prefix != "" && !manifest.IsToolName(c.p.Prefix+t.Name) {
-			c.fault("prefix", fmt.Sprintf("makes %s an invalid tool name", tomlfile.Quote(t.Name)), prefixRemedy)
-		}
+		c.checkOffered(t)
 	}
 	c.grant.Prefix = c.p.Prefix
+}
+
+// checkOffered checks the name of a tool with the prefix.
+func (c *decision) checkOffered(t manifest.Tool) {
+	offered := c.p.Prefix + t.Name
+	switch {
+	case c.p.Prefix != "" && !manifest.IsToolName(offered):
+		c.fault("prefix", fmt.Sprintf("makes %s an invalid tool name", tomlfile.Quote(t.Name)), prefixRemedy)
+	case manifest.IsPortableName(offered):
+	case c.p.Prefix != "" && manifest.IsPortableName(t.Name):
+		c.warn("prefix", fmt.Sprintf("makes %s a tool name that some clients refuse", tomlfile.Quote(offered)), manifest.PortableNames)
+	default:
+		c.warnDropped(t.Line, "tools.name", fmt.Sprintf("%s is a tool name that some clients refuse", tomlfile.Quote(offered)), manifest.PortableNames)
+	}
 }
 
 // withhold returns the reason why t is not offered, "" if t is offered.

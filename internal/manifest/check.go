@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Check returns a problem for each schema of m that does not compile. It takes some hundred times as long as
-// Load, so builds and checks call it, and the start of a server does not.
+// Check returns a problem for each schema of m that does not compile, and for each tool name that some clients refuse. It
+// takes some hundred times as long as Load, so builds and checks call it, and the start of a server does not.
 func (m *Manifest) Check() tomlfile.Problems {
 	var ps tomlfile.Problems
 	check := func(i int, key string, raw json.RawMessage) {
@@ -24,6 +24,10 @@ func (m *Manifest) Check() tomlfile.Problems {
 	for i, t := range m.Tools {
 		check(i, "input", t.Input)
 		check(i, "output", t.Output)
+		if !IsPortableName(t.Name) {
+			ps = append(ps, tomlfile.Problem{File: m.File, Line: t.Line, Key: fmt.Sprintf("tools[%d].name", i),
+				What: fmt.Sprintf("%s is a tool name that some clients refuse", tomlfile.Quote(t.Name)), Remedy: PortableNames})
+		}
 	}
 	return ps
 }

@@ -112,7 +112,7 @@ access = "read"
 	}
 	yes, no := true, false
 	want := &manifest.Manifest{
-		Name: "notes", Version: "1.2.3-rc.1+b7", Description: "Notes.", License: "MIT",
+		Name: "notes", NameLine: 4, Version: "1.2.3-rc.1+b7", Description: "Notes.", License: "MIT",
 		Validate: manifest.ValidatePlugin, Write: manifest.WriteOptIn, Reads: "concurrent",
 		Module: manifest.Module{File: "out/notes.wasm", Kind: "abi-1",
 			SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"},
@@ -128,7 +128,7 @@ access = "read"
 		Limits: manifest.Limits{Memory: 128 << 20, Time: 90 * time.Second, Output: 512 << 10, Fuel: 1000, Concurrency: 3,
 			Input: 1 << 20, Operations: 4, Log: 2 << 10, Files: 5, Queue: 6 * time.Second,
 			HTTPRequest: 7 << 10, HTTPResponse: 8 << 10, HTTPConcurrency: 9},
-		Offers: manifest.Offers{Prompts: manifest.Claim{Names: []string{"daily"}}, Resources: manifest.Claim{Any: true},
+		Offers: manifest.Offers{Prompts: manifest.Claim{Names: []string{"daily"}, Line: 53}, Resources: manifest.Claim{Any: true},
 			ListChanged: true, Subscribe: true, Completions: true},
 		Tools: []manifest.Tool{
 			{Name: "add", Title: "Add", Description: "Adds.", Write: true, Destructive: &no, Idempotent: &yes, OpenWorld: &no,
@@ -329,6 +329,21 @@ func TestCheckCompilesSchemas(t *testing.T) {
 	m, _ = manifest.Parse("plugin.toml", []byte(small))
 	if ps := m.Check(); len(ps) > 0 {
 		t.Errorf("got %v", ps)
+	}
+}
+
+func TestCheckReportsToolNamesThatClientsRefuse(t *testing.T) {
+	for name, portable := range map[string]bool{
+		"notes_add": true, "Notes-1": true, strings.Repeat("a", 64): true,
+		"notes.add": false, strings.Repeat("a", 65): false,
+	} {
+		m, ps := manifest.Parse("plugin.toml", []byte(strings.ReplaceAll(small, `"add"`, `"`+name+`"`)))
+		if err := ps.Err(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := m.Check(); (len(got) == 0) != portable || !portable && (got[0].Key != "tools[0].name" || got[0].Line == 0) {
+			t.Errorf("%s: got %v", name, got)
+		}
 	}
 }
 

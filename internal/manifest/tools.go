@@ -13,6 +13,18 @@ func IsToolName(name string) bool {
 	return name != "" && len(name) <= 128 && consistsOf(name, lower+upper+digits+"_.-")
 }
 
+// maxPortableName is the length up to which all known clients accept a tool name.
+const maxPortableName = 64
+
+// PortableNames states what IsPortableName requires, for remedies.
+const PortableNames = "use at most 64 of A to Z, a to z, 0 to 9, _ and -"
+
+// IsPortableName reports whether all clients accept a tool name. Many reject a whole server, or leave out the tool, if a name
+// is longer or contains a dot, which MCP allows: APIs of model providers do not.
+func IsPortableName(name string) bool {
+	return name != "" && len(name) <= maxPortableName && consistsOf(name, lower+upper+digits+"_-")
+}
+
 // anyObject is the input schema of a tool without one.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
