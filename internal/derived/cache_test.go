@@ -19,7 +19,7 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-var start = time.Unix(1_700_000_000, 0)
+var start = time.Unix(1_700_000_000, 123_456_789)
 
 // old is a key whose times are settled at start.
 func old(n int) Key {
@@ -97,6 +97,22 @@ func TestGetDoesNotKeepRacilyCleanFiles(t *testing.T) {
 		if chunks := c.Take(1 << 20); chunks != nil {
 			t.Errorf("%s: %d chunks for the host", name, len(chunks))
 		}
+	}
+}
+
+// Tools that build disk images set the times of all files, often to the same second for each build.
+func TestGetDoesNotKeepFilesWhoseChangeTimeIsAWholeSecond(t *testing.T) {
+	c, _ := newCache(t, nil)
+	k := old(1)
+	k.Ctime = start.Add(-time.Hour).Truncate(time.Second).UnixNano()
+	get(t, c, k, "of one image")
+	if got, computed := get(t, c, k, "of the next"); got != "of the next" || !computed {
+		t.Errorf("got %q", got)
+	}
+	k.Mtime, k.Ctime = k.Ctime, k.Ctime+1 // a file that was copied or unpacked with its times
+	get(t, c, k, "a")
+	if _, computed := get(t, c, k, "b"); computed {
+		t.Error("nothing is kept of a file whose modification time is a whole second")
 	}
 }
 
