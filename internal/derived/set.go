@@ -14,6 +14,7 @@ const (
 	maxWaiting = 8 << 20 // not yet written
 	burst      = 2 * maxFile
 	perSecond  = 1 << 20
+	perChunk   = 1 << 10 // charged for each chunk in addition to its bytes: it takes memory, and a write of its own
 )
 
 // Set is the pair of files with one tag: records are appended to the newer file, which replaces the older one when it is
@@ -87,11 +88,11 @@ func (h *Handles) Take(chunk []byte) {
 			return
 		}
 		s.damaged = h.newer
-	case !s.allow(int64(len(chunk))):
+	case len(chunk) > MaxRecord || !s.allow(int64(len(chunk)+perChunk)):
 		return
 	default:
 		s.chunks = append(s.chunks, chunk)
-		s.waiting += len(chunk)
+		s.waiting += len(chunk) + perChunk
 	}
 	if !s.writing && s.store.begin() {
 		s.writing = true
@@ -99,14 +100,14 @@ func (h *Handles) Take(chunk []byte) {
 	}
 }
 
-// allow reports whether a chunk of that size may be taken, and charges it.
+// allow reports whether a number of bytes may be taken, and charges them.
 func (s *Set) allow(size int64) bool {
 	now := s.store.now()
 	if since := now.Sub(s.refilled); since > 0 {
 		s.allowance = min(burst, s.allowance+int64(since.Seconds()*perSecond))
 		s.refilled = now
 	}
-	if size > s.allowance || size > MaxRecord || int64(s.waiting)+size > maxWaiting || now.Sub(s.failed) < retryTime && !s.failed.IsZero() {
+	if size > s.allowance || int64(s.waiting)+size > maxWaiting || now.Sub(s.failed) < retryTime && !s.failed.IsZero() {
 		return false
 	}
 	s.allowance -= size

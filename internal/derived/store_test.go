@@ -211,6 +211,26 @@ func TestFloodOfRecordsIsDropped(t *testing.T) {
 	}
 }
 
+// The same bytes in small chunks would take many times their memory, and a write each.
+func TestFloodOfSmallChunksIsDropped(t *testing.T) {
+	h := newHost(t, t.TempDir())
+	w := h.worker(t, "notes")
+	held, err := h.lock() // the disk does not keep up
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100_000 {
+		w.Take([]byte{1})
+	}
+	w.set.mu.Lock()
+	if most := maxWaiting >> 10; len(w.set.chunks) > most {
+		t.Errorf("%d chunks wait, want at most %d", len(w.set.chunks), most)
+	}
+	w.set.mu.Unlock()
+	_ = held.Close()
+	h.settle()
+}
+
 func TestHostsAppendConcurrently(t *testing.T) {
 	dir := t.TempDir()
 	const hosts, each = 4, 200
