@@ -105,6 +105,7 @@ type specFile struct {
 	store.File
 	summary *summary
 	key     id.Key
+	order   int  // set by newest: place in the list of all files
 	matches bool // for Search: whether the body contains the text; only set if summary is
 }
 
@@ -123,7 +124,7 @@ func summarized(dir store.Dir) iter.Seq2[specFile, error] {
 // times as many.
 func newest(all iter.Seq2[specFile, error], specs int) ([]specFile, error) {
 	var files []specFile
-	unsorted := 0
+	listed, unsorted := 0, 0
 	trim := func() {
 		slices.Reverse(files) // ordered by path, so nearly sorted now
 		slices.SortFunc(files, newestFirst)
@@ -136,6 +137,8 @@ func newest(all iter.Seq2[specFile, error], specs int) ([]specFile, error) {
 		if err != nil {
 			return nil, err
 		}
+		file.order = listed
+		listed++
 		files = append(files, file)
 		if unsorted++; unsorted > 2*specs {
 			trim()

@@ -258,3 +258,19 @@ func ExampleLoad() {
 	// 2026-03-01-001-a1b pending true
 	// 2026-03-01-002-k4z blocked false
 }
+
+// A directory comes before its siblings whose names continue its own, and a link has the place of its name, not of its target.
+func TestFirstListedFileOfAnIDIsLoaded(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, files{"sub/a": file("failed"), "sub-d/a": file("completed"), "z/target": file("failed"), "c/b": file("completed")})
+	if err := os.Symlink("target.md", filepath.Join(root, ".chant", "specs", "z", "b.md")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("z/target.md", filepath.Join(root, ".chant", "specs", "b.md")); err != nil {
+		t.Fatal(err)
+	}
+	board := mustLoad(t, root, nil)
+	if diff := cmp.Diff([]string{"a failed", "b failed", "target failed"}, statuses(board)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -12,12 +12,12 @@ import (
 )
 
 // newestFirst orders files by the dates in their ids, descending. Ids without a date come first, since they may be new. Of
-// files with the same id, the first one by path comes first.
+// files with the same id, the first one that was listed comes first; its path can be a link's target, which is no order.
 func newestFirst(a, b specFile) int {
 	datedA, datedB := id.HasDate(a.ID), id.HasDate(b.ID)
 	switch {
 	case datedA == datedB:
-		return cmp.Or(b.key.Compare(a.key), strings.Compare(a.Path, b.Path))
+		return cmp.Or(b.key.Compare(a.key), cmp.Compare(a.order, b.order))
 	case datedB:
 		return -1
 	}
