@@ -30,6 +30,8 @@ const (
 	maxDerived = 4 << 20 // bytes
 )
 
+var errTooDeep = fmt.Errorf("is %d levels below the specs directory: files in it are not listed, so move them up", maxDepth)
+
 // Derived is a spec's file with a value that depends on its content only.
 type Derived[T any] struct {
 	File
@@ -62,10 +64,13 @@ func Specs[T any](d Dir, f *derive.Func[T]) iter.Seq2[Derived[T], error] {
 func derived[T any](d Dir, root string, entry derive.Entry[T]) (_ Derived[T], ok bool) {
 	at := filepath.Join(root, filepath.FromSlash(entry.Path))
 	if entry.Type.IsDir() {
-		if entry.State == scan.OK {
-			return Derived[T]{}, false
+		err := errTooDeep
+		switch {
+		case entry.State != scan.OK:
+			_, err = os.ReadDir(at)
+		case strings.Count(entry.Path, "/") < maxDepth-1:
+			err = nil
 		}
-		_, err := os.ReadDir(at)
 		return Derived[T]{File: File{Path: at, Err: err}}, err != nil
 	}
 	id, ok := strings.CutSuffix(entry.Name(), ".md")

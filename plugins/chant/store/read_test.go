@@ -52,6 +52,21 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
+func TestSpecsNamesDirectoriesThatAreTooDeep(t *testing.T) {
+	listed := strings.Repeat("d/", maxDepth-1)
+	root := tree(t, map[string]string{".chant/specs/" + listed + "a.md": "", ".chant/specs/" + listed + "d/b.md": ""})
+	got := map[string]error{}
+	for file, err := range Specs(Dir{Root: root}, sizes) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[strings.TrimPrefix(file.Path, root+"/.chant/specs/")] = file.Err
+	}
+	if err, named := got[listed+"d"]; len(got) != 2 || got[listed+"a.md"] != nil || !named || err == nil {
+		t.Errorf("got %v", got)
+	}
+}
+
 // sizes derives the size of a file.
 var sizes = derive.New(func(content []byte) size { return size{len(content)} })
 
