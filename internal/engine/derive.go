@@ -136,7 +136,7 @@ func (d *deriver) takeSnapshot(ctx context.Context, asker *call, warm bool) *Err
 
 // derive runs one derivation.
 func (d *deriver) derive(ctx context.Context, asker *call, function uint32, content []byte) ([]byte, error) {
-	inst, failure := d.module.acquire(ctx, func() {})
+	inst, failure := d.acquire(ctx, asker)
 	if failure != nil {
 		return nil, d.errorOf(ctx, failure)
 	}
@@ -160,6 +160,20 @@ func (d *deriver) derive(ctx context.Context, asker *call, function uint32, cont
 		return nil, asker.outOfFuel()
 	}
 	return nil, d.errorOf(ctx, failure)
+}
+
+// acquire returns an idle instance, or a new one. Each derivation that traps needs a new one for the next, so it is charged
+// to the call that asked: the start function of the module, and the copy of the snapshot.
+func (d *deriver) acquire(ctx context.Context, asker *call) (*instance, *Error) {
+	if inst := d.module.pool.take(ctx, func() {}); inst != nil {
+		return inst, nil
+	}
+	inst, failure := d.module.newInstance(ctx)
+	if failure == nil && asker != nil {
+		asker.chargeFuel(inst.startFuel)
+		asker.charge(len(d.module.snapshot.memory))
+	}
+	return inst, failure
 }
 
 // errorOf returns the error of Derive for a failure.

@@ -219,6 +219,38 @@ func TestDerivationIsChargedToItsCall(t *testing.T) {
 	}
 }
 
+// A module whose derivations trap must not get instances, and the work of their start functions, for nothing.
+func TestNewDeriveInstanceIsChargedToItsCall(t *testing.T) {
+	const drop, rounds = 0x1a, 1_000_000
+	module := wasmtest.Plugin(wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 0, 2), drop, wasmtest.Invoke(wasmtest.Output, 0, 2)), "{}")
+	module.Start = []byte{module.Next()}
+	module.Funcs = append(module.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: wasmtest.Code(
+		0x03, 0x40, wasmtest.I32(8), wasmtest.I32(8), 0x28, 2, 0, wasmtest.I32(1), 0x6a, 0x36, 2, 0, // memory[8]++
+		wasmtest.I32(8), 0x28, 2, 0, wasmtest.I32(rounds), 0x49, 0x0d, 0, 0x0b, // until it is rounds
+		0x0b,
+	)}, wasmtest.Func{Name: abi.ExportDerive, Type: wasmtest.OfTwo, Code: wasmtest.Code(0x00, 0x0b)})
+	var m *Module
+	m = loadBytes(t, module.Bytes(), Spec{Operate: func(ctx context.Context, _ []byte) []byte {
+		for range 2 { // the instance of the snapshot, and a new one
+			if _, err := m.Derive(ctx, 0, []byte("x")); !errors.Is(err, ErrDerivation) {
+				t.Error(err)
+			}
+		}
+		return []byte("{}")
+	}})
+	if _, err := m.Derive(t.Context(), 0, []byte("x")); !errors.Is(err, ErrDerivation) { // takes the snapshot
+		t.Fatal(err)
+	}
+	response, err := m.Call(t.Context(), Request{Method: abi.MethodToolsCall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Release()
+	if response.Fuel < 2*rounds {
+		t.Errorf("%d instructions are charged", response.Fuel)
+	}
+}
+
 func TestDeriveFromManyGoroutines(t *testing.T) {
 	m := newModule(t, Spec{})
 	want := derived(t, m, deriveObserve, "x")

@@ -31,7 +31,8 @@ type instance struct {
 	stderr  *lineLog
 	sources sources // of a derive instance
 
-	initialHandles int // open handles before the first call
+	initialHandles int   // open handles before the first call
+	startFuel      int64 // used by the module's start function
 }
 
 // handleCounter is implemented by file systems that track their handles: the number of open files and directories, and
@@ -72,6 +73,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 	inst.module = mod
 	inst.entry = mod.ExportedFunction(m.entry)
 	inst.bindCounters(mod)
+	inst.startFuel = started.fuelUsed()
 	for _, g := range m.program.Globals {
 		inst.globals = append(inst.globals, mod.ExportedGlobal(g.Export))
 	}
