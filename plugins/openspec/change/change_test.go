@@ -17,8 +17,8 @@ func TestTasks(t *testing.T) {
 		"    - [ ] deep": {0, 1}, "-[x] tight": {1, 1}, "- [] empty": {0, 1}, "- [ x] padded": {1, 1}, "- [~] other": {0, 1}, "- [WIP] x": {0, 0},
 		"- [x](y) link": {0, 0}, "- [ ](y)": {0, 1}, "[x] no item": {0, 0}, "- [x": {0, 0}, "- x": {0, 0},
 	} {
-		if done, total := change.CountTasks(line); done != want[0] || total != want[1] {
-			t.Errorf("%q: %d of %d", line, done, total)
+		if facts := change.TaskFactsOf(line); facts.Done != want[0] || facts.Total != want[1] {
+			t.Errorf("%q: %d of %d", line, facts.Done, facts.Total)
 		}
 	}
 }
@@ -60,12 +60,12 @@ func TestTaskLints(t *testing.T) {
 
 // lint runs all checks on one task file.
 func lint(source string) []change.Finding {
-	files := []change.TaskFile{{Path: "tasks.md", Source: source}}
+	files := []change.TaskFile{{Path: "tasks.md", TaskFacts: change.TaskFactsOf(source)}}
 	return append(change.LintLists(files), change.LintNumbers(files)...)
 }
 
 func TestTaskIsDuplicatedInAnotherFile(t *testing.T) {
-	findings := change.LintNumbers([]change.TaskFile{{Path: "a.md", Source: "## 1. A\n- [ ] 1.1 x"}, {Path: "b.md", Source: "## 1. B\n- [ ] 1.1 y"}})
+	findings := change.LintNumbers([]change.TaskFile{{Path: "a.md", TaskFacts: change.TaskFactsOf("## 1. A\n- [ ] 1.1 x")}, {Path: "b.md", TaskFacts: change.TaskFactsOf("## 1. B\n- [ ] 1.1 y")}})
 	if len(findings) != 1 || findings[0].Path != "b.md" || !strings.HasSuffix(findings[0].Message, "in a.md on line 2.") {
 		t.Errorf("%+v", findings)
 	}
@@ -150,7 +150,8 @@ func FuzzTasks(f *testing.F) {
 	f.Add("## 1. A\n- [ ] 1.1 a\n")
 	f.Add("---\n<!-- - a\n\t- [x](")
 	f.Fuzz(func(t *testing.T, source string) {
-		done, total := change.CountTasks(source)
+		facts := change.TaskFactsOf(source)
+		done, total := facts.Done, facts.Total
 		lines := strings.Count(source, "\n") + 1
 		if done > total || total > lines {
 			t.Errorf("%d of %d in %d lines", done, total, lines)

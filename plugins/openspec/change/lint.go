@@ -10,8 +10,8 @@ import (
 
 // TaskFile is a file with tasks of a change.
 type TaskFile struct {
-	Path   string // relative to the change's directory, with slashes
-	Source string
+	Path string // relative to the change's directory, with slashes
+	TaskFacts
 }
 
 // Finding is a probable mistake in a task file.
@@ -26,14 +26,14 @@ const noTasks = `This change counts as 0 tasks: no line in its tracked task file
 // LintLists returns a finding for the first list item of each file. It returns nil if any of the files has a checkbox.
 func LintLists(files []TaskFile) []Finding {
 	for _, file := range files {
-		if _, total := CountTasks(file.Source); total > 0 {
+		if file.Total > 0 {
 			return nil
 		}
 	}
 	var findings []Finding
 	for _, file := range files {
-		if line := firstItem(strings.Split(file.Source, "\n")); line > 0 {
-			findings = append(findings, Finding{file.Path, line, noTasks})
+		if file.FirstItem > 0 {
+			findings = append(findings, Finding{file.Path, file.FirstItem, noTasks})
 		}
 	}
 	return findings
@@ -127,33 +127,24 @@ var (
 
 // LintNumbers checks the numbers of tasks below headers such as "## 2. Tests".
 func LintNumbers(files []TaskFile) []Finding {
+	if len(files) == 1 && files[0].Orderly {
+		return nil
+	}
 	var findings []Finding
 	first := map[string]Finding{}
 	for _, file := range files {
-		group := "" // number of the current group; "" outside of groups
-		for i, line := range strings.Split(file.Source, "\n") {
-			if level, rest := markdown.Indented(strings.TrimSuffix(line, "\r")); level == 2 {
-				group = ""
-				if found := groupNumber.FindStringSubmatch(rest); found != nil {
-					group = found[1]
-				}
-			}
-			task, _ := parseTask(line)
-			id := taskID.FindStringSubmatch(task.Description)
-			if group == "" || id == nil {
-				continue
-			}
-			this := Finding{Path: file.Path, Line: i + 1}
-			if lead, _, _ := strings.Cut(id[1], "."); !sameNumber(lead, group) {
-				this.Message = fmt.Sprintf(`Task "%s" is under group %s, but its leading number points to group %s. Move it to group %s or renumber it.`, id[1], group, lead, lead)
+		for _, task := range file.Numbered {
+			this := Finding{Path: file.Path, Line: task.Line}
+			if lead := task.lead(); !sameNumber(lead, task.Group) {
+				this.Message = fmt.Sprintf(`Task "%s" is under group %s, but its leading number points to group %s. Move it to group %s or renumber it.`, task.ID, task.Group, lead, lead)
 				findings = append(findings, this)
 			}
-			earlier, twice := first[id[1]]
+			earlier, twice := first[task.ID]
 			if !twice {
-				first[id[1]] = this
+				first[task.ID] = this
 				continue
 			}
-			this.Message = fmt.Sprintf(`Task ID "%s" is duplicated; it was first declared %s.`, id[1], earlier.place(file.Path))
+			this.Message = fmt.Sprintf(`Task ID "%s" is duplicated; it was first declared %s.`, task.ID, earlier.place(file.Path))
 			findings = append(findings, this)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package change parses the files of a change other than its deltas: proposal, tasks and metadata.
 //
 //	proposal, err := change.ParseProposal("add-search", markdown.Parse(source))
-//	done, total := change.CountTasks(source)
+//	facts := change.TaskFactsOf(source)
 package change
 
 import (

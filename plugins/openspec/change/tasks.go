@@ -27,16 +27,6 @@ func ParseTasks(source string) []Task {
 	return tasks
 }
 
-// CountTasks returns how many tasks a task file has and how many of them are done.
-func CountTasks(source string) (done, total int) {
-	for _, task := range ParseTasks(source) {
-		if total++; task.Done {
-			done++
-		}
-	}
-	return done, total
-}
-
 func parseTask(line string) (Task, bool) {
 	item, ok := listItem(line)
 	if !ok {

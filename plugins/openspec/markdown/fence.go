@@ -5,9 +5,10 @@ import "strings"
 // minFence is the minimum length of a fence in backticks or tildes.
 const minFence = 3
 
-// mask reports for each line whether it is in a fence or is one of its delimiters. An unclosed fence extends to the end.
-func mask(lines []string) []bool {
-	fenced := make([]bool, len(lines))
+// mask reports for each line whether it is in a fence or is one of its delimiters. An unclosed fence, which extends to the
+// end, is open.
+func mask(lines []string) (fenced []bool, open bool) {
+	fenced = make([]bool, len(lines))
 	var mark byte // the character of the open fence; 0 outside of fences
 	length := 0
 	for i, line := range lines {
@@ -19,7 +20,7 @@ func mask(lines []string) []bool {
 			mark = 0
 		}
 	}
-	return fenced
+	return fenced, mark != 0
 }
 
 // opens returns the character and length of the fence that a line opens; 0 if it opens none.

@@ -19,13 +19,16 @@ type Text struct {
 	First int
 	// Marked reports whether the source began with a byte-order mark. Lines does not contain the mark.
 	Marked bool
+	// Open reports whether a fence of the source is not closed. It is not set for a range of lines.
+	Open   bool
 	fenced []bool
 }
 
 // Parse splits a source. A leading byte-order mark is removed, and CRLF and lone CR count as LF.
 func Parse(source string) *Text {
 	lines := strings.Split(Normalize(source), "\n")
-	return &Text{Lines: lines, First: 1, Marked: strings.HasPrefix(source, "\uFEFF"), fenced: mask(lines)}
+	fenced, open := mask(lines)
+	return &Text{Lines: lines, First: 1, Marked: strings.HasPrefix(source, "\uFEFF"), Open: open, fenced: fenced}
 }
 
 // Normalize returns a source without a leading byte-order mark, with LF for CRLF and lone CR.

@@ -51,7 +51,7 @@ type Result struct {
 // Apply merges a delta: renames first, then removals, modifications and additions, each against the result
 // so far. If the delta must not be archived, the error gives the reason with the wording of the openspec CLI.
 func Apply(in Input) (*Result, error) {
-	if err := refuse(in.ID, in.Delta); err != nil {
+	if err := Refuse(in.ID, in.Delta); err != nil {
 		return nil, err
 	}
 	m := &merger{in: in}

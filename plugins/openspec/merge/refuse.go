@@ -7,8 +7,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// refuse returns an error if a delta contradicts itself, whatever its target is.
-func refuse(id string, d *delta.Delta) error {
+// Refuse returns an error if a delta contradicts itself, whatever its target is.
+func Refuse(id string, d *delta.Delta) error {
 	invalid := func(format string, arguments ...any) error {
 		return fmt.Errorf("%s validation failed - %s", id, fmt.Sprintf(format, arguments...))
 	}

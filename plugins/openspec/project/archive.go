@@ -174,8 +174,7 @@ type archiver struct {
 
 // check refuses changes that must not be archived. The order of the checks is that of the openspec CLI.
 func (a *archiver) check() error {
-	var err error
-	if a.input, a.files, err = a.validator.input(a.change); err != nil {
+	if err := a.read(); err != nil {
 		return err
 	}
 	if err := a.checkDeltas(); err != nil {
@@ -209,6 +208,22 @@ func (a *archiver) check() error {
 		return a.confirm(fmt.Sprintf("Updating %d spec(s) requires confirmation: rerun with --yes.", len(a.files)))
 	}
 	return nil
+}
+
+// read reads the files of the change, and its main specs, which check reports if they cannot be read.
+func (a *archiver) read() error {
+	files, loose, err := readDeltas(a.change)
+	if err != nil {
+		return err
+	}
+	a.files, a.input = files, validation.Input{ID: a.change.Name}
+	for _, file := range files {
+		if _, err := a.validator.main(file.id); err != nil {
+			return err
+		}
+		a.input.Deltas = append(a.input.Deltas, validation.File{ID: file.id, Facts: file.facts()})
+	}
+	return a.validator.input(a.change, &a.input, loose)
 }
 
 // checkDeltas validates the change if any of its files says that it changes specs, unless the request skips validation.
@@ -264,7 +279,7 @@ type rebuilt struct {
 func (a *archiver) merge(plan *store.Plan) error {
 	var all []rebuilt
 	for _, file := range a.files {
-		target, err := a.validator.target(file.id)
+		target, err := a.validator.main(file.id)
 		if err != nil {
 			return err
 		}

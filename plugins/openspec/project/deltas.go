@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/unified"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
 // deltaFile is a change's delta for one capability.
@@ -19,6 +20,11 @@ type deltaFile struct {
 	id     string
 	source string // unchanged content of the file
 	parsed *delta.Delta
+}
+
+func (f deltaFile) facts() *validation.DeltaFacts {
+	facts := validation.DeltaFactsOf(text(f.source), f.parsed)
+	return &facts
 }
 
 // readDeltas reads all delta files of a change, sorted by capability. Loose has the paths of the other files in the
@@ -30,13 +36,21 @@ func readDeltas(c store.Change) (files []deltaFile, loose []string, err error) {
 	}
 	files = make([]deltaFile, 0, len(ids))
 	for _, id := range ids {
-		source, _, err := c.ReadDelta(id)
+		file, err := readDelta(c, id)
 		if err != nil {
 			return nil, nil, err
 		}
-		files = append(files, deltaFile{id, source, delta.Parse(text(source))})
+		files = append(files, file)
 	}
 	return files, loose, nil
+}
+
+func readDelta(c store.Change, id string) (deltaFile, error) {
+	source, _, err := c.ReadDelta(id)
+	if err != nil {
+		return deltaFile{}, err
+	}
+	return deltaFile{id, source, delta.Parse(text(source))}, nil
 }
 
 // deltaViews returns the views of one delta file.

@@ -99,19 +99,23 @@ func (p *Project) listChanges(order Order) (*ChangeList, error) {
 	}
 	list := &ChangeList{Changes: make([]ChangeItem, 0, len(all)), Root: info}
 	w := newWorkflows(root)
-	for _, one := range all {
+	err = root.Each(all, func(one store.Change) error {
 		item, err := changeItem(w, one)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !one.Exists() {
-			continue // the change was archived or removed after the directory was listed
+			return nil // the change was archived or removed after the directory was listed
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		list.Changes = append(list.Changes, item)
 		if item.Nested != nil {
 			list.Warnings = append(list.Warnings, NestedWarning{
 				Code: "nested_change_directory", Name: one.Name, Nested: item.Nested, Message: nestedText(one.Name, item.Nested)})
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if order != ByName {
 		slices.SortStableFunc(list.Changes, func(a, b ChangeItem) int {
@@ -174,12 +178,17 @@ func (p *Project) listSpecs() (*SpecList, error) {
 	if err != nil {
 		return nil, err
 	}
+	known := root.SpecFacts()
 	ids, err := root.Specs()
 	if err != nil {
 		return nil, err
 	}
 	list := &SpecList{Specs: make([]SpecItem, 0, len(ids)), Root: info}
 	for _, id := range ids {
+		if facts := known[id]; facts != nil {
+			list.Specs = append(list.Specs, SpecItem{ID: id, RequirementCount: facts.Requirements})
+			continue
+		}
 		source, found, err := root.ReadSpec(id)
 		if err != nil {
 			return nil, err
@@ -216,19 +225,20 @@ func (p *Project) listArchived() (*ArchivedList, error) {
 	}
 	list := &ArchivedList{Archived: make([]ArchivedItem, 0, len(all)), Root: info}
 	w := newWorkflows(root)
-	for _, one := range all {
+	err = root.Each(all, func(one store.Change) error {
 		done, total, _, err := w.countTasks(one)
-		if err != nil {
-			return nil, err
-		}
-		if !one.Exists() {
-			continue // it was removed meanwhile
+		if err != nil || !one.Exists() { // it may be removed meanwhile
+			return err
 		}
 		item := ArchivedItem{Name: one.Name, Change: one.Name, CompletedTasks: done, TotalTasks: total}
 		if startsWithDate(one.Name) {
 			item.Date, item.Change = one.Name[:len(time.DateOnly)], one.Name[len(time.DateOnly)+1:]
 		}
 		list.Archived = append(list.Archived, item)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return list, nil
 }

@@ -42,6 +42,21 @@ func (w *workflows) plan(name, schema string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	return w.planOfSchema(c, schema)
+}
+
+// planActive is plan for a change that was listed.
+func (w *workflows) planActive(c store.Change, schema string) (*plan, error) {
+	if err := store.CheckChange(c.Name); err != nil {
+		return nil, err
+	}
+	if err := w.notNested(c); err != nil {
+		return nil, err
+	}
+	return w.planOfSchema(c, schema)
+}
+
+func (w *workflows) planOfSchema(c store.Change, schema string) (*plan, error) {
 	if schema != "" {
 		available, err := w.available()
 		if err != nil {
@@ -63,11 +78,16 @@ func (w *workflows) change(name string) (store.Change, error) {
 	if !exists {
 		return c, w.noChange(name)
 	}
+	return c, w.notNested(c)
+}
+
+// notNested returns an error if a directory contains changes and is not a change itself.
+func (w *workflows) notNested(c store.Change) error {
 	nested, err := w.nested(c)
 	if err == nil && nested != nil {
-		err = errors.New(nestedText(name, nested))
+		err = errors.New(nestedText(c.Name, nested))
 	}
-	return c, err
+	return err
 }
 
 func (w *workflows) noChange(name string) error {

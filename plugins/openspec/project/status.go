@@ -2,6 +2,8 @@ package project
 
 import (
 	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
 // StatusRequest selects a change.
@@ -98,8 +100,8 @@ func (w *workflows) statusList(info RootInfo, schema string) (*StatusList, error
 	if len(all) == 0 {
 		list.Message = "No active changes."
 	}
-	for _, c := range all {
-		planned, err := w.plan(c.Name, schema)
+	err = w.root.Each(all, func(c store.Change) error {
+		planned, err := w.planActive(c, schema)
 		switch {
 		case !c.Exists(): // the change was archived or removed after the directory was listed
 		case err != nil:
@@ -108,8 +110,9 @@ func (w *workflows) statusList(info RootInfo, schema string) (*StatusList, error
 		default:
 			list.Changes = append(list.Changes, planned.status())
 		}
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }
 
 func (p *plan) status() *Status {

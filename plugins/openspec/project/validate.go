@@ -78,6 +78,7 @@ func (p *Project) validate(request ValidateRequest) (*Report, error) {
 		return v.report(info, KindChange), err
 	}
 	all := request.All || !request.Changes && !request.Specs
+	v.facts = root.SpecFacts()
 	var kinds []Kind
 	if all || request.Changes {
 		kinds = append(kinds, KindChange)
@@ -120,9 +121,16 @@ type validator struct {
 	workflows *workflows
 	strict    bool
 	items     []ReportItem
+	facts     map[string]*validation.SpecFacts // of main specs that need not be read
 	// targets caches main specs, with nil for absent ones; room is the number of bytes left for the cache.
-	targets map[string]*spec.Main
+	targets map[string]*target
 	room    int
+}
+
+// target is a main spec with its facts.
+type target struct {
+	*spec.Main
+	facts *validation.SpecFacts // set by specFacts
 }
 
 // maxTargets bounds the sum of the file sizes of cached main specs, in bytes. A parsed spec takes up to twenty times the size
@@ -130,7 +138,7 @@ type validator struct {
 const maxTargets = store.MaxFile
 
 func newValidator(root *store.Root, strict bool) *validator {
-	return &validator{root: root, workflows: newWorkflows(root), strict: strict, targets: map[string]*spec.Main{}, room: maxTargets}
+	return &validator{root: root, workflows: newWorkflows(root), strict: strict, targets: map[string]*target{}, room: maxTargets}
 }
 
 // item adds the result of check for one item. A read error becomes an issue of the item and does not end the validation.
@@ -152,7 +160,7 @@ func (v *validator) specs() error {
 	for _, id := range ids {
 		before := len(v.items)
 		v.item(id, KindSpec, v.spec)
-		if !v.root.HasSpec(id) {
+		if v.facts[id] == nil && !v.root.HasSpec(id) {
 			v.items = v.items[:before] // the item was removed after it was listed
 		}
 	}
@@ -161,25 +169,30 @@ func (v *validator) specs() error {
 
 func (v *validator) changes() error {
 	all, err := v.root.Changes()
-	v.each(all, v.change)
-	return err
+	if err != nil {
+		return err
+	}
+	return v.each(all, v.change)
 }
 
 func (v *validator) archived() error {
 	all, err := v.root.Archived()
-	v.each(all, v.openTasks)
-	return err
+	if err != nil {
+		return err
+	}
+	return v.each(all, v.openTasks)
 }
 
 // each validates changes and omits those that are removed after they were listed.
-func (v *validator) each(all []store.Change, check func(store.Change) ([]validation.Issue, error)) {
-	for _, c := range all {
+func (v *validator) each(all []store.Change, check func(store.Change) ([]validation.Issue, error)) error {
+	return v.root.Each(all, func(c store.Change) error {
 		before := len(v.items)
 		v.item(c.Name, KindChange, func(string) ([]validation.Issue, error) { return check(c) })
 		if !c.Exists() {
 			v.items = v.items[:before] // the change was removed after it was listed
 		}
-	}
+		return nil
+	})
 }
 
 // openTasks returns an issue if an archived change has unfinished tasks.
@@ -205,18 +218,43 @@ func (v *validator) openTasks(c store.Change) ([]validation.Issue, error) {
 }
 
 func (v *validator) spec(id string) ([]validation.Issue, error) {
-	target, err := v.target(id)
+	facts, err := v.specFacts(id)
 	if err != nil {
 		return nil, err
 	}
-	if target == nil {
+	if facts == nil {
 		return nil, fmt.Errorf("ENOENT: no such file or directory, open '%s'", v.root.SpecPath(id))
 	}
-	return validation.Spec(target), nil
+	return facts.Issues, nil
+}
+
+// specFacts returns the facts of a main spec; nil if it does not exist.
+func (v *validator) specFacts(id string) (*validation.SpecFacts, error) {
+	if known := v.facts[id]; known != nil {
+		return known, nil
+	}
+	target, err := v.target(id)
+	if err != nil || target == nil {
+		return nil, err
+	}
+	if target.facts == nil {
+		facts := validation.SpecFactsOf(target.Main)
+		target.facts = &facts
+	}
+	return target.facts, nil
+}
+
+// main returns a main spec; nil if it does not exist.
+func (v *validator) main(id string) (*spec.Main, error) {
+	target, err := v.target(id)
+	if err != nil || target == nil {
+		return nil, err
+	}
+	return target.Main, nil
 }
 
 // target returns a main spec, cached if possible; nil if it does not exist.
-func (v *validator) target(id string) (*spec.Main, error) {
+func (v *validator) target(id string) (*target, error) {
 	if known, ok := v.targets[id]; ok {
 		return known, nil
 	}
@@ -229,10 +267,11 @@ func (v *validator) target(id string) (*spec.Main, error) {
 		return nil, nil
 	}
 	main := spec.NewMain(source)
+	read := &target{Main: main}
 	if v.room >= len(source) {
-		v.targets[id], v.room = main, v.room-len(source)
+		v.targets[id], v.room = read, v.room-len(source)
 	}
-	return main, nil
+	return read, nil
 }
 
 func (v *validator) change(c store.Change) ([]validation.Issue, error) {
@@ -243,37 +282,73 @@ func (v *validator) change(c store.Change) ([]validation.Issue, error) {
 	if nested != nil {
 		return []validation.Issue{{Level: validation.Error, Path: "file", Message: nestedText(c.Name, nested)}}, nil
 	}
-	in, _, err := v.input(c)
+	in := validation.Input{ID: c.Name}
+	loose, err := v.deltas(c, &in)
 	if err != nil {
+		return nil, err
+	}
+	if err := v.input(c, &in, loose); err != nil {
 		return nil, err
 	}
 	return validation.Change(in), nil
 }
 
-// input reads the files of a change that validation needs. The delta files are also returned with their sources.
-func (v *validator) input(c store.Change) (validation.Input, []deltaFile, error) {
-	in := validation.Input{ID: c.Name}
-	files, loose, err := readDeltas(c)
+// deltas sets the deltas of a change, and returns the other files in the directory specs. It reads only files whose facts
+// are unknown, or do not fit.
+func (v *validator) deltas(c store.Change, in *validation.Input) (loose []string, err error) {
+	ids, loose, err := c.Deltas()
 	if err != nil {
-		return in, nil, err
+		return nil, err
 	}
-	for _, file := range files {
-		target, err := v.target(file.id)
-		if err != nil {
-			return in, nil, err
+	for _, id := range ids {
+		file := validation.File{ID: id}
+		if known := c.Facts("specs/" + id + "/spec.md"); known != nil && known.Delta != nil {
+			file.Facts = known.Delta
+		} else {
+			read, err := readDelta(c, id)
+			if err != nil {
+				return nil, err
+			}
+			file.Facts = read.facts()
 		}
-		in.Deltas = append(in.Deltas, validation.File{ID: file.id, Delta: file.parsed, Target: target, Path: v.root.SpecPath(file.id)})
+		in.Deltas = append(in.Deltas, file)
 	}
-	in.HasFiles = len(files)+len(loose) > 0
+	for i := range in.Deltas {
+		file := &in.Deltas[i]
+		main, err := v.specFacts(file.ID)
+		if err != nil {
+			return nil, err
+		}
+		// The names become part of a new spec, where a line break could begin a header.
+		usual := main != nil || store.CheckSpec(file.ID) == nil && store.CheckChange(c.Name) == nil
+		if usual && file.Facts.Fit(main) {
+			continue
+		}
+		file.Path = v.root.SpecPath(file.ID)
+		read, err := readDelta(c, file.ID)
+		if err != nil {
+			return nil, err
+		}
+		if file.Target, err = v.main(file.ID); err != nil {
+			return nil, err
+		}
+		file.Delta, file.Facts = read.parsed, read.facts()
+	}
+	return loose, nil
+}
+
+// input reads the files of a change that validation needs, except for the deltas.
+func (v *validator) input(c store.Change, in *validation.Input, loose []string) (err error) {
+	in.HasFiles = len(in.Deltas)+len(loose) > 0
 	in.RootSpec = slices.Contains(loose, "spec.md")
 	if in.Misplaced, err = misplacedDeltas(c, loose); err != nil {
-		return in, nil, err
+		return err
 	}
 	if in.Metadata, in.Invalid, _, err = v.workflows.metadata(c); err != nil {
-		return in, nil, err
+		return err
 	}
 	in.Tasks, _, err = v.workflows.tasks(c)
-	return in, files, err
+	return err
 }
 
 // misplacedDeltas returns the loose files that contain delta sections, which have no effect there.

@@ -144,14 +144,20 @@ func (w *workflows) metadata(c store.Change) (meta change.Metadata, invalid *cha
 }
 
 func (w *workflows) readMetadata(c store.Change) (meta change.Metadata, invalid *change.Invalid, exists bool, err error) {
-	source, found, err := c.Read(store.MetadataFile)
-	if err != nil || !found {
-		return change.Metadata{}, nil, false, err
+	var parsed change.MetadataFacts
+	if known := c.Facts(store.MetadataFile); known != nil && known.Metadata != nil {
+		parsed = *known.Metadata
+	} else {
+		source, found, err := c.Read(store.MetadataFile)
+		if err != nil || !found {
+			return change.Metadata{}, nil, false, err
+		}
+		parsed = change.MetadataFactsOf(source)
 	}
-	meta, err = change.ParseMetadata(source)
-	if errors.As(err, &invalid) {
-		return change.Metadata{}, invalid, true, nil
+	if parsed.Invalid != nil {
+		return change.Metadata{}, parsed.Invalid, true, nil
 	}
+	meta = parsed.Metadata
 	available, err := w.available()
 	if err != nil {
 		return change.Metadata{}, nil, true, err
@@ -236,12 +242,16 @@ func (w *workflows) tasks(c store.Change) (tasks validation.Tasks, unread []stri
 		files = []string{store.TasksFile}
 	}
 	for _, file := range files {
+		if known := c.Facts(file); known != nil {
+			tasks.Files = append(tasks.Files, change.TaskFile{Path: file, TaskFacts: known.Tasks})
+			continue
+		}
 		source, found, err := c.ReadPath(file)
 		switch {
 		case err != nil:
 			unread = append(unread, file)
 		case found:
-			tasks.Files = append(tasks.Files, change.TaskFile{Path: file, Source: source})
+			tasks.Files = append(tasks.Files, change.TaskFile{Path: file, TaskFacts: change.TaskFactsOf(source)})
 		}
 	}
 	tasks.Tracked = tasks.Tracked && unread == nil
@@ -252,8 +262,7 @@ func (w *workflows) tasks(c store.Change) (tasks validation.Tasks, unread []stri
 func (w *workflows) countTasks(c store.Change) (done, total int, unread []string, err error) {
 	tasks, unread, err := w.tasks(c)
 	for _, file := range tasks.Files {
-		fileDone, fileTotal := change.CountTasks(file.Source)
-		done, total = done+fileDone, total+fileTotal
+		done, total = done+file.Done, total+file.Total
 	}
 	return done, total, unread, err
 }

@@ -44,6 +44,8 @@ type Root struct {
 	// entries counts the directory entries that the call has read, up to maxEntries.
 	entries  int
 	patterns map[string]*workflow.Pattern // parsed patterns by their source
+	// scanned is files; nil unless these are the files of the operating system, which a scan lists.
+	scanned *scanned
 }
 
 // maxEntries bounds the directory entries that one call reads.
@@ -51,7 +53,12 @@ const maxEntries = 20000
 
 // At returns the root at a path, which need not exist.
 func At(files filesystem.FS, path string) *Root {
-	return &Root{Path: path, Dir: filepath.Join(path, DirName), files: files}
+	root := &Root{Path: path, Dir: filepath.Join(path, DirName), files: files}
+	if _, ok := files.(filesystem.OS); ok {
+		root.scanned = &scanned{FS: files}
+		root.files = root.scanned
+	}
+	return root
 }
 
 // Find returns the nearest root from cwd upwards to top. The error is ErrNoRoot if there is none.

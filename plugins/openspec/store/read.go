@@ -77,9 +77,8 @@ func (c Change) Has(name string) bool { return c.root.hasFile(c.Dir, name) }
 func (r *Root) HasFile(name string) bool { return r.hasFile(r.Dir, name) }
 
 func (r *Root) hasFile(dir, name string) bool {
-	path := filepath.Join(dir, name)
-	info, err := r.files.Lstat(path)
-	return err == nil && r.isFile(fs.FileInfoToDirEntry(info), dir, path)
+	info, err := r.files.Lstat(below(dir, name))
+	return err == nil && r.isFile(fs.FileInfoToDirEntry(info), dir, name)
 }
 
 // ReadDelta returns the content of a change's delta file. The id must have passed CheckSpec.

@@ -117,11 +117,10 @@ func (r *Root) match(dir, prefix string, depth int, walk workflow.Walk, files *[
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		path := filepath.Join(dir, name)
 		switch {
 		case entry.IsDir():
-			err = r.match(path, prefix+name+"/", depth-1, walk.Enter(name), files)
-		case walk.Match(name) && r.isFile(entry, dir, path):
+			err = r.match(below(dir, name), prefix+name+"/", depth-1, walk.Enter(name), files)
+		case walk.Match(name) && r.isFile(entry, dir, name):
 			*files = append(*files, prefix+name)
 		}
 		if err != nil {

@@ -27,8 +27,16 @@ type Change struct {
 	root *Root
 }
 
-// Exists reports whether the change's directory is still there.
-func (c Change) Exists() bool { return c.root.isDir(c.Dir) }
+// Exists reports whether the change's directory is still there. What comes from a scan alone is of one moment, at which it was.
+func (c Change) Exists() bool {
+	if c.isScanned() && !c.root.scanned.missed {
+		return true
+	}
+	if s := c.root.scanned; s != nil {
+		s.forget()
+	}
+	return c.root.isDir(c.Dir)
+}
 
 // readDir returns a directory's entries sorted by name; none if the directory does not exist.
 func (r *Root) readDir(dir string) ([]fs.DirEntry, error) {
@@ -50,6 +58,10 @@ func (r *Root) Specs() ([]string, error) {
 	if !r.reachable(r.SpecsDir()) {
 		return nil, nil
 	}
+	if r.scanned != nil {
+		r.scanSpecs()
+		defer r.scanned.forget()
+	}
 	ids, _, err := r.capabilities(r.SpecsDir())
 	return ids, err
 }
@@ -68,15 +80,14 @@ func (r *Root) capabilities(dir string) (ids, loose []string, err error) {
 		}
 		for _, entry := range entries {
 			name := entry.Name()
-			below := filepath.Join(dir, name)
 			isSpec := name == specFile && id != ""
 			switch {
 			case strings.HasPrefix(name, "."):
 			case entry.IsDir():
-				if err := walk(below, path.Join(id, name), depth-1); err != nil {
+				if err := walk(below(dir, name), path.Join(id, name), depth-1); err != nil {
 					return err
 				}
-			case isSpec && r.isFile(entry, dir, below):
+			case isSpec && r.isFile(entry, dir, name):
 				ids = append(ids, id)
 			case !isSpec && entry.Type().IsRegular():
 				loose = append(loose, path.Join(id, name))
@@ -93,12 +104,15 @@ func (r *Root) capabilities(dir string) (ids, loose []string, err error) {
 }
 
 // isFile reports whether an entry is a regular file, or a symbolic link to a regular file below dir.
-func (r *Root) isFile(entry fs.DirEntry, dir, path string) bool {
+func (r *Root) isFile(entry fs.DirEntry, dir, name string) bool {
 	if entry.Type()&fs.ModeSymlink == 0 {
 		return entry.Type().IsRegular()
 	}
-	return r.linkedInside(dir, path)
+	return r.linkedInside(dir, filepath.Join(dir, name))
 }
+
+// below is filepath.Join for a path that is clean and a name, which occur by the thousand.
+func below(dir, name string) string { return dir + string(filepath.Separator) + name }
 
 // linkedInside reports whether a symbolic link points to a regular file below dir.
 func (r *Root) linkedInside(dir, path string) bool {
@@ -200,6 +214,10 @@ func (r *Root) walkEntries(dir string, entries []fs.DirEntry, depth int, visit f
 // Modified returns the time of the newest file of a change, or the time of the change's directory if it has no files.
 // Entries are the entries of the directory.
 func (c Change) Modified() (newest time.Time, entries []fs.DirEntry, err error) {
+	if s := c.root.scanned; c.isScanned() && !s.unsure && !s.newest.IsZero() && c.root.entries+s.count <= maxEntries {
+		c.root.entries += s.count
+		return s.newest, s.top.entries, nil
+	}
 	if entries, err = c.root.readDir(c.Dir); err != nil {
 		return newest, nil, err
 	}

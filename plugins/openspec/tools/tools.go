@@ -3,7 +3,6 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,9 +90,5 @@ func encode(value any) (compact json.RawMessage, text string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, compact, "", "  "); err != nil {
-		return nil, "", err
-	}
-	return compact, indented.String(), nil
+	return compact, indent(compact), nil
 }

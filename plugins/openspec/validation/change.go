@@ -51,9 +51,10 @@ type Tasks struct {
 // File is one delta file.
 type File struct {
 	ID     string // the capability's id
-	Delta  *delta.Delta
-	Target *spec.Main // the main spec; nil if it does not exist
-	Path   string     // path of the main spec, for messages
+	Facts  *DeltaFacts
+	Delta  *delta.Delta // nil if the facts fit the main spec, or if only BeforeArchive is called
+	Target *spec.Main   // the main spec; nil if it does not exist
+	Path   string       // path of the main spec, for messages
 }
 
 // Misplaced is a delta that has no effect, and its correct path.
@@ -63,7 +64,7 @@ type Misplaced struct{ Path, Expected string }
 func Change(in Input) []Issue {
 	issues, failed := deltas(in, true)
 	for _, file := range in.Deltas {
-		if failed[file.ID] {
+		if failed[file.ID] || file.Delta == nil {
 			continue
 		}
 		_, err := merge.Apply(merge.Input{ID: file.ID, Change: in.ID, Delta: file.Delta, Target: file.Target, Path: file.Path})
@@ -105,12 +106,11 @@ func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 		issues = append(issues, Issue{Level: Error, Path: "spec.md", Message: rootSpec})
 	}
 	for _, file := range in.Deltas {
-		var current *currentBlocks
-		if heedLoss && len(file.Delta.Modified) > 0 {
-			current = newCurrentBlocks(file)
+		found := file.Facts.issuesAt(deltaPath(file.ID))
+		if heedLoss && file.Delta != nil && len(file.Delta.Modified) > 0 {
+			found = deltaIssues(deltaPath(file.ID), file.Delta, newCurrentBlocks(file))
 		}
-		found := deltaIssues(deltaPath(file.ID), file.Delta, current)
-		failed[file.ID] = file.Delta.Entries() == 0 || !Valid(found, false)
+		failed[file.ID] = file.Facts.Entries == 0 || !Valid(found, false)
 		issues = append(issues, found...)
 	}
 	return issues, failed
@@ -172,11 +172,11 @@ func whole(in Input) []Issue {
 	entries := 0
 	var headless []Issue
 	for _, file := range in.Deltas {
-		entries += file.Delta.Entries()
+		entries += file.Facts.Entries
 		switch {
-		case file.Delta.Entries() > 0:
-		case len(file.Delta.Sections) > 0:
-			issues = append(issues, emptySections(deltaPath(file.ID), file.Delta))
+		case file.Facts.Entries > 0:
+		case len(file.Facts.Sections) > 0:
+			issues = append(issues, emptySections(deltaPath(file.ID), file.Facts.Sections))
 		default:
 			headless = append(headless, Issue{Level: Error, Path: deltaPath(file.ID), Message: noSections})
 		}

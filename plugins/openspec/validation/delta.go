@@ -147,9 +147,9 @@ func unique(names []string) []string {
 }
 
 // emptySections returns the issue of a delta whose sections contain no requirements.
-func emptySections(path string, d *delta.Delta) Issue {
-	headers := make([]string, len(d.Sections))
-	for i, operation := range d.Sections {
+func emptySections(path string, sections []string) Issue {
+	headers := make([]string, len(sections))
+	for i, operation := range sections {
 		headers[i] = "## " + operation + " " + spec.RequirementsTitle
 	}
 	return Issue{Level: Error, Path: path, Message: fmt.Sprintf(

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
 // Level is the severity of an issue.
@@ -31,6 +32,16 @@ type Issue struct {
 	Path    string `json:"path"`
 	Line    int    `json:"line,omitempty"` // counted from 1; 0 if the issue is not in one line
 	Message string `json:"message"`
+}
+
+// Fields implements derive.Fielder.
+func (i *Issue) Fields(c *derive.Codec) {
+	level := string(i.Level)
+	c.String(&level)
+	i.Level = Level(level)
+	c.String(&i.Path)
+	c.Int(&i.Line)
+	c.String(&i.Message)
 }
 
 // Valid reports whether an item with these issues passes.

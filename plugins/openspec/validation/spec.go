@@ -27,10 +27,16 @@ const (
 
 // Spec returns the issues of a main spec.
 func Spec(main *spec.Main) []Issue {
+	issues, _ := check(main)
+	return issues
+}
+
+// check returns the issues of a main spec, and the number of its requirements.
+func check(main *spec.Main) (issues []Issue, requirements int) {
 	text := main.Text()
 	parsed, err := spec.Parse("", text)
 	if err != nil {
-		return []Issue{{Level: Error, Path: "file", Message: err.Error() + sectionsHelp}}
+		return []Issue{{Level: Error, Path: "file", Message: err.Error() + sectionsHelp}}, 0
 	}
 	all := &list{}
 	all.shape(parsed)
@@ -50,7 +56,7 @@ func Spec(main *spec.Main) []Issue {
 		}
 	}
 	all.keywords(main.Parts().Blocks)
-	return all.issues
+	return all.issues, len(parsed.Requirements)
 }
 
 // shape checks that a spec has requirements and that each of them has scenarios.

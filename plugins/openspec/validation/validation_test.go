@@ -52,14 +52,21 @@ func TestSpec(t *testing.T) {
 
 func input(source string) validation.Input {
 	target := head + "### Requirement: Old\nIt SHALL.\n\n#### Scenario: s\n- x\n"
-	return validation.Input{ID: "add-x", HasFiles: true, Deltas: []validation.File{{ID: "inv", Delta: delta.Parse(markdown.Parse(source)), Target: spec.NewMain(target)}}}
+	return inputFor(source, target)
+}
+
+func inputFor(source, target string) validation.Input {
+	text := markdown.Parse(source)
+	parsed := delta.Parse(text)
+	facts := validation.DeltaFactsOf(text, parsed)
+	return validation.Input{ID: "add-x", HasFiles: true, Deltas: []validation.File{{ID: "inv", Facts: &facts, Delta: parsed, Target: spec.NewMain(target)}}}
 }
 
 func TestChange(t *testing.T) {
 	const scenario = "\n#### Scenario: s\n- x\n"
 	skip := input("## ADDED Requirements\n### Requirement: A\nIt SHALL.\n" + scenario)
 	skip.Metadata.SkipSpecs = true
-	broken := validation.Input{ID: "x", Invalid: &change.Invalid{Reason: "schema: …", SkipSpecs: true}, Tasks: validation.Tasks{Files: []change.TaskFile{{Path: "tasks.md", Source: "- a\n"}}}}
+	broken := validation.Input{ID: "x", Invalid: &change.Invalid{Reason: "schema: …", SkipSpecs: true}, Tasks: validation.Tasks{Files: []change.TaskFile{{Path: "tasks.md", TaskFacts: change.TaskFactsOf("- a\n")}}}}
 	for name, test := range map[string]struct {
 		in   validation.Input
 		want []string

@@ -1,0 +1,91 @@
+// Package facts registers the functions that derive data of single files, which the host keeps while a file is unchanged.
+//
+//	for entry, err := range facts.Specs.Scan(dir, facts.SpecFiles) {
+package facts
+
+import (
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
+	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
+)
+
+var (
+	// Specs derives the facts of main specs.
+	Specs = derive.New(func(content []byte) validation.SpecFacts {
+		return validation.SpecFactsOf(spec.NewMain(string(content)))
+	})
+	// Files derives the facts of files of changes.
+	Files = derive.New(fileOf)
+)
+
+// File has the facts of a file of a change. One function derives all of them, because a scan has one function, which does
+// not know the name of the file.
+type File struct {
+	Tasks change.TaskFacts
+	// Metadata and Delta are nil if the content does not look like such a file: then parse it.
+	Metadata *change.MetadataFacts
+	Delta    *validation.DeltaFacts
+}
+
+func fileOf(content []byte) File {
+	source := string(content)
+	f := File{Tasks: change.TaskFactsOf(source)}
+	if !strings.HasPrefix(source, "##") && !strings.Contains(source, "\n##") {
+		found := change.MetadataFactsOf(source)
+		f.Metadata = &found
+	} else if strings.Contains(source, "equirement") {
+		found := Delta(source)
+		f.Delta = &found
+	}
+	return f
+}
+
+// Memory returns an estimate of the memory of the facts, in bytes.
+func (f *File) Memory() int {
+	const own, each = 256, 64
+	n := own + each*len(f.Tasks.Numbered)
+	for _, task := range f.Tasks.Numbered {
+		n += len(task.ID) + len(task.Group)
+	}
+	if f.Metadata != nil {
+		n += own
+	}
+	if f.Delta != nil {
+		n += f.Delta.Memory()
+	}
+	return n
+}
+
+// Delta returns the facts of a delta file.
+func Delta(source string) validation.DeltaFacts {
+	text := markdown.Parse(strings.ToValidUTF8(source, "\uFFFD"))
+	return validation.DeltaFactsOf(text, delta.Parse(text))
+}
+
+// Fields implements derive.Fielder.
+func (f *File) Fields(c *derive.Codec) {
+	f.Tasks.Fields(c)
+	f.Metadata = optional(c, f.Metadata)
+	f.Delta = optional(c, f.Delta)
+}
+
+// optional encodes or decodes a value that may be nil.
+func optional[T any, P interface {
+	*T
+	derive.Fielder
+}](c *derive.Codec, v *T) *T {
+	present := v != nil
+	if c.Bool(&present); !present {
+		return nil
+	}
+	if v == nil {
+		v = new(T)
+	}
+	P(v).Fields(c)
+	return v
+}

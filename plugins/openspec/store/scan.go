@@ -1,0 +1,313 @@
+package store
+
+import (
+	"io"
+	"io/fs"
+	"iter"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/facts"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
+	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
+	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
+)
+
+// maxFacts bounds the facts of a scan that are kept, in bytes. Other files are parsed when they are needed.
+const maxFacts = 16 << 20
+
+// scanned is a file system that answers ReadDir and Lstat below a scanned directory from memory: a scan is one operation of
+// the host. It passes everything else to the file system, so that results and errors are the same without a scan.
+type scanned struct {
+	filesystem.FS
+	top    found
+	depth  int  // levels of directories that the scan lists
+	count  int  // number of entries
+	room   int  // bytes left for facts
+	missed bool // whether the file system was asked since the scan
+	// newest is the time of the newest file, unless unsure is set.
+	newest time.Time
+	unsure bool
+
+	open []*found // the directories on the path to the last entry, from the top
+	slab []found  // memory for entries: many small allocations cost more
+}
+
+// found is an entry of a directory with its stat data. A directory whose entries are unknown is not listed.
+type found struct {
+	path     string // of the top, absolute; of other entries, relative to the directory that was scanned
+	name     string
+	kind     fs.FileMode
+	size     int64
+	modified time.Time
+	unsure   bool // the entry cannot be accessed
+	listed   bool
+	entries  []fs.DirEntry // of type *found, by name
+	file     *facts.File   // nil if unknown
+}
+
+func (f *found) Name() string               { return f.name }
+func (f *found) IsDir() bool                { return f.kind.IsDir() }
+func (f *found) Type() fs.FileMode          { return f.kind }
+func (f *found) Mode() fs.FileMode          { return f.kind }
+func (f *found) Size() int64                { return f.size }
+func (f *found) ModTime() time.Time         { return f.modified }
+func (f *found) Sys() any                   { return nil }
+func (f *found) Info() (fs.FileInfo, error) { return f, nil }
+
+// find returns an entry of a directory; nil if there is none.
+func (f *found) find(name string) *found {
+	i, ok := slices.BinarySearchFunc(f.entries, name, func(e fs.DirEntry, name string) int { return strings.Compare(e.(*found).name, name) })
+	if !ok {
+		return nil
+	}
+	return f.entries[i].(*found)
+}
+
+func (s *scanned) ReadDir(path string) ([]fs.DirEntry, error) {
+	one, known := s.lookup(path)
+	switch {
+	case known && one == nil:
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	case known && one.listed:
+		return one.entries, nil
+	}
+	s.missed = true
+	return s.FS.ReadDir(path)
+}
+
+func (s *scanned) Lstat(path string) (fs.FileInfo, error) {
+	one, known := s.lookup(path)
+	switch {
+	case !known:
+		s.missed = true
+		return s.FS.Lstat(path)
+	case one == nil:
+		return nil, &fs.PathError{Op: "lstat", Path: path, Err: fs.ErrNotExist}
+	}
+	return one, nil
+}
+
+func (s *scanned) Open(path string) (io.ReadCloser, error) {
+	s.missed = true
+	return s.FS.Open(path)
+}
+
+// lookup returns what the scan has found at a path; nil for nothing. Known is false if the scan does not tell.
+func (s *scanned) lookup(path string) (one *found, known bool) {
+	if !s.top.listed {
+		return nil, false
+	}
+	rest, below := strings.CutPrefix(path, s.top.path)
+	if rest == "" {
+		return &s.top, below
+	}
+	if !below || rest[0] != '/' {
+		return nil, false
+	}
+	return s.top.lookup(rest[1:])
+}
+
+// lookup is the method of scanned for a path relative to a listed directory.
+func (f *found) lookup(path string) (one *found, known bool) {
+	for {
+		if !f.listed {
+			return nil, false
+		}
+		name, rest, deeper := strings.Cut(path, "/")
+		if f = f.find(name); f == nil {
+			return nil, utf8.ValidString(name) // a scan omits names that are not UTF-8
+		}
+		if f.unsure {
+			return nil, false
+		}
+		if !deeper {
+			return f, true
+		}
+		path = rest
+	}
+}
+
+// begin forgets the last scan and begins one of a directory. Depth is the number of levels below it that are listed.
+func (s *scanned) begin(top found, depth int) {
+	top.listed = true
+	*s = scanned{FS: s.FS, top: top, depth: depth, room: maxFacts, slab: s.slab[:0], open: append(s.open[:0], &s.top)}
+}
+
+func (s *scanned) forget() { *s = scanned{FS: s.FS} }
+
+// add adds an entry. Level is the number of names in its path below the top. It returns nil if there are too many entries:
+// then the caller must not use the scan.
+func (s *scanned) add(e scan.Entry, level int) *found {
+	if s.count++; s.count > maxEntries {
+		return nil
+	}
+	if len(s.slab) == cap(s.slab) {
+		s.slab = make([]found, 0, 64)
+	}
+	s.slab = append(s.slab, foundOf(e))
+	one := &s.slab[len(s.slab)-1]
+	in := s.open[level-1]
+	in.entries = append(in.entries, one)
+	s.open = s.open[:level]
+	switch {
+	case one.kind.IsDir():
+		one.listed = !one.unsure && level < s.depth
+		s.unsure = s.unsure || !one.listed
+		s.open = append(s.open, one)
+	case one.unsure:
+		s.unsure = true
+	case one.kind.IsRegular() && one.modified.After(s.newest):
+		s.newest = one.modified
+	}
+	return one
+}
+
+func foundOf(e scan.Entry) found {
+	return found{path: e.Path, name: e.Path[strings.LastIndexByte(e.Path, '/')+1:], kind: e.Type, size: e.Size, modified: e.ModTime, unsure: e.State == scan.Unreadable}
+}
+
+// levelOf returns the number of names in the path of an entry.
+func levelOf(path string) int { return strings.Count(path, "/") + 1 }
+
+// scanSpecs scans the directory of main specs for Specs.
+func (r *Root) scanSpecs() {
+	if r.scanned == nil {
+		return
+	}
+	r.scanned.begin(found{path: r.SpecsDir()}, maxDepth)
+	for e, err := range scan.Dir(r.SpecsDir(), scan.Options{Depth: maxDepth}) {
+		if err != nil || r.scanned.add(e, levelOf(e.Path)) == nil {
+			r.scanned.forget()
+			return
+		}
+	}
+}
+
+// SpecFacts returns the facts of main specs by their ids. Those that are not in the map are unknown: read the files.
+func (r *Root) SpecFacts() map[string]*validation.SpecFacts {
+	known := map[string]*validation.SpecFacts{}
+	if r.scanned == nil || !r.reachable(r.SpecsDir()) {
+		return known
+	}
+	options := scan.Options{Depth: maxDepth, Match: []string{specFile}, MaxFile: MaxFile}
+	room, count := maxFacts, 0
+	for e, err := range facts.Specs.Scan(r.SpecsDir(), options) {
+		if count++; err != nil || count > maxEntries {
+			break
+		}
+		if !e.Derived {
+			continue
+		}
+		if room -= e.Value.Memory(); room < 0 {
+			break
+		}
+		known[path.Dir(e.Path)] = &e.Value
+	}
+	return known
+}
+
+// Each calls visit with each change of a list that Changes or Archived returned, until it returns an error. It scans their
+// directory, so that methods of the change access few files, and Facts has data.
+func (r *Root) Each(all []Change, visit func(Change) error) error {
+	next := 0
+	// until visits the changes before a name, which the scan has not found: they may have been removed.
+	until := func(name string) error {
+		for ; next < len(all) && all[next].Name < name; next++ {
+			if err := visit(all[next]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if r.scanned != nil && len(all) > 0 {
+		defer r.scanned.forget()
+		for name, err := range r.scanChanges(filepath.Dir(all[0].Dir)) {
+			if err != nil {
+				break
+			}
+			if err := until(name); err != nil {
+				return err
+			}
+			if next < len(all) && all[next].Name == name {
+				if err := visit(all[next]); err != nil {
+					return err
+				}
+				next++
+			}
+		}
+		r.scanned.forget()
+	}
+	for ; next < len(all); next++ {
+		if err := visit(all[next]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanChanges scans the directories in a directory, and returns the name of each when all of its entries are known.
+func (r *Root) scanChanges(dir string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		s := r.scanned
+		options := scan.Options{Depth: maxDepth, Match: []string{specFile, TasksFile, MetadataFile}, MaxFile: MaxFile, Skip: []string{ArchiveName}}
+		name := "" // of the directory that is being scanned
+		for e, err := range facts.Files.Scan(dir, options) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			level := levelOf(e.Path)
+			if level == 1 {
+				if name != "" && !yield(name, nil) {
+					return
+				}
+				if name = ""; e.Type.IsDir() && e.State == scan.OK && e.Path != ArchiveName {
+					name = e.Path
+					top := foundOf(e.Entry)
+					top.path = filepath.Join(dir, name)
+					s.begin(top, maxDepth-1)
+				}
+				continue
+			}
+			if name == "" {
+				continue
+			}
+			one := s.add(e.Entry, level-1)
+			if one == nil {
+				return // too many entries: this directory and the rest are visited without a scan
+			}
+			if one.name == ArchiveName {
+				one.listed, s.unsure = false, true // as Skip says
+			}
+			if e.Derived {
+				if s.room -= e.Value.Memory(); s.room >= 0 {
+					one.file = new(e.Value)
+				}
+			}
+		}
+		if name != "" {
+			yield(name, nil)
+		}
+	}
+}
+
+// Facts returns the facts of a file by its path relative to the change's directory; nil if they are unknown, and the file
+// must be read.
+func (c Change) Facts(path string) *facts.File {
+	if !c.isScanned() {
+		return nil
+	}
+	one, _ := c.root.scanned.top.lookup(path)
+	if one == nil {
+		return nil
+	}
+	return one.file
+}
+
+// isScanned reports whether the last scan is that of the change.
+func (c Change) isScanned() bool { return c.root.scanned != nil && c.root.scanned.top.path == c.Dir }

@@ -1,0 +1,54 @@
+package tools
+
+// indent returns compact JSON as json.Indent does with two spaces. The JSON must be valid: json.Indent spends most of its
+// time on checking that, and a long list more than on anything else.
+func indent(compact []byte) string {
+	out := make([]byte, 0, len(compact)*3/2)
+	depth := 0
+	newline := func() {
+		out = append(out, '\n')
+		for range depth {
+			out = append(out, "  "...)
+		}
+	}
+	for i := 0; i < len(compact); i++ {
+		c := compact[i]
+		switch c {
+		case '"':
+			end := stringEnd(compact, i)
+			out = append(out, compact[i:end]...)
+			i = end - 1
+		case '{', '[':
+			out = append(out, c)
+			if next := compact[i+1]; next == '}' || next == ']' {
+				out = append(out, next)
+				i++
+				continue
+			}
+			depth++
+			newline()
+		case '}', ']':
+			depth--
+			newline()
+			out = append(out, c)
+		case ',':
+			out = append(out, c)
+			newline()
+		case ':':
+			out = append(out, ": "...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// stringEnd returns the index after the string that begins at index i.
+func stringEnd(text []byte, i int) int {
+	for i++; text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}

@@ -1,0 +1,269 @@
+package validation
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/merge"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
+	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
+)
+
+// DeltaFacts is what validation needs of a delta file. It depends on the content of the file only.
+type DeltaFacts struct {
+	Issues   []Issue // those that do not depend on the main spec; without a path
+	Entries  int     // number of requirements
+	Sections []string
+
+	failed bool // an archive is not tried, because of the issues or for lack of requirements
+	begins bool // an archive would begin a new spec with it
+	plain  bool // no part of the delta can hide others from the parser of a spec
+	added, modified, removed,
+	from, to []name // from and to are the names of renames
+}
+
+// SpecFacts is what lists and validation need of a main spec. It depends on the content of the file only.
+type SpecFacts struct {
+	Issues       []Issue
+	Requirements int // 0 if the spec cannot be parsed
+
+	plain  bool // as in DeltaFacts, and no two names are alike
+	blocks []name
+	index  map[string]*name // blocks by their folded names
+}
+
+// name is a requirement by its name.
+type name struct {
+	text, folded string
+	scenarios    []string // names
+	sum          string   // digest of the lines
+}
+
+// DeltaFactsOf returns the facts of a parsed delta.
+func DeltaFactsOf(text *markdown.Text, d *delta.Delta) DeltaFacts {
+	f := DeltaFacts{Issues: deltaIssues("", d, nil), Entries: d.Entries(), Sections: d.Sections}
+	f.failed = f.Entries == 0 || !Valid(f.Issues, false)
+	if !f.failed {
+		// The names of the capability and of the change occur in places only where no text is parsed.
+		_, err := merge.Apply(merge.Input{ID: "id", Change: "change", Delta: d})
+		f.begins = err == nil
+	}
+	f.plain = !text.Open && (f.failed || merge.Refuse("", d) == nil)
+	for _, list := range []struct {
+		blocks []requirement.Block
+		names  *[]name
+		kept   bool // the lines become part of the spec
+	}{{d.Added, &f.added, true}, {d.Modified, &f.modified, true}, {d.Removed, &f.removed, false}} {
+		for _, block := range list.blocks {
+			one := nameOf(block)
+			if list.names != &f.modified {
+				one.scenarios = nil
+			}
+			if list.names != &f.added {
+				one.sum = ""
+			}
+			*list.names = append(*list.names, one)
+			f.plain = f.plain && (!list.kept || isFound(block.Raw(), block.Name))
+		}
+	}
+	for _, pair := range d.Renamed {
+		f.from = append(f.from, name{text: pair.From, folded: requirement.Fold(pair.From)})
+		f.to = append(f.to, name{text: pair.To, folded: requirement.Fold(pair.To)})
+		f.plain = f.plain && isFound(requirement.Title(pair.To), pair.To)
+	}
+	return f
+}
+
+// SpecFactsOf returns the facts of a main spec.
+func SpecFactsOf(main *spec.Main) SpecFacts {
+	var f SpecFacts
+	f.Issues, f.Requirements = check(main)
+	parts := main.Parts()
+	f.plain = len(main.Problems()) == 0 && !main.Text().Open && !strings.HasPrefix(main.Text().Lines[0], "\uFEFF")
+	folded := map[string]bool{}
+	for _, block := range parts.Blocks {
+		one := nameOf(block)
+		f.plain = f.plain && !folded[one.folded] && isFound(block.Raw(), block.Name)
+		folded[one.folded] = true
+		f.blocks = append(f.blocks, one)
+	}
+	return f
+}
+
+func nameOf(block requirement.Block) name {
+	sum := sha256.Sum256([]byte(block.Raw()))
+	one := name{text: block.Name, folded: requirement.Fold(block.Name), sum: string(sum[:])}
+	for _, scenario := range block.Scenarios() {
+		one.scenarios = append(one.scenarios, scenario.Name)
+	}
+	return one
+}
+
+// isFound reports whether lines, without white space at their end, are still a requirement with a name. Such space can be
+// part of a header: "### Requirement: " has an empty name, and "### Requirement:" has none.
+func isFound(raw, name string) bool {
+	header, _, _ := strings.Cut(markdown.TrimRight(raw), "\n")
+	found, ok := requirement.ParseHeader(header)
+	return ok && found == name
+}
+
+// issuesAt returns the issues with a path.
+func (f *DeltaFacts) issuesAt(path string) []Issue {
+	all := append([]Issue(nil), f.Issues...)
+	for i := range all {
+		all[i].Path = path
+	}
+	return all
+}
+
+// Fit reports whether the facts show that the delta loses no scenario of the main spec and an archive would not refuse it.
+// If it returns false, only the files can tell. The main spec is nil if it does not exist.
+func (f *DeltaFacts) Fit(main *SpecFacts) bool {
+	if main == nil {
+		return f.failed || f.begins
+	}
+	if !f.plain || !main.plain {
+		return false
+	}
+	var current map[string]*name // by folded name: what differs from the main spec; nil if it was removed
+	set := func(folded string, one *name) {
+		if current == nil {
+			current = map[string]*name{}
+		}
+		current[folded] = one
+	}
+	alike := func(one name) *name {
+		if found, differs := current[one.folded]; differs {
+			return found
+		}
+		return main.find(one.folded)
+	}
+	exact := func(one name) *name {
+		if found := alike(one); found != nil && found.text == one.text {
+			return found
+		}
+		return nil
+	}
+	for i, from := range f.from {
+		source, to := exact(from), f.to[i]
+		if source == nil || alike(to) != nil {
+			return false
+		}
+		set(from.folded, nil)
+		set(to.folded, &name{text: to.text, folded: to.folded, scenarios: source.scenarios})
+	}
+	for _, one := range f.removed {
+		switch {
+		case exact(one) != nil:
+			set(one.folded, nil)
+		case alike(one) != nil:
+			return false
+		}
+	}
+	for _, one := range f.modified {
+		if old := exact(one); old == nil || !one.includes(old) {
+			return false
+		}
+	}
+	for _, one := range f.added {
+		switch same := exact(one); {
+		case same != nil && same.sum == one.sum:
+		case alike(one) != nil:
+			return false
+		default:
+			set(one.folded, &one)
+		}
+	}
+	return true
+}
+
+// fewBlocks is the number of requirements that are searched without an index.
+const fewBlocks = 16
+
+func (f *SpecFacts) find(folded string) *name {
+	if len(f.blocks) <= fewBlocks {
+		for i := range f.blocks {
+			if f.blocks[i].folded == folded {
+				return &f.blocks[i]
+			}
+		}
+		return nil
+	}
+	if f.index == nil {
+		f.index = make(map[string]*name, len(f.blocks))
+		for i := range f.blocks {
+			f.index[f.blocks[i].folded] = &f.blocks[i]
+		}
+	}
+	return f.index[folded]
+}
+
+// includes reports whether the scenarios of old begin those of the requirement, in the same order.
+func (n name) includes(old *name) bool {
+	if len(n.scenarios) < len(old.scenarios) {
+		return false
+	}
+	for i, scenario := range old.scenarios {
+		if n.scenarios[i] != scenario {
+			return false
+		}
+	}
+	return true
+}
+
+// Memory returns an estimate of the memory of the facts, in bytes.
+func (f *DeltaFacts) Memory() int {
+	return memory(f.Issues, f.added, f.modified, f.removed, f.from, f.to)
+}
+
+// Memory returns an estimate of the memory of the facts, in bytes.
+func (f *SpecFacts) Memory() int { return memory(f.Issues, f.blocks) }
+
+func memory(issues []Issue, lists ...[]name) int {
+	const own, each = 256, 128
+	n := own
+	for _, issue := range issues {
+		n += each + len(issue.Message) + len(issue.Path)
+	}
+	for _, names := range lists {
+		for _, one := range names {
+			n += each + len(one.text) + len(one.folded) + len(one.sum)
+			for _, scenario := range one.scenarios {
+				n += each/4 + len(scenario)
+			}
+		}
+	}
+	return n
+}
+
+// Fields implements derive.Fielder.
+func (f *DeltaFacts) Fields(c *derive.Codec) {
+	derive.List(c, &f.Issues)
+	c.Int(&f.Entries)
+	c.Strings(&f.Sections)
+	c.Bool(&f.failed)
+	c.Bool(&f.begins)
+	c.Bool(&f.plain)
+	for _, names := range []*[]name{&f.added, &f.modified, &f.removed, &f.from, &f.to} {
+		derive.List(c, names)
+	}
+}
+
+// Fields implements derive.Fielder.
+func (f *SpecFacts) Fields(c *derive.Codec) {
+	derive.List(c, &f.Issues)
+	c.Int(&f.Requirements)
+	c.Bool(&f.plain)
+	derive.List(c, &f.blocks)
+}
+
+// Fields implements derive.Fielder.
+func (n *name) Fields(c *derive.Codec) {
+	c.String(&n.text)
+	c.String(&n.folded)
+	c.Strings(&n.scenarios)
+	c.String(&n.sum)
+}
