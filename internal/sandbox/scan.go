@@ -42,7 +42,10 @@ func (b *Box) scan(ctx context.Context, q abi.Scan) (any, error) {
 	}
 	a := newScanAnswer(b, ctx, q)
 	asked := scanner{ctx: ctx, spend: a.spend} // nothing is recorded here, since the operation is recorded with its result
-	options := vfs.Scan{Depth: q.Depth, Follow: q.Follow, After: q.After, Enter: func(name string) bool { return !a.matches(q.Skip, name) }}
+	options := vfs.Scan{
+		Depth: q.Depth, Follow: q.Follow, After: q.After, Omit: func() { a.omits = true },
+		Enter: func(name string) bool { return !a.matches(q.Skip, name) },
+	}
 	errno := b.tree(&asked).Scan(q.Path, options, a.add)
 	switch {
 	case a.err != nil:

@@ -31,6 +31,7 @@ type scanAnswer struct {
 	out     []byte
 	entries uint32
 	more    bool
+	omits   bool   // entries are left out because of their names
 	err     error  // that ends the operation
 	scratch []byte // content from which data is derived
 }
@@ -42,7 +43,10 @@ func newScanAnswer(b *Box, ctx context.Context, q abi.Scan) *scanAnswer {
 func (a *scanAnswer) finish() binaryAnswer {
 	a.out[0] = abi.ScanVersion
 	if a.more {
-		a.out[1] = abi.ScanMore
+		a.out[1] |= abi.ScanMore
+	}
+	if a.omits {
+		a.out[1] |= abi.ScanOmits
 	}
 	binary.LittleEndian.PutUint32(a.out[4:], a.entries)
 	return a.out

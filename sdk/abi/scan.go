@@ -42,6 +42,7 @@ const (
 const (
 	ScanVersion = 1
 	ScanMore    = 1          // flag: there are more entries
+	ScanOmits   = 2          // flag: entries are left out, because their names are not UTF-8
 	ScanHeader  = 8          // bytes
 	ScanEntry   = 24         // bytes
 	ScanNone    = 0xffffffff // the length of data that is absent

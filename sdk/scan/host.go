@@ -24,6 +24,9 @@ func fromHost(dir string, o Options, after string, visit func(Entry) error) erro
 		if err != nil {
 			return err
 		}
+		if o.Strict && answer[1]&abi.ScanOmits != 0 {
+			return ErrName
+		}
 		last, err := decode(answer, visit)
 		if err != nil {
 			return err

@@ -47,6 +47,9 @@ func (w *walk) list(rel string, entries []fs.DirEntry, level int, after []string
 			}
 		}
 		if !utf8.ValidString(name) {
+			if w.Strict {
+				return ErrName
+			}
 			continue
 		}
 		if err := w.entry(rel+name, listed, level, visited, below); err != nil {

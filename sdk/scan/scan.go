@@ -41,6 +41,7 @@ type Options struct {
 	// the number of the derive function.
 	Data     string
 	Function uint32
+	Strict   bool  // a name that is not UTF-8 is an error, ErrName; otherwise the entry is left out
 	MaxFile  int64 // bytes of the largest file whose data is wanted; 0: 16 MiB, 4 MiB for derived data
 	Max      int64 // bytes that are in memory at a time, unless one file is larger; 0: 4 MiB
 }
@@ -95,6 +96,9 @@ func Dir(dir string, o Options) iter.Seq2[Entry, error] {
 		}
 	}
 }
+
+// ErrName means that a name is not UTF-8 (with Options.Strict).
+var ErrName = errors.New("scan: the name of an entry is not UTF-8")
 
 // errStopped means that the loop over the entries has ended.
 var errStopped = errors.New("stopped")

@@ -179,6 +179,24 @@ func TestErrorsAreThoseOfOS(t *testing.T) {
 	}
 }
 
+func TestStrictRefusesNamesThatAreNotUTF8(t *testing.T) {
+	dir := tree(t)
+	for _, host := range []bool{false, true} {
+		if host {
+			serve(t, dir)
+		}
+		for of, want := range map[string]error{".": ErrName, "many": nil} {
+			var last error
+			for _, err := range Dir(filepath.Join(dir, of), Options{Strict: true, Max: 200}) {
+				last = err
+			}
+			if !errors.Is(last, want) {
+				t.Errorf("host %t, %s: got %v, want %v", host, of, last, want)
+			}
+		}
+	}
+}
+
 func TestLoopCanEndEarly(t *testing.T) {
 	dir := tree(t)
 	for _, host := range []bool{false, true} {

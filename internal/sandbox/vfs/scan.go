@@ -27,6 +27,7 @@ type Scan struct {
 	Enter  func(name string) bool // whether to list the directories of this name; nil: all of them
 	Follow bool                   // describe symbolic links by the files and directories that they refer to
 	After  string                 // relative path; the scan continues behind it, whether or not it exists
+	Omit   func()                 // called for an entry that is left out because of its name; may be nil
 }
 
 // Scan visits the entries of a directory, and of the directories below it, until visit returns false. A directory comes
@@ -133,7 +134,13 @@ func (d *scannedDir) read() error {
 			return err
 		}
 		for _, e := range entries {
-			if !utf8.ValidString(e.Name) || d.scan.fs.hidesEntry(d.at(e.Name)) {
+			if d.scan.fs.hidesEntry(d.at(e.Name)) {
+				continue
+			}
+			if !utf8.ValidString(e.Name) {
+				if d.scan.Omit != nil {
+					d.scan.Omit()
+				}
 				continue
 			}
 			d.entries = append(d.entries, e)
