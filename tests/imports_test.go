@@ -69,7 +69,7 @@ var arrows = map[string][]string{
 	"plugins/aam":              {"internal/fixtures", "plugins/aam/...", "sdk/..."},
 	"plugins/agentpack":        {"plugins/agentpack/...", "sdk/..."},
 	"plugins/agentpack/apply":  {"plugins/agentpack/disk", "plugins/agentpack/fault", "sdk/contain", "sdk/filesystem", "sdk/transaction"},
-	"plugins/agentpack/disk":   {"plugins/agentpack/fault", "sdk/contain", "sdk/digest", "sdk/filesystem"},
+	"plugins/agentpack/disk":   {"plugins/agentpack/fault", "sdk/contain", "sdk/derive", "sdk/digest", "sdk/filesystem", "sdk/scan"},
 	"plugins/mcpkg":            {"plugins/mcpkg/...", "sdk/..."},
 	"plugins/openspec":         {"plugins/openspec/...", "sdk/..."},
 	"sdk":                      {"sdk/..."},

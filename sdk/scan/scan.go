@@ -31,6 +31,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
+// MaxDepth is the largest Options.Depth, and SHA256 the Options.Data of digests.
+const (
+	MaxDepth = abi.MaxScanDepth
+	SHA256   = abi.ScanDataSHA256
+)
+
 // Options select what Dir lists and reads. The zero value lists the entries of one directory.
 type Options struct {
 	Depth  int      // levels of directories to list, at most abi.MaxScanDepth; 0: 1

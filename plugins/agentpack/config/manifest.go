@@ -133,6 +133,10 @@ func (m *Manifest) Module(id string) (Module, bool) {
 // LoadManifest reads the manifest of the config repo at a directory.
 func LoadManifest(repo string) (*Manifest, error) {
 	path := filepath.Join(repo, ManifestFile)
+	if found, ok := disk.Derived(manifests, path, maxManifest); ok && found.valid {
+		found.Repo = repo
+		return &found.Manifest, nil
+	}
 	text, err := disk.Read(path, maxManifest)
 	if filesystem.IsAbsent(err) {
 		return nil, fault.New(fault.ConfigMissing, fault.Details{

@@ -1,34 +1,68 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
 // Options are the settings of one target. Unknown settings are ignored.
-type Options struct{ values map[string]yamldoc.Value }
+type Options struct{ values []option }
+
+// option is a setting whose value is a boolean or a string. Others are ignored.
+type option struct {
+	key  string
+	kind kind
+	text string // of a string
+}
+
+type kind int
+
+const (
+	isFalse kind = iota
+	isTrue
+	isString
+)
 
 func newOptions(fields []yamldoc.Field) Options {
-	options := Options{map[string]yamldoc.Value{}}
+	var options Options
 	for _, field := range fields {
-		options.values[field.Key] = field.Value
+		if on, err := field.Value.AsBool(); err == nil {
+			options.values = append(options.values, option{key: field.Key, kind: kindOf(on)})
+		} else if text, err := field.Value.AsString(); err == nil {
+			options.values = append(options.values, option{field.Key, isString, text})
+		}
 	}
 	return options
+}
+
+func kindOf(on bool) kind {
+	if on {
+		return isTrue
+	}
+	return isFalse
+}
+
+func (o Options) value(key string) (option, bool) {
+	i := slices.IndexFunc(o.values, func(value option) bool { return value.key == key })
+	if i < 0 {
+		return option{}, false
+	}
+	return o.values[i], true
 }
 
 // Bool returns the value of a boolean setting: a YAML boolean, or one of the strings true, yes, 1, false, no, 0. For
 // any other value, and for an absent setting, it returns otherwise.
 func (o Options) Bool(key string, otherwise bool) bool {
-	value := o.values[key]
-	if on, err := value.AsBool(); err == nil {
-		return on
-	}
-	text, err := value.AsString()
-	if err != nil {
+	value, ok := o.value(key)
+	if !ok {
 		return otherwise
 	}
-	switch strings.ToLower(strings.TrimSpace(text)) {
+	if value.kind != isString {
+		return value.kind == isTrue
+	}
+	switch strings.ToLower(strings.TrimSpace(value.text)) {
 	case "true", "yes", "1":
 		return true
 	case "false", "no", "0":
@@ -39,9 +73,6 @@ func (o Options) Bool(key string, otherwise bool) bool {
 
 // Text returns a string without surrounding white space; "" if it is absent.
 func (o Options) Text(key string) string {
-	text, err := o.values[key].AsString()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(text)
+	value, _ := o.value(key)
+	return strings.TrimSpace(value.text)
 }

@@ -184,7 +184,7 @@ func TestApplyWithFileOfTwoTargets(t *testing.T) {
 	}
 	run := func(second string) error {
 		wanted := state(second)
-		planned, err := plan.Compute(wanted, nil)
+		planned, err := plan.Compute(wanted, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

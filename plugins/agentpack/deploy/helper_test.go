@@ -107,7 +107,7 @@ func (h *home) plan(files map[string]string) deploy.Request {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	planned, err := plan.Compute(state, keys)
+	planned, err := plan.Compute(state, keys, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func TestListFiles(t *testing.T) {
 		".agentpack/tree/x.agentpack/own": "",
 	}), ".agentpack", "tree")
 	got, err := disk.ListFiles(root)
-	want := []disk.Entry{{".gitignore", false}, {"a/deep.md", false}, {"b.txt", false}, {"folder", true}, {"link", true}, {"x.agentpack/own", false}}
+	want := []disk.Entry{{Path: ".gitignore"}, {Path: "a/deep.md"}, {Path: "b.txt"}, {Path: "folder", Link: true}, {Path: "link", Link: true}, {Path: "x.agentpack/own"}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}

@@ -61,6 +61,8 @@ func SumBytes(content []byte) string {
 type Entry struct {
 	Path string // relative to the tree's root, with slashes
 	Link bool   // a symbolic link; ListFiles does not follow links
+	// Content is that of a regular file that Children has read; nil if the file must be read.
+	Content []byte
 }
 
 // IsReservedName reports whether a directory of this name belongs to git or agentpack, so that its files are never
@@ -76,9 +78,11 @@ func ListFiles(root string) ([]Entry, error) {
 	if err := lister.visit("", 0); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(lister.entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(lister.entries, compareEntries)
 	return lister.entries, nil
 }
+
+func compareEntries(a, b Entry) int { return strings.Compare(a.Path, b.Path) }
 
 type lister struct {
 	root    string
@@ -111,7 +115,7 @@ func (l *lister) visit(dir string, depth int) error {
 				return err
 			}
 		case entry.Type().IsRegular(), entry.Type()&fs.ModeSymlink != 0:
-			l.entries = append(l.entries, Entry{path, entry.Type()&fs.ModeSymlink != 0})
+			l.entries = append(l.entries, Entry{Path: path, Link: entry.Type()&fs.ModeSymlink != 0})
 		}
 	}
 	return nil

@@ -7,12 +7,27 @@ import (
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
 // Ready is a composed and valid module.
 type Ready struct {
 	*Composed
 	Module config.Module
+	sums   map[string]string // by file; a cache
+}
+
+// SHA256 returns the SHA-256 of a file in hexadecimal. Several targets deploy the same file.
+func (r *Ready) SHA256(file string) string {
+	sum, known := r.sums[file]
+	if !known {
+		if r.sums == nil {
+			r.sums = map[string]string{}
+		}
+		sum = disk.SumBytes(r.Files[file])
+		r.sums[file] = sum
+	}
+	return sum
 }
 
 // Composer composes modules, each once.
@@ -49,7 +64,7 @@ func (c *Composer) make(module config.Module) (*Ready, error) {
 	if err != nil {
 		return nil, err
 	}
-	ready := &Ready{composed, module}
+	ready := &Ready{Composed: composed, Module: module}
 	if err := ready.validate(); err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}

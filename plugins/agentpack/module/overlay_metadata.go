@@ -128,7 +128,11 @@ func (l Layers) Check(id string) []string {
 	var warnings []string
 	for _, scope := range OverlayLayers {
 		var dirs []string
+		names, known := l.listNames(scope)
 		for _, dir := range l.Candidates(scope, id) {
+			if known && !names[filepath.Base(dir)] {
+				continue
+			}
 			kind, err := disk.Stat(dir)
 			switch {
 			case err != nil:

@@ -22,7 +22,9 @@ type Sources struct {
 	Repo      string // the config repo
 	Lock      config.Lock
 	Checkouts CheckoutProvider
-	bounds    map[string]disk.Bound // by directory; a cache
+
+	bounds     map[string]disk.Bound // by directory; a cache
+	prefetched map[string]*disk.Child
 }
 
 // Read returns a module's upstream files. If the source is a single file, the tree contains only that file.
@@ -35,14 +37,20 @@ func (s *Sources) Read(module config.Module) (Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, err)
 	}
-	files, err := readUpstream(root, bound)
+	files, err := s.readUpstream(root, bound)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", module.ID, fault.IO(root, err))
 	}
 	return files, nil
 }
 
-func readUpstream(root string, bound disk.Bound) (Tree, error) {
+func (s *Sources) readUpstream(root string, bound disk.Bound) (Tree, error) {
+	if child := s.prefetched[root]; child != nil {
+		if child.IsDir {
+			return readEntries(root, child.Entries, bound)
+		}
+		return Tree{filepath.Base(root): child.Content}, nil
+	}
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, err

@@ -45,6 +45,11 @@ func ReadTree(root string, bound disk.Bound) (Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readEntries(root, items, bound)
+}
+
+// readEntries returns the contents of the files that disk.ListFiles lists below root.
+func readEntries(root string, items []disk.Entry, bound disk.Bound) (Tree, error) {
 	files, size := make(Tree, len(items)), 0
 	for _, item := range items {
 		// JSON cannot represent the name, so manifests and journals would contain the name of another file.
@@ -57,9 +62,12 @@ func ReadTree(root string, bound disk.Bound) (Tree, error) {
 				return nil, err
 			}
 		}
-		content, err := disk.Read(path, disk.MaxFile)
-		if err != nil {
-			return nil, err
+		content := item.Content
+		if content == nil {
+			var err error
+			if content, err = disk.Read(path, disk.MaxFile); err != nil {
+				return nil, err
+			}
 		}
 		if size += len(content); size > maxTreeBytes {
 			return nil, fmt.Errorf("the files in %s have more than %d MiB in total", root, maxTreeBytes>>20)

@@ -5,18 +5,19 @@ package output
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
-	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Root is a directory that a target writes into.
 type Root struct {
 	Target string
-	Path   string // absolute
+	Path   string // absolute and clean
 	// ScanExtras is set if every file in the root should be managed, so that unmanaged files are drift.
 	ScanExtras bool
 }
@@ -29,7 +30,10 @@ type Key struct {
 
 // Compare orders keys by target, then path, as strings.
 func (k Key) Compare(other Key) int {
-	return cmp.Or(cmp.Compare(k.Target, other.Target), cmp.Compare(k.Path, other.Path))
+	if order := strings.Compare(k.Target, other.Target); order != 0 {
+		return order
+	}
+	return strings.Compare(k.Path, other.Path) // once: the paths of thousands of files begin alike
 }
 
 // File is a desired file.
@@ -58,12 +62,21 @@ type State struct {
 func (s *State) Owner(key Key) (Root, bool) {
 	var owner Root
 	found := false
+	path := filepath.Clean(key.Path)
 	for _, root := range s.Roots {
-		if root.Target == key.Target && contain.Below(root.Path, key.Path) && (!found || len(root.Path) > len(owner.Path)) {
+		if root.Target == key.Target && isBelow(root.Path, path) && (!found || len(root.Path) > len(owner.Path)) {
 			owner, found = root, true
 		}
 	}
 	return owner, found
+}
+
+// isBelow is contain.Below for clean paths.
+func isBelow(dir, path string) bool {
+	if dir == path || !strings.HasPrefix(path, dir) {
+		return false
+	}
+	return os.IsPathSeparator(path[len(dir)]) || os.IsPathSeparator(dir[len(dir)-1])
 }
 
 // File returns the desired file at a key.
@@ -90,6 +103,7 @@ func (s *State) Targets() []string {
 type Builder struct {
 	roots []Root
 	files map[Key]*File
+	added []*File // in the order of Add, which sorts faster than that of a map
 }
 
 // AddRoot adds a root. Duplicates are ignored.
@@ -98,14 +112,20 @@ func (b *Builder) AddRoot(root Root) { b.roots = append(b.roots, root) }
 // Add adds a file that is generated from origins. If the file exists with the same content, Add adds the origins to the
 // existing file; if the content differs, it returns a fault.
 func (b *Builder) Add(key Key, content []byte, origins ...Origin) error {
+	return b.AddSummed(key, content, disk.SumBytes(content), origins...)
+}
+
+// AddSummed is Add with the SHA-256 of the content, in hexadecimal.
+func (b *Builder) AddSummed(key Key, content []byte, sum string, origins ...Origin) error {
 	if b.files == nil {
 		b.files = map[Key]*File{}
 	}
-	added := &File{Key: key, Content: content, SHA256: disk.SumBytes(content)}
+	added := &File{Key: key, Content: content, SHA256: sum}
 	added.credit(origins)
 	existing, ok := b.files[key]
 	if !ok {
 		b.files[key] = added
+		b.added = append(b.added, added)
 		return nil
 	}
 	if existing.SHA256 != added.SHA256 {
@@ -117,14 +137,13 @@ func (b *Builder) Add(key Key, content []byte, origins ...Origin) error {
 
 // credit adds origins to the file, and their modules. Of several origins in one module only the first is added.
 func (f *File) credit(origins []Origin) {
-	for _, origin := range origins {
-		if !slices.Contains(f.Modules, origin.Module) {
-			f.Modules = append(f.Modules, origin.Module)
-			f.Origins = append(f.Origins, origin)
-		}
+	f.Origins = append(f.Origins, origins...)
+	slices.SortStableFunc(f.Origins, func(a, b Origin) int { return cmp.Compare(a.Module, b.Module) })
+	f.Origins = slices.CompactFunc(f.Origins, func(a, b Origin) bool { return a.Module == b.Module })
+	f.Modules = nil
+	for _, origin := range f.Origins {
+		f.Modules = append(f.Modules, origin.Module)
 	}
-	slices.Sort(f.Modules)
-	slices.SortFunc(f.Origins, func(a, b Origin) int { return cmp.Compare(a.Module, b.Module) })
 }
 
 func conflict(existing, added *File) error {
@@ -144,9 +163,9 @@ func (b *Builder) State() *State {
 		return Key{a.Target, a.Path}.Compare(Key{b.Target, b.Path})
 	})
 	state.Roots = slices.CompactFunc(state.Roots, func(a, b Root) bool { return a.Target == b.Target && a.Path == b.Path })
-	for _, file := range b.files {
+	slices.SortFunc(b.added, func(a, b *File) int { return a.Compare(b.Key) })
+	for _, file := range b.added {
 		state.Files = append(state.Files, *file)
 	}
-	slices.SortFunc(state.Files, func(a, b File) int { return a.Compare(b.Key) })
 	return state
 }

@@ -46,6 +46,9 @@ func ReadManifests(roots []Root) (dirs []ManagedDir, warnings []string) {
 // findManifest reads a root's manifest; nil if the root has no valid manifest.
 func findManifest(root Root) (manifest *Manifest, path string, warnings []string) {
 	path = ManifestPath(root)
+	if found, ok := disk.Derived(manifests, path, maxManifest); ok && found.valid && found.Tool == root.Target {
+		return &found.Manifest, path, nil
+	}
 	text, err := disk.Read(path, maxManifest)
 	if filesystem.IsAbsent(err) {
 		path = filepath.Join(root.Path, legacyName)
@@ -66,6 +69,15 @@ func findManifest(root Root) (manifest *Manifest, path string, warnings []string
 
 // ParseManifest decodes a manifest. A manifest of another target than target is an error.
 func ParseManifest(text []byte, target string) (*Manifest, error) {
+	return parseManifest(text, func(tool string) error {
+		if tool != target {
+			return fmt.Errorf("it is the manifest of the target %.40q, not of %s", tool, target)
+		}
+		return nil
+	})
+}
+
+func parseManifest(text []byte, checkTool func(string) error) (*Manifest, error) {
 	var manifest Manifest
 	if err := json.Unmarshal(text, &manifest); err != nil {
 		return nil, err
@@ -73,8 +85,8 @@ func ParseManifest(text []byte, target string) (*Manifest, error) {
 	if manifest.SchemaVersion != SchemaVersion {
 		return nil, fmt.Errorf("unsupported schema_version %d; only %d is supported", manifest.SchemaVersion, SchemaVersion)
 	}
-	if manifest.Tool != target {
-		return nil, fmt.Errorf("it is the manifest of the target %.40q, not of %s", manifest.Tool, target)
+	if err := checkTool(manifest.Tool); err != nil {
+		return nil, err
 	}
 	return &manifest, requireMembers(text)
 }

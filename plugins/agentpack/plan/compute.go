@@ -11,16 +11,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Compute compares the desired state with the disk. Managed holds the files that earlier deploys wrote, sorted. If the
-// resolved path of a file to change is outside its root, the error is a fault.
-func Compute(state *output.State, managed []output.Key) (Plan, error) {
-	c := computation{state: state, managed: managed, bounds: map[output.Root]disk.Bound{}}
+// Compute compares the desired state with the disk, of which sums may have a scan. Managed holds the files that earlier
+// deploys wrote, sorted. If the resolved path of a file to change is outside its root, the error is a fault.
+func Compute(state *output.State, managed []output.Key, sums *disk.Sums) (Plan, error) {
+	c := computation{state: state, sums: sums, managed: managed, bounds: map[output.Root]disk.Bound{}}
 	for _, file := range state.Files {
 		if err := c.addWanted(file); err != nil {
 			return Plan{}, err
 		}
 	}
+	wanted := state.Files
 	for _, key := range managed {
+		for len(wanted) > 0 && wanted[0].Compare(key) < 0 {
+			wanted = wanted[1:]
+		}
+		if len(wanted) > 0 && wanted[0].Key == key {
+			continue
+		}
 		if err := c.addUnwanted(key); err != nil {
 			return Plan{}, err
 		}
@@ -31,6 +38,7 @@ func Compute(state *output.State, managed []output.Key) (Plan, error) {
 
 type computation struct {
 	state   *output.State
+	sums    *disk.Sums
 	managed []output.Key
 	changes []Change
 	bounds  map[output.Root]disk.Bound
@@ -38,7 +46,7 @@ type computation struct {
 
 // addWanted adds the change of a desired file.
 func (c *computation) addWanted(file output.File) error {
-	change, err := compare(file, c.managed)
+	change, err := c.compare(file)
 	if err != nil || change == nil {
 		return err
 	}
@@ -53,10 +61,10 @@ func (c *computation) addWanted(file output.File) error {
 // addUnwanted adds the removal of a managed file that is no longer desired. It ignores files outside all roots.
 func (c *computation) addUnwanted(key output.Key) error {
 	root, owned := c.state.Owner(key)
-	if _, wanted := c.state.File(key); wanted || !owned {
+	if !owned {
 		return nil
 	}
-	sum, err := disk.SumFile(key.Path)
+	sum, err := c.sums.File(key.Path)
 	if filesystem.IsAbsent(err) {
 		return nil
 	}
@@ -69,6 +77,9 @@ func (c *computation) addUnwanted(key output.Key) error {
 
 // confine returns a fault unless the resolved path is inside a root.
 func (c *computation) confine(root output.Root, path string) error {
+	if c.sums.IsPlain(path) {
+		return nil
+	}
 	bound, known := c.bounds[root]
 	if !known {
 		var err error
@@ -81,8 +92,8 @@ func (c *computation) confine(root output.Root, path string) error {
 }
 
 // compare returns the change of one file; nil if there is none.
-func compare(file output.File, managed []output.Key) (*Change, error) {
-	before, err := disk.SumPlace(file.Path)
+func (c *computation) compare(file output.File) (*Change, error) {
+	before, err := c.sums.Place(file.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +106,7 @@ func compare(file output.File, managed []output.Key) (*Change, error) {
 	}
 	updated := change(file.Key, Update, before, &file.SHA256, "content differs")
 	updated.UpdateKind = ManagedUpdate
-	if _, ok := slices.BinarySearchFunc(managed, file.Key, output.Key.Compare); !ok {
+	if _, ok := slices.BinarySearchFunc(c.managed, file.Key, output.Key.Compare); !ok {
 		updated.UpdateKind = AdoptUpdate
 		updated.Reason = "would overwrite unmanaged existing file"
 	}

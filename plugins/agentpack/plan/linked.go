@@ -18,7 +18,7 @@ import (
 // not prevent the rest of the plan. If a root is a symbolic link to a directory that is not granted, all of its files
 // are removed.
 func (r *Prepared) setLinkedAside() {
-	l := linkedFiles{state: r.State, bounds: map[output.Root]*disk.Bound{}, outside: map[output.Key]bool{}}
+	l := linkedFiles{state: r.State, sums: r.Sums, bounds: map[output.Root]*disk.Bound{}, outside: map[output.Key]bool{}}
 	r.State.Files = slices.DeleteFunc(r.State.Files, func(file output.File) bool { return l.isOutside(file.Key) })
 	r.ManagedKeys = slices.DeleteFunc(r.ManagedKeys, l.isOutside)
 	for i, dir := range r.ManagedDirs {
@@ -30,17 +30,31 @@ func (r *Prepared) setLinkedAside() {
 // linkedFiles finds files with a symbolic link in their path that is dangling or resolves to a path outside their root.
 type linkedFiles struct {
 	state    *output.State
+	sums     *disk.Sums
 	bounds   map[output.Root]*disk.Bound // nil for a root that is not accessible
-	outside  map[output.Key]bool         // found files
+	outside  map[output.Key]bool         // cached results of isOutside
 	warnings []string
 }
 
 // isOutside reports whether a symbolic link in the path of a file is dangling or resolves to a path outside the root.
 // It ignores other errors, which occur again when the file is read.
 func (l *linkedFiles) isOutside(key output.Key) bool {
+	if l.sums.IsPlain(key.Path) {
+		return false
+	}
+	outside, known := l.outside[key]
+	if !known {
+		outside = l.check(key)
+		l.outside[key] = outside
+	}
+	return outside
+}
+
+// check is isOutside without the cache.
+func (l *linkedFiles) check(key output.Key) bool {
 	root, owned := l.state.Owner(key)
-	if !owned || l.outside[key] {
-		return l.outside[key]
+	if !owned {
+		return false
 	}
 	bound, known := l.bounds[root]
 	if !known {
@@ -48,7 +62,6 @@ func (l *linkedFiles) isOutside(key output.Key) bool {
 		l.bounds[root] = bound
 	}
 	if bound == nil {
-		l.outside[key] = true
 		return true
 	}
 	target, err := bound.Resolve(key.Path)
@@ -58,7 +71,6 @@ func (l *linkedFiles) isOutside(key output.Key) bool {
 	case err == nil, fault.Of(err).Details["io_kind"] != disk.KindOutside && !errors.Is(err, syscall.ELOOP):
 		return false
 	}
-	l.outside[key] = true
 	l.warnings = append(l.warnings, fmt.Sprintf("%s is left out: %s; remove the symbolic link to deploy the file", key.Path, err))
 	return true
 }

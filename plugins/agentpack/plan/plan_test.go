@@ -36,7 +36,7 @@ func TestCompute(t *testing.T) {
 		}
 	}
 	managed := []output.Key{{Target: "t", Path: filepath.Join(base, "elsewhere")}, key("gone"), key("mine"), key("not there")}
-	got, err := plan.Compute(b.State(), managed)
+	got, err := plan.Compute(b.State(), managed, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestCompute(t *testing.T) {
 	if diff := cmp.Diff([]string{key("theirs").Path}, got.Adopts()); diff != "" {
 		t.Error(diff)
 	}
-	none, err := plan.Compute(&output.State{}, nil)
+	none, err := plan.Compute(&output.State{}, nil, nil)
 	if err != nil || none.Changes == nil || len(none.Changes) > 0 {
 		t.Errorf("nothing: got %+v, %v", none, err)
 	}
@@ -76,7 +76,7 @@ func TestComputeRefusesDirectoryInPlaceOfFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "a"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := plan.Compute(b.State(), nil); err == nil {
+	if got, err := plan.Compute(b.State(), nil, nil); err == nil {
 		t.Errorf("a directory where a file has to be: got %+v", got)
 	}
 }

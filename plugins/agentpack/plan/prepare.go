@@ -2,11 +2,13 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
@@ -54,6 +56,7 @@ type Prepared struct {
 	State       *output.State
 	ManagedDirs []output.ManagedDir // the state's roots with their manifests
 	ManagedKeys []output.Key        // files that earlier deploys wrote, sorted
+	Sums        *disk.Sums          // scans of the roots
 	Warnings    []string
 	managedErr  error // the error of finding ManagedKeys
 }
@@ -72,6 +75,7 @@ func Prepare(world Services, request Request) (*Prepared, error) {
 	result.Warnings = append(result.Warnings, warnings...)
 	// Only Plan needs ManagedKeys, and returns managedErr. Other tools succeed without ManagedKeys.
 	result.ManagedKeys, result.managedErr = output.ManagedKeys(result.ManagedDirs, result.Targets, world.LastDeploy)
+	result.scanRoots()
 	result.setLinkedAside()
 	return result, nil
 }
@@ -127,6 +131,9 @@ func (r *Prepared) render() error {
 		Sources: module.Sources{Repo: r.Repo, Lock: r.Lock, Checkouts: r.Checkouts},
 		Layers:  r.Layers,
 	}
+	r.Composer.Sources.Prefetch(slices.DeleteFunc(slices.Clone(modules), func(m config.Module) bool {
+		return !slices.ContainsFunc(r.Targets, m.For)
+	}))
 	var warnings []string
 	r.State, warnings, err = render.Render(render.Input{
 		Env: r.Env, Project: r.Project.Root, Targets: r.Selected, Modules: modules, Composer: r.Composer,
@@ -140,5 +147,31 @@ func (r *Prepared) Plan() (Plan, error) {
 	if r.managedErr != nil {
 		return Plan{}, r.managedErr
 	}
-	return Compute(r.State, r.ManagedKeys)
+	return Compute(r.State, r.ManagedKeys, r.Sums)
+}
+
+// minScanned is the number of files from which scanning a root takes less time than looking at each file.
+const minScanned = 4
+
+// scanRoots scans the roots in which every file should be managed. Others can contain arbitrary files, such as a project.
+func (r *Prepared) scanRoots() {
+	files, size := map[string]int{}, map[string]int64{}
+	count := func(key output.Key, length int) {
+		if root, ok := r.State.Owner(key); ok && root.ScanExtras {
+			files[root.Path]++
+			size[root.Path] = max(size[root.Path], int64(length))
+		}
+	}
+	for _, file := range r.State.Files {
+		count(file.Key, len(file.Content))
+	}
+	for _, key := range r.ManagedKeys {
+		count(key, 0)
+	}
+	r.Sums = &disk.Sums{}
+	for _, root := range slices.Sorted(maps.Keys(files)) {
+		if files[root] >= minScanned {
+			r.Sums.Scan(root, files[root], size[root])
+		}
+	}
 }

@@ -103,6 +103,12 @@ func (r *renderer) add(path string, content []byte, origins ...output.Origin) er
 	return r.builder.Add(output.Key{Target: r.target.Name, Path: path}, content, origins...)
 }
 
+// addFile adds a copy of a module's file.
+func (r *renderer) addFile(path string, ready *module.Ready, file string) error {
+	key, origin := output.Key{Target: r.target.Name, Path: path}, output.Origin{Module: ready.Module.ID, Path: file}
+	return r.builder.AddSummed(key, ready.Files[file], ready.SHA256(file), origin)
+}
+
 // aggregate writes the instructions of all modules into one file. Without modules it writes no file.
 func (r *renderer) aggregate(path string, modules []*module.Ready) error {
 	if len(modules) == 0 {
@@ -142,14 +148,16 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 				return fault.New(fault.ConfigInvalid, fault.Details{"module_id": skill.Module.ID, "path": file},
 					"module %q contains %s, a name reserved for agentpack's own files", skill.Module.ID, file)
 			}
-			target := filepath.Join(root, dir, filepath.FromSlash(file))
-			if err := r.add(target, skill.Files[file], output.Origin{Module: skill.Module.ID, Path: file}); err != nil {
+			target := strings.TrimSuffix(root, separator) + separator + dir + separator + filepath.FromSlash(file)
+			if err := r.addFile(target, skill, file); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+const separator = string(filepath.Separator)
 
 // skillDir returns the name of a skill's directory. The id is untrusted, so a name that is not a path component is an
 // error.
@@ -167,7 +175,7 @@ func (r *renderer) files(root string, modules []*module.Ready, rename func(strin
 	for _, ready := range modules {
 		file := ready.Single()
 		target := filepath.Join(root, rename(path.Base(file)))
-		if err := r.add(target, ready.Files[file], output.Origin{Module: ready.Module.ID, Path: file}); err != nil {
+		if err := r.addFile(target, ready, file); err != nil {
 			return err
 		}
 	}

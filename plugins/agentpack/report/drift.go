@@ -42,12 +42,14 @@ type Drift struct {
 	Warnings  []string
 	Deployed  bool // at least one manifest is valid
 	Unmanaged bool // a root with desired files has no valid manifest
+
+	sums *disk.Sums
 }
 
 // ScanDrift compares the managed files with the disk. For a root without a manifest, it compares the desired files
-// instead. With extras, it also finds unmanaged files in roots with ScanExtras.
-func ScanDrift(state *output.State, dirs []output.ManagedDir, extras bool) (Drift, error) {
-	var drift Drift
+// instead. Sums may have a scan of the disk. With extras, it also finds unmanaged files in roots with ScanExtras.
+func ScanDrift(state *output.State, dirs []output.ManagedDir, sums *disk.Sums, extras bool) (Drift, error) {
+	drift := Drift{sums: sums}
 	for _, dir := range dirs {
 		drift.Deployed = drift.Deployed || dir.Usable
 	}
@@ -103,7 +105,7 @@ func (d *Drift) compare(state *output.State, files []output.File) error {
 }
 
 func (d *Drift) checkWanted(state *output.State, file output.File, modules []string) error {
-	actual, err := disk.SumPlace(file.Path)
+	actual, err := d.sums.Place(file.Path)
 	if err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (d *Drift) checkEntry(state *output.State, dir output.ManagedDir, entry out
 	if file, ok := state.File(key); ok {
 		return d.checkWanted(state, *file, entry.Modules)
 	}
-	actual, err := sumIfPresent(key.Path)
+	actual, err := d.sumIfPresent(key.Path)
 	if err != nil {
 		return err
 	}
@@ -134,7 +136,7 @@ func (d *Drift) checkEntry(state *output.State, dir output.ManagedDir, entry out
 
 // findExtras adds unmanaged files.
 func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
-	items, err := disk.ListFiles(dir.Path)
+	items, err := d.sums.List(dir.Path)
 	if filesystem.IsAbsent(err) {
 		return
 	}
@@ -149,7 +151,7 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 			continue
 		}
 		key := dir.Key(output.ManifestEntry{Path: item.Path})
-		actual, err := sumIfPresent(key.Path)
+		actual, err := d.sumIfPresent(key.Path)
 		if err != nil {
 			d.Warnings = append(d.Warnings, fmt.Sprintf("%s may be an extra file, but cannot be read: %s", key.Path, err))
 			continue
@@ -164,8 +166,8 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 }
 
 // sumIfPresent returns the SHA-256 of a file in hexadecimal; nil if the file does not exist.
-func sumIfPresent(path string) (*string, error) {
-	actual, err := disk.SumFile(path)
+func (d *Drift) sumIfPresent(path string) (*string, error) {
+	actual, err := d.sums.File(path)
 	if filesystem.IsAbsent(err) {
 		return nil, nil
 	}

@@ -137,7 +137,7 @@ func ExplainStatus(result *plan.Prepared) (StatusExplanation, []string, error) {
 			listed = append(listed, dir)
 		}
 	}
-	drift, err := ScanDrift(result.State, listed, false)
+	drift, err := ScanDrift(result.State, listed, result.Sums, false)
 	if err != nil {
 		return StatusExplanation{}, nil, err
 	}

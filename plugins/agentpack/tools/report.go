@@ -76,7 +76,7 @@ func showStatus(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	drift, err := report.ScanDrift(result.State, result.ManagedDirs, true)
+	drift, err := report.ScanDrift(result.State, result.ManagedDirs, result.Sums, true)
 	if err != nil {
 		return nil, err
 	}

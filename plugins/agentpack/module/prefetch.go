@@ -1,0 +1,56 @@
+package module
+
+import (
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
+	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
+)
+
+// minSiblings is the number of modules from which scanning the directory that contains them takes less time than reading
+// each module.
+const minSiblings = 4
+
+// Prefetch reads modules that are next to each other in the config repo. Read then uses what Prefetch has read, and reads
+// all other modules itself, as well as those about which it has to return an error.
+func (s *Sources) Prefetch(modules []config.Module) {
+	siblings := map[string]map[string]bool{} // by directory
+	for _, module := range modules {
+		if module.Local == nil || !filepath.IsLocal(module.Local.Path) {
+			continue
+		}
+		root, repo, err := s.locate(module)
+		if err != nil || root == repo {
+			continue
+		}
+		dir := filepath.Dir(root)
+		if siblings[dir] == nil {
+			siblings[dir] = map[string]bool{}
+		}
+		siblings[dir][filepath.Base(root)] = true
+	}
+	s.prefetched = map[string]*disk.Child{}
+	for dir, names := range siblings {
+		if len(names) < minSiblings || !s.isPlain(dir) {
+			continue
+		}
+		for name, child := range disk.Children(dir, names, maxTreeBytes) {
+			s.prefetched[filepath.Join(dir, name)] = child
+		}
+	}
+}
+
+// isPlain reports whether no component of the path of a directory in the config repo is a symbolic link, so that the files
+// below it are in the config repo.
+func (s *Sources) isPlain(dir string) bool {
+	bound, err := s.bound(filepath.Clean(s.Repo))
+	if err != nil || dir == bound.Root() {
+		return err == nil
+	}
+	below, err := filepath.Rel(bound.Root(), dir)
+	if err != nil {
+		return false
+	}
+	target, err := bound.Resolve(dir)
+	return err == nil && target.Path == filepath.Join(bound.Real(), below)
+}
