@@ -65,7 +65,7 @@ func (f front) encode() (string, error) {
 		head, err = frontmatter.Encode(writeNulls(mapping))
 	}
 	if err != nil {
-		return "", fmt.Errorf("encode the front matter as YAML: %w", err)
+		return "", fmt.Errorf("cannot encode the front matter as YAML: %w", err)
 	}
 	return head, nil
 }

@@ -110,6 +110,12 @@ func TestEncode(t *testing.T) {
 			"---\ntype: '5'\nstatus: failed\nlabels: []\nbranch: '~'\nreplay_count: +5\n---\nx",
 		},
 		{
+			"a removed value does not stay in front matter with aliases, and null does",
+			"---\nmodel: &m opus\ncompleted_at: ~\nx: *m\n---\nx",
+			func(s *spec.Spec) { s.Model = nil },
+			"---\ncompleted_at: ~\nx: &m opus\ntype: code\nstatus: pending\n---\nx",
+		},
+		{
 			"each output is another section",
 			"# T\n\nText\n",
 			func(s *spec.Spec) { s.AppendOutput("Done."); s.AppendOutput("Again.\n") },

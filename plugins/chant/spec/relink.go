@@ -12,10 +12,13 @@ func (f front) relink() *frontmatter.Node {
 		name := resolve(key).Text
 		kind, known := kindOf(name)
 		present[name] = known
-		mapping.Children = append(mapping.Children, links.copy(key))
 		current := f.known[name]
+		if known && current == nil && !isNull(resolve(value)) {
+			continue // the key was removed
+		}
+		mapping.Children = append(mapping.Children, links.copy(key))
 		switch {
-		case !known || current == nil: // an unknown key, or a null or removed value
+		case !known || current == nil: // unknown keys, and known keys that are null in the file, stay as they are
 			value = links.copy(value)
 		case current == resolve(value) && hasLink(value):
 			value = links.copy(value)
