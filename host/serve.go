@@ -92,7 +92,7 @@ func (r *answerReader) Write(line []byte) (int, error) {
 		Error  *abi.Error      `json:"error"`
 	}
 	if err := json.Unmarshal(line, &m); err != nil {
-		return 0, fmt.Errorf("read the answer: %w", err)
+		return 0, fmt.Errorf("cannot read the answer: %w", err)
 	}
 	switch {
 	case m.Method == "":

@@ -131,7 +131,7 @@ func (c ResourceLink) appendTo(out []byte) ([]byte, error) {
 		return nil, err
 	}
 	out = append(out, `{"type":"resource_link",`...)
-	return append(out, raw[1:]...), nil // the object is not empty: a resource has a URI
+	return append(out, raw[1:]...), nil // The comma is right: raw is not {}, since a resource always has a URI.
 }
 
 func (c EmbeddedResource) appendTo(out []byte) ([]byte, error) {

@@ -53,7 +53,7 @@ func TestCallInFlightAtEOFCancelAndDisconnect(t *testing.T) {
 		if code, _ := s.exit(); code != 3 {
 			t.Errorf("exit code %d, want 3", code)
 		}
-		s.waitForLog("bulkhead: serve: write to the client: ", "broken pipe")
+		s.waitForLog("bulkhead: serve: cannot write to the client: ", "broken pipe")
 	})
 }
 

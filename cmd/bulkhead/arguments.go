@@ -19,7 +19,7 @@ func readArguments(stdin io.Reader, given, pairs []string, schema json.RawMessag
 		if given[0] == "-" {
 			var err error
 			if raw, err = io.ReadAll(io.LimitReader(stdin, maxArguments+1)); err != nil {
-				return nil, fmt.Errorf("read arguments from stdin: %w", err)
+				return nil, fmt.Errorf("cannot read arguments from stdin: %w", err)
 			}
 			if len(raw) > maxArguments {
 				return nil, fmt.Errorf("arguments from stdin exceed %d MiB", maxArguments>>20)

@@ -69,7 +69,7 @@ func TestReadArgumentsRefuses(t *testing.T) {
 		"a string":                         {given: []string{`"a"`}, want: object + "the value is a JSON string"},
 		"null":                             {given: []string{`null`}, want: object + "the value is null"},
 		"invalid JSON on stdin":            {stdin: strings.NewReader("id: a"), given: []string{"-"}, want: object},
-		"a read error on stdin":            {stdin: iotest.ErrReader(errors.New("broken")), given: []string{"-"}, want: "read arguments from stdin: broken"},
+		"a read error on stdin":            {stdin: iotest.ErrReader(errors.New("broken")), given: []string{"-"}, want: "cannot read arguments from stdin: broken"},
 		"an object that exceeds a message": {stdin: io.LimitReader(spaces{}, maxArguments+1), given: []string{"-"}, want: "arguments from stdin exceed 16 MiB"},
 		"a pair without a value":           {pairs: []string{"text"}, want: "--arg text: write name=value"},
 		"a pair without a name":            {pairs: []string{"=a"}, want: "--arg =a: write name=value"},

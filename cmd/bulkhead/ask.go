@@ -71,17 +71,17 @@ func listAll(ctx context.Context, h *host.Host, method, member string) ([]json.R
 		var page map[string]json.RawMessage
 		var pageItems []json.RawMessage
 		if err := json.Unmarshal(answer.Result, &page); err != nil {
-			return nil, fmt.Errorf("read the list: %w", err)
+			return nil, fmt.Errorf("cannot read the list: %w", err)
 		}
 		if err := json.Unmarshal(page[member], &pageItems); err != nil {
-			return nil, fmt.Errorf("read the list: %w", err)
+			return nil, fmt.Errorf("cannot read the list: %w", err)
 		}
 		items = append(items, pageItems...)
 		if page["nextCursor"] == nil {
 			return items, nil
 		}
 		if err := json.Unmarshal(page["nextCursor"], &cursor); err != nil {
-			return nil, fmt.Errorf("read the list: %w", err)
+			return nil, fmt.Errorf("cannot read the list: %w", err)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func printItems(to io.Writer, items []json.RawMessage) error {
 			Description string `json:"description"`
 		}
 		if err := json.Unmarshal(raw, &item); err != nil {
-			return fmt.Errorf("read the list: %w", err)
+			return fmt.Errorf("cannot read the list: %w", err)
 		}
 		key := item.Name
 		if uri := item.URI + item.Template; uri != "" {

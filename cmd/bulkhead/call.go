@@ -74,7 +74,7 @@ func call(c *cobra.Command, h *host.Host, args, pairs []string, asJSON bool) err
 	}
 	answer, err := h.Call(c.Context(), name, arguments, printNotification)
 	if err != nil {
-		return fmt.Errorf("call %s: %w", name, err)
+		return fmt.Errorf("the call of %s failed: %w", name, err)
 	}
 	if asJSON {
 		err = printAnswer(c.OutOrStdout(), answer)
@@ -126,7 +126,7 @@ func printTexts(w io.Writer, a host.Answer) error {
 		} `json:"content"`
 	}
 	if err := json.Unmarshal(a.Result, &r); err != nil {
-		return fmt.Errorf("parse the result: %w", err)
+		return fmt.Errorf("cannot parse the result: %w", err)
 	}
 	if a.IsError {
 		w = os.Stderr

@@ -65,7 +65,7 @@ func getPrompt(c *cobra.Command, h *host.Host, name string, arguments map[string
 		} `json:"messages"`
 	}
 	if err := json.Unmarshal(answer.Result, &r); err != nil {
-		return fmt.Errorf("parse the prompt: %w", err)
+		return fmt.Errorf("cannot parse the prompt: %w", err)
 	}
 	out := bufio.NewWriter(c.OutOrStdout())
 	for _, m := range r.Messages {

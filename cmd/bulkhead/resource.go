@@ -57,7 +57,7 @@ func readResource(c *cobra.Command, h *host.Host, uri string, asJSON bool) error
 		} `json:"contents"`
 	}
 	if err := json.Unmarshal(answer.Result, &r); err != nil {
-		return fmt.Errorf("parse the resource: %w", err)
+		return fmt.Errorf("cannot parse the resource: %w", err)
 	}
 	w := c.OutOrStdout()
 	for _, part := range r.Contents {

@@ -127,7 +127,7 @@ func answer(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin, q Questi
 	}
 	if q.Variable != "" {
 		if !manifest.IsVariable(q.Variable) {
-			return nil, usageErrorf("--variable %s: is not the name of a variable", tomlfile.Quote(q.Variable))
+			return nil, usageErrorf("--variable %s: not the name of an environment variable: use letters, digits and _, and do not begin with a digit", tomlfile.Quote(q.Variable))
 		}
 		out = append(out, about.Variable(q.Variable))
 	}

@@ -130,7 +130,7 @@ func TestExplainRefuses(t *testing.T) {
 		`there is no plugin "none": the plugins are first, second, broken`: {Plugin: "none"},
 		`there is no tool "none"`:                            {Tool: "none"},
 		`--origin "ftp://x": is not the URL of a web server`: {Origin: "ftp://x"},
-		`--variable "A=B": is not the name of a variable`:    {Variable: "A=B"},
+		`--variable "A=B": not the name of an environment`:   {Variable: "A=B"},
 	} {
 		_, err := admin.Explain(w.options(), q)
 		wantUsage(t, err, want)

@@ -163,11 +163,11 @@ func (f *file) flock() error {
 		case err == nil:
 			return nil
 		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
-			return fmt.Errorf("lock %s: %w", f.path, err)
+			return fmt.Errorf("cannot lock %s: %w", f.path, err)
 		case begin.IsZero():
 			begin = f.now()
 		case f.now().Sub(begin) > lockWait:
-			return fmt.Errorf("lock %s: another process has held it for more than %s", f.path, lockWait)
+			return fmt.Errorf("cannot lock %s: another process has held it for more than %s", f.path, lockWait)
 		}
 		time.Sleep(pause)
 	}

@@ -54,7 +54,7 @@ func (c *client) request(method string, params, result any) error {
 		}
 		line, err := c.stdout.ReadBytes('\n')
 		if err != nil {
-			return fmt.Errorf("read from the server: %w", err)
+			return fmt.Errorf("cannot read from the server: %w", err)
 		}
 		if err := json.Unmarshal(line, &m); err != nil {
 			return fmt.Errorf("the server sent %.100q: %w", line, err)
@@ -82,7 +82,7 @@ func (c *client) send(message map[string]any) error {
 		return err
 	}
 	if _, err := c.stdin.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write to the server: %w", err)
+		return fmt.Errorf("cannot write to the server: %w", err)
 	}
 	return nil
 }

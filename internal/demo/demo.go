@@ -127,7 +127,7 @@ func converse(ctx context.Context, out, log io.Writer, plugins, dir string) erro
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), log
 	c, err := start(cmd)
 	if err != nil {
-		return fmt.Errorf("start the server: %w", err)
+		return fmt.Errorf("cannot start the server: %w", err)
 	}
 	r := &runner{out: out, client: c, dir: dir, values: map[string]string{"${registry}": filepath.Join(home, "registry")}}
 	return errors.Join(r.run(), c.close())

@@ -119,7 +119,8 @@ func (t *Tracker) Track(mapping []byte) (*Memory, error) {
 	return m, nil
 }
 
-// Distrust makes Protect and Written fail for all memories of the Tracker: the kernel has missed a write to this one.
+// Distrust is to be called if the kernel did not record a write to m. From then on, Protect and Written fail for all
+// memories of the Tracker.
 func (m *Memory) Distrust() { m.tracker.distrusted.Store(true) }
 
 // Protect begins to record writes to the first size bytes: from now on their pages count as not written.

@@ -34,7 +34,7 @@ var _ experimental.LinearMemory = (*linearMemory)(nil)
 func newLinearMemory(limit uint64, tracker *dirtypages.Tracker) (*linearMemory, error) {
 	space, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, fmt.Errorf("map %d bytes of linear memory: %w", limit, err)
+		return nil, fmt.Errorf("cannot map %d bytes of linear memory: %w", limit, err)
 	}
 	l := &linearMemory{space: space, limit: limit}
 	if tracker != nil {
@@ -109,7 +109,7 @@ func (l *linearMemory) Free() {
 		return
 	}
 	if err := unix.Munmap(l.space); err != nil {
-		panic(fmt.Errorf("unmap linear memory: %w", err)) // only possible if space is not a mapping
+		panic(fmt.Errorf("cannot unmap linear memory: %w", err)) // only possible if space is not a mapping
 	}
 	l.space = nil
 }

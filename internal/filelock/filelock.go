@@ -24,7 +24,7 @@ func Try(f *os.File, how int) (bool, error) {
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return false, nil
 		case !errors.Is(err, syscall.EINTR):
-			return false, fmt.Errorf("lock %s: %w", f.Name(), err)
+			return false, fmt.Errorf("cannot lock %s: %w", f.Name(), err)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (s *session) read(reading, calls context.Context, in io.Reader) error {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
-			return fmt.Errorf("read from the client: %w", err)
+			return fmt.Errorf("cannot read from the client: %w", err)
 		}
 	}
 }

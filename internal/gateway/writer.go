@@ -77,7 +77,7 @@ func (w *writer) put(message ...[]byte) {
 		w.buffer = line
 	}
 	if _, err := w.out.Write(line); err != nil && w.close() {
-		w.broken(fmt.Errorf("write to the client: %w", err))
+		w.broken(fmt.Errorf("cannot write to the client: %w", err))
 	}
 }
 

@@ -145,7 +145,7 @@ func (p *place) close() {
 
 // linkError reports a symbolic link below a guarded directory.
 type linkError struct {
-	link, target string // absolute; target is lexical
+	link, target string // absolute; symbolic links in target are not resolved
 	why          string
 }
 

@@ -38,7 +38,7 @@ type Config struct {
 type Network struct {
 	config  Config
 	any     bool
-	remotes []string // normalized by base
+	remotes []string // URLs as the function base returns them
 }
 
 // New returns a Network. It opens no connections.

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
-// hidden decides which paths in the mounts of a plugin its module does not see: those that match a deny pattern, the
+// hidden decides which paths in a plugin's mounts are hidden from its module: those that match a deny pattern, the
 // host's own files and directories unless a grant names them, and configuration files that the host would use. Names are
 // compared by vfs.FoldName, since the file system may be case-insensitive or normalizing.
 type hidden struct {

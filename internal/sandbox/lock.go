@@ -88,7 +88,7 @@ func (b *Box) lockName(ctx context.Context, c *Call, name string) error {
 		return nil
 	}
 	if len(c.locks) >= maxLocks {
-		return invalidLock("a call holds at most %d locks", maxLocks)
+		return invalidLock("this call already holds %d locks, the maximum", maxLocks)
 	}
 	file, _, err := b.locks.Open(lockFile(name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
 		}
 		held, err := c.holdsDir(file)
 		if err == nil && !held && len(c.dirs) >= maxLocks {
-			err = invalidLock("a call holds at most %d directories", maxLocks)
+			err = invalidLock("this call already holds the locks of %d directories, the maximum", maxLocks)
 		}
 		if held || err != nil {
 			return errors.Join(err, file.Close())

@@ -185,7 +185,7 @@ func TestLockedDirectoriesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := box.lock(ctx, abi.Lock{Name: "n", Folder: folder})
-		if over := i == maxLocks; over != (err != nil && strings.Contains(err.Error(), "at most 16 directories")) {
+		if over := i == maxLocks; over != (err != nil && strings.Contains(err.Error(), "locks of 16 directories, the maximum")) {
 			t.Errorf("directory %d: %v", i, err)
 		}
 	}

@@ -74,7 +74,7 @@ func TestLocksAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := box.lock(ctx, abi.Lock{Name: "one more"}); err == nil || !strings.Contains(err.Error(), "at most 16 locks") {
+	if _, err := box.lock(ctx, abi.Lock{Name: "one more"}); err == nil || !strings.Contains(err.Error(), "already holds 16 locks, the maximum") {
 		t.Errorf("one more: %v", err)
 	}
 	files, err := os.ReadDir(w.path("$W/states/.locks/p"))

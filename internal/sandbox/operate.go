@@ -143,7 +143,7 @@ func (b *Box) Operate(ctx context.Context, request []byte) []byte {
 	}
 	answer, err := json.Marshal(response)
 	if err != nil {
-		panic(fmt.Errorf("encode the answer to an operation: %w", err))
+		panic(fmt.Errorf("cannot encode the answer to an operation: %w", err))
 	}
 	return answer
 }

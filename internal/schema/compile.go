@@ -143,7 +143,7 @@ func (c *compiler) readDraft(doc map[string]any, at scope) error {
 			return nil
 		}
 	}
-	return at.member("$schema").errorf("%s is not a supported draft; a schema may refer only to itself", quoted(name))
+	return at.member("$schema").errorf("%s is not supported: use the URI of draft 4, 6, 7, 2019-09 or 2020-12; custom meta-schemas are not loaded", quoted(name))
 }
 
 // schema compiles a schema. Each object is compiled only once.

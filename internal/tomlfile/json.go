@@ -114,7 +114,7 @@ func (w *jsonWriter) string(s string) {
 func (w *jsonWriter) encode(v any) {
 	out, err := rawjson.Marshal(v)
 	if err != nil {
-		panic(fmt.Errorf("encode %T: %w", v, err))
+		panic(fmt.Errorf("cannot encode %T: %w", v, err))
 	}
 	w.buf.Write(out)
 }

@@ -60,7 +60,7 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	}
 	if err != nil {
 		l.release()
-		return nil, fmt.Errorf("start a worker process: %w", err)
+		return nil, fmt.Errorf("cannot start a worker process: %w", err)
 	}
 	go p.wait()
 	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
@@ -73,7 +73,7 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	if err != nil {
 		p.settle()
 		if failure := (*engine.Error)(nil); !errors.As(err, &failure) && ctx.Err() == nil {
-			err = fmt.Errorf("start a worker process: %w: %s", err, p.reason())
+			err = fmt.Errorf("cannot start a worker process: %w: %s", err, p.reason())
 		}
 		return nil, err
 	}
@@ -111,7 +111,7 @@ const startTime = time.Minute
 func (p *process) handshake(setup wire.Setup) error {
 	text, err := json.Marshal(setup)
 	if err != nil {
-		return fmt.Errorf("encode the set-up of a worker: %w", err)
+		return fmt.Errorf("cannot encode the set-up of a worker: %w", err)
 	}
 	if err := p.conn.out.Write(wire.TypeSetup, 0, text); err != nil {
 		return err

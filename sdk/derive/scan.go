@@ -104,7 +104,8 @@ func (s *scanner[T]) entry(found scan.Entry, data string) Entry[T] {
 	return e
 }
 
-// read sets the value of a file, which belongs to its stat data, and its state. It retries once if the file changes.
+// read sets the value, size, time and state of an entry from its file. If the file changes while it is read, read tries
+// once more, so that value, size and time are of the same version.
 func (s *scanner[T]) read(e *Entry[T]) {
 	e.State = scan.Unreadable
 	at := filepath.Join(s.dir, filepath.FromSlash(e.Path))

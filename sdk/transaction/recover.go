@@ -128,8 +128,9 @@ func CheckWritable(fsys filesystem.FS, dir string) error {
 	}
 }
 
-// allSwitched reports whether every step was switched. A move shows that those before it were. A file that was removed
-// must be the one that was to be removed.
+// allSwitched reports whether every step took effect. It checks from the last step back. A move that took effect shows
+// that all earlier steps did too. For a step that removes a file, the removed file, which is kept under another name,
+// must have the expected content.
 func (t *run) allSwitched() (bool, error) {
 	for i, s := range slices.Backward(t.journal.Steps) {
 		if s.From != "" {

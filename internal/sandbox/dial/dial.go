@@ -93,7 +93,7 @@ func New(c Config) *Dialer {
 // must not be dialed.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if network != "tcp" {
-		return nil, fmt.Errorf("dial %s: network %q is not tcp", address, network)
+		return nil, fmt.Errorf("cannot dial %s: network %q is not tcp", address, network)
 	}
 	host, port, err := split(address)
 	if err != nil {
@@ -122,7 +122,7 @@ func split(address string) (host string, port uint16, err error) {
 	}
 	n, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil || n == 0 || host == "" {
-		return "", 0, fmt.Errorf("dial %s: write host:port with a port from 1 to 65535", address)
+		return "", 0, fmt.Errorf("cannot dial %s: write host:port with a port from 1 to 65535", address)
 	}
 	return strings.ToLower(host), uint16(n), nil
 }
@@ -139,10 +139,10 @@ func (d *Dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	}
 	found, err := d.config.Resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return nil, fmt.Errorf("resolve %s: %w", host, err)
+		return nil, fmt.Errorf("cannot resolve %s: %w", host, err)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("resolve %s: %w", host, &net.DNSError{Err: "no address", Name: host, IsNotFound: true})
+		return nil, fmt.Errorf("cannot resolve %s: %w", host, &net.DNSError{Err: "no address", Name: host, IsNotFound: true})
 	}
 	// Copy: the resolver may own the slice, and addresses must not change between check and use.
 	addresses := make([]netip.Addr, len(found))

@@ -53,7 +53,7 @@ func TestMalformedRequestsAreInvalid(t *testing.T) {
 		"a value with a bare LF":          {with("X-A", "a\nb"), "control character"},
 		"a value with NUL":                {with("X-A", "a\x00b"), "control character"},
 		"too many headers":                {many, "101 headers"},
-		"too large headers":               {with("X-A", strings.Repeat("a", 33<<10)), "the limits are 100 and 32768 bytes"},
+		"too large headers":               {with("X-A", strings.Repeat("a", 33<<10)), "at most 100 headers and 32768 bytes"},
 		"CONNECT":                         {abi.HTTPRequest{Method: "CONNECT"}, "the method"},
 		"TRACE":                           {abi.HTTPRequest{Method: "TRACE"}, "the method"},
 		"a method in lower case":          {abi.HTTPRequest{Method: "get"}, "the method"},

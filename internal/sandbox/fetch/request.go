@@ -129,7 +129,7 @@ func checkHeaders(given map[string][]string) (http.Header, error) {
 		}
 	}
 	if count > maxRequestHeaders || size > maxRequestHeader {
-		return nil, invalid("%d headers of %d bytes; the limits are %d and %d bytes", count, size, maxRequestHeaders, maxRequestHeader)
+		return nil, invalid("the number of headers is %d and their total size %d bytes; at most %d headers and %d bytes are allowed", count, size, maxRequestHeaders, maxRequestHeader)
 	}
 	return header, nil
 }

@@ -97,7 +97,7 @@ func readSetup(in *wire.Reader) (wire.Setup, error) {
 	var setup wire.Setup
 	f, err := in.Next()
 	if err != nil {
-		return setup, fmt.Errorf("read from the host, which starts this process: %w", err)
+		return setup, fmt.Errorf("cannot read from the host, which starts this process: %w", err)
 	}
 	if f.Type != wire.TypeSetup {
 		return setup, wire.Violation("the first frame is of type %d", f.Type)

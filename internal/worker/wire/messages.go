@@ -105,11 +105,11 @@ type Ask struct {
 
 // The operations in addition to those of the ABI (abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch).
 const (
-	OpGitOpen = "git/open" // sends a request to a git server: a GitRequest, answered by a GitAnswer
-	OpGitRead = "git/read" // the next bytes of its body: the stream's number in decimal
-	OpGitShut = "git/shut" // closes it
-	OpGitUser = "git/user" // returns the user's git configuration, a git.User
-	OpCreate  = "create"   // creates a granted directory that does not exist: the mount's index in decimal
+	OpGitOpen = "git/open" // sends a request to a git server; Params: a GitRequest; the answer is a GitAnswer
+	OpGitRead = "git/read" // returns the next bytes of the response's body; Params: the stream's number in decimal
+	OpGitShut = "git/shut" // closes the response's body; Params: the stream's number in decimal
+	OpGitUser = "git/user" // returns the user's git configuration, a git.User; no Params
+	OpCreate  = "create"   // creates a granted directory that does not exist; Params: the mount's index in decimal
 )
 
 // GitRequest is a request to a git server.

@@ -32,7 +32,7 @@ func Manifest(name, version, description string, artifacts []manifest.Artifact) 
 		}}}},
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("write %s: %w", manifest.FileName, err)
+		return nil, nil, fmt.Errorf("cannot write %s: %w", manifest.FileName, err)
 	}
 	m, err := manifest.Parse(data)
 	if err != nil {

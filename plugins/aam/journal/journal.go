@@ -142,7 +142,7 @@ func (j Journal) Recover() error {
 			strings.Join(report.Kept, ", "), filepath.Base(j.Roots[0].Stage))
 	}
 	if err != nil {
-		return fmt.Errorf("recover an interrupted transaction: %w", err)
+		return fmt.Errorf("cannot recover an interrupted transaction: %w", err)
 	}
 	return j.clear()
 }

@@ -89,7 +89,7 @@ func (m *Manager) usable(c config.Config) []registry.Registry {
 func (m *Manager) lock(what, of, shared string) error {
 	sum := sha256.Sum256([]byte(filepath.Clean(of)))
 	if err := m.Lock(what+"-"+hex.EncodeToString(sum[:16]), shared); err != nil {
-		return fmt.Errorf("lock %s: %w", shared, err)
+		return fmt.Errorf("cannot lock %s: %w", shared, err)
 	}
 	return nil
 }

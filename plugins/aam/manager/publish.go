@@ -40,7 +40,7 @@ func (m *Manager) Publish(name *string, tag string) (*Published, error) {
 		return nil, err
 	}
 	if err := m.Lock(client.LockName(), client.Root); err != nil {
-		return nil, fmt.Errorf("lock registry '%s': %w", client.Name, err)
+		return nil, fmt.Errorf("cannot lock registry '%s': %w", client.Name, err)
 	}
 	done, err := client.Publish(registry.Publication{Dir: m.Project, Manifest: man, Tag: tag, Now: registry.Timestamp(m.Now), Limits: m.Limits})
 	if err != nil {

@@ -24,7 +24,7 @@ func open(ctx context.Context) (*manager.Manager, error) {
 	if project == "" {
 		cwd, err := os.Getwd()
 		if err != nil {
-			return nil, fmt.Errorf("find the working directory: %w", err)
+			return nil, fmt.Errorf("cannot find the working directory: %w", err)
 		}
 		project = cwd
 	}

@@ -168,7 +168,7 @@ func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	}
 	content, err := disk.Read(from, maxFile)
 	if err != nil {
-		return fmt.Errorf("read the snapshot's copy of %s: %w", key.Path, err)
+		return fmt.Errorf("cannot read the snapshot's copy of %s: %w", key.Path, err)
 	}
 	if sum != "" && disk.SumBytes(content) != sum {
 		return fmt.Errorf("the snapshot's copy of %s was changed since it was made: %s; nothing was rolled back", key.Path, from)
@@ -218,7 +218,7 @@ func (r *rollback) keep(key output.Key, before, after string) error {
 	}
 	content, err := disk.Read(key.Path, maxFile)
 	if err != nil {
-		return fmt.Errorf("copy the edited file %s to the snapshot: %w", key.Path, err)
+		return fmt.Errorf("cannot copy the edited file %s to the snapshot: %w", key.Path, err)
 	}
 	if disk.SumBytes(content) != before {
 		return fmt.Errorf("%s %w", key.Path, transaction.ErrChanged)

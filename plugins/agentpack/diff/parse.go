@@ -61,8 +61,8 @@ func parse(text []byte) ([]hunk, error) {
 	return hunks, r.trailer()
 }
 
-// header skips all lines up to and including the two lines that name the file, such as an e-mail or git's extended
-// header. It refuses lines of an extended header that create, delete, rename or copy a file.
+// header skips everything before the first hunk: any leading text, such as an e-mail or git's extended header, and the
+// two lines that name the file. It refuses lines of an extended header that create, delete, rename or copy a file.
 func (r *reader) header() error {
 	gitHeader := false
 	for len(r.rest) > 0 {
@@ -216,7 +216,7 @@ func (r *reader) hunk() (hunk, error) {
 	for left.oldLines > 0 || left.newLines > 0 {
 		line := r.peek()
 		if !bytes.HasSuffix(line, []byte("\n")) {
-			return h, errors.New("the hunk has fewer lines than its header counts")
+			return h, errors.New("the hunk has fewer lines than its header states")
 		}
 		r.skip(line)
 		switch line[0] {
@@ -240,7 +240,7 @@ func (r *reader) hunk() (hunk, error) {
 		h.take(line, r.markerNext())
 	}
 	if left.oldLines < 0 || left.newLines < 0 {
-		return h, errors.New("the hunk has more lines than its header counts")
+		return h, errors.New("the hunk has more lines than its header states")
 	}
 	if !changed {
 		return h, errors.New("the hunk changes nothing")

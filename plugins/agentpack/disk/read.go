@@ -46,7 +46,7 @@ func SumFile(path string) (string, error) {
 	// Stop even if another process keeps appending to the file.
 	whole := io.LimitReader(file, info.Size()+1)
 	if _, err := io.Copy(sum, whole); err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
+		return "", fmt.Errorf("cannot read %s: %w", path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -104,7 +104,7 @@ func Propose(result *plan.Prepared, git Git, request Request) (payload any, warn
 		err = nil
 	}
 	if err != nil {
-		return nil, p.warnings, fmt.Errorf("create the branch %s: %w", branch, err)
+		return nil, p.warnings, fmt.Errorf("cannot create the branch %s: %w", branch, err)
 	}
 	proposal := Proposal{Created: committed, Branch: branch, Scope: request.Scope, Committed: committed}
 	for _, file := range p.files {
@@ -125,7 +125,7 @@ func requireClean(git Git, repo string) error {
 	}
 	switch {
 	case err != nil && !filesystem.IsAbsent(err):
-		return fmt.Errorf("read the git status of the config repo %s: %w", repo, err)
+		return fmt.Errorf("cannot read the git status of the config repo %s: %w", repo, err)
 	case !found:
 		details["hint"] = "make the config repo a git repository (git init), and commit its files"
 		return fault.New(fault.GitRepoRequired, details, "%s is not the top level of a git repository, so no branch can be created", repo)

@@ -31,7 +31,7 @@ func (c *Checkouts) fetch(url, commit, dir string) error {
 		// All repositories share one lock. With a lock for each repository, two calls that fetch the same
 		// repositories in different orders could deadlock.
 		if err := c.config.Lock("fetch"); err != nil {
-			return fmt.Errorf("wait for another fetch of %s: %w", url, err)
+			return fmt.Errorf("cannot fetch %s: cannot get the lock that other fetches may hold: %w", url, err)
 		}
 	}
 	if kind, err := disk.Stat(dir); err != nil || kind == disk.Directory {

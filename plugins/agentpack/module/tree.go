@@ -83,7 +83,7 @@ func requireFileLink(link string, bound disk.Bound) error {
 	}
 	info, err := os.Stat(link)
 	if err != nil {
-		return fmt.Errorf("follow the symbolic link %s: %w", link, err)
+		return fmt.Errorf("cannot follow the symbolic link %s: %w", link, err)
 	}
 	if info.IsDir() {
 		return fmt.Errorf("%s is a symbolic link to a directory; a module may contain only symbolic links to files", link)

@@ -71,7 +71,7 @@ func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, e
 	}
 	key, err := s.makeKey()
 	if err != nil {
-		return Issued{}, fmt.Errorf("read the key of confirm tokens: %w", err)
+		return Issued{}, fmt.Errorf("cannot read the key of confirm tokens: %w", err)
 	}
 	expires := now.Add(Lifetime).UTC().Truncate(time.Millisecond)
 	claim := Claim{expires: expires.UnixMilli(), planHash: plan, binding: binding.sum()}
@@ -141,7 +141,7 @@ func (s Store) open(token string) (Claim, error) {
 		return Claim{}, unknown
 	}
 	if err != nil {
-		return Claim{}, fmt.Errorf("read the key of confirm tokens: %w", err)
+		return Claim{}, fmt.Errorf("cannot read the key of confirm tokens: %w", err)
 	}
 	signed, signature := raw[:signedSize], raw[signedSize:]
 	if subtle.ConstantTimeCompare(sign(key, signed), signature) != 1 || signed[0] != version {

@@ -81,7 +81,7 @@ func (s Store) readUsed() (list *used, raw []byte, err error) {
 		return &used{Version: usedVersion}, nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the list of used confirm tokens: %w", err)
+		return nil, nil, fmt.Errorf("cannot read the list of used confirm tokens: %w", err)
 	}
 	list, err = parseUsed(raw)
 	if err != nil {

@@ -17,7 +17,7 @@ func readEnvironment(now time.Time) (env.Env, error) {
 		cwd, err = filepath.EvalSymlinks(cwd)
 	}
 	if err != nil {
-		return env.Env{}, fmt.Errorf("find the working directory: %w", err)
+		return env.Env{}, fmt.Errorf("cannot find the working directory: %w", err)
 	}
 	home := os.Getenv("HOME")
 	if home == "" {

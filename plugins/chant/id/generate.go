@@ -58,7 +58,7 @@ func Suffix(random io.Reader) (string, error) {
 	suffix := make([]byte, 0, 3)
 	for buf := make([]byte, 1); len(suffix) < cap(suffix); {
 		if _, err := io.ReadFull(random, buf); err != nil {
-			return "", fmt.Errorf("read random bytes for the suffix of an id: %w", err)
+			return "", fmt.Errorf("cannot read random bytes for the suffix of an id: %w", err)
 		}
 		if int(buf[0]) < fair {
 			suffix = append(suffix, digits[int(buf[0])%len(digits)])

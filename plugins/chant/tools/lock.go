@@ -26,7 +26,7 @@ const sweepAge = time.Hour
 func lock(dir store.Dir) error {
 	path, err := dir.Real()
 	if err != nil {
-		return fmt.Errorf("lock the project: %w", err)
+		return fmt.Errorf("cannot lock the project: %w", err)
 	}
 	age := sweepAge
 	err = sdk.LockFolder(lockName(path), path)
@@ -37,7 +37,7 @@ func lock(dir store.Dir) error {
 		err = sdk.Lock(lockName(path))
 	}
 	if err != nil && code(err) != abi.HostUnavailable {
-		return fmt.Errorf("lock the project: %w", err)
+		return fmt.Errorf("cannot lock the project: %w", err)
 	}
 	if err := dir.Sweep(age); err != nil {
 		sdk.Log(sdk.LevelDebug, "cannot remove temporary files of interrupted calls: %v", err) // they are harmless

@@ -145,8 +145,8 @@ func TestToolsReadAfterLocking(t *testing.T) {
 func TestLockErrors(t *testing.T) {
 	for code, want := range map[string]string{
 		abi.HostUnavailable: "Cancelled spec: 2026-03-01-003-q7w",
-		abi.HostFailed:      "! lock the project: lock: no directory (failed)",
-		abi.HostDenied:      "! lock the project: lock: no directory (denied)", // the host also denies the lock of the name
+		abi.HostFailed:      "! cannot lock the project: lock: no directory (failed)",
+		abi.HostDenied:      "! cannot lock the project: lock: no directory (denied)", // the host also denies the lock of the name
 	} {
 		t.Run(code, func(t *testing.T) {
 			host, _ := newHost(t, three())

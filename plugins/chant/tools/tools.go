@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// Default values of the arguments limit and lines.
+// The default values of the arguments "limit" and "lines".
 const (
 	defaultLimit = 50
 	defaultLines = 100
@@ -142,7 +142,7 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 func open() (*workflow.Project, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
-		return nil, fmt.Errorf("get the working directory: %w", err)
+		return nil, fmt.Errorf("cannot get the working directory: %w", err)
 	}
 	top := cwd
 	if project := os.Getenv("BULKHEAD_PROJECT"); project != "" {

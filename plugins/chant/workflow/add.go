@@ -30,10 +30,10 @@ func (p *Project) Add(description string, prompt *string) (string, error) {
 			return "Created spec: " + id, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("create spec '%s': %w", id, err)
+			return "", fmt.Errorf("cannot create spec '%s': %w", id, err)
 		}
 	}
-	return "", fmt.Errorf("create spec: all %d ids generated for %s already exist; try again", maxTries, p.today())
+	return "", fmt.Errorf("cannot create spec: all %d ids generated for %s already exist; try again", maxTries, p.today())
 }
 
 // newID generates an id for today. It ignores archived specs, so it may reuse the sequence number of an archived spec with

@@ -32,7 +32,7 @@ func (p *Project) Archive(id string) (string, error) {
 	case errors.Is(err, fs.ErrExist):
 		return "", fmt.Errorf("spec '%s' is not archived: %s already exists", entry.ID, p.Dir.Relative(target))
 	case err != nil:
-		return "", fmt.Errorf("archive spec '%s': %w", entry.ID, err)
+		return "", fmt.Errorf("cannot archive spec '%s': %w", entry.ID, err)
 	}
 	return fmt.Sprintf("Archived spec: %s -> %s", entry.ID, p.Dir.Relative(target)), nil
 }

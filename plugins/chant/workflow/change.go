@@ -104,10 +104,10 @@ func (p *Project) save(entry *board.Entry, change func(*spec.Spec)) error {
 	change(&document.Spec)
 	changed, err := document.Encode()
 	if err != nil {
-		return fmt.Errorf("save spec '%s': %w", entry.ID, err)
+		return fmt.Errorf("cannot save spec '%s': %w", entry.ID, err)
 	}
 	if err := store.Replace(entry.File.Path, entry.Sum, changed); err != nil {
-		return fmt.Errorf("save spec '%s': %w", entry.ID, err)
+		return fmt.Errorf("cannot save spec '%s': %w", entry.ID, err)
 	}
 	return nil
 }

@@ -192,7 +192,7 @@ func (r *Root) Recover(owner string) error {
 		err = r.dropArchiveDir(c)
 	}
 	if err != nil && !errors.Is(err, ErrClaimed) {
-		return fmt.Errorf("recover the interrupted archive of claim %s: %w", r.ClaimPath(), err)
+		return fmt.Errorf("cannot recover the interrupted archive of claim %s: %w", r.ClaimPath(), err)
 	}
 	return r.sweep()
 }

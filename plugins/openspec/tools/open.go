@@ -19,7 +19,7 @@ import (
 func open() (*project.Project, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
-		return nil, fmt.Errorf("get the working directory: %w", err)
+		return nil, fmt.Errorf("cannot get the working directory: %w", err)
 	}
 	top := cwd
 	if named := os.Getenv("BULKHEAD_PROJECT"); named != "" {
@@ -73,7 +73,7 @@ func lock(p *project.Project) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("lock the project: %w", err)
+		return fmt.Errorf("cannot lock the project: %w", err)
 	}
 	p.Alone = true
 	return nil

@@ -143,7 +143,7 @@ func (m *Module) agree() error {
 		return &FormatError{Offset: m.sections[SectionCode].base, Message: "the function and code sections have inconsistent lengths"}
 	}
 	if m.Space.DataCount && m.Space.Data != uint32(len(m.DataSizes)) {
-		return &FormatError{Offset: m.sections[SectionData].base, Message: "the data count and data sections have inconsistent lengths"}
+		return &FormatError{Offset: m.sections[SectionData].base, Message: "the data count section does not match the data section"}
 	}
 	if m.Space.Memories > 1 {
 		return &FormatError{Offset: m.sections[SectionMemory].base, Message: "multiple memories"}

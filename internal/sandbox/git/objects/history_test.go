@@ -180,7 +180,7 @@ func flip(digit string) string {
 	return "0"
 }
 
-// The files and branches are in packs that git wrote, with deltas of git.
+// Git itself packs the files, with its own deltas, and the branches (git gc).
 func TestReadFileAgreesWithGit(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	var parents []plumbing.Hash
