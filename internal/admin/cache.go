@@ -21,7 +21,7 @@ const (
 	CacheDerived = "derived" // derived data of files
 )
 
-// CacheItem is something in the cache.
+// CacheItem is the compiled code of one module, or the derived data of one plugin, in the cache.
 type CacheItem struct {
 	Kind   string    `json:"kind"`
 	Plugin string    `json:"plugin,omitempty"` // empty: code of a module that no plugin here has
@@ -80,8 +80,8 @@ func ListCache(o discovery.Options) (*CacheContent, error) {
 	return c, nil
 }
 
-// plugins returns plugin and module of the code of each plugin, by the name of the entry. The list of the cache must not
-// depend on a valid config.
+// plugins returns the plugin and the module whose code a cache entry holds, by the entry's name. If the config is invalid
+// it returns what it can, because listing the cache must not require a valid config.
 func (c *CacheContent) plugins(o discovery.Options) map[string]CacheItem {
 	named := map[string]CacheItem{}
 	view, err := catalog.Look(o)

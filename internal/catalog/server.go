@@ -85,7 +85,7 @@ func (c *Catalog) serverOffers() gateway.Offers {
 	tellsChanges := !alone || !c.Plugins[0].Manifest.Server.NoChanges
 	changes := func(p *Plugin) bool { return tellsChanges && p.Manifest.Offers.ListChanged }
 	return gateway.Offers{
-		// Clients of the server that the plugin stands in for ask for its tools, granted or not.
+		// A plugin that is served alone replaces a server whose clients list its tools, even if no tool is granted.
 		Tools:   alone && len(c.Plugins[0].Manifest.Tools) > 0,
 		Prompts: len(c.prompts) > 0, PromptsChange: slices.ContainsFunc(c.prompts, changes),
 		Resources: len(c.resources) > 0, ResourcesChange: slices.ContainsFunc(c.resources, changes),

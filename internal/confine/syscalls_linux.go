@@ -18,7 +18,7 @@ var allowedCalls = [...]uint32{
 	unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_MINCORE,
 	// Go runtime: network poller. It starts with the first descriptor that can be polled.
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
-	// glibc, where cgo links it: a thread that cannot register what the first one has registered aborts.
+	// glibc, in programs that use cgo: if the first thread could register an rseq area, a thread that cannot aborts.
 	unix.SYS_RSEQ,
 	// Information about this process, and the time: harmless.
 	unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_GETRUSAGE,

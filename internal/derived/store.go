@@ -66,8 +66,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// TagOf returns the tag of the results of a module: plugin is its name, module the hex digest of its file, and grants
-// encodes to what the module can read.
+// TagOf returns the tag of the results of a module. plugin is the plugin's name, module the hex digest of the module's
+// file, and grants any value whose JSON form determines what the module can read.
 func TagOf(plugin, module string, grants any) (Tag, error) {
 	text, err := json.Marshal([]any{plugin, module, grants})
 	return sha256.Sum256(text), err

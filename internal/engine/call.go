@@ -41,7 +41,7 @@ type call struct {
 	faults  []error // reported by Caller.Fault
 	aborted *Error  // why the host aborted the call; nil: it did not
 
-	released atomic.Bool // its instance is no longer its own
+	released atomic.Bool // the instance may be used by another call
 }
 
 type callKey struct{}
@@ -134,15 +134,16 @@ func (c *call) hostCall(request []byte) int {
 	return len(c.result)
 }
 
-// chargePerByte is the charge for each byte behind a request, in copied bytes, and so one unit of fuel: the host hashes it.
+// chargePerByte is the charge for each data byte that follows the JSON of a request, which the host hashes. It is given in
+// copied bytes, and equals one unit of fuel.
 const chargePerByte = bytesPerFuel
 
 // minOperation is the minimal charge of an operation that does not count towards Spec.Operations, in copied bytes: as
 // much as for a WASI function.
 const minOperation = 1000 * bytesPerFuel
 
-// countOperation charges for an operation and enforces Spec.Operations. An operation with bytes behind its request does
-// not count, since it only computes, and a call may hash any number of files: its charge bounds it.
+// countOperation charges for an operation and enforces Spec.Operations. An operation with data bytes after its JSON does not
+// count towards Spec.Operations: it only computes, and a call may hash any number of files. The fuel limit bounds it.
 func (c *call) countOperation(request []byte) {
 	if bytes.IndexByte(request[:min(len(request), abi.MaxBeforeBytes+1)], 0) >= 0 {
 		c.charge(minOperation + len(request)*chargePerByte)

@@ -46,7 +46,7 @@ type Spec struct {
 	// FS returns the file system that an instance has at "/"; nil: none.
 	FS func(Caller) experimentalsys.FS
 	// Operate performs a host operation: it gets an abi.HostRequest and returns an abi.HostResponse; nil: none.
-	// ctx is derived from the context of Call; Spend and Derive charge the call by it.
+	// ctx is derived from the context of Call; from it Spend and Derive know which call to charge.
 	Operate func(ctx context.Context, request []byte) []byte
 	// Tracker records the pages that calls write, so that restoring an instance takes microseconds; nil: memories are
 	// compared with the snapshot.

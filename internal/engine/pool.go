@@ -9,8 +9,8 @@ import (
 type pool struct {
 	mu      sync.Mutex
 	ready   []*instance   // a stack: the memory of the last one is most likely in the processor's caches
-	ending  int           // instances that end restores
-	changed chan struct{} // if not nil, closed when ending falls
+	ending  int           // number of instances that the method end is restoring
+	changed chan struct{} // if not nil, closed when the field ending decreases
 }
 
 // spare is the number of instances that may be restored without a call waiting for them. The caller may start another call

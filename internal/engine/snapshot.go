@@ -4,9 +4,9 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// snapshot is the state of the first instance after _initialize and one bulkhead/describe; of the first derive instance
-// after an empty derivation instead. All instances of the module are restored to the same snapshot, so no state of a call
-// survives, unless Spec.Reused is set.
+// snapshot is the state of the first instance after _initialize and one bulkhead/describe. For derive instances, it is the
+// state of the first one after _initialize and, if that succeeds, one derivation of empty content. All instances of the
+// module are restored to the same snapshot, so no state of a call survives, unless Spec.Reused is set.
 type snapshot struct {
 	memory  []byte
 	globals []uint64 // values of the mutable globals, in the order of code.Program.Globals
@@ -37,7 +37,7 @@ func (i *instance) restore(s *snapshot, busy func()) bool {
 	if !ok {
 		return false
 	}
-	if i.memory.size > size && !i.resize(size) { // after the cleared pages, which become inaccessible
+	if i.memory.size > size && !i.resize(size) { // last: restore has cleared the pages that now become inaccessible
 		return false
 	}
 	for n, g := range i.globals {

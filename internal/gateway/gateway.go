@@ -28,8 +28,7 @@ const (
 	DefaultMaxInFlight = 256      // calls
 )
 
-// Sizes in bytes at which a backend must end a page of a list: MaxPage, and MaxWhole if the clients are ones that know no
-// pages.
+// Sizes in bytes at which a backend must end a page of a list: MaxPage, or MaxWhole if clients may not support pages.
 const (
 	MaxPage  = 4 << 20
 	MaxWhole = 16 << 20

@@ -67,7 +67,7 @@ func (q *inquiry) offers() {
 	}
 }
 
-// texts adds the instructions for the client's model, and the validation of arguments if it is the plugin's.
+// texts adds the instructions for the client's model, and a note if the plugin, not the host, validates arguments.
 func (q *inquiry) texts() {
 	if text := q.m.Server.Instructions; text != "" {
 		q.add(Item{Kind: Text, What: "server.instructions", Words: "instruct the client's model, when it is served alone: " + text})

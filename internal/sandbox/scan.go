@@ -19,9 +19,9 @@ type Derivation struct {
 	SHA256   bool
 }
 
-// DerivedFile is a file whose derived data is wanted. Read returns its content, which belongs to Stat and is valid until
-// Derive returns; its error must be returned. Open opens the file for reading, for a look at its file system; by then it may
-// be a different file.
+// DerivedFile is a file whose derived data is wanted. Read returns the content of the version that Stat describes. The
+// content is valid until Derive returns. If Read fails, Derive must return its error. Open opens the file, so that its file
+// system can be determined; by then the path may refer to a different file.
 type DerivedFile struct {
 	Stat beneath.Stat
 	Open func() (*os.File, error)

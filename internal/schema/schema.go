@@ -29,7 +29,7 @@ const (
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
 	root *node
-	// properties are the property names of the root schema by fold.
+	// properties maps what the function fold returns for a property name of the root schema to the names themselves.
 	properties map[string][]string
 }
 

@@ -234,7 +234,8 @@ func decode(data []byte) (*Record, error) {
 	return &r, nil
 }
 
-// files does not copy the permission bits of a replaced record, which other users may have been able to write.
+// files is the file system for records. It does not give a new record the permission bits of the file that it replaces,
+// because these may have allowed other users to write.
 var files = filesystem.OS{Modes: func(string, string) error { return nil }}
 
 // fileName returns the file name of a path's record.

@@ -1,10 +1,11 @@
 package abi
 
-// OpHashSHA256 adds the bytes behind the request to a SHA-256 digest: SHA256 -> SHA256Sum. A module takes some thirty
+// OpHashSHA256 adds the data bytes after the request's JSON to a SHA-256 digest: SHA256 -> SHA256Sum. A module takes some thirty
 // times as long for it. It needs no grant.
 const OpHashSHA256 = "hash/sha256"
 
-// MaxBeforeBytes bounds the JSON of a request with raw bytes behind it. A NUL byte separates the two: JSON contains none.
+// MaxBeforeBytes bounds the JSON of a request that is followed by data bytes. A NUL byte, which JSON cannot contain,
+// separates the two.
 const MaxBeforeBytes = 4 << 10
 
 // SHA256 continues a digest; without a State it begins one.

@@ -7,10 +7,10 @@ import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 //   - The compiler's SSA form passes every variable (parameter, local, mutable global) and every value of a block's type as
 //     an argument of the basic block at each control instruction (block, branch, label of a br_table, call). A block
 //     argument takes about a hundred bytes during compilation.
-//   - It compares basic blocks with each other, and at each control instruction the block arguments with each other: work
-//     nanoseconds. So a few kilobytes of br_table into a block with a thousand results can take minutes.
-//   - Instructions that can trap become dozens of machine instructions: code bytes, which stay in memory as long as the
-//     module, and take sixty times as much during compilation.
+//   - It compares basic blocks with each other, and at each control instruction the block arguments with each other. This is
+//     the work, in nanoseconds. A few kilobytes of br_table into a block with a thousand results can take minutes.
+//   - Instructions that can trap become dozens of machine instructions. This is the size of the code, in bytes. The code
+//     stays in memory as long as the module, and compiling takes sixty times as much memory.
 type estimate struct {
 	variables int64 // block arguments of every control instruction
 	controls  int64

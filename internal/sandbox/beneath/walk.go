@@ -83,7 +83,7 @@ func (w *walk) toLeaf() (string, error) {
 	return ".", nil
 }
 
-// step descends one component; If the component is the last one, it is not entered and leaf is true.
+// step descends one component. If the component is the last one, it is not entered and leaf is true.
 func (w *walk) step(name string) (leaf bool, err error) {
 	last := len(w.rest) == 0
 	if last && !w.follow {

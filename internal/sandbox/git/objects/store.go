@@ -204,7 +204,7 @@ func (s *Store) inflate(r io.Reader, size int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// spend adds to the work of the operation; It fails if the limit is exceeded or the context has ended.
+// spend adds to the work of the operation. It fails if the limit is exceeded or the context has ended.
 func (s *Store) spend(n int64) error {
 	if s.work += n; s.work > maxWork {
 		return fmt.Errorf("the operation would decompress more than %d bytes", maxWork)

@@ -27,7 +27,7 @@ const (
 	maxDepth  = 5         // of symbolic references, as in git
 )
 
-// Resolve returns the object that a reference points to, through symbolic references; It returns false if the reference
+// Resolve returns the object that a reference points to, through symbolic references. It returns false if the reference
 // or its target does not exist.
 func Resolve(ctx context.Context, r *repo.Repository, name string) (plumbing.Hash, bool, error) {
 	first := name

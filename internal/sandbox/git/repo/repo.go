@@ -35,7 +35,7 @@ type Repository struct {
 	ObjectDirs []string // its own and those of its alternates
 }
 
-// Find returns the repository that contains the directory at an absolute path; It returns nil without an error if there
+// Find returns the repository that contains the directory at an absolute path. It returns nil without an error if there
 // is none, or if the path is not a directory. Only directories below the root are searched.
 func (r *Root) Find(abs string) (*Repository, error) {
 	name, err := r.rel(abs)
@@ -69,7 +69,7 @@ func (r *Root) findFrom(dir string) (*Repository, error) {
 	}
 }
 
-// OpenRepository opens the repository whose top level is dir; It returns nil without an error if dir is not the top level
+// OpenRepository opens the repository whose top level is dir. It returns nil without an error if dir is not the top level
 // of a repository.
 func (r *Root) OpenRepository(dir string) (*Repository, error) {
 	dotGit := path.Join(dir, ".git")

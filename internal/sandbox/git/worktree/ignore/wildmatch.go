@@ -24,7 +24,7 @@ type token struct {
 
 type byteSet [256]bool
 
-// compile parses a pattern as git's wildmatch does with WM_PATHNAME; It returns false if the pattern is malformed, and
+// compile parses a pattern as git's wildmatch does with WM_PATHNAME. It returns false if the pattern is malformed, and
 // therefore matches nothing. fold ignores the case of ASCII letters.
 func compile(pattern string, fold bool) ([]token, bool) {
 	var tokens []token
