@@ -52,9 +52,9 @@ func init() {
 	}
 }
 
-// init tunes the garbage collector for an instance: it runs one call, has no second processor, and the host frees its
-// memory at once: with Go's default a third of the time of a call with megabytes of data went into collections. The heap
-// may grow to five times the live data, until it comes near the module's limit.
+// init makes the garbage collector run less often. An instance runs one call at a time on one processor, and the host
+// restores or frees its whole memory after the call. With Go's default, a third of the time of a call with megabytes of
+// data went into collections. The heap may grow to five times the live data, until it comes near the module's limit.
 func init() {
 	limit, err := strconv.ParseInt(os.Getenv("BULKHEAD_MEMORY"), 10, 64)
 	if err != nil || limit <= 0 {

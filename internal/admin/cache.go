@@ -80,8 +80,8 @@ func ListCache(o discovery.Options) (*CacheContent, error) {
 	return c, nil
 }
 
-// plugins returns the plugin and the module whose code a cache entry holds, by the entry's name. If the config is invalid
-// it returns what it can, because listing the cache must not require a valid config.
+// plugins returns the plugin and the module whose code a cache entry holds, by the entry's name. If the config is
+// invalid it returns what it can, because listing the cache must not require a valid config.
 func (c *CacheContent) plugins(o discovery.Options) map[string]CacheItem {
 	named := map[string]CacheItem{}
 	view, err := catalog.Look(o)

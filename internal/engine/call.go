@@ -134,16 +134,17 @@ func (c *call) hostCall(request []byte) int {
 	return len(c.result)
 }
 
-// chargePerByte is the charge for each data byte that follows the JSON of a request, which the host hashes. It is given in
-// copied bytes, and equals one unit of fuel.
+// chargePerByte is the charge for each data byte that follows the JSON of a request, which the host hashes. It is given
+// in copied bytes, and equals one unit of fuel.
 const chargePerByte = bytesPerFuel
 
 // minOperation is the minimal charge of an operation that does not count towards Spec.Operations, in copied bytes: as
 // much as for a WASI function.
 const minOperation = 1000 * bytesPerFuel
 
-// countOperation charges for an operation and enforces Spec.Operations. An operation with data bytes after its JSON does not
-// count towards Spec.Operations: it only computes, and a call may hash any number of files. The fuel limit bounds it.
+// countOperation charges for an operation and enforces Spec.Operations. An operation with data bytes after its JSON
+// does not count towards Spec.Operations: it only computes, and a call may hash any number of files. The fuel limit
+// bounds it.
 func (c *call) countOperation(request []byte) {
 	if bytes.IndexByte(request[:min(len(request), abi.MaxBeforeBytes+1)], 0) >= 0 {
 		c.charge(minOperation + len(request)*chargePerByte)

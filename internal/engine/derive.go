@@ -95,8 +95,8 @@ func (d *deriver) prepare(ctx context.Context, asker *call) error {
 		return ErrUnavailable
 	}
 	failure := d.takeSnapshot(ctx, asker, true)
-	// Results depend on the snapshot. So the second kind of snapshot is not tried if memory or time was short: the load of
-	// the machine must not decide which snapshot is used.
+	// Results depend on the snapshot. So the second kind of snapshot is not tried if memory or time was short: the load
+	// of the machine must not decide which snapshot is used.
 	if failure != nil && failure.Code != CodeMemory && d.module.contextError(ctx) == nil {
 		failure = d.takeSnapshot(ctx, asker, false)
 	}

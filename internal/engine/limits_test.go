@@ -103,7 +103,7 @@ func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 	}
 }
 
-// An operation with bytes behind its request is charged for them, and does not count.
+// An operation with data bytes after its JSON is charged for them, and does not count.
 func TestOperationsWithBytesAreChargedInsteadOfCounted(t *testing.T) {
 	const drop, limit = 0x1a, 3
 	run := func(calls int, request string) (fuel int64, answered int, err error) {

@@ -4,9 +4,9 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// snapshot is the state of the first instance after _initialize and one bulkhead/describe. For derive instances, it is the
-// state of the first one after _initialize and, if that succeeds, one derivation of empty content. All instances of the
-// module are restored to the same snapshot, so no state of a call survives, unless Spec.Reused is set.
+// snapshot is the state of the first instance after _initialize and one bulkhead/describe. For derive instances, it is
+// the state of the first one after _initialize and, if that succeeds, one derivation of empty content. All instances of
+// the module are restored to the same snapshot, so no state of a call survives, unless Spec.Reused is set.
 type snapshot struct {
 	memory  []byte
 	globals []uint64 // values of the mutable globals, in the order of code.Program.Globals

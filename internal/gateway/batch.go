@@ -14,8 +14,8 @@ import (
 )
 
 // Bounds of batches. The responses of a batch form one line, which is kept in memory until its last call has ended. A
-// client can have many unfinished batches, so their responses are bounded together. Small responses are exempt from this
-// bound. Each of them is of a call in flight or of the batch that is being read, so their number is bounded, too.
+// client can have many unfinished batches, so their responses are bounded together. Small responses are exempt from
+// this bound. Each of them is of a call in flight or of the batch that is being read, so their number is bounded, too.
 const (
 	maxBatch          = 256      // messages of a batch
 	maxBatchResponses = 16 << 20 // bytes of responses in a session's batches; one that does not fit is replaced by an error

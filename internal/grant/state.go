@@ -97,9 +97,10 @@ type state struct {
 }
 
 // newStateWalker returns the walker for the path of the host's state directory. It follows symbolic links even below
-// directories that a plugin may write: a user may have moved ~/.local/state to another disk, and also grant a plugin the
-// whole home directory. This is safe. A module can only create links into its own grants. It cannot replace a link on this
-// path, since that link is an anchor of each plugin's grants. And it does not see the directory that the path resolves to.
+// directories that a plugin may write: a user may have moved ~/.local/state to another disk, and also grant a plugin
+// the whole home directory. This is safe. A module can only create links into its own grants. It cannot replace a link
+// on this path, since that link is an anchor of each plugin's grants. And it does not see the directory that the path
+// resolves to.
 func newStateWalker(places config.Places) *walker { return newWalker(places, nil, nil) }
 
 // open opens the directory. It follows symbolic links of the user, and creates missing components.

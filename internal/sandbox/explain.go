@@ -114,8 +114,8 @@ type realMount struct {
 	inGit bool // a granted path of it is in a .git
 }
 
-// realMounts resolves the granted directories. If two granted paths resolve to one directory, write access wins. A granted
-// path that resolves into the plugin's state directory counts as part of the state directory.
+// realMounts resolves the granted directories. If two granted paths resolve to one directory, write access wins. A
+// granted path that resolves into the plugin's state directory counts as part of the state directory.
 func realMounts(granted []config.Mount) ([]realMount, error) {
 	var out []realMount
 	for _, m := range granted {

@@ -12,8 +12,8 @@ import (
 )
 
 // hidden decides which paths in a plugin's mounts are hidden from its module: those that match a deny pattern, the
-// host's own files and directories unless a grant names them, and configuration files that the host would use. Names are
-// compared by vfs.FoldName, since the file system may be case-insensitive or normalizing.
+// host's own files and directories unless a grant names them, and configuration files that the host would use. Names
+// are compared by vfs.FoldName, since the file system may be case-insensitive or normalizing.
 type hidden struct {
 	mounts    []string // longest first
 	patterns  []string // folded; relative to each mount

@@ -83,8 +83,8 @@ var operations = map[string]operation{
 	}, "method"},
 }
 
-// byteOperations are the operations that take data bytes after the JSON of a request. They access nothing, and a call may
-// perform any number of them, so only their failures are recorded.
+// byteOperations are the operations that take data bytes after the JSON of a request. They access nothing, and a call
+// may perform any number of them, so only their failures are recorded.
 var byteOperations = map[string]func(ctx context.Context, params json.RawMessage, data []byte) (any, error){
 	abi.OpHashSHA256: func(ctx context.Context, params json.RawMessage, data []byte) (any, error) {
 		return with(ctx, params, func(ctx context.Context, p abi.SHA256) (abi.SHA256Sum, error) { return hashSHA256(ctx, p, data) })

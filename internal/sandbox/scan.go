@@ -20,8 +20,8 @@ type Derivation struct {
 }
 
 // DerivedFile is a file whose derived data is wanted. Read returns the content of the version that Stat describes. The
-// content is valid until Derive returns. If Read fails, Derive must return its error. Open opens the file, so that its file
-// system can be determined; by then the path may refer to a different file.
+// content is valid until Derive returns. If Read fails, Derive must return its error. Open opens the file, so that its
+// file system can be determined; by then the path may refer to a different file.
 type DerivedFile struct {
 	Stat beneath.Stat
 	Open func() (*os.File, error)

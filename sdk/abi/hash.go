@@ -1,7 +1,7 @@
 package abi
 
-// OpHashSHA256 adds the data bytes after the request's JSON to a SHA-256 digest: SHA256 -> SHA256Sum. A module takes some thirty
-// times as long for it. It needs no grant.
+// OpHashSHA256 adds the data bytes after the request's JSON to a SHA-256 digest: SHA256 -> SHA256Sum. A module takes
+// some thirty times as long for it. It needs no grant.
 const OpHashSHA256 = "hash/sha256"
 
 // MaxBeforeBytes bounds the JSON of a request that is followed by data bytes. A NUL byte, which JSON cannot contain,

@@ -51,7 +51,8 @@ type Target struct {
 	Exists bool
 	// Dangling is set if a component of the path is a symbolic link to a path that does not exist.
 	Dangling bool
-	// Info describes what is at Path, if it exists and was looked at: a Resolver remembers directories.
+	// Info describes what is at Path. It is nil if nothing exists there, or if the Resolver has cached that Path is a
+	// directory.
 	Info fs.FileInfo
 }
 
@@ -108,7 +109,7 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 	end, links, exists, dangling := start, 0, true, false
 	var last fs.FileInfo // of end
 	rest := split(path)
-	afterLink := len(rest) // how many elements of rest follow those that links brought in
+	afterLink := len(rest) // number of last elements of rest that come from path itself, not from a link's target
 	for len(rest) > 0 {
 		next := filepath.Join(end, rest[0])
 		rest = rest[1:]

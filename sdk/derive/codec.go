@@ -169,7 +169,8 @@ func List[T any, P record[T]](c *Codec, v *[]T) {
 	c.depth--
 }
 
-// checkElement checks that an element of a list took a byte at least, because the number of bytes bounds that of elements.
+// checkElement checks that an element of a list took at least one byte, because the number of bytes bounds the number
+// of elements.
 func (c *Codec) checkElement(bytes int) {
 	if bytes == 0 && c.err == nil {
 		c.misuse("derive: an element of a list has no fields")
@@ -193,7 +194,7 @@ func (c *Codec) count(n int) int {
 	return c.length()
 }
 
-// length decodes a number that is at most that of the bytes left.
+// length decodes a number. It fails if the number exceeds the number of bytes left.
 func (c *Codec) length() int {
 	u := uint64(0)
 	c.uint(&u)

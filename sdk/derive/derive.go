@@ -40,10 +40,10 @@ type Func[T any] struct {
 var functions []func(content []byte) []byte
 
 // New registers a derive function. Call it for a package-level variable: functions have numbers in the order of
-// registration, which must be the same in every instance of the module. A module has at most 64; one more panics.
-// The content is the function's: it may be modified and retained. It is at most 4 MiB, and 1 MiB of encoded data are
-// cached; in a call, which handles all other files, there is no limit. A function is also called with empty content when
-// the module is prepared.
+// registration, which must be the same in every instance of the module. A module has at most 64; one more panics. The
+// function may modify and retain the content. The host runs the function on files of at most 4 MiB, and caches results
+// of at most 1 MiB when encoded. For all other files, the function runs in the call, without these limits. A function
+// is also called with empty content when the module is prepared.
 func New[T any, P record[T]](compute func(content []byte) T) *Func[T] {
 	if len(functions) == abi.MaxScanFunctions {
 		panic(fmt.Sprintf("derive: more than %d functions are registered", abi.MaxScanFunctions))

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
 )
 
-// prepared is set by the derivation before the snapshot, which has empty content and no result.
+// prepared is set by the first derivation. It has empty content and no result, and precedes the snapshot.
 var prepared bool
 
 //go:wasmexport bulkhead_derive

@@ -29,7 +29,7 @@ func (f *Func[T]) Scan(dir string, o scan.Options) iter.Seq2[Entry[T], error] {
 		o.MaxFile = cmp.Or(o.MaxFile, abi.MaxScanContent)
 		dir, err := filepath.Abs(dir)
 		if o.MaxFile > abi.MaxScanContent {
-			err = fmt.Errorf("derive: MaxFile is %d, and at most %d", o.MaxFile, abi.MaxScanContent)
+			err = fmt.Errorf("derive: MaxFile is %d; the maximum is %d", o.MaxFile, abi.MaxScanContent)
 		}
 		if err != nil {
 			yield(Entry[T]{}, err)

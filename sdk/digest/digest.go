@@ -55,13 +55,13 @@ const (
 	maxHosted = 256 << 10
 )
 
-// unavailable is set when the host has answered that it does not support the operation. A host that does not know of bytes
-// behind a request answers that it is invalid.
+// unavailable is set when the host has answered that it does not support the operation. A host that does not support
+// data bytes after the JSON of a request answers that the request is invalid.
 var unavailable atomic.Bool
 
 func isHosted() bool { return isModule && !unavailable.Load() }
 
-// A request is the operation with the state in base64, and the bytes behind it.
+// A request consists of a header, the operation in JSON with the state in base64, and the bytes to hash.
 const (
 	before    = `{"op":"` + abi.OpHashSHA256 + `","params":{"state":"`
 	after     = "\"}}\x00"
@@ -77,7 +77,7 @@ type state interface {
 	encoding.BinaryUnmarshaler
 }
 
-// digest is a hash.Hash that collects bytes behind the header of a request.
+// digest is a hash.Hash that collects bytes in the request that will hash them, after its header.
 type digest struct {
 	state   state  // of all bytes but the collected ones
 	request []byte // the header, which host fills in, and the collected bytes
@@ -86,7 +86,8 @@ type digest struct {
 
 func newDigest() *digest { return &digest{state: sha256.New().(state)} }
 
-// reserve makes room for n more bytes, or for as many as are collected, and returns that room.
+// reserve makes room for n more bytes, or for as many as a request can still take if that is less, and returns the
+// room.
 func (d *digest) reserve(n int) []byte {
 	if d.request == nil {
 		d.request = make([]byte, headerSize, headerSize+min(max(n, 512), maxHosted))
@@ -170,7 +171,7 @@ func (d *digest) flush() {
 	d.request = d.request[:headerSize]
 }
 
-// host has the host add the collected bytes; false if it has not.
+// host lets the host add the collected bytes to the state. It returns false if the host has not done so.
 func (d *digest) host() bool {
 	if unavailable.Load() {
 		return false

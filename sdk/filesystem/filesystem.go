@@ -29,12 +29,12 @@ type FS interface {
 	// Create creates a file for writing. It fails with fs.ErrExist if the path exists.
 	Create(path string, mode fs.FileMode) (File, error)
 	Mkdir(path string, mode fs.FileMode) error
-	// Link creates a hard link at the path to. It fails with fs.ErrExist if that exists.
+	// Link creates the hard link "to" to the file "from". It fails with fs.ErrExist if the path "to" exists.
 	Link(from, to string) error
 	Rename(from, to string) error
 	// Remove removes a file, a symbolic link or an empty directory.
 	Remove(path string) error
-	// CopyMode sets the permission bits of the file to to those of from.
+	// CopyMode gives the file "to" the permission bits of the file "from".
 	CopyMode(from, to string) error
 	// SyncDir makes the names in a directory durable: they survive a loss of power.
 	SyncDir(path string) error

@@ -28,8 +28,8 @@ func readOS(path string, limit int64) (content []byte, err error) {
 	if size > limit {
 		return nil, tooLarge(path, limit)
 	}
-	// The file may change while it is read. Less than the spare byte more is its end, as a regular file's reads are only
-	// short there.
+	// The file may change while it is read. The spare byte shows whether it has grown: reads of a regular file are
+	// short only at its end.
 	content = make([]byte, 0, size+1)
 	for {
 		n, err := retry(func() (int, error) { return syscall.Read(fd, content[len(content):cap(content)]) })

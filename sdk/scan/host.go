@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// fromHost passes the entries behind the path after to visit.
+// fromHost calls visit with the entries that follow the path after, in the order of Dir.
 func fromHost(dir string, o Options, after string, visit func(Entry) error) error {
 	q := abi.Scan{
 		Path: dir, Depth: o.Depth, Match: o.Match, Skip: o.Skip, Follow: o.Follow, Data: o.Data, Function: o.Function,

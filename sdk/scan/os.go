@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// fromOS passes the entries behind the path after to visit.
+// fromOS calls visit with the entries that follow the path after, in the order of Dir.
 func fromOS(dir string, o Options, after string, visit func(Entry) error) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -33,7 +33,7 @@ type walk struct {
 	visit func(Entry) error
 }
 
-// list visits the entries of a directory behind the path after.
+// list visits the entries of a directory that follow the path after.
 func (w *walk) list(rel string, entries []fs.DirEntry, level int, after []string) error {
 	for _, listed := range entries {
 		name := listed.Name()
@@ -117,7 +117,8 @@ func (w *walk) describe(e *Entry, at string) error {
 	return nil
 }
 
-// read sets the data, which belongs to the stat data; a file that changes meanwhile is read once more.
+// read sets the data of a file. If the file changes while it is read, read tries once more, so that the data and the
+// stat data are of the same version.
 func (w *walk) read(e *Entry, at string) {
 	if w.Data == abi.ScanDataDerived {
 		e.State = Unavailable

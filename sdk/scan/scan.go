@@ -128,13 +128,13 @@ func (o *Options) check() error {
 	case o.Depth < 0 || o.Depth > abi.MaxScanDepth:
 		return fmt.Errorf("scan: the depth %d is not from 1 to %d", o.Depth, abi.MaxScanDepth)
 	case o.MaxFile < 0 || o.MaxFile > largest:
-		return fmt.Errorf("scan: MaxFile is %d, and not from 1 to %d", o.MaxFile, largest)
+		return fmt.Errorf("scan: MaxFile is %d; it must be from 1 to %d", o.MaxFile, largest)
 	case o.Data != abi.ScanDataContent && o.Data != abi.ScanDataSHA256 && o.Data != abi.ScanDataDerived:
 		return fmt.Errorf("scan: unknown data %q", o.Data)
 	}
 	for _, patterns := range [][]string{o.Match, o.Skip} {
 		if len(patterns) > abi.MaxScanPatterns {
-			return fmt.Errorf("scan: %d patterns, and at most %d are possible", len(patterns), abi.MaxScanPatterns)
+			return fmt.Errorf("scan: %d patterns are given; at most %d are allowed", len(patterns), abi.MaxScanPatterns)
 		}
 		for _, p := range patterns {
 			if _, err := path.Match(p, ""); err != nil || len(p) > abi.MaxScanPattern {

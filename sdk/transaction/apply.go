@@ -90,7 +90,8 @@ func (t *run) stage() error {
 	return nil
 }
 
-// roots returns the root of the files below each directory above a file: that of the first step.
+// roots maps each directory above a file of the transaction to the root of the first step with a file below the
+// directory.
 func (t *run) roots() map[string]string {
 	roots := map[string]string{}
 	for _, s := range t.journal.Steps {
@@ -133,7 +134,7 @@ func (t *run) secondName(path, name string) error {
 	return t.write(name, content, path)
 }
 
-// write durably makes a file with the permission bits of the file like, which it has before it has any content.
+// write durably makes a file. It gets the permission bits of the file "like" before it gets any content.
 func (t *run) write(path string, content []byte, like string) error {
 	file, err := t.fs.Create(path, 0o644)
 	if err != nil {
@@ -210,9 +211,9 @@ func (t *run) place(fresh, path string) error {
 }
 
 // take removes a file by giving it its second name, under which no other program changes it. If the file is not the
-// expected one, rolling back returns it to its place. Unlike the other switches, which need a file that was staged
-// beside the destination, this one would also work in a directory behind a link that was swapped in since the proof:
-// so the proof is made once more, and there the file gets its name back at once.
+// expected one, rolling back returns it to its place. The other switches fail if a directory was replaced by a symbolic
+// link since the last check, because they need a file that was staged beside the destination. The rename of take would
+// succeed there. So take checks the directories again after the rename, and renames the file back if the check fails.
 func (t *run) take(s Step, old string) error {
 	if err := t.rename(s.Path, old); err != nil {
 		return err

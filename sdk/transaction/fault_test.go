@@ -260,7 +260,8 @@ func TestChangeOfAnotherProgramIsNeverLost(t *testing.T) {
 	}
 }
 
-// theirs fails the test unless the file called name has the other program's content, and all other files are as in want.
+// theirs fails the test unless the file called name has the other program's content, and all other files are as in
+// want.
 func theirs(t *testing.T, s *scene, at int, name string, want map[string]string) {
 	t.Helper()
 	now := look(t, s.root)

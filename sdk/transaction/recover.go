@@ -21,8 +21,9 @@ const (
 	Undone   Outcome = "undone"   // rolled back: all files are as they were before
 )
 
-// Report says what Recover did. Kept are files that were not rolled back, since another program has changed them; their
-// old contents, where the transaction had switched them, lie beside them in files that IsTemporary.
+// Report says what Recover did. Kept lists files that were not rolled back, since another program has changed them. If
+// the transaction had switched such a file, its old content is beside it, in a file for whose name IsTemporary returns
+// true.
 type Report struct {
 	Outcome Outcome
 	Kept    []string
@@ -74,8 +75,8 @@ func (l Log) recover() (Report, error) {
 	return Report{Outcome: Finished}, t.tidy()
 }
 
-// sweep removes journals that were never complete. It looks first: where nothing may be written there are none, and to
-// try would be refused.
+// sweep removes journals that were never complete. It lists the directory first, and writes only if there are any: a
+// directory that this process may not write has none.
 func (l Log) sweep() error {
 	return about(l.Dir, atomicfile.Sweep(l.Dir, 0, l.temporary(l.format())))
 }
@@ -108,7 +109,7 @@ func (t *run) checkWritable(file string) error {
 		}
 		checked[dir] = true
 		if err := CheckWritable(t.fs, dir); err != nil {
-			return about(s.Path, fmt.Errorf("it wrote into %s, which cannot be reached: %w; call again where that is granted, such as in the project that it belongs to, or, if it is gone for good, remove %s", dir, err, file))
+			return about(s.Path, fmt.Errorf("an interrupted transaction wrote into the directory %s, which cannot be reached: %w; repeat the call where that directory is granted, for example in its project, or, if the directory no longer exists, remove %s", dir, err, file))
 		}
 	}
 	return nil
@@ -179,8 +180,8 @@ func (t *run) rollBack(state string) (kept []string, err error) {
 	return kept, t.unstage(state, keep)
 }
 
-// undo rolls one step back. Where neither the old nor the new content is, another program has changed the file: it
-// stays, and so does its old content under the second name.
+// undo rolls one step back. If the file has neither the old nor the new content, another program has changed it. Then
+// the file stays, and so does its old content under the second name.
 func (t *run) undo(i int, s Step) (theirs bool, err error) {
 	if err := t.proveStep(s); err != nil {
 		return !t.isOld(s), ignoreMoved(err)
@@ -222,7 +223,8 @@ func (t *run) undo(i int, s Step) (theirs bool, err error) {
 	return false, t.rename(old, s.Path)
 }
 
-// isOld reports whether a step whose directory is not as expected has nothing to roll back: it was not made yet.
+// isOld reports whether a step, whose directory is not as expected, has nothing to roll back because it had not taken
+// effect.
 func (t *run) isOld(s Step) bool {
 	if s.From != "" {
 		waits, err := filesystem.Exists(t.fs, s.From)

@@ -171,9 +171,9 @@ func compileTo(module []byte, dir string, workers int) error {
 	return os.WriteFile(filepath.Join(dir, factsFile), moduleFacts, 0o600)
 }
 
-// compileFor has wazero compile module, and stores the code under the name under which wazero looks for the code of bare.
-// wazero derives that name from the module and the processor by a function that it does not export. To learn the name,
-// compileFor also compiles bare, which is quick.
+// compileFor has wazero compile module, and stores the code under the name under which wazero looks for the code of
+// bare. wazero derives that name from the module and the processor by a function that it does not export. To learn the
+// name, compileFor also compiles bare, which is quick.
 func compileFor(bare, module []byte, dir string, workers int) error {
 	code, err := compile(module, dir, workers)
 	if err != nil {

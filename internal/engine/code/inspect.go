@@ -43,9 +43,9 @@ func List(dir string) ([]Entry, error) {
 	return all, nil
 }
 
-// Remove removes the entry. It returns false if a process is compiling its module now. Hosts may be running: a worker that
-// does not find the code any more makes its host compile the module again. The empty directory remains until the next
-// sweep, since a worker that is just starting may use the directory as its root directory.
+// Remove removes the entry. It returns false if a process is compiling its module now. Hosts may be running: a worker
+// that does not find the code any more makes its host compile the module again. The empty directory remains until the
+// next sweep, since a worker that is just starting may use the directory as its root directory.
 func (e Entry) Remove() (bool, error) {
 	dir, name := filepath.Split(e.Dir)
 	q := queue{dir: filepath.Clean(dir)}

@@ -51,9 +51,9 @@ func (f *Fetcher) redirected(h hop, status int, location string) (hop, error) {
 }
 
 // crossOrigin restricts a redirect to another origin to what any client could read from that origin. The redirecting
-// server, which is untrusted, chose the URL. The next origin must not receive what the module sent to the first one. And the
-// first one must not make the host use its authority, a credential or its access to a private network, on the next one
-// (a confused deputy). A module that wants such a request can send it itself.
+// server, which is untrusted, chose the URL. The next origin must not receive what the module sent to the first one.
+// And the first one must not make the host use its authority, a credential or its access to a private network, on the
+// next one (a confused deputy). A module that wants such a request can send it itself.
 func (f *Fetcher) crossOrigin(h hop, next *hop) error {
 	grant, ok := f.grants[next.origin]
 	if !ok {

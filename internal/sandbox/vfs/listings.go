@@ -16,10 +16,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// wazero keeps the listed entries of an open directory until the module has read past them, and does not report how many
-// it keeps. A module could thus exhaust the host's memory by opening many directories. So all names from one Readdir (a
-// portion) share one string, and a weak pointer to it tells whether the portion is still in use. The sizes of the
-// portions in use are added up and bounded by maxListed.
+// wazero keeps the listed entries of an open directory until the module has read past them, and does not report how
+// many it keeps. A module could thus exhaust the host's memory by opening many directories. So all names from one
+// Readdir (a portion) share one string, and a weak pointer to it tells whether the portion is still in use. The sizes
+// of the portions in use are added up and bounded by maxListed.
 
 const (
 	// maxListed bounds the memory of the listings of a tree, in bytes.

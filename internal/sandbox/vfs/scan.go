@@ -26,7 +26,7 @@ type Scan struct {
 	Depth  int                    // levels of directories to list; 1: only the directory itself
 	Enter  func(name string) bool // whether to list the directories of this name; nil: all of them
 	Follow bool                   // describe symbolic links by the files and directories that they refer to
-	After  string                 // relative path; the scan continues behind it, whether or not it exists
+	After  string                 // relative path, which need not exist: the scan begins with the entry that follows it
 	Omit   func()                 // called for an entry that is left out because of its name; may be nil
 }
 
@@ -162,7 +162,7 @@ func (d *scannedDir) at(name string) string {
 	return d.path + "/" + name
 }
 
-// list visits the entries behind the relative path after.
+// list visits the entries that follow the relative path after.
 func (d *scannedDir) list(after []string) error {
 	for _, e := range d.entries {
 		if err := d.scan.fs.context().Err(); err != nil {

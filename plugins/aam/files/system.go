@@ -49,7 +49,7 @@ func (d Disk) SetMode(path string, mode fs.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// CopyMode sets the permission bits of to if they differ from those of from.
+// CopyMode gives the file "to" the permission bits of the file "from" if they differ.
 func (d Disk) CopyMode(from, to string) error {
 	mode, err := d.Mode(from)
 	if err != nil {

@@ -97,8 +97,8 @@ func (n NewPackage) check() error {
 	return nil
 }
 
-// checkFree returns an error if the manifest at path exists, or if dir is not a directory. Asked is the argument for
-// errors.
+// checkFree returns an error if the manifest at path exists, or if dir is not a directory. Asked is the path as the
+// caller gave it, for errors.
 func (m *Manager) checkFree(dir, path, asked string) error {
 	if !files.IsDir(m.Files, dir) {
 		return fault.New(fault.InvalidArgument, "path %.200q is not a directory that is granted to the plugin", asked)

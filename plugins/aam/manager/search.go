@@ -20,7 +20,7 @@ type Found struct {
 	Registry      string   `json:"registry"`
 }
 
-// Bounds of the limit argument of Search.
+// Bounds of the argument "limit" of Search.
 const (
 	MinResults = 1
 	MaxResults = 50

@@ -38,8 +38,8 @@ func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	return nil, fault.New(fault.InvalidArgument, "unknown argument %.60q; arguments are: %s", unknown[0], takes)
 }
 
-// decode decodes an argument into into. It returns false if the argument is absent or invalid. What describes the
-// expected type for errors.
+// decode decodes an argument and stores it at the pointer "into". It returns false if the argument is absent or invalid.
+// The string "what" describes the expected type, for errors.
 func (a *arguments) decode(name, what string, into any) bool {
 	raw, there := a.values[name]
 	if !there {
@@ -71,7 +71,7 @@ func (a *arguments) text(name string) string {
 	return a.textOr(name, "")
 }
 
-// textOr returns a string, or absent if the argument is absent.
+// textOr returns a string argument, or the given default if the argument is absent.
 func (a *arguments) textOr(name, absent string) string {
 	text := absent
 	a.decode(name, "a string", &text)
@@ -100,7 +100,8 @@ func (a *arguments) flag(name string) bool {
 	return flag
 }
 
-// integer returns an integer, or absent if the argument is absent. A number such as 10.0 is an integer.
+// integer returns an integer argument, or the given default if the argument is absent. A number such as 10.0 is an
+// integer.
 func (a *arguments) integer(name string, absent int) int {
 	var number float64
 	switch {

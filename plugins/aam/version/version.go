@@ -3,8 +3,8 @@
 // 1.0.0-1 sorts after 1.0.0. Parse parses versions, ParseConstraint parses constraints, and Best selects a version.
 //
 // This package does not use github.com/aquasecurity/go-pep440-version: v0.0.1 gives the same results as aam for all
-// versions in the recordings, but refuses numbers of more than 64 bits, keeps the separators of local versions (1+a-1 is
-// not 1+a.1), has none of aam's constraints, and makes the module 0.2 MB larger.
+// versions in the recordings, but refuses numbers of more than 64 bits, keeps the separators of local versions (1+a-1
+// is not 1+a.1), has none of aam's constraints, and makes the module 0.2 MB larger.
 package version
 
 import (

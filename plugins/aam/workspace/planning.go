@@ -24,7 +24,7 @@ type planning struct {
 	taken     []taking
 }
 
-// taking is a deployment that becomes one of the package name, because the previous package is removed.
+// taking is a deployment that passes to the package called name, because the package that it belonged to is removed.
 type taking struct {
 	name string
 	deployment
@@ -50,8 +50,8 @@ func (p *planning) put(d *deployment, dir string, a manifest.Artifact) error {
 	return p.plan.Deploy(d.platform, dir, a)
 }
 
-// withdraw plans to remove a deployment of the package name. If another installed package also has the artifact, the
-// artifact of the other package is deployed instead.
+// withdraw plans to remove a deployment of the package called name. If another installed package also has the artifact,
+// the artifact of the other package is deployed instead.
 func (p *planning) withdraw(name string, d deployment) error {
 	current, err := p.plan.Current(d.artifact())
 	if err != nil {

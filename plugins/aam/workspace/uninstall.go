@@ -69,8 +69,8 @@ func notInstalled(name string) error {
 	return fault.New(fault.PackageNotInstalled, "package %.200q is not installed", name).WithHint("List installed packages with aam_list")
 }
 
-// ownFolder returns an error if another installed package uses the directory of the package name. Different names can
-// have the same directory.
+// ownFolder returns an error if another installed package uses the directory of the package called name. Different
+// names can have the same directory.
 func ownFolder(lock *lockfile.Lock, name string) error {
 	for _, entry := range lock.Packages {
 		if entry.Name != name && pkgname.Folder(entry.Name) == pkgname.Folder(name) {

@@ -24,8 +24,9 @@ func (e *editor) offset(n *yaml.Node) (int, bool) {
 	return at, at <= len(e.text)
 }
 
-// extent returns the offset to, at which the node that begins at from ends. The node must not be a block collection.
-// For a collection between brackets, last is the offset at which its last value ends. The key of the node is at indent.
+// extent returns the offset at which a node ends (to); the node begins at the offset "from". The node must not be a block
+// collection. For a collection between brackets, last is the offset at which its last value ends. The key of the node
+// is at indent.
 func (e *editor) extent(n *yaml.Node, from, indent int) (to, last int, ok bool) {
 	from = e.skipProperties(from)
 	rest := e.text[from:]

@@ -39,7 +39,7 @@ func NewHistory(all []DatedSnapshot) (*History, error) {
 	return h, nil
 }
 
-// Since returns the snapshots from the head back to, but without, the snapshot id. It follows parents.
+// Since returns the snapshots from the head back to, but not including, the snapshot with that id. It follows parents.
 func (h *History) Since(id string) ([]*Snapshot, error) {
 	var since []*Snapshot
 	for at := h.Head.ID; at != id; at = h.parents[at] {

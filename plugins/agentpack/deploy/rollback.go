@@ -17,9 +17,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Rollback restores the managed files to their state after the deploy that recorded the snapshot to. It copies files
-// that were edited since their deploy to a new snapshot, and returns the id of the new snapshot. Warnings name the
-// copied files, and files that could not be removed because their directory is not accessible.
+// Rollback restores the managed files to their state after the deploy that recorded the snapshot with the id "to". It
+// copies files that were edited since their deploy to a new snapshot, and returns the id of the new snapshot. Warnings
+// name the copied files, and files that could not be removed because their directory is not accessible.
 func (d Deployer) Rollback(to string) (event string, warnings []string, err error) {
 	dir := d.Env.SnapshotDir()
 	target, err := LoadSnapshot(dir, to)
@@ -66,9 +66,9 @@ func (d Deployer) Rollback(to string) (event string, warnings []string, err erro
 type rollback struct {
 	*batch
 	to          *Snapshot
-	from        Layout // layout of the snapshot to
+	from        Layout // layout of the snapshot "to"
 	head        *Snapshot
-	dirs        []output.Key // directories of the manifests that the snapshots to and head wrote
+	dirs        []output.Key // directories of the manifests that the snapshots "to" and "head" wrote
 	applier     apply.Applier
 	reached     map[string]error      // results of transaction.CheckWritable by directory
 	unreachable []string              // files to remove in directories that this process cannot write
@@ -125,7 +125,7 @@ func (r *rollback) restoreState() error {
 	return nil
 }
 
-// revertChanges reverts the changes that the snapshots since to recorded. It is used for snapshots of older versions,
+// revertChanges reverts the changes that the snapshots since "to" recorded. It is used for snapshots of older versions,
 // which have no copies of the state.
 func (r *rollback) revertChanges(history *History) error {
 	since, err := history.Since(r.to.ID)
@@ -161,7 +161,7 @@ func (r *rollback) revertChanges(history *History) error {
 	return nil
 }
 
-// addRestore restores a file from the copy at from. Unless sum is "", it must be the SHA-256 of the copy.
+// addRestore restores a file from the copy at the path from. Unless sum is "", it must be the SHA-256 of the copy.
 func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	if err := disk.RequireInside(r.env.SnapshotDir(), from); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// hunk is one change of a patch: it replaces the lines old, at about line oldStart, by the lines new.
+// hunk is one change of a patch: it replaces the lines in old, at about line oldStart, by the lines in new.
 type hunk struct {
 	line               int // line number of its @@ line in the patch, from 1
 	oldStart, newStart int // as stated in the patch: from 1; 0 if there are no lines

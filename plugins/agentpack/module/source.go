@@ -84,8 +84,8 @@ func (s *Sources) bound(dir string) (disk.Bound, error) {
 	return bound, err
 }
 
-// locate returns root, the path of a module's files, and dir, which root and all symbolic links below it must resolve
-// to paths inside of. Dir is the config repo or the checkout. If the path in the manifest is lexically outside of the
+// locate returns root, the path of a module's files, and dir. Root, and all symbolic links below it, must resolve to
+// paths inside dir. Dir is the config repo or the checkout. If the path in the manifest is lexically outside of the
 // config repo, the user has chosen that path deliberately, and dir equals root.
 func (s *Sources) locate(module config.Module) (root, dir string, err error) {
 	if module.Local != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
 )
 
-// AllTargets is the value of the argument target that selects every target of the manifest.
+// AllTargets is the value of the argument "target" that selects every target of the manifest.
 const AllTargets = "all"
 
-// selectableTargets are the values of the argument target.
+// selectableTargets are the values of the argument "target".
 var selectableTargets = []string{AllTargets, config.Codex, config.ClaudeCode, config.Cursor, config.VSCode}
 
 // Request holds the arguments of a call.
@@ -94,7 +94,7 @@ func load(world Services, request Request) (*Prepared, error) {
 	return result, result.selectTargets()
 }
 
-// selectTargets sets Selected and Targets from the argument target.
+// selectTargets sets Selected and Targets from the argument "target".
 func (r *Prepared) selectTargets() error {
 	if !slices.Contains(selectableTargets, r.Target) {
 		return fault.New(fault.TargetUnsupported, fault.Details{"target": r.Target, "allowed": selectableTargets},

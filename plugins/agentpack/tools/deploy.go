@@ -50,7 +50,7 @@ type rolledBack struct {
 // lock excludes other calls that write, until this call ends. A call that writes must take the lock before it reads.
 func lock() error {
 	if err := sdk.Lock(lockName); err != nil {
-		return fmt.Errorf("cannot get the lock that other calls that write may hold: %w", err)
+		return fmt.Errorf("cannot get the lock, which other writing calls may hold: %w", err)
 	}
 	return nil
 }

@@ -120,8 +120,8 @@ func summarized(dir store.Dir) iter.Seq2[specFile, error] {
 	}
 }
 
-// newest returns all files, the newest first, with summaries of the first ones: of at least specs ones, and at most three
-// times as many.
+// newest returns all files, the newest first. Only the first files have summaries: at least as many as the argument
+// specs says, and at most three times as many.
 func newest(all iter.Seq2[specFile, error], specs int) ([]specFile, error) {
 	var files []specFile
 	listed, unsorted := 0, 0

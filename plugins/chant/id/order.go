@@ -27,7 +27,7 @@ func KeyOf(text string) Key {
 	return k
 }
 
-// Compare is the order of Compare.
+// Compare compares two keys as the function Compare compares their ids.
 func (k Key) Compare(other Key) int {
 	return cmp.Or(k.compareBase(other), cmp.Compare(k.number, other.number), strings.Compare(k.text, other.text))
 }

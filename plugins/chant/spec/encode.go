@@ -13,7 +13,7 @@ import (
 
 // Encode returns the file's new content: known keys in the order of fields, then the unchanged unknown keys, then the
 // Markdown. Comments on known keys are lost. If the front matter has aliases, all keys keep their order, anchors and
-// aliases. Encode returns an error if the content would not parse to the same spec.
+// aliases. Encode returns an error if the new content could not be parsed, or would have a different body.
 func (d *Document) Encode() (string, error) {
 	head, err := d.changed().encode()
 	if err != nil {

@@ -30,7 +30,7 @@ type Bullet struct {
 	Description string
 }
 
-// ParseProposal parses the proposal of the change id. The error is a Missing.
+// ParseProposal parses the proposal of the change with that id. The error is a Missing.
 func ParseProposal(id string, text *markdown.Text) (*Proposal, error) {
 	sections := text.Sections()
 	why := markdown.Find(sections, "Why")

@@ -107,7 +107,8 @@ func means(text *markdown.Text) bool {
 	return meant.MatchString(source)
 }
 
-// read parses the body of one section. Messages call the section named, the title of the first section of the operation.
+// read parses the body of one section. The string named is the title of the first section of the operation, which
+// messages use.
 func (d *Delta) read(operation, named, title string, body *markdown.Text) {
 	switch operation {
 	case "ADDED":

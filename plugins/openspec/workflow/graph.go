@@ -86,7 +86,7 @@ func (s *Schema) Unmet(a *Artifact, complete map[string]bool) []string {
 	return unmet
 }
 
-// Unlocks returns the ids of the artifacts that require the artifact id, in the order of the file.
+// Unlocks returns the ids of the artifacts that require the artifact with that id, in the order of the file.
 func (s *Schema) Unlocks(id string) []string {
 	unlocks := []string{}
 	for _, a := range s.Artifacts {

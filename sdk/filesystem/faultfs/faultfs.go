@@ -52,7 +52,8 @@ type FS struct {
 	operations []string
 }
 
-// Each calls run with a file system in that mode for operation 1, 2, and so on, until run needs no more operations.
+// Each calls the function run repeatedly, with a file system whose At is 1, 2, and so on, until run performs fewer
+// operations than At.
 func Each(fsys filesystem.FS, mode Mode, run func(f *FS)) {
 	for at := 1; ; at++ {
 		f := &FS{FS: fsys, Mode: mode, At: at}
@@ -77,7 +78,8 @@ func (f *FS) killed() bool {
 	return f.Reached() && strings.HasPrefix(string(f.Mode), "the process is killed")
 }
 
-// Do counts run as an operation. It is for a file system with more operations than filesystem.FS has.
+// Do calls the function run and counts it as an operation. It is for a file system with more operations than
+// filesystem.FS has.
 func (f *FS) Do(operation, path string, run func() error) error {
 	return f.do(operation, path, run, none)
 }

@@ -54,9 +54,9 @@ func ReservedName(name string) string {
 	return ""
 }
 
-// foldName maps a file name to the reserved name to which a case-insensitive or normalizing file system resolves it. NTFS
-// ignores trailing spaces and dots, ignores a colon with what follows it (an alternate data stream), and has short names
-// (GIT~1); HFS+ ignores some code points; both ignore case. Other names are returned in some folded form.
+// foldName maps a file name to the reserved name to which a case-insensitive or normalizing file system resolves it.
+// NTFS ignores trailing spaces and dots, ignores a colon with what follows it (an alternate data stream), and has short
+// names (GIT~1); HFS+ ignores some code points; both ignore case. Other names are returned in some folded form.
 func foldName(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(c rune) rune {

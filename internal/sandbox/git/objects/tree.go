@@ -78,8 +78,8 @@ func nextEntry(data []byte) (e rawEntry, rest []byte, err error) {
 	return rawEntry{name, string(mode), plumbing.Hash(rest[:HashSize])}, rest[HashSize:], nil
 }
 
-// ReadFile returns the content of a regular file of a commit, at most limit bytes. It returns false if the path is absent
-// or is not a regular file.
+// ReadFile returns the content of a regular file of a commit, at most limit bytes. It returns false if the path is
+// absent or is not a regular file.
 func (s *Store) ReadFile(commit plumbing.Hash, path string, limit int64) ([]byte, bool, error) {
 	c, err := s.Commit(commit)
 	if err != nil {

@@ -69,8 +69,8 @@ func (r *Root) findFrom(dir string) (*Repository, error) {
 	}
 }
 
-// OpenRepository opens the repository whose top level is dir. It returns nil without an error if dir is not the top level
-// of a repository.
+// OpenRepository opens the repository whose top level is dir. It returns nil without an error if dir is not the top
+// level of a repository.
 func (r *Root) OpenRepository(dir string) (*Repository, error) {
 	dotGit := path.Join(dir, ".git")
 	info, err := r.Stat(dotGit)

@@ -38,8 +38,8 @@ type Root struct {
 	real  string // with symbolic links resolved
 }
 
-// NewRoot returns the Root of an open directory. path is the absolute path that modules use for it; real is path with its
-// symbolic links resolved, which is the form that git writes into repositories.
+// NewRoot returns the Root of an open directory. path is the absolute path that modules use for it; real is path with
+// its symbolic links resolved, which is the form that git writes into repositories.
 func NewRoot(handle *beneath.Dir, path, real string) *Root {
 	return &Root{Handle: handle, path: path, real: real}
 }
