@@ -33,7 +33,7 @@ func listed(t *testing.T, h *host.Host) []string {
 	return names
 }
 
-// What is listed to clients, what Plugins says is offered and what can be called are one set.
+// The tools that clients see listed, those that Plugins reports as offered and those that can be called are the same.
 func TestOfferedAre(t *testing.T) {
 	both := hosttest.Reads("a_reads") + hosttest.Writes("a_writes")
 	optIn := func() hosttest.Files {
@@ -211,7 +211,8 @@ func TestServingCompilesInTheBackground(t *testing.T) {
 	}
 }
 
-// What has not begun in the background does not begin any more, whether the client is gone or not.
+// Close waits for no background work that has not begun, and such work does not begin any more. This holds whether the
+// client is gone or not.
 func TestCloseWaitsForNothingThatHasNotBegun(t *testing.T) {
 	for _, gone := range []bool{true, false} {
 		t.Run(fmt.Sprintf("client gone: %t", gone), func(t *testing.T) {

@@ -186,7 +186,7 @@ func decodeParams(params []byte, into any) error {
 	return nil
 }
 
-// encodeList encodes a list as the member name; nil becomes the empty array that MCP requires.
+// encodeList encodes a list as the member called name; nil becomes the empty array that MCP requires.
 func encodeList[T any](name string, items []T, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err

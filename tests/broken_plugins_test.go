@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// editFile replaces the content of a file by the result of edit, which must differ.
+// editFile replaces the content of a file by the result of the function edit, which must be different.
 func editFile(t *testing.T, file string, edit func(string) string) {
 	t.Helper()
 	before := readFile(t, file)

@@ -204,7 +204,7 @@ func describeCall(tool, arguments string) string {
 	return tool + " " + arguments
 }
 
-// wantToolError makes a call that the plugin must answer with an error whose text contains all of what.
+// wantToolError makes a call that the plugin must answer with an error whose text contains all strings in what.
 func (s *server) wantToolError(tool, arguments string, what ...string) {
 	s.t.Helper()
 	if r := s.call(tool, arguments); !r.IsError || r.Failure != "" || !containsAll(r.Text, what...) {
@@ -228,7 +228,7 @@ func (s *server) wantUnknown(tool string, what ...string) {
 	}
 }
 
-// waitForLog waits until the log contains all of what.
+// waitForLog waits until the log contains all strings in what.
 func (s *server) waitForLog(what ...string) {
 	s.t.Helper()
 	for end := time.Now().Add(patience); !containsAll(s.log.String(), what...); time.Sleep(5 * time.Millisecond) {

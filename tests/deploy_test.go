@@ -174,7 +174,7 @@ type deployOutcome struct {
 	warned bool   // the next call reported a recovery
 }
 
-// deployAndKill deploys a text that differs from old and kills the server once reached reports true.
+// deployAndKill deploys a text that differs from old, and kills the server once the function reached returns true.
 func (p *testUser) deployAndKill(t *testing.T, name, old string, reached func(old string) bool) deployOutcome {
 	t.Helper()
 	before, other := p.deployedFiles(), map[string]string{"a\n": "b\n", "b\n": "a\n"}[old]

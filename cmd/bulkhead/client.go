@@ -34,7 +34,7 @@ The clients are ` + wrapped(client.IDs()) + `.`,
 	return c
 }
 
-// wrapped joins names in two lines.
+// wrapped joins names by commas, and breaks the list into two lines.
 func wrapped(names []string) string {
 	half := (len(names) + 1) / 2
 	return strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ")
@@ -220,7 +220,7 @@ func (a *clientCommand) complete(ids []string) (client.System, []*client.Client,
 	if a.all {
 		which := client.Installed(system, a.options.Scope)
 		if len(which) == 0 {
-			err = usageErrorf("no client is installed that has a file of the scope %s: name one: %s", a.scope, strings.Join(client.IDs(), ", "))
+			err = usageErrorf("no installed client has a file for the scope %s: name a client: %s", a.scope, strings.Join(client.IDs(), ", "))
 		}
 		return system, which, err
 	}

@@ -292,7 +292,7 @@ func TestAddWritesNoValueOfAVariable(t *testing.T) {
 	}
 }
 
-// clashing creates the plugin other, which has a tool of the plugin first.
+// clashing creates the plugin "other", which has a tool of the plugin "first".
 func clashing(t *testing.T, w *workspace) {
 	t.Helper()
 	w.plugin(t, "other", "[[tools]]\nname = \"first_read\"\ndescription = \"x\"\naccess = \"read\"\n")

@@ -14,7 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 )
 
-// cached creates code and derived data of the plugins first and gone, and code of an unknown module. Only first is found.
+// cached creates code and derived data of the plugins "first" and "gone", and code of an unknown module. Only "first"
+// is found.
 func cached(t *testing.T) *workspace {
 	t.Helper()
 	w := newWorkspace(t)

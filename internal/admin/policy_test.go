@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// askedFor is the table of capabilities in the manifest of the plugin first.
+// askedFor is the table of capabilities in the manifest of the plugin "first".
 const askedFor = "[capabilities]\nenv = [\"TOKEN\"]\nhttp = [\"https://a.example\"]\nfs = [{ path = \"${project}\", access = \"rw\" }]\n"
 
 const policyConfig = `[defaults]

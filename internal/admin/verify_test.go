@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// pinned returns a config that pins the plugin first.
+// pinned returns a config that pins the plugin "first".
 func pinned(t *testing.T, w *workspace) string {
 	t.Helper()
 	m, problems := manifest.Load(w.path("plugins/first"))

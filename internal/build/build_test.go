@@ -141,7 +141,7 @@ func TestFailedBuildReportsProblemsAndKeepsOldOutput(t *testing.T) {
 		"a module that crashes":               {good().with(files{"hand.wasm": string(crashing())}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin crashed: "}},
 		"a module with a different digest":    {good().with(files{"plugin.toml": head + "sha256 = '" + sum("other") + "'\n" + tools("one")}), []string{"plugin.toml:8 module.sha256: asked for its handlers, the plugin cannot run: hand.wasm has the SHA-256 "}},
 		"a module with the manifest's name":   {good().with(files{"plugin.toml": strings.Replace(head, "hand.wasm", "plugin.toml", 1) + tools("one")}), []string{"plugin.toml:7 module.file: is the name of the manifest"}},
-		"a readme of more than a mebibyte":    {good().with(files{"README.md": strings.Repeat("a", 1<<20+1)}), []string{"README.md:0 : is larger than the 1024 KiB that are read"}},
+		"a readme of more than a mebibyte":    {good().with(files{"README.md": strings.Repeat("a", 1<<20+1)}), []string{"README.md:0 : is larger than the limit of 1024 KiB"}},
 		"a manifest with several problems":    {good().with(files{"plugin.toml": head + "[offer]\n[[tools]]\nname = 'a b'\ndescription = 'd'\naccess = 'read'\n[tools.input]\ntype = 'object'\nproperties.x.type = 'text'\n"}), []string{"plugin.toml:8 offer: ", "plugin.toml:10 tools[0].name: ", "plugin.toml:9 tools[0].input: "}},
 		"no manifest":                         {files{"x": "x"}, []string{"plugin.toml:0 : there is no such file"}},
 		"a manifest and a module that differ": {good().with(files{"plugin.toml": head + tools("one", "two")}), []string{`plugin.toml:13 tools[1].name: the module has no handler for "two"`}},

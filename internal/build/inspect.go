@@ -29,7 +29,7 @@ const (
 )
 
 // inspect runs the module in file in a worker process without grants, and reports differences between its
-// handlers and the manifest. The module must have the digest sum unless that is empty.
+// handlers and the manifest. Unless sum is empty, it must be the digest of the module.
 func (b *builder) inspect(ctx context.Context, s *source, file, sum string) tomlfile.Problems {
 	described, err := b.describe(ctx, s, file, sum)
 	var rpcError *abi.Error

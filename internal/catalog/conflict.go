@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Conflict is a name that two plugins have, where only one can. In a config its order decides: First has the name. Of
-// plugins in a directory none is preferred, and neither is offered.
+// Conflict is a name that two plugins have although only one may have it. If a config lists the plugins, their order
+// decides: First has the name. If the plugins were found in a directory, neither is preferred, and neither is offered.
 type Conflict struct {
 	First, Second *Plugin
 	What          string // names both manifests, with lines
@@ -22,8 +22,8 @@ type Conflict struct {
 
 func (c Conflict) String() string { return c.What + ": " + c.Remedy }
 
-// resolveConflicts finds the conflicts and decides which plugins are offered and which tools. The later indexes contain no
-// conflict.
+// resolveConflicts finds the conflicts and decides which plugins and tools are offered. It must run before the names
+// are indexed, so that the indexes contain no conflict.
 func (c *Catalog) resolveConflicts() {
 	c.Conflicts = c.conflicts()
 	for _, found := range c.Conflicts {

@@ -16,7 +16,8 @@ type Tool struct {
 	manifest.Tool
 	Plugin  *Plugin
 	Offered string // the name that clients see
-	// OutputNumber counts the tools of the plugin that have an output schema, from 1; 0 if it has none.
+	// OutputNumber is the tool's number among the tools of the plugin that have an output schema, from 1; 0 if the tool
+	// has none.
 	OutputNumber int
 
 	schema func() (*schema.Schema, error) // compiled on the first call, since compiling takes longer than reading the manifest

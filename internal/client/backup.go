@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// backupDir is the name of the directory of backups, below the state directory. Beside the file a backup could be committed to the
-// repository that the file is in, with the credentials of other servers.
+// backupDir is the name of the directory of backups, below the state directory. If a backup were beside the file, it
+// could be committed to the repository that contains the file, and it may contain credentials of other servers.
 const backupDir = ".clients"
 
 // backUp saves a copy of the file, if it exists.

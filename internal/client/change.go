@@ -201,7 +201,8 @@ func (c *Change) Apply(ctx context.Context) error {
 
 // replace writes the content.
 func (c *Change) replace() error {
-	// The files of a user can get credentials of other servers; those of a project are for everyone who has it.
+	// The files of a user may later contain credentials of other servers. Those of a project are for everyone who has
+	// the project.
 	fileMode, dirMode := atomicfile.Options{Mode: 0o600}, atomicfile.Options{Mode: 0o700}
 	if c.Scope == ProjectScope {
 		fileMode, dirMode = atomicfile.Options{Mode: 0o644}, atomicfile.Options{Mode: 0o755}

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/jsonfile"
 )
 
-// clients are all clients. docs/clients.md says what of it was verified with the client itself.
+// clients are all clients. docs/clients.md says which of these facts were verified with the real client.
 var clients = []*Client{
 	{
 		ID: "claude-code", Title: "Claude Code", programs: []string{"claude"},
@@ -98,7 +98,7 @@ var clients = []*Client{
 		dirs: func(s System) []string {
 			return []string{s.xdgDir("devin"), filepath.Join(s.Home, ".codeium", "windsurf")}
 		},
-		// Since its name is Devin Desktop it reads the first.
+		// Since it was renamed to Devin Desktop, it reads the first of these files.
 		user: func(s System) []string {
 			return []string{filepath.Join(s.xdgDir("devin"), "mcp_config.json"), filepath.Join(s.Home, ".codeium", "windsurf", "mcp_config.json")}
 		},
@@ -136,7 +136,8 @@ var clients = []*Client{
 
 func under(key string) func(object) []string { return func(object) []string { return []string{key} } }
 
-// opencodeServers: entries are members of mcp, from version 2 on of mcp.servers. Version 1.18 reads both.
+// opencodeServers returns the path of the object with the entries: mcp before version 2 of opencode, and mcp.servers
+// from then on. Version 1.18 reads both.
 func opencodeServers(doc object) []string {
 	mcp, _ := doc["mcp"].(object)
 	if servers, ok := mcp["servers"].(object); ok {

@@ -21,7 +21,7 @@ type format interface {
 	// set sets the fields of the entry at path, and keeps others that it has.
 	set(data []byte, path []string, fields jsonfile.Object) ([]byte, error)
 	remove(data []byte, path []string) ([]byte, error)
-	// lines formats an entry for a person: heading and end around a line for each field.
+	// lines formats an entry for a person: a heading, one line for each field, and an end.
 	lines(path []string, fields []field) []string
 }
 

@@ -9,9 +9,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 )
 
-// stableProgram returns the path of this program that survives an upgrade: a package manager installs each version in a directory
-// of its own and changes a link in PATH to it, and os.Executable returns the path with links resolved. So it is the first name of
-// the program in PATH that leads to it, else the path by which it was started, argv0, else that of os.Executable.
+// stableProgram returns a path of this program that stays valid after an upgrade. The result of os.Executable would
+// not: a package manager installs each version in a directory of its own and changes a link in PATH to it, and
+// os.Executable returns the path with links resolved. stableProgram returns the first path in PATH that resolves to
+// this program. If there is none, it returns the path by which the program was started (argv0), or else that of
+// os.Executable.
 func stableProgram(argv0, path string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

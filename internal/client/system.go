@@ -42,7 +42,7 @@ func (s System) exists(path string) bool {
 	return err == nil
 }
 
-// absoluteEnv returns the value of a variable if it is an absolute path, else otherwise.
+// absoluteEnv returns the value of a variable if it is an absolute path, else the argument "otherwise".
 func (s System) absoluteEnv(name, otherwise string) string {
 	if dir := s.Getenv(name); filepath.IsAbs(dir) {
 		return filepath.Clean(dir)

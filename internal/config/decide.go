@@ -65,7 +65,7 @@ func (c *decision) warnDropped(line int, key, what, remedy string) {
 func (c *decision) line(key string) int { return lineOf(c.p.Lines, key, c.p.Line) }
 
 // lineOf returns the line of a key such as allow_tools[1] or env.TOKEN. It falls back to the line of the key
-// without its last index or subkey, and then to otherwise.
+// without its last index or subkey, and then to the argument "otherwise".
 func lineOf(lines map[string]int, key string, otherwise int) int {
 	for {
 		if line, ok := lines[key]; ok {

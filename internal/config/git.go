@@ -61,8 +61,9 @@ func (c *decision) configuredRepositories() {
 	}
 }
 
-// requestedAt returns the union of the manifest's requests that cover a repository at dir, and whether there
-// are any. A request covers the directory that it names with all below it, or any directory.
+// requestedAt returns the union of the manifest's requests that cover a repository at dir, and whether there are any. A
+// request covers the directory that it names and everything below it; a request for any repository covers all
+// directories.
 func (c *decision) requestedAt(dir string) (requested Git, found bool) {
 	requested.Access = manifest.Read
 	for _, g := range c.m.Capabilities.Git {

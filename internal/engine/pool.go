@@ -17,8 +17,8 @@ type pool struct {
 // before the instance of the last one is restored. Without a bound, instances would take more memory than their calls.
 const spare = 1
 
-// take returns an idle instance; nil if there is none, and if ctx ended first. It calls busy before it waits for one that
-// is being restored.
+// take returns an idle instance; nil if there is none, or if ctx ended first. It calls busy before it waits for one
+// that is being restored.
 func (p *pool) take(ctx context.Context, busy func()) *instance {
 	p.mu.Lock()
 	for len(p.ready) == 0 && p.ending > spare {

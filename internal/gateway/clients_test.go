@@ -22,7 +22,7 @@ import (
 type realClient interface {
 	version() string
 	list(ctx context.Context) ([]string, error)
-	// call requests progress with the token "tok" and log messages from level warning, and returns the text of
+	// call requests progress with the token "tok" and log messages from the level "warning" on, and returns the text of
 	// the result.
 	call(ctx context.Context, tool string) (string, error)
 	close() error

@@ -87,7 +87,7 @@ func (s *session) waitHandled() {
 	defer s.handling.Unlock()
 }
 
-// shutDown waits for calls to end, cancels them after the duration drain, and responds with an error for those that
+// shutDown waits for calls to end, cancels them after the duration "drain", and responds with an error for those that
 // do not end.
 func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, drain time.Duration) {
 	if await(ended, drain) {

@@ -121,7 +121,7 @@ func nest(path []string, value any) any {
 	return value
 }
 
-// plain returns value as it is decoded.
+// plain returns value in the form that decoding its encoding would return.
 func plain(value any) any {
 	switch v := value.(type) {
 	case Object:
@@ -171,7 +171,7 @@ func (d *document) insert(in *hujson.Value, object *hujson.Object, name string, 
 	}
 }
 
-// insertFirst adds a member to an object without members, whose braces are at open and end.
+// insertFirst adds a member to an object without members. Its braces are at the offsets open and end.
 func (d *document) insertFirst(open, end int, label string, value any) {
 	outer := d.indentAt(open)
 	indent := outer + d.unit()
@@ -187,7 +187,7 @@ func (d *document) insertFirst(open, end int, label string, value any) {
 	d.splice(end, end, d.newline()+member+d.newline()+outer)
 }
 
-// tail scans the text between the last value of an object and its closing brace, which are at start and end. It returns the
+// tail scans the text from the end of the last value of an object (start) to its closing brace (end). It returns the
 // offset of a trailing comma, -1 if there is none, and the end of the line that the value or the comma is on.
 func (d *document) tail(start, end int) (comma, line int) {
 	comma, line = -1, -1

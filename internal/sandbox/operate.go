@@ -18,8 +18,8 @@ const methodMessage = "notifications/message"
 // binaryAnswer is the result of an operation that is returned as it is. Its first byte is not that of a JSON object.
 type binaryAnswer []byte
 
-// operation is a host operation. The result of do is encoded as JSON, unless it is a binaryAnswer; its error is an *abi.HostError, or the error of a
-// context that has ended.
+// operation is a host operation. The result of the function do is encoded as JSON, unless it is a binaryAnswer; its
+// error is an *abi.HostError, or the error of a context that has ended.
 type operation struct {
 	do     func(b *Box, ctx context.Context, params json.RawMessage) (any, error)
 	target string // member of the parameters that is recorded as Operation.Target, if any

@@ -82,15 +82,15 @@ func (b *Box) checkScan(q *abi.Scan) error {
 	case !path.IsAbs(q.Path):
 		return invalidScan("path: %q is not an absolute path", bounded(q.Path))
 	case q.Depth < 0 || q.Depth > abi.MaxScanDepth:
-		return invalidScan("depth: %d is not from 1 to %d", q.Depth, abi.MaxScanDepth)
+		return invalidScan("depth: %d is out of range: write 1 to %d", q.Depth, abi.MaxScanDepth)
 	case q.Max < 0 || q.Max > abi.MaxScanAnswer:
-		return invalidScan("max: %d is not from 1 to %d", q.Max, abi.MaxScanAnswer)
+		return invalidScan("max: %d is out of range: write 1 to %d", q.Max, abi.MaxScanAnswer)
 	case q.MaxFile < 0 || q.MaxFile > largest:
-		return invalidScan("max_file: %d is not from 1 to %d", q.MaxFile, largest)
+		return invalidScan("max_file: %d is out of range: write 1 to %d", q.MaxFile, largest)
 	case !slices.Contains([]string{abi.ScanDataContent, abi.ScanDataDerived, abi.ScanDataSHA256}, q.Data):
 		return invalidScan("data: %q is not content, derived or sha256", bounded(q.Data))
 	case q.Function >= abi.MaxScanFunctions:
-		return invalidScan("function: %d is not from 0 to %d", q.Function, abi.MaxScanFunctions-1)
+		return invalidScan("function: %d is out of range: write 0 to %d", q.Function, abi.MaxScanFunctions-1)
 	case len(q.After) > maxAfter || q.After != "" && (path.IsAbs(q.After) || path.Clean(q.After) != q.After):
 		return invalidScan("after: %q is not the path of an entry", bounded(q.After))
 	case q.Data == abi.ScanDataDerived && b.config.Derive == nil:

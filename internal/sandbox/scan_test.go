@@ -311,7 +311,7 @@ func TestScanRefusals(t *testing.T) {
 		"a link out":      {abi.Scan{Path: "$W/scan/out.md"}, "denied fs/scan: "},
 		"a hidden file":   {abi.Scan{Path: "$W/scan/.env"}, "failed fs/scan: "},
 		"a file":          {abi.Scan{Path: "$W/scan/a.md"}, "failed fs/scan: "},
-		"depth":           {abi.Scan{Path: "/", Depth: abi.MaxScanDepth + 1}, "invalid fs/scan: depth: 33 is not from 1 to 32"},
+		"depth":           {abi.Scan{Path: "/", Depth: abi.MaxScanDepth + 1}, "invalid fs/scan: depth: 33 is out of range: write 1 to 32"},
 		"negative depth":  {abi.Scan{Path: "/", Depth: -1}, "invalid fs/scan: depth: "},
 		"patterns":        {abi.Scan{Path: "/", Match: many}, "invalid fs/scan: match: more than 16"},
 		"long pattern":    {abi.Scan{Path: "/", Skip: []string{strings.Repeat("x", abi.MaxScanPattern+1)}}, "invalid fs/scan: skip: "},

@@ -160,7 +160,7 @@ func (c *compiler) schema(v any, at scope) (*node, error) {
 		c.nodes[id] = n
 		return n, c.object(n, v, at)
 	}
-	return nil, at.errorf("must be object or boolean")
+	return nil, at.errorf("must be an object or a boolean")
 }
 
 func (c *compiler) object(n *node, o map[string]any, at scope) (err error) {

@@ -86,7 +86,7 @@ func TestCompileRefuses(t *testing.T) {
 		"a negative length":           {`{"items":{"minLength":-1}}`, "/items/minLength: must be a non-negative integer"},
 		"a duplicate required name":   {`{"required":["a","a"]}`, "/required/1: is a duplicate"},
 		"no alternatives":             {`{"anyOf":[]}`, "/anyOf: must not be empty"},
-		"a schema that is a string":   {`{"$defs":{"a":{"not":"x"}}}`, "/$defs/a/not: must be object or boolean"},
+		"a schema that is a string":   {`{"$defs":{"a":{"not":"x"}}}`, "/$defs/a/not: must be an object or a boolean"},
 		"no JSON":                     {`{`, "not complete JSON"},
 		"an array":                    {`[]`, "object"},
 		"a schema too large":          {`{"title":"` + strings.Repeat("x", 300<<10) + `"}`, "larger than 256 KiB"},

@@ -48,7 +48,7 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-var errTooLarge = fmt.Errorf("is larger than the %d KiB that are read", MaxSize>>10)
+var errTooLarge = fmt.Errorf("is larger than the limit of %d KiB", MaxSize>>10)
 
 // cause strips the path from an error, because the Problem that reports it contains the path.
 func cause(err error) error {

@@ -113,7 +113,7 @@ func (t *Table) OneOf(key string, allowed ...string) string {
 	return s
 }
 
-// Bool returns the boolean at key; if the table does not have the key, it returns the argument absent.
+// Bool returns the boolean at key; if the table does not have the key, it returns the argument "absent".
 func (t *Table) Bool(key string, absent bool) bool {
 	if b := t.BoolPtr(key); b != nil {
 		return *b

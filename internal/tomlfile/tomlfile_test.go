@@ -201,7 +201,7 @@ func TestReadFileRefuses(t *testing.T) {
 	if err := os.WriteFile(big, make([]byte, tomlfile.MaxSize+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{dir: "is not a regular file", fifo: "is not a regular file", big: "is larger than the 1024 KiB that are read",
+	for path, want := range map[string]string{dir: "is not a regular file", fifo: "is not a regular file", big: "is larger than the limit of 1024 KiB",
 		filepath.Join(dir, "none"): "no such file or directory"} {
 		if _, err := tomlfile.ReadFile(path); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", filepath.Base(path), err, want)

@@ -25,8 +25,8 @@ type File struct {
 	afterCheck func() // for tests
 }
 
-// Read reads the file at path, which need not exist, with read. An error that the user can
-// correct is a *discovery.UsageError.
+// Read reads the file at path, which need not exist, by the function read. An error that the user can correct is a
+// *discovery.UsageError.
 func Read(path string, read func(path string) ([]byte, error)) (*File, error) {
 	f := &File{Path: path, Target: path, read: read}
 	target, err := filepath.EvalSymlinks(path)

@@ -27,7 +27,7 @@ type conn struct {
 	out     *wire.Writer
 	log     hclog.Logger
 	limits  wire.Limits
-	logMax  int          // bytes of log frames that a call accounts for
+	logMax  int          // bytes of log frames that are charged to each call
 	derived func([]byte) // Launch.Derived
 
 	mu      sync.Mutex // guards what follows

@@ -36,7 +36,7 @@ func (p *process) processorTime() (time.Duration, error) {
 	// The fields after the name, which is in parentheses: utime is the 12th of them, stime the 13th, in ticks.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
-		return 0, fmt.Errorf("stat of a worker has %d fields", len(fields))
+		return 0, fmt.Errorf("/proc/PID/stat of a worker has %d fields", len(fields))
 	}
 	const tick = time.Second / 100 // USER_HZ, which Linux keeps for all programs
 	var ticks int64

@@ -151,7 +151,7 @@ func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Resul
 	return result, err
 }
 
-// creating returns an Asker that performs wire.OpCreate and passes all other operations to next.
+// creating returns an Asker that performs wire.OpCreate and passes all other operations to the Asker "next".
 func (p *process) creating(next Asker) Asker {
 	return func(ctx context.Context, ask wire.Ask) wire.Reply {
 		if ask.Op != wire.OpCreate {

@@ -96,8 +96,8 @@ func below(dir, path string) (string, error) {
 	return filepath.Rel(dir, path)
 }
 
-// follow resolves path, starting at the directory start, which is not resolved itself. If bound is not empty, it does not
-// leave that directory.
+// follow resolves path, starting at the directory "start", which is not resolved itself. If bound is not empty, it does
+// not leave that directory.
 func (r *Resolver) follow(start, path, bound string) (Target, error) {
 	fsys := r.FS
 	if fsys == nil {

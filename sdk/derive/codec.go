@@ -185,7 +185,7 @@ func (c *Codec) misuse(message string) {
 	c.fail(errors.New(message))
 }
 
-// count encodes or decodes a number of elements, which take a byte each at least.
+// count encodes or decodes a number of elements, each of which takes at least one byte.
 func (c *Codec) count(n int) int {
 	if !c.decoding {
 		c.out = binary.AppendUvarint(c.out, uint64(n))

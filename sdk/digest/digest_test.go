@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// hosted has host answer the operations of a test, and returns the number of them.
+// hosted makes the function host answer the operations of a test. It returns the number of operations.
 func hosted(t *testing.T, host func(request []byte) []byte) *int {
 	t.Helper()
 	operations := 0

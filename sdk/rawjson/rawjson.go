@@ -173,8 +173,8 @@ func isKey(key []byte, name string) bool {
 	return text == name
 }
 
-// Replace returns a copy of an object in which the member name has a new value and comes first; nil removes it. The other
-// members keep their order and encoded values.
+// Replace returns a copy of an object in which the member called name has a new value and comes first; nil removes it.
+// The other members keep their order and encoded values.
 func Replace(object []byte, name string, value []byte) []byte {
 	out := append(make([]byte, 0, len(object)+len(name)+len(value)+8), '{')
 	member := func(key string, value []byte) {

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// fromOS calls visit with the entries that follow the path after, in the order of Dir.
+// fromOS calls visit with the entries that follow the path "after", in the order of Dir.
 func fromOS(dir string, o Options, after string, visit func(Entry) error) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -33,7 +33,7 @@ type walk struct {
 	visit func(Entry) error
 }
 
-// list visits the entries of a directory that follow the path after.
+// list visits the entries of a directory that follow the path "after".
 func (w *walk) list(rel string, entries []fs.DirEntry, level int, after []string) error {
 	for _, listed := range entries {
 		name := listed.Name()

@@ -126,7 +126,7 @@ func (o *Options) check() error {
 	}
 	switch {
 	case o.Depth < 0 || o.Depth > abi.MaxScanDepth:
-		return fmt.Errorf("scan: the depth %d is not from 1 to %d", o.Depth, abi.MaxScanDepth)
+		return fmt.Errorf("scan: Depth is %d; it must be from 1 to %d", o.Depth, abi.MaxScanDepth)
 	case o.MaxFile < 0 || o.MaxFile > largest:
 		return fmt.Errorf("scan: MaxFile is %d; it must be from 1 to %d", o.MaxFile, largest)
 	case o.Data != abi.ScanDataContent && o.Data != abi.ScanDataSHA256 && o.Data != abi.ScanDataDerived:

@@ -192,7 +192,7 @@ func (j *Journal) validate() error {
 	}
 	for _, dir := range j.Folders {
 		if !above[dir] {
-			return fmt.Errorf("the directory %q contains none of its files", dir)
+			return fmt.Errorf("the directory %q contains none of the files of the transaction", dir)
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ func TestRecoverRefusesJournal(t *testing.T) {
 		{"a step that changes nothing", func(j *transaction.Journal) { j.Steps[0].After = "" }, "changes nothing"},
 		{"a move with a content", func(j *transaction.Journal) { j.Steps[0].From = j.Steps[0].Path }, "moves a file and replaces it"},
 		{"a move from outside", func(j *transaction.Journal) { j.Steps[0].From, j.Steps[0].After = "/etc", "" }, `"/etc" is not in`},
-		{"a directory of no file", func(j *transaction.Journal) { j.Folders[0] = "/home" }, "contains none of its files"},
+		{"a directory of no file", func(j *transaction.Journal) { j.Folders[0] = "/home" }, "contains none of the files"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {

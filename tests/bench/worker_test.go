@@ -97,7 +97,7 @@ func startEcho(b *testing.B, s binaries, program string) *server {
 	return p
 }
 
-// echoes makes calls with texts of the given size, together calls at a time.
+// echoes makes calls with texts of the given size. The number together says how many are in flight at a time.
 func (s *server) echoes(size, together, calls int) {
 	s.b.Helper()
 	text := strings.Repeat("x", size)

@@ -79,8 +79,8 @@ func wasiFunctions(t *testing.T) []api.FunctionDefinition {
 	return all
 }
 
-// badArguments has arguments that are invalid for every function. The first parameter, which may be a descriptor, is first;
-// all other parameters are rest.
+// badArguments has arguments that are invalid for every function. The field first is the first argument, which may be a
+// descriptor; the field rest is each of the other arguments.
 var badArguments = []struct {
 	name        string
 	first, rest int32

@@ -70,16 +70,16 @@ func plugin(parts ...any) wasmtest.Module { return wasmtest.Plugin(answering(par
 
 func forever(parts ...any) []byte { return code(loop, void, code(parts...), br, 0, end) }
 
-// exceptAtLoad returns code that runs other for bulkhead/describe and parts for calls. It distinguishes them by the length of
-// the request, which is shorter for bulkhead/describe.
+// exceptAtLoad returns code that runs the code in other for bulkhead/describe and that in parts for calls. It
+// distinguishes them by the length of the request, which is shorter for bulkhead/describe.
 func exceptAtLoad(other []byte, parts ...any) []byte { return exceptUpTo(40, other, parts...) }
 
-// exceptUpTo returns code that runs other for requests shorter than length, else parts.
+// exceptUpTo returns code that runs the code in other for requests shorter than length, else that in parts.
 func exceptUpTo(length int32, other []byte, parts ...any) []byte {
 	return code(localGet, 0, num(length), ltU, ifThen, void, other, returnOp, end, code(parts...))
 }
 
-// with returns the module that change has changed.
+// with returns the module after the function change has modified it.
 func with(m wasmtest.Module, change func(*wasmtest.Module)) wasmtest.Module {
 	change(&m)
 	return m

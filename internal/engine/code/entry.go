@@ -25,7 +25,7 @@ const (
 	wazeroPrefix = "wazero-"
 )
 
-// Limits of a compiler's output, in bytes and files of a directory.
+// Limits of a compiler's output: sizes in bytes, and maxItems in entries of a directory.
 const (
 	maxFacts = 16 << 20
 	maxCode  = 1 << 30

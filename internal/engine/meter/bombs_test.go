@@ -27,8 +27,8 @@ const (
 
 func length(n int) []byte { return wasm.AppendU32(nil, uint32(n)) }
 
-// withWide returns a module whose function f consists of before, n times part, and behind, with types of 1,000 parameters
-// and results.
+// withWide returns a module whose function f consists of the code "before", n times the code "part", and the code
+// "behind", with types of 1,000 parameters and results.
 func withWide(n int, before, part, behind []byte) wasmtest.Module {
 	body := slices.Concat(before, slices.Repeat(part, n), behind, []byte{0x0b})
 	return wasmtest.Module{

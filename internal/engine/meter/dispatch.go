@@ -44,8 +44,8 @@ func (r *recent) note(c *wasm.Code) {
 	case wasm.OpI32Const:
 		encoded := c.Body[c.Start+1 : c.End()]
 		value, n := wasm.ReadU32(encoded)
-		// The encoding is signed. That of a negative number is either too long for an unsigned one, or its last byte has the
-		// sign bit.
+		// The encoding is signed. A negative number either has more bytes than an unsigned one, or has the sign bit in
+		// its last byte.
 		if isNegative := n == 0 || value > 1<<31-1 || n < 5 && encoded[n-1]&0x40 != 0; !isNegative {
 			r.value, r.constEnd = value, c.End()
 		}
@@ -81,7 +81,8 @@ func (s *scan) noteDispatch(labels uint32) {
 	}
 }
 
-// thread returns the depth of the label to which a br to a label leads through a dispatch, if its block is still open.
+// thread returns the depth of the label that a br reaches through a dispatch. depth is that of the label which the br
+// names. The result is false if there is no dispatch, or if the block of the reached label has ended.
 func (s *scan) thread(depth uint32) (uint32, bool) {
 	innermost := len(s.frames) - 1
 	if s.recent.assignEnd != s.code.Start || int64(depth) > int64(innermost) {

@@ -175,8 +175,8 @@ func (w *rewriter) growHelper(a *asm, instruction []byte) {
 	a.op(wasm.OpEnd).get(localResult).op(wasm.OpEnd)
 }
 
-// amountHelper charges for an amount and returns it. The charge is limited to most, above which the instruction traps or
-// fails anyway.
+// amountHelper charges for an amount and returns it. The charge is limited to the argument "most", above which the
+// instruction traps or fails anyway.
 func (w *rewriter) amountHelper(a *asm, most int, perUnit int) {
 	a.op(0)
 	a.index(wasm.OpGlobalGet, w.fuel)

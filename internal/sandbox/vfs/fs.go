@@ -150,7 +150,7 @@ func (f *FS) stat(name string, follow bool) (wsys.Stat_t, error) {
 	return realStat(*p.info), nil
 }
 
-// change resolves a path that is about to be changed, and authorizes the change by check.
+// change resolves a path that is about to be changed, and authorizes the change by the function check.
 func (f *FS) change(name string, follow bool, check func(*place) error) (*place, error) {
 	p, err := f.resolve(name, walkMode{follow: follow, write: true})
 	if err != nil {

@@ -81,8 +81,8 @@ func (f *FS) staysInside(dir, target string) bool {
 	return !refused || r.errno != sys.EACCES
 }
 
-// checkMove refuses to move p, which is a symbolic link or a directory, from the path old to the path moved if a symbolic
-// link would resolve outside the grants afterwards.
+// checkMove refuses to move p, which is a symbolic link or a directory, from the path "old" to the path "moved" if a
+// symbolic link would resolve outside the grants afterwards.
 func (f *FS) checkMove(p *place, old, moved string) error {
 	st, err := p.dir.Lstat(p.name)
 	switch {
@@ -100,8 +100,8 @@ func (f *FS) checkMove(p *place, old, moved string) error {
 	return err
 }
 
-// checkLinks checks the symbolic links below the directory name of dir for a move from the path old to the path moved,
-// before or after it.
+// checkLinks checks the symbolic links below the directory called name in dir, for a move from the path "old" to the
+// path "moved", before or after it.
 func (f *FS) checkLinks(dir *beneath.Dir, name, old, moved string) error {
 	seen, size := 0, 0
 	for pending := []string{""}; len(pending) > 0; {

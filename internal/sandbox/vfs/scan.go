@@ -162,7 +162,7 @@ func (d *scannedDir) at(name string) string {
 	return d.path + "/" + name
 }
 
-// list visits the entries that follow the relative path after.
+// list visits the entries that follow the relative path "after".
 func (d *scannedDir) list(after []string) error {
 	for _, e := range d.entries {
 		if err := d.scan.fs.context().Err(); err != nil {

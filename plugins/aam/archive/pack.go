@@ -31,7 +31,7 @@ var leftOut = []string{".git", ".aam", "node_modules", ".venv", "venv", "__pycac
 // Pack writes an archive of the package in dir, whose manifest is m, to w, and returns a listing of the archive.
 // Archives are reproducible: aam.yaml comes first, then all files sorted by path. Pack follows symbolic links to files
 // inside of dir. It omits symbolic links to directories, .git, .aam, .env*, credentials.yaml, older archives, output of
-// tools, and the directories that the argument without lists by absolute path, such as a registry inside of the
+// tools, and the directories in the argument "without", which are absolute paths, such as a registry inside of the
 // package's directory.
 //
 // Errors have the code ArchiveInvalid for a file that no archive may contain, and ManifestInvalid for an artifact that

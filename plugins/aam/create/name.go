@@ -37,7 +37,7 @@ func ascii(r rune) string {
 
 // Name derives a valid name from a string: in lower case, with ASCII letters for accented Latin letters, and hyphens
 // for other characters. If the string has letters only of other scripts, the name consists of their code points. If it
-// has no letters or digits, Name returns the argument otherwise.
+// has no letters or digits, Name returns the argument "otherwise".
 func Name(text, otherwise string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(text) {

@@ -27,8 +27,8 @@ const (
 	section             // a section of a file
 )
 
-// place describes the path of the artifacts of one type on a platform. It consists of the field before, the name of the
-// artifact, and the field after.
+// place describes the path of the artifacts of one type on a platform. It consists of the field "before", the name of
+// the artifact, and the field "after".
 type place struct {
 	home        bool // the path is below the home directory instead of the project
 	form        form

@@ -84,9 +84,9 @@ func (m *Manager) usable(c config.Config) []registry.Registry {
 	return clients
 }
 
-// lock serializes calls that change the same resource, which is identified by its kind (the argument what) and its
-// directory (the argument of). Other processes that change the same files lock the directory "shared". The lock order is
-// home, codex, project.
+// lock serializes calls that change the same resource, which is identified by its kind (the argument "what") and its
+// directory (the argument "of"). Other processes that change the same files lock the directory "shared". The lock order
+// is home, codex, project.
 func (m *Manager) lock(what, of, shared string) error {
 	sum := sha256.Sum256([]byte(filepath.Clean(of)))
 	if err := m.Lock(what+"-"+hex.EncodeToString(sum[:16]), shared); err != nil {

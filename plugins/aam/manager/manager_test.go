@@ -217,7 +217,7 @@ func failure(result *manager.Result, err error) error {
 }
 
 // published returns a directory with a project, a home, a registry that has the package pkg, and an unpublished package
-// in the directory other.
+// in the directory "other".
 func published(t *testing.T) (string, *manager.Manager) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())

@@ -133,7 +133,7 @@ func (r Registry) metadataFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Latest returns the version with the tag latest or, without that tag, the highest version; "" if there are no
+// Latest returns the version with the tag "latest" or, without that tag, the highest version; "" if there are no
 // versions.
 func (m *Metadata) Latest() string {
 	for _, tag := range m.Tags {

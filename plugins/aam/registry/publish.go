@@ -28,7 +28,7 @@ var tagPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 type Publication struct {
 	Dir      string             // directory of the package
 	Manifest *manifest.Manifest // manifest in Dir
-	Tag      string             // additional tag for the version, which also gets the tag latest
+	Tag      string             // additional tag for the version, which also gets the tag "latest"
 	Now      string             // see Timestamp
 	Limits   archive.Limits
 }

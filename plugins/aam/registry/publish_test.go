@@ -303,7 +303,7 @@ func published(t *testing.T, publications ...registry.Publication) map[string]st
 	return texts(t, root)
 }
 
-// checkWhole fails the test unless the package old in the registry is intact. It reports whether the package new
+// checkWhole fails the test unless the package "old" in the registry is intact. It reports whether the package "new"
 // exists.
 func checkWhole(t *testing.T, name, root string) bool {
 	t.Helper()

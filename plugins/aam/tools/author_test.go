@@ -316,7 +316,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// findFile returns the FileInfo of the deployed file name in one of two directories.
+// findFile returns the FileInfo of the deployed file called name in one of two directories.
 func findFile(root, one, other, name string) (os.FileInfo, error) {
 	for _, pattern := range []string{one + "/.*/skills/*/" + name, other + "/.*/skills/*/" + name} {
 		if found, _ := filepath.Glob(filepath.Join(root, pattern)); len(found) > 0 {

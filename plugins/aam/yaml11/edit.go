@@ -175,7 +175,8 @@ func (e *editor) block(value any, indent int) (string, bool) {
 	return out.String(), true
 }
 
-// replace replaces the value old. Its key is at indent, and it ends before the line number end.
+// replace replaces the value "old", whose key has the given indentation, and which ends before the line with the number
+// "end".
 func (e *editor) replace(old *yaml.Node, value any, indent, end int) []byte {
 	from, ok := e.offset(old)
 	if !ok {

@@ -77,7 +77,7 @@ func (e *editor) blockScalarEnd(from, indent int) int {
 	return e.lines[end] + len(bytes.TrimRight(e.line(end), "\r\n"))
 }
 
-// skipProperties returns the offset at which the value begins after the anchor and the tag at from.
+// skipProperties returns the offset at which the value begins after the anchor and the tag at the offset "from".
 func (e *editor) skipProperties(from int) int {
 	for from < len(e.text) && (e.text[from] == '&' || e.text[from] == '!') {
 		end := bytes.IndexAny(e.text[from:], " \r\n")

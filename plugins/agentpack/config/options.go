@@ -53,7 +53,7 @@ func (o Options) value(key string) (option, bool) {
 }
 
 // Bool returns the value of a boolean setting: a YAML boolean, or one of the strings true, yes, 1, false, no, 0. For
-// any other value, and for an absent setting, it returns the argument otherwise.
+// any other value, and for an absent setting, it returns the argument "otherwise".
 func (o Options) Bool(key string, otherwise bool) bool {
 	value, ok := o.value(key)
 	if !ok {

@@ -96,7 +96,7 @@ func (h *home) wanted(files map[string]string) *output.State {
 	return b.State()
 }
 
-// plan returns the plan for files, which are as in wanted.
+// plan returns the plan for files, given in the form that the method wanted takes.
 func (h *home) plan(files map[string]string) deploy.Request {
 	h.t.Helper()
 	state := h.wanted(files)

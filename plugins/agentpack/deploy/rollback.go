@@ -161,7 +161,7 @@ func (r *rollback) revertChanges(history *History) error {
 	return nil
 }
 
-// addRestore restores a file from the copy at the path from. Unless sum is "", it must be the SHA-256 of the copy.
+// addRestore restores a file from the copy at the path "from". Unless sum is "", it must be the SHA-256 of the copy.
 func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	if err := disk.RequireInside(r.env.SnapshotDir(), from); err != nil {
 		return err

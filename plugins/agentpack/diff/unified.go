@@ -28,7 +28,7 @@ func Unified(name string, before, after []byte) (string, error) {
 	case bytes.Equal(before, after):
 		return "", nil
 	case newlines > maxLines:
-		return "", fmt.Errorf("the contents before and after have more than %d lines together", maxLines)
+		return "", fmt.Errorf("the contents before and after have more than %d lines in total", maxLines)
 	}
 	w := &writer{old: splitLines(before), new: splitLines(after)}
 	fmt.Fprintf(&w.text, "--- %s\n+++ %s\n", quoteName("a/"+name), quoteName("b/"+name))

@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// planned is the payload of plan.
+// planned is the payload of the tool plan.
 type planned struct {
 	Profile string   `json:"profile"`
 	Targets []string `json:"targets"`
 	plan.Plan
 }
 
-// previewed is the payload of preview.
+// previewed is the payload of the tool preview.
 type previewed struct {
 	Profile string        `json:"profile"`
 	Targets []string      `json:"targets"`

@@ -82,7 +82,7 @@ func TestHostFailuresHaveEnvelopes(t *testing.T) {
 	for i, tool := range all() {
 		template := cmp.Or(manifest.Tools[i].Failure, manifest.Server.Failure)
 		got := strings.NewReplacer("{tool}", tool.name, "{message}", "crashed", "{code}", "trap").Replace(template)
-		// The host does not know the argument kind of explain.
+		// The host does not know the argument "kind" of the tool explain.
 		want, err := failureEnvelope(tool.command(arguments{}),
 			fault.New(fault.Unexpected, fault.Details{"host_code": "trap"}, "%s crashed", tool.name), nil)
 		if err != nil {

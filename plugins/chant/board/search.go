@@ -30,8 +30,8 @@ func searched(dir store.Dir, lower string) iter.Seq2[specFile, error] {
 	}
 }
 
-// Search returns the entries that keep selects and whose body, which includes the title, contains the text of
-// LoadForSearch. It passes errors of files that cannot be searched to failed.
+// Search returns the entries that the function keep selects and whose body, which includes the title, contains the text
+// of LoadForSearch. It passes errors of files that cannot be searched to failed.
 func (b *Board) Search(lower string, keep func(*Entry) bool, failed func(error)) []*Entry {
 	var hits []*Entry
 	for _, entry := range b.Entries {

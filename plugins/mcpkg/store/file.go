@@ -52,8 +52,8 @@ const sweepAge = time.Hour
 const maxSwept = 16
 
 // sweep removes temporary files and directories of interrupted calls: those in the project's directory, which the
-// argument left lists, those beside the project, and those in other projects, because these may never be written again.
-// It ignores errors, because leftovers are harmless.
+// argument "left" lists, those beside the project, and those in other projects, because these may never be written
+// again. It ignores errors, because leftovers are harmless.
 func (p *Project) sweep(left []fs.DirEntry) {
 	_ = atomicfile.SweepEntries(p.dir, left, sweepAge, p.options())
 	var others []string

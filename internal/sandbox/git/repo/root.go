@@ -47,7 +47,7 @@ func NewRoot(handle *beneath.Dir, path, real string) *Root {
 // Abs returns the absolute path of a name, for messages and answers; nothing is opened by it.
 func (r *Root) Abs(name string) string { return filepath.Join(r.path, filepath.FromSlash(name)) }
 
-// rel returns the name of an absolute path in the root, or a name that is not local.
+// rel returns an absolute path relative to the root. The result is not local if the path is outside of the root.
 func (r *Root) rel(abs string) (string, error) {
 	name, err := filepath.Rel(r.path, filepath.Clean(abs))
 	if err == nil && !filepath.IsLocal(name) {
