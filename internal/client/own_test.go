@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// install makes a program that records its arguments and working directory in the file calls, and then runs script.
+// install makes a program that records its arguments and working directory in the file "calls", and then runs script.
 func (u *user) install(name, script string) {
 	u.t.Helper()
 	path := u.put("bin/"+name, "#!/bin/sh\necho \"$PWD: $*\" >>"+u.root+"/calls\n"+script)

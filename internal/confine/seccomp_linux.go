@@ -79,7 +79,7 @@ func probeSeccomp() error {
 	return nil
 }
 
-// filter returns the BPF program for the process with number pid, which the rules for signals compare.
+// filter returns the BPF program for the process with the number pid. The rules for signals compare their target with pid.
 func filter(pid uint32) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: archOffset, Size: 4},

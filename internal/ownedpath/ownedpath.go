@@ -70,7 +70,7 @@ func check(dir string, user int) error {
 		name := rest[0]
 		rest = rest[1:]
 		if name == ".." {
-			at = filepath.Dir(at) // at is resolved and its ancestors are checked
+			at = filepath.Dir(at) // the path in at is resolved, and its ancestors are checked
 			continue
 		}
 		next := filepath.Join(at, name)

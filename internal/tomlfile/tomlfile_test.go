@@ -38,7 +38,7 @@ func TestParseRefuses(t *testing.T) {
 		"deep nesting after a string with quotes": {"a = '''x'''''\nb = " + strings.Repeat("[", 100), 2, "nested more than 64 deep"},
 		"a key of too many parts":                 {"\n" + strings.Repeat("a.", 40) + "a = 1", 2, "a key with more than 32 parts"},
 		"a key too long":                          {"[" + strings.Repeat("a", 300) + "]", 1, "a part longer than 256 bytes"},
-		"a file too large":                        {strings.Repeat("#\n", 1<<20), 0, "larger than the 1024 KiB"},
+		"a file too large":                        {strings.Repeat("#\n", 1<<20), 0, "larger than the limit of 1024 KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc, ps := tomlfile.Parse("f.toml", []byte(c.text))

@@ -202,7 +202,7 @@ func (s Step) validate() error {
 	paths := []string{s.Path}
 	switch {
 	case s.From != "" && (s.Before != "" || s.After != ""):
-		return errors.New("it moves a file and replaces it")
+		return errors.New("it contains a step that both moves and replaces a file")
 	case s.From != "":
 		paths = append(paths, s.From)
 	case s.Before == "" && s.After == "":

@@ -40,7 +40,7 @@ func TestRecoverRefusesJournal(t *testing.T) {
 		{"a root with dots", func(j *transaction.Journal) { j.Steps[0].Root += "/../x" }, `is not in`},
 		{"a digest that is none", func(j *transaction.Journal) { j.Steps[0].Before = "12" }, "is not a digest"},
 		{"a step that changes nothing", func(j *transaction.Journal) { j.Steps[0].After = "" }, "changes nothing"},
-		{"a move with a content", func(j *transaction.Journal) { j.Steps[0].From = j.Steps[0].Path }, "moves a file and replaces it"},
+		{"a move with a content", func(j *transaction.Journal) { j.Steps[0].From = j.Steps[0].Path }, "both moves and replaces a file"},
 		{"a move from outside", func(j *transaction.Journal) { j.Steps[0].From, j.Steps[0].After = "/etc", "" }, `"/etc" is not in`},
 		{"a directory of no file", func(j *transaction.Journal) { j.Folders[0] = "/home" }, "contains none of the files"},
 	}

@@ -18,7 +18,7 @@ type paths struct {
 	matches []int          // index of the end of a block, by the index of the step that opens it or of its else
 	elses   []int          // index of the else, by the index of the if; 0 if the if has no else
 	labels  [][]int        // enclosing blocks of each step
-	seen    map[[2]int]int // maximum cost of a path from before a step, by step and kind of end; -1 while being computed
+	seen    map[[2]int]int // maximum cost of a path that begins before a step, by the step and the kind of the path's end; -1 while it is computed
 	longest [2]int
 }
 

@@ -20,8 +20,8 @@ type entry struct {
 	file   string // the file name, which encodes the fields below
 	number uint64 // the item's position in the order of creation
 	kind   item.Kind
-	name   string // key of the name
-	uri    string // key of a resource's URI
+	name   string // what the function key returns for the name
+	uri    string // what the function key returns for a resource's URI
 	staged bool   // the file is in the directory of an unfinished import
 }
 

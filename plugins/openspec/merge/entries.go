@@ -41,7 +41,7 @@ func (e *entries) index(one *entry) {
 
 func (e *entries) find(name string) *entry { return e.byName[name] }
 
-// like returns an entry, other than the entry except, whose name differs from name only in case or spacing.
+// like returns an entry, other than the entry "except", whose name differs from name only in case or spacing.
 func (e *entries) like(name string, except *entry) *entry {
 	for _, one := range e.byFold[requirement.Fold(name)] {
 		// rename and drop leave entries in byFold under their former names; byName is current.
