@@ -208,8 +208,8 @@ func TestLoadRefusesABIViolations(t *testing.T) {
 }
 
 func TestLoadRefusesStaleCode(t *testing.T) {
-	_, err := Load(t.Context(), Spec{Code: t.TempDir()})
-	wantCode(t, err, CodeInternal)
+	_, err := Load(t.Context(), Spec{Code: t.TempDir()}) // the code was removed, as by `bulkhead cache clear`
+	wantCode(t, err, CodeStale)
 	dir := compiled(t, writeModule(t, wasmtest.Answering("{}"))).Dir
 	native, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
 	if err != nil || len(native) != 1 {
