@@ -36,6 +36,8 @@ func TestLoadBlock(t *testing.T) {
 		{"empty ones", "a: []\nb: {}\n", true},
 		{"texts over several lines", "a: one\n  two (three)\n  - four\nb: 'one\n  ''two'' three'\nc:\n- one\n  two\n", true},
 		{"quoted keys", "'@a/b':\n  c: d\n'e': f\n", true},
+		{"paths as keys", "a/b.md: c\nd:\n  e/f/: g\ni:\n- j/k: l\nm: {n/o: p}\nq//r: s\n", true},
+		{"an address as a key", "a://b: c\n", false},
 		{"other letters", "a: Příliš\n", true},
 		{"words with punctuation", "a: ^1.0.0\nb: ~1\nc: a:b\nd: file:///x\ne: C#\nf: <x\n", true},
 		{"comments behind values", "a: x # y\nb:   'it''s # x'   # \"z\nc: # y\n- d # y\n- e: f # y\n- \"g # h\" #\ni: # y\n  j: k\nl: # y\n", true},

@@ -143,7 +143,7 @@ func readKey(text string) (key, rest string, ok bool) {
 			return "", "", false
 		}
 	} else {
-		for end < len(text) && wordByte(text[end]) {
+		for end < len(text) && (wordByte(text[end]) || text[end] == '/') {
 			end++
 		}
 		if end == 0 || text[0] < 'A' { // a digit, a dot or a hyphen
