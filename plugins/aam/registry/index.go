@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
+	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
 // maxIndex bounds the size of an index in bytes. It is enough for about 25,000 packages. A parsed index takes up to ten
@@ -32,6 +33,9 @@ func (r Registry) Index() ([]Entry, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	if kept, ok := files.Derived(r.Files, indexes, r.Root, r.indexPath()); ok && kept.valid {
+		return kept.entries, nil
+	}
 	data, err := files.ReadInside(r.Files, r.Root, r.indexPath(), maxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -44,6 +48,39 @@ func (r Registry) Index() ([]Entry, error) {
 		return nil, r.unreachable("index.yaml: %w", err)
 	}
 	return entries, nil
+}
+
+// indexes is run by the host, which keeps the result while an index is unchanged.
+var indexes = derive.New(func(data []byte) index {
+	entries, err := parseIndex(data)
+	return index{err == nil, entries}
+})
+
+// index is derived from the content of an index.
+type index struct {
+	valid   bool
+	entries []Entry
+}
+
+// Fields implements derive.Fielder.
+func (i *index) Fields(c *derive.Codec) {
+	c.Bool(&i.valid)
+	derive.List(c, &i.entries)
+}
+
+// Fields implements derive.Fielder.
+func (e *Entry) Fields(c *derive.Codec) {
+	c.String(&e.Name)
+	c.String(&e.Description)
+	c.String(&e.Latest)
+	c.Strings(&e.Keywords)
+	c.Strings(&e.ArtifactTypes)
+	c.String(&e.UpdatedAt)
+	for _, list := range []*[]string{&e.Keywords, &e.ArtifactTypes} {
+		if *list == nil {
+			*list = []string{} // as parseEntry returns it
+		}
+	}
 }
 
 // packages is the only top-level key of an index.
