@@ -182,6 +182,46 @@ func (p *testUser) checkExecutable(skills string) {
 	p.t.Errorf("the skill is not in %s", skills)
 }
 
+// TestListsFollowChangesOfFiles: what the host keeps of lock file, manifests and index is not used after a change of the
+// file, by the plugin or another program.
+func TestListsFollowChangesOfFiles(t *testing.T) {
+	user, s := newInstalledUser(t, nil)
+	defer s.end()
+	expect := func(when, want string) {
+		t.Helper()
+		for range 2 {
+			var list struct {
+				Result []struct {
+					Name  string `json:"name"`
+					Count int    `json:"artifact_count"`
+				} `json:"result"`
+			}
+			var found struct {
+				Result []struct {
+					Name, Version string
+				} `json:"result"`
+			}
+			s.callStructured("aam_list", `{}`, &list)
+			s.callStructured("aam_search", `{"query":""}`, &found)
+			if got := fmt.Sprint(list.Result, found.Result); got != want {
+				t.Errorf("%s: got %s, want %s", when, got, want)
+			}
+		}
+	}
+	expect("after the install", "[{basics 1}] [{basics 1.0.0}]")
+	manifest := user.project + "/.aam/packages/basics/aam.yaml"
+	putFile(t, manifest, packageManifest("basics", "1.0.0")+"keywords: [x]\n"+"author: Me\n")
+	expect("after a change that the list does not show", "[{basics 1}] [{basics 1.0.0}]")
+	putFile(t, manifest, strings.Replace(packageManifest("basics", "1.0.0"), "[{", "[{name: more, path: skill, description: d}, {", 1))
+	expect("after a skill was added", "[{basics 2}] [{basics 1.0.0}]")
+	putFile(t, manifest, "name: [")
+	expect("with a broken manifest", "[{basics 0}] [{basics 1.0.0}]")
+	user.publish(s, "extra", "2.0.0")
+	expect("after a publication", "[{basics 0}] [{basics 1.0.0} {extra 2.0.0}]")
+	s.mustCall("aam_uninstall", `{"package_name":"basics"}`)
+	expect("after the uninstall", "[] [{basics 1.0.0} {extra 2.0.0}]")
+}
+
 // TestConcurrentPublishByTwoServersLosesNothing has two servers that publish to separate packages and to a shared one.
 func TestConcurrentPublishByTwoServersLosesNothing(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
@@ -41,6 +42,9 @@ type doctor struct {
 	files  files.System
 	ws     *workspace.Workspace
 	checks []Check
+
+	lock        *lockfile.Lock         // nil if it cannot be read, or was not yet
+	deployments *workspace.Deployments // nil, like lock
 }
 
 // Run checks the workspace, the configuration of its project and home, and the configured registries.

@@ -10,26 +10,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
 // packages adds a check for each installed package, and a check that summarizes them.
 func (d *doctor) packages() {
 	const name = "packages_integrity"
-	lock, err := d.ws.Lock()
+	lock, err := d.ws.Packages()
 	if err != nil {
 		f := fault.From(err)
 		d.fail(name, f.Message, f.Hint)
 		return
 	}
-	outdated, err := d.ws.Outdated()
+	d.lock = lock
+	deployments, err := d.ws.Deployments(lock)
 	if err != nil {
 		f := fault.From(err)
 		d.fail(name, f.Message, f.Hint)
 		return
 	}
+	d.deployments = deployments
+	installed, outdated := d.ws.Installed(lock), deployments.Outdated()
 	damaged, advice := 0, []string{}
 	for _, entry := range lock.Packages {
-		if whole := d.pack(entry, outdated[entry.Name]); !whole || entry.Checksum == "" {
+		if whole := d.pack(entry, installed, outdated[entry.Name]); !whole || entry.Checksum == "" {
 			damaged++
 			if text := repair(entry, whole); !slices.Contains(advice, text) {
 				advice = append(advice, text)
@@ -59,14 +63,14 @@ func repair(entry lockfile.Entry, intact bool) string {
 
 // pack adds a check of an installed package, and reports whether the package is intact. Outdated lists the platforms to
 // which another version is deployed.
-func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
+func (d *doctor) pack(entry lockfile.Entry, installed workspace.Installed, outdated []string) bool {
 	name, dir := "package_"+entry.Name, d.ws.PackageDir(entry.Name)
 	again := repair(entry, false)
-	if !files.IsDir(d.files, dir) {
+	counts, err := installed.Counts(entry.Name)
+	if err != nil && !files.IsDir(d.files, dir) {
 		d.warn(name, fmt.Sprintf("Package '%s@%s' directory not found: %s", entry.Name, entry.Version, dir), again)
 		return false
 	}
-	m, err := d.ws.Manifest(entry.Name)
 	if err != nil {
 		d.warn(name, fmt.Sprintf("Package '%s' manifest error: %v", entry.Name, err), again)
 		return false
@@ -76,7 +80,7 @@ func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 			fmt.Sprintf("Install '%s' with aam_install, force and platform, once for each of these platforms.", entry.Name))
 		return true
 	}
-	d.pass(name, fmt.Sprintf("Package '%s@%s': manifest valid, %s", entry.Name, entry.Version, count(len(m.Artifacts), "artifact")))
+	d.pass(name, fmt.Sprintf("Package '%s@%s': manifest valid, %s", entry.Name, entry.Version, count(counts.Total(), "artifact")))
 	return true
 }
 
@@ -84,14 +88,13 @@ func (d *doctor) pack(entry lockfile.Entry, outdated []string) bool {
 // behind when it uninstalls or replaces a package, because it removes deployments only from its default platform.
 func (d *doctor) orphans(defaultPlatform string) {
 	const name = "orphaned_deployments"
-	orphans, err := d.ws.Orphans(defaultPlatform)
+	if d.deployments == nil {
+		return // the method packages has reported the error
+	}
+	orphans, err := d.deployments.Orphans(defaultPlatform)
 	if err != nil {
-		_, badLock := d.ws.Lock()
-		_, badLedger := d.ws.Outdated()
-		if badLock == nil && badLedger == nil { // otherwise the method packages has reported the error
-			f := fault.From(err)
-			d.warn(name, "Orphaned deployments cannot be determined: "+f.Message, f.Hint)
-		}
+		f := fault.From(err)
+		d.warn(name, "Orphaned deployments cannot be determined: "+f.Message, f.Hint)
 		return
 	}
 	for _, of := range slices.Sorted(maps.Keys(orphans)) {
@@ -112,9 +115,9 @@ func (d *doctor) interrupted() {
 	for _, dir := range []string{d.ws.StageDir(), d.ws.DownloadsDir()} {
 		left = append(left, d.names(dir, nil)...)
 	}
-	if lock, err := d.ws.Lock(); err == nil { // otherwise the method packages has reported the error
+	if d.lock != nil { // otherwise the method packages has reported the error
 		known := map[string]bool{}
-		for _, entry := range lock.Packages {
+		for _, entry := range d.lock.Packages {
 			known[pkgname.Folder(entry.Name)] = true
 		}
 		left = append(left, d.names(d.ws.PackagesDir(), known)...)

@@ -67,7 +67,7 @@ func (m *Manager) CreatePackage(n NewPackage) (*Created, error) {
 	if err := m.write(path, data); err != nil {
 		return nil, err
 	}
-	return &Created{path, man.Name, man.Version, counts(man), len(man.Artifacts)}, nil
+	return &Created{path, man.Name, man.Version, byType(man.Counts()), len(man.Artifacts)}, nil
 }
 
 func or(given *string, otherwise string) string {

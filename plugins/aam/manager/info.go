@@ -41,7 +41,7 @@ func (m *Manager) Info(name, wanted string) (*Detail, error) {
 		return nil, err
 	}
 	ws := m.workspace()
-	lock, err := ws.Lock()
+	lock, err := ws.Packages()
 	if err != nil {
 		return nil, err
 	}

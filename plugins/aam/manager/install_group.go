@@ -174,6 +174,6 @@ func (i *installation) report(name string, manifests []*manifest.Manifest) error
 	} else if m, err = i.ws.Manifest(name); err != nil {
 		return err
 	}
-	i.result.Installed = append(i.result.Installed, newPackage(entry, m))
+	i.result.Installed = append(i.result.Installed, newPackage(entry, m.Counts()))
 	return nil
 }

@@ -24,31 +24,29 @@ type Listed struct {
 	SourceCommit *string `json:"source_commit"`
 }
 
-// newPackage describes an entry of the lock file. The manifest is nil if it cannot be read.
-func newPackage(entry lockfile.Entry, m *manifest.Manifest) Package {
-	p := Package{
-		Name: entry.Name, Version: entry.Version, Source: entry.Source, Artifacts: counts(m), Checksum: orNull(entry.Checksum),
+// newPackage describes an entry of the lock file. The counts are zero if the manifest cannot be read.
+func newPackage(entry lockfile.Entry, counts manifest.Counts) Package {
+	return Package{
+		Name: entry.Name, Version: entry.Version, Source: entry.Source,
+		ArtifactCount: counts.Total(), Artifacts: byType(counts), Checksum: orNull(entry.Checksum),
 	}
-	if m != nil {
-		p.ArtifactCount = len(m.Artifacts)
-	}
-	return p
 }
 
 // List returns the installed packages in the order of the lock file.
 func (m *Manager) List() ([]Listed, error) {
 	ws := m.workspace()
-	lock, err := ws.Lock()
+	lock, err := ws.Packages()
 	if err != nil {
 		return nil, err
 	}
+	installed := ws.Installed(lock)
 	listed := []Listed{}
 	for _, entry := range lock.Packages {
-		man, err := ws.Manifest(entry.Name)
+		counts, err := installed.Counts(entry.Name)
 		if err != nil {
 			m.Warn("package " + entry.Name + ": " + err.Error())
 		}
-		listed = append(listed, Listed{newPackage(entry, man), entry.SourceName, entry.SourceCommit})
+		listed = append(listed, Listed{newPackage(entry, counts), entry.SourceName, entry.SourceCommit})
 	}
 	return listed, nil
 }

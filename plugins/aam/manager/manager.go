@@ -95,14 +95,13 @@ func (m *Manager) lock(what, of, shared string) error {
 	return nil
 }
 
-// counts returns the number of artifacts by plural type, in the order of Types.
-func counts(m *manifest.Manifest) yaml11.Map {
+// byType returns the number of artifacts by plural type, in the order of Types. It omits types without artifacts.
+func byType(counts manifest.Counts) yaml11.Map {
 	by := yaml11.Map{}
-	if m == nil {
-		return by
-	}
-	for _, t := range m.Types() {
-		by = append(by, yaml11.Pair{Key: t.Plural(), Value: len(m.Of(t))})
+	for i, t := range manifest.Types() {
+		if counts[i] > 0 {
+			by = append(by, yaml11.Pair{Key: t.Plural(), Value: counts[i]})
+		}
 	}
 	return by
 }

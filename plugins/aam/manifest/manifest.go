@@ -78,15 +78,6 @@ func (m *Manifest) Of(t Type) []Artifact {
 	return of
 }
 
-// Counts returns the number of artifacts by plural type. It omits types without artifacts.
-func (m *Manifest) Counts() map[string]int {
-	counts := map[string]int{}
-	for _, artifact := range m.Artifacts {
-		counts[artifact.Type.Plural()]++
-	}
-	return counts
-}
-
 // Types returns the types of the package's artifacts, in canonical order.
 func (m *Manifest) Types() []Type {
 	var types []Type

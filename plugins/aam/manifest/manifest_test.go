@@ -106,7 +106,7 @@ platforms: {cursor: {skill_scope: user, merge_instructions: 'yes'}, vscode: {}}
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"agents": 1, "skills": 2, "instructions": 1}, m.Counts()); diff != "" {
+	if diff := cmp.Diff(manifest.Counts{1, 2, 0, 1}, m.Counts()); diff != "" {
 		t.Errorf("counts (-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff([]manifest.Type{manifest.Agent, manifest.Skill, manifest.Instruction}, m.Types()); diff != "" {

@@ -312,10 +312,8 @@ func counted(t *testing.T, name, version string) (count any, by map[string]any, 
 		t.Fatal(err)
 	}
 	by = map[string]any{}
-	for plural, n := range m.Counts() {
-		by[plural] = float64(n)
-	}
 	for _, kind := range m.Types() {
+		by[kind.Plural()] = float64(len(m.Of(kind)))
 		types = append(types, string(kind))
 	}
 	if m.Author != nil {

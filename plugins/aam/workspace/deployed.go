@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/deploy"
+	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 )
 
 // adopt adds deployments to the ledger that the aam program has made since the ledger was written. It considers
@@ -142,13 +143,27 @@ func (w *Workspace) owns(s *state, plan *deploy.Plan, at deploy.Artifact, digest
 	})
 }
 
-// Orphans returns the paths of deployments that belong to no installed package, by package. They are deployments in the
-// ledger whose package the aam program has uninstalled or replaced. The key "" has sections that belong to no package.
-func (w *Workspace) Orphans(defaultPlatform string) (map[string][]string, error) {
-	s, err := w.load(defaultPlatform)
+// Deployments are the deployments of a project: the ledger, with the lock file to which it is compared.
+type Deployments struct {
+	workspace *Workspace
+	lock      *lockfile.Lock
+	ledger    *ledger
+}
+
+// Deployments reads the ledger.
+func (w *Workspace) Deployments(lock *lockfile.Lock) (*Deployments, error) {
+	l, _, err := w.readLedger()
 	if err != nil {
 		return nil, err
 	}
+	return &Deployments{w, lock, l}, nil
+}
+
+// Orphans returns the paths of deployments that belong to no installed package, by package. They are deployments in the
+// ledger whose package the aam program has uninstalled or replaced. The key "" has sections that belong to no package.
+func (d *Deployments) Orphans(defaultPlatform string) (map[string][]string, error) {
+	w, s := d.workspace, newState(d.lock, defaultPlatform)
+	s.ledger = d.ledger
 	orphans, plan := map[string][]string{}, w.plan()
 	for _, entry := range s.ledger.packages {
 		if locked, found := s.lock.Find(entry.name); found && entry.matches(locked) {
@@ -187,7 +202,10 @@ func (w *Workspace) orphanedSections(s *state, plan *deploy.Plan, orphans map[st
 			return slices.ContainsFunc(entry.deployed, func(d deployment) bool { return d.artifact() == section.Artifact })
 		})
 		for _, name := range s.installed {
-			if m := w.manifest(s, name); m != nil && !known {
+			if known {
+				break
+			}
+			if m := w.manifest(s, name); m != nil {
 				_, known = artifact(m, section.Type, section.Name)
 			}
 		}

@@ -72,6 +72,7 @@ func parseLedger(data []byte) (*ledger, error) {
 	}
 	var r yaml11.Reader
 	l := &ledger{resolvedAt: r.TextOr(doc.Root().Field("resolved_at"), "")}
+	places := map[string]int{} // indexes in l.packages by name
 	for _, item := range r.Entries(doc.Root().Field("packages")) {
 		entry := ledgerEntry{name: item.Key.Text(), deployed: []deployment{}}
 		if err := pkgname.Check(entry.name); err != nil {
@@ -80,10 +81,11 @@ func parseLedger(data []byte) (*ledger, error) {
 		for _, item := range r.List(item.Value) {
 			entry.deployed = append(entry.deployed, parseDeployment(&r, item))
 		}
-		l.set(entry)
+		places[entry.name] = len(l.packages)
+		l.packages = append(l.packages, entry)
 	}
 	for _, item := range r.Entries(doc.Root().Field("installed")) {
-		if at := l.index(item.Key.Text()); at >= 0 && r.Mapping(item.Value) {
+		if at, ok := places[item.Key.Text()]; ok && r.Mapping(item.Value) {
 			l.packages[at].version = r.Text(item.Value.Field("version"))
 			l.packages[at].checksum = r.Text(item.Value.Field("checksum"))
 		}
@@ -171,20 +173,16 @@ func (l *ledger) remove(name string) {
 
 // Outdated returns the platforms that have another version of a package than the installed one, by package name. This
 // happens if the installed version was deployed only to another platform.
-func (w *Workspace) Outdated() (map[string][]string, error) {
-	l, _, err := w.readLedger()
-	if err != nil {
-		return nil, err
-	}
+func (d *Deployments) Outdated() map[string][]string {
 	platforms := map[string][]string{}
-	for _, entry := range l.packages {
+	for _, entry := range d.ledger.packages {
 		for _, d := range entry.deployed {
 			if d.version != "" && !slices.Contains(platforms[entry.name], d.platform) {
 				platforms[entry.name] = append(platforms[entry.name], d.platform)
 			}
 		}
 	}
-	return platforms, nil
+	return platforms
 }
 
 // Deployed returns the slash-separated paths of deployments in the ledger, relative to the project.

@@ -133,7 +133,16 @@ func TestOrphans(t *testing.T) {
 	w := newWorld(t)
 	orphans := func() []string {
 		t.Helper()
-		found, err := w.open(files.Disk{}).Orphans("cursor")
+		ws := w.open(files.Disk{})
+		lock, err := ws.Lock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deployments, err := ws.Deployments(lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := deployments.Orphans("cursor")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,8 +58,43 @@ func (w *Workspace) Manifest(name string) (*manifest.Manifest, error) {
 	return manifest.Load(w.Files, w.PackageDir(name))
 }
 
+// Installed has the artifact counts of the installed packages. A call that lists packages reads their manifests at once.
+type Installed struct {
+	workspace *Workspace
+	counts    map[string]manifest.Counts // by the names of the packages' directories
+}
+
+// Installed reads the manifests of the packages in a lock file.
+func (w *Workspace) Installed(lock *lockfile.Lock) Installed {
+	i := Installed{w, make(map[string]manifest.Counts, len(lock.Packages))}
+	if len(lock.Packages) == 0 {
+		return i
+	}
+	for folder, counts := range manifest.AllCounts(w.PackagesDir()) {
+		i.counts[folder] = counts
+	}
+	return i
+}
+
+// Counts returns the artifact counts of an installed package. Errors are those of Workspace.Manifest.
+func (i Installed) Counts(name string) (manifest.Counts, error) {
+	if counts, ok := i.counts[pkgname.Folder(name)]; ok {
+		return counts, nil
+	}
+	m, err := i.workspace.Manifest(name)
+	if err != nil {
+		return manifest.Counts{}, err
+	}
+	return m.Counts(), nil
+}
+
 // Lock reads the lock file.
 func (w *Workspace) Lock() (*lockfile.Lock, error) { return lockfile.Load(w.Files, w.Project) }
+
+// Packages reads the lock file for a list of packages, as lockfile.LoadPackages does.
+func (w *Workspace) Packages() (*lockfile.Lock, error) {
+	return lockfile.LoadPackages(w.Files, w.Project)
+}
 
 // Recover rolls an interrupted transaction back or forward, and clears the staging directory.
 func (w *Workspace) Recover() error { return w.journal().Recover() }
@@ -107,20 +142,28 @@ func (w *Workspace) read(defaultPlatform string) (*state, error) {
 	return s, w.adopt(s)
 }
 
+// newState returns a state without a ledger.
+func newState(lock *lockfile.Lock, defaultPlatform string) *state {
+	s := &state{lock: lock, manifests: map[string]*manifest.Manifest{}, otherwise: defaultPlatform}
+	for _, entry := range lock.Packages {
+		s.installed = append(s.installed, entry.Name)
+	}
+	return s
+}
+
 // load reads the state.
 func (w *Workspace) load(defaultPlatform string) (*state, error) {
-	s := &state{manifests: map[string]*manifest.Manifest{}, otherwise: defaultPlatform}
-	var err error
-	if s.lockWas, err = w.readFile(lockfile.Path(w.Project), lockfile.MaxSize); err != nil {
+	data, err := w.readFile(lockfile.Path(w.Project), lockfile.MaxSize)
+	if err != nil {
 		return nil, fmt.Errorf("lock file: %w", err)
 	}
-	if s.lock, err = lockfile.Parse(s.lockWas); err != nil {
+	lock, err := lockfile.Parse(data)
+	if err != nil {
 		_, err := w.Lock() // returns an error that names the file and a remedy
 		return nil, err
 	}
-	for _, entry := range s.lock.Packages {
-		s.installed = append(s.installed, entry.Name)
-	}
+	s := newState(lock, defaultPlatform)
+	s.lockWas = data
 	s.ledger, s.ledgerWas, err = w.readLedger()
 	return s, err
 }
