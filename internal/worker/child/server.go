@@ -19,18 +19,20 @@ import (
 )
 
 // server runs the host's calls by the leader/follower pattern. The leader reads frames and runs a call itself. When
-// that call has run for several quanta, is about to wait, or more frames are buffered, another goroutine becomes the
-// leader. So short sequential calls cost no switch between goroutines.
+// that call has run for some time or is about to wait, another goroutine becomes the leader. So short calls cost no switch
+// between goroutines. If the frame of the next call was received already, the result of a short call is sent together with
+// the next one.
 type server struct {
-	in     *wire.Reader
-	out    *wire.Writer
-	module *engine.Module
-	answer func(method string, schema int, r engine.Response) (wire.Kind, []byte)
-	log    hclog.Logger
-	maxAsk int // bytes
-	cache  *derived.Cache
-	follow chan struct{} // makes a waiting goroutine the leader
-	failed chan error    // of capacity 1: the reason why reading ended
+	in      *wire.Reader
+	out     *wire.Writer
+	module  *engine.Module
+	answer  func(method string, schema int, r engine.Response) (wire.Kind, []byte)
+	log     hclog.Logger
+	maxAsk  int // bytes
+	cache   *derived.Cache
+	delayed int           // results that the leader has not sent yet; accessed by the leader only
+	follow  chan struct{} // makes a waiting goroutine the leader
+	failed  chan error    // of capacity 1: the reason why reading ended
 
 	mu    sync.Mutex
 	calls map[uint32]*call
@@ -83,6 +85,9 @@ func (s *server) pass() {
 // lead reads frames until another goroutine becomes the leader. It returns false if reading has ended.
 func (s *server) lead() bool {
 	for {
+		if !s.in.Buffered() {
+			s.flush()
+		}
 		f, err := s.in.Next()
 		if err == nil && f.Type == wire.TypeCall {
 			var request wire.Call
@@ -132,9 +137,6 @@ func (s *server) call(number uint32, request wire.Call) bool {
 	s.mu.Lock()
 	s.calls[number] = c
 	s.mu.Unlock()
-	if s.in.Buffered() {
-		c.busy()
-	}
 	result, release := c.run(context.WithValue(ctx, callKey{}, c), request)
 	s.mu.Lock()
 	delete(s.calls, number)
@@ -142,9 +144,27 @@ func (s *server) call(number uint32, request wire.Call) bool {
 	if len(result.Body) > largeAnswer {
 		c.busy()
 	}
-	_ = s.out.Write(wire.TypeResult, number, result.Encode()...) // the next read reports that the host has ended
+	if c.leads && s.delayed < maxDelayed && s.in.Buffered() && s.out.Delay(wire.TypeResult, number, result.Encode()...) == nil {
+		s.delayed++
+	} else {
+		_ = s.out.Write(wire.TypeResult, number, result.Encode()...) // the next read reports that the host has ended
+		if c.leads {
+			s.delayed = 0
+		}
+	}
 	release()
 	return c.leads
+}
+
+// maxDelayed bounds the results that wait for the one of another call, which takes until it ends or calls busy.
+const maxDelayed = 7
+
+// flush sends the delayed results.
+func (s *server) flush() {
+	if s.delayed > 0 {
+		s.delayed = 0
+		_ = s.out.Flush() // the next read reports that the host has ended
+	}
 }
 
 // largeAnswer is the size in bytes from which a write to the connection may block.
@@ -154,6 +174,7 @@ const largeAnswer = 64 << 10
 func (c *call) busy() {
 	if c.leads {
 		c.leads = false
+		c.server.flush()
 		c.server.pass()
 	}
 }

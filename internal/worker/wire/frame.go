@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 )
 
@@ -117,14 +118,22 @@ func (r *Reader) payload(length int) ([]byte, error) {
 	}
 }
 
-// Buffered reports whether bytes were received that Next has not returned yet.
-func (r *Reader) Buffered() bool { return r.in.Buffered() > 0 }
+// Buffered reports whether Next would return a frame without reading from the stream.
+func (r *Reader) Buffered() bool {
+	n := r.in.Buffered()
+	if n < headerSize {
+		return false
+	}
+	header, _ := r.in.Peek(headerSize) // buffered, so it cannot fail
+	return int64(binary.LittleEndian.Uint32(header)) <= int64(n-headerSize)
+}
 
 // Writer writes frames. It is safe for concurrent use.
 type Writer struct {
 	mu      sync.Mutex
 	out     io.Writer
 	pending []byte // frames that are sent together with the next one
+	gathers bool   // whether a goroutine is about to send them
 	err     error
 }
 
@@ -143,7 +152,7 @@ func (w *Writer) Write(t Type, call uint32, parts ...[]byte) error {
 	return w.write(t, call, parts)
 }
 
-// Delay sends a small frame together with the next one that is written.
+// Delay sends a small frame together with the next one that is written, or with the next Flush.
 func (w *Writer) Delay(t Type, call uint32, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,6 +161,41 @@ func (w *Writer) Delay(t Type, call uint32, parts ...[]byte) error {
 	}
 	if !w.add(t, call, parts) {
 		return Violation("a frame of type %d is too large to be delayed", t)
+	}
+	return w.err
+}
+
+// Gather is Write, but first lets other goroutines run, and sends their frames in the same system call. A frame that is sent
+// by the call of another goroutine is not written yet when Gather returns.
+func (w *Writer) Gather(t Type, call uint32, parts ...[]byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || len(w.pending) > joined || size(parts) > joined {
+		return w.write(t, call, parts)
+	}
+	w.add(t, call, parts)
+	if w.gathers {
+		return nil
+	}
+	w.gathers = true
+	w.mu.Unlock()
+	runtime.Gosched()
+	w.mu.Lock()
+	w.gathers = false
+	return w.flush()
+}
+
+// Flush sends the delayed frames.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.flush()
+}
+
+func (w *Writer) flush() error {
+	if w.err == nil && len(w.pending) > 0 {
+		_, w.err = w.out.Write(w.pending)
+		w.sent()
 	}
 	return w.err
 }
@@ -166,18 +210,27 @@ func (w *Writer) write(t Type, call uint32, parts [][]byte) error {
 		buffers := append(net.Buffers{w.pending}, parts...)
 		_, w.err = buffers.WriteTo(w.out)
 	}
+	w.sent()
+	return w.err
+}
+
+func size(parts [][]byte) (bytes int) {
+	for _, part := range parts {
+		bytes += len(part)
+	}
+	return bytes
+}
+
+// sent empties the pending bytes.
+func (w *Writer) sent() {
 	if w.pending = w.pending[:0]; cap(w.pending) > 4*joined {
 		w.pending = nil
 	}
-	return w.err
 }
 
 // add appends a frame's header to the pending bytes, and also its payload if that is small.
 func (w *Writer) add(t Type, call uint32, parts [][]byte) (small bool) {
-	size := 0
-	for _, part := range parts {
-		size += len(part)
-	}
+	size := size(parts)
 	w.pending = binary.LittleEndian.AppendUint32(w.pending, uint32(size))
 	w.pending = binary.LittleEndian.AppendUint32(w.pending, call)
 	w.pending = append(w.pending, byte(t))

@@ -159,3 +159,60 @@ func again(t *testing.T, payload []byte) {
 	_, _ = DecodeLog(payload)
 	_, _ = DecodeRecord(payload)
 }
+
+func TestFlushSendsDelayedFrames(t *testing.T) {
+	var stream bytes.Buffer
+	w := NewWriter(&stream)
+	if err := w.Delay(TypeResult, 1, []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := NewReader(&stream, any1MiB).Next(); err != nil || f.Type != TypeResult {
+		t.Errorf("got %+v, %v", f, err)
+	}
+}
+
+func TestGatheredFramesLeaveInOneWrite(t *testing.T) {
+	var out writeLog
+	w := NewWriter(&out)
+	w.gathers = true // by another goroutine
+	for call := range uint32(2) {
+		if err := w.Gather(TypeCall, call, []byte("a")); err != nil || len(out) > 0 {
+			t.Fatalf("%v, %d writes", err, len(out))
+		}
+	}
+	w.gathers = false
+	if err := w.Gather(TypeCall, 2, []byte("a")); err != nil || len(out) != 1 || len(out[0]) != 3*(headerSize+1) {
+		t.Errorf("%v, writes %q", err, out)
+	}
+}
+
+// writeLog keeps the data of each Write.
+type writeLog [][]byte
+
+func (w *writeLog) Write(p []byte) (int, error) {
+	*w = append(*w, bytes.Clone(p))
+	return len(p), nil
+}
+
+func TestBufferedMeansWholeFrame(t *testing.T) {
+	var stream bytes.Buffer
+	w := NewWriter(&stream)
+	for range 2 {
+		if err := w.Write(TypeCall, 1, []byte("abc")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := stream.Bytes()
+	for missing, want := range map[int]bool{0: true, 1: false, 3: false, 4: false, headerSize + 3: false} {
+		r := NewReader(bytes.NewReader(whole[:len(whole)-missing]), any1MiB)
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if r.Buffered() != want {
+			t.Errorf("with %d bytes missing: got %t", missing, !want)
+		}
+	}
+}
