@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -29,14 +28,18 @@ type conn struct {
 	limits  wire.Limits
 	logMax  int          // bytes of log frames that are charged to each call
 	derived func([]byte) // Launch.Derived
+	kill    func(reason string)
 
 	mu      sync.Mutex // guards what follows
 	calls   map[uint32]*pending
 	last    uint32
 	reading bool
-	closed  error // why the connection ended; nil while it is open
-	logged  int   // bytes of log frames that are not yet charged to a call
-	records int   // the same for frames of derived data
+	closed  error                 // why the connection ended; nil while it is open
+	logged  int                   // bytes of log frames that are not yet charged to a call
+	records int                   // the same for frames of derived data
+	watched map[*pending]struct{} // calls in call
+	next    time.Time             // when checkLate runs; zero: it does not
+	timer   *time.Timer           // runs checkLate
 }
 
 // pending is a call that waits for its result.
@@ -46,8 +49,7 @@ type pending struct {
 	ctx    context.Context
 	ask    Asker
 	record func(wire.Record)
-	late   *time.Timer   // timer that kills a worker that does not end the call, or does not read the reply to an operation
-	ended  atomic.Bool   // if set, late must not kill the worker any more
+	late   time.Time     // when the worker is killed if it has not ended the call, and read the reply to an operation; guarded by conn.mu
 	end    time.Time     // deadline of the call's operations
 	wake   chan struct{} // of capacity 1: the state has changed
 
@@ -83,7 +85,7 @@ const (
 )
 
 func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
-	c := &conn{log: log, limits: limits, logMax: 2*limits.LogSize + 64<<10, calls: map[uint32]*pending{}}
+	c := &conn{log: log, limits: limits, logMax: 2*limits.LogSize + 64<<10, calls: map[uint32]*pending{}, watched: map[*pending]struct{}{}}
 	c.in, c.out = wire.NewReader(stream, c.limit), wire.NewWriter(stream)
 	return c
 }
@@ -113,32 +115,79 @@ func (c *conn) limit(t wire.Type) int {
 
 // call sends a call and returns its result. If the connection ends, it returns the connection's error.
 func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
-	if err := c.add(p); err != nil {
+	others, err := c.add(p)
+	if err != nil {
 		return wire.Result{}, &lostError{reason: err}
 	}
+	defer c.unwatch(p)
 	defer p.endAsking()
 	stop := context.AfterFunc(p.ctx, func() {
-		p.late.Reset(grace)
+		c.mu.Lock()
+		p.late = time.Now().Add(grace)
+		c.watch(p)
+		c.mu.Unlock()
 		_ = c.out.Write(wire.TypeCancel, p.number) // a connection that ended fails the call by itself
 	})
 	defer stop()
-	if err := c.out.Write(wire.TypeCall, p.number, call.Encode()...); err != nil {
+	send := c.out.Write
+	if others {
+		send = c.out.Gather
+	}
+	if err := send(wire.TypeCall, p.number, call.Encode()...); err != nil {
 		c.fail(err)
 	}
 	c.await(p)
 	return p.result, p.err
 }
 
-func (c *conn) add(p *pending) error {
+// add registers a call, and reports whether there are others.
+func (c *conn) add(p *pending) (others bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed != nil {
-		return c.closed
+		return false, c.closed
 	}
 	c.last++
 	p.conn, p.number, p.wake = c, c.last, make(chan struct{}, 1)
 	c.calls[p.number] = p
-	return nil
+	c.watched[p] = struct{}{}
+	c.watch(p)
+	return len(c.calls) > 1, nil
+}
+
+// watch makes checkLate run when a call is late. There is one timer for all calls, which runs on when a call ends: setting
+// a timer may wake a thread that waits for the network poller.
+func (c *conn) watch(p *pending) {
+	if !c.next.IsZero() && !p.late.Before(c.next) {
+		return
+	}
+	c.next = p.late
+	if c.timer == nil {
+		c.timer = time.AfterFunc(time.Until(p.late), c.checkLate)
+	} else {
+		c.timer.Reset(time.Until(p.late))
+	}
+}
+
+func (c *conn) unwatch(p *pending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.watched, p)
+}
+
+// checkLate kills a worker that has not ended a call in time.
+func (c *conn) checkLate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = time.Time{}
+	now := time.Now()
+	for p := range c.watched {
+		if !p.late.After(now) {
+			c.kill("it did not end a call in time")
+			return
+		}
+		c.watch(p)
+	}
 }
 
 // await returns when the call is done. It reads frames unless another caller is reading.
@@ -183,7 +232,8 @@ func (p *pending) signal() {
 	}
 }
 
-// read handles frames until p is done.
+// read handles frames until p is done and no further frame is buffered: calls whose results arrive together also go on
+// together, so that what they send next can be joined.
 func (c *conn) read(p *pending) {
 	for {
 		f, err := c.in.Next()
@@ -194,7 +244,7 @@ func (c *conn) read(p *pending) {
 		if err != nil {
 			c.failLocked(err)
 		}
-		if p.done {
+		if p.done && (err != nil || !c.in.Buffered()) {
 			c.reading = false
 			c.mu.Unlock()
 			return

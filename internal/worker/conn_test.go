@@ -46,9 +46,7 @@ func FuzzConn(f *testing.F) {
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				late := time.AfterFunc(time.Hour, func() {})
-				defer late.Stop()
-				p := &pending{ctx: t.Context(), late: late, end: time.Now().Add(time.Hour), record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
+				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour), record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
 				result, err := c.call(p, wire.Call{Method: "m"})
 				if err == nil && len(result.Body) > len(data) {
 					t.Errorf("a body of %d bytes of %d", len(result.Body), len(data))
@@ -56,7 +54,7 @@ func FuzzConn(f *testing.F) {
 			})
 		}
 		all.Wait()
-		if _, err := c.call(&pending{ctx: t.Context(), late: time.AfterFunc(time.Hour, func() {})}, wire.Call{}); err == nil && c.closed == nil && len(data) == 0 {
+		if _, err := c.call(&pending{ctx: t.Context(), late: time.Now().Add(time.Hour)}, wire.Call{}); err == nil && c.closed == nil && len(data) == 0 {
 			t.Error("a call of a connection that has ended gives a result")
 		}
 	})
@@ -76,7 +74,7 @@ func TestReadingIsNotHandedToWritingCall(t *testing.T) {
 			out, in := wire.NewWriter(fromWorker), wire.NewReader(toWorker, func(wire.Type) int { return 1 << 30 })
 			call := func(params []byte) chan error {
 				done := make(chan error, 1)
-				p := &pending{ctx: t.Context(), late: time.NewTimer(time.Hour), end: time.Now().Add(time.Hour)}
+				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour)}
 				go func() { _, err := c.call(p, wire.Call{Method: "m", Params: params}); done <- err }()
 				synctest.Wait()
 				return done

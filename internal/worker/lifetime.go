@@ -80,9 +80,6 @@ func (s *Supervisor) retire(p *process) {
 
 func (s *Supervisor) use(p *process) {
 	p.active.Add(1)
-	if s.idle != nil {
-		s.idle.Stop()
-	}
 }
 
 // startProcess starts a process in the background, for as long as a call waits for it.
@@ -101,7 +98,8 @@ func (s *Supervisor) startProcess() {
 		}
 		if err == nil {
 			s.current, s.all[p] = p, struct{}{}
-			s.scheduleExpiry()
+			p.idleSince.Store(time.Now().UnixNano())
+			s.scheduleExpiry(s.config.Idle)
 		}
 		st.err = err
 		if s.starting == st {
@@ -200,29 +198,38 @@ func (s *Supervisor) leave(p *process) {
 		return
 	}
 	p.markIdle()
-	switch {
-	case p.retired || p.demoted.Load() || s.closed:
+	if p.retired || p.demoted.Load() || s.closed {
 		s.retire(p)
-	case p == s.current:
-		s.scheduleExpiry()
 	}
 }
 
-// scheduleExpiry ends the current process when it has been idle for Config.Idle.
-func (s *Supervisor) scheduleExpiry() {
+// scheduleExpiry makes expire run after some time.
+func (s *Supervisor) scheduleExpiry(after time.Duration) {
 	if s.idle == nil {
-		s.idle = time.AfterFunc(s.config.Idle, s.expire)
+		s.idle = time.AfterFunc(after, s.expire)
 		return
 	}
-	s.idle.Reset(s.config.Idle)
+	s.idle.Reset(after)
 }
 
+// expire ends the current process if it has been idle for Config.Idle. The timer is not set again for each call, which
+// would cost more than to run it in vain.
 func (s *Supervisor) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.current; p != nil && !p.isActive() {
-		s.retire(p)
+	p := s.current
+	if p == nil || s.closed {
+		return
 	}
+	left := s.config.Idle
+	if !p.isActive() {
+		left -= time.Since(time.Unix(0, p.idleSince.Load()))
+	}
+	if left <= 0 {
+		s.retire(p)
+		return
+	}
+	s.scheduleExpiry(left)
 }
 
 // evict ends a process if it is idle, and reports whether it did. It does not block on the Supervisor's lock: the caller

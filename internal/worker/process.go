@@ -30,7 +30,7 @@ const firstFile = socketFile + 1
 type process struct {
 	launch  *Launch
 	command *exec.Cmd
-	socket  *socket
+	socket  *os.File
 	conn    *conn
 	stderr  *firstBytes   // receives the message of a crash of the Go runtime
 	gone    chan struct{} // closed when the process has ended
@@ -89,7 +89,7 @@ func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
 	defer theirs.Close() // if this copy stayed open, the end of the worker would not be detected
 	p := &process{launch: l, socket: ours, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
 	p.conn = newConn(ours, s.config.Limits, s.config.Log)
-	p.conn.derived = l.Derived
+	p.conn.derived, p.conn.kill = l.Derived, p.kill
 	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
 	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
 	p.command.Stderr = p.stderr
@@ -263,7 +263,7 @@ func (f *firstBytes) firstLine() string {
 func printable(text string) string { return visible.Bounded(text, maxLogText) }
 
 // socketPair returns the host's end of a connection, and the end that a child process inherits.
-func socketPair() (*socket, *os.File, error) {
+func socketPair() (ours, theirs *os.File, err error) {
 	syscall.ForkLock.RLock() // no other child inherits an end
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -274,19 +274,14 @@ func socketPair() (*socket, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &socket{os.NewFile(uintptr(fds[0]), "worker")}, os.NewFile(uintptr(fds[1]), "worker"), nil
-}
-
-// socket is the host's end of the connection. Like the worker's end it is in blocking mode: when data arrives, the kernel
-// wakes the thread that reads. The runtime's network poller would each time wake a second thread, to look for more work.
-type socket struct{ *os.File }
-
-// Close closes the socket, and also ends a read or write that is in progress.
-func (s *socket) Close() error {
-	raw, err := s.SyscallConn()
+	theirs = os.NewFile(uintptr(fds[1]), "worker")
+	// NewFile registers a descriptor in non-blocking mode with the runtime's network poller. A goroutine that blocked in a
+	// read would keep one of the runtime's processors until the runtime notices. The worker's end is in blocking mode, since
+	// the worker has little else to do.
+	err = syscall.SetNonblock(fds[0], true)
+	ours = os.NewFile(uintptr(fds[0]), "worker")
 	if err != nil {
-		return err
+		return nil, nil, errors.Join(err, ours.Close(), theirs.Close())
 	}
-	_ = raw.Control(func(fd uintptr) { _ = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) })
-	return s.File.Close()
+	return ours, theirs, nil
 }

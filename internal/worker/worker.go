@@ -131,16 +131,8 @@ const grace = 2 * time.Second
 // run makes a call in a process that acquire or launch returned.
 func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Result, error) {
 	defer s.leave(p)
-	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, end: time.Now().Add(s.config.Limits.Time + lateReply)}
-	call.late = time.AfterFunc(s.config.Limits.Time+grace, func() {
-		if !call.ended.Load() {
-			p.kill("it did not end a call in time")
-		}
-	})
-	defer func() {
-		call.ended.Store(true) // a concurrent cancellation may reset the timer
-		call.late.Stop()
-	}()
+	now := time.Now()
+	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply)}
 	if p.launch.Create != nil {
 		call.ask = p.creating(r.Ask)
 	}
