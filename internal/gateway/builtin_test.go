@@ -82,7 +82,7 @@ func libraryAnswer(t *testing.T, library *server.MCPServer, request string) stri
 	t.Helper()
 	ctx := library.WithContext(t.Context(), &librarySession{})
 	var out outBuffer
-	to := newWriter(&out, nil)
+	to := newWriter(&out, nil, func() bool { return false })
 	switch answer := library.HandleMessage(ctx, json.RawMessage(request)).(type) {
 	case mcp.JSONRPCResponse:
 		putResult(to, []byte("1"), mustJSON(t, answer.Result))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -75,13 +76,48 @@ func (c *clientCall) start(ctx context.Context, release func()) {
 		c.end(nil, err, release)
 		return
 	}
-	go func() {
+	c.session.runners.run(func() {
 		if held, ok := call.(Answered); ok {
 			defer held.Answered()
 		}
 		result, err := g.run(ctx, call, c.request, c.how, c.notifier)
 		c.end(result, err, release)
-	}()
+	})
+}
+
+// runners are goroutines that run calls. A few of them wait for further calls, because the stack of a new goroutine has to
+// grow several times.
+type runners struct {
+	calls chan func() // unbuffered: a send succeeds if a runner waits
+	idle  atomic.Int32
+	end   <-chan struct{} // closed when idle runners have to end
+}
+
+const maxIdleRunners = 8
+
+// run runs a call in a goroutine.
+func (r *runners) run(call func()) {
+	select {
+	case r.calls <- call:
+	default:
+		go r.loop(call)
+	}
+}
+
+func (r *runners) loop(call func()) {
+	for {
+		call()
+		if r.idle.Add(1) > maxIdleRunners {
+			r.idle.Add(-1)
+			return
+		}
+		select {
+		case call = <-r.calls:
+			r.idle.Add(-1)
+		case <-r.end:
+			return
+		}
+	}
 }
 
 // end sends the response, unless the call was cancelled or failPending has sent one.

@@ -74,6 +74,13 @@ func (f *inflight) count(e *entry, n int) {
 	f.bytes += int64(n) * e.size
 }
 
+// several reports whether more than one call has not ended.
+func (f *inflight) several() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.running > 1
+}
+
 // isPending reports whether the response to a call with that id is still to be sent.
 func (f *inflight) isPending(id []byte) bool {
 	f.mu.Lock()

@@ -20,8 +20,8 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 	return g.ServeDrain(ctx, in, out, 0)
 }
 
-// ServeDrain serves one client: it reads messages from in, one per line, and writes messages to out, each with one
-// Write.
+// ServeDrain serves one client: it reads messages from in, one per line, and writes messages to out. A Write has whole
+// lines: several if calls end at the same time.
 //
 // At the end of in, it waits for the calls in flight, writes their responses and returns nil. The duration is bounded by
 // the limits of the calls and by the time that the client takes to read.

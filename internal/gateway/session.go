@@ -20,12 +20,13 @@ import (
 // session is the connection of one client. One goroutine reads and handles messages in order; each call of the
 // backend runs in a goroutine of its own.
 type session struct {
-	g     *Gateway
-	out   *writer
-	calls *inflight
-	lists chan struct{} // a semaphore of running lists; see maxLists
-	level atomic.Value  // mcp.LoggingLevel: the minimum for legacy requests
-	mail  mailbox
+	g       *Gateway
+	out     *writer
+	calls   *inflight
+	runners runners
+	lists   chan struct{} // a semaphore of running lists; see maxLists
+	level   atomic.Value  // mcp.LoggingLevel: the minimum for legacy requests
+	mail    mailbox
 
 	subscriptions subscriptions
 	batched       atomic.Int64 // bytes of the responses of unfinished batches
@@ -40,10 +41,11 @@ type session struct {
 func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
 	s := &session{
 		g:     g,
-		out:   newWriter(out, broken),
 		lists: make(chan struct{}, maxLists),
 		calls: newInflight(g.config.MaxInFlight, pendingLines*g.config.MaxLine),
 	}
+	s.out = newWriter(out, broken, s.calls.several)
+	s.runners = runners{calls: make(chan func()), end: s.out.closed}
 	s.level.Store(mcp.LoggingLevelInfo)
 	return s
 }

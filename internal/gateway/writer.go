@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -14,6 +15,9 @@ import (
 
 // keptBuffer is the maximum size, in bytes, of a buffer that is reused.
 const keptBuffer = 1 << 20
+
+// gatheredBuffer is the size, in bytes, above which responses do not wait for further ones.
+const gatheredBuffer = 64 << 10
 
 // responder takes the responses to requests: it writes them, or adds them to a batch.
 type responder interface {
@@ -38,50 +42,95 @@ func (l lock) acquire(done <-chan struct{}) bool {
 
 func (l lock) release() { <-l }
 
-// writer sends messages, each as one line in one Write. It is safe for concurrent use.
+// writer sends messages, each as one line. It is safe for concurrent use.
 type writer struct {
-	out    io.Writer
-	broken func(error) // called with the first error of out
+	out     io.Writer
+	broken  func(error) // called with the first error of out
+	several func() bool // whether several calls are in flight, whose responses may be sent in one Write
 
 	isClosed atomic.Bool
 	closed   chan struct{} // closed when isClosed is set
 
-	writing lock   // held during Write; guards buffer
-	buffer  []byte // reused
+	writing  lock          // held during Write; guards the fields below
+	buffer   []byte        // lines to send; its memory is reused
+	gathered chan struct{} // nil, or closed when a goroutine that is about to send the lines has done so
 }
 
-func newWriter(out io.Writer, broken func(error)) *writer {
-	return &writer{out: out, broken: broken, closed: make(chan struct{}), writing: newLock()}
+func newWriter(out io.Writer, broken func(error), several func() bool) *writer {
+	return &writer{out: out, broken: broken, several: several, closed: make(chan struct{}), writing: newLock()}
 }
 
 // put sends one message, given in parts. It blocks while the client does not read, until the writer is closed.
 // Once the writer is closed or out has failed it does nothing.
 func (w *writer) put(message ...[]byte) {
+	if w.writing.acquire(w.closed) {
+		w.add(message)
+		w.flush()
+		w.writing.release()
+	}
+}
+
+// respond is put, but if several calls are in flight it first lets other goroutines run, and sends their responses in the
+// same Write. All of them return after that.
+func (w *writer) respond(id []byte, member ...[]byte) {
+	message := response(id, member)
+	if !w.several() {
+		w.put(message...)
+		return
+	}
 	if !w.writing.acquire(w.closed) {
 		return
 	}
-	defer w.writing.release()
-	if w.isClosed.Load() {
-		return
+	w.add(message)
+	sent := w.gathered
+	switch {
+	case len(w.buffer) > gatheredBuffer:
+		w.flush()
+		w.writing.release()
+	case sent != nil:
+		w.writing.release()
+		select {
+		case <-sent:
+		case <-w.closed:
+		}
+	default:
+		sent = make(chan struct{})
+		w.gathered = sent
+		w.writing.release()
+		runtime.Gosched()
+		if w.writing.acquire(w.closed) {
+			w.gathered = nil
+			w.flush()
+			w.writing.release()
+			close(sent)
+		}
 	}
+}
+
+// add appends a message to the lines to send.
+func (w *writer) add(message [][]byte) {
 	size := 1
 	for _, part := range message {
 		size += len(part)
 	}
-	line := slices.Grow(w.buffer[:0], size)
+	w.buffer = slices.Grow(w.buffer, size)
 	for _, part := range message {
-		line = append(line, part...)
+		w.buffer = append(w.buffer, part...)
 	}
-	line = append(line, '\n')
-	if cap(line) <= keptBuffer {
-		w.buffer = line
-	}
-	if _, err := w.out.Write(line); err != nil && w.close() {
-		w.broken(fmt.Errorf("cannot write to the client: %w", err))
-	}
+	w.buffer = append(w.buffer, '\n')
 }
 
-func (w *writer) respond(id []byte, member ...[]byte) { w.put(response(id, member)...) }
+// flush sends the lines.
+func (w *writer) flush() {
+	if len(w.buffer) > 0 && !w.isClosed.Load() {
+		if _, err := w.out.Write(w.buffer); err != nil && w.close() {
+			w.broken(fmt.Errorf("cannot write to the client: %w", err))
+		}
+	}
+	if w.buffer = w.buffer[:0]; cap(w.buffer) > keptBuffer {
+		w.buffer = nil
+	}
+}
 
 func (w *writer) skip() {}
 
