@@ -84,7 +84,7 @@ func (o *options) serve(ctx context.Context) error {
 		return err
 	}
 	drain.Store(int64(h.Drain()))
-	err = h.Serve(ctx, os.Stdin, os.Stdout)
+	err = h.Serve(ctx, newPolled(os.Stdin), os.Stdout)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // stopped by a signal
 	}
