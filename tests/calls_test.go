@@ -121,6 +121,30 @@ func TestHangingCallBlocksNoOtherPlugin(t *testing.T) {
 	s.end()
 }
 
+// TestAnswersDoNotWaitForLaterCall sends short calls together with one that never ends. The worker may send the results of
+// calls that it receives together at once, but not later than when it runs a long call.
+func TestAnswersDoNotWaitForLaterCall(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
+	putFile(t, config, fmt.Sprintf("[[plugins]]\npath = %q\nlimits = { time = \"10m\" }\n", filepath.Join(copyPlugins(t, "misbehave"), "misbehave")))
+	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
+	s.mustCall("misbehave_ok", `{}`)
+	for endless := 1000; endless < 1010; endless++ {
+		var lines []string
+		for id := range 4 {
+			lines = append(lines, callLine(id+1, "misbehave_ok", `{}`))
+		}
+		s.send(append(lines, callLine(endless, "misbehave_spin", `{}`))...)
+		for range 4 {
+			if id, r := s.nextAnswer(); r.Text != "ok" {
+				t.Errorf("call %d: %+v", id, r)
+			}
+		}
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, endless))
+	}
+	s.end()
+}
+
 // TestReadsRunConcurrently makes four calls, each of which waits for the others. If they ran in sequence, they would hang.
 func TestReadsRunConcurrently(t *testing.T) {
 	t.Parallel()
