@@ -40,7 +40,9 @@ func (c *call) yield() {
 	if c.yields++; c.yields >= shortCall {
 		c.busy()
 	}
-	if now := time.Now(); now.Sub(c.yielded) >= timeSlice {
+	if now := time.Now(); c.yielded.IsZero() { // a short call needs no other turn than its own
+		c.yielded = now
+	} else if now.Sub(c.yielded) >= timeSlice {
 		runtime.Gosched()
 		c.yielded = now
 	}
