@@ -144,14 +144,14 @@ func (s *server) call(number uint32, request wire.Call) bool {
 	if len(result.Body) > largeAnswer {
 		c.busy()
 	}
-	if c.leads && s.delayed < maxDelayed && s.in.Buffered() && s.out.Delay(wire.TypeResult, number, result.Encode()...) == nil {
+	send := s.out.Write
+	if c.leads && s.delayed < maxDelayed && s.in.Buffered() {
+		send = s.out.Delay
 		s.delayed++
-	} else {
-		_ = s.out.Write(wire.TypeResult, number, result.Encode()...) // the next read reports that the host has ended
-		if c.leads {
-			s.delayed = 0
-		}
+	} else if c.leads {
+		s.delayed = 0
 	}
+	_ = send(wire.TypeResult, number, result.Encode()...) // the next read reports that the host has ended
 	release()
 	return c.leads
 }

@@ -152,17 +152,16 @@ func (w *Writer) Write(t Type, call uint32, parts ...[]byte) error {
 	return w.write(t, call, parts)
 }
 
-// Delay sends a small frame together with the next one that is written, or with the next Flush.
+// Delay sends a small frame together with the next one that is written, or with the next Flush. A large one, or one that
+// follows many, is sent at once.
 func (w *Writer) Delay(t Type, call uint32, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.pending) > joined {
+	if w.err != nil || len(w.pending) > joined || size(parts) > joined {
 		return w.write(t, call, parts)
 	}
-	if !w.add(t, call, parts) {
-		return Violation("a frame of type %d is too large to be delayed", t)
-	}
-	return w.err
+	w.add(t, call, parts)
+	return nil
 }
 
 // Gather is Write, but first lets other goroutines run, and sends their frames in the same system call. A frame that is sent

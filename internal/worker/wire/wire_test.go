@@ -160,6 +160,22 @@ func again(t *testing.T, payload []byte) {
 	_, _ = DecodeRecord(payload)
 }
 
+func TestLargeFrameIsNotDelayed(t *testing.T) {
+	var stream bytes.Buffer
+	w := NewWriter(&stream)
+	for _, size := range []int{1, joined + 1} {
+		if err := w.Delay(TypeResult, 1, make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewReader(&stream, any1MiB)
+	for _, size := range []int{1, joined + 1} {
+		if f, err := r.Next(); err != nil || len(f.Payload) != size {
+			t.Errorf("got a payload of %d bytes, %v; want %d", len(f.Payload), err, size)
+		}
+	}
+}
+
 func TestFlushSendsDelayedFrames(t *testing.T) {
 	var stream bytes.Buffer
 	w := NewWriter(&stream)
