@@ -27,7 +27,6 @@ type call struct {
 	fuelGranted int64
 	logged      int       // bytes logged
 	operations  int       // host operations performed
-	yields      int       // how often the fuel counter ran out and was refilled
 	yielded     time.Time // when other goroutines last got a turn
 
 	request     []byte

@@ -37,7 +37,7 @@ const timeSlice = 100 * time.Microsecond
 // yield is called by the module when its fuel is used up. It lets other goroutines run, ends the call if its time limit has
 // passed or it was cancelled, and grants more fuel.
 func (c *call) yield() {
-	if c.yields++; c.yields >= shortCall {
+	if c.fuelGranted >= shortCall*meter.Quantum { // a single WASI call can spend many quanta
 		c.busy()
 	}
 	if now := time.Now(); c.yielded.IsZero() { // a short call needs no other turn than its own
