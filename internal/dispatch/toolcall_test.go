@@ -145,18 +145,18 @@ func TestCallWaitsForEarlierWrites(t *testing.T) {
 	first, second, third := callOf(t, d, "it_writes"), callOf(t, d, "it_writes"), callOf(t, d, "it_reads")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := second.Run(canceled, nil); !errors.Is(err, context.Canceled) {
+	if _, err := second.Run(canceled, silent{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled call that waits gave %v", err)
 	}
 	ended := make(chan error)
-	go func() { _, err := third.Run(t.Context(), nil); ended <- err }()
+	go func() { _, err := third.Run(t.Context(), silent{}); ended <- err }()
 	select {
 	case <-ended:
 		t.Error("the read did not wait for the write")
 	default:
 	}
 	for _, run := range []func() error{
-		func() error { _, err := first.Run(t.Context(), nil); return err },
+		func() error { _, err := first.Run(t.Context(), silent{}); return err },
 		func() error { return <-ended },
 	} {
 		if err := run(); err != nil {
@@ -164,3 +164,8 @@ func TestCallWaitsForEarlierWrites(t *testing.T) {
 		}
 	}
 }
+
+// silent is a client that asked for no notification.
+type silent struct{}
+
+func (silent) Notify(context.Context, string, json.RawMessage) error { return nil }
