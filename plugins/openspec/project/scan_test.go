@@ -91,6 +91,37 @@ func TestScansAndFilesGiveTheSameAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(top, "changes/unknown"), 0o755) })
+	sameAnswers(t, root)
+}
+
+func TestScansKeepNamesThatAreNotUTF8(t *testing.T) {
+	root := t.TempDir()
+	if err := sample.Write(root, 2); err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join(root, "openspec/specs/area-00/capability-0000/spec.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string]string{
+		"specs/\xff/spec.md":                            string(source),
+		"changes/add-feature-0000/specs/\xff/spec.md":   "no delta",
+		"changes/add-feature-0001/\xff.md":              "x",
+		"changes/archive/2026-01-02-done/specs/\xff.md": "x",
+	} {
+		path = filepath.Join(root, "openspec", path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Skip(err) // the file system refuses such names
+		}
+	}
+	sameAnswers(t, root)
+}
+
+// sameAnswers fails if an answer on a project depends on whether store scans its files.
+func sameAnswers(t *testing.T, root string) {
 	for name, call := range map[string]func(*project.Project) (any, error){
 		"changes":           func(p *project.Project) (any, error) { return p.ListChanges(project.ByTime) },
 		"specs":             func(p *project.Project) (any, error) { return p.ListSpecs() },

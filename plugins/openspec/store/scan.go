@@ -180,7 +180,7 @@ func (r *Root) scanSpecs() {
 		return
 	}
 	r.scanned.begin(found{path: r.SpecsDir()}, maxDepth)
-	for e, err := range scan.Dir(r.SpecsDir(), scan.Options{Depth: maxDepth}) {
+	for e, err := range scan.Dir(r.SpecsDir(), scan.Options{Depth: maxDepth, Strict: true}) {
 		if err != nil || r.scanned.add(e, levelOf(e.Path)) == nil {
 			r.scanned.forget()
 			return
@@ -194,7 +194,7 @@ func (r *Root) SpecFacts() map[string]*validation.SpecFacts {
 	if r.scanned == nil || !r.reachable(r.SpecsDir()) {
 		return known
 	}
-	options := scan.Options{Depth: maxDepth, Match: []string{specFile}, MaxFile: MaxFile}
+	options := scan.Options{Depth: maxDepth, Match: []string{specFile}, MaxFile: MaxFile, Strict: true}
 	room, count := maxFacts, 0
 	for e, err := range facts.Specs.Scan(r.SpecsDir(), options) {
 		if count++; err != nil || count > maxEntries {
@@ -254,7 +254,7 @@ func (r *Root) Each(all []Change, visit func(Change) error) error {
 func (r *Root) scanChanges(dir string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		s := r.scanned
-		options := scan.Options{Depth: maxDepth, Match: []string{specFile, TasksFile, MetadataFile}, MaxFile: MaxFile, Skip: []string{ArchiveName}}
+		options := scan.Options{Depth: maxDepth, Match: []string{specFile, TasksFile, MetadataFile}, MaxFile: MaxFile, Skip: []string{ArchiveName}, Strict: true}
 		name := "" // of the directory that is being scanned
 		for e, err := range facts.Files.Scan(dir, options) {
 			if err != nil {
