@@ -120,6 +120,38 @@ func TestScansKeepNamesThatAreNotUTF8(t *testing.T) {
 	sameAnswers(t, root)
 }
 
+func TestScansReportEntriesThatCannotBeAccessed(t *testing.T) {
+	for path, content := range map[string]string{
+		"changes/a/specs/x/spec.md":               "## ADDED Requirements\n",
+		"changes/b/inner/proposal.md":             "x",
+		"changes/archive/2026-01-02-c/x/tasks.md": "x",
+		"specs/y/spec.md":                         "x",
+	} {
+		t.Run(path, func(t *testing.T) {
+			root := t.TempDir()
+			if err := sample.Write(root, 2); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(root, "openspec", path)
+			dir := filepath.Dir(path)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(dir, 0o400); err != nil { // names can be listed, and nothing else
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
+			if _, err := os.Lstat(path); err == nil {
+				t.Skip("this user can access everything")
+			}
+			sameAnswers(t, root)
+		})
+	}
+}
+
 // sameAnswers fails if an answer on a project depends on whether store scans its files.
 func sameAnswers(t *testing.T, root string) {
 	for name, call := range map[string]func(*project.Project) (any, error){

@@ -37,14 +37,14 @@ type scanned struct {
 	slab []found  // memory for entries: many small allocations cost more
 }
 
-// found is an entry of a directory with its stat data. A directory whose entries are unknown is not listed.
+// found is an entry of a directory with its stat data. A directory is not listed if its entries are unknown, or one of them
+// cannot be accessed: then the file system has the error.
 type found struct {
 	path     string // of the top, absolute; of other entries, relative to the directory that was scanned
 	name     string
 	kind     fs.FileMode
 	size     int64
 	modified time.Time
-	unsure   bool // the entry cannot be accessed
 	listed   bool
 	entries  []fs.DirEntry // of type *found, by name
 	file     *facts.File   // nil if unknown
@@ -122,9 +122,6 @@ func (f *found) lookup(path string) (one *found, known bool) {
 		if f = f.find(name); f == nil {
 			return nil, utf8.ValidString(name) // a scan omits names that are not UTF-8
 		}
-		if f.unsure {
-			return nil, false
-		}
 		if !deeper {
 			return f, true
 		}
@@ -154,13 +151,14 @@ func (s *scanned) add(e scan.Entry, level int) *found {
 	in := s.open[level-1]
 	in.entries = append(in.entries, one)
 	s.open = s.open[:level]
+	if e.State == scan.Unreadable {
+		in.listed, s.unsure = false, true
+	}
 	switch {
 	case one.kind.IsDir():
-		one.listed = !one.unsure && level < s.depth
+		one.listed = e.State != scan.Unreadable && level < s.depth
 		s.unsure = s.unsure || !one.listed
 		s.open = append(s.open, one)
-	case one.unsure:
-		s.unsure = true
 	case one.kind.IsRegular() && one.modified.After(s.newest):
 		s.newest = one.modified
 	}
@@ -168,7 +166,7 @@ func (s *scanned) add(e scan.Entry, level int) *found {
 }
 
 func foundOf(e scan.Entry) found {
-	return found{path: e.Path, name: e.Path[strings.LastIndexByte(e.Path, '/')+1:], kind: e.Type, size: e.Size, modified: e.ModTime, unsure: e.State == scan.Unreadable}
+	return found{path: e.Path, name: e.Path[strings.LastIndexByte(e.Path, '/')+1:], kind: e.Type, size: e.Size, modified: e.ModTime}
 }
 
 // levelOf returns the number of names in the path of an entry.
