@@ -120,7 +120,7 @@ func (f *found) lookup(path string) (one *found, known bool) {
 		}
 		name, rest, deeper := strings.Cut(path, "/")
 		if f = f.find(name); f == nil {
-			return nil, utf8.ValidString(name) // a scan omits names that are not UTF-8
+			return nil, utf8.ValidString(name) // no scan has a name that is not UTF-8
 		}
 		if !deeper {
 			return f, true
