@@ -275,7 +275,7 @@ func TestSpecialFilesDoNotBlockCalls(t *testing.T) {
 	if text := s.mustCall("chant_status", `{"brief":true}`); text != "1 pending" {
 		t.Error(text)
 	}
-	s.wantToolError("chant_spec_get", `{"id":"`+badID+`"}`, badFile, "Operation not permitted") // WASI errors do not name the file type
+	s.wantToolError("chant_spec_get", `{"id":"`+badID+`"}`, badFile, "not a regular file")
 	s.wantToolError("chant_spec_get", `{"id":"zero"}`, ".chant/specs/zero.md")
 	s.end()
 }

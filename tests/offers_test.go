@@ -17,7 +17,7 @@ type notifiedClient struct {
 	changes chan string // "prompts", "resources", or the URI of an updated resource
 }
 
-// connectNotified serves plugins and connects to them; an empty version is the default of the client.
+// connectNotified serves plugins and connects to them; an empty version selects the default of the client.
 func connectNotified(t *testing.T, version string, plugins []string, args ...string) notifiedClient {
 	t.Helper()
 	changes := make(chan string, 100)

@@ -62,7 +62,7 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	}
 	switch {
 	case at >= 0 && !a.Repin:
-		return nil, usageErrorf("plugin %q is in %s already: pass --repin if its manifest has changed and you have reviewed it, or remove it first", m.Name, named)
+		return nil, usageErrorf("plugin %q is in %s already: if its manifest has changed and you have reviewed the change, pass --repin; otherwise remove the plugin from the config first", m.Name, named)
 	case at < 0 && a.Repin:
 		return nil, usageErrorf("plugin %q is not in %s, so it has no digest to replace: leave out --repin", m.Name, named)
 	case a.Repin:

@@ -200,7 +200,7 @@ func (e *examination) trust() {
 	}
 	store := trust.In(dir)
 	if _, err := store.List(); err != nil {
-		e.fail("trust", err.Error(), "find out who wrote the record, then remove it")
+		e.fail("trust", err.Error(), "look at the records that the problem names, and remove those that you did not make with `bulkhead trust`")
 	}
 }
 

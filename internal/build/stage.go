@@ -33,8 +33,8 @@ const (
 // stage is a staging directory beside the output directory, on the same file system. Its name begins with a dot,
 // so that it is not discovered as a plugin. Plugin names contain no dots, so prefixes are unambiguous.
 type stage struct {
-	dir    string
-	plugin string // the output directory in it
+	dir    string // absolute path of the staging directory
+	plugin string // subdirectory of dir in which the new plugin is built
 	keep   bool   // close must not remove it, because it contains the only copy of a plugin
 	log    hclog.Logger
 }

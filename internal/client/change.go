@@ -108,7 +108,7 @@ func Remove(c *Client, s System, o Options) (*Change, error) {
 		return change, nil
 	}
 	if !old.ours(s) {
-		return nil, discovery.UsageErrorf("the entry %q in %s does not start Bulkhead: remove it there if you mean it", o.Name, change.File)
+		return nil, discovery.UsageErrorf("the entry %q in %s does not start Bulkhead, so it was not removed: edit the file to remove it anyway", o.Name, change.File)
 	}
 	path := change.path(old.doc)
 	if change.content, err = c.format.remove(change.file.Data, path); err != nil {

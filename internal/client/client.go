@@ -128,7 +128,7 @@ func (c *Client) file(s System, scope Scope, name string) (string, error) {
 	paths := c.user(s)
 	if scope == ProjectScope {
 		if len(c.project) == 0 {
-			return "", discovery.UsageErrorf("%s has no configuration of projects: omit --scope project", c.Title)
+			return "", discovery.UsageErrorf("%s does not support a configuration for each project: omit --scope project", c.Title)
 		}
 		if s.Project == "" {
 			return "", discovery.UsageErrorf("there is no project: %s", s.NoProject)

@@ -145,7 +145,7 @@ func TestAddCreatesFileOfEachClient(t *testing.T) {
 		}
 		u := newUser(t)
 		if p.project == "" {
-			if _, err := u.try(Add, p.id, Options{Scope: ProjectScope}); err == nil || !strings.Contains(err.Error(), "has no configuration of projects") {
+			if _, err := u.try(Add, p.id, Options{Scope: ProjectScope}); err == nil || !strings.Contains(err.Error(), "does not support a configuration for each project") {
 				t.Errorf("%s in a project: %v", p.id, err)
 			}
 			continue

@@ -199,7 +199,7 @@ const prefixRemedy = "use A to Z, a to z, 0 to 9, _, - and .; a tool name has at
 func readPrefix(t *tomlfile.Table) string {
 	prefix := t.String("prefix")
 	if prefix != "" && !manifest.IsToolName(prefix) {
-		t.Fault("prefix", fmt.Sprintf("%s is not a prefix of a tool name", tomlfile.Quote(prefix)), prefixRemedy)
+		t.Fault("prefix", fmt.Sprintf("%s is not a valid prefix for tool names", tomlfile.Quote(prefix)), prefixRemedy)
 	}
 	return prefix
 }

@@ -46,7 +46,7 @@ const (
 // MaxRecord is the maximum size of an encoded record, in bytes.
 const MaxRecord = headSize + MaxData
 
-// errDamaged is wrapped by the errors of content that no host has written.
+// errDamaged is wrapped by the errors of readRecords for invalid content, which an intact host never writes.
 var errDamaged = errors.New("damaged")
 
 func header(tag Tag) []byte { return append([]byte(magic), tag[:]...) }

@@ -53,7 +53,7 @@ func (s *session) batch(ctx context.Context, line []byte) {
 		to := &batch{out: s.out, kept: &s.batched, missing: len(messages)}
 		for _, value := range messages {
 			if rawjson.Kind(value) != '{' {
-				putError(to, nil, invalidRequest("a message is a JSON object"))
+				putError(to, nil, invalidRequest("a message must be a JSON object"))
 				continue
 			}
 			value = bytes.Clone(value) // so that a small call does not retain the whole line

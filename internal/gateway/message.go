@@ -111,7 +111,7 @@ func methodNotFound(method string) *abi.Error {
 func parseError(line []byte) *abi.Error {
 	var value json.RawMessage
 	err := json.Unmarshal(line, &value)
-	why := "a message is a JSON object"
+	why := "a message must be a JSON object"
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		why = fmt.Sprintf("%v at byte %d", syntax, syntax.Offset)
 	}

@@ -96,7 +96,7 @@ func (s *session) line(ctx context.Context, line []byte) {
 	case isBatch(line):
 		s.batch(ctx, line)
 	case kind == 'n':
-		putError(s.out, nil, invalidRequest("a message is a JSON object"))
+		putError(s.out, nil, invalidRequest("a message must be a JSON object"))
 	default:
 		putError(s.out, nil, parseError(line))
 	}

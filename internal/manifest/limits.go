@@ -59,7 +59,7 @@ func ReadSize(t *tomlfile.Table, key string, least, most int64) int64 {
 		}
 		return 0
 	case n < least || n > most:
-		t.Fault(key, fmt.Sprintf("is %s, which is out of range", s), fmt.Sprintf("write from %s to %s", FormatSize(least), FormatSize(most)))
+		t.Fault(key, fmt.Sprintf("is %s, which is out of range", s), fmt.Sprintf("write a size from %s to %s", FormatSize(least), FormatSize(most)))
 		return 0
 	}
 	return n
@@ -110,7 +110,7 @@ func ReadDuration(t *tomlfile.Table, key string) time.Duration {
 		}
 		return 0
 	case d < MinTime || d > MaxTime:
-		t.Fault(key, fmt.Sprintf("is %v, which is out of range", d), fmt.Sprintf("write from %v to %v", MinTime, MaxTime))
+		t.Fault(key, fmt.Sprintf("is %v, which is out of range", d), fmt.Sprintf("write a duration from %v to %v", MinTime, MaxTime))
 		return 0
 	}
 	return d
@@ -120,7 +120,7 @@ func ReadDuration(t *tomlfile.Table, key string) time.Duration {
 func ReadCount(t *tomlfile.Table, key string, least, most int64) int64 {
 	n, ok := t.Int(key)
 	if ok && (n < least || n > most) {
-		t.Fault(key, fmt.Sprintf("is %d, which is out of range", n), fmt.Sprintf("write from %d to %d", least, most))
+		t.Fault(key, fmt.Sprintf("is %d, which is out of range", n), fmt.Sprintf("write a number from %d to %d", least, most))
 		return 0
 	}
 	return n

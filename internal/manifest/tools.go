@@ -58,7 +58,7 @@ func readTool(t *tomlfile.Table) Tool {
 		Line:        t.Line(),
 	}
 	if tool.Name != "" && !IsToolName(tool.Name) {
-		t.Fault("name", fmt.Sprintf("%s is not a tool name", tomlfile.Quote(tool.Name)),
+		t.Fault("name", fmt.Sprintf("%s is not a valid tool name", tomlfile.Quote(tool.Name)),
 			"use 1 to 128 of A to Z, a to z, 0 to 9, _, - and .")
 	}
 	if tool.Input == nil {

@@ -48,7 +48,7 @@ func makeTree(t *testing.T, steps []step) string {
 			}
 		}
 		if s.mode != 0 {
-			if err := os.Chmod(path, s.mode); err != nil { // after Lchown, which clears bits
+			if err := os.Chmod(path, s.mode); err != nil { // after Lchown, which clears the setuid and setgid bits
 				t.Fatal(err)
 			}
 		}

@@ -46,7 +46,7 @@ func set(data []byte, table, key string, value any, text string) ([]byte, error)
 	f.walk(data)
 	if f.sealed && f.value.Length == 0 && f.inline == 0 {
 		// The decoder that verifies the result accepts such a file, but it is not valid TOML.
-		return nil, fmt.Errorf("%s: is in an inline table: write it with headers", strings.Join(f.full, "."))
+		return nil, fmt.Errorf("%s cannot be set, because it is in an inline table: rewrite that table with a [header]", strings.Join(f.full, "."))
 	}
 	out := f.edit(data, path, key, text)
 	if err := verify(data, out, path, key, value); err != nil {

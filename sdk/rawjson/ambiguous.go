@@ -7,7 +7,7 @@ import "strings"
 // So an object must be refused before its bytes are forwarded if a decision depended on such a member. Ambiguous also
 // returns the known name; both are empty if there is no such member.
 func Ambiguous(object []byte, known ...string) (key, name string) {
-	var seen uint64 // bit set by index in known
+	var seen uint64 // bitset: bit i is set if known[i] was seen
 	for key := range Members(object) {
 		for i, name := range known {
 			if !strings.EqualFold(key, name) {

@@ -61,8 +61,8 @@ func (d *dispatches) block(op byte, content func()) {
 	d.depth--
 }
 
-// sometimes adds instructions that have an effect on the path.
-func (d *dispatches) sometimes() {
+// maybeAddEffect sometimes adds instructions that have an effect on the path.
+func (d *dispatches) maybeAddEffect() {
 	if d.r.IntN(20) == 0 {
 		d.add(0x20, 2, i32(3), 0x71, 0x21, d.r.IntN(2))
 	}
@@ -88,7 +88,7 @@ func (d *dispatches) part(level int) {
 					local, label = to.local, d.depth-to.depth
 				}
 				d.add(i32(d.r.Int32N(5)-1), 0x21, local)
-				d.sometimes()
+				d.maybeAddEffect()
 				d.add(0x0c, label)
 			})
 		}
@@ -102,11 +102,11 @@ func (d *dispatches) loop(level int) {
 	d.block(0x03, func() {
 		d.loops = append(d.loops, struct{ depth, local int }{d.depth, local})
 		for range blocks {
-			d.sometimes()
+			d.maybeAddEffect()
 			d.add(0x02, 0x40)
 		}
 		d.depth += blocks
-		d.sometimes()
+		d.maybeAddEffect()
 		d.add(0x20, local, 0x0e, 3)
 		for range 4 {
 			most := blocks

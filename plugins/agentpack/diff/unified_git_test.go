@@ -29,8 +29,8 @@ func pairCount(t *testing.T) int {
 	return count
 }
 
-// randomPair returns a text and an edit of that text. Some texts have few different lines, CRLF, no final newline,
-// NUL bytes, or no lines.
+// randomPair returns a text and an edit of that text. Some texts have few distinct lines, so that lines repeat.
+// Some have CRLF, no final newline, NUL bytes, or no lines at all.
 func randomPair(seed uint64) (before, after string) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	words := [][]string{

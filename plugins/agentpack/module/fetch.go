@@ -89,7 +89,7 @@ func (c *checkout) write(file RemoteFile) error {
 		return fmt.Errorf("the repository has more than %d files", maxCheckoutFiles)
 	}
 	if c.bytes += len(file.Content); c.bytes > maxCheckoutBytes {
-		return fmt.Errorf("the files of the repository have more than %d MiB in total", maxCheckoutBytes>>20)
+		return fmt.Errorf("the files of the repository exceed %d MiB in total", maxCheckoutBytes>>20)
 	}
 	if err := c.checkPath(file.Path); err != nil {
 		return err

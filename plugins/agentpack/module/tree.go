@@ -70,7 +70,7 @@ func readEntries(root string, items []disk.Entry, bound disk.Bound) (Tree, error
 			}
 		}
 		if size += len(content); size > maxTreeBytes {
-			return nil, fmt.Errorf("the files in %s have more than %d MiB in total", root, maxTreeBytes>>20)
+			return nil, fmt.Errorf("the files in %s exceed %d MiB in total", root, maxTreeBytes>>20)
 		}
 		files[item.Path] = content
 	}

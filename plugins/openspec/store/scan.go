@@ -137,8 +137,8 @@ func (s *scanned) begin(top found, depth int) {
 
 func (s *scanned) forget() { *s = scanned{FS: s.FS} }
 
-// add adds an entry. Level is the number of names in its path below the top. It returns nil if there are too many entries:
-// then the caller must not use the scan.
+// add adds an entry and returns it, or nil if there are too many entries: then the caller must not use the scan. level is the
+// entry's depth below the top directory; a direct child has level 1.
 func (s *scanned) add(e scan.Entry, level int) *found {
 	if s.count++; s.count > maxEntries {
 		return nil

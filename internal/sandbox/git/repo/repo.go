@@ -212,7 +212,7 @@ func (r *Repository) addObjectDir(dir string, depth int) error {
 			return err
 		}
 		if depth == alternatesDepth {
-			return fmt.Errorf("%s: alternates refer to further alternates in more than %d levels", r.Root.Abs(file), alternatesDepth)
+			return fmt.Errorf("%s: alternates are nested more than %d levels deep", r.Root.Abs(file), alternatesDepth)
 		}
 		if err := r.addObjectDir(name, depth+1); err != nil {
 			return err
