@@ -86,7 +86,7 @@ func TestConfirmTokenWorksOnceInAnyServer(t *testing.T) {
 	}
 	after := p.deployedFiles()
 	for _, s := range []*server{taker, p.serve()} {
-		if e := s.agentpack("deploy_apply", confirmArguments(token)); e.code() != "E_CONFIRM_TOKEN_MISMATCH" || !strings.Contains(e.Errors[0].Message, "used already") {
+		if e := s.agentpack("deploy_apply", confirmArguments(token)); e.code() != "E_CONFIRM_TOKEN_MISMATCH" || !strings.Contains(e.Errors[0].Message, "already used") {
 			t.Errorf("second use: %+v", e)
 		}
 		s.end()
