@@ -57,7 +57,7 @@ var arrows = map[string][]string{
 	"internal/tomlfile":        {"sdk/rawjson", "internal/visible"},
 	"internal/catalog":         {"internal/config", "internal/discovery", "internal/gateway", "internal/manifest", "sdk/rawjson", "internal/schema", "internal/tomlfile", "internal/visible", "sdk/abi"},
 	"internal/dispatch":        {"internal/audit", "internal/catalog", "internal/config", "internal/confine", "internal/derived", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/grant", "internal/manifest", "internal/network", "internal/ownedpath", "sdk/rawjson", "internal/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/worker", "internal/worker/wire", "sdk/abi"},
-	"internal/client":          {"internal/discovery", "internal/jsonfile", "internal/ownedpath", "internal/tomlfile", "internal/userfile", "internal/visible", "sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
+	"internal/client":          {"internal/discovery", "internal/jsonfile", "internal/manifest", "internal/ownedpath", "internal/tomlfile", "internal/userfile", "internal/visible", "sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
 	"internal/demo":            {"internal/build", "internal/client", "internal/discovery", "internal/manifest"},
 	"internal/discovery":       {"internal/config", "internal/manifest", "internal/ownedpath", "internal/sandbox/git", "internal/tomlfile", "internal/trust", "internal/visible"},
 	"internal/hosttest":        {"host", "internal/discovery", "internal/trust", "internal/wasmtest"}, // for tests

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/jsonfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
 // Scope says for whom an entry is: for the user in all projects, or for everyone in one project.
@@ -173,10 +173,8 @@ func (c *Client) Render(name string, e Entry) (string, error) {
 	return string(text), err
 }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 func checkName(name string) error {
-	if !validName.MatchString(name) {
+	if !manifest.IsPortableName(name) {
 		return discovery.UsageErrorf("--name: %q is not a name that all clients accept: use at most 64 letters, digits, _ and -", name)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,11 +22,14 @@ type Item struct {
 	name   string
 }
 
-// namePattern matches the name of a set: plugin, module and tag. A plugin's name may contain "-".
-var namePattern = regexp.MustCompile(`^([a-z][a-z0-9-]{0,63})-([0-9a-f]{16})-([0-9a-f]{16})$`)
+// namePattern matches the name of a set: plugin, module and tag. A plugin's name may contain "-". It is
+// compiled when it is first needed, since servers do not list sets.
+var namePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z][a-z0-9-]{0,63})-([0-9a-f]{16})-([0-9a-f]{16})$`)
+})
 
 func parseName(name string) (Item, bool) {
-	parts := namePattern.FindStringSubmatch(name)
+	parts := namePattern().FindStringSubmatch(name)
 	if parts == nil {
 		return Item{}, false
 	}
