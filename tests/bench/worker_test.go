@@ -145,15 +145,9 @@ func processorTime(b *testing.B, pid int) time.Duration {
 			b.Fatal(err)
 		}
 		total += time.Duration(ns)
-		children, err := os.ReadFile(filepath.Join(thread, "children"))
-		if err != nil {
-			continue
-		}
-		for _, child := range strings.Fields(string(children)) {
-			if id, err := strconv.Atoi(child); err == nil {
-				total += processorTime(b, id)
-			}
-		}
+	}
+	for _, child := range childrenOf(b, pid) {
+		total += processorTime(b, child)
 	}
 	return total
 }
