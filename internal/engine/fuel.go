@@ -27,7 +27,7 @@ func (c *call) nextQuantum() int64 {
 	return meter.Quantum
 }
 
-// shortCall is the number of quanta after which Request.Busy is called.
+// shortCall is the number of quanta after which Request.Busy is called, also within a WASI call.
 const shortCall = 16
 
 // timeSlice is how long a module runs before other goroutines get a turn, in which timers and cancellations take effect too.
@@ -37,9 +37,7 @@ const timeSlice = 100 * time.Microsecond
 // yield is called by the module when its fuel is used up. It lets other goroutines run, ends the call if its time limit has
 // passed or it was cancelled, and grants more fuel.
 func (c *call) yield() {
-	if c.fuelGranted >= shortCall*meter.Quantum { // a single WASI call can spend many quanta
-		c.busy()
-	}
+	c.busyIfLong()
 	if now := time.Now(); c.yielded.IsZero() { // a short call needs no other turn than its own
 		c.yielded = now
 	} else if now.Sub(c.yielded) >= timeSlice {
@@ -58,6 +56,13 @@ func (c *call) yield() {
 		c.fuelGranted += quantum
 	}
 	fuel.Set(uint64(left))
+}
+
+// busyIfLong calls busy if the call is not short any more. A single WASI call can spend many quanta.
+func (c *call) busyIfLong() {
+	if c.fuelUsed() >= shortCall*meter.Quantum {
+		c.busy()
+	}
 }
 
 // charge takes fuel for bytes that the host copies on the guest's behalf.

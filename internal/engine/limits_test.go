@@ -181,6 +181,20 @@ func TestCancellationEndsLoop(t *testing.T) {
 	wantCode(t, err, CodeCanceled)
 }
 
+// A worker reads cancellations only after a call has called Busy.
+func TestCancellationEndsWASICall(t *testing.T) {
+	const all = 16 << 20
+	m := wasmtest.Plugin(wasmtest.Code(wasmtest.Invoke(wasmtest.Extra, 0, all), 0x1a, wasmtest.Invoke(wasmtest.Output, 0, 2)), "",
+		wasmtest.Import{Module: "wasi_snapshot_preview1", Name: "random_get", Type: wasmtest.TwoToI})
+	m.Memory = []byte{0, 0x80, 2} // 256 pages
+	ctx, cancel := context.WithCancel(t.Context())
+	response, err := loadBytes(t, m.Bytes(), Spec{}).Call(ctx, Request{Busy: cancel})
+	wantCode(t, err, CodeCanceled)
+	if response.Fuel >= all/bytesPerFuel {
+		t.Errorf("used %d units of fuel: the WASI call did not end early", response.Fuel)
+	}
+}
+
 func TestCallsDoNotShareState(t *testing.T) {
 	for name, reused := range map[string]bool{"pristine calls": false, "reused instances": true} {
 		t.Run(name, func(t *testing.T) {

@@ -47,6 +47,7 @@ func (i *instance) Spend(bytes int) {
 	}
 	c.checkContext()
 	c.charge(bytes)
+	c.busyIfLong()
 }
 
 // randomSource is the source of a module's random numbers.
