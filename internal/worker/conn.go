@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -52,6 +53,8 @@ type pending struct {
 	late   time.Time     // when the worker is killed if it has not ended the call, and read the reply to an operation; guarded by conn.mu
 	end    time.Time     // deadline of the call's operations
 	wake   chan struct{} // of capacity 1: the state has changed
+
+	sent, canceled atomic.Bool // the call, and its cancellation
 
 	asking  sync.WaitGroup     // host operations in flight
 	cancel  context.CancelFunc // cancels the operations; nil if there was none; guarded by conn.mu
@@ -126,7 +129,9 @@ func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
 		p.late = time.Now().Add(grace)
 		c.watch(p)
 		c.mu.Unlock()
-		_ = c.out.Write(wire.TypeCancel, p.number) // a connection that ended fails the call by itself
+		if p.sent.Load() {
+			p.sendCancel()
+		}
 	})
 	defer stop()
 	send := c.out.Write
@@ -136,8 +141,19 @@ func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
 	if err := send(wire.TypeCall, p.number, call.Encode()...); err != nil {
 		c.fail(err)
 	}
+	if p.sent.Store(true); p.ctx.Err() != nil {
+		go p.sendCancel() // the write may block, and reading must not wait for it
+	}
 	c.await(p)
 	return p.result, p.err
+}
+
+// sendCancel sends the cancellation of a call once, after the call itself: a worker ignores that of an unknown call, and
+// would be killed for not ending the call.
+func (p *pending) sendCancel() {
+	if !p.canceled.Swap(true) {
+		_ = p.conn.out.Write(wire.TypeCancel, p.number) // a connection that ended fails the call by itself
+	}
 }
 
 // add registers a call, and reports whether there are others.

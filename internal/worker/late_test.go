@@ -63,3 +63,33 @@ func TestWorkerIsKilledWhenFirstOfItsCallsIsLate(t *testing.T) {
 		})
 	}
 }
+
+// A worker ignores the cancellation of a call that it has not received.
+func TestCancellationFollowsItsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toHost, fromWorker := io.Pipe()
+		toWorker, fromHost := io.Pipe()
+		conn := newConn(struct {
+			io.Reader
+			io.Writer
+		}{toHost, fromHost}, wire.Limits{}, hclog.NewNullLogger())
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		done := make(chan struct{})
+		go func() {
+			_, _ = conn.call(&pending{ctx: ctx, late: time.Now().Add(time.Hour)}, wire.Call{})
+			close(done)
+		}()
+		in := wire.NewReader(toWorker, func(wire.Type) int { return 1 << 10 })
+		for _, want := range []wire.Type{wire.TypeCall, wire.TypeCancel} {
+			if f, err := in.Next(); err != nil || f.Type != want {
+				t.Errorf("got a frame of type %d, %v; want %d", f.Type, err, want)
+			}
+		}
+		_ = fromWorker.Close()
+		<-done
+		conn.mu.Lock()
+		conn.timer.Stop()
+		conn.mu.Unlock()
+	})
+}
