@@ -167,7 +167,7 @@ func (s *server) flush() {
 	}
 }
 
-// largeAnswer is the size in bytes from which a write to the connection may block.
+// largeAnswer is the size in bytes from which validating a response takes long, and a write to the connection may block.
 const largeAnswer = 64 << 10
 
 // busy makes another goroutine the leader if the call's goroutine is the leader.
@@ -190,6 +190,9 @@ func (c *call) run(ctx context.Context, request wire.Call) (_ wire.Result, relea
 	} else {
 		for _, fault := range response.Faults {
 			c.server.log.Error("the file system failed", "method", request.Method, "name", nameOf(request.Params), "error", fault)
+		}
+		if len(response.Body) > largeAnswer { // validating it takes long
+			c.busy()
 		}
 		result.Kind, result.Body = c.server.answer(request.Method, request.Schema, response)
 	}
