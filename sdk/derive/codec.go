@@ -169,6 +169,25 @@ func List[T any, P record[T]](c *Codec, v *[]T) {
 	c.depth--
 }
 
+// Optional encodes or decodes a pointer, which may be nil. The function field describes the value that it points to:
+//
+//	derive.Optional(c, &d.Title, c.String)
+func Optional[T any](c *Codec, v **T, field func(*T)) {
+	present := *v != nil
+	c.Bool(&present)
+	if !present {
+		*v = nil
+		return
+	}
+	if c.decoding {
+		*v = new(T)
+	}
+	field(*v)
+	if c.err != nil {
+		*v = nil
+	}
+}
+
 // checkElement checks that an element of a list took at least one byte, because the number of bytes bounds the number
 // of elements.
 func (c *Codec) checkElement(bytes int) {

@@ -72,6 +72,21 @@ func TestEmptySliceIsDecodedAsNil(t *testing.T) {
 	}
 }
 
+func TestOptionalPointerIsDecodedAsEncoded(t *testing.T) {
+	empty, text := "", "x"
+	for _, want := range []*string{nil, &empty, &text} {
+		got := &text
+		data := appendTo(nil, func(c *Codec) { Optional(c, &want, c.String) })
+		if err := decode(data, func(c *Codec) { Optional(c, &got, c.String) }); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %v, %v", got, err)
+		}
+	}
+	got := &text
+	if err := decode([]byte("\x01\x05x"), func(c *Codec) { Optional(c, &got, c.String) }); err == nil || got != nil {
+		t.Errorf("truncated: got %v, %v", got, err)
+	}
+}
+
 func TestDecodeRefusesTruncatedAndLongData(t *testing.T) {
 	data := encoded(&full)
 	for n := range len(data) {

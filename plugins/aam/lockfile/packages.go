@@ -43,17 +43,6 @@ func (e *Entry) Fields(c *derive.Codec) {
 	c.String(&e.Version)
 	c.String(&e.Source)
 	c.String(&e.Checksum)
-	optional(c, &e.SourceName)
-	optional(c, &e.SourceCommit)
-}
-
-func optional(c *derive.Codec, text **string) {
-	var all []string
-	if *text != nil {
-		all = []string{**text}
-	}
-	c.Strings(&all)
-	if *text = nil; len(all) > 0 {
-		*text = &all[0]
-	}
+	derive.Optional(c, &e.SourceName, c.String)
+	derive.Optional(c, &e.SourceCommit, c.String)
 }

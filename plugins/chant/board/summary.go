@@ -69,10 +69,10 @@ func (s *summary) Fields(c *derive.Codec) {
 	c.String(&s.status)
 	optionalStrings(c, &s.dependsOn)
 	optionalStrings(c, &s.labels)
-	optionalString(c, &s.branch)
+	derive.Optional(c, &s.branch, c.String)
 	c.Bool(&s.required)
 	c.Bool(&s.approved)
-	optionalString(c, &s.title)
+	derive.Optional(c, &s.title, c.String)
 	c.Bool(&s.criteria)
 }
 
@@ -83,18 +83,6 @@ func optionalStrings(c *derive.Codec, v *[]string) {
 	c.Strings(v)
 	if present && *v == nil {
 		*v = []string{}
-	}
-}
-
-func optionalString(c *derive.Codec, v **string) {
-	present, text := *v != nil, ""
-	if present {
-		text = **v
-	}
-	c.Bool(&present)
-	c.String(&text)
-	if *v = nil; present {
-		*v = &text
 	}
 }
 

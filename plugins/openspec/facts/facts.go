@@ -70,22 +70,6 @@ func Delta(source string) validation.DeltaFacts {
 // Fields implements derive.Fielder.
 func (f *File) Fields(c *derive.Codec) {
 	f.Tasks.Fields(c)
-	f.Metadata = optional(c, f.Metadata)
-	f.Delta = optional(c, f.Delta)
-}
-
-// optional encodes or decodes a value that may be nil.
-func optional[T any, P interface {
-	*T
-	derive.Fielder
-}](c *derive.Codec, v *T) *T {
-	present := v != nil
-	if c.Bool(&present); !present {
-		return nil
-	}
-	if v == nil {
-		v = new(T)
-	}
-	P(v).Fields(c)
-	return v
+	derive.Optional(c, &f.Metadata, func(m *change.MetadataFacts) { m.Fields(c) })
+	derive.Optional(c, &f.Delta, func(d *validation.DeltaFacts) { d.Fields(c) })
 }
