@@ -116,7 +116,7 @@ func TestGetDoesNotKeepFilesWhoseChangeTimeIsAWholeSecond(t *testing.T) {
 	}
 }
 
-// The age counts from before the file is read, however long that takes: it may have changed meanwhile.
+// The age counts from before the file is read, however long that takes: the file may change during the read.
 func TestGetTakesTheTimeBeforeTheFileIsRead(t *testing.T) {
 	c, at := newCache(t, nil)
 	k := old(1)

@@ -122,7 +122,7 @@ func kindOf(e *vfs.Scanned) (kind byte) {
 	return kind
 }
 
-// appendData appends the data of a file and returns the state of its entry. If the file changes meanwhile it retries once,
+// appendData appends the data of a file and returns the state of its entry. If the file changes during the read it retries once,
 // so that data and stat data belong together. It sets a.more if the data does not fit.
 func (a *scanAnswer) appendData(e *vfs.Scanned) byte {
 	a.spend(readCalls * callCost)

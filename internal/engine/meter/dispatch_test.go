@@ -70,7 +70,7 @@ func TestForwardJumpsSkipTheDispatch(t *testing.T) {
 		"by a negative constant of 5 bytes": {dispatching(usualStart, 0, jumpTo(-1<<31, 0)), 0, []uint64{123, 13, 13}},
 		"by another local":                  {dispatching(usualStart, 0, wasmtest.Code(wasmtest.I32(2), 0x21, localOther, 0x0c, 3)), 0, []uint64{123, 1123, 11123}},
 		"by a value that is not constant":   {dispatching(usualStart, 0, wasmtest.Code(wasmtest.I32(1), wasmtest.I32(1), 0x6a, 0x21, localPC, 0x0c, 3)), 0, []uint64{123, 13, 13}},
-		"by a local changed meanwhile":      {dispatching(usualStart, 0, wasmtest.Code(wasmtest.I32(2), 0x21, localPC, 0x20, localTrace, 0x21, localPC, 0x0c, 3)), 0, []uint64{123, 123, 123}},
+		"by a local that changes before it": {dispatching(usualStart, 0, wasmtest.Code(wasmtest.I32(2), 0x21, localPC, 0x20, localTrace, 0x21, localPC, 0x0c, 3)), 0, []uint64{123, 123, 123}},
 		"out of the dispatching loop":       {dispatching(usualStart, 0, wasmtest.Code(wasmtest.I32(2), 0x21, localPC, 0x0c, 4)), 0, []uint64{123, 1, 1}},
 		"to a label outside the loop":       {dispatching(wasmtest.Code(usualStart[:len(usualStart)-4], 2, 0, 4, 2), 0, jumpTo(1, 0)), 0, []uint64{123, 1, 1}},
 		"of a loop that has an effect first": {dispatching(wasmtest.Code(0x03, 0x40, 0x20, localOther, wasmtest.I32(1), 0x6a, 0x22, localOther, 0x21, localTrace,

@@ -194,7 +194,7 @@ func (p *Project) listSpecs() (*SpecList, error) {
 			return nil, err
 		}
 		if !found {
-			continue // it was removed meanwhile
+			continue // it was removed concurrently
 		}
 		item := SpecItem{ID: id}
 		if parsed, err := spec.Parse(id, text(source)); err == nil {
@@ -227,7 +227,7 @@ func (p *Project) listArchived() (*ArchivedList, error) {
 	w := newWorkflows(root)
 	err = root.Each(all, func(one store.Change) error {
 		done, total, _, err := w.countTasks(one)
-		if err != nil || !one.Exists() { // it may be removed meanwhile
+		if err != nil || !one.Exists() { // it may be removed concurrently
 			return err
 		}
 		item := ArchivedItem{Name: one.Name, Change: one.Name, CompletedTasks: done, TotalTasks: total}
