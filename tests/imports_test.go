@@ -35,7 +35,7 @@ func packages(t *testing.T) map[string][]string {
 // arrows lists which packages of this repository each part may import. The longest matching part applies; "x/..."
 // matches x and everything below it.
 var arrows = map[string][]string{
-	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/build", "internal/client", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/discovery", "sdk/abi", "sdk/rawjson"},
+	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/build", "internal/client", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "sdk/abi", "sdk/rawjson"},
 	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/worker/child", "sdk/abi"},
 	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile"},
 	"internal/build":           {"internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem"},
@@ -44,6 +44,8 @@ var arrows = map[string][]string{
 	"internal/engine":          {"internal/dirtypages", "internal/engine/...", "internal/confine", "internal/filelock", "internal/visible", "sdk/abi"},
 	"internal/gateway":         {"sdk/rawjson", "internal/visible", "sdk/abi"},
 	"internal/jsonfile":        {},
+	"internal/progress":        {"internal/term", "internal/visible"},
+	"internal/term":            {},
 	"internal/userfile":        {"internal/discovery", "sdk/atomicfile"},
 	"internal/manifest":        {"internal/origin", "internal/schema", "internal/tomlfile", "internal/visible"},
 	"sdk/rawjson":              {},
@@ -58,7 +60,7 @@ var arrows = map[string][]string{
 	"internal/catalog":         {"internal/config", "internal/discovery", "internal/gateway", "internal/manifest", "sdk/rawjson", "internal/schema", "internal/tomlfile", "internal/visible", "sdk/abi"},
 	"internal/dispatch":        {"internal/audit", "internal/catalog", "internal/config", "internal/confine", "internal/derived", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/grant", "internal/manifest", "internal/network", "internal/ownedpath", "sdk/rawjson", "internal/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/worker", "internal/worker/wire", "sdk/abi"},
 	"internal/client":          {"internal/discovery", "internal/jsonfile", "internal/manifest", "internal/ownedpath", "internal/tomlfile", "internal/userfile", "internal/visible", "sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
-	"internal/demo":            {"internal/build", "internal/client", "internal/discovery", "internal/manifest"},
+	"internal/demo":            {"internal/progress", "internal/build", "internal/client", "internal/discovery", "internal/manifest"},
 	"internal/discovery":       {"internal/config", "internal/manifest", "internal/ownedpath", "internal/sandbox/git", "internal/tomlfile", "internal/trust", "internal/visible"},
 	"internal/hosttest":        {"host", "internal/discovery", "internal/trust", "internal/wasmtest"}, // for tests
 	"internal/fixtures":        {},                                                                    // for tests

@@ -8,11 +8,11 @@ import (
 	"os"
 	"strings"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
 // addCommand holds the flags of add.
@@ -79,7 +79,7 @@ func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer)
 		return usageErrorf("--repin changes only the digest: edit the plugin's table in the config for other changes")
 	}
 	asks := !a.yes && !a.dryRun
-	if asks && (a.asJSON || !isTerminal(stdin)) {
+	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
 		return usageErrorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
 	}
 	p, err := admin.Propose(a.host, a.plugin)
@@ -118,12 +118,6 @@ func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer)
 	}
 	printConfigTrust(stdout, a.host, p.Trust)
 	return nil
-}
-
-// isTerminal reports whether a stream is a terminal.
-func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && isatty.IsTerminal(file.Fd())
 }
 
 // printConfigTrust warns that an edited config is not trusted. A config named with --config needs no trust record.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -43,7 +44,7 @@ func reportAnswerError(a host.Answer) error {
 
 // sanitizeFor removes control characters from text of a plugin if w is a terminal, which would interpret them.
 func sanitizeFor(w io.Writer, text string) string {
-	if isTerminal(w) {
+	if term.IsTerminal(w) {
 		return replaceControls(text)
 	}
 	return text

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/client"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
@@ -133,7 +134,7 @@ func (a *clientCommand) flags(c *cobra.Command) {
 func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 	stdin, stdout := c.InOrStdin(), c.OutOrStdout()
 	asks := !a.yes && !a.dryRun
-	if asks && (a.asJSON || !isTerminal(stdin)) {
+	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
 		return usageErrorf("cannot ask for consent: pass --yes to change the files, or --dry-run to only show the difference")
 	}
 	system, which, err := a.complete(ids)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -64,7 +65,7 @@ func readResource(c *cobra.Command, h *host.Host, uri string, asJSON bool) error
 		switch {
 		case part.Text != nil:
 			_, err = io.WriteString(w, sanitizeFor(w, *part.Text))
-		case isTerminal(w):
+		case term.IsTerminal(w):
 			_, err = fmt.Fprintf(w, "[%d bytes of %s: send them to a file, or see them with --json]\n", len(part.Blob), oneLine(cmp.Or(part.MIMEType, "content")))
 		default:
 			_, err = w.Write(part.Blob)

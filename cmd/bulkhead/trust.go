@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
 // trustCommand holds the flags of trust.
@@ -86,7 +87,7 @@ func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Write
 		return nil
 	}
 	if asks {
-		if !isTerminal(stdin) {
+		if !term.IsTerminal(stdin) {
 			return usageErrorf("cannot ask for consent: pass --yes to trust it")
 		}
 		if err := confirm(ctx, stdin, fmt.Sprintf("Trust %s", oneLine(p.Path))); err != nil {

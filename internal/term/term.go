@@ -1,0 +1,48 @@
+// Package term reports what an output stream can display: whether it is a terminal, whether lines can be redrawn, and how
+// wide they are.
+package term
+
+import (
+	"io"
+	"os"
+	"runtime"
+
+	"golang.org/x/term"
+)
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && file != nil && term.IsTerminal(int(file.Fd()))
+}
+
+// CanRedraw reports whether w is a terminal that interprets control sequences, with a person who watches it: not a dumb
+// terminal, and not the log of a build service, some of which allocate a terminal.
+func CanRedraw(w io.Writer) bool {
+	return os.Getenv("CI") == "" && interprets(w)
+}
+
+// interprets reports whether w is a terminal that interprets control sequences.
+func interprets(w io.Writer) bool {
+	if !IsTerminal(w) {
+		return false
+	}
+	name := os.Getenv("TERM")
+	if name == "dumb" || name == "" && runtime.GOOS != "windows" {
+		return false
+	}
+	return enableSequences(w.(*os.File))
+}
+
+// defaultWidth is the width of a stream whose width is unknown.
+const defaultWidth = 80
+
+// Width returns the number of columns of w.
+func Width(w io.Writer) int {
+	if file, ok := w.(*os.File); ok && file != nil {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return defaultWidth
+}
