@@ -52,8 +52,8 @@ func ProgressToken(ctx context.Context) json.RawMessage {
 	return token
 }
 
-// Progress notifies the client of a call's progress: done of total (0: unknown), with a message that may be empty. It
-// does nothing if the client did not ask for progress.
+// Progress notifies the client of a call's progress: how much is done of the total (0 if the total is unknown), with a
+// message that may be empty. It does nothing if the client did not ask for progress.
 func Progress(ctx context.Context, done, total float64, text string) error {
 	token := ProgressToken(ctx)
 	if token == nil {
@@ -67,8 +67,8 @@ func Progress(ctx context.Context, done, total float64, text string) error {
 	}{token, done, total, text})
 }
 
-// Message sends data to the client's log under a logger's name. Level is one of MCP's: debug, info,
-// notice, warning, error, critical, alert, emergency. The client chooses the lowest level that it gets.
+// Message sends data to the client's log under a logger's name. Level is one of MCP's: debug, info, notice, warning,
+// error, critical, alert, emergency. The client chooses the lowest level that it receives.
 func Message(level, logger string, data any) error {
 	return notify("notifications/message", struct {
 		Level  string `json:"level"`
@@ -77,8 +77,8 @@ func Message(level, logger string, data any) error {
 	}{level, logger, data})
 }
 
-// PromptsChanged notifies clients, when the call ends, that the list of prompts has changed. The manifest has to set
-// list_changed in [offers], here and for ResourcesChanged.
+// PromptsChanged notifies clients, when the call ends, that the list of prompts has changed. This and ResourcesChanged
+// need list_changed in the manifest's [offers].
 func PromptsChanged() error { return notify("notifications/prompts/list_changed", struct{}{}) }
 
 // ResourcesChanged notifies clients that the list of resources or of resource templates has changed.

@@ -25,7 +25,7 @@ func HostCall(op string, params, result any) error {
 	}
 	var response abi.HostResponse
 	if err := json.Unmarshal(imports.HostCall(request), &response); err != nil {
-		return fmt.Errorf("%s: the host's answer: %w", op, err)
+		return fmt.Errorf("%s: the host's response: %w", op, err)
 	}
 	if response.Error != nil {
 		return fmt.Errorf("%s: %w", op, response.Error)
@@ -34,7 +34,7 @@ func HostCall(op string, params, result any) error {
 		return nil
 	}
 	if err := json.Unmarshal(response.Result, result); err != nil {
-		return fmt.Errorf("%s: the host's answer: %w", op, err)
+		return fmt.Errorf("%s: the host's response: %w", op, err)
 	}
 	return nil
 }

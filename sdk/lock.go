@@ -13,8 +13,8 @@ func Lock(name string) error {
 	return HostCall(abi.OpLock, abi.Lock{Name: name}, nil)
 }
 
-// LockFolder is Lock, and then also locks the directory folder, an absolute path, against all other calls that name it, of
-// any lock name, plugin, host or user on this machine.
+// LockFolder is Lock, and then also locks the directory folder, an absolute path: all other calls that lock the same
+// directory wait, whatever their lock name, plugin, host or user on this machine.
 //
 // In addition to the errors of Lock there are abi.HostDenied for a directory that the plugin may not write, and
 // abi.HostFailed for one that does not exist. If the directory's file system does not support locks, only the name is

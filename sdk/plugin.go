@@ -44,7 +44,7 @@ func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In)
 	p.tools[name] = func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error) {
 		var in In
 		if len(arguments) > 0 && !plain.Decode(arguments, reflect.ValueOf(&in)) {
-			in = *new(In) // decoding may have set it partly
+			in = *new(In) // Decode may have set some fields
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, fmt.Errorf("invalid arguments: %w", err)
 			}

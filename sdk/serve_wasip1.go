@@ -16,7 +16,8 @@ import (
 
 var served *Plugin
 
-// Serve makes p the plugin of this module. Call it once, from an init function of package main: a second call panics.
+// Serve makes p the plugin that this module serves. Call it once, from an init function of package main: a second call
+// panics.
 func Serve(p *Plugin) {
 	if served != nil {
 		panic("sdk: Serve is called twice")
@@ -30,7 +31,7 @@ func abi1() {}
 //go:wasmexport bulkhead_call
 func call(n uint32) {
 	if served == nil {
-		panic("sdk: nothing is served: call sdk.Serve from an init function of package main")
+		panic("sdk: no plugin is served: call sdk.Serve from an init function of package main")
 	}
 	imports.Output(served.Dispatch(imports.Input(n)))
 }
@@ -61,5 +62,5 @@ func init() {
 		return
 	}
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(limit / 4 * 3) // the rest is reserved for memory that the collector does not count
+	debug.SetMemoryLimit(limit / 4 * 3) // the last quarter is for memory that the limit does not count
 }

@@ -131,7 +131,7 @@ func (c ResourceLink) appendTo(out []byte) ([]byte, error) {
 		return nil, err
 	}
 	out = append(out, `{"type":"resource_link",`...)
-	return append(out, raw[1:]...), nil // The comma is right: raw is not {}, since a resource always has a URI.
+	return append(out, raw[1:]...), nil // raw is not {}, since a resource always has a URI, so a comma is needed
 }
 
 func (c EmbeddedResource) appendTo(out []byte) ([]byte, error) {

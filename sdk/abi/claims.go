@@ -6,8 +6,8 @@ const OpClaims = "claims"
 // MaxClaims is the maximum number of names and URIs in one request.
 const MaxClaims = 10_000
 
-// Claims are names of prompts and URIs of resources: in a request the names to check, in the result those of them that a
-// different plugin claims. A plugin's own prompt or resource with such a name is neither listed nor requested.
+// Claims are names of prompts and URIs of resources: in a request the names to check, in the result those of them that
+// a different plugin claims. Clients do not see a plugin's prompt or resource if another plugin claims its name.
 type Claims struct {
 	Prompts   []string `json:"prompts,omitempty"`
 	Resources []string `json:"resources,omitempty"`

@@ -22,8 +22,8 @@ type FileModeResult struct {
 // Lock waits until no other call of the plugin, in this host or another one of the same user, holds the name, and then
 // holds it until the call ends. Name is a string of 1 to 256 bytes. Locks are reentrant within a call.
 //
-// With Folder, the absolute path of an existing directory that the plugin may write, it then also locks that directory
-// against all other calls that name it, of any lock name, plugin, host or user.
+// If Folder is set, to the absolute path of an existing directory that the plugin may write, Lock then also locks that
+// directory: all other calls with the same Folder wait, whatever their lock name, plugin, host or user.
 type Lock struct {
 	Name   string `json:"name"`
 	Folder string `json:"folder,omitempty"`

@@ -60,9 +60,9 @@ type GitRemote struct {
 // GitURL is a remote's URL without credentials; empty if there is no such remote.
 type GitURL struct {
 	URL string `json:"url,omitempty"`
-	// Digest tells remotes apart whose URLs differ in their credentials: the first 16 hexadecimal digits of the SHA-256 of
-	// the URL with credentials, in lower case, without "http://" or "https://" and without ".git" at its end. It is empty
-	// if the URL has none.
+	// Digest distinguishes remotes whose URLs differ only in their credentials. It is the first 16 hexadecimal digits
+	// of the SHA-256 of the URL with credentials, in lower case, without "http://" or "https://" and without ".git" at
+	// its end. It is empty if the URL has no credentials.
 	Digest string `json:"digest,omitempty"`
 }
 
@@ -85,8 +85,8 @@ type GitStatusQuery struct {
 	Limit int    `json:"limit,omitempty"`
 }
 
-// GitStatus lists the differences. Found is false if there is no repository; Paths is empty if it is clean. Truncated is
-// set if there are more paths than the limit.
+// GitStatus lists the differences. Found is false if there is no repository; Paths is empty if there are no
+// differences. Truncated is set if there are more paths than the limit.
 type GitStatus struct {
 	Found     bool            `json:"found"`
 	Paths     []GitPathStatus `json:"paths,omitempty"`
@@ -109,8 +109,8 @@ const (
 	GitModeLink       = "120000" // a symbolic link: the content is its target
 )
 
-// GitNewCommit asks for a new branch with one commit on it. The parent of the commit is the local branch Base, or HEAD if
-// Base is empty, and Changes are the difference. The working tree, the index and HEAD do not change.
+// GitNewCommit asks for a new branch with one commit on it. The parent of the commit is the local branch Base, or HEAD
+// if Base is empty; Changes are applied to its files. The working tree, the index and HEAD do not change.
 type GitNewCommit struct {
 	Repo    string      `json:"repo"`
 	Branch  string      `json:"branch"`

@@ -1,7 +1,7 @@
 package abi
 
-// OpHashSHA256 adds the data bytes after the request's JSON to a SHA-256 digest: SHA256 -> SHA256Sum. A module takes
-// some thirty times as long for it. It needs no grant.
+// OpHashSHA256 adds the data bytes, which follow the request's JSON, to a SHA-256 digest: SHA256 -> SHA256Sum. Hashing
+// inside a module takes some thirty times as long. It needs no grant.
 const OpHashSHA256 = "hash/sha256"
 
 // MaxBeforeBytes bounds the JSON of a request that is followed by data bytes. A NUL byte, which JSON cannot contain,
@@ -13,8 +13,8 @@ type SHA256 struct {
 	State []byte `json:"state,omitempty"`
 }
 
-// SHA256Sum contains the digest of all bytes so far, and the state with which a next request adds more. The state is that
-// of Go's crypto/sha256: 108 bytes.
+// SHA256Sum contains the digest of all bytes so far, and the state from which the next request continues. The state is
+// that of Go's crypto/sha256: 108 bytes.
 type SHA256Sum struct {
 	Sum   string `json:"sum"` // 64 hexadecimal digits
 	State []byte `json:"state"`

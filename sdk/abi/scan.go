@@ -5,11 +5,11 @@ package abi
 type Scan struct {
 	Path     string   `json:"path"`
 	Depth    int      `json:"depth,omitempty"`    // levels of directories to list, at most MaxScanDepth; 0: 1
-	Match    []string `json:"match,omitempty"`    // base names of the files whose data is wanted; none: of no file
-	Skip     []string `json:"skip,omitempty"`     // base names of directories that are not listed
+	Match    []string `json:"match,omitempty"`    // patterns for the base names of files whose data is wanted; if empty, no data is returned
+	Skip     []string `json:"skip,omitempty"`     // patterns for the base names of directories that are not listed
 	Follow   bool     `json:"follow,omitempty"`   // describe symbolic links by their targets
 	Data     string   `json:"data,omitempty"`     // one of ScanData…; "": ScanDataContent
-	Function uint32   `json:"function,omitempty"` // of ScanDataDerived: less than MaxScanFunctions
+	Function uint32   `json:"function,omitempty"` // index of the derive function, for ScanDataDerived; less than MaxScanFunctions
 	MaxFile  int64    `json:"max_file,omitempty"` // bytes of the largest file whose data is wanted; 0: MaxScanContent, MaxScanInput
 	Max      int64    `json:"max,omitempty"`      // bytes of an answer, at most MaxScanAnswer; 0: ScanAnswer
 	After    string   `json:"after,omitempty"`    // relative path of the last entry of the previous answer
@@ -25,7 +25,7 @@ const (
 // Limits of a Scan.
 const (
 	MaxScanDepth     = 32
-	MaxScanPatterns  = 16       // of Match, and of Skip
+	MaxScanPatterns  = 16       // patterns in Match, and in Skip
 	MaxScanPattern   = 256      // bytes of a pattern
 	MaxScanFunctions = 64       // derive functions of a module
 	MaxScanContent   = 16 << 20 // bytes of a file
@@ -45,7 +45,7 @@ const (
 	ScanOmits   = 2          // flag: entries are left out, because their names are not UTF-8
 	ScanHeader  = 8          // bytes
 	ScanEntry   = 24         // bytes
-	ScanNone    = 0xffffffff // the length of data that is absent
+	ScanNone    = 0xffffffff // in place of the length if an entry has no data
 )
 
 // Kinds of an entry of a Scan. Scan.Follow sets ScanLinked for a symbolic link whose target is described.

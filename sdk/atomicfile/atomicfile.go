@@ -108,7 +108,7 @@ type File struct {
 	file filesystem.File // nil: closed
 	temp string          // "": committed or discarded
 	path string
-	err  error // of the first failed write
+	err  error // error of the first failed write
 }
 
 // New makes a temporary file for path. It has the permission bits of the file at path from the beginning, so that

@@ -107,9 +107,9 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 		r.plain = map[string]bool{}
 	}
 	end, links, exists, dangling := start, 0, true, false
-	var last fs.FileInfo // of end
+	var last fs.FileInfo // describes the path in end
 	rest := split(path)
-	afterLink := len(rest) // number of last elements of rest that come from path itself, not from a link's target
+	afterLink := len(rest) // number of trailing elements of rest that are from path itself, not from a link's target
 	for len(rest) > 0 {
 		next := filepath.Join(end, rest[0])
 		rest = rest[1:]

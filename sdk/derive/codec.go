@@ -18,12 +18,12 @@ type record[T any] interface {
 	Fielder
 }
 
-// Codec encodes or decodes the fields of a value. A nil slice is decoded where an empty one was encoded.
+// Codec encodes or decodes the fields of a value. An empty slice is decoded as nil.
 //
 // After the first error while decoding, its methods set zero values.
 type Codec struct {
 	out      []byte // encoding
-	in       string // decoding: what is left; decoded strings share its memory
+	in       string // decoding: the rest of the data, whose memory decoded strings share
 	decoding bool
 	depth    int
 	err      error
@@ -129,7 +129,7 @@ func (c *Codec) Strings(v *[]string) {
 	if c.decoding {
 		*v = nil
 		if n > 0 {
-			*v = make([]string, n) // a string takes a byte at least
+			*v = make([]string, n) // count has bounded n by the size of the data
 		}
 	}
 	for i := range *v {
@@ -188,8 +188,8 @@ func Optional[T any](c *Codec, v **T, field func(*T)) {
 	}
 }
 
-// checkElement checks that an element of a list took at least one byte, because the number of bytes bounds the number
-// of elements.
+// checkElement checks that an element of a list took at least one byte: count bounds the number of elements by the
+// number of bytes.
 func (c *Codec) checkElement(bytes int) {
 	if bytes == 0 && c.err == nil {
 		c.misuse("derive: an element of a list has no fields")

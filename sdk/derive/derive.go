@@ -12,15 +12,16 @@
 //
 //	for entry, err := range docs.Scan(dir, scan.Options{Match: []string{"*.md"}}) {
 //
-// The host runs a derive function once for each content, in an instance of its own, and gives the result to all later
-// calls until the file changes. So the function must use nothing but its argument: there are no files, variables and host
-// operations, what it prints is discarded, and its clock and random numbers are the same each time. Where the host has no
-// result, the file is read and the function runs in the call: results are always complete, at most slower.
+// The host runs a derive function once for each content, in a separate instance, and gives the result to all later
+// calls until the file changes. So the function must depend only on its argument: it has no files, environment
+// variables or host operations, its output is discarded, and its clock and random numbers are the same each time. If
+// the host has no result for a file, Scan reads the file and runs the function in the call, which is slower but yields
+// the same result.
 //
 // A module that imports this package exports bulkhead_derive, and must not export that name itself.
 //
-// Stability: exported names stay within a major version. The encoding of values is not stable, and not needed to be: the
-// host keeps results by the digest of the module.
+// Stability: exported names stay within a major version. The encoding of values may change: the host caches results by
+// the digest of the module.
 package derive
 
 import (
@@ -29,7 +30,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Func is a derive function whose results are of type T. It is safe for concurrent use if its function is.
+// Func is a derive function whose results are of type T. It is safe for concurrent use if the function passed to New
+// is.
 type Func[T any] struct {
 	number  uint32
 	compute func(content []byte) T
@@ -40,13 +42,13 @@ type Func[T any] struct {
 var functions []func(content []byte) []byte
 
 // New registers a derive function. Call it for a package-level variable: functions have numbers in the order of
-// registration, which must be the same in every instance of the module. A module has at most 64; one more panics. The
-// function may modify and retain the content. The host runs the function on files of at most 4 MiB, and caches results
-// of at most 1 MiB when encoded. For all other files, the function runs in the call, without these limits. A function
-// is also called with empty content when the module is prepared.
+// registration, which must be the same in every instance of the module. New panics if a module registers more than 64.
+// The function may modify and retain the content. The host runs the function on files of at most 4 MiB, and caches
+// results of at most 1 MiB when encoded. For all other files, the function runs in the call, without these limits. A
+// function is also called with empty content when the module is prepared.
 func New[T any, P record[T]](compute func(content []byte) T) *Func[T] {
 	if len(functions) == abi.MaxScanFunctions {
-		panic(fmt.Sprintf("derive: more than %d functions are registered", abi.MaxScanFunctions))
+		panic(fmt.Sprintf("derive: New is called for more than %d functions", abi.MaxScanFunctions))
 	}
 	f := &Func[T]{number: uint32(len(functions)), compute: compute, fields: func(v *T, c *Codec) { P(v).Fields(c) }}
 	functions = append(functions, func(content []byte) []byte { return f.encode(compute(content)) })
@@ -57,7 +59,7 @@ func New[T any, P record[T]](compute func(content []byte) T) *Func[T] {
 func (f *Func[T]) Compute(content []byte) T {
 	v, err := f.decode(f.encode(f.compute(content)))
 	if err != nil {
-		panic(fmt.Sprintf("derive: the Fields of %T decode something else than they encode: %v", v, err))
+		panic(fmt.Sprintf("derive: %T.Fields decodes a different value than it encodes: %v", v, err))
 	}
 	return v
 }
@@ -72,7 +74,8 @@ func (f *Func[T]) decode(data []byte) (T, error) {
 	return v, err
 }
 
-// prepare runs each function once, so that what they initialize at their first call becomes part of the snapshot.
+// prepare runs each function once, so that whatever a function initializes in its first call becomes part of the
+// snapshot.
 func prepare() {
 	for _, f := range functions {
 		func() {

@@ -9,21 +9,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
 )
 
-// prepared is set by the first derivation. It has empty content and no result, and precedes the snapshot.
+// prepared is set by the first derivation. That derivation has empty content and no result, and precedes the snapshot.
 var prepared bool
 
 //go:wasmexport bulkhead_derive
 func export(function, size uint32) {
 	if !prepared && size == 0 {
 		prepared = true
-		// As for calls (see package sdk), within the 32 MiB of a derive instance.
+		// The same setting as for calls (see package sdk), within the 32 MiB of a derive instance.
 		debug.SetGCPercent(400)
 		debug.SetMemoryLimit(24 << 20)
 		prepare()
 		return
 	}
 	if uint64(function) >= uint64(len(functions)) {
-		panic(fmt.Sprintf("derive: there is no function %d: call derive.New for a package-level variable", function))
+		panic(fmt.Sprintf("derive: function %d is not registered: call derive.New for a package-level variable, so that every instance registers it", function))
 	}
 	imports.Output(functions[function](imports.Input(size)))
 }

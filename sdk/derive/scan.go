@@ -15,15 +15,15 @@ import (
 
 // Entry is an entry of a directory.
 type Entry[T any] struct {
-	scan.Entry      // without Data
-	Value      T    // what the function returns for the content
-	Derived    bool // Value is set: the file matches Options.Match, and State is scan.OK
+	scan.Entry      // its Data is nil
+	Value      T    // the function's result for the content
+	Derived    bool // whether Value is set: the file matches Options.Match, and State is scan.OK
 }
 
 // Scan returns the entries of a directory as scan.Dir does, with the results of the function for the files that match
-// o.Match. o.Data and o.Function have no effect. o.MaxFile is at most 16 MiB, which is the default; the host derives data
-// of files up to 4 MiB, and of larger ones the data is computed in the call. A file that is larger than MaxFile or cannot
-// be read has no value, but a State.
+// o.Match. o.Data and o.Function have no effect. o.MaxFile is at most 16 MiB, which is the default; the host computes
+// results for files up to 4 MiB, and the call for larger ones. A file that is larger than MaxFile or cannot be read has
+// no value, but a State.
 func (f *Func[T]) Scan(dir string, o scan.Options) iter.Seq2[Entry[T], error] {
 	return func(yield func(Entry[T], error) bool) {
 		o.MaxFile = cmp.Or(o.MaxFile, abi.MaxScanContent)
@@ -81,7 +81,7 @@ func (s *scanner[T]) scan(data string, yield func(Entry[T], error) bool) bool {
 	return true
 }
 
-// entry returns an entry with its value. Where the host derived none, it computes the value.
+// entry returns an entry with its value. If the host derived no value, entry computes it.
 func (s *scanner[T]) entry(found scan.Entry, data string) Entry[T] {
 	content := found.Data
 	found.Data = nil
@@ -95,7 +95,7 @@ func (s *scanner[T]) entry(found scan.Entry, data string) Entry[T] {
 	case content != nil:
 		e.Value, e.Derived = s.Compute(content), true
 	case data == abi.ScanDataContent || !e.IsRegular() || e.State == scan.OK || e.State == scan.Dangling:
-		// The state tells why there is no value, if one is wanted.
+		// The state says why there is no value. If the file does not match, no value is wanted.
 	case e.Size > s.options.MaxFile:
 		e.State = scan.TooLarge
 	default:

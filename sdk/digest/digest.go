@@ -35,7 +35,7 @@ func Sum256(data []byte) [sha256.Size]byte {
 	}
 	d := newDigest()
 	d.reserve(len(data))
-	_, _ = d.Write(data) // returns no error
+	_, _ = d.Write(data) // never fails
 	return [sha256.Size]byte(d.Sum(nil))
 }
 
@@ -48,8 +48,8 @@ func New() hash.Hash {
 	return newDigest()
 }
 
-// Sizes of the bytes of a request. Hashing less than minHosted takes less time than an operation; the larger the requests,
-// the less the operations add to the time of hashing, and the more memory each digest takes.
+// Sizes of a request's data in bytes. Hashing fewer than minHosted bytes takes less time than an operation. Larger
+// requests have less overhead for each byte, but each digest takes more memory.
 const (
 	minHosted = 1 << 10
 	maxHosted = 256 << 10
@@ -79,15 +79,14 @@ type state interface {
 
 // digest is a hash.Hash that collects bytes in the request that will hash them, after its header.
 type digest struct {
-	state   state  // of all bytes but the collected ones
+	state   state  // digest of all bytes but the collected ones
 	request []byte // the header, which host fills in, and the collected bytes
-	sum     []byte // of state, if the host has returned it: computing it takes as long as an operation
+	sum     []byte // the sum for state, if the host has returned it; saves an operation
 }
 
 func newDigest() *digest { return &digest{state: sha256.New().(state)} }
 
-// reserve makes room for n more bytes, or for as many as a request can still take if that is less, and returns the
-// room.
+// reserve makes room for up to n more bytes in the request, as many as a request can still take, and returns the room.
 func (d *digest) reserve(n int) []byte {
 	if d.request == nil {
 		d.request = make([]byte, headerSize, headerSize+min(max(n, 512), maxHosted))

@@ -2,5 +2,5 @@
 
 package digest
 
-// isModule is whether a host may hash for this process.
+// isModule says whether this process is a module, for which a host may hash.
 const isModule = true

@@ -34,7 +34,7 @@ func Encode(root *Node) (string, error) {
 		return "", fmt.Errorf("the encoded YAML cannot be parsed: %w", err)
 	}
 	if !Equal(root, again) {
-		return "", errors.New("the encoded YAML has a different meaning when it is parsed: use simpler keys or values")
+		return "", errors.New("the values cannot be written as YAML: the encoded text parses to different values; use simpler keys or values")
 	}
 	return text, nil
 }

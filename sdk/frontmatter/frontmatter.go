@@ -19,8 +19,7 @@
 // answers for YAML 1.2; a format of YAML 1.1 resolves Text by its own rules.
 //
 // Parse accepts and refuses what go.yaml.in/yaml/v4 does, within its stricter bounds; types of that library are not
-// part of the API, so that it is not needed for simple files, which a parser of this package reads in a
-// thirtieth of the time.
+// part of the API, and simple files are read by a parser of this package, thirty times as fast.
 //
 // Stability: the exported API follows the SDK's version. Names are not removed or changed within a major version, and
 // a text that is accepted keeps its tree. The wording of errors, and which of several errors is reported, may change.
@@ -33,12 +32,12 @@ import (
 
 // The errors of Cut.
 var (
-	ErrAbsent       = errors.New("no front matter: the first line is not ---")
-	ErrUnterminated = errors.New("unterminated front matter: no second line is ---")
+	ErrAbsent       = errors.New("no front matter: the first line must be ---")
+	ErrUnterminated = errors.New("unterminated front matter: a line --- must end it")
 )
 
-// Cut separates the front matter of a Markdown file, which begins on its second line, from the text behind it. The
-// first line is "---", and so is the line that ends the front matter; each may end in a carriage return. The error is
+// Cut separates the front matter of a Markdown file, which begins on its second line, from the text after it. The first
+// line is "---", and so is the line that ends the front matter; each may end in a carriage return. The error is
 // ErrAbsent or ErrUnterminated.
 func Cut(text string) (head, body string, err error) {
 	first, rest, _ := strings.Cut(text, "\n")

@@ -112,7 +112,7 @@ func TestParseErrors(t *testing.T) {
 		{"a tab as indentation", "a:\n\tb: c\n", frontmatter.Options{}, "line 2: invalid YAML: found character that cannot start any token"},
 		{"a control character", "a: \x01", frontmatter.Options{}, "line 1: invalid YAML: control characters are not allowed"},
 		{"bytes that are not UTF-8", "a: \xff", frontmatter.Options{}, "line 1: invalid YAML: invalid leading UTF-8 octet"},
-		{"a second document", "a: b\n---\nc: d\n", frontmatter.Options{}, "line 2: a second document begins here"},
+		{"a second document", "a: b\n---\nc: d\n", frontmatter.Options{}, "line 2: a second document begins here; only one is allowed"},
 		{"a syntax error in a second document", "a: b\n---\n[", frontmatter.Options{}, "line 4: invalid YAML: did not find expected node content"},
 		{"an anchor", "a:\n- &x b\n", frontmatter.Options{}, "line 2: YAML anchors and aliases are not supported"},
 		{"an alias", "a: &x b\nc: *x\n", frontmatter.Options{}, "line 1: YAML anchors and aliases are not supported"},

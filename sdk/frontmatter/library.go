@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// libraryStyles holds the library's name of each Style.
+// libraryStyles maps each Style to the library's style.
 var libraryStyles = [...]yaml.Style{
 	SingleQuoted: yaml.SingleQuotedStyle,
 	DoubleQuoted: yaml.DoubleQuotedStyle,
@@ -18,7 +18,7 @@ var libraryStyles = [...]yaml.Style{
 	Flow:         yaml.FlowStyle,
 }
 
-// libraryKinds holds the library's name of each Kind.
+// libraryKinds maps each Kind to the library's kind.
 var libraryKinds = [...]yaml.Kind{
 	Scalar:   yaml.ScalarNode,
 	Sequence: yaml.SequenceNode,
@@ -44,7 +44,7 @@ func load(text string, options Options) (*Node, error) {
 	case err != nil:
 		return nil, syntaxError(err, options)
 	default:
-		return nil, &Error{options.Line + second.Line - 1, second.Column, "a second document begins here"}
+		return nil, &Error{options.Line + second.Line - 1, second.Column, "a second document begins here; only one is allowed"}
 	}
 	return convert(document.Content[0], options)
 }

@@ -20,8 +20,8 @@ const (
 // Style is how a node is written.
 type Style uint8
 
-// The styles. Plain is a scalar without quotes, and a sequence or mapping in lines of its own; Flow is a sequence or
-// mapping in brackets.
+// The styles. Plain is a scalar without quotes, or a sequence or mapping in block style; Flow is a sequence or mapping
+// in brackets.
 const (
 	Plain Style = iota
 	SingleQuoted
@@ -47,14 +47,14 @@ type Node struct {
 }
 
 // Comments are the comments that belong to a node, with their number signs. A comment that a blank line separates from
-// the document's first or last node belongs to none and is dropped.
+// the document's first or last node belongs to no node and is dropped.
 type Comments struct {
 	Head string // in the lines above
 	Line string // at the end of its line
 	Foot string // in the lines below, before a blank line
 }
 
-// IsNull reports whether n is absent, or a null by the rules of YAML 1.2: ~, null, or nothing at all behind a key.
+// IsNull reports whether n is absent, or a null by the rules of YAML 1.2: ~, null, or a key without a value.
 func (n *Node) IsNull() bool {
 	return n == nil || n.Kind == Scalar && n.Tag12() == "!!null"
 }
@@ -83,7 +83,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// linearKeys is how many keys are compared pairwise, which is faster than a map for few keys.
+// linearKeys is the number of keys up to which keys are compared pairwise, which is faster than a map.
 const linearKeys = 16
 
 // CheckKeys returns an *Error if n is not a mapping, or if a key is not a scalar or has the same text as a key before
@@ -126,8 +126,8 @@ func hasKey(pairs []*Node, text string) bool {
 	return false
 }
 
-// Equal reports whether two trees have the same structure, texts and tags, as Tag12 resolves them. Styles, comments and
-// positions do not count. Aliases are equal if their names are.
+// Equal reports whether two trees have the same structure and texts, and the same tags according to Tag12. Styles,
+// comments and positions do not count. Aliases are equal if their names are.
 func Equal(a, b *Node) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -21,7 +21,7 @@ type Options struct {
 
 // Error is the reason why a text or a node is refused.
 type Error struct {
-	Line, Column int    // from 1; 0 if the error is not in one place
+	Line, Column int    // from 1; 0 if the error has no single position
 	Reason       string // may quote a key or the name of an anchor, but no value
 }
 

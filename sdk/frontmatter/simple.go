@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// parseSimple parses the YAML that most people write: block mappings and sequences of scalars in one line, literal block
-// scalars, and flow sequences of scalars. It takes a fiftieth of the library's time. It returns false for every text that
-// it might parse differently from the library, which is the reference for what it accepts, and for its trees: comments,
-// anchors, tags, unusual keys, scalars of several lines, and all errors are left to it.
+// parseSimple parses the YAML that most people write: block mappings and sequences of scalars in one line, literal
+// block scalars, and flow sequences of scalars. It takes a fiftieth of the library's time. The library is the
+// reference: parseSimple returns false for every text that it might parse differently, such as comments, anchors, tags,
+// unusual keys, scalars of several lines, and invalid YAML.
 func parseSimple(text string, options Options) (*Node, bool) {
 	if text == "" || !isSimpleText(text) {
 		return nil, false
@@ -26,7 +26,7 @@ func parseSimple(text string, options Options) (*Node, bool) {
 	return root, true
 }
 
-// maxSimpleDepth bounds the nesting of what is parsed here, and so the recursion.
+// maxSimpleDepth bounds the nesting of blocks, and so the recursion.
 const maxSimpleDepth = 16
 
 // isSimpleText reports whether a text has only characters that need no special handling: no control characters except
@@ -53,16 +53,16 @@ func isSimpleText(text string) bool {
 
 // simpleParser is the state of parseSimple: the current line, which is not blank, and the text after it.
 type simpleParser struct {
-	text   string // what follows the line
+	text   string // the text after the line
 	line   string // without its indentation and trailing spaces
-	indent int    // of the line
-	number int    // of the line
+	indent int    // indentation of the line
+	number int    // number of the line
 	done   bool   // there is no further line
 	failed bool   // the text is not simple
 	depth  int    // how much deeper blocks may be nested
 
-	nodes    []Node  // unused ones, in its capacity
-	children []*Node // a stack of the children of unfinished nodes
+	nodes    []Node  // allocated nodes; the unused ones are in its capacity
+	children []*Node // a stack: the children so far of nodes that are not complete
 }
 
 // next goes to the next line that is not blank.
@@ -102,7 +102,7 @@ func (p *simpleParser) node(kind Kind, style Style, text string, column int) *No
 	return &p.nodes[len(p.nodes)-1]
 }
 
-// block parses the mapping or sequence whose first entry is the current line, indented by indent.
+// block parses the mapping or sequence that begins on the current line and is indented by indent.
 func (p *simpleParser) block(indent int) *Node {
 	if p.depth--; p.depth < 0 {
 		p.fail()
@@ -186,7 +186,7 @@ func (p *simpleParser) nested(indent, column int) *Node {
 	return nil
 }
 
-// keyLength is the length of the plain key that a line begins with; 0 if it begins with none that is parsed here.
+// keyLength is the length of the plain key that a line begins with; 0 if the line does not begin with a simple key.
 func keyLength(line string) int {
 	n := 0
 	for n < len(line) && (isAlphanumeric(line[n]) || n > 0 && strings.IndexByte("-./", line[n]) >= 0) {
@@ -202,7 +202,8 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 
-// value parses the rest of a line at a column, the value of an entry of the block at indent, and goes to the next line.
+// value parses the value of an entry of the block at indent: the rest of a line, from a column on. It goes to the next
+// line.
 func (p *simpleParser) value(rest string, column, indent int) *Node {
 	var value *Node
 	switch c := rest[0]; {
@@ -328,7 +329,7 @@ func (p *simpleParser) flow(rest string, column int) *Node {
 	return sequence
 }
 
-// literal parses a literal block scalar, below the line that p is at.
+// literal parses a literal block scalar, below the current line.
 func (p *simpleParser) literal(header string, column, indent int) *Node {
 	literal := p.node(Scalar, Literal, "", column)
 	first := strings.TrimLeft(p.text, " ")

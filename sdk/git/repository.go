@@ -34,7 +34,7 @@ func RemoteURL(repo, remote string) (string, error) {
 	return url.URL, err
 }
 
-// Remote is RemoteURL, and returns the digest that tells URLs with different credentials apart.
+// Remote is RemoteURL, and also returns the digest that distinguishes URLs with different credentials.
 func Remote(repo, remote string) (abi.GitURL, error) {
 	var url abi.GitURL
 	err := sdk.HostCall(abi.OpGitRemoteURL, abi.GitRemote{Repo: repo, Remote: remote}, &url)

@@ -30,7 +30,7 @@ func Unquote(value []byte) (string, bool) {
 		if inner[0] == '\\' {
 			size = escapeSize(inner)
 		}
-		if size == 0 { // a quote or a control character, too
+		if size == 0 { // no valid escape; or a quote or control character
 			return "", false
 		}
 		out, inner = appendUnescaped(out, inner, size)

@@ -13,8 +13,8 @@
 //		}
 //	}
 //
-// On a host without the operation, where it fails, and outside of a host, Dir does the same by package os. So errors about
-// the directory are those of package os.
+// If the host does not have the operation, if it fails, and outside of a host, Dir does the same by package os. So
+// errors about the directory are those of package os.
 //
 // Stability: exported names stay within a major version.
 package scan
@@ -40,27 +40,27 @@ const (
 // Options select what Dir lists and reads. The zero value lists the entries of one directory.
 type Options struct {
 	Depth  int      // levels of directories to list, at most abi.MaxScanDepth; 0: 1
-	Match  []string // patterns of path.Match for the names of files whose data is wanted; none: of no file
+	Match  []string // patterns of path.Match for the names of files whose data is wanted; if empty, no data is returned
 	Skip   []string // patterns for the names of directories that are not listed
 	Follow bool     // describe symbolic links by their targets; a linked directory is not listed
-	// Data is the kind of data: abi.ScanDataContent, which is the default, abi.ScanDataSHA256 or abi.ScanDataDerived, with
-	// the number of the derive function.
+	// Data is the kind of data: abi.ScanDataContent, which is the default, abi.ScanDataSHA256 or abi.ScanDataDerived,
+	// whose derive function is Function.
 	Data     string
 	Function uint32
-	Strict   bool  // a name that is not UTF-8 is an error, ErrName; otherwise the entry is left out
+	Strict   bool  // fail with ErrName if a name is not UTF-8; otherwise such an entry is left out
 	MaxFile  int64 // bytes of the largest file whose data is wanted; 0: 16 MiB, 4 MiB for derived data
-	Max      int64 // bytes that are in memory at a time, unless one file is larger; 0: 4 MiB
+	Max      int64 // bytes of data in memory at a time, unless a single file is larger; 0: 4 MiB
 }
 
 // Entry is a file, a directory or a symbolic link.
 type Entry struct {
 	Path string      // relative to the directory, with slashes
 	Type fs.FileMode // 0 for a regular file, fs.ModeDir, fs.ModeSymlink, or fs.ModeIrregular for anything else
-	// Linked says that the entry is a symbolic link, and that the rest describes its target.
+	// Linked is set if the entry is a symbolic link; the other fields then describe its target.
 	Linked  bool
 	Size    int64
 	ModTime time.Time
-	Data    []byte // nil if it is not wanted, or absent: see State. It keeps up to Options.Max bytes in memory.
+	Data    []byte // nil if no data is wanted, or there is none (see State); retaining it retains up to Options.Max bytes
 	State   State
 }
 
@@ -145,7 +145,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// dirOf yields the entries as long as the host returns them, and the rest by package os.
+// dirOf yields the entries that the host returns. If the host fails, the rest is from package os.
 func dirOf(dir string, o Options, yield func(Entry, error) bool) error {
 	last := ""
 	counted := func(e Entry) error {
@@ -158,7 +158,7 @@ func dirOf(dir string, o Options, yield func(Entry, error) bool) error {
 	err := fromHost(dir, o, "", counted)
 	failure, refused := errors.AsType[*abi.HostError](err)
 	if refused && failure.Code == abi.HostUnavailable && o.Data == abi.ScanDataDerived {
-		// The host may have the operation, but no derived data.
+		// The host may have the operation, but no derived data: then only the entries are from the host.
 		names := o
 		names.Match, names.Data = nil, abi.ScanDataContent
 		err = fromHost(dir, names, last, func(e Entry) error {

@@ -93,7 +93,7 @@ func (m *manifest) compare(has abi.Description) error {
 		{"completions", m.Offers.Completions, has.Completions},
 	} {
 		if offer.declared != offer.has {
-			faults = append(faults, fmt.Errorf("offers.%s: the manifest says %t, the handlers %t", offer.name, offer.declared, offer.has))
+			faults = append(faults, fmt.Errorf("offers.%s: the manifest offers it: %t; the plugin has a handler: %t", offer.name, offer.declared, offer.has))
 		}
 	}
 	return errors.Join(faults...)

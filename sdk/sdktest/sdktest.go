@@ -90,14 +90,14 @@ func (h *Host) lock(params json.RawMessage) (any, error) {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: err.Error()}
 	}
 	if l.Name == "" || len(l.Name) > maxLockName {
-		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("lock: a name has 1 to %d bytes", maxLockName)}
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("lock: the name must have 1 to %d bytes", maxLockName)}
 	}
 	if l.Folder != "" {
 		if !filepath.IsAbs(l.Folder) {
-			return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("lock: the folder %q is not an absolute path", l.Folder)}
+			return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("lock: the directory %q is not an absolute path", l.Folder)}
 		}
 		if info, err := os.Stat(l.Folder); err != nil || !info.IsDir() {
-			return nil, &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("lock: %q: there is no folder", l.Folder)}
+			return nil, &abi.HostError{Code: abi.HostFailed, Message: fmt.Sprintf("lock: %q is not an existing directory", l.Folder)}
 		}
 		h.folders = append(h.folders, l.Folder)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// The following methods change the file system, and note the directories whose names are not durable yet.
+// The following methods change the file system, and record which directories have changed entries that are not durable
+// yet.
 
 func (t *run) mkdir(dir string) error {
 	if err := t.fs.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -19,8 +20,8 @@ func (t *run) mkdir(dir string) error {
 	return nil
 }
 
-// rename notes the new directory before the old one: if only the first sync happens, the file has two names and not
-// none.
+// rename records the new directory before the old one: if only the first sync happens, the file has two names instead
+// of none.
 func (t *run) rename(from, to string) error {
 	err := t.fs.Rename(from, to)
 	if err == nil {
@@ -56,7 +57,7 @@ func (t *run) touch(path string) {
 	}
 }
 
-// flush makes all changed names durable. A directory that was removed since has none.
+// flush makes all changed entries durable. It skips directories that were removed since.
 func (t *run) flush() error {
 	for _, dir := range t.dirty {
 		if err := t.fs.SyncDir(dir); filesystem.IgnoreAbsent(err) != nil {
@@ -68,7 +69,7 @@ func (t *run) flush() error {
 	return nil
 }
 
-// stage makes the missing directories, and puts new contents and second names beside the destinations.
+// stage creates the missing directories, and puts new contents and second names beside the destinations.
 func (t *run) stage() error {
 	roots := t.roots()
 	for _, dir := range t.journal.Folders {
@@ -81,7 +82,7 @@ func (t *run) stage() error {
 	}
 	for i, s := range t.journal.Steps {
 		if s.From != "" || s.After == "" {
-			continue // a removed file gets its second name by the switch itself
+			continue // the switch gives a removed file its second name
 		}
 		if err := t.stageStep(i, s); err != nil {
 			return about(s.Path, err)
@@ -90,7 +91,7 @@ func (t *run) stage() error {
 	return nil
 }
 
-// roots maps each directory above a file of the transaction to the root of the first step with a file below the
+// roots maps each directory above a file of the transaction to the root of the first step that has a file below that
 // directory.
 func (t *run) roots() map[string]string {
 	roots := map[string]string{}
@@ -122,7 +123,7 @@ func (t *run) stageStep(i int, s Step) error {
 	return t.write(fresh, t.changes[i].After, like)
 }
 
-// secondName gives a file another name: on a file system without hard links, that of a copy.
+// secondName gives a file a second name: a hard link, or a copy if the file system has no hard links.
 func (t *run) secondName(path, name string) error {
 	if t.link(path, name) == nil {
 		return nil
@@ -134,7 +135,7 @@ func (t *run) secondName(path, name string) error {
 	return t.write(name, content, path)
 }
 
-// write durably makes a file. It gets the permission bits of the file "like" before it gets any content.
+// write durably creates a file. The file gets the permission bits of the file "like" before it gets any content.
 func (t *run) write(path string, content []byte, like string) error {
 	file, err := t.fs.Create(path, 0o644)
 	if err != nil {
@@ -184,7 +185,8 @@ func (t *run) switchStep(i int, s Step) error {
 	return t.rename(fresh, s.Path)
 }
 
-// relocate switches a move. The last one can be what commits the transaction, so all before it becomes durable first.
+// relocate switches a step that moves a file or directory. The last move may be what commits the transaction, so
+// everything before it is made durable first.
 func (t *run) relocate(i int, s Step) error {
 	if err := t.prove(s.Root, filepath.Dir(s.From)); err != nil {
 		return err
@@ -197,8 +199,9 @@ func (t *run) relocate(i int, s Step) error {
 	return t.rename(s.From, s.Path)
 }
 
-// place gives a new file its name. A link, unlike a rename, never replaces a file that another program has made since
-// the check. Its first name goes at once: while it exists, the step does not count as switched.
+// place gives a new file its name by a link, which, unlike a rename, never replaces a file that another program has
+// created since the check. It then removes the temporary name at once: while that exists, the step does not count as
+// switched.
 func (t *run) place(fresh, path string) error {
 	err := t.link(fresh, path)
 	if errors.Is(err, fs.ErrExist) {
@@ -212,8 +215,9 @@ func (t *run) place(fresh, path string) error {
 
 // take removes a file by giving it its second name, under which no other program changes it. If the file is not the
 // expected one, rolling back returns it to its place. The other switches fail if a directory was replaced by a symbolic
-// link since the last check, because they need a file that was staged beside the destination. The rename of take would
-// succeed there. So take checks the directories again after the rename, and renames the file back if the check fails.
+// link since the last check, because they need a file that was staged beside the destination. The rename in take needs
+// none and would succeed, so take checks the directories again after the rename, and renames the file back if the check
+// fails.
 func (t *run) take(s Step, old string) error {
 	if err := t.rename(s.Path, old); err != nil {
 		return err
@@ -230,7 +234,7 @@ func (t *run) take(s Step, old string) error {
 	return err
 }
 
-// sameFile reports whether two names are hard links to one file.
+// sameFile reports whether two names are hard links to the same file.
 func (t *run) sameFile(one, two string) bool {
 	a, errA := t.fs.Lstat(one)
 	b, errB := t.fs.Lstat(two)

@@ -188,7 +188,7 @@ func TestRecoveryWithoutGrantKeepsJournal(t *testing.T) {
 		l := s.log
 		l.FS = sandbox{without: s.at("real")}
 		_, err = l.Recover()
-		if (err != nil) != pending || pending && !strings.Contains(err.Error(), "cannot be reached") {
+		if (err != nil) != pending || pending && !strings.Contains(err.Error(), "cannot be accessed") {
 			t.Fatalf("operation %d: %v", f.At, err)
 		}
 		if err != nil {

@@ -27,11 +27,11 @@ const (
 type Journal struct {
 	Version int      `json:"version"` // 1
 	ID      string   `json:"id"`      // 16 hexadecimal digits
-	Folders []string `json:"folders"` // the directories that the transaction makes, each after its parent
+	Folders []string `json:"folders"` // the directories that the transaction creates, each after its parent
 	Steps   []Step   `json:"steps"`
 }
 
-// Step is one change. Before and After are Digests, "" where there is no file; a move has neither.
+// Step is one change. Before and After are Digests, "" where there is no file; both are empty for a move.
 type Step struct {
 	Root   string `json:"root"`
 	Path   string `json:"path"`
@@ -43,19 +43,19 @@ type Step struct {
 
 // Format defines how a Log stores its journal. Zero fields have defaults.
 type Format struct {
-	// Staging, Switching and Committed are the names of the journal's file in the states of a transaction. They change
-	// by renames, which take no disk space. Names may be equal: then the states cannot be told apart, and a recovery
-	// takes the transaction as committed if all of its steps are switched, or the last one, if that is a move.
+	// Staging, Switching and Committed are the names of the journal's file in the states of a transaction. A rename
+	// changes the state, which takes no disk space. If names are equal, their states cannot be distinguished: a
+	// recovery takes the transaction as committed if all of its steps are switched, or the last one, if that is a move.
 	Staging, Switching, Committed string
 	// Temporary is the atomicfile pattern of a journal that is being written.
 	Temporary string
-	// Encode and Decode convert a journal. Decode must refuse a journal that Encode has not written, since Recover moves
-	// and removes the files that it names. It returns ErrTorn for a journal that was not written completely; if that has
-	// the name Staging, it is removed.
+	// Encode and Decode convert a journal. Decode must refuse a journal that Encode has not written, since Recover
+	// moves and removes the files that it names. Decode returns ErrTorn for a journal that was not written completely;
+	// if its file has the name Staging, it is removed.
 	Encode func(*Journal) ([]byte, error)
 	Decode func([]byte) (*Journal, error)
-	// Names returns the paths of the files that a transaction keeps for step i: the old content and the new one. They
-	// are on the file system of the step's path.
+	// Names returns the paths of the files that a transaction keeps for step i: the old and the new content. Both must
+	// be on the file system of the step's path.
 	Names func(j *Journal, i int) (old, new string)
 }
 
@@ -83,7 +83,7 @@ func (l Log) format() Format {
 	if f.Decode == nil {
 		f.Decode = func(raw []byte) (*Journal, error) {
 			if len(raw) == 0 {
-				return nil, ErrTorn // the name was reserved, on a file system without hard links
+				return nil, ErrTorn // an empty file that reserved the name, on a file system without hard links
 			}
 			j := new(Journal)
 			return j, json.Unmarshal(raw, j)
@@ -108,8 +108,8 @@ func (l Log) prefix() string {
 	return l.Prefix
 }
 
-// IsTemporary reports whether a file name, without its directory, is one that a transaction in progress, or one that
-// was interrupted, uses beside its files, unless Format.Names has others.
+// IsTemporary reports whether a file name, without its directory, is one that a transaction, in progress or
+// interrupted, uses beside its files. It does not know the names of Format.Names.
 func (l Log) IsTemporary(name string) bool { return strings.HasPrefix(name, l.prefix()) }
 
 // Pending reports whether a transaction was interrupted, or is in progress, so that Recover has something to do.
@@ -143,7 +143,7 @@ func (t *run) record() error {
 		return err
 	}
 	if len(t.journal.Steps) > maxSteps || len(t.journal.Folders) > maxSteps || len(raw) > maxJournal {
-		return fmt.Errorf("%d files are too many for one transaction of %d steps and %d MiB of journal", len(t.journal.Steps), maxSteps, maxJournal>>20)
+		return fmt.Errorf("a transaction of %d files is too large: at most %d files, and %d MiB of journal, are allowed", len(t.journal.Steps), maxSteps, maxJournal>>20)
 	}
 	if err := atomicfile.MkdirAll(t.Dir, t.temporary(t.format)); err != nil {
 		return about(t.Dir, err)
@@ -173,15 +173,15 @@ func (t *run) enter(from, to string) error {
 // validate refuses a journal that Apply cannot have written.
 func (j *Journal) validate() error {
 	if j.Version != journalVersion {
-		return fmt.Errorf("its version is %d, which this program does not know", j.Version)
+		return fmt.Errorf("the journal's version is %d, which this program does not support", j.Version)
 	}
 	if id, err := hex.DecodeString(j.ID); err != nil || len(id) != idSize {
-		return fmt.Errorf("its id is %q, and not %d hexadecimal digits", j.ID, 2*idSize)
+		return fmt.Errorf("the journal's id is %q; it must have %d hexadecimal digits", j.ID, 2*idSize)
 	}
 	if len(j.Steps) > maxSteps || len(j.Folders) > maxSteps {
-		return fmt.Errorf("it has more than %d steps", maxSteps)
+		return fmt.Errorf("the journal has more than %d steps", maxSteps)
 	}
-	above := map[string]bool{} // the directories that the transaction can have made
+	above := map[string]bool{} // all ancestors of the transaction's files
 	for i, s := range j.Steps {
 		if err := s.validate(); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
@@ -202,11 +202,11 @@ func (s Step) validate() error {
 	paths := []string{s.Path}
 	switch {
 	case s.From != "" && (s.Before != "" || s.After != ""):
-		return errors.New("it contains a step that both moves and replaces a file")
+		return errors.New("a step of the journal both moves and replaces a file")
 	case s.From != "":
 		paths = append(paths, s.From)
 	case s.Before == "" && s.After == "":
-		return errors.New("it changes nothing")
+		return errors.New("the step changes nothing")
 	}
 	for _, path := range paths {
 		if !filepath.IsAbs(path) || filepath.Clean(path) != path {

@@ -33,7 +33,7 @@ func TestRecoverRefusesJournal(t *testing.T) {
 	}{
 		{"a good one", func(*transaction.Journal) {}, ""},
 		{"another version", func(j *transaction.Journal) { j.Version = 2 }, "version is 2"},
-		{"an id with a path in it", func(j *transaction.Journal) { j.ID = "../../../../../x" }, "its id"},
+		{"an id with a path in it", func(j *transaction.Journal) { j.ID = "../../../../../x" }, "the journal's id"},
 		{"a relative path", func(j *transaction.Journal) { j.Steps[0].Path = "r/f" }, "not a clean absolute path"},
 		{"a path with dots", func(j *transaction.Journal) { j.Steps[0].Path += "/../f" }, "not a clean absolute path"},
 		{"a path outside of its root", func(j *transaction.Journal) { j.Steps[0].Root = "/x" }, `is not in "/x"`},
@@ -98,7 +98,7 @@ func TestUnreadableJournalStays(t *testing.T) {
 		file := filepath.Join(dir, "switching.json")
 		must(t, os.WriteFile(file, []byte(raw), 0o644))
 		_, err := transaction.Log{FS: noSync{}, Dir: dir}.Recover()
-		if err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "then remove it") {
+		if err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "then remove the journal") {
 			t.Errorf("%q: %v", raw, err)
 		}
 		if _, err := os.Stat(file); err != nil {

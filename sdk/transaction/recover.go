@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Outcome is what became of an interrupted transaction.
+// Outcome says how a recovery ended an interrupted transaction.
 type Outcome string
 
 // The outcomes of a recovery.
@@ -21,17 +21,16 @@ const (
 	Undone   Outcome = "undone"   // rolled back: all files are as they were before
 )
 
-// Report says what Recover did. Kept lists files that were not rolled back, since another program has changed them. If
-// the transaction had switched such a file, its old content is beside it, in a file for whose name IsTemporary returns
-// true.
+// Report says what Recover did. Kept lists files that were not rolled back, because another program has changed them.
+// The old content of such a file, if the transaction had switched it, is in a temporary file beside it.
 type Report struct {
 	Outcome Outcome
 	Kept    []string
 }
 
 // Recover rolls a transaction forward that was interrupted after its last file was switched, and rolls one back that
-// was interrupted earlier. It may be interrupted, too, and repeated. A journal that it cannot read, or that is about
-// directories which this process may not change, stays, with an error.
+// was interrupted earlier. It may be interrupted, too, and repeated. If Recover cannot read the journal, or this
+// process may not change the journal's directories, it keeps the journal and returns an error.
 func (l Log) Recover() (Report, error) {
 	report, err := l.recover()
 	if err == nil {
@@ -75,8 +74,8 @@ func (l Log) recover() (Report, error) {
 	return Report{Outcome: Finished}, t.tidy()
 }
 
-// sweep removes journals that were never complete. It lists the directory first, and writes only if there are any: a
-// directory that this process may not write has none.
+// sweep removes journals that were never complete. It lists the directory first, since this process may not be allowed
+// to write into it.
 func (l Log) sweep() error {
 	return about(l.Dir, atomicfile.Sweep(l.Dir, 0, l.temporary(l.format())))
 }
@@ -92,14 +91,14 @@ func (l Log) read(state string) (*run, error) {
 		err = j.validate()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s, the journal of an interrupted transaction, cannot be used: %w; look at the files whose names begin with %s, then remove it", file, err, l.prefix())
+		return nil, fmt.Errorf("%s, the journal of an interrupted transaction, cannot be used: %w; the files whose names begin with %s may contain old contents: restore what you need, then remove the journal", file, err, l.prefix())
 	}
 	return l.run(j), nil
 }
 
-// checkWritable returns an error unless this process may change all directories of a journal. A sandbox shows a
-// directory that it has not granted as absent, which must not be taken for one that was removed: what the transaction
-// began there would stay, and the rest be rolled back.
+// checkWritable returns an error unless this process may change all directories of a journal. In a sandbox, a directory
+// that is not granted looks absent. It must not be treated as removed: its changes would stay while all others are
+// rolled back.
 func (t *run) checkWritable(file string) error {
 	checked := map[string]bool{}
 	for _, s := range t.journal.Steps {
@@ -109,7 +108,7 @@ func (t *run) checkWritable(file string) error {
 		}
 		checked[dir] = true
 		if err := CheckWritable(t.fs, dir); err != nil {
-			return about(s.Path, fmt.Errorf("an interrupted transaction wrote into the directory %s, which cannot be reached: %w; repeat the call where that directory is granted, for example in its project, or, if the directory no longer exists, remove %s", dir, err, file))
+			return about(s.Path, fmt.Errorf("an interrupted transaction changed the directory %s, which cannot be accessed: %w; repeat the call where that directory is granted, for example in its project, or, if the directory no longer exists, remove %s", dir, err, file))
 		}
 	}
 	return nil
@@ -163,7 +162,7 @@ func (t *run) isMoved(s Step) (bool, error) {
 }
 
 // rollBack returns everything to the old state, whatever the state of each step, and then removes the journal. It may
-// be interrupted and repeated at any point. It returns the files that stay as another program left them.
+// be interrupted and repeated at any point. It returns the files that it kept because another program has changed them.
 func (t *run) rollBack(state string) (kept []string, err error) {
 	keep := map[int]bool{}
 	for i, s := range slices.Backward(t.journal.Steps[:t.reached]) {
@@ -234,8 +233,8 @@ func (t *run) isOld(s Step) bool {
 	return err == nil && !exists && s.Before == ""
 }
 
-// ignoreMoved drops the errors which say that a directory is not where the transaction had it: another program has
-// moved it, and nothing can be rolled back there.
+// ignoreMoved drops errors about a directory that another program has moved or replaced since: nothing can be rolled
+// back there.
 func ignoreMoved(err error) error {
 	if errors.Is(err, ErrChanged) {
 		return nil

@@ -1,10 +1,10 @@
-// Package transaction changes several files atomically, also when the process is killed or a call fails. Log.Apply makes
-// the changes; Log.Recover, in a later process, rolls an interrupted transaction back or forward. These are the two calls
-// to start with.
+// Package transaction changes several files atomically, even if the process is killed or a call fails. Log.Apply makes
+// the changes; Log.Recover, in a later process, rolls an interrupted transaction back or forward. These are the two
+// calls to start with.
 //
 // How a transaction proceeds:
 //
-//   - Check: each file is as the change expects it, and no symbolic link is on the way from its root.
+//   - Check: each file is as the change expects it, and there is no symbolic link between its root and the file.
 //   - Stage: a journal names the files. New contents are written beside their destinations, and files that are to be
 //     replaced get a second name there. Whatever needs disk space has happened when this ends.
 //   - Switch: the journal is renamed, and each file is checked once more and switched by a rename or a link.
@@ -13,12 +13,12 @@
 // Durability: contents, names and each state of the journal are synced before the next step depends on them, so an
 // applied transaction survives a loss of power, and an interrupted one can be recovered after it.
 //
-// Rolling back takes renames and removals only, so a full disk cannot prevent it. A file that another program changed
-// meanwhile is overwritten neither by a switch nor by rolling one back. A change between the last check of a file and
-// the rename that replaces it goes unnoticed; a file that is made or removed has not even this gap.
+// Rolling back takes renames and removals only, so a full disk cannot prevent it. Neither a switch nor a rollback
+// overwrites a file that another program has changed in the meantime. Only a change between the last check of a file
+// and the rename that replaces it goes unnoticed; creating and removing files does not have this race.
 //
-// One process at a time uses a Log: callers hold a lock, or keep the journal in a place that they share with all other
-// writers and use Apply's ErrPending. Readers that hold no lock can see some files switched and others not.
+// One process at a time uses a Log: callers hold a lock, or share the journal's directory with all other writers and
+// rely on ErrPending. Readers that hold no lock can see some files switched and others not.
 //
 // Stability: additions only within a major version; journals of earlier versions stay recoverable.
 package transaction
@@ -40,11 +40,11 @@ import (
 // Log performs transactions and keeps their journal. Dir is required; all other fields have defaults.
 type Log struct {
 	FS filesystem.FS // nil: filesystem.OS{}
-	// Dir is the absolute path of the journal's directory; it is made if it does not exist.
+	// Dir is the absolute path of the journal's directory, which is created if it does not exist.
 	Dir string
 	// Prefix begins the names of temporary files beside the destinations; "": DefaultPrefix.
 	Prefix string
-	// Format is for journals in a format of the caller's; nil: JSON in files of fixed names.
+	// Format is the caller's own format of journals; nil: JSON in files with fixed names.
 	Format *Format
 	// OnConflict decides about a file that another program changed after it was switched; its old content is at the
 	// path old. An error stops the rollback and keeps the journal. Otherwise, and without OnConflict, the file and its
@@ -52,7 +52,8 @@ type Log struct {
 	OnConflict func(path, old string) error
 	// OnError converts an error about path before it is returned, for a caller with error codes of its own.
 	OnError func(path string, err error) error
-	// OnLeftover is told why files of a committed transaction could not be removed. The next Recover removes them.
+	// OnLeftover is called with the reason if temporary files of a committed transaction could not be removed. The next
+	// Recover removes them.
 	OnLeftover func(err error)
 }
 
@@ -61,18 +62,18 @@ const DefaultPrefix = ".transaction-"
 
 // Change is one file that is written, removed or moved.
 type Change struct {
-	// Root is the directory that bounds the change: no symbolic link is accepted between it and the file. It may be
-	// reached through links itself. Root and Path are absolute.
+	// Root is the directory that bounds the change: no symbolic link is accepted between it and the file. Root itself
+	// may be reached through symbolic links. Root and Path are absolute.
 	Root string
 	Path string
-	// Before is the Digest of the file as it was read; "": nothing is there.
+	// Before is the Digest of the file as it was read; "" if the path does not exist.
 	Before string
 	After  []byte // the new content
 	Delete bool   // the file is removed instead
-	Prune  bool   // with Delete: so are the directories above it, up to Root, that are then empty
-	Like   string // the file whose permission bits a new file gets; "": ordinary ones. A replaced file keeps its own.
-	// From, if not empty, is a file or directory below Root that is renamed to Path, where nothing may be unless an
-	// earlier change moves it away. Contents and Before are not looked at. A directory is replaced by two moves: the old
+	Prune  bool   // with Delete: also remove directories that become empty, below Root
+	Like   string // the file whose permission bits a new file gets; "": 0644. A replaced file keeps its own.
+	// From, if not empty, is a file or directory below Root that is renamed to Path, which must not exist unless an
+	// earlier change moves it away. Contents and Before are not checked. A directory is replaced by two moves: the old
 	// one to a place that the caller removes afterwards, then the new one to Path.
 	From string
 }
@@ -82,7 +83,7 @@ var (
 	ErrChanged = errors.New("was changed by another program; nothing was written")
 	// ErrPending means that the log contains a transaction that was interrupted, which Recover ends, or one that is in
 	// progress.
-	ErrPending = errors.New("an earlier transaction was interrupted and has to be recovered first")
+	ErrPending = errors.New("an earlier transaction was interrupted, or is still in progress, and must be recovered first")
 )
 
 // Digest returns the SHA-256 of content in hexadecimal.
@@ -91,8 +92,8 @@ func Digest(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Apply makes all changes, in their order, or none and returns an error: ErrPending, ErrChanged, or one of the file
-// system's. If rolling back fails as well, the error says so, and Recover tries again.
+// Apply makes all changes, in their order. If one fails, it makes none and returns an error: ErrPending, ErrChanged, or
+// one of the file system. If rolling back fails as well, the error says so, and Recover tries again.
 //
 // Missing directories are created. A change is left out if its file already has the new state.
 func (l Log) Apply(changes []Change) error {
@@ -128,14 +129,15 @@ func (l Log) Apply(changes []Change) error {
 	return nil
 }
 
-// because returns the error of a failed transaction: why it failed, and which files could not be rolled back.
+// because returns the error of a transaction that failed for the reason why: it adds the error failed of the rollback,
+// and the files in kept, which were not rolled back.
 func (l Log) because(why, failed error, kept []string) error {
 	why = l.convert(why)
 	if len(kept) > 0 {
 		why = fmt.Errorf("%w; not rolled back, because another program has changed them since: %s", why, strings.Join(kept, ", "))
 	}
 	if failed != nil {
-		why = fmt.Errorf("%w; rolling back failed as well and is tried again in the next call that writes: %w", why, l.convert(failed))
+		why = fmt.Errorf("%w; rolling back failed, too, and the next call that writes tries again: %w", why, l.convert(failed))
 	}
 	return why
 }
@@ -176,16 +178,16 @@ func (l Log) fsys() filesystem.FS {
 	return l.FS
 }
 
-// run is a transaction in progress, or one that is recovered.
+// run is a transaction in progress, or being recovered.
 type run struct {
 	Log
 	fs      filesystem.FS
 	format  Format
 	journal *Journal
-	changes []Change        // of the journal's steps; nil in a recovery
+	changes []Change        // the changes of the journal's steps; nil in a recovery
 	reached int             // number of steps that may be switched
-	dirty   []string        // directories with names that are not durable yet
-	touched map[string]bool // of dirty
+	dirty   []string        // directories with changed entries that are not durable yet
+	touched map[string]bool // the directories in dirty
 }
 
 func (l Log) run(j *Journal) *run {
@@ -211,7 +213,7 @@ func (l Log) check(changes []Change) (*run, error) {
 			continue
 		}
 		if seen[s.Path] {
-			return nil, fmt.Errorf("%s would be written twice", s.Path)
+			return nil, fmt.Errorf("two changes write %s: combine them", s.Path)
 		}
 		seen[s.Path] = true
 		if !change.Delete {
@@ -240,9 +242,9 @@ func (t *run) planDir(dir string, planned map[string]bool) error {
 		return nil
 	case err == nil:
 		if info, err = t.fs.Stat(dir); err == nil && info.IsDir() {
-			return nil // a root, or a directory above it, may be reached through a link
+			return nil // a root may be reached through a symbolic link
 		}
-		return about(dir, fmt.Errorf("%s is not a directory, but a directory is needed: remove it", dir))
+		return about(dir, fmt.Errorf("%s is in the way of a directory: remove it", dir))
 	case !filesystem.IsAbsent(err):
 		return about(dir, err)
 	case dir == filepath.Dir(dir):
@@ -278,7 +280,7 @@ func (t *run) expect(s Step) error {
 	return nil
 }
 
-// digest returns the Digest of a file, "" if nothing is there.
+// digest returns the Digest of a file, "" if the path does not exist.
 func (t *run) digest(path string) (string, error) {
 	if exists, err := filesystem.Exists(t.fs, path); err != nil || !exists {
 		return "", err
@@ -286,9 +288,9 @@ func (t *run) digest(path string) (string, error) {
 	info, err := t.fs.Stat(path)
 	if filesystem.IsAbsent(err) {
 		if exists, err := filesystem.Exists(t.fs, path); err != nil || !exists {
-			return "", err // another process removed it in between
+			return "", err // another process has removed the file since Lstat
 		}
-		return "", fmt.Errorf("%s is a symbolic link that points to nothing: remove it", path)
+		return "", fmt.Errorf("the target of the symbolic link %s does not exist: remove the link", path)
 	}
 	if err != nil {
 		return "", err
@@ -298,22 +300,22 @@ func (t *run) digest(path string) (string, error) {
 	}
 	file, err := t.fs.Open(path)
 	if filesystem.IsAbsent(err) {
-		return "", nil // likewise
+		return "", nil // removed since Lstat
 	}
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
 	sum := digest.New()
-	// The bound is for a file that another program keeps appending to.
+	// The limit matters if another program keeps appending to the file.
 	if _, err := io.Copy(sum, io.LimitReader(file, info.Size()+1)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// prove returns ErrChanged if something other than a directory is now among the directories from a step's root down to
-// its file. It comes right before each write, to narrow the time in which a link can be swapped in.
+// prove returns ErrChanged unless all paths from a step's root down to its file are still directories. It is called
+// right before each write, to shorten the time in which another program can swap in a symbolic link.
 func (t *run) prove(root, dir string) error {
 	for ; contain.Below(root, dir); dir = filepath.Dir(dir) {
 		info, err := t.fs.Lstat(dir)

@@ -56,11 +56,11 @@ func TestApplyRefusesAndChangesNothing(t *testing.T) {
 		{name: "a missing directory behind a link", files: map[string]string{"r/d": "-> ../out", "out/": ""}, path: "r/d/e/f",
 			change: transaction.Change{After: []byte("new")}, want: "was changed"},
 		{name: "a dangling link", files: map[string]string{"r/f": "-> nowhere"}, path: "r/f",
-			change: transaction.Change{After: []byte("new")}, want: "points to nothing: remove it"},
+			change: transaction.Change{After: []byte("new")}, want: "does not exist: remove the link"},
 		{name: "a directory in the place of the file", files: map[string]string{"r/f/": ""}, path: "r/f",
 			change: transaction.Change{After: []byte("new")}, want: "not a regular file"},
 		{name: "a file in the place of the directory", files: map[string]string{"r/d": "x"}, path: "r/d/f",
-			change: transaction.Change{After: []byte("new")}, want: "r/d is not a directory, but a directory is needed"},
+			change: transaction.Change{After: []byte("new")}, want: "r/d is in the way of a directory: remove it"},
 		{name: "a move of what is gone", files: map[string]string{"r/": ""}, path: "r/to", from: "r/from", want: "was changed"},
 		{name: "a move to what exists", files: map[string]string{"r/to": "x", "r/from": "y"}, path: "r/to", from: "r/from", want: "was changed"},
 		{name: "a move out of the root", files: map[string]string{"r/": "", "from": "y"}, path: "r/to", from: "from", want: "is not in"},
@@ -88,7 +88,7 @@ func TestApplyRefusesAndChangesNothing(t *testing.T) {
 func TestApplyRefusesPathWrittenTwice(t *testing.T) {
 	s := newScene(t, false)
 	s.changes = []transaction.Change{s.change("run.sh", "old run", "one"), s.change("run.sh", "old run", "two")}
-	if err := s.log.Apply(s.changes); err == nil || !strings.Contains(err.Error(), "written twice") {
+	if err := s.log.Apply(s.changes); err == nil || !strings.Contains(err.Error(), "two changes write") {
 		t.Errorf("got %v", err)
 	}
 	same(t, s.root, s.before)
@@ -103,7 +103,7 @@ func TestApplyRefusesJournalThatRecoverRefuses(t *testing.T) {
 		changes = append(changes, transaction.Change{Root: root, Path: filepath.Join(root, strconv.Itoa(i))})
 	}
 	l := transaction.Log{FS: noSync{}, Dir: filepath.Join(base, "journal")}
-	if err := l.Apply(changes); err == nil || !strings.Contains(err.Error(), "too many for one transaction") {
+	if err := l.Apply(changes); err == nil || !strings.Contains(err.Error(), "is too large: at most") {
 		t.Errorf("got %v", err)
 	}
 	same(t, base, map[string]string{"r/": ""})

@@ -16,7 +16,7 @@ const (
 
 const fileScheme = "file://"
 
-// Root returns the directory of a local registry. It returns false for other types, and for a URL without a path. Of a
+// Root returns the directory of a local registry. It returns false for other types, and for a URL without a path. For a
 // file URL it uses only the path, without percent-decoding.
 func (r Registry) Root() (string, bool) {
 	if r.Type != Local {

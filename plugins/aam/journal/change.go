@@ -167,7 +167,7 @@ func (c *Change) checkParents(root Root, path string) error {
 		_, err := c.journal.Files.Lstat(dir)
 		switch {
 		case err == nil && !files.IsDir(c.journal.Files, dir):
-			return &fs.PathError{Op: "put something into", Path: dir, Err: syscall.ENOTDIR}
+			return &fs.PathError{Op: "create an entry in", Path: dir, Err: syscall.ENOTDIR}
 		case err == nil:
 			return nil
 		case !filesystem.IsAbsent(err):

@@ -107,7 +107,7 @@ func (a *arguments) integer(name string, absent int) int {
 	switch {
 	case !a.decode(name, "an integer", &number):
 	case number != float64(int32(number)):
-		a.wrong("%s must be an integer that is not so large", name)
+		a.wrong("%s must be an integer of at most 32 bits", name)
 	default:
 		return int(number)
 	}

@@ -10,7 +10,7 @@ import (
 func loadBlock(data []byte) (*node, bool) {
 	b := block{}
 	if !bytes.HasSuffix(data, []byte("\n")) {
-		data = append(bytes.Clone(data), '\n') // which changes no value that is parsed here
+		data = append(bytes.Clone(data), '\n') // a final newline changes no value in the simple style
 	}
 	b.reset(data, string(data))
 	if b.indent != 0 || isItem(b.content) {

@@ -81,7 +81,7 @@ func withoutComment(text string) string {
 			return text
 		}
 	case (text[0] == '[' || text[0] == '{') && strings.ContainsAny(text, `'"`):
-		end = strings.LastIndexAny(text, "[]{}") // if that is in the comment, the flow collection does not end with it
+		end = strings.LastIndexAny(text, "[]{}") // if this bracket is in a comment, text does not end with a bracket, and flow refuses it
 	}
 	if comment := strings.Index(text[end:], " #"); comment >= 0 {
 		if value := strings.TrimRight(text[:end+comment], " "); end <= len(value) {

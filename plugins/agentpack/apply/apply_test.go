@@ -70,7 +70,7 @@ func TestApplyRefusesDuplicatePath(t *testing.T) {
 	change := func(name, after string) transaction.Change {
 		return transaction.Change{Root: root, Path: filepath.Join(root, name), Before: sum("old"), After: []byte(after)}
 	}
-	if err := a.Apply([]transaction.Change{change("f", "one"), change("l", "two")}); err == nil || !strings.Contains(err.Error(), "written twice") {
+	if err := a.Apply([]transaction.Change{change("f", "one"), change("l", "two")}); err == nil || !strings.Contains(err.Error(), "two changes write") {
 		t.Errorf("got %v", err)
 	}
 	same(t, root, map[string]string{"f": "644 old", "l": "-> f"})

@@ -16,14 +16,15 @@ type Child struct {
 	Entries []Entry // of a directory, as ListFiles returns them, with contents
 }
 
-// Children reads files and directories in one scan of the directory that contains them. The result has only those that the
-// scan shows completely, of at most size bytes each. It gives up if the directory contains much else.
+// Children reads files and directories in one scan of the directory that contains them. The result omits names that the
+// scan does not show completely, or that have more than size bytes. Children stops early if the directory has many
+// other entries.
 func Children(dir string, names map[string]bool, size int) map[string]*Child {
 	c := children{names: names, size: size, found: map[string]*Child{}}
 	options := scan.Options{Depth: scan.MaxDepth, Match: []string{"*"}, Skip: reservedPatterns, Strict: true, MaxFile: MaxFile}
 	for e, err := range scan.Dir(dir, options) {
 		if err != nil {
-			c.child = nil // it may be incomplete
+			c.child = nil // the current child may be incomplete
 			break
 		}
 		if c.add(e); c.otherEntries > 1000+4*len(names) || c.otherBytes > size {
@@ -39,10 +40,10 @@ type children struct {
 	size  int
 	found map[string]*Child
 
-	name                     string // of the current child
-	child                    *Child // nil if it is not wanted, or not complete
-	left, items              int    // bytes that the child may have; its entries
-	otherEntries, otherBytes int    // not below names
+	name                     string // name of the current child
+	child                    *Child // nil if it is not in names, or cannot be completed
+	left, items              int    // remaining bytes of the current child; number of its entries
+	otherEntries, otherBytes int    // entries that are not in names, and their bytes
 }
 
 func (c *children) add(e scan.Entry) {

@@ -8,11 +8,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// Derived returns the result of a derive function for a file of at most limit bytes, which the host has computed before if
-// the file is unchanged. It returns false if the file does not exist or cannot be read.
+// Derived returns the result of a derive function for a file of at most limit bytes. If the file is unchanged since an
+// earlier call, the result is from the host's cache. It returns false if the file does not exist or cannot be read.
 func Derived[T any](of *derive.Func[T], path string, limit int64) (value T, ok bool) {
 	name := filepath.Base(path)
-	// The answers are small, because the loop ends at the file.
+	// The loop ends at the file, so Max limits how many further entries the host returns.
 	for e, err := range of.Scan(filepath.Dir(path), scan.Options{Match: []string{escape.Replace(name)}, Follow: true, MaxFile: limit, Max: 16 << 10}) {
 		switch {
 		case err != nil || e.Path > name:

@@ -13,8 +13,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// Sums has the SHA-256 of the files in directory trees, each of which is scanned once. What a scan does not show for
-// certain, such as a file behind a symbolic link, is looked up when it is asked for. A nil *Sums has no trees.
+// Sums has the SHA-256 of the files in directory trees, each of which is scanned once. Where a scan does not give a
+// certain answer, for example for a file behind a symbolic link, the methods access the file system. A nil *Sums has no
+// trees.
 type Sums struct{ trees []*tree }
 
 // tree is a scanned directory tree.
@@ -23,7 +24,7 @@ type tree struct {
 	entries map[string]found
 	// The file system may ignore case and normalize Unicode, so a name that is not in entries may exist nevertheless.
 	folded  map[string]bool // the paths of entries in lower case
-	foreign bool            // a path is not ASCII
+	foreign bool            // the path of an entry is not ASCII
 	partial bool            // the scan ended early
 }
 
@@ -37,8 +38,8 @@ type found struct {
 // reservedPatterns match the names of IsReservedName, up to characters outside ASCII.
 var reservedPatterns = []string{".[gG][iI][tT]", ".[aA][gG][eE][nN][tT][pP][aA][cC][kK]"}
 
-// Scan scans a directory in which files files of up to size bytes are expected. It reads no larger files, and gives up in a
-// directory with far more entries.
+// Scan scans a directory in which files files of up to size bytes are expected. It reads no larger files, and stops if
+// the directory has far more entries.
 func (s *Sums) Scan(dir string, files int, size int64) {
 	t := &tree{dir: strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator), entries: map[string]found{}, folded: map[string]bool{}}
 	limit := 1000 + 8*files
@@ -59,7 +60,7 @@ func (s *Sums) Scan(dir string, files int, size int64) {
 	s.trees = append(s.trees, t)
 }
 
-// isAbsent reports whether a path does not exist, and does not lead through a dangling symbolic link.
+// isAbsent reports whether a path does not exist, and no component of it is a dangling symbolic link.
 func isAbsent(path string) bool {
 	target, err := new(contain.Resolver).Resolve(path)
 	return err == nil && !target.Exists && !target.Dangling
@@ -116,7 +117,7 @@ func isASCII(text string) bool {
 	return true
 }
 
-// File is SumFile.
+// File is SumFile with the scans as a cache.
 func (s *Sums) File(at string) (string, error) {
 	if entry, _, _ := s.look(at); entry.sum != "" {
 		return entry.sum, nil
@@ -124,7 +125,7 @@ func (s *Sums) File(at string) (string, error) {
 	return SumFile(at)
 }
 
-// Place is SumPlace.
+// Place is SumPlace with the scans as a cache.
 func (s *Sums) Place(at string) (*string, error) {
 	switch entry, _, absent := s.look(at); {
 	case entry.sum != "":
@@ -141,7 +142,7 @@ func (s *Sums) IsPlain(at string) bool {
 	return absent || exists && entry.kind&fs.ModeSymlink == 0
 }
 
-// List is ListFiles.
+// List is ListFiles with the scans as a cache.
 func (s *Sums) List(root string) ([]Entry, error) {
 	if s != nil {
 		for _, t := range s.trees {
@@ -155,7 +156,7 @@ func (s *Sums) List(root string) ([]Entry, error) {
 	return ListFiles(root)
 }
 
-// list returns what ListFiles returns; false if the scan does not show that.
+// list returns what ListFiles returns; false if the scan does not contain all that is needed.
 func (t *tree) list() (entries []Entry, ok bool) {
 	if t.partial || len(t.entries) > maxItems {
 		return nil, false

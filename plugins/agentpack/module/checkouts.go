@@ -145,10 +145,10 @@ func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error)
 		}
 	}
 	if len(commits) == 1 {
-		c.warnings = append(c.warnings, fmt.Sprintf("%s cannot be asked for %s: %v; using %s, the only commit of this repository in the cache", url, ref, why, commits[0]))
+		c.warnings = append(c.warnings, fmt.Sprintf("%s: cannot resolve %s: %v; using %s, the only commit of this repository in the cache", url, ref, why, commits[0]))
 		return commits[0], nil
 	}
-	return "", fmt.Errorf("%s cannot be asked for %s: %w; the cache %s has %d commits of this repository, so the commit is ambiguous: "+
+	return "", fmt.Errorf("%s: cannot resolve %s: %w; the cache %s has %d commits of this repository, so the commit is ambiguous: "+
 		"ask the admin to grant that repository to the plugin as a remote, or specify a commit in the lockfile (agentpack lock) or as the module's ref", url, ref, why, dir, len(commits))
 }
 

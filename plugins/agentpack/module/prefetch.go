@@ -7,12 +7,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// minSiblings is the number of modules from which scanning the directory that contains them takes less time than reading
-// each module.
+// minSiblings is the number of modules in one directory from which a scan of the directory is faster than reading each
+// module.
 const minSiblings = 4
 
-// Prefetch reads modules that are next to each other in the config repo. Read then uses what Prefetch has read, and reads
-// all other modules itself, as well as those about which it has to return an error.
+// Prefetch reads modules that are in the same directory of the config repo. Read uses the result. It reads a module
+// itself if Prefetch has not read it completely, and then returns any error.
 func (s *Sources) Prefetch(modules []config.Module) {
 	siblings := map[string]map[string]bool{} // by directory
 	for _, module := range modules {

@@ -33,7 +33,7 @@ func (k Key) Compare(other Key) int {
 	if order := strings.Compare(k.Target, other.Target); order != 0 {
 		return order
 	}
-	return strings.Compare(k.Path, other.Path) // once: the paths of thousands of files begin alike
+	return strings.Compare(k.Path, other.Path) // one call, because thousands of paths have long common prefixes
 }
 
 // File is a desired file.
@@ -103,7 +103,7 @@ func (s *State) Targets() []string {
 type Builder struct {
 	roots []Root
 	files map[Key]*File
-	added []*File // in the order of Add, which sorts faster than that of a map
+	added []*File // in the order of Add, which is nearly sorted, unlike the order of a map
 }
 
 // AddRoot adds a root. Duplicates are ignored.

@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Compute compares the desired state with the disk, of which sums may have a scan. Managed holds the files that earlier
-// deploys wrote, sorted. If the resolved path of a file to change is outside its root, the error is a fault.
+// Compute compares the desired state with the disk. Sums may contain scans of the disk. Managed holds the files that
+// earlier deploys wrote, sorted. If the resolved path of a file to change is outside its root, the error is a fault.
 func Compute(state *output.State, managed []output.Key, sums *disk.Sums) (Plan, error) {
 	c := computation{state: state, sums: sums, managed: managed, bounds: map[output.Root]disk.Bound{}}
 	for _, file := range state.Files {

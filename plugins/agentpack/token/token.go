@@ -85,7 +85,7 @@ func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, e
 // use the token.
 func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error) {
 	if token == "" {
-		return Claim{}, refuse(fault.ConfirmTokenRequired, nil, "confirm_token is missing: pass the one that deploy returned")
+		return Claim{}, refuse(fault.ConfirmTokenRequired, nil, "confirm_token is missing: pass the token that deploy returned")
 	}
 	claim, err := s.open(token)
 	if err != nil {

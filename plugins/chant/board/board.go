@@ -174,7 +174,7 @@ func (b *Board) add(file specFile, left *limits) (*Entry, error) {
 	return entry, nil
 }
 
-// entryOf returns the entry of a file, or of the version of the spec on its branch, without what lists do not need.
+// entryOf returns the entry of a file, or of the version of the spec on its branch, with only what lists need.
 func (b *Board) entryOf(file specFile) (*Entry, error) {
 	if file.summary == nil {
 		read, err := b.open(file.File)

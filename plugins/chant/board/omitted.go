@@ -11,8 +11,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// newestFirst orders files by the dates in their ids, descending. Ids without a date come first, since they may be new. Of
-// files with the same id, the first one that was listed comes first; its path can be a link's target, which is no order.
+// newestFirst orders files by the dates in their ids, descending. Ids without a date come first, since they may be new.
+// Files with the same id keep the order in which they were listed: a path can be the target of a symbolic link, so
+// paths cannot order them.
 func newestFirst(a, b specFile) int {
 	datedA, datedB := id.HasDate(a.ID), id.HasDate(b.ID)
 	switch {

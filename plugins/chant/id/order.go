@@ -14,7 +14,7 @@ type Key struct {
 	text, base  string // the id, and its driver or the id itself
 	number      int    // of a member
 	parts       generated
-	isGenerated bool // whether base has parts
+	isGenerated bool // base is a generated id
 }
 
 // KeyOf returns the key of an id.

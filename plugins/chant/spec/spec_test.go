@@ -202,7 +202,7 @@ func TestParseErrors(t *testing.T) {
 		{"large frontmatter", "---\na: " + strings.Repeat("x", 200<<10) + "\n---\n", 1, "larger than 128 KiB"},
 		{"a duplicate key in approval", "---\napproval:\n  by: a\n  by: b\n---\n", 4, `approval: duplicate key "by"`},
 		{"a list with a tag instead of a boolean", "---\npublic: !!bool []\n---\n", 2, "public: must be true or false"},
-		{"a second document", "---\na: b\n...\nc: d\n---\n", 4, "a second document begins here"},
+		{"a second document", "---\na: b\n...\nc: d\n---\n", 4, "a second document begins here; only one is allowed"},
 		{"a large file", strings.Repeat("x", 5<<20), 0, "larger than 4 MiB"},
 	}
 	for _, test := range tests {

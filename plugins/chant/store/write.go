@@ -100,7 +100,7 @@ func move(from, to string, before Sum, fsys filesystem.FS) error {
 
 // removeSource completes a Move whose file is at both paths.
 func removeSource(from, to string, before Sum, fsys filesystem.FS) error {
-	err := fsys.SyncDir(filepath.Dir(to)) // without it, a power failure could leave the file at neither path
+	err := fsys.SyncDir(filepath.Dir(to)) // without the sync, a power failure could leave the file at neither path
 	if err == nil {
 		err = unchanged(from, before)
 	}

@@ -13,7 +13,7 @@ type TaskFacts struct {
 	Done, Total int
 	FirstItem   int // number of the first line that is a list item; 0 if there is none
 	Numbered    []NumberedTask
-	// Orderly reports whether the numbers are those of their groups, and unique in the file.
+	// Orderly reports whether every task number begins with the number of its group and is unique in the file.
 	Orderly bool
 }
 
@@ -55,7 +55,7 @@ func TaskFactsOf(source string) TaskFacts {
 			facts.Numbered = append(facts.Numbered, NumberedTask{ID: id[1], Group: group, Line: i + 1})
 		}
 	}
-	if facts.Total == 0 { // LintLists uses it only then
+	if facts.Total == 0 { // LintLists needs FirstItem only for a file without tasks
 		facts.FirstItem = firstItem(lines)
 	}
 	facts.Orderly = LintNumbers([]TaskFile{{TaskFacts: facts}}) == nil
@@ -103,7 +103,7 @@ func (m *MetadataFacts) Fields(c *derive.Codec) {
 	if m.Invalid != nil {
 		i = *m.Invalid
 	}
-	c.String(&i.Reason) // ParseMetadata sets no cause
+	c.String(&i.Reason) // Cause is nil: ParseMetadata never sets it
 	c.Bool(&i.SkipSpecs)
 	c.Bool(&i.Retire)
 	if m.Invalid = nil; invalid {

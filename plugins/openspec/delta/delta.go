@@ -107,8 +107,7 @@ func means(text *markdown.Text) bool {
 	return meant.MatchString(source)
 }
 
-// read parses the body of one section. The string named is the title of the first section of the operation, which
-// messages use.
+// read parses the body of one section. The argument named is the title of the operation's first section, for messages.
 func (d *Delta) read(operation, named, title string, body *markdown.Text) {
 	switch operation {
 	case "ADDED":

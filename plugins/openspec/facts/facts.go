@@ -1,4 +1,5 @@
-// Package facts registers the functions that derive data of single files, which the host keeps while a file is unchanged.
+// Package facts registers the functions that derive data from single files. The host caches the data until the file
+// changes.
 //
 //	for entry, err := range facts.Specs.Scan(dir, facts.SpecFiles) {
 package facts
@@ -23,11 +24,12 @@ var (
 	Files = derive.New(fileOf)
 )
 
-// File has the facts of a file of a change. One function derives all of them, because a scan has one function, which does
-// not know the name of the file.
+// File has the facts of a file of a change. One function derives all of them, because a scan runs only one function,
+// which does not get the file's name.
 type File struct {
 	Tasks change.TaskFacts
-	// Metadata and Delta are nil if the content does not look like such a file: then parse it.
+	// Metadata and Delta are nil if the content does not look like a file of that kind. The caller then parses the
+	// file.
 	Metadata *change.MetadataFacts
 	Delta    *validation.DeltaFacts
 }

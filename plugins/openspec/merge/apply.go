@@ -120,7 +120,7 @@ func (m *merger) remove() error {
 	for _, gone := range m.in.Delta.Removed {
 		found := m.entries.find(gone.Name)
 		if found == nil && m.in.Target == nil {
-			continue // skeleton reports all removals from a new spec at once
+			continue // skeleton has already warned of all removals from a new spec
 		}
 		if found == nil {
 			if near := m.entries.like(gone.Name, nil); near != nil {

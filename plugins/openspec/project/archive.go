@@ -210,7 +210,8 @@ func (a *archiver) check() error {
 	return nil
 }
 
-// read reads the files of the change, and its main specs, which check reports if they cannot be read.
+// read reads the files of the change. It also reads the main specs that the change has deltas for, so that check
+// reports the ones that cannot be read; they stay cached.
 func (a *archiver) read() error {
 	files, loose, err := readDeltas(a.change)
 	if err != nil {

@@ -101,7 +101,8 @@ func (p *Project) init(tools []string) (*InitResult, error) {
 	return result, nil
 }
 
-// toMake returns the root to complete. It never is an old root with the hidden directory .openspec.
+// toMake returns the root whose missing parts Init creates. It is never a root with the old, hidden directory
+// .openspec.
 func (p *Project) toMake() (*store.Root, RootInfo) {
 	root, info := p.findOrHere()
 	if filepath.Base(root.Dir) != store.DirName {

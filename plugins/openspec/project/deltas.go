@@ -99,7 +99,7 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	}
 	blocks := spec.Divide(text(source)).Blocks
 	exact, folded := map[string]requirement.Block{}, map[string]requirement.Block{}
-	for _, block := range slices.Backward(blocks) { // of blocks with equal names the first counts
+	for _, block := range slices.Backward(blocks) { // if blocks have equal names, the first one counts
 		exact[block.Name], folded[requirement.Fold(block.Name)] = block, block
 	}
 	oldNames := namesBeforeRenames(file.parsed.Renamed)

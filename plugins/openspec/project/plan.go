@@ -120,7 +120,7 @@ func (w *workflows) planOf(c store.Change, schema string) (*plan, error) {
 		}
 		schema = own
 	}
-	skipSpecs := meta.SkipSpecs || invalid != nil && invalid.SkipSpecs // the marker counts: a usable schema was given
+	skipSpecs := meta.SkipSpecs || invalid != nil && invalid.SkipSpecs // skip_specs counts even if the metadata is invalid
 	p := &plan{root: w.root, change: c, home: home, config: config, name: schema,
 		outputs: map[string][]string{}, complete: map[string]bool{}, skipped: map[string]bool{}}
 	if p.schema, err = w.load(schema); err != nil {

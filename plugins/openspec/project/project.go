@@ -25,8 +25,8 @@ type Project struct {
 	Now   time.Time // its time zone is that of the dates in archive names
 	// Owner distinguishes claims of this user's calls from claims of other users. The empty string is a valid owner.
 	Owner string
-	// Alone reports whether no other writing call of the owner runs. Without it, a killed call cannot be distinguished from
-	// a running one and is not recovered.
+	// Alone reports whether no other writing call of the owner runs. If it is false, a killed call cannot be
+	// distinguished from a running one and is not recovered.
 	Alone bool
 	// Warn writes a message to the log. If it is nil, messages are dropped.
 	Warn func(text string)

@@ -121,7 +121,7 @@ type validator struct {
 	workflows *workflows
 	strict    bool
 	items     []ReportItem
-	facts     map[string]*validation.SpecFacts // of main specs that need not be read
+	facts     map[string]*validation.SpecFacts // facts of main specs, which then need not be read
 	// targets caches main specs, with nil for absent ones; room is the number of bytes left for the cache.
 	targets map[string]*target
 	room    int
@@ -293,8 +293,8 @@ func (v *validator) change(c store.Change) ([]validation.Issue, error) {
 	return validation.Change(in), nil
 }
 
-// deltas sets the deltas of a change, and returns the other files in the directory specs. It reads only files whose facts
-// are unknown, or do not fit.
+// deltas sets the deltas of a change, and returns the other files in the directory specs. It reads only files whose
+// facts are unknown or do not Fit the main spec.
 func (v *validator) deltas(c store.Change, in *validation.Input) (loose []string, err error) {
 	ids, loose, err := c.Deltas()
 	if err != nil {

@@ -124,7 +124,7 @@ func (r *Root) move(c *claim) (transaction.Change, error) {
 	return transaction.Change{Root: root, From: filepath.Join(from, c.Change), Path: filepath.Join(to, c.Archived)}, nil
 }
 
-// missing reports whether nothing is at a path.
+// missing reports whether a path does not exist.
 func (r *Root) missing(path string) bool {
 	_, err := r.files.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)

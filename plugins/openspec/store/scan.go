@@ -17,7 +17,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// maxFacts bounds the facts of a scan that are kept, in bytes. Other files are parsed when they are needed.
+// maxFacts bounds the memory for the facts of a scan, in bytes. Files whose facts do not fit are parsed when they are
+// needed.
 const maxFacts = 16 << 20
 
 // scanned is a file system that answers ReadDir and Lstat below a scanned directory from memory: a scan is one operation of
@@ -37,10 +38,10 @@ type scanned struct {
 	slab []found  // memory for entries: many small allocations cost more
 }
 
-// found is an entry of a directory with its stat data. A directory is not listed if its entries are unknown, or one of them
-// cannot be accessed: then the file system has the error.
+// found is an entry of a directory with its stat data. A directory is not listed if its entries are unknown, or one of
+// them cannot be accessed: ReadDir then asks the file system, which returns the error.
 type found struct {
-	path     string // of the top, absolute; of other entries, relative to the directory that was scanned
+	path     string // absolute for the top directory; otherwise relative to the scanned directory
 	name     string
 	kind     fs.FileMode
 	size     int64
@@ -97,7 +98,8 @@ func (s *scanned) Open(path string) (io.ReadCloser, error) {
 	return s.FS.Open(path)
 }
 
-// lookup returns what the scan has found at a path; nil for nothing. Known is false if the scan does not tell.
+// lookup returns the scan's entry at a path; nil if nothing exists there. Known is false if the scan does not cover the
+// path.
 func (s *scanned) lookup(path string) (one *found, known bool) {
 	if !s.top.listed {
 		return nil, false
@@ -120,7 +122,7 @@ func (f *found) lookup(path string) (one *found, known bool) {
 		}
 		name, rest, deeper := strings.Cut(path, "/")
 		if f = f.find(name); f == nil {
-			return nil, utf8.ValidString(name) // no scan has a name that is not UTF-8
+			return nil, utf8.ValidString(name) // scans omit names that are not UTF-8
 		}
 		if !deeper {
 			return f, true
@@ -129,7 +131,8 @@ func (f *found) lookup(path string) (one *found, known bool) {
 	}
 }
 
-// begin forgets the last scan and begins one of a directory. Depth is the number of levels below it that are listed.
+// begin discards the last scan and starts the scan of a directory. Depth is the number of levels that are listed below
+// the directory.
 func (s *scanned) begin(top found, depth int) {
 	top.listed = true
 	*s = scanned{FS: s.FS, top: top, depth: depth, room: maxFacts, slab: s.slab[:0], open: append(s.open[:0], &s.top)}
@@ -186,7 +189,8 @@ func (r *Root) scanSpecs() {
 	}
 }
 
-// SpecFacts returns the facts of main specs by their ids. Those that are not in the map are unknown: read the files.
+// SpecFacts returns the facts of main specs by their ids. The facts of other specs are unknown: the caller must read
+// these specs.
 func (r *Root) SpecFacts() map[string]*validation.SpecFacts {
 	known := map[string]*validation.SpecFacts{}
 	if r.scanned == nil || !r.reachable(r.SpecsDir()) {
@@ -213,7 +217,7 @@ func (r *Root) SpecFacts() map[string]*validation.SpecFacts {
 // directory, so that methods of the change access few files, and Facts has data.
 func (r *Root) Each(all []Change, visit func(Change) error) error {
 	next := 0
-	// until visits the changes before a name, which the scan has not found: they may have been removed.
+	// until visits the changes before name, which the scan did not find because they may have been removed.
 	until := func(name string) error {
 		for ; next < len(all) && all[next].Name < name; next++ {
 			if err := visit(all[next]); err != nil {
@@ -248,12 +252,12 @@ func (r *Root) Each(all []Change, visit func(Change) error) error {
 	return nil
 }
 
-// scanChanges scans the directories in a directory, and returns the name of each when all of its entries are known.
+// scanChanges scans the subdirectories of dir, and yields the name of each as soon as all of its entries are known.
 func (r *Root) scanChanges(dir string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		s := r.scanned
 		options := scan.Options{Depth: maxDepth, Match: []string{specFile, TasksFile, MetadataFile}, MaxFile: MaxFile, Skip: []string{ArchiveName}, Strict: true}
-		name := "" // of the directory that is being scanned
+		name := "" // of the subdirectory whose entries are being read
 		for e, err := range facts.Files.Scan(dir, options) {
 			if err != nil {
 				yield("", err)
@@ -280,7 +284,7 @@ func (r *Root) scanChanges(dir string) iter.Seq2[string, error] {
 				return // too many entries: this directory and the rest are visited without a scan
 			}
 			if one.name == ArchiveName {
-				one.listed, s.unsure = false, true // as Skip says
+				one.listed, s.unsure = false, true // options.Skip omits its entries
 			}
 			if e.Derived {
 				if s.room -= e.Value.Memory(); s.room >= 0 {

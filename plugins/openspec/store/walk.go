@@ -27,7 +27,8 @@ type Change struct {
 	root *Root
 }
 
-// Exists reports whether the change's directory is still there. What comes from a scan alone is of one moment, at which it was.
+// Exists reports whether the change's directory still exists. If all data of the change is from a scan, it returns
+// true, because the directory existed at the time of the scan.
 func (c Change) Exists() bool {
 	if c.isScanned() && !c.root.scanned.missed {
 		return true
@@ -111,7 +112,7 @@ func (r *Root) isFile(entry fs.DirEntry, dir, name string) bool {
 	return r.linkedInside(dir, filepath.Join(dir, name))
 }
 
-// below is filepath.Join for a path that is clean and a name, which occur by the thousand.
+// below is filepath.Join for a clean path and a name, but faster: it is called thousands of times.
 func below(dir, name string) string { return dir + string(filepath.Separator) + name }
 
 // linkedInside reports whether a symbolic link points to a regular file below dir.

@@ -14,13 +14,13 @@ import (
 
 // DeltaFacts is what validation needs of a delta file. It depends on the content of the file only.
 type DeltaFacts struct {
-	Issues   []Issue // those that do not depend on the main spec; without a path
+	Issues   []Issue // issues that do not depend on the main spec; their paths are not set
 	Entries  int     // number of requirements
 	Sections []string
 
-	failed bool // an archive is not tried, because of the issues or for lack of requirements
-	begins bool // an archive would begin a new spec with it
-	plain  bool // no part of the delta can hide others from the parser of a spec
+	failed bool // a merge is never tried: the delta has errors, or no requirements
+	begins bool // a merge of the delta can create a new spec
+	plain  bool // no part of the delta can hide another part from the parser of specs
 	added, modified, removed,
 	from, to []name // from and to are the names of renames
 }
@@ -30,7 +30,7 @@ type SpecFacts struct {
 	Issues       []Issue
 	Requirements int // 0 if the spec cannot be parsed
 
-	plain  bool // as in DeltaFacts, and no two names are alike
+	plain  bool // as in DeltaFacts; also, the folded names are unique
 	blocks []name
 	index  map[string]*name // blocks by their folded names
 }
@@ -38,7 +38,7 @@ type SpecFacts struct {
 // name is a requirement by its name.
 type name struct {
 	text, folded string
-	scenarios    []string // names
+	scenarios    []string // the names of the scenarios
 	sum          string   // digest of the lines
 }
 
@@ -47,7 +47,8 @@ func DeltaFactsOf(text *markdown.Text, d *delta.Delta) DeltaFacts {
 	f := DeltaFacts{Issues: deltaIssues("", d, nil), Entries: d.Entries(), Sections: d.Sections}
 	f.failed = f.Entries == 0 || !Valid(f.Issues, false)
 	if !f.failed {
-		// The names of the capability and of the change occur in places only where no text is parsed.
+		// Placeholders suffice for the names of the capability and the change: Apply writes them only where it does not
+		// parse the result.
 		_, err := merge.Apply(merge.Input{ID: "id", Change: "change", Delta: d})
 		f.begins = err == nil
 	}
@@ -55,7 +56,7 @@ func DeltaFactsOf(text *markdown.Text, d *delta.Delta) DeltaFacts {
 	for _, list := range []struct {
 		blocks []requirement.Block
 		names  *[]name
-		kept   bool // the lines become part of the spec
+		kept   bool // a merge copies the requirement's lines to the spec
 	}{{d.Added, &f.added, true}, {d.Modified, &f.modified, true}, {d.Removed, &f.removed, false}} {
 		for _, block := range list.blocks {
 			one := nameOf(block)
@@ -102,8 +103,9 @@ func nameOf(block requirement.Block) name {
 	return one
 }
 
-// isFound reports whether lines, without white space at their end, are still a requirement with a name. Such space can be
-// part of a header: "### Requirement: " has an empty name, and "### Requirement:" has none.
+// isFound reports whether the lines raw, without trailing white space, still parse as the requirement with the name.
+// Trailing white space can be significant: "### Requirement: " has an empty name, and "### Requirement:" is not a
+// requirement.
 func isFound(raw, name string) bool {
 	header, _, _ := strings.Cut(markdown.TrimRight(raw), "\n")
 	found, ok := requirement.ParseHeader(header)
@@ -119,8 +121,8 @@ func (f *DeltaFacts) issuesAt(path string) []Issue {
 	return all
 }
 
-// Fit reports whether the facts show that the delta loses no scenario of the main spec and an archive would not refuse it.
-// If it returns false, only the files can tell. The main spec is nil if it does not exist.
+// Fit reports whether the facts show that the delta loses no scenario of the main spec and an archive would not refuse
+// it. If it returns false, the files must be read and checked. The main spec is nil if it does not exist.
 func (f *DeltaFacts) Fit(main *SpecFacts) bool {
 	if main == nil {
 		return f.failed || f.begins
@@ -128,7 +130,7 @@ func (f *DeltaFacts) Fit(main *SpecFacts) bool {
 	if !f.plain || !main.plain {
 		return false
 	}
-	var current map[string]*name // by folded name: what differs from the main spec; nil if it was removed
+	var current map[string]*name // requirements that differ from the main spec, by folded name; nil if removed
 	set := func(folded string, one *name) {
 		if current == nil {
 			current = map[string]*name{}
@@ -201,7 +203,7 @@ func (f *SpecFacts) find(folded string) *name {
 	return f.index[folded]
 }
 
-// includes reports whether the scenarios of old begin those of the requirement, in the same order.
+// includes reports whether the requirement's scenarios begin with those of old, in the same order.
 func (n name) includes(old *name) bool {
 	if len(n.scenarios) < len(old.scenarios) {
 		return false

@@ -5,7 +5,7 @@ import "embed"
 //go:embed builtin
 var builtin embed.FS
 
-// parsed is a variable of the package, so that it is part of a module's snapshot, and no call parses it.
+// parsed is a package variable, so it is initialized before the module's snapshot, and no call has to parse the schema.
 var parsed = parseBuiltIn()
 
 // BuiltIn returns the schema that every project has.

@@ -23,7 +23,7 @@ type Mode string
 const (
 	Nothing Mode = ""
 	Fail    Mode = "the operation fails"
-	FailAll Mode = "it and all later operations fail"
+	FailAll Mode = "the operation and all later ones fail"
 	// Full makes this and all later operations fail that need disk space.
 	Full Mode = "the disk is full"
 	// KillBefore, KillDuring and KillAfter end the process at the operation: all later ones fail and have no effect.
@@ -87,7 +87,7 @@ func (f *FS) Do(operation, path string, run func() error) error {
 // space has the operations that need disk space.
 var space = map[string]bool{"create": true, "write": true, "mkdir": true, "link": true, "sync": true}
 
-// do runs an operation. half is the effect of one that ends midway.
+// do runs an operation. half does the part of it that has happened when the process is killed during it.
 func (f *FS) do(operation, path string, run, half func() error) error {
 	if f.killed() {
 		return injected(operation, path, ErrInjected)
@@ -142,7 +142,7 @@ func (f *FS) Create(path string, mode fs.FileMode) (file filesystem.File, err er
 	err = f.do("create", path, func() error { file, err = f.FS.Create(path, mode); return err }, none)
 	if err != nil {
 		if file != nil {
-			_ = file.Close() // the killed process closes it
+			_ = file.Close() // the system closes the files of a killed process
 		}
 		return nil, err
 	}

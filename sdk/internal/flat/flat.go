@@ -47,7 +47,8 @@ func For(t reflect.Type) *Decoder {
 
 var unmarshaler = reflect.TypeFor[interface{ UnmarshalJSON([]byte) error }]()
 
-// isSupported reports whether values of t are decoded here. Named types may have methods that encoding/json would call.
+// isSupported reports whether Decoder can set fields of type t. Named types may have methods that encoding/json would
+// call.
 func isSupported(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
@@ -92,5 +93,5 @@ func set(v reflect.Value, kind reflect.Kind, value []byte) bool {
 	return err == nil && isNumber(value)
 }
 
-// isNumber distinguishes a JSON number from other strings that strconv accepts.
+// isNumber reports whether value is a JSON number. strconv also accepts other strings, such as Inf and +1.
 func isNumber(value []byte) bool { return value[0] == '-' || value[0] >= '0' && value[0] <= '9' }

@@ -19,12 +19,12 @@ var host atomic.Pointer[Host]
 // SetHost makes h the host until the next SetHost; nil removes it.
 func SetHost(h *Host) { host.Store(h) }
 
-// HostCall passes the operation to the host that SetHost set; without one it is unavailable.
+// HostCall passes the operation to the host that SetHost set; without one the operation is unavailable.
 func HostCall(request []byte) []byte {
 	if h := host.Load(); h != nil && h.Call != nil {
 		return h.Call(request)
 	}
-	return []byte(`{"error":{"code":"unavailable","message":"not inside a host, and the test has set none"}}`)
+	return []byte(`{"error":{"code":"unavailable","message":"no host: the process is not a module, and the test has not set a fake host (see package sdktest)"}}`)
 }
 
 // Log passes the line to the host that SetHost set; without one it goes to stderr.

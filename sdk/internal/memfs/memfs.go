@@ -28,7 +28,7 @@ type FS struct {
 type move struct {
 	node     *node
 	from, to *node
-	name     string // in from
+	name     string // the entry's name in from
 }
 
 var _ filesystem.FS = (*FS)(nil)
@@ -39,7 +39,7 @@ type node struct {
 	data     []byte
 	synced   []byte             // the data that survives
 	entries  map[string]*node   // of a directory
-	versions []map[string]*node // the entries as they were last synced, and after each change since
+	versions []map[string]*node // the entries at the last sync, and after each later change
 }
 
 // New returns an empty file system.
