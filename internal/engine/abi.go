@@ -17,8 +17,8 @@ import (
 
 type hostFunction struct {
 	name    string
-	params  int // all of them i32
-	results int // all of them i32
+	params  int // number of parameters, all i32
+	results int // number of results, all i32
 	call    api.GoModuleFunc
 }
 

@@ -15,8 +15,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// call is one run of bulkhead_call, of bulkhead_derive, or of _initialize, which has no request. The latter two may perform
-// no host operations. Host functions get it from their context. It is used only by the goroutine that runs the instance.
+// call is one run of bulkhead_call, of bulkhead_derive, or of _initialize, which has no request. The latter two may
+// perform no host operations. Host functions get the call from their context. Only the goroutine that runs the instance
+// uses it.
 type call struct {
 	ctx      context.Context
 	module   *Module
@@ -34,11 +35,11 @@ type call struct {
 	describing  bool // the call before the snapshot, which may perform no host operations
 	response    []byte
 	hasResponse bool
-	result      []byte // of the last host operation
+	result      []byte // result of the last host operation
 	hasResult   bool
 
 	faults  []error // reported by Caller.Fault
-	aborted *Error  // why the host aborted the call; nil: it did not
+	aborted *Error  // why the host aborted the call; nil if it did not
 
 	released atomic.Bool // the instance may be used by another call
 }
@@ -160,14 +161,14 @@ func (c *call) runOperation(request []byte) []byte {
 	defer func() {
 		if r := recover(); r != nil {
 			if c.aborted != nil {
-				panic(r) // by Spend
+				panic(r) // raised by Spend, to end the call
 			}
 			c.module.spec.Log.Error("a host operation panicked", "plugin", c.module.spec.Name, "panic", r, "stack", string(debug.Stack()))
 			c.abort(c.module.errorf(CodeInternal, errors.New("host operation panicked"), "hit an internal error of the host in a host operation: please report it"))
 		}
 	}()
 	c.busy()
-	return c.module.spec.Operate(context.WithValue(c.ctx, callKey{}, c), request) // for Spend and Derive
+	return c.module.spec.Operate(context.WithValue(c.ctx, callKey{}, c), request) // Spend and Derive get the call from the context
 }
 
 // maxLogLine bounds a line that a module logs, in bytes; longer lines are truncated.

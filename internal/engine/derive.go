@@ -22,7 +22,7 @@ const (
 	deriveFuel   = 2_000_000_000 // for one derivation: some seconds
 )
 
-// Errors of Derive. Other errors mean that the call that asked must end.
+// Errors of Derive. Any other error means that the call that asked for the data must end.
 var (
 	ErrUnavailable = errors.New("the module has no derive functions that this host can run")
 	// ErrDerivation is wrapped if the function failed for this content. Do not cache it: the system may have refused memory.
@@ -112,8 +112,8 @@ func (d *deriver) prepare(ctx context.Context, asker *call) error {
 }
 
 // takeSnapshot takes the snapshot after _initialize and, if warm is set, one derivation of empty content, in which a
-// module with a language runtime initializes much that every later one needs. Results depend on the snapshot, so this
-// derivation has its whole fuel, however much the call that asked has left.
+// module with a language runtime initializes what all later derivations need. Results depend on the snapshot, so this
+// derivation always gets the full fuel limit, even if the asking call has less fuel left.
 func (d *deriver) takeSnapshot(ctx context.Context, asker *call, warm bool) *Error {
 	inst, failure := d.module.newInstance(ctx)
 	if failure != nil {
@@ -163,8 +163,8 @@ func (d *deriver) derive(ctx context.Context, asker *call, function uint32, cont
 	return nil, d.errorOf(ctx, failure)
 }
 
-// acquire returns an idle instance, or a new one. Each derivation that traps needs a new one for the next, so it is charged
-// to the call that asked: the start function of the module, and the copy of the snapshot.
+// acquire returns an idle instance, or a new one. After a derivation that traps, the next one needs a new instance. So
+// a new instance is charged to the asking call: the module's start function and the copy of the snapshot.
 func (d *deriver) acquire(ctx context.Context, asker *call) (*instance, *Error) {
 	if inst := d.module.pool.take(ctx, func() {}); inst != nil {
 		return inst, nil
@@ -192,7 +192,8 @@ func (i *instance) derive(c *call, function uint32, content []byte) (Response, *
 	return response, cmp.Or(i.starved(), failure)
 }
 
-// starved returns an error if the system refused memory: a module sees that, and could make its result depend on it.
+// starved returns an error if the system refused memory: a module notices a refusal, and could make its result depend
+// on it.
 func (i *instance) starved() *Error {
 	if i.memory.starved {
 		return i.owner.errorf(CodeMemory, nil, "cannot derive data: the system has not enough memory")

@@ -30,15 +30,16 @@ func (c *call) nextQuantum() int64 {
 // shortCall is the number of quanta after which Request.Busy is called, also within a WASI call.
 const shortCall = 16
 
-// timeSlice is how long a module runs before other goroutines get a turn, in which timers and cancellations take effect too.
-// Letting them run after each quantum woke an idle thread each time, a tenth of the processor time of long calls.
+// timeSlice is how long a module runs before other goroutines get a turn, in which timers and cancellations take effect
+// too. Yielding after each quantum woke an idle thread each time, which took a tenth of the processor time of long
+// calls.
 const timeSlice = 100 * time.Microsecond
 
 // yield is called by the module when its fuel is used up. It lets other goroutines run, ends the call if its time limit has
 // passed or it was cancelled, and grants more fuel.
 func (c *call) yield() {
 	c.busyIfLong()
-	if now := time.Now(); c.yielded.IsZero() { // a short call needs no other turn than its own
+	if now := time.Now(); c.yielded.IsZero() { // a short call does not yield
 		c.yielded = now
 	} else if now.Sub(c.yielded) >= timeSlice {
 		runtime.Gosched()

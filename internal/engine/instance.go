@@ -32,7 +32,7 @@ type instance struct {
 	sources sources // of a derive instance
 
 	initialHandles int   // open handles before the first call
-	startFuel      int64 // used by the module's start function
+	startFuel      int64 // fuel used by the module's start function
 }
 
 // handleCounter is implemented by file systems that track their handles: the number of open files and directories, and
@@ -51,7 +51,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 	inst.current = started
 	defer func() {
 		inst.current = nil
-		if r := recover(); r != nil { // from allocate
+		if r := recover(); r != nil { // allocate panics with an error
 			err, ok := r.(error)
 			if !ok {
 				panic(r)
@@ -95,7 +95,7 @@ func (i *instance) bindCounters(mod api.Module) {
 // allocate maps an instance's linear memory. wazero's allocator interface has no error, so a failure panics.
 func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
 	tracker := i.owner.spec.Tracker
-	if i.owner.spec.Reused || !i.owner.program.Restorable { // it is never restored
+	if i.owner.spec.Reused || !i.owner.program.Restorable { // the instance is never restored
 		tracker = nil
 	}
 	memory, err := newLinearMemory(uint64(i.owner.spec.Memory), tracker)

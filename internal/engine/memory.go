@@ -21,10 +21,10 @@ type linearMemory struct {
 	// growRefused is set when growth was refused since the last restore. If the module then crashes, the reported cause
 	// is a lack of memory.
 	growRefused bool
-	// starved is set if it was the system that refused the growth.
+	// starved is set if the system, and not the limit, refused the growth.
 	starved bool
 
-	written writtenPages // what restore knows about the pages that are dirty
+	written writtenPages // which pages are dirty, as far as restore knows
 }
 
 var _ experimental.LinearMemory = (*linearMemory)(nil)

@@ -34,7 +34,7 @@ type Response struct {
 	// Fuel is the number of instructions that the call executed. It is also set when Call fails.
 	Fuel int64
 
-	call *call // whose instance is to be released; nil after an error
+	call *call // the call whose instance Release releases; nil after an error
 }
 
 // Release restores the instance of a call for the next one. It must be called once for the Response of each Call that
@@ -75,7 +75,7 @@ func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
 		return response, failure
 	}
 	if m.spec.Reused {
-		response.Release() // there is nothing to restore, and the next call is to find the state of this one
+		response.Release() // nothing is restored: the next call must find the state of this call
 	}
 	return response, nil
 }
@@ -87,7 +87,7 @@ func (m *Module) run(ctx context.Context, r Request) (Response, *Error) {
 	}
 	response, failure := inst.call(ctx, r)
 	if failure != nil {
-		inst.close() // its state is undefined
+		inst.close() // the state of the instance is undefined
 	}
 	return response, failure
 }

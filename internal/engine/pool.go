@@ -13,12 +13,13 @@ type pool struct {
 	changed chan struct{} // if not nil, closed when the field ending decreases
 }
 
-// spare is the number of instances that may be restored without a call waiting for them. The caller may start another call
-// before the instance of the last one is restored. Without a bound, instances would take more memory than their calls.
+// spare is the number of instances beyond one for each concurrent call. A caller may start its next call while the
+// instance of its previous call is still being restored. Without this bound, instances would take more memory than
+// their calls may.
 const spare = 1
 
-// take returns an idle instance; nil if there is none, or if ctx ended first. It calls busy before it waits for one
-// that is being restored.
+// take returns an idle instance; nil if there is none, or if ctx ended first. It calls busy before it waits for an
+// instance that is being restored.
 func (p *pool) take(ctx context.Context, busy func()) *instance {
 	p.mu.Lock()
 	for len(p.ready) == 0 && p.ending > spare {

@@ -85,8 +85,8 @@ func (l *linearMemory) copyDifferent(image []byte) int {
 	return different
 }
 
-// record begins a new record of writes to the first size bytes, which equal the image. A kernel that missed one is not
-// trusted again, for any memory.
+// record begins a new record of writes to the first size bytes, which equal the image. If the kernel missed a write,
+// its records are not used again, for any memory.
 func (l *linearMemory) record(size int, missed bool) {
 	w := &l.written
 	if missed {

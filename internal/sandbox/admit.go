@@ -47,8 +47,8 @@ func (b *Box) ungranted(op string) string {
 	case abi.OpGitBranchExists, abi.OpGitReadFile, abi.OpGitFindCommit, abi.OpGitTopLevel, abi.OpGitCurrentBranch, abi.OpGitResolveRef,
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch:
 		if len(b.config.Repos) == 0 {
-			return "this plugin is granted no repository; it must ask for one under [capabilities] git, " +
-				"and --project must name the project if it asks for the project's"
+			return "this plugin is granted no repository; its manifest must ask for one under [capabilities] git, " +
+				"and if that is the project's repository, --project must name the project"
 		}
 	case abi.OpGitListRemote, abi.OpGitFetch:
 		if len(b.config.Remotes) == 0 {
@@ -56,8 +56,8 @@ func (b *Box) ungranted(op string) string {
 		}
 	case abi.OpHTTPFetch:
 		if b.config.Fetch == nil {
-			return "this plugin is granted no web server; its manifest must ask for one under [capabilities] http, " +
-				"and a config must grant it"
+			return "this plugin is granted no web server; its manifest must ask for an origin under [capabilities] http, " +
+				"and a config must grant that origin"
 		}
 	}
 	return ""
@@ -65,5 +65,5 @@ func (b *Box) ungranted(op string) string {
 
 // invalidParams returns the error for invalid parameters. It truncates the reason, which may quote the module.
 func invalidParams(why error) error {
-	return &abi.HostError{Code: abi.HostInvalid, Message: "the parameters are not of the operation's form: " + bounded(why.Error())}
+	return &abi.HostError{Code: abi.HostInvalid, Message: "the parameters of the operation are invalid: " + bounded(why.Error())}
 }

@@ -15,8 +15,8 @@ import (
 // Verdict is the decision on a path and its reason.
 type Verdict struct {
 	Path        string        // resolved, on which the decision is based
-	Read, Write bool          // permitted, if the file exists and the system permits it to the user
-	Rule        Rule          // that restricts the access; RuleGranted if none does
+	Read, Write bool          // whether the grants permit it; the system may still refuse it
+	Rule        Rule          // the rule that restricts the access; RuleGranted if there is none
 	Mount       *config.Mount // innermost granted directory that contains the path, as granted; nil if there is none
 	Pattern     string        // deny pattern that hides it, if any
 	Own         string        // the host's file or directory that hides it, if any
@@ -28,8 +28,8 @@ type Rule string
 // The rules, in order of precedence.
 const (
 	RuleOutside  Rule = "outside"  // no granted directory contains it
-	RuleAbove    Rule = "above"    // not granted or hidden, but an ancestor of a granted directory: only the path to that is visible
-	RuleOwn      Rule = "own"      // it is the host's, and no grant names it
+	RuleAbove    Rule = "above"    // not granted or hidden, but an ancestor of a granted directory: only the path to that directory is visible
+	RuleOwn      Rule = "own"      // it belongs to the host, and no grant names it
 	RuleHidden   Rule = "hidden"   // a deny pattern hides it
 	RuleGit      Rule = "git"      // it is in a git directory, which no module writes
 	RuleReadOnly Rule = "readonly" // its directory is granted read-only
@@ -111,7 +111,7 @@ func (h *hidden) reason(p, mount string, patterns []string) (rule Rule, own, pat
 type realMount struct {
 	config.Mount
 	real  string
-	inGit bool // a granted path of it is in a .git
+	inGit bool // one of its granted paths is in a .git directory
 }
 
 // realMounts resolves the granted directories. If two granted paths resolve to one directory, write access wins. A
@@ -175,7 +175,7 @@ func realPath(path string) (string, error) {
 		return path, nil
 	}
 	if _, lerr := os.Lstat(path); lerr == nil {
-		return "", err // a dangling symbolic link, whose target may be created as anything
+		return "", err // a dangling symbolic link: it is unknown what its target will be
 	}
 	real, err = realPath(parent)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestHostileHashRequestsAreInvalid(t *testing.T) {
 	encoded := func(state []byte) string {
 		return `{"op":"hash/sha256","params":{"state":"` + base64.StdEncoding.EncodeToString(state) + `"}}` + "\x00x"
 	}
-	const noState = "invalid the parameters are not of the operation's form: a state of "
+	const noState = "invalid the parameters of the operation are invalid: a state of "
 	for name, c := range map[string]struct{ request, want string }{
 		"a state that is too short":        {encoded(state[:107]), noState + "107 bytes"},
 		"a state that is too long":         {encoded(append(state[:108:108], 0)), noState + "109 bytes"},
@@ -63,10 +63,10 @@ func TestHostileHashRequestsAreInvalid(t *testing.T) {
 		"a state that is no string":        {`{"op":"hash/sha256","params":{"state":7}}` + "\x00x", "invalid the parameters "},
 		"no parameters":                    {`{"op":"hash/sha256"}` + "\x00x", "invalid the parameters "},
 		"many members":                     {`{"op":"hash/sha256","params":{` + strings.Repeat(`"":0,`, 500) + `"":0}}` + "\x00x", "invalid the parameters "},
-		"bytes behind another operation":   {`{"op":"lock","params":{"name":"n"}}` + "\x00x", "invalid lock: bytes follow the request"},
-		"no bytes behind its NUL":          {`{"op":"notify","params":{}}` + "\x00", "invalid notify: bytes follow the request"},
+		"bytes behind another operation":   {`{"op":"lock","params":{"name":"n"}}` + "\x00x", "invalid lock: bytes follow the JSON of the request"},
+		"no bytes behind its NUL":          {`{"op":"notify","params":{}}` + "\x00", "invalid notify: bytes follow the JSON of the request"},
 		"bytes behind an unknown one":      {`{"op":"hash/md5","params":{}}` + "\x00x", "unavailable "},
-		"bytes behind one without a grant": {`{"op":"git/status","params":{}}` + "\x00x", "invalid git/status: bytes follow the request"},
+		"bytes behind one without a grant": {`{"op":"git/status","params":{}}` + "\x00x", "invalid git/status: bytes follow the JSON of the request"},
 		"only bytes":                       {"\x00x", "invalid the request is not an operation: "},
 		"JSON before the bytes that is too long": {`{"op":"hash/sha256","params":{}` + strings.Repeat(" ", abi.MaxBeforeBytes) + "}\x00x",
 			"invalid the request is not an operation: "},

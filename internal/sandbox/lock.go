@@ -33,14 +33,14 @@ func (l *fileLock) release() { _ = l.file.Close() }
 // errNoLocks means that a file system does not support locks.
 var errNoLocks = errors.New("the file system does not support locks")
 
-// lock acquires a name, and a directory if one is given, until the call ends. Lock order: all calls acquire the name first,
-// so two calls with the same name and directory cannot deadlock.
+// lock acquires a name, and a directory if one is given, until the call ends. All calls acquire the name first; with
+// this lock order, two calls with the same name and directory cannot deadlock.
 func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 	switch {
 	case q.Name == "" || len(q.Name) > maxLockName:
-		return nil, invalidLock("a name has 1 to %d bytes", maxLockName)
+		return nil, invalidLock("the name must have 1 to %d bytes", maxLockName)
 	case q.Folder != "" && !filepath.IsAbs(q.Folder):
-		return nil, invalidLock("the folder %q is not an absolute path", bounded(q.Folder))
+		return nil, invalidLock("the directory %q is not an absolute path", bounded(q.Folder))
 	case b.locks == nil && q.Folder == "":
 		return nil, noPlace()
 	}

@@ -15,7 +15,7 @@ import (
 // methodMessage is the notification for log messages.
 const methodMessage = "notifications/message"
 
-// binaryAnswer is the result of an operation that is returned as it is. Its first byte is not that of a JSON object.
+// binaryAnswer is the result of an operation that is returned unchanged. Its first byte is not that of a JSON object.
 type binaryAnswer []byte
 
 // operation is a host operation. The result of the function do is encoded as JSON, unless it is a binaryAnswer; its
@@ -162,8 +162,8 @@ func (b *Box) perform(ctx context.Context, request []byte) (any, error) {
 	var result any
 	var err error
 	if hasBytes && !takesBytes {
-		// The engine does not count it, so it must have no effect, a line in the log included.
-		err = &abi.HostError{Code: abi.HostInvalid, Message: r.Op + ": bytes follow the request, and this operation takes none"}
+		// The engine does not count this operation, so it must have no effect, not even a log line.
+		err = &abi.HostError{Code: abi.HostInvalid, Message: r.Op + ": bytes follow the JSON of the request, but this operation takes no data"}
 	} else {
 		err = b.admit(r)
 	}
@@ -189,13 +189,13 @@ func cutBytes(request []byte) (text, data []byte, found bool) {
 	return request[:at], request[at+1:], true
 }
 
-// targetURL is the member of URLs, of which only the origin is recorded: the rest may be secret.
+// targetURL is the parameter with a URL. Only the URL's origin is recorded, since the rest may be secret.
 const targetURL = "url"
 
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "" // refused; it may contain a secret anywhere
+		return "" // the operation refuses the URL; any part of it may be secret
 	}
 	return u.Scheme + "://" + u.Host
 }

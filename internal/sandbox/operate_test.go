@@ -66,9 +66,9 @@ func TestOperate(t *testing.T) {
 		"a request that is empty":          {``, "invalid the request is not an operation: "},
 		"a request that is no object":      {`["git/read_file"]`, "invalid the request is not an operation: "},
 		"an operation that is no text":     {`{"op":1}`, "invalid the request is not an operation: "},
-		"no parameters":                    {`{"op":"git/read_file"}`, "invalid the parameters are not of the operation's form: "},
-		"parameters of another type":       {`{"op":"git/branch_exists","params":{"repo":7}}`, "invalid the parameters are not of the operation's form: "},
-		"parameters that are no object":    {`{"op":"notify","params":[]}`, "invalid the parameters are not of the operation's form: "},
+		"no parameters":                    {`{"op":"git/read_file"}`, "invalid the parameters of the operation are invalid: "},
+		"parameters of another type":       {`{"op":"git/branch_exists","params":{"repo":7}}`, "invalid the parameters of the operation are invalid: "},
+		"parameters that are no object":    {`{"op":"notify","params":[]}`, "invalid the parameters of the operation are invalid: "},
 		"parameters with an empty branch":  {`{"op":"git/branch_exists","params":{"repo":"$W/work","branch":""}}`, "invalid "},
 	} {
 		t.Run(name, func(t *testing.T) {

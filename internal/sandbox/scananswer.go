@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// callCost is the charge for a system call on a file, in bytes: that of a WASI function, 1,000 units of fuel.
+	// callCost is the charge for a system call on a file, in bytes. It equals the charge for a WASI function, 1,000
+	// units of fuel.
 	callCost = 16 << 10
 	// readCalls is the number of system calls that reading a file takes beyond describing it.
 	readCalls = 4
@@ -32,7 +33,7 @@ type scanAnswer struct {
 	entries uint32
 	more    bool
 	omits   bool   // entries are left out because of their names
-	err     error  // that ends the operation
+	err     error  // error that ends the operation
 	scratch []byte // content from which data is derived
 }
 

@@ -9,7 +9,7 @@ import (
 func (c *evaluation) checkApplicators(r *applicators, v any, at *location, ev *evaluated, f *failures) bool {
 	ok := c.all(r.allOf, v, at, ev, f)
 	if r.not != nil && c.apply(r.not, v, at, nil, nil) {
-		ok = f.add(at, "must not match the schema of not")
+		ok = f.add(at, "must not match the schema of the keyword \"not\"")
 	}
 	if len(r.anyOf) > 0 {
 		ok = c.anyOf(r.anyOf, v, at, ev, f) && ok

@@ -11,14 +11,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Models send "3" for 3 and "yes" for true. The host does not coerce such arguments: the caller would not learn that its
-// value was changed, and "007" may be meant. Its refusal shows the value to write instead, so that the next call is right.
-// A correction is only shown if the schema at the location accepts it.
+// Models send "3" for 3 and "yes" for true. The host does not coerce such arguments: the caller would not learn that
+// the value was changed, and "007" may be intended. Instead, the error shows the value to write, so that the model can
+// correct its next call. A correction is only shown if the schema at the location accepts it.
 
 const (
-	maxCorrected  = 80       // bytes of a value in a failure; longer ones are described
+	maxCorrected  = 80       // bytes of a value that a failure shows; a longer value is only described
 	maxCorrection = 64 << 10 // bytes of a string that is parsed as JSON, or of a value that is encoded
-	maxParsed     = 4 << 10  // values in such a string
+	maxParsed     = 4 << 10  // values in a string that is parsed as JSON
 )
 
 // wrongType describes a value whose type is none of n.types.
@@ -35,7 +35,7 @@ func (c *evaluation) wrongType(n *node, v any, at *location) string {
 	return what + " " + encoded(v) + write
 }
 
-// correction says what to write in place of v; empty if that is not known.
+// correction says what to write in place of v; "" if it finds no valid value.
 func (c *evaluation) correction(n *node, v any, at *location) string {
 	for _, other := range c.candidates(n, v) {
 		if !c.apply(n, other, at, nil, nil) {
@@ -60,7 +60,7 @@ func (c *evaluation) correction(n *node, v any, at *location) string {
 	return ""
 }
 
-// candidates returns what may have been meant by v, most likely first.
+// candidates returns values that the caller may have meant by v, the most likely first.
 func (c *evaluation) candidates(n *node, v any) []any {
 	var out []any
 	switch v := v.(type) {
@@ -92,12 +92,12 @@ func (c *evaluation) candidatesOfString(n *node, text string) []any {
 	if len(text) > maxCorrection {
 		return nil
 	}
-	c.charge(len(text)) // parsing
+	c.charge(len(text)) // for parsing
 	text = strings.TrimSpace(text)
 	var out []any
 	if other, err := parsed(text); err == nil {
 		if number, ok := other.(json.Number); ok && n.types&typeNumber == 0 && isInteger(number) {
-			other = json.Number(rational(number).Num().String()) // 3.0
+			other = json.Number(rational(number).Num().String()) // such as 3.0
 		}
 		if _, isString := other.(string); !isString {
 			out = append(out, other)
@@ -117,7 +117,7 @@ func (c *evaluation) candidatesOfString(n *node, text string) []any {
 	return out
 }
 
-// integer matches an integer with what JSON does not allow: a plus sign and leading zeros.
+// integer matches an integer, also with a plus sign or leading zeros, which JSON does not allow.
 var integer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:\+|(-))?0*([0-9]+)$`) })
 
 // parsed parses a JSON value, or an integer as people write it.
@@ -156,8 +156,8 @@ func encoded(v any) string {
 	return string(text)
 }
 
-// sizeOf subtracts the size of a value, at least a byte for each value and byte of a string, from a budget, which is
-// negative afterwards if it is exceeded.
+// sizeOf returns budget minus the size of a value: at least one for each value and for each byte of a string. A
+// negative result means that the size exceeds the budget.
 func sizeOf(v any, budget int) int {
 	budget--
 	switch v := v.(type) {

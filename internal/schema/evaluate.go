@@ -123,7 +123,7 @@ func (c *evaluation) checkAnyType(n *node, v any, at *location, f *failures) boo
 	if n.types != 0 && n.types&got == 0 {
 		number, ok := v.(json.Number)
 		if n.types&typeInteger == 0 || !ok || !isInteger(number) {
-			what := "" // not used by failures that are full
+			what := "" // not needed if the failure is only counted
 			if !f.isFull() {
 				what = c.wrongType(n, v, at)
 			}

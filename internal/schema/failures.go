@@ -23,7 +23,7 @@ type location struct {
 	member bool      // identified by name, not index
 	name   string
 	index  int
-	of     *objectRules // that apply to the object of a member; may be nil
+	of     *objectRules // rules of the object that contains the member; may be nil
 }
 
 // isOptional reports whether the value may be left out.

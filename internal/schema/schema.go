@@ -29,7 +29,7 @@ const (
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
 	root *node
-	// properties maps what the function fold returns for a property name of the root schema to the names themselves.
+	// properties maps the folded form of each property name of the root schema (see fold) to the names with that form.
 	properties map[string][]string
 }
 
@@ -83,7 +83,7 @@ func (s *Schema) ValidateArguments(raw json.RawMessage, values int) error {
 	if err = s.validate(v, &evaluation{}); err == nil || err == errTooCostly {
 		return err
 	}
-	// Corrections are work that a valid instance does not need, and must not make an instance too costly.
+	// Computing corrections takes additional work. If it exceeds the limit, return the error without corrections.
 	if corrected := s.validate(v, &evaluation{corrects: true}); corrected != nil && corrected != errTooCostly {
 		return corrected
 	}

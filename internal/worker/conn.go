@@ -38,8 +38,8 @@ type conn struct {
 	closed  error                 // why the connection ended; nil while it is open
 	logged  int                   // bytes of log frames that are not yet charged to a call
 	records int                   // the same for frames of derived data
-	watched map[*pending]struct{} // calls in call
-	next    time.Time             // when checkLate runs; zero: it does not
+	watched map[*pending]struct{} // calls that are in the method call
+	next    time.Time             // when checkLate runs; zero: not scheduled
 	timer   *time.Timer           // runs checkLate
 }
 
@@ -50,11 +50,11 @@ type pending struct {
 	ctx    context.Context
 	ask    Asker
 	record func(wire.Record)
-	late   time.Time     // when the worker is killed if it has not ended the call, and read the reply to an operation; guarded by conn.mu
+	late   time.Time     // when the worker is killed unless it has ended the call and read the reply to its operation; guarded by conn.mu
 	end    time.Time     // deadline of the call's operations
 	wake   chan struct{} // of capacity 1: the state has changed
 
-	sent, canceled atomic.Bool // the call, and its cancellation
+	sent, canceled atomic.Bool // whether the call, and its cancellation, were sent
 
 	asking  sync.WaitGroup     // host operations in flight
 	cancel  context.CancelFunc // cancels the operations; nil if there was none; guarded by conn.mu
@@ -148,8 +148,8 @@ func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
 	return p.result, p.err
 }
 
-// sendCancel sends the cancellation of a call once, after the call itself: a worker ignores that of an unknown call, and
-// would be killed for not ending the call.
+// sendCancel sends the cancellation of a call once, after the call itself: a worker ignores the cancellation of an
+// unknown call, and would then be killed because the call does not end.
 func (p *pending) sendCancel() {
 	if !p.canceled.Swap(true) {
 		_ = p.conn.out.Write(wire.TypeCancel, p.number) // a connection that ended fails the call by itself
@@ -171,8 +171,8 @@ func (c *conn) add(p *pending) (others bool, err error) {
 	return len(c.calls) > 1, nil
 }
 
-// watch makes checkLate run when a call is late. There is one timer for all calls, which runs on when a call ends: setting
-// a timer may wake a thread that waits for the network poller.
+// watch makes checkLate run when a call is late. All calls share one timer, which is not stopped when a call ends:
+// setting a timer may wake a thread that waits for the network poller.
 func (c *conn) watch(p *pending) {
 	if !c.next.IsZero() && !p.late.Before(c.next) {
 		return
@@ -248,8 +248,8 @@ func (p *pending) signal() {
 	}
 }
 
-// read handles frames until p is done and no further frame is buffered: calls whose results arrive together also go on
-// together, so that what they send next can be joined.
+// read handles frames until p is done and no further frame is buffered: calls whose results arrive together then
+// continue together, so that their next frames can be joined.
 func (c *conn) read(p *pending) {
 	for {
 		f, err := c.in.Next()

@@ -212,8 +212,8 @@ func (s *Supervisor) scheduleExpiry(after time.Duration) {
 	s.idle.Reset(after)
 }
 
-// expire ends the current process if it has been idle for Config.Idle. The timer is not set again for each call, which
-// would cost more than to run it in vain.
+// expire ends the current process if it has been idle for Config.Idle. The timer is not set again for each call: that
+// would cost more than the runs in which expire does nothing.
 func (s *Supervisor) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,9 +91,9 @@ func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
 	p.conn = newConn(ours, s.config.Limits, s.config.Log)
 	p.conn.derived, p.conn.kill = l.Derived, p.kill
 	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
-	p.command.Args[0] = "bulkhead-worker" // which is what a list of processes shows
+	p.command.Args[0] = "bulkhead-worker" // the name that ps shows
 	p.command.Stderr = p.stderr
-	p.command.WaitDelay = time.Second // even if another process has its standard error open
+	p.command.WaitDelay = time.Second // Wait returns even if another process keeps standard error open
 	p.command.ExtraFiles = append([]*os.File{theirs}, l.Files...)
 	confine.Prepare(p.command, o)
 	if err := p.command.Start(); err != nil {
@@ -181,14 +181,14 @@ func (p *process) hasEnded() bool {
 	}
 }
 
-// end closes the connection, on which the process exits by itself.
+// end closes the connection; the process then exits by itself.
 func (p *process) end() {
 	_ = p.socket.Close()
 	go func() {
 		select {
 		case <-p.gone:
 		case <-time.After(time.Second):
-			p.kill("it did not end with its connection")
+			p.kill("it did not exit after its connection was closed")
 		}
 	}()
 }
@@ -264,7 +264,7 @@ func printable(text string) string { return visible.Bounded(text, maxLogText) }
 
 // socketPair returns the host's end of a connection, and the end that a child process inherits.
 func socketPair() (ours, theirs *os.File, err error) {
-	syscall.ForkLock.RLock() // no other child inherits an end
+	syscall.ForkLock.RLock() // so that no other child inherits an end
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(fds[0])

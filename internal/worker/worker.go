@@ -51,7 +51,7 @@ type Request struct {
 	wire.Call
 	Ask    Asker
 	Record func(wire.Record) // receives the call's operations; nil: they are not recorded
-	// Waiting is called every waitingInterval while the call waits for the start of a worker, which takes seconds if the
+	// Waiting is called every waitingInterval while the call waits for a worker to start, which takes seconds if the
 	// module must be compiled; nil: it is not called.
 	Waiting func()
 }

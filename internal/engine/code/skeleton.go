@@ -16,9 +16,9 @@ var emptyBody = []byte{3, 0, 0x00, 0x0b}
 
 var errMalformed = errors.New("the rewritten module is malformed")
 
-// skeleton returns a valid module with the bodies of all functions replaced. With the native code of the functions beside
-// it, a worker needs nothing else of the module, and wazero would decode and validate all bodies again at each start: half
-// of what the first call of a plugin took.
+// skeleton returns a valid module with the bodies of all functions replaced. In addition to the functions' native code,
+// a worker needs nothing else of the module. If the module had bodies, wazero would decode and validate all of them at
+// each start, which took half of the time of a plugin's first call.
 func skeleton(module []byte) ([]byte, error) {
 	if len(module) < headerSize {
 		return nil, errMalformed

@@ -2,7 +2,7 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 
-// Config limits what a module may contain and use. Zero means the default.
+// Config limits what a module may contain and use. Zero means the default, whose name begins the comment of each field.
 //
 // The limits keep the cost of compiling a module proportional to its size; estimate.go describes the cost model.
 type Config struct {

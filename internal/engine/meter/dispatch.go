@@ -19,14 +19,14 @@ import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 
 // dispatch describes the dispatch at the beginning of a loop.
 type dispatch struct {
-	local  uint32 // it selects the label
+	local  uint32 // the local that selects the label
 	labels uint32 // index in scan.labels of the number of labels, which follow
 	blocks int    // number of blocks around the br_table, within the loop; 0: the loop has no dispatch
 }
 
 // recent describes the instructions that precede the current one. Offsets that are not known are -1.
 type recent struct {
-	value    uint32 // of the last i32.const
+	value    uint32 // operand of the last i32.const
 	constEnd int    // the offset after it
 
 	assigned  uint32 // the local that the last local.set after an i32.const sets to value
@@ -58,9 +58,9 @@ func (r *recent) note(c *wasm.Code) {
 	}
 }
 
-// noteDispatch records that the current instruction, a br_table, is the dispatch of a loop, if that is so.
+// noteDispatch records the current instruction, a br_table, if it is the dispatch of a loop.
 func (s *scan) noteDispatch(labels uint32) {
-	const size = 2 // of a block or loop without parameters and results: the opcode and the type
+	const size = 2 // bytes of the opcode and type of a block or loop without parameters and results
 	if s.recent.readTo != s.code.Start {
 		return
 	}

@@ -30,7 +30,7 @@ func (e *estimate) addControl(values uint32) {
 
 // Compile time in nanoseconds.
 const (
-	workPerPair   = 12 // of control instructions
+	workPerPair   = 12 // pair of control instructions
 	workPerSquare = 2  // pair of block arguments of a control instruction
 )
 
@@ -46,8 +46,8 @@ const (
 	codeOfSimple   = 6   // an instruction that neither traps nor calls the runtime
 	codeOfVector   = 30  // an instruction on v128
 	codeOfMemory   = 80  // a load or store, with its bounds check and trap
-	codeOfDivide   = 160 // with checks for zero and overflow and their traps
-	codeOfConvert  = 280 // a float to an integer, likewise
+	codeOfDivide   = 160 // a division, with checks for zero and overflow and their traps
+	codeOfConvert  = 280 // a conversion of a float to an integer, likewise
 	codeOfSaturate = 80
 	codeOfControl  = 30
 	codeOfCall     = 100

@@ -72,10 +72,10 @@ type planner struct {
 
 // openBlock is a block that the backward walk has entered, at its end.
 type openBlock struct {
-	after pathCost // after its end
-	other pathCost // of an if: at the beginning of its else, or after its end if it has none
+	after pathCost // cost after its end
+	other pathCost // of an if: cost at the beginning of its else, or after its end if it has none
 	loop  bool     // branches to it are back branches
-	backs int      // head of the list of these in planner.backs; 0: none
+	backs int      // first of these back branches in planner.backs; 0: none
 }
 
 // backBranch is a step that branches back. Its charge does not yet cover what follows the beginning of the loop.

@@ -90,7 +90,7 @@ type scan struct {
 	frames []frame
 	recent recent
 
-	calls      bool // it contains a call
+	calls      bool // the body contains a call
 	globals    int64
 	estimate   estimate
 	perControl uint32 // additional cost of a path through a control instruction
@@ -98,7 +98,7 @@ type scan struct {
 
 // callee describes a function to its callers.
 type callee struct {
-	leaf  bool   // it is imported, or a short leaf
+	leaf  bool   // the function is imported, or a short leaf
 	cost  uint32 // charged by callers; 0 if the function charges itself
 	extra uint32 // unchecked cost beyond cost
 }
@@ -123,7 +123,7 @@ func (f *facts) note(op wasm.Opcode, index uint32) {
 // frame is an open block.
 type frame struct {
 	step            int    // the step that opens it; -1 for the function body
-	params, results uint32 // how many
+	params, results uint32 // number of parameters, and of results
 	loops           int    // number of enclosing loops, itself included
 	kind            stepKind
 	exit            bool // a branch that leaves a loop leads to its end

@@ -28,7 +28,7 @@ import (
 // Errors of a lookup. They come wrapped in an *fs.PathError.
 var (
 	// ErrEscapes means that a name, or a symbolic link in it, leaves the directory.
-	ErrEscapes = errors.New("leaves the directory")
+	ErrEscapes = errors.New("path escapes from the directory")
 	// ErrSpecial means that the file is a device, FIFO or socket, which are never opened.
 	ErrSpecial = errors.New("neither a regular file nor a directory")
 )
@@ -37,7 +37,7 @@ var (
 // without empty components; "." is the directory itself.
 type Dir struct {
 	fd     int
-	file   *os.File // of New, kept reachable so that fd stays open; nil means that the Dir owns fd
+	file   *os.File // argument of New, kept reachable so that fd stays open; nil if the Dir owns fd
 	follow bool
 }
 

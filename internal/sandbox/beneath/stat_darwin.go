@@ -26,7 +26,7 @@ func entryAt(b []byte) (record, name []byte, kind byte, ok bool) {
 	const length, typ, begin = 16, 20, 21
 	record, name, kind, ok = cutEntry(b, length, typ, begin)
 	if ok && binary.NativeEndian.Uint64(record) == 0 {
-		name = nil // removed
+		name = nil // the file was removed
 	}
 	return record, name, kind, ok
 }

@@ -36,7 +36,7 @@ var blocks4 = []block{
 	{netip.MustParsePrefix("169.254.169.254/32"), Metadata}, // most clouds
 	{netip.MustParsePrefix("169.254.170.0/24"), Metadata},   // credentials of containers
 	{netip.MustParsePrefix("100.100.100.200/32"), Metadata},
-	{netip.MustParsePrefix("168.63.129.16/32"), Metadata}, // in a public block
+	{netip.MustParsePrefix("168.63.129.16/32"), Metadata}, // within a block of public addresses
 	{netip.MustParsePrefix("192.0.0.192/32"), Metadata},
 	{netip.MustParsePrefix("0.0.0.0/8"), Unspecified},
 	{netip.MustParsePrefix("127.0.0.0/8"), Loopback},

@@ -59,12 +59,12 @@ type Refused struct {
 }
 
 func (r *Refused) Error() string {
-	remedy := "only a grant as private reaches it"
+	remedy := "only a grant with private = true permits it"
 	switch r.Class {
 	case Multicast, Unspecified:
-		remedy = "no grant reaches it"
+		remedy = "no grant permits it"
 	case Metadata:
-		remedy = "only a private grant of the address itself reaches it"
+		remedy = "only a grant of the address itself with private = true permits it"
 	}
 	return fmt.Sprintf("%s has a %s address: %s", r.Host, r.Class, remedy)
 }

@@ -252,7 +252,7 @@ func TestNonTCPAddressesFail(t *testing.T) {
 func TestRefusalNamesClassButNotAddress(t *testing.T) {
 	d := dial.New(dial.Config{Resolver: &names{answers: map[string][]string{"a.example": {"10.11.12.13"}}}})
 	_, err := d.DialContext(t.Context(), "tcp", "a.example:443")
-	if want := "a.example has a private address: only a grant as private reaches it"; err == nil || err.Error() != want {
+	if want := "a.example has a private address: only a grant with private = true permits it"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

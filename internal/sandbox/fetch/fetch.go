@@ -121,7 +121,7 @@ func New(c Config) (*Fetcher, error) {
 			return nil, fmt.Errorf("grant of %s: %w", g.Origin, err)
 		}
 		if _, duplicate := f.grants[g.Origin]; duplicate {
-			return nil, fmt.Errorf("grant of %s: is a duplicate", g.Origin)
+			return nil, fmt.Errorf("grant of %s: the origin is granted twice", g.Origin)
 		}
 		f.grants[g.Origin] = g
 	}
@@ -180,14 +180,14 @@ func (l Limits) complete() (Limits, error) {
 
 func (g Grant) check() error {
 	if again, err := origin.Parse(g.Origin.String()); err != nil || again != g.Origin {
-		return errors.New("is not an origin in canonical form")
+		return errors.New("the origin is not in canonical form")
 	}
 	c := g.Credential
 	switch {
 	case c == nil:
 		return nil
 	case c.Value == nil:
-		return errors.New("its credential has no value")
+		return errors.New("the credential has no value")
 	case g.Origin.Scheme != "https" && !g.Private:
 		return errors.New("a credential would cross the network unencrypted: use https")
 	}

@@ -131,7 +131,7 @@ func TestDNSRebindingHasNoEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "http://rebind.example.com/"})
-	if want := "http: http://rebind.example.com: rebind.example.com has a loopback address: only a grant as private reaches it (denied)"; err == nil || err.Error() != want {
+	if want := "http: http://rebind.example.com: rebind.example.com has a loopback address: only a grant with private = true permits it (denied)"; err == nil || err.Error() != want {
 		t.Errorf("got the error %v, want %s", err, want)
 	}
 	if diff := cmp.Diff([]string{"93.184.216.1:80"}, w.dialled); diff != "" || outside != 1 || inside != 0 {
@@ -177,9 +177,9 @@ func TestNewRefusesInvalidGrants(t *testing.T) {
 		limits fetch.Limits
 		want   string
 	}{
-		"no origin":                           {grants: []fetch.Grant{{}}, want: "is not an origin"},
-		"an origin that is not canonical":     {grants: []fetch.Grant{{Origin: origin.Origin{Scheme: "https", Host: "API.example.com", Port: 443}}}, want: "is not an origin"},
-		"the same origin twice":               {grants: []fetch.Grant{{Origin: api}, {Origin: api, Private: true}}, want: "is a duplicate"},
+		"no origin":                           {grants: []fetch.Grant{{}}, want: "the origin is not in canonical form"},
+		"an origin that is not canonical":     {grants: []fetch.Grant{{Origin: origin.Origin{Scheme: "https", Host: "API.example.com", Port: 443}}}, want: "the origin is not in canonical form"},
+		"the same origin twice":               {grants: []fetch.Grant{{Origin: api}, {Origin: api, Private: true}}, want: "the origin is granted twice"},
 		"a credential without a value":        {grants: []fetch.Grant{{Origin: api, Credential: &fetch.Credential{Header: "Authorization"}}}, want: "has no value"},
 		"a credential that is no header":      {grants: []fetch.Grant{{Origin: api, Credential: secret("A b", "x")}}, want: "a header's name"},
 		"a credential that is the host":       {grants: []fetch.Grant{{Origin: api, Credential: secret("host", "x")}}, want: "belongs to the connection"},

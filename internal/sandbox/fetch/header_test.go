@@ -59,7 +59,7 @@ func TestMalformedRequestsAreInvalid(t *testing.T) {
 		"a method in lower case":          {abi.HTTPRequest{Method: "get"}, "the method"},
 		"a method with a line break":      {abi.HTTPRequest{Method: "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET"}, "the method"},
 		"a body that is too large":        {abi.HTTPRequest{Body: make([]byte, 11)}, "the body has 11 bytes; the limit is 10"},
-		"another redirect mode":           {abi.HTTPRequest{Redirect: "error"}, "redirect is neither"},
+		"another redirect mode":           {abi.HTTPRequest{Redirect: "error"}, "redirect must be"},
 		"a negative time":                 {abi.HTTPRequest{TimeoutMS: -1}, "timeout_ms is negative"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,8 @@ func isRedirect(status int) bool {
 }
 
 // redirected returns the request of a redirect, by the rules of the Fetch standard
-// (https://fetch.spec.whatwg.org/#http-redirect-fetch) and the stricter ones of crossOrigin. Its grant is checked when it
-// is sent.
+// (https://fetch.spec.whatwg.org/#http-redirect-fetch) and the stricter ones of crossOrigin. The grant is checked when
+// that request is sent.
 func (f *Fetcher) redirected(h hop, status int, location string) (hop, error) {
 	if len(location) > maxURL {
 		return hop{}, failed("%s redirects to a URL of more than %d bytes", h.origin, maxURL)
@@ -51,15 +51,15 @@ func (f *Fetcher) redirected(h hop, status int, location string) (hop, error) {
 }
 
 // crossOrigin restricts a redirect to another origin to what any client could read from that origin. The redirecting
-// server, which is untrusted, chose the URL. The next origin must not receive what the module sent to the first one.
-// And the first one must not make the host use its authority, a credential or its access to a private network, on the
-// next one (a confused deputy). A module that wants such a request can send it itself.
+// server, which is untrusted, has chosen the URL. So the next origin must not receive what the module sent to the first
+// origin. And the first origin must not be able to make the host use its authority (a credential, or access to a
+// private network) on the next origin, as a confused deputy. A module that intends such a request can send it itself.
 func (f *Fetcher) crossOrigin(h hop, next *hop) error {
 	grant, ok := f.grants[next.origin]
 	if !ok {
-		return nil // not granted: refused when it is sent
+		return nil // not granted: the request is refused when it is sent
 	}
-	const remedy = `use redirect "manual", and send a request of its own if that is right`
+	const remedy = `if that is intended, use redirect "manual" and send a separate request`
 	switch {
 	case next.method != http.MethodGet && next.method != http.MethodHead:
 		return denied("%s redirects %s to another origin, %s: %s", h.origin, next.method, next.origin, remedy)

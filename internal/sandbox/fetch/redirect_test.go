@@ -241,7 +241,7 @@ func TestCrossOriginRedirectCarriesNeitherMethodNorBody(t *testing.T) {
 				t.Errorf("the second request is %q, want %q; %v", second, c.want, err)
 			case c.want != "" && err != nil:
 				t.Error(err)
-			case c.want == "" && (code(err) != abi.HostDenied || !strings.Contains(err.Error(), "to another origin, https://other.example.com: use redirect")):
+			case c.want == "" && (code(err) != abi.HostDenied || !strings.Contains(err.Error(), "to another origin, https://other.example.com: if that is intended, use redirect")):
 				t.Errorf("got the error %v", err)
 			}
 		})

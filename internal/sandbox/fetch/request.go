@@ -65,7 +65,7 @@ func checkValue(value string) error {
 	return nil
 }
 
-// check validates and normalizes a request. The grant is checked when it is sent.
+// check validates and normalizes a request. The grant is checked when the request is sent.
 func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
 	h := hop{method: q.Method, body: q.Body}
 	if h.method == "" {
@@ -73,9 +73,9 @@ func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
 	}
 	switch {
 	case !isMethod(h.method) || h.method == http.MethodConnect || h.method == http.MethodTrace:
-		return hop{}, invalid("the method is not supported: use GET, POST or another in upper case")
+		return hop{}, invalid("the method is not supported: write a method in upper case, such as GET or POST")
 	case q.Redirect != "" && q.Redirect != abi.RedirectFollow && q.Redirect != abi.RedirectManual:
-		return hop{}, invalid("redirect is neither %q nor %q", abi.RedirectFollow, abi.RedirectManual)
+		return hop{}, invalid("redirect must be %q or %q", abi.RedirectFollow, abi.RedirectManual)
 	case q.TimeoutMS < 0:
 		return hop{}, invalid("timeout_ms is negative")
 	case int64(len(q.Body)) > f.limits.RequestBody:
@@ -85,7 +85,7 @@ func (f *Fetcher) check(q abi.HTTPRequest) (hop, error) {
 	}
 	u, err := url.Parse(q.URL)
 	if err != nil {
-		return hop{}, invalid("the URL is malformed") // the parser's message would quote it
+		return hop{}, invalid("the URL is malformed") // the parser's message would quote the URL
 	}
 	if err := h.aim(u); err != nil {
 		return hop{}, invalid("the URL %v", err)

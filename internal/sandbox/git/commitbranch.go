@@ -70,11 +70,11 @@ func normalizeCommit(q *abi.GitNewCommit) error {
 		return err
 	}
 	if len(q.Message) > maxMessage || !utf8.ValidString(q.Message) || strings.ContainsRune(q.Message, 0) {
-		return hosterror.Invalid("message: %d bytes: give at most %d of UTF-8 without NUL", len(q.Message), maxMessage)
+		return hosterror.Invalid("message: it has %d bytes: give at most %d bytes of UTF-8 without NUL", len(q.Message), maxMessage)
 	}
 	q.Message = strings.TrimRight(strings.TrimLeft(q.Message, "\r\n"), " \t\r\n") + "\n"
 	if strings.TrimSpace(q.Message) == "" {
-		return hosterror.Invalid("message: is empty: describe the change")
+		return hosterror.Invalid("message: it is empty: describe the change")
 	}
 	total := 0
 	for _, c := range q.Changes {

@@ -141,7 +141,7 @@ func TestCommitBranchRefuses(t *testing.T) {
 		{"a file in a link's place", changed(gittest.Text("link", "x")), abi.HostFailed, "is a symbolic link"},
 		{"a file in a submodule's place", changed(gittest.Text("sub", "x")), abi.HostFailed, "is a submodule"},
 		{"two files of which one is the other's directory", changed(gittest.Text("a", "x"), gittest.Text("a/b", "y")), abi.HostFailed, "is a directory"},
-		{"a file twice", changed(gittest.Text("a", "x"), gittest.Text("a", "y")), abi.HostInvalid, "twice"},
+		{"a file twice", changed(gittest.Text("a", "x"), gittest.Text("a", "y")), abi.HostInvalid, "two changes"},
 		{"no file", changed(), abi.HostInvalid, "1 to 1000 files"},
 		{"too many files", changed(make([]abi.GitChange, 1001)...), abi.HostInvalid, "1 to 1000 files"},
 		{"too much content", changed(abi.GitChange{Path: "a", Content: make([]byte, 32<<20+1)}), abi.HostInvalid, "at most 33554432 bytes"},

@@ -113,9 +113,9 @@ func (o *Ops) grantFor(path string, write bool) (best *Grant, named string, err 
 		return nil, "", hosterror.Denied("%s: this plugin may only read the repository; its manifest must ask for access = \"rw\" "+
 			"under [capabilities] git, and the config must not make it read-only", path)
 	case len(all) == 0:
-		return nil, "", hosterror.Denied("%s: this plugin is granted no repository; it must ask for one under [capabilities] git, "+
-			"and --project must name the project if it asks for the project's", path)
+		return nil, "", hosterror.Denied("%s: this plugin is granted no repository; its manifest must ask for one under [capabilities] git, "+
+			"and if that is the project's repository, --project must name the project", path)
 	}
-	return nil, "", hosterror.Denied("%s is outside of the granted repositories (%s); --project names another project",
+	return nil, "", hosterror.Denied("%s is outside of the granted repositories (%s); to use another project, name it with --project",
 		path, strings.Join(all, ", "))
 }

@@ -130,7 +130,7 @@ func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, erro
 // a text byte for byte. Its hash is abbreviated as git does by default.
 func (o *Ops) FindCommit(ctx context.Context, q abi.GitSearch) (abi.GitCommit, error) {
 	if q.Text == "" || len(q.Text) > maxText {
-		return abi.GitCommit{}, hosterror.Invalid("text: %d bytes: give 1 to %d", len(q.Text), maxText)
+		return abi.GitCommit{}, hosterror.Invalid("text: it has %d bytes: give 1 to %d bytes", len(q.Text), maxText)
 	}
 	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitCommit, error) {
 		var none abi.GitCommit
@@ -186,10 +186,10 @@ func digestOf(url string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Ignored reports for each path whether git ignores it, also by the patterns of the user's own ignore file.
+// Ignored reports for each path whether git ignores it. The patterns of the user's own ignore file count, too.
 func (o *Ops) Ignored(ctx context.Context, q abi.GitPaths) (abi.GitIgnored, error) {
 	if len(q.Paths) > maxPaths {
-		return abi.GitIgnored{}, hosterror.Invalid("paths: %d of them: give at most %d", len(q.Paths), maxPaths)
+		return abi.GitIgnored{}, hosterror.Invalid("paths: there are %d: give at most %d", len(q.Paths), maxPaths)
 	}
 	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitIgnored, error) {
 		user, err := o.user(ctx)

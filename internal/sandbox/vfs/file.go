@@ -26,7 +26,7 @@ func (f *FS) OpenFile(name string, flag sys.Oflag, perm fs.FileMode) (sys.File, 
 		return nil, f.fail("open", name, err)
 	}
 	if name == "." && perm == 0 {
-		f.preopens.Add(1) // a module's own opens have the perm 0600
+		f.preopens.Add(1) // opened by wazero: when a module opens a file, perm is 0600
 		file = &preopenedDir{File: file, fs: f}
 	}
 	return file, 0

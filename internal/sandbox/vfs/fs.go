@@ -46,7 +46,7 @@ const defaultMaxOpen = 256
 // bound how many are logged.
 type Config struct {
 	// Mounts are the granted directories; nil means none. They may be nested: the longest path takes precedence. A
-	// directory that does not exist is absent from the tree; if it is granted for writing, Mkdir creates it.
+	// mount whose directory does not exist is absent from the tree; if it is granted for writing, Mkdir creates it.
 	Mounts *Mounts
 	// MaxOpen bounds the files and directories open at the same time; 0 or less means 256. Further ones fail with EIO,
 	// since wazero has no EMFILE, and OnError is called with the limit.

@@ -82,7 +82,7 @@ type scan struct {
 type scannedDir struct {
 	scan    *scan
 	path    string // resolved, absolute
-	rel     string // path that the scan shows: "", or with a slash at the end
+	rel     string // path relative to the scanned directory: "", or with a slash at the end
 	level   int
 	mounts  bool // there may be mounts below path
 	file    *os.File

@@ -14,7 +14,7 @@ import (
 
 // Scanned is an entry that a scan visits. It is valid until visit returns.
 type Scanned struct {
-	Dir  string // of the path relative to the scanned directory: empty, or with a slash at the end
+	Dir  string // directory of the entry, relative to the scanned directory: empty, or with a slash at the end
 	Name string
 	// Kind has the bits of fs.ModeType: of a symbolic link's target if Linked is set.
 	Kind fs.FileMode
@@ -26,9 +26,9 @@ type Scanned struct {
 	Unreadable bool
 
 	dir     *scannedDir
-	mount   *mount // whose directory it is
+	mount   *mount // the mount whose directory the entry is
 	virtual bool   // a virtual directory above mounts
-	target  *place // of a link that was followed
+	target  *place // target of a link that was followed
 }
 
 func (e *Scanned) close() {

@@ -156,7 +156,7 @@ func (s *server) call(number uint32, request wire.Call) bool {
 	return c.leads
 }
 
-// maxDelayed bounds the results that wait for the one of another call, which takes until it ends or calls busy.
+// maxDelayed bounds the delayed results, which wait until the current call ends or calls busy.
 const maxDelayed = 7
 
 // flush sends the delayed results.
@@ -191,7 +191,7 @@ func (c *call) run(ctx context.Context, request wire.Call) (_ wire.Result, relea
 		for _, fault := range response.Faults {
 			c.server.log.Error("the file system failed", "method", request.Method, "name", nameOf(request.Params), "error", fault)
 		}
-		if len(response.Body) > largeAnswer { // validating it takes long
+		if len(response.Body) > largeAnswer { // validating the response takes long
 			c.busy()
 		}
 		result.Kind, result.Body = c.server.answer(request.Method, request.Schema, response)

@@ -89,7 +89,7 @@ func (r *Reader) Next() (Frame, error) {
 	case limit < 0:
 		return Frame{}, Violation("a frame of type %d", f.Type)
 	case int64(length) > int64(limit):
-		return Frame{}, Violation("a frame of type %d with %d bytes, of at most %d", f.Type, length, limit)
+		return Frame{}, Violation("a frame of type %d has %d bytes; the limit is %d", f.Type, length, limit)
 	}
 	f.Payload, err = r.payload(int(length))
 	return f, err

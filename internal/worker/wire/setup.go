@@ -15,16 +15,16 @@ type Setup struct {
 	Confine      Confine           `json:"confine"`
 	Mounts       []Mount           `json:"mounts,omitempty"`
 	Repos        []Repo            `json:"repos,omitempty"`
-	Remotes      []string          `json:"remotes,omitempty"` // of git, granted
+	Remotes      []string          `json:"remotes,omitempty"` // granted git remotes
 	Derived      Derived           `json:"derived"`
 	Locks        int               `json:"locks,omitempty"` // the directory of the plugin's lock files
 	Own          []string          `json:"own,omitempty"`   // the host's files and directories, which are hidden
 	Deny         []string          `json:"deny,omitempty"`  // globs of hidden paths
 	Messages     bool              `json:"messages,omitempty"`
-	Env          map[string]string `json:"env,omitempty"` // granted
+	Env          map[string]string `json:"env,omitempty"` // granted variables
 	Cwd, Project string
-	Zone         []byte `json:"zone,omitempty"` // the local time zone, TZif
-	HTTP         bool   `json:"http,omitempty"` // some origin is granted
+	Zone         []byte `json:"zone,omitempty"` // the local time zone as TZif data
+	HTTP         bool   `json:"http,omitempty"` // an origin is granted
 	// Schemas are the output schemas that calls refer to.
 	Schemas  []json.RawMessage `json:"schemas,omitempty"`
 	LogLevel int8              `json:"logLevel"`
@@ -33,7 +33,7 @@ type Setup struct {
 // Limits bound the calls of a worker. See engine.Spec.
 type Limits struct {
 	Memory, Input, Output, Fuel int64
-	Ask                         int // bytes of the request of an operation that the host process performs
+	Ask                         int // bytes of a request for an operation that the host process performs
 	Time                        time.Duration
 	Operations, LogSize, Files  int
 	Concurrency                 int

@@ -44,7 +44,7 @@ func NewEdit(changes []abi.GitChange) (*Edit, error) {
 			at = at.children[part]
 		}
 		if at.change != nil {
-			return nil, hosterror.Invalid("%s: is changed twice: merge the two changes", hosterror.Truncate(c.Path))
+			return nil, hosterror.Invalid("%s: there are two changes of this path: merge them", hosterror.Truncate(c.Path))
 		}
 		at.change = c
 	}

@@ -98,7 +98,7 @@ func (p *pack) base(delta *packfile.ObjectHeader) (int64, error) {
 // apply applies deltas to their base, the last one first. The final result is bounded by limit, intermediate results by
 // maxObject.
 func (p *pack) apply(s *Store, o object, deltas []int64, limit int64) (object, error) {
-	if size := int64(len(o.data)); len(deltas) == 0 && size > limit { // from the cache
+	if size := int64(len(o.data)); len(deltas) == 0 && size > limit { // o is from the cache
 		return object{}, tooLarge(uint64(size), limit)
 	}
 	for i := len(deltas) - 1; i >= 0; i-- {

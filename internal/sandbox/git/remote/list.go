@@ -23,7 +23,7 @@ const (
 // List returns the references of a remote repository.
 func (c *Client) List(ctx context.Context, q abi.GitRemoteQuery) (abi.GitRemoteRefs, error) {
 	if len(q.Names) > maxNames {
-		return abi.GitRemoteRefs{}, hosterror.Invalid("names: %d of them: give at most %d, or none for all", len(q.Names), maxNames)
+		return abi.GitRemoteRefs{}, hosterror.Invalid("names: there are %d: give at most %d, or none to get all references", len(q.Names), maxNames)
 	}
 	for _, name := range q.Names {
 		if !isRef(name) {

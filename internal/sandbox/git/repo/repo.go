@@ -132,7 +132,7 @@ func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 		access = "rw"
 	}
 	return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant that repository too, by an item "+
-		"{ repo = %q, access = %q } in git of the plugin, or a directory that contains both (--project names one)",
+		"{ repo = %q, access = %q } in git of the plugin, or grant a directory that contains both, for example with --project",
 		r.Abs(dotGit), pointer, r.path, ownerOf(filepath.Clean(target)), access)
 }
 

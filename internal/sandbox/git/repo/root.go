@@ -174,8 +174,8 @@ func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
 		}
 	}
 	if !filepath.IsLocal(name) {
-		return "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant a directory that contains both "+
-			"(--project names one)", r.Abs(file), pointer, r.path)
+		return "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant a directory that contains both, "+
+			"for example with --project", r.Abs(file), pointer, r.path)
 	}
 	return name, nil
 }
@@ -187,7 +187,7 @@ func (r *Root) Explain(name string, err error) error {
 	}
 	link, target := r.escapingLink(name)
 	return hosterror.Denied("%s is a symbolic link to %q; a link that is absolute or leaves the granted directory %s is not followed; "+
-		"make it relative or grant a directory that contains both (--project names one)", r.Abs(link), target, r.path)
+		"make it relative or grant a directory that contains both, for example with --project", r.Abs(link), target, r.path)
 }
 
 // escapingLink finds the symbolic link because of which a name cannot be opened. The result is used only in a message,

@@ -169,7 +169,8 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	return e, checkEntry(e.name, e.mode)
 }
 
-// entryName parses a name. Version 4 omits the prefix that it shares with the previous name; the others pad it.
+// entryName parses a name. Version 4 omits the prefix that a name shares with the previous one; other versions pad
+// names.
 func (p *indexParser) entryName(start, length int) (string, error) {
 	prefix := ""
 	if p.version == 4 {

@@ -305,7 +305,7 @@ func (w *walk) sameContent(t *indexEntry, info beneath.Stat) (bool, error) {
 	}
 	f, err := w.repo.Work.Open(name)
 	if repo.IsAbsent(err) || errors.Is(err, fs.ErrPermission) {
-		return false, nil // equality cannot be shown
+		return false, nil // a file that cannot be read counts as modified
 	}
 	if err != nil {
 		return false, err
