@@ -32,7 +32,7 @@ type file struct {
 	info fs.FileInfo // of open, for os.SameFile
 	end  int64       // offset after the last line of this process; if the size differs, other processes have written
 
-	unrotated error // why the last rotation failed and the file exceeds max; nil: it did not
+	unrotated error // why the last rotation failed, so that the file exceeds max; nil if it did not fail
 }
 
 func newFile(path string, size int64, keep int, now func() time.Time) *file {

@@ -108,7 +108,7 @@ func newBuilder(o Options) (*builder, error) {
 
 func (b *builder) close() {
 	if err := b.store.Close(); err != nil {
-		b.log.Warn("close the store of compiled code", "error", err)
+		b.log.Warn("cannot close the store of compiled code", "error", err)
 	}
 }
 

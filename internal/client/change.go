@@ -21,7 +21,7 @@ const (
 	ActionAdd    Action = "add"
 	ActionUpdate Action = "update"
 	ActionRemove Action = "remove"
-	ActionNone   Action = "none" // the file is as it should be
+	ActionNone   Action = "none" // the file needs no change
 )
 
 // Change is a change of an entry in the file of a client.
@@ -31,22 +31,22 @@ type Change struct {
 	Scope   Scope    `json:"scope"`
 	Name    string   `json:"name"`
 	File    string   `json:"file"`
-	Target  string   `json:"target,omitempty"` // what File leads to, if it is a symbolic link
+	Target  string   `json:"target,omitempty"` // resolved path of File, if File is a symbolic link
 	Creates bool     `json:"creates,omitempty"`
 	Action  Action   `json:"action"`
 	In      string   `json:"in"`                // dotted path of the object that contains the entries
 	Diff    []string `json:"diff,omitempty"`    // the lines of the entry, marked with -, + or a space
 	Command []string `json:"command,omitempty"` // of the client, if it makes the change
 	Notes   []string `json:"notes,omitempty"`
-	Next    string   `json:"next,omitempty"`   // what the user has to do then
-	Backup  string   `json:"backup,omitempty"` // of the previous content, once the change is made
+	Next    string   `json:"next,omitempty"`   // what the user has to do next
+	Backup  string   `json:"backup,omitempty"` // path of a copy of the previous content, once the change is made
 	Changed bool     `json:"changed"`          // Apply has made the change
 
 	client  *Client
 	system  System
 	file    *userfile.File
 	content []byte
-	want    *Entry // nil: none
+	want    *Entry // the entry to write; nil to remove the entry
 }
 
 // Options select an entry.
@@ -143,7 +143,7 @@ func open(c *Client, s System, o Options) (*Change, current, error) {
 		return nil, current{}, err
 	}
 	if o.Scope == ProjectScope {
-		// The project can be of an untrusted author, so a link in it must not lead to files of the user.
+		// The project can be of an untrusted author, so a symbolic link in it must not point to files of the user.
 		if _, err := new(contain.Resolver).Inside(s.Project, path); err != nil {
 			return nil, current{}, discovery.UsageErrorf("%w: remove the link, or use --scope user", err)
 		}
@@ -213,7 +213,7 @@ func (c *Change) replace() error {
 	return c.file.Replace(c.content, fileMode.Mode)
 }
 
-// verify reads the file again and checks that it has the entry, or has it no more.
+// verify reads the file again and checks that it contains the entry, or no longer contains it.
 func (c *Change) verify() error {
 	var err error
 	if c.file, err = userfile.Read(c.File, c.client.format.read); err != nil {
@@ -224,7 +224,7 @@ func (c *Change) verify() error {
 		return err
 	}
 	if c.want == nil && now.fields != nil || c.want != nil && !(now.isEntry && now.entry.equal(*c.want)) {
-		return errors.New("the file does not have the change")
+		return errors.New("the file does not contain the change")
 	}
 	return nil
 }

@@ -2,8 +2,8 @@
 // table in clients.go describes. Add and Remove compute a Change, which shows the difference; Change.Apply makes it, with the
 // user's consent in between. List examines all clients.
 //
-// Files of clients contain credentials of other servers: nothing of other entries is printed, and of an own entry only what this
-// package writes. A file that cannot be parsed is never changed.
+// Files of clients contain credentials of other servers: no content of other entries is printed, and of Bulkhead's own
+// entry only what this package writes. A file that cannot be parsed is never changed.
 package client
 
 import (
@@ -39,15 +39,15 @@ type Client struct {
 	dirs     func(s System) []string   // directories, any of which means that it is installed
 	user     func(s System) []string   // possible files, in order of preference
 	project  []string                  // the same, below the project; empty: it has none
-	format   format                    // of the files
+	format   format                    // format of the files
 	at       func(doc object) []string // path of the object of servers
-	shape    shape                     // of an entry
+	shape    shape                     // shape of an entry
 	expands  []string                  // texts that begin a variable in an entry
 	// variable is what the client replaces by the project directory, by scope.
 	variable map[Scope]string
 	// elsewhere is set if the client does not start servers in the project directory.
 	elsewhere bool
-	own       *ownCommand // for the user scope; nil: there is none, or it does not keep the rest of the file
+	own       *ownCommand // the client's own command for the user scope; nil if there is none, or if it does not keep the rest of the file
 	next      map[Scope]string
 }
 

@@ -291,7 +291,7 @@ func TestFilesThatMustNotBeChangedAreRefused(t *testing.T) {
 		"TOML":               {"codex", ".codex/config.toml", "a = 1\nb = \n", "ROOT/home/.codex/config.toml:2: is not TOML: "},
 		"list of servers":    {"vscode", ".config/Code/User/mcp.json", "{\n\"servers\": []}", `ROOT/home/.config/Code/User/mcp.json:2: "servers" is not an object`},
 		"duplicate":          {"zed", ".config/zed/settings.json", "{\"context_servers\": {},\n\"context_servers\": {}}", `settings.json:2: has a second member "context_servers": remove one of them`},
-		"inline TOML":        {"codex", ".codex/config.toml", "mcp_servers = { a = { command = \"s3cret\" } }\n", "ROOT/home/.codex/config.toml: [mcp_servers.bulkhead] cannot be added to it: write mcp_servers as [mcp_servers.…] tables, or add it by hand"},
+		"inline TOML":        {"codex", ".codex/config.toml", "mcp_servers = { a = { command = \"s3cret\" } }\n", "ROOT/home/.codex/config.toml: [mcp_servers.bulkhead] cannot be added to the file: write mcp_servers as [mcp_servers.…] tables, or add it by hand"},
 		"string in TOML":     {"codex", ".codex/config.toml", "mcp_servers = \"s3cret\"\n", "cannot be added"},
 		"another server":     {"cursor", ".cursor/mcp.json", `{"mcpServers": {"bulkhead": {"command": "npx", "args": ["s3cret"]}}}`, `has an entry "bulkhead" that starts another server: choose a name with --name, or remove it there`},
 		"server at a URL":    {"cursor", ".cursor/mcp.json", `{"mcpServers": {"bulkhead": {"url": "https://s3cret"}}}`, "starts another server"},

@@ -14,7 +14,7 @@ var clients = []*Client{
 		dirs: func(s System) []string { return []string{s.claudeDir(), s.claudeFile()} },
 		user: func(s System) []string { return []string{s.claudeFile()} }, project: []string{".mcp.json"},
 		format: jsonFormat{}, at: under("mcpServers"), shape: commandAndArgs("stdio"), expands: []string{"${"},
-		// In a project its command drops other keys of .mcp.json, and replaces a symbolic link.
+		// In a project, Claude Code's command drops other keys of .mcp.json, and replaces a symbolic link.
 		own: &ownCommand{
 			program: "claude",
 			add: func(name string, e Entry) []string {
@@ -75,7 +75,7 @@ var clients = []*Client{
 				return append([]string{"mcp", "add", name, "--", e.Command}, e.Args...)
 			},
 			remove: func(name string) []string { return []string{"mcp", "remove", name} },
-			// It drops comments behind the keys of all servers.
+			// Codex's command drops the comments after the keys of all servers.
 			keeps: func(data []byte) bool { return !bytes.Contains(data, []byte("#")) },
 		},
 		next: map[Scope]string{

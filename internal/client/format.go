@@ -116,7 +116,7 @@ func (tomlFormat) set(data []byte, path []string, fields jsonfile.Object) ([]byt
 			data, err = tomlfile.SetString(data, strings.Join(path, "."), f.Name, f.Value.(string))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("[%s] cannot be added to it: write %s as [%[2]s.…] tables, or add it by hand", strings.Join(path, "."), path[0])
+			return nil, fmt.Errorf("[%s] cannot be added to the file: write %s as [%[2]s.…] tables, or add it by hand", strings.Join(path, "."), path[0])
 		}
 	}
 	return data, nil

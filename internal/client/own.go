@@ -41,7 +41,7 @@ func (c *Change) runCommand(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Command[0], c.Command[1:]...)
-	cmd.Dir = c.system.Home // in a project it would read the configuration of that
+	cmd.Dir = c.system.Home // in a project, the command would read the project's configuration
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err == nil {

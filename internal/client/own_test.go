@@ -77,7 +77,7 @@ func TestOwnCommandThatDropsCommentsIsNotUsed(t *testing.T) {
 func TestOwnCommandThatDoesNotMakeTheChangeIsAnError(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo not now >&2; exit 3": "`claude mcp add` of Claude Code failed: exit status 3: not now",
-		"exit 0":                   "`claude mcp add` of Claude Code failed: the file does not have the change",
+		"exit 0":                   "`claude mcp add` of Claude Code failed: the file does not contain the change",
 	} {
 		u := newUser(t)
 		u.install("claude", script)

@@ -50,7 +50,7 @@ func stableName(self, argv0, path string) (string, error) {
 	return self, nil
 }
 
-// sameProgram reports whether two paths lead to one program.
+// sameProgram reports whether two paths resolve to the same program.
 func sameProgram(a, b string) bool {
 	if a == b {
 		return true

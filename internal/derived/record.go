@@ -36,8 +36,8 @@ type Tag [sha256.Size]byte
 //	4  u32 length of the data
 //	8  the Key: u32 function, u64 device, u64 inode, i64 size, i64 mtime, i64 ctime
 const (
-	// magic contains the version of the format, and of the environment that derive functions run in: a change of either
-	// that changes results needs another version.
+	// magic contains the version of the format, and of the environment that derive functions run in: increment it with
+	// any change of either that changes results.
 	magic      = "bulkhead derived 1\n"
 	headerSize = len(magic) + len(Tag{})
 	headSize   = 52
@@ -79,7 +79,7 @@ func readRecords(from io.Reader, tag Tag, put func(Key, []byte)) error {
 	case err != nil && err != io.EOF:
 		return err
 	case string(begin) != string(header(tag)):
-		return fmt.Errorf("%w: the header is of another file", errDamaged)
+		return fmt.Errorf("%w: the header has a different version or tag", errDamaged)
 	}
 	_, _ = in.Discard(headerSize) // it was read by Peek
 	for {

@@ -29,7 +29,7 @@ type Set struct {
 	waiting   int        // their bytes
 	damaged   fs.FileInfo
 	writing   bool
-	failed    time.Time // of the last write; zero if it succeeded
+	failed    time.Time // time of the last write, if it failed; otherwise zero
 	allowance int64     // bytes that may be taken now
 	refilled  time.Time
 }

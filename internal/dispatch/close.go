@@ -10,7 +10,7 @@ import (
 // ends at most; the error then names what is still running, which ends only with the process.
 func (d *Dispatcher) Close(ctx context.Context) error {
 	d.stop()
-	closing := []*closer{{name: "the background", close: func() error { d.background.Wait(); return nil }}}
+	closing := []*closer{{name: "the background work", close: func() error { d.background.Wait(); return nil }}}
 	for _, p := range d.plugins {
 		closing = append(closing, &closer{name: "plugin " + p.Name, close: func() error { p.close(); return nil }})
 	}

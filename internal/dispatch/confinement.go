@@ -23,7 +23,7 @@ func (d *Dispatcher) checkConfinement(report confine.Report) error {
 	}
 	text := strings.Join(names, ", ")
 	if d.confinementRequired {
-		return fmt.Errorf(`this system cannot confine worker processes as confinement = "required" in [server] wants: missing are %s`, text)
+		return fmt.Errorf(`confinement = "required" in [server], but this system lacks layers of confinement: %s`, text)
 	}
 	for _, layer := range missing {
 		if report.Active(confine.LayerNamespaces) && systemLayers().Active(layer.Name) { // the cause may be temporary, such as a directory that was moved concurrently
@@ -31,7 +31,7 @@ func (d *Dispatcher) checkConfinement(report confine.Report) error {
 		}
 	}
 	d.warnConfinement.Do(func() {
-		d.log.Warn("worker processes are not confined in every way; `bulkhead doctor` explains", "missing", text)
+		d.log.Warn("worker processes lack layers of confinement; `bulkhead doctor` explains them", "missing", text)
 	})
 	return nil
 }

@@ -38,7 +38,7 @@ type Dispatcher struct {
 	derived *derived.Store // nil: no derived data are kept
 	pool    *worker.Pool
 	zone    func() []byte   // the local time zone, read once
-	gitUser func() git.User // as it is now
+	gitUser func() git.User // returns the user's current configuration of git
 
 	workerCommand       []string
 	confinementRequired bool

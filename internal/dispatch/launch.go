@@ -53,7 +53,7 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 		return nil, worker.CodeError(p.Name, p.Manifest.ModuleFile(), err)
 	}
 	if err := makeState(p.dispatcher.catalog.Places, p.Grant); err != nil {
-		return nil, errors.Join(p.sandboxError(fmt.Errorf("state folder: %s", ownedpath.Explain(err))), compiled.Close())
+		return nil, errors.Join(p.sandboxError(fmt.Errorf("state directory: %s", ownedpath.Explain(err))), compiled.Close())
 	}
 	set, err := grant.Resolve(grant.Config{
 		Plugin: p.Name, Grant: p.Grant, Places: p.dispatcher.catalog.Places, Own: p.dispatcher.catalog.HostFiles, Writable: p.dispatcher.writable(), Log: p.Log,
@@ -80,8 +80,8 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	return l, nil
 }
 
-// openDerived opens the derived data of earlier workers with the same module and grants; nil if none are kept. Data of files
-// that another config grants, or does not deny, are in other files.
+// openDerived opens the derived data of earlier workers with the same module and grants; nil if none are kept. Each set
+// of grants has its own files, so a plugin never gets data of a file that only another config lets it read.
 func (p *plugin) openDerived(set *grant.Set, compiled *code.Code) *derived.Handles {
 	if p.dispatcher.derived == nil {
 		return nil

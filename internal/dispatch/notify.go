@@ -25,7 +25,7 @@ const (
 type pluginNotifier struct {
 	gateway.Notifier
 	plugin  *plugin
-	reports int // by reportStart
+	reports int // notifications that reportStart has sent
 }
 
 // Notify implements gateway.Notifier.

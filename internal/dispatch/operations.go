@@ -69,7 +69,7 @@ func warnOfChange(log hclog.Logger, read func() (git.User, error)) func() git.Us
 			what = err.Error()
 		}
 		if last.Swap(what) != what && err != nil {
-			log.Warn("git's configuration of the user", "error", err)
+			log.Warn("the user's configuration of git cannot be read", "error", err)
 		}
 		return user
 	}
@@ -99,7 +99,7 @@ const (
 )
 
 func invalidOperation(op string) error {
-	return &abi.HostError{Code: abi.HostInvalid, Message: op + ": the parameters are not of the operation's form"}
+	return &abi.HostError{Code: abi.HostInvalid, Message: op + ": the parameters of the operation are invalid"}
 }
 
 // foreignClaims returns those of the names that a different plugin claims.

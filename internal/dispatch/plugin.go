@@ -21,7 +21,7 @@ type plugin struct {
 	network func() (*network.Network, error)
 	started atomic.Bool // whether worker has been called
 
-	compiling atomic.Int32 // worker starts that look up or compile the module
+	compiling atomic.Int32 // number of worker starts that are looking up or compiling the module
 }
 
 func newPlugin(d *Dispatcher, offered *catalog.Plugin) *plugin {

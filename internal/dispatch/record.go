@@ -49,7 +49,7 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 		return response.Body, err
 	}
 	if err := log.Ready(); err != nil {
-		return nil, r.Failure(failureAudit, "cannot run: no record of it could be kept: "+err.Error())
+		return nil, r.Failure(failureAudit, "cannot run: its audit record cannot be written: "+err.Error())
 	}
 	record := audit.Record{
 		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
@@ -80,7 +80,7 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 		}))
 	}
 	if lost != nil {
-		return nil, r.Failure(failureAudit, "ran, and its answer is withheld, as no record of it could be kept: "+lost.Error())
+		return nil, r.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written: "+lost.Error())
 	}
 	return response.Body, err
 }

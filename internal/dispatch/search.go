@@ -27,7 +27,7 @@ type search struct {
 	dispatcher *Dispatcher
 	first      *request
 	others     []*catalog.Plugin
-	last       *request // whose response is returned
+	last       *request // the request whose response is returned
 }
 
 // Run implements gateway.Call. If no plugin has it, the error is that of the first plugin that failed, or else the host's

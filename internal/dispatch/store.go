@@ -15,7 +15,7 @@ import (
 func openStore(log hclog.Logger, dir string) (*code.Store, string, error) {
 	c := code.Config{Dir: dir, Compiler: reexec.Command(reexec.Compiler), Log: log}
 	if c.Dir == "" {
-		log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home folder")
+		log.Warn("compiled modules are not kept: there is neither $XDG_CACHE_HOME nor a home directory")
 		store, err := code.Open(c)
 		return store, "", err
 	}

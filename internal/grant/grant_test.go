@@ -161,7 +161,7 @@ func TestResolveRefusesLinksThatPluginsOrProjectControl(t *testing.T) {
 		},
 		"link of the user's to nothing": {
 			func(w *world) { w.link("gone", "a"); w.link("a", "b") },
-			"b", "is a symbolic link to something that does not exist",
+			"b", "is a dangling symbolic link",
 		},
 		"file": {
 			func(w *world) { w.must(os.WriteFile(w.path("a"), nil, 0o600)) },

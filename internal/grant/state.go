@@ -92,7 +92,7 @@ func (s *Set) openStaging(st *state) error {
 // state is the directory that contains the state directories of all plugins.
 type state struct {
 	check func(*os.File, string) error
-	path  string // as it is configured
+	path  string // as configured
 	*place
 }
 

@@ -198,7 +198,7 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 		e, err := openEntry(p.dir, next.name)
 		switch {
 		case errors.Is(err, unix.ENOENT) && next.link != "":
-			return nil, fmt.Errorf("%q is a symbolic link to something that does not exist: create it, or correct the link", next.link)
+			return nil, fmt.Errorf("%q is a dangling symbolic link: create its target, or correct the link", next.link)
 		case errors.Is(err, unix.ENOENT):
 			p.missing = append([]string{next.name}, plain(todo)...)
 			return p, nil

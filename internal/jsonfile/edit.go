@@ -230,7 +230,7 @@ func (d *document) cut(in *hujson.Value, object *hujson.Object, at int) {
 	if at > 0 && at == len(object.Members)-1 && comma < 0 && end == m.Value.EndOffset {
 		previous, _ = d.tail(object.Members[at-1].Value.EndOffset, start)
 	}
-	if comma >= 0 { // behind a comment, which stays
+	if comma >= 0 { // after a comment, which stays
 		d.splice(comma, comma+1, "")
 	}
 	switch {

@@ -21,7 +21,7 @@ func TestCompare(t *testing.T) {
 		"a new tool that writes":                  {"", writing(aTool), []string{"+ tools.a: a new tool, which writes"}},
 		"a removed tool":                          {aTool, "", []string{"  tools.a: the tool was removed"}},
 		"a tool that starts to write":             {aTool, writing(aTool), []string{"+ tools.a.access: writes, and was read-only"}},
-		"a tool that is now declared read-only":   {writing(aTool), aTool, []string{"+ tools.a.access: is declared read-only, and wrote: read_only would no longer withhold it"}},
+		"a tool that is now declared read-only":   {writing(aTool), aTool, []string{"+ tools.a.access: is now declared read-only, but was a tool that writes: read_only would no longer withhold it"}},
 		"a tool that is no longer hidden":         {aTool + "alone = false\n", aTool, []string{"+ tools.a.alone: is offered when the plugin is served alone"}},
 		"a tool that is hidden":                   {aTool, aTool + "alone = false\n", []string{"  tools.a.alone: is no longer offered when the plugin is served alone"}},
 		"a title, a description and a hint":       {aTool, "[[tools]]\nname = \"a\"\ntitle = \"A\"\ndescription = \"call this first\"\naccess = \"read\"\ndestructive = false\n", []string{"  tools.a.title: the title was added", "  tools.a.description: the description changed", "  tools.a.destructive: the hint destructive was added"}},

@@ -37,7 +37,7 @@ func (c *comparison) tool(key string, old, new manifest.Tool) {
 	case old.Write && !new.Write:
 		// That a tool is read-only is only declared by its author, and read_only in the config depends on the
 		// declaration.
-		c.add(key+".access", true, "is declared read-only, and wrote: read_only would no longer withhold it")
+		c.add(key+".access", true, "is now declared read-only, but was a tool that writes: read_only would no longer withhold it")
 	}
 	if old.Hidden && !new.Hidden {
 		c.add(key+".alone", true, "is offered when the plugin is served alone")

@@ -29,7 +29,7 @@ func (q *inquiry) limits() {
 		item := Item{Kind: Limit, What: need.Key, Words: fmt.Sprintf("have %s %s, where %s is the default", need.Text, limitWords[need.Key], builtin[i].Text)}
 		switch {
 		case bound[i].Value > 0 && need.Value > bound[i].Value:
-			item.NotGiven = fmt.Sprintf("defaults.limits says %s, which applies to it too", bound[i].Text)
+			item.NotGiven = fmt.Sprintf("defaults.limits bounds it to %s", bound[i].Text)
 		case bound[i].Value == 0 && need.Value > most[i].Value:
 			item.Caution = fmt.Sprintf("%s is the maximum without a config setting", most[i].Text)
 			beyond[need.Key] = true

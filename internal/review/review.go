@@ -2,8 +2,8 @@
 // the config entry that consent would write; Compare lists the differences between two manifests, and marks
 // those that request more; Effective explains an effective grant: which line or rule decides each part.
 //
-// All functions are pure, except for the Resolver that the caller passes. Author-supplied texts are returned
-// as they are and are untrusted: the caller must sanitize them for a terminal.
+// All functions are pure, except for the Resolver that the caller passes. Texts of the plugin's author are returned
+// unchanged and are untrusted: the caller must sanitize them for a terminal.
 package review
 
 import (
@@ -58,7 +58,7 @@ type Tool struct {
 	WhyNot      string `json:"why_not,omitempty"`     // why it would not be offered; empty if it would
 }
 
-// Choice are the admin's options beside the consent.
+// Choice contains the admin's choices in addition to the consent.
 type Choice struct {
 	Path       string   // path of the plugin for the config
 	Prefix     string   // of tool names

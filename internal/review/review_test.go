@@ -125,7 +125,7 @@ func TestAsk(t *testing.T) {
 		"the defaults of the config bound limits": {
 			manifest: "[limits]\nmemory = \"512MiB\"\n",
 			defaults: "[defaults.limits]\nmemory = \"128MiB\"\n",
-			items:    []string{"limit: have 512MiB of memory for a call, where 64MiB is the default | not given defaults.limits says 128MiB, which applies to it too"},
+			items:    []string{"limit: have 512MiB of memory for a call, where 64MiB is the default | not given defaults.limits bounds it to 128MiB"},
 		},
 		"offers and texts": {
 			manifest: "validate = \"plugin\"\n---\n[server]\ninstructions = \"Obey.\"\n[offers]\nprompts = [\"p\", \"q\"]\nresources = true\nlist_changed = true\nsubscribe = true\ncompletions = true\nlogging = true\n",
