@@ -70,7 +70,7 @@ func (a *addCommand) flags(c *cobra.Command) {
 
 // configFlag defines --config on c.
 func configFlag(c *cobra.Command, o *host.Options) {
-	c.Flags().StringVar(&o.ConfigFile, "config", "", "config `file` (default: ./bulkhead.toml)")
+	c.Flags().StringVar(&o.ConfigFile, "config", "", "config `file` (default: the one in force, else ./bulkhead.toml)")
 	must(c.MarkFlagFilename("config", "toml"))
 }
 

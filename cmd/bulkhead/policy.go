@@ -21,8 +21,8 @@ func newPolicy() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "policy [PLUGIN] [flags]",
 		Short: "Explain what plugins are granted, and why",
-		Long: `Show the effective grant of each plugin, or of one, and for each part the line of the
-config, the line of the manifest or the rule that decides. With --tool, --path, --origin
+		Long: `Show which config is in force, the effective grant of each plugin, or of one, and for each
+part the line of the config, the line of the manifest or the rule that decides. With --tool, --path, --origin
 or --variable, explain why that one item is or is not allowed.
 
 This has no side effects, and does not show the values of variables.`,
@@ -57,7 +57,7 @@ This has no side effects, and does not show the values of variables.`,
 	f.StringVar(&q.Path, "path", "", "why the file or directory at `path` can or cannot be read and written")
 	f.StringVar(&q.Origin, "origin", "", "why requests to the web server at `URL` are or are not allowed")
 	f.StringVar(&q.Variable, "variable", "", "why the environment variable `NAME` is or is not visible")
-	f.BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"plugins\": […]} or {\"config\", \"answers\": [{\"plugin\", \"asked\", \"allowed\", \"why\"}]}")
+	f.BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"config_by\", \"passed_over\", \"plugins\": […]} or\n{\"config\", …, \"answers\": [{\"plugin\", \"asked\", \"allowed\", \"why\"}]}")
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -69,6 +69,9 @@ This has no side effects, and does not show the values of variables.`,
 
 func printPolicies(to io.Writer, found admin.Policies) error {
 	w := bufio.NewWriter(to)
+	if len(found.Plugins) > 0 {
+		printInForce(w, found.ConfigInForce)
+	}
 	for _, a := range found.Answers {
 		yes := "no:  "
 		if a.Allowed {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
@@ -25,7 +26,8 @@ func newTools() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tools [flags]",
 		Short: "List the tools that would be offered, and why others would not",
-		Long: `List the tools that would be offered, and why others would not.
+		Long: `List the tools that would be offered, and why others would not. The first lines name
+the config in force, and those that it takes precedence over.
 
 The exit code is 1 if a plugin is left out.`,
 		Example: `  bulkhead tools
@@ -38,22 +40,30 @@ The exit code is 1 if a plugin is left out.`,
 				return err
 			}
 			plugins := h.Plugins()
+			config, err := admin.FindConfigInForce(o.Options)
+			if err != nil {
+				return err
+			}
 			if asJSON {
-				err = printJSON(c.OutOrStdout(), map[string]any{"plugins": plugins})
+				err = printJSON(c.OutOrStdout(), struct {
+					admin.ConfigInForce
+					Plugins []host.PluginInfo `json:"plugins"`
+				}{config, plugins})
 			} else {
-				err = printTools(c.OutOrStdout(), plugins)
+				err = printTools(c.OutOrStdout(), config, plugins)
 			}
 			return resultError(err, !slices.ContainsFunc(plugins, func(p host.PluginInfo) bool { return p.Problem != "" }))
 		},
 	}
 	// Logging is off, because the result contains what would be logged.
 	o.add(c, "off")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"plugins\": [{\"name\", \"dir\", \"problem\", \"tools\": […]}]}")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"config_by\", \"passed_over\",\n\"plugins\": [{\"name\", \"dir\", \"problem\", \"tools\": […]}]}")
 	return c
 }
 
-func printTools(to io.Writer, plugins []host.PluginInfo) error {
+func printTools(to io.Writer, config admin.ConfigInForce, plugins []host.PluginInfo) error {
 	w := bufio.NewWriter(to)
+	printInForce(w, config)
 	for i, p := range plugins {
 		if i > 0 {
 			fmt.Fprintln(w)

@@ -32,8 +32,8 @@ untrusted author, so without consent the host serves no plugin there.
 
 The record, in $XDG_STATE_HOME/bulkhead, contains the path and the SHA-256 of what was
 shown: any change invalidates it. Plugins that the config does not pin can change
-without a new consent. A config that --config names needs no trust, and neither do
-plugins that --plugins or $BULKHEAD_PLUGINS names.
+without a new consent. A config that --config or $BULKHEAD_CONFIG names needs no trust,
+nor does the user's, and neither do plugins that --plugins or $BULKHEAD_PLUGINS names.
 
 PATH is a bulkhead.toml, its directory, or a dist/plugins; by default what the host
 discovers: the bulkhead.toml in the working directory, else in the project, else

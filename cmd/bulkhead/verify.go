@@ -25,7 +25,7 @@ not a failure.
 Exit codes: 0 all pinned files match; 1 a pinned file differs or is missing; 2 the config
 is invalid.`,
 		Example: `  bulkhead verify
-  bulkhead verify --config /etc/bulkhead/bulkhead.toml --json`,
+  bulkhead verify --config team.toml --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			pins, err := admin.Verify(o)

@@ -27,7 +27,7 @@ Exit codes: 0 all are compiled, or left out by the config; 1 a module cannot be
 compiled; 2 usage error.`,
 		Example: `  bulkhead warm
   bulkhead warm chant notes
-  bulkhead warm --config /etc/bulkhead/bulkhead.toml --json`,
+  bulkhead warm --config team.toml --json`,
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return o.completePlugins(c, args, "")
 		},

@@ -46,11 +46,12 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
-	named, err := discovery.ConfigFile(o)
+	source, err := discovery.FindConfig(o)
 	if err != nil {
 		return nil, err
 	}
-	file, err := readConfigFile(named)
+	named := source.File
+	file, err := readConfigFile(source)
 	if err != nil {
 		return nil, err
 	}

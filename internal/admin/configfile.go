@@ -1,20 +1,24 @@
 package admin
 
 import (
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/userfile"
 )
 
 // configFile is a config to edit.
-type configFile struct{ *userfile.File }
+type configFile struct {
+	*userfile.File
+	by discovery.By
+}
 
-// readConfigFile reads the config at path, which need not exist.
-func readConfigFile(path string) (*configFile, error) {
-	f, err := userfile.Read(path, tomlfile.ReadFile)
+// readConfigFile reads a config, which need not exist.
+func readConfigFile(source discovery.Source) (*configFile, error) {
+	f, err := userfile.Read(source.File, tomlfile.ReadFile)
 	if err != nil {
 		return nil, err
 	}
-	return &configFile{f}, nil
+	return &configFile{f, source.By}, nil
 }
 
 // replace replaces the file atomically. It refuses if the file has changed since it was read.

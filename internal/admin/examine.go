@@ -102,29 +102,34 @@ func (e *examination) project() {
 
 // config checks the config, and reports whether the host can start: with a valid config, or without any.
 func (e *examination) config() bool {
-	named, err := discovery.ConfigFile(e.options)
+	source, err := discovery.FindConfig(e.options)
 	if err != nil {
 		e.fail("config", err.Error(), "")
 		return false
 	}
-	file, err := readConfigFile(named)
+	named := source.File
+	file, err := readConfigFile(source)
 	if e.options.NoConfig {
-		e.ok("config", "ignored (--no-config): plugins are discovered, and get only the project")
+		e.ok("config", "ignored (--no-config): plugins are discovered, and get only the project%s", e.passedOver())
 		return true
 	}
 	switch {
 	case err != nil:
 		e.fail("config", err.Error(), "make the file readable")
 		return false
-	case !file.Exists && e.options.ConfigFile != "":
-		e.fail("config", fmt.Sprintf("there is no %s", named), "pass the config's path with --config")
-		return false
-	case !file.Exists:
+	case source.By == discovery.ByNothing:
 		e.ok("config", "there is no %s: plugins are discovered, and get only the project", named)
 		return true
+	case !file.Exists:
+		e.fail("config", fmt.Sprintf("there is no %s (%s)", named, source.By), "correct the path")
+		return false
 	}
-	if not := (*discovery.UntrustedError)(nil); errors.As(discovery.CheckTrust(e.options, named, file.Data), &not) {
-		e.fail("config", not.Problem(), not.Remedy())
+	if err := discovery.CheckTrust(e.options, source, file.Data); err != nil {
+		if not := (*discovery.UntrustedError)(nil); errors.As(err, &not) {
+			e.fail("config", not.Problem(), not.Remedy())
+		} else {
+			e.fail("config", err.Error(), "")
+		}
 		return false
 	}
 	c, problems := config.Parse(named, file.Data)
@@ -136,8 +141,18 @@ func (e *examination) config() bool {
 		return false
 	}
 	e.parsed = c
-	e.ok("config", "%s, plugins: %d", named, len(c.Plugins))
+	e.ok("config", "%s (%s), plugins: %d%s", named, source.By, len(c.Plugins), e.passedOver())
 	return true
+}
+
+// passedOver lists the configs that are not used because another one takes precedence.
+func (e *examination) passedOver() string {
+	var b strings.Builder
+	others, _ := discovery.PassedOver(e.options) // an error was reported for the config in force
+	for _, other := range others {
+		fmt.Fprintf(&b, "; passed over: %s (%s)", other.File, other.By)
+	}
+	return b.String()
 }
 
 func (e *examination) cache(ctx context.Context) {

@@ -25,7 +25,7 @@ type Question struct {
 
 // Policies is the result of Explain.
 type Policies struct {
-	Config  string          `json:"config,omitempty"` // empty if there is none
+	ConfigInForce
 	Plugins []PluginPolicy  `json:"plugins,omitempty"`
 	Answers []review.Answer `json:"answers,omitempty"` // one or more for each plugin that the question applies to
 }
@@ -48,7 +48,10 @@ func Explain(o discovery.Options, q Question) (Policies, error) {
 	if err != nil {
 		return Policies{}, err
 	}
-	out := Policies{Config: view.Config}
+	out := Policies{}
+	if out.ConfigInForce, err = FindConfigInForce(o); err != nil {
+		return Policies{}, err
+	}
 	var names []string
 	for _, s := range view.Plugins {
 		if names = append(names, s.Name); q.Plugin != "" && q.Plugin != s.Name {

@@ -23,11 +23,12 @@ type Removed struct {
 // Remove removes the plugin with that name, or in that directory, from the config. The config may be invalid elsewhere,
 // and the directory of the plugin may be missing.
 func Remove(o discovery.Options, which string) (Removed, error) {
-	named, err := discovery.ConfigFile(o)
+	source, err := discovery.FindConfig(o)
 	if err != nil {
 		return Removed{}, err
 	}
-	file, err := readConfigFile(named)
+	named := source.File
+	file, err := readConfigFile(source)
 	if err != nil {
 		return Removed{}, err
 	}

@@ -170,7 +170,7 @@ func Revoke(o discovery.Options, path string) (string, error) {
 // resolveTrustPath returns the path at which a host discovers the config or the plugins that path names.
 func resolveTrustPath(o discovery.Options, path string) (found, kind string, err error) {
 	if path == "" {
-		if path, err = discovery.ConfigFile(o); err != nil {
+		if path, err = discovery.DiscoveredConfig(o); err != nil {
 			return "", "", err
 		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -252,8 +252,8 @@ func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, err
 	if err := f.replace(content); err != nil {
 		return ConfigTrust{}, err
 	}
-	if filepath.Base(path) != config.FileName {
-		return ConfigTrust{}, nil // a host never discovers it, so trust does not apply
+	if filepath.Base(path) != config.FileName || f.by == discovery.ByUser {
+		return ConfigTrust{}, nil // trust does not apply: a host does not discover it, or it is the user's own
 	}
 	if trusted {
 		problem = store.Add(path, trust.Digest(content))

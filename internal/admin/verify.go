@@ -37,18 +37,19 @@ func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing }
 // Verify compares the manifest of each plugin in the config with the digest in the config, and each module with the
 // digest in its manifest. Environment variables must be set only if the paths of plugins refer to them.
 func Verify(o discovery.Options) ([]Pin, error) {
-	named, err := discovery.ConfigFile(o)
+	source, err := discovery.FindConfig(o)
 	if err != nil {
 		return nil, err
 	}
-	file, err := readConfigFile(named)
+	named := source.File
+	file, err := readConfigFile(source)
 	if err != nil {
 		return nil, err
 	}
 	if !file.Exists {
 		return nil, usageErrorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
 	}
-	if err := discovery.CheckTrust(o, named, file.Data); err != nil {
+	if err := discovery.CheckTrust(o, source, file.Data); err != nil {
 		return nil, err
 	}
 	c, problems := config.Parse(named, file.Data)

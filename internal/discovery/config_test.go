@@ -14,8 +14,8 @@ func TestNamedConfigFileIsRelativeToWorkingDirectory(t *testing.T) {
 	o := w.Options()
 	for named, want := range map[string]string{"": "/work/bulkhead.toml", "../x.toml": "/x.toml", w.Dir + "/y": "/y"} {
 		o.ConfigFile = named
-		if got, err := discovery.ConfigFile(o); err != nil || got != w.Dir+want {
-			t.Errorf("%q: %s, %v", named, got, err)
+		if got, err := discovery.FindConfig(o); err != nil || got.File != w.Dir+want {
+			t.Errorf("%q: %+v, %v", named, got, err)
 		}
 	}
 }

@@ -52,7 +52,11 @@ func findAll(o Options, content []byte) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := find(o, places, content)
+	source, err := findConfig(o, places)
+	if err != nil {
+		return nil, err
+	}
+	found, err := find(o, source, content)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +66,8 @@ func findAll(o Options, content []byte) (*Found, error) {
 }
 
 // find finds the config, or else the plugins.
-func find(o Options, places config.Places, content []byte) (*Found, error) {
-	c, untrusted, err := loadConfig(o, places, content)
+func find(o Options, source Source, content []byte) (*Found, error) {
+	c, untrusted, err := loadConfig(o, source, content)
 	if err != nil || untrusted != nil {
 		return &Found{Untrusted: untrusted}, err
 	}

@@ -12,9 +12,9 @@ import (
 // read the data of other plugins. They are nevertheless granted if a grant names one of them, or a path in it.
 func hostFiles(f *Found) []string {
 	s := f.Options.System
-	// The default path of the config is included even if no config exists there: one that a plugin creates would be used
-	// at the next start.
-	own := []string{f.CacheDir, f.Places.State, stateDir(s), f.Config, s.absolute(config.FileName)}
+	// The default paths of the config are included even if no config exists there: one that a plugin creates would be
+	// used at the next start.
+	own := []string{f.CacheDir, f.Places.State, stateDir(s), f.Config, s.absolute(config.FileName), configDir(s)}
 	if f.Places.Project != "" {
 		own = append(own, filepath.Join(f.Places.Project, config.FileName))
 	}

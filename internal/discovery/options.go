@@ -10,7 +10,7 @@ import (
 
 // Options select what to open. The zero value is what `bulkhead serve` uses without flags.
 type Options struct {
-	ConfigFile string // bulkhead.toml; if empty, one in the working directory or project that the user trusts
+	ConfigFile string // bulkhead.toml; if empty, the first of those that docs/config.md lists
 	NoConfig   bool   // uses no config; contradicts ConfigFile
 	PluginsDir string // contains a directory for each plugin, or is one; ignored if there is a config
 	// ServeNothing opens a host without plugins where host.Open would return an *UntrustedError: clients get a

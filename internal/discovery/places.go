@@ -155,6 +155,24 @@ func CacheDir(s System) (string, error) {
 	return dir, ownedpath.Check(dir)
 }
 
+// configDir returns the directory of the user's config, with symbolic links resolved; "" if there is no location for it.
+// It is in that of os.UserConfigDir, except that XDG_CONFIG_HOME applies on macOS too, as XDG_CACHE_HOME does.
+func configDir(s System) string {
+	otherwise := ".config"
+	if runtime.GOOS == "darwin" {
+		otherwise = "Library/Application Support"
+	}
+	dir := baseDir(s, "XDG_CONFIG_HOME", home(s), otherwise)
+	if dir == "" {
+		return ""
+	}
+	dir = filepath.Join(dir, "bulkhead")
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
 func cacheDir(s System) string {
 	otherwise := ".cache"
 	if runtime.GOOS == "darwin" {

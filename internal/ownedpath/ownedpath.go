@@ -1,4 +1,4 @@
-// Package ownedpath checks that only the user and root can modify the content of a directory or replace the directory.
+// Package ownedpath checks that only the user and root can modify the content of a directory or file, or replace it.
 package ownedpath
 
 import (
@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// Error reports that other users can modify or replace a directory.
+// Error reports that other users can modify or replace a directory or file.
 type Error struct {
-	Dir    string      // the directory that was checked
+	Dir    string      // the directory or file that was checked
 	At     string      // the directory or symbolic link that is not safe: Dir or a component of its path
 	Owner  int         // user id
 	Mode   fs.FileMode // permissions of At
@@ -33,7 +33,11 @@ func (e *Error) Error() string {
 // after creating it, because in a directory with the sticky bit, such as /tmp, another user can create it first.
 //
 // Access control lists are covered, because their mask is reflected in the permissions of the group.
-func Check(dir string) error { return check(dir, os.Geteuid()) }
+func Check(dir string) error { return check(dir, os.Geteuid(), false) }
+
+// CheckFile is Check for a regular file, and for the user with the ID user in place of the effective user. Unlike a
+// directory that is created for the user, the file may belong to root.
+func CheckFile(path string, user int) error { return check(path, user, true) }
 
 // Make creates dir if it does not exist, and checks it.
 func Make(dir string) error {
@@ -57,13 +61,13 @@ func Explain(err error) string {
 // maxLinks bounds the symbolic links of a path, as Linux does.
 const maxLinks = 40
 
-// check is Check for the user with the ID user.
-func check(dir string, user int) error {
+// check is Check for the user with the ID user. If file is set, dir is the path of a file.
+func check(dir string, user int, file bool) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("%s is not an absolute path", dir)
 	}
 	at, rest, links := "/", components(dir), 0
-	if err := checkItem(dir, at, false, user); err != nil {
+	if err := checkItem(dir, at, inner, user); err != nil {
 		return err
 	}
 	for len(rest) > 0 {
@@ -81,7 +85,14 @@ func check(dir string, user int) error {
 		case err != nil:
 			return fmt.Errorf("%s cannot be checked: %w", dir, err)
 		}
-		if err := checkItem(dir, next, len(rest) == 0, user); err != nil {
+		role := inner
+		if len(rest) == 0 {
+			role = lastDir
+			if file {
+				role = lastFile
+			}
+		}
+		if err := checkItem(dir, next, role, user); err != nil {
 			return err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
@@ -114,8 +125,17 @@ func components(path string) []string {
 	return list
 }
 
-// checkItem checks the directory or symbolic link at path; last is set for the last component of dir.
-func checkItem(dir, path string, last bool, user int) error {
+// role is the place of a component in the path that is checked.
+type role int
+
+const (
+	inner role = iota
+	lastDir
+	lastFile
+)
+
+// checkItem checks the directory, file or symbolic link at path, a component of dir.
+func checkItem(dir, path string, role role, user int) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return fmt.Errorf("%s cannot be checked: %w", dir, err)
@@ -127,14 +147,16 @@ func checkItem(dir, path string, last bool, user int) error {
 	fault := func(what, remedy string) error {
 		return &Error{Dir: dir, At: path, Owner: int(stat.Uid), Mode: info.Mode().Perm(), What: what, Remedy: remedy}
 	}
-	owner, link := int(stat.Uid), info.Mode()&fs.ModeSymlink != 0
+	owner, link, last := int(stat.Uid), info.Mode()&fs.ModeSymlink != 0, role != inner
 	switch {
-	case owner != user && (owner != 0 || last && !link):
+	case owner != user && (owner != 0 || role == lastDir && !link):
 		return fault(fmt.Sprintf("belongs to another user (user id %d, mode %04o)", owner, info.Mode().Perm()),
-			fmt.Sprintf("chown %d %s, or use a directory of your own", user, path))
+			remedyOfOwner(path, role, user))
 	case link: // permissions of symbolic links have no effect
 		return nil
-	case !info.IsDir():
+	case role == lastFile && !info.Mode().IsRegular():
+		return fault("is not a regular file", "use a different file")
+	case role != lastFile && !info.IsDir():
 		return fault("is not a directory", "use a different directory")
 	}
 	writers := info.Mode().Perm() & 0o022
@@ -143,6 +165,14 @@ func checkItem(dir, path string, last bool, user int) error {
 		return nil
 	}
 	return fault(fmt.Sprintf("can be written by others (owner %d, mode %04o)", owner, info.Mode().Perm()), "chmod go-w "+path)
+}
+
+func remedyOfOwner(path string, role role, user int) string {
+	remedy := fmt.Sprintf("chown %d %s", user, path)
+	if role != lastFile && user != 0 {
+		remedy += ", or use a directory of your own"
+	}
+	return remedy
 }
 
 // isPrivateGroup reports whether group is the user private group of owner: by convention it has the same ID. Systems

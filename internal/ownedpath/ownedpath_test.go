@@ -92,7 +92,7 @@ func TestCheckRefuses(t *testing.T) {
 			} else if os.Geteuid() != 0 {
 				t.Skip("the test directories belong to root only if root runs the test")
 			}
-			err := check(filepath.Join(root, c.dir), c.user)
+			err := check(filepath.Join(root, c.dir), c.user, false)
 			var fault *Error
 			if !errors.As(err, &fault) || fault.At != filepath.Join(root, c.at) || !strings.Contains(err.Error(), c.want) || fault.Remedy == "" {
 				t.Errorf("got %v (%+v), want %s and %q", err, fault, c.at, c.want)
@@ -135,8 +135,45 @@ func TestCheckAccepts(t *testing.T) {
 			} else if os.Geteuid() != 0 {
 				t.Skip("the test directory belongs to root only if root runs the test")
 			}
-			if err := check(filepath.Join(root, c.dir), c.user); err != nil {
+			if err := check(filepath.Join(root, c.dir), c.user, false); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestCheckFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		tree []step
+		user int    // expected owner; 0 means the user of the test
+		at   string // empty if the file is accepted
+		want string
+	}{
+		"a private file":                     {tree: []step{{path: "own"}, {path: "own/file", file: true}}},
+		"a symbolic link to a private file":  {tree: []step{{path: "own"}, {path: "real", file: true}, {path: "own/file", link: "../real"}}},
+		"an absent file":                     {tree: []step{{path: "own"}}},
+		"a file of root":                     {tree: []step{{path: "own", owner: other}, {path: "own/file", file: true}}, user: other},
+		"a group-writable file":              {tree: []step{{path: "own"}, {path: "own/file", file: true, mode: 0o620}}, at: "own/file", want: "mode 0620"},
+		"a world-writable file":              {tree: []step{{path: "own"}, {path: "own/file", file: true, mode: 0o602}}, at: "own/file", want: "mode 0602"},
+		"a file of another user":             {tree: []step{{path: "own"}, {path: "own/file", file: true, owner: other}}, at: "own/file", want: "belongs to another user"},
+		"a file in a world-writable place":   {tree: []step{{path: "own", mode: 0o777}, {path: "own/file", file: true}}, at: "own", want: "mode 0777"},
+		"a file in another user's directory": {tree: []step{{path: "own", owner: other}, {path: "own/file", file: true}}, at: "own", want: "belongs to another user"},
+		"a link to another user's file":      {tree: []step{{path: "own"}, {path: "real", file: true, owner: other}, {path: "own/file", link: "../real"}}, at: "real", want: "belongs to another user"},
+		"a file in a directory with the sticky bit that another user made": {tree: []step{{path: "own", mode: 0o777 | fs.ModeSticky},
+			{path: "own/file", file: true, owner: other}}, at: "own/file", want: "belongs to another user"},
+		"a directory": {tree: []step{{path: "own"}, {path: "own/file"}}, at: "own/file", want: "is not a regular file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := makeTree(t, c.tree)
+			if c.user == 0 {
+				c.user = os.Geteuid()
+			} else if os.Geteuid() != 0 {
+				t.Skip("the test file belongs to root only if root runs the test")
+			}
+			err := CheckFile(root+"/own/file", c.user)
+			var fault *Error
+			if c.at == "" && err != nil || c.at != "" && (!errors.As(err, &fault) || fault.At != filepath.Join(root, c.at) || !strings.Contains(err.Error(), c.want) || fault.Remedy == "") {
+				t.Errorf("got %v (%+v), want %s and %q", err, fault, c.at, c.want)
 			}
 		})
 	}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+)
+
+// printInForce prints which config is in force.
+func printInForce(w *bufio.Writer, c admin.ConfigInForce) {
+	what := c.By
+	if c.File != "" {
+		what = oneLine(c.File) + ", " + c.By
+	}
+	fmt.Fprintf(w, "config  %s\n", what)
+	for _, other := range c.PassedOver {
+		fmt.Fprintf(w, "        passed over: %s, %s\n", oneLine(other.File), other.By)
+	}
+	fmt.Fprintln(w)
+}

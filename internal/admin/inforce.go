@@ -1,0 +1,36 @@
+package admin
+
+import "github.com/bulkhead-mcp/bulkhead/internal/discovery"
+
+// ConfigInForce says which config a host uses, and why.
+type ConfigInForce struct {
+	File       string       `json:"config,omitempty"` // empty: none
+	By         string       `json:"config_by"`
+	PassedOver []PassedOver `json:"passed_over,omitempty"`
+}
+
+// PassedOver is an existing config that is not used because another one takes precedence.
+type PassedOver struct {
+	File string `json:"file"`
+	By   string `json:"by"` // the reason for which it would be used
+}
+
+// FindConfigInForce returns which config a host with these options uses.
+func FindConfigInForce(o discovery.Options) (ConfigInForce, error) {
+	source, err := discovery.FindConfig(o)
+	if err != nil {
+		return ConfigInForce{}, err
+	}
+	c := ConfigInForce{File: source.File, By: source.By.String()}
+	switch {
+	case o.NoConfig:
+		c = ConfigInForce{By: "--no-config"}
+	case source.By == discovery.ByNothing:
+		c.File = ""
+	}
+	others, err := discovery.PassedOver(o)
+	for _, other := range others {
+		c.PassedOver = append(c.PassedOver, PassedOver{File: other.File, By: other.By.String()})
+	}
+	return c, err
+}

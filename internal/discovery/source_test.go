@@ -1,0 +1,161 @@
+package discovery_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+)
+
+// fiveConfigs returns a world with a config in each place, and options with which all of them apply. Each config serves
+// a plugin of its own.
+func fiveConfigs(t *testing.T) (*hosttest.World, host.Options) {
+	w := hosttest.New(t, hosttest.Files{"work": "/", "pkg/.git/HEAD": "ref: x", "pkg/deep": "/"})
+	for name, file := range map[string]string{"flag": "flag.toml", "variable": "variable.toml", "workdir": "pkg/deep/bulkhead.toml",
+		"project": "pkg/bulkhead.toml", "user": "home/.config/bulkhead/bulkhead.toml"} {
+		w.Write(t, hosttest.Plugin(name, wasmtest.Answering(hosttest.Done), hosttest.Reads(name+"_reads")))
+		w.Write(t, hosttest.Files{file: "[[plugins]]\npath = \"" + w.Dir + "/plugins/" + name + "\"\n"})
+	}
+	w.Trust(t, "pkg/deep/bulkhead.toml")
+	w.Trust(t, "pkg/bulkhead.toml")
+	o := discovering(w)
+	o.System.Dir, o.ConfigFile = w.Dir+"/pkg/deep", w.Dir+"/flag.toml"
+	w.Env["BULKHEAD_CONFIG"] = w.Dir + "/variable.toml"
+	return w, o
+}
+
+func TestConfigPrecedence(t *testing.T) {
+	w, o := fiveConfigs(t)
+	files := []string{"/flag.toml", "/variable.toml", "/pkg/deep/bulkhead.toml", "/pkg/bulkhead.toml", "/home/.config/bulkhead/bulkhead.toml"}
+	for i, want := range []struct {
+		plugin string
+		by     discovery.By
+		remove func()
+	}{
+		{"flag", discovery.ByFlag, func() { o.ConfigFile = "" }},
+		{"variable", discovery.ByVariable, func() { w.Env["BULKHEAD_CONFIG"] = "" }},
+		{"workdir", discovery.ByWorkDir, func() { o.System.Dir = w.Dir + "/pkg" }},
+		{"project", discovery.ByWorkDir, func() { o.System.Dir, o.Project = w.Dir+"/work", w.Dir+"/pkg" }},
+		{"project", discovery.ByProject, func() { o.Project = "" }},
+		{"user", discovery.ByUser, func() { delete(w.Env, "HOME") }},
+	} {
+		if got := w.Open(t, o).Plugins(); len(got) != 1 || got[0].Name != want.plugin {
+			t.Errorf("%d: %+v, want %s", i, got, want.plugin)
+		}
+		source, err := discovery.FindConfig(o)
+		if err != nil || source.By != want.by || !strings.HasPrefix(source.File, w.Dir) {
+			t.Errorf("%d: %+v, %v", i, source, err)
+		}
+		if i == 0 {
+			over, err := discovery.PassedOver(o)
+			if err != nil || len(over) != 4 {
+				t.Fatalf("passed over: %+v, %v", over, err)
+			}
+			for j, other := range over {
+				if other.File != w.Dir+files[j+1] || other.By != discovery.By(j+1) {
+					t.Errorf("passed over: %+v, want %s", other, files[j+1])
+				}
+			}
+		}
+		want.remove()
+	}
+}
+
+func TestNoConfigIgnoresAllConfigs(t *testing.T) {
+	w, o := fiveConfigs(t)
+	o.ConfigFile, o.NoConfig, o.PluginsDir = "", true, w.Dir+"/plugins/flag"
+	if got := w.Open(t, o).Plugins(); len(got) != 1 || got[0].Name != "flag" {
+		t.Errorf("%+v", got)
+	}
+	if over, err := discovery.PassedOver(o); err != nil || len(over) != 4 {
+		t.Errorf("passed over: %+v, %v", over, err)
+	}
+}
+
+func TestUntrustedProjectConfigIsNotSkippedForUserConfig(t *testing.T) {
+	w, o := fiveConfigs(t)
+	o.ConfigFile, w.Env["BULKHEAD_CONFIG"] = "", ""
+	w.Write(t, hosttest.Files{"pkg/deep/bulkhead.toml": "[[plugins]]\npath = \"x\"\n"})
+	wantUntrusted(t, o, "/pkg/deep/bulkhead.toml has changed since it was trusted")
+}
+
+func TestConfigOfVariableMustBeAbsolute(t *testing.T) {
+	w, o := fiveConfigs(t)
+	o.ConfigFile = ""
+	w.Env["BULKHEAD_CONFIG"] = "bulkhead.toml"
+	_, err := host.Open(o)
+	hosttest.WantUsage(t, err, "$BULKHEAD_CONFIG: bulkhead.toml is not an absolute path")
+	w.Env["BULKHEAD_CONFIG"] = w.Dir + "/none.toml"
+	_, err = host.Open(o)
+	hosttest.WantUsage(t, err, w.Dir+"/none.toml: there is no such file")
+}
+
+func TestUserConfigThatOthersCanWriteIsRefused(t *testing.T) {
+	for name, spoil := range map[string]func(dir string) error{
+		"the file":         func(dir string) error { return os.Chmod(dir+"/.config/bulkhead/bulkhead.toml", 0o666) },
+		"its directory":    func(dir string) error { return os.Chmod(dir+"/.config/bulkhead", 0o777) },
+		"an ancestor":      func(dir string) error { return os.Chmod(dir+"/.config", 0o777) },
+		"a link's target":  func(dir string) error { return linkTo(dir, 0o666) },
+		"a directory":      func(dir string) error { return replaceByDirectory(dir + "/.config/bulkhead/bulkhead.toml") },
+		"a link, harmless": func(dir string) error { return linkTo(dir, 0o644) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, o := fiveConfigs(t)
+			o.ConfigFile, w.Env["BULKHEAD_CONFIG"], o.System.Dir = "", "", w.Dir+"/work"
+			if err := spoil(w.Dir + "/home"); err != nil {
+				t.Fatal(err)
+			}
+			_, err := host.Open(o)
+			if name == "a link, harmless" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			hosttest.WantUsage(t, err, "the user's config cannot be used: ")
+		})
+	}
+}
+
+// linkTo replaces the user's config by a symbolic link to a copy with that mode.
+func linkTo(home string, mode os.FileMode) error {
+	file := home + "/.config/bulkhead/bulkhead.toml"
+	if err := os.Rename(file, home+"/real.toml"); err != nil {
+		return err
+	}
+	if err := os.Chmod(home+"/real.toml", mode); err != nil {
+		return err
+	}
+	return os.Symlink(home+"/real.toml", file)
+}
+
+func replaceByDirectory(file string) error {
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	return os.Mkdir(file, 0o755)
+}
+
+func TestUserConfigIsNotADiscoveredConfigOfItsDirectory(t *testing.T) {
+	w, o := fiveConfigs(t)
+	o.ConfigFile, w.Env["BULKHEAD_CONFIG"], o.System.Dir = "", "", w.Dir+"/home/.config/bulkhead"
+	if got := w.Open(t, o).Plugins(); len(got) != 1 || got[0].Name != "user" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPluginCannotWriteUserConfig(t *testing.T) {
+	w, o := fiveConfigs(t)
+	found, err := discovery.Find(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := w.Dir + "/home/.config/bulkhead"
+	if !strings.Contains(strings.Join(found.HostFiles, "\n")+"\n", want+"\n") {
+		t.Errorf("%s is not among the host's files: %v", want, found.HostFiles)
+	}
+}
