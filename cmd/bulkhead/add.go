@@ -129,24 +129,30 @@ func printConfigTrust(to io.Writer, o host.Options, t admin.ConfigTrust) {
 
 // confirm prompts for consent. Any answer other than yes is a refusal, and so is the end of ctx.
 func confirm(ctx context.Context, stdin io.Reader, what string) error {
-	fmt.Fprintf(os.Stderr, "\n%s? [y/N] ", what)
-	answers := make(chan string, 1)
-	go func() {
-		// A read error leaves the answer empty, which is a refusal.
-		answer, _ := bufio.NewReader(io.LimitReader(stdin, maxAnswer)).ReadString('\n')
-		answers <- answer
-	}()
-	select {
-	case answer := <-answers:
-		if yes := strings.ToLower(strings.TrimSpace(answer)); yes == "y" || yes == "yes" {
-			return nil
-		}
-	case <-ctx.Done():
-		fmt.Fprintln(os.Stderr)
+	answer := ask(ctx, stdin, maxConsent, fmt.Sprintf("\n%s? [y/N] ", what))
+	if yes := strings.ToLower(strings.TrimSpace(answer)); yes == "y" || yes == "yes" {
+		return nil
 	}
 	fmt.Fprintln(os.Stderr, "Nothing was changed.")
 	return exitStatus(exitNo)
 }
 
-// maxAnswer is the maximum size of an answer, in bytes.
-const maxAnswer = 64
+// ask prompts for a line of at most maxBytes, and returns it. It is empty after a read error or the end of ctx.
+func ask(ctx context.Context, stdin io.Reader, maxBytes int64, prompt string) string {
+	fmt.Fprint(os.Stderr, prompt)
+	answers := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(io.LimitReader(stdin, maxBytes)).ReadString('\n')
+		answers <- answer
+	}()
+	select {
+	case answer := <-answers:
+		return answer
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
+		return ""
+	}
+}
+
+// maxConsent is the maximum size of the answer to confirm, in bytes.
+const maxConsent = 64

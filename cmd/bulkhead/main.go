@@ -98,6 +98,7 @@ A plugin gets what its manifest asks for and you grant, and nothing else.
 Exit codes: 0 success; 1 a tool answered with an error, or the result is negative;
 2 usage error, or an invalid plugin or config; 3 internal error of the host.`,
 		Example: `  bulkhead demo                                   # try it, in a checkout
+  bulkhead init                                   # prepare a project: choose plugins, and try them
   bulkhead plugin build plugins/chant             # compile a plugin to dist/plugins/chant
   bulkhead add dist/plugins/chant                 # review it, and grant what it asks for
   bulkhead tools                                  # what would be offered
@@ -113,7 +114,7 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
 	root.SetVersionTemplate("bulkhead {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo())
-	root.AddCommand(newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient())
+	root.AddCommand(newInit(), newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 	})

@@ -62,7 +62,7 @@ func expandPaths(o discovery.Options, c *config.Config) error {
 	if err := problems.Err(); err != nil {
 		return &discovery.UsageError{Err: err}
 	}
-	return nil
+	return discovery.ResolveNames(o, c)
 }
 
 // sameDirectory reports whether two paths name the same directory, also through symbolic links.

@@ -53,11 +53,17 @@ func (e *examination) plugin(ctx context.Context, s *catalog.Plugin) {
 	case s.Grant.LeftOut != "":
 		e.warn(name, "left out: "+s.Grant.LeftOut, "")
 		return
-	case s.Problem != "":
+	case s.Problem != "" && len(s.NotYet()) == 0:
 		e.fail(name, s.Problem, "")
 		return
 	}
 	e.problems(name, s.Problems.Warnings())
+	for _, lack := range s.NotYet() {
+		e.warn(name, "cannot work yet: "+lack.What, lack.Remedy)
+	}
+	if s.Problem != "" {
+		return
+	}
 	e.ok(name, "%s %s, answers in %.1f s; %d of its %d tools are offered", s.Manifest.Version, formatPin(s),
 		time.Since(start).Seconds(), len(s.Grant.Tools), len(s.Manifest.Tools))
 }

@@ -35,7 +35,7 @@ func New(found *discovery.Found) *Catalog {
 	o := found.Options
 	flags := config.Flags{AllowWrite: o.AllowWrite, Env: o.Env, Alone: c.isAlone && !o.AllTools}
 	for i, candidate := range found.Candidates {
-		c.Plugins = append(c.Plugins, newPlugin(i, candidate, found, flags))
+		c.Plugins = append(c.Plugins, newPlugin(i, candidate, found, flags, c.isAlone))
 	}
 	c.resolveConflicts()
 	c.indexTools()
@@ -96,6 +96,9 @@ func (c *Catalog) WhyUnknown(method, name string) string {
 	for _, p := range c.Plugins {
 		if p.Problem != "" && p.hasTool(name) {
 			return fmt.Sprintf("plugin %q is left out: %s", p.Name, p.Problem)
+		}
+		if why := p.whyUnready(name); why != "" {
+			return fmt.Sprintf("plugin %q: %s", p.Name, why)
 		}
 	}
 	return ""

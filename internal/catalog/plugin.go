@@ -11,6 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/ready"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
@@ -25,10 +26,14 @@ type Plugin struct {
 	Problems tomlfile.Problems  // of its manifest and of its part of the config
 	Tools    []*Tool            // those that are granted
 	Log      hclog.Logger       // named after the plugin
+
+	checksReadiness bool // what lacks something is left out
+	lacks           []ready.Lack
+	unready         map[string]string // the granted tools that are left out, and why
 }
 
 // newPlugin decides what a plugin is granted.
-func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags config.Flags) *Plugin {
+func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags config.Flags, alone bool) *Plugin {
 	p := &Plugin{Index: index, Name: c.Name(), Entry: c.Entry, Manifest: c.Manifest, Problems: c.Problems}
 	p.Log = found.Options.Log.Named(p.Name)
 	if c.Problems.Err() == nil {
@@ -53,6 +58,9 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 			p.Problem = fmt.Sprintf("there is no module at %s: build the plugin with `bulkhead plugin build`", c.Manifest.ModuleFile())
 			p.Log.Error("the plugin is left out", "reason", p.Problem)
 		}
+	}
+	if p.checksReadiness = p.Problem == "" && !alone && !p.Entry.Always && len(p.Manifest.Requires) > 0; p.checksReadiness {
+		p.withholdUnready(found.Places)
 	}
 	for _, warning := range p.Problems.Warnings() {
 		p.Log.Warn(warning.String())

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,11 +63,12 @@ func (c *Catalog) unavailable() string {
 	var lines []string
 	left := 0
 	for _, p := range c.Plugins {
-		if p.Problem == "" {
+		reason := cmp.Or(p.Problem, p.unreadyTools())
+		if reason == "" {
 			continue
 		}
 		if left++; left <= maxUnavailable {
-			reason := strings.Join(strings.Fields(p.Problem), " ")
+			reason = strings.Join(strings.Fields(reason), " ")
 			lines = append(lines, fmt.Sprintf("- %s: %s", visible.Bounded(p.Name, 64), visible.Bounded(reason, maxReason)))
 		}
 	}

@@ -94,6 +94,7 @@ type HTTP struct {
 // Plugin is one [[plugins]] table. Relative paths are resolved against the config's directory.
 type Plugin struct {
 	Path       string
+	Name       string // of an installed plugin, in place of Path; package discovery then sets Path
 	SHA256     string
 	Prefix     string   // of the tool names that clients see
 	AllowTools []string // globs; nil: all; empty: none
@@ -102,6 +103,7 @@ type Plugin struct {
 	Resources  Filter // of URIs
 	ReadOnly   bool
 	AllowWrite bool
+	Always     bool           // offered even if something is missing that the manifest requires
 	FS         []manifest.FS  // nil: the manifest's defaults; empty: none
 	Deny       []string       // file patterns, for every granted directory
 	HTTP       []HTTP         // nil: the origins that the manifest names; empty: none

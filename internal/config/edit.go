@@ -59,7 +59,8 @@ func tableOf(p Plugin) string {
 		}
 	}
 	texts := func(key string, list []string) { set(key, array(list, tomlfile.Text), list != nil) }
-	set("path", tomlfile.Text(p.Path), true)
+	set("path", tomlfile.Text(p.Path), p.Name == "")
+	set("name", tomlfile.Text(p.Name), p.Name != "")
 	set("sha256", tomlfile.Text(p.SHA256), p.SHA256 != "")
 	set("prefix", tomlfile.Text(p.Prefix), p.Prefix != "")
 	texts("allow_tools", p.AllowTools)
@@ -70,6 +71,7 @@ func tableOf(p Plugin) string {
 	texts("deny_resources", p.Resources.Deny)
 	set("read_only", "true", p.ReadOnly)
 	set("allow_write", "true", p.AllowWrite)
+	set("always_offer", "true", p.Always)
 	set("fs", array(p.FS, directoryText), p.FS != nil)
 	texts("deny", p.Deny)
 	set("http", array(p.HTTP, originText), p.HTTP != nil)

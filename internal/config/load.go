@@ -72,10 +72,20 @@ func readServer(t *tomlfile.Table) *Server {
 	return s
 }
 
-// duplicatePaths reports plugins with the same directory. It skips paths that are not expanded yet.
+// duplicatePaths reports plugins with the same directory or name. It skips paths that are not expanded yet.
 func duplicatePaths(plugins []Plugin) (ps tomlfile.Problems) {
 	lines := map[string]int{}
 	for _, p := range plugins {
+		if p.Name != "" {
+			key := "name " + p.Name
+			if first := lines[key]; first > 0 {
+				ps = append(ps, tomlfile.Problem{File: p.File, Line: lineOf(p.Lines, "name", p.Line), Key: p.Key + ".name",
+					What: fmt.Sprintf("is also the name of the plugin in line %d", first), Remedy: "remove one of them"})
+			} else {
+				lines[key] = lineOf(p.Lines, "name", p.Line)
+			}
+			continue
+		}
 		line := lineOf(p.Lines, "path", p.Line)
 		first, duplicate := lines[p.Path]
 		switch {
@@ -93,7 +103,8 @@ func duplicatePaths(plugins []Plugin) (ps tomlfile.Problems) {
 func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	env := t.Table("env")
 	p := Plugin{
-		Path:       t.Required("path", `write path = "…": a directory that contains a `+manifest.FileName),
+		Path:       readPath(t),
+		Name:       t.String("name"),
 		SHA256:     manifest.ReadDigest(t, "sha256"),
 		Prefix:     readPrefix(t),
 		AllowTools: readGlobs(t, "allow_tools"),
@@ -102,6 +113,7 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 		Resources:  readFilter(t, "resources"),
 		ReadOnly:   t.Bool("read_only", false),
 		AllowWrite: t.Bool("allow_write", false),
+		Always:     t.Bool("always_offer", false),
 		FS:         manifest.ReadFS(t, "fs", checkPath),
 		Deny:       readDeny(t),
 		HTTP:       c.readHTTP(t),
@@ -113,6 +125,9 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	}
 	p.Lines = linesOf(t, env, p)
 	p.References = references(p)
+	if t.Has("name") && !manifest.IsPluginName(p.Name) {
+		t.Fault("name", fmt.Sprintf("%s is not the name of a plugin", tomlfile.Quote(p.Name)), "write the name of an installed plugin, or the path of a directory in path")
+	}
 	if err := checkPluginPath(p.Path); p.Path != "" && err != nil {
 		t.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(p.Path), err), "write the path of a directory; ${env:NAME} in it is expanded")
 	} else if !hasReference(p.Path) {
@@ -124,11 +139,22 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	return p
 }
 
+// readPath returns the path of a plugin's directory; empty if the table names an installed plugin.
+func readPath(t *tomlfile.Table) string {
+	switch {
+	case !t.Has("name"):
+		return t.Required("path", `write path = "…": a directory that contains a `+manifest.FileName+`; or name = "…": an installed plugin`)
+	case t.Has("path"):
+		t.Fault("name", "conflicts with path", "keep one of the two")
+	}
+	return t.String("path")
+}
+
 // linesOf returns the lines of the table's keys, of the items of its arrays and of its variables.
 func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	lines := map[string]int{}
-	for _, key := range []string{"path", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
-		"allow_resources", "deny_resources", "read_only", "allow_write", "fs", "deny", "http", "git", "env", "limits", "isolation"} {
+	for _, key := range []string{"path", "name", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
+		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "limits", "isolation"} {
 		if t.Has(key) {
 			lines[key] = t.LineOf(key)
 		}

@@ -30,6 +30,9 @@ func loadConfig(o Options, source Source, content []byte) (*config.Config, *Untr
 	}
 	if problems.Err() == nil {
 		problems = append(problems, config.Expand(c, o.System.LookupEnv)...)
+		if err := ResolveNames(o, c); err != nil {
+			return nil, nil, err
+		}
 	}
 	for _, warning := range problems.Warnings() {
 		o.Log.Warn(warning.String())

@@ -7,6 +7,7 @@ package discovery
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
@@ -73,7 +74,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 	}
 	found := &Found{}
 	if c != nil {
-		if o.PluginsDir != "" {
+		if o.PluginsDir != "" && !slices.ContainsFunc(c.Plugins, func(p config.Plugin) bool { return p.Name != "" }) {
 			o.Log.Warn("the plugins folder is not used: the config lists the plugins", "folder", o.PluginsDir, "config", c.File)
 		}
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit

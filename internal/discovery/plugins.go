@@ -136,7 +136,12 @@ func readManifests(entries []config.Plugin) []Candidate {
 			places <- struct{}{}
 			defer func() { <-places }()
 			m, problems := manifest.Load(entry.Path)
-			if m == nil && entry.File != "" && !hasManifest(entry.Path) {
+			switch {
+			case m != nil:
+				problems = append(problems, checkName(entry, m)...)
+			case entry.Name != "" && !hasManifest(entry.Path):
+				problems = notInstalled(entry)
+			case entry.File != "" && !hasManifest(entry.Path):
 				problems = wrongPath(entry)
 			}
 			list[i] = Candidate{Entry: entry, Manifest: m, Problems: problems}

@@ -51,6 +51,7 @@ func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	m.readCapabilities(root.Table("capabilities"))
 	m.Limits = ReadLimits(root.Table("limits"))
 	m.readTools(root.Tables("tools"))
+	m.readRequirements(root)
 	if o := m.Offers; len(m.Tools) == 0 && !root.Has("tools") && !o.Prompts.Offers() && !o.Resources.Offers() {
 		doc.Add(tomlfile.Problem{What: "offers nothing", Remedy: "add [[tools]], or prompts or resources in [offers]",
 			Warning: true})

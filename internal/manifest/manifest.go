@@ -35,7 +35,8 @@ type Manifest struct {
 	Capabilities Capabilities
 	Limits       Limits
 	Offers       Offers
-	Tools        []Tool // in the file's order
+	Tools        []Tool        // in the file's order
+	Requires     []Requirement // likewise
 }
 
 // Values of Manifest.Validate: who validates the arguments of a call against the tool's schema.

@@ -18,7 +18,8 @@ const maxName = 64 // bytes of a plugin's name, which also names its state direc
 
 var placeholders = []string{"{code}", "{plugin}", "{tool}", "{message}"}
 
-func isPluginName(s string) bool {
+// IsPluginName reports whether s is a valid name of a plugin.
+func IsPluginName(s string) bool {
 	return s != "" && len(s) <= maxName && consistsOf(s[:1], lower) && consistsOf(s, lower+digits+"-")
 }
 
@@ -35,7 +36,7 @@ func consistsOf(s, set string) bool { return strings.Trim(s, set) == "" }
 func (m *Manifest) readPlugin(t *tomlfile.Table) {
 	m.NameLine = t.LineOf("name")
 	m.Name = t.Required("name", `write name = "…" in [plugin]: a to z, 0 to 9 and -, beginning with a letter`)
-	if m.Name != "" && !isPluginName(m.Name) {
+	if m.Name != "" && !IsPluginName(m.Name) {
 		t.Fault("name", fmt.Sprintf("%s is not a name", tomlfile.Quote(m.Name)),
 			fmt.Sprintf("use a to z, 0 to 9 and -, beginning with a letter, at most %d", maxName))
 	}

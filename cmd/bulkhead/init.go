@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/client"
+	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+)
+
+// initCommand holds the flags of init.
+type initCommand struct {
+	host                     host.Options
+	names, env               []string
+	all, yes, dryRun, asJSON bool
+}
+
+func newInit() *cobra.Command {
+	var i initCommand
+	c := &cobra.Command{
+		Use:   "init [flags]",
+		Short: "Prepare a project: choose plugins, grant what they need, try them",
+		Long: `Prepare the project for installed plugins: write a bulkhead.toml that lists them with what
+they are granted, create the files without which they cannot work, such as .chant, trust
+the config, and make one call of each plugin. Everything is shown first.
+
+The config names the plugins instead of their directories, and contains ${project} and
+${home} instead of paths, so that it can be shared. A config that exists is extended:
+tables of plugins that it has already are not changed.
+
+Installed plugins are those in the directory of --plugins, else of $BULKHEAD_PLUGINS,
+else in plugins/ beside this program.
+
+Exit codes: 0 every plugin answers; 1 no consent, or a plugin does not answer; 2 the
+project cannot be prepared, or consent cannot be asked for.`,
+		Example: `  bulkhead init                                # asks which plugins
+  bulkhead init --plugin chant --plugin openspec
+  bulkhead init --plugin mcpkg --env MCPKG_PROJECT=orchard --yes
+  bulkhead init --all --dry-run`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return i.run(c.Context(), c.InOrStdin(), c.OutOrStdout()) },
+	}
+	f := c.Flags()
+	f.StringArrayVar(&i.names, "plugin", nil, "`name` of a plugin, repeatable (default: asks)")
+	f.BoolVar(&i.all, "all", false, "all installed plugins")
+	f.StringArrayVar(&i.env, "env", nil, "value of a variable that a plugin requires: `NAME=VALUE`, repeatable")
+	projectFlag(c, &i.host)
+	f.StringVar(&i.host.ConfigFile, "config", "", "config `file` (default: bulkhead.toml in the working directory if it exists, else\nin the project)")
+	f.StringVar(&i.host.PluginsDir, "plugins", "", "`directory` of installed plugins")
+	f.BoolVarP(&i.yes, "yes", "y", false, "do it without a prompt")
+	f.BoolVar(&i.dryRun, "dry-run", false, "show everything, change nothing")
+	f.BoolVar(&i.asJSON, "json", false, "print JSON: {\"config\", \"plugins\": [{\"name\", \"call\", …}], \"created\", \"calls\": [{\"tool\", \"ok\", …}]};\nnever prompts")
+	must(c.MarkFlagFilename("config", "toml"))
+	must(c.MarkFlagDirname("plugins"))
+	must(c.RegisterFlagCompletionFunc("plugin", i.completeNames))
+	return c
+}
+
+// completeNames completes the names of installed plugins.
+func (i *initCommand) completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	choices, _, _ := admin.Choices(i.host) // without plugins there is nothing to complete
+	var names []string
+	for _, c := range choices {
+		names = append(names, cobra.CompletionWithDesc(c.Name, visible.Text(firstLine(c.Description))))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// initialized is the result of init.
+type initialized struct {
+	*admin.Setup
+	Written bool        `json:"written"`
+	Created []string    `json:"created"`
+	Calls   []firstCall `json:"calls"`
+	Next    []string    `json:"next,omitempty"` // commands
+	Error   string      `json:"error,omitempty"`
+}
+
+// firstCall is the first call of a plugin.
+type firstCall struct {
+	Plugin string `json:"plugin"`
+	Tool   string `json:"tool,omitempty"`
+	OK     bool   `json:"ok"`
+	Text   string `json:"text,omitempty"` // of the answer if it is an error, or why there was no call
+}
+
+func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	asks := !i.yes && !i.dryRun
+	if asks && (i.asJSON || !isTerminal(stdin)) {
+		return usageErrorf("cannot ask for consent: pass --plugin NAME (or --all) and --yes to prepare the project, or --dry-run to only show what would be done")
+	}
+	env, err := parseEnv(i.env)
+	if err != nil {
+		return err
+	}
+	if err := i.choose(ctx, stdin, stdout, asks); err != nil {
+		return err
+	}
+	setup, err := admin.ProposeSetup(i.host, i.names, env)
+	if err != nil {
+		return err
+	}
+	if !i.asJSON {
+		printSetup(stdout, setup)
+	}
+	if asks && setup.Changes() {
+		if err := confirm(ctx, stdin, "Prepare "+oneLine(setup.Project)); err != nil {
+			return err
+		}
+	}
+	result := initialized{Setup: setup, Created: []string{}, Calls: []firstCall{}}
+	if i.dryRun {
+		if !i.asJSON {
+			fmt.Fprintln(stdout, "\nNothing was changed.")
+			return nil
+		}
+		return printJSON(stdout, result)
+	}
+	return i.apply(ctx, stdout, &result)
+}
+
+// choose sets the names of the plugins, and asks for them if no flag does.
+func (i *initCommand) choose(ctx context.Context, stdin io.Reader, stdout io.Writer, asks bool) error {
+	if i.all && len(i.names) > 0 {
+		return usageErrorf("--all and --plugin contradict each other: keep one of the two")
+	}
+	if len(i.names) > 0 {
+		return nil
+	}
+	choices, dir, err := admin.Choices(i.host)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, c := range choices {
+		names = append(names, c.Name)
+	}
+	if i.all {
+		i.names = names
+		return nil
+	}
+	if !asks {
+		return usageErrorf("name the plugins with --plugin, or pass --all: the plugins in %s are %s", dir, strings.Join(names, ", "))
+	}
+	fmt.Fprintf(stdout, "The plugins in %s:\n\n", oneLine(dir))
+	for n, c := range choices {
+		fmt.Fprintf(stdout, "  %d  %-10s  %s\n                 needs %s\n", n+1, c.Name, excerpt(c.Description), oneLine(c.Needs))
+	}
+	i.names, err = askNames(ctx, stdin, names)
+	return err
+}
+
+// askNames asks for names, or their numbers.
+func askNames(ctx context.Context, stdin io.Reader, names []string) ([]string, error) {
+	answer := ask(ctx, stdin, 1024, "\nWhich ones? Names or numbers, or all: ")
+	var chosen []string
+	for _, word := range strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' }) {
+		n, err := strconv.Atoi(word)
+		switch {
+		case word == "all":
+			return names, nil
+		case err == nil && n >= 1 && n <= len(names):
+			word = names[n-1]
+		case !slices.Contains(names, word):
+			return nil, usageErrorf("%q is neither the name nor the number of a plugin", word)
+		}
+		if !slices.Contains(chosen, word) {
+			chosen = append(chosen, word)
+		}
+	}
+	if len(chosen) == 0 {
+		fmt.Fprintln(os.Stderr, "Nothing was changed.")
+		return nil, exitStatus(exitNo)
+	}
+	return chosen, nil
+}
+
+// apply makes the changes, then the calls, and prints both. What was created is reported after an error, too.
+func (i *initCommand) apply(ctx context.Context, stdout io.Writer, r *initialized) error {
+	created, failed := r.Write()
+	r.Created, r.Written = append(r.Created, created...), failed == nil
+	if !i.asJSON {
+		for _, path := range created {
+			fmt.Fprintf(stdout, "created  %s\n", oneLine(path))
+		}
+	}
+	if failed == nil {
+		if !i.asJSON {
+			printConfigTrust(stdout, i.host, r.Trust)
+		}
+		failed = i.callAll(ctx, stdout, r)
+	}
+	r.Next = i.next(r.Setup)
+	if i.asJSON {
+		if failed != nil {
+			r.Error = failed.Error()
+		}
+		if err := printJSON(stdout, r); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	if slices.ContainsFunc(r.Calls, func(c firstCall) bool { return !c.OK }) {
+		return exitStatus(exitNo)
+	}
+	if !i.asJSON {
+		fmt.Fprintf(stdout, "\nNext: have a client start the server, in this project:\n\n")
+		for _, line := range r.Next {
+			fmt.Fprintf(stdout, "  %s\n", line)
+		}
+	}
+	return nil
+}
+
+// callAll makes the first call of each plugin.
+func (i *initCommand) callAll(ctx context.Context, stdout io.Writer, r *initialized) error {
+	o := options{Options: i.host, logLevel: "error"}
+	o.Project = r.Project
+	if o.ConfigFile == "" {
+		o.System.Dir = filepath.Dir(r.Config)
+	}
+	h, err := o.open()
+	if err != nil {
+		return err
+	}
+	for _, p := range r.Plugins {
+		c := i.call(ctx, h, p)
+		r.Calls = append(r.Calls, c)
+		switch {
+		case i.asJSON:
+		case c.OK && c.Tool == "":
+			fmt.Fprintf(stdout, "ok       %s: %s\n", c.Plugin, c.Text)
+		case c.OK:
+			fmt.Fprintf(stdout, "ok       %s: %s answers\n", c.Plugin, c.Tool)
+		default:
+			fmt.Fprintf(stdout, "failed   %s: %s\n", c.Plugin, excerpt(c.Text))
+		}
+	}
+	return closeHost(ctx, h, os.Stderr)
+}
+
+// call makes the first call of a plugin.
+func (i *initCommand) call(ctx context.Context, h *host.Host, p admin.SetupPlugin) firstCall {
+	c := firstCall{Plugin: p.Name, Tool: p.Call}
+	switch {
+	case len(p.Lacks) > 0:
+		c.Text = strings.Join(p.Lacks, "; ")
+		return c
+	case p.Call == "":
+		c.OK, c.Text = true, "not called: no tool of it reads without arguments"
+		return c
+	}
+	if why := h.Refusal(p.Call); why != "" {
+		c.Text = why
+		return c
+	}
+	if !i.asJSON {
+		fmt.Fprintf(os.Stderr, "calling %s (the first call compiles the plugin)\n", p.Call)
+	}
+	answer, err := h.Call(ctx, p.Call, nil, nil)
+	switch {
+	case err != nil:
+		c.Text = err.Error()
+	case answer.Error != nil:
+		c.Text = answer.Error.Message
+	case answer.IsError:
+		c.Text = string(answer.Result)
+	default:
+		c.OK = true
+	}
+	return c
+}
+
+// next returns the commands that add the server to the clients that are installed.
+func (i *initCommand) next(s *admin.Setup) []string {
+	ids := []string{"claude-code"}
+	if system, err := client.NewSystem(host.Options{Project: s.Project}, runtime.GOOS); err == nil {
+		var installed []string
+		for _, c := range client.Installed(system, client.UserScope) {
+			installed = append(installed, c.ID)
+		}
+		if len(installed) > 0 {
+			ids = installed
+		}
+	}
+	flags := ""
+	if i.host.ConfigFile != "" {
+		flags += " --config " + s.Config
+	}
+	if dir := cmp.Or(i.host.PluginsDir, os.Getenv("BULKHEAD_PLUGINS")); dir != "" {
+		if abs, err := filepath.Abs(dir); err == nil {
+			flags += " --plugins " + abs
+		}
+	}
+	var lines []string
+	for _, id := range ids {
+		lines = append(lines, visible.Text("bulkhead client add "+id+flags))
+	}
+	return lines
+}
+
+// isAccess reports whether an item is access to the user's data. Limits and offers are left to --json and bulkhead policy.
+func isAccess(kind string) bool {
+	return slices.Contains([]string{review.Folder, review.Repository, review.Origin, review.Variable}, kind)
+}
+
+// printSetup prints what a plugin gets, what is created, and what is added to the config.
+func printSetup(to io.Writer, s *admin.Setup) {
+	w := bufio.NewWriter(to)
+	defer w.Flush()
+	for _, p := range s.Plugins {
+		fmt.Fprintf(w, "%s %s: %s\n", p.Name, oneLine(p.Version), excerpt(p.Description))
+		if p.InConfig {
+			fmt.Fprintf(w, "  is in %s already\n", oneLine(s.Config))
+		}
+		for _, item := range p.Items {
+			if item.NotGiven == "" && isAccess(item.Kind) {
+				fmt.Fprintf(w, "  may %s\n", excerpt(item.Words))
+			}
+		}
+		for _, lack := range p.Lacks {
+			fmt.Fprintf(w, "  cannot work yet: %s\n", excerpt(lack))
+		}
+	}
+	for n, f := range s.Files {
+		if n == 0 {
+			fmt.Fprintln(w, "\nThis is created:")
+		}
+		fmt.Fprintf(w, "  %s\n", oneLine(f.Path))
+	}
+	if s.Adds == "" {
+		fmt.Fprintf(w, "\n%s needs no change.\n", oneLine(s.Config))
+		return
+	}
+	fmt.Fprintf(w, "\nThis is added to %s, which is trusted then:\n\n", oneLine(s.Config))
+	for row := range strings.Lines(strings.TrimLeft(s.Adds, "\n")) {
+		fmt.Fprintf(w, "  + %s\n", strings.TrimRight(visible.Text(row), "\n"))
+	}
+}

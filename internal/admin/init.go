@@ -1,0 +1,298 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/ready"
+	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/trust"
+)
+
+// Setup is the preparation of a project for plugins, which awaits the user's consent.
+type Setup struct {
+	Project string        `json:"project"`
+	Config  string        `json:"config"`         // the file that Write changes
+	Creates bool          `json:"creates_config"` // the file does not exist yet
+	Adds    string        `json:"adds,omitempty"` // the text that is appended to the config
+	Plugins []SetupPlugin `json:"plugins"`
+	Files   []ready.File  `json:"creates"` // what is created for the plugins
+	// Trust is set by Write.
+	Trust ConfigTrust `json:"trust,omitzero"`
+
+	store   trust.Store
+	file    *configFile
+	content []byte
+}
+
+// SetupPlugin is a plugin of a Setup.
+type SetupPlugin struct {
+	Name        string        `json:"name"`
+	Version     string        `json:"version"`
+	Description string        `json:"description"`
+	InConfig    bool          `json:"in_config"`          // its table exists and is not changed
+	Items       []review.Item `json:"asks_for,omitempty"` // of a plugin that is added
+	// Lacks are the requirements that Write does not meet, and the remedies.
+	Lacks []string `json:"lacks,omitempty"`
+	// Call is a tool that reads and takes no arguments, for a first call; empty if there is none.
+	Call string `json:"call,omitempty"`
+}
+
+// Changes reports whether Write would change anything.
+func (s *Setup) Changes() bool { return s.Adds != "" || len(s.Files) > 0 }
+
+// Choice is an installed plugin that a project can be prepared for.
+type Choice struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Needs       string `json:"needs"` // in one line
+}
+
+// Choices returns the installed plugins, and the directory that contains them.
+func Choices(o discovery.Options) ([]Choice, string, error) {
+	installed, dir, err := discovery.Installed(o)
+	var all []Choice
+	for _, c := range installed {
+		all = append(all, Choice{c.Name(), c.Manifest.Description, needs(c.Manifest)})
+	}
+	return all, dir, err
+}
+
+// needs describes in one line what a plugin needs.
+func needs(m *manifest.Manifest) string {
+	var list []string
+	for _, f := range m.Capabilities.FS {
+		if !f.Optional {
+			list = append(list, fmt.Sprintf("%s (%s)", f.Path, f.Access))
+		}
+	}
+	for _, r := range m.Requires {
+		switch {
+		case len(r.Tools) > 0:
+		case r.Env != "":
+			list = append(list, "the variable "+r.Env)
+		case len(r.Paths) > 0:
+			list = append(list, r.Why+" in "+r.Paths[len(r.Paths)-1])
+		}
+	}
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}
+
+// ProposeSetup prepares a project for the installed plugins with these names, without changing anything. env are values of
+// variables, which the manifests' own values give way to. It refuses a config that the user does not trust.
+func ProposeSetup(o discovery.Options, names []string, env map[string]string) (*Setup, error) {
+	places, err := discovery.FindPlaces(o)
+	if err != nil {
+		return nil, err
+	}
+	if places.Project == "" {
+		return nil, usageErrorf("there is no project to prepare: %s", places.NoProject)
+	}
+	s := &Setup{Project: places.Project, Plugins: []SetupPlugin{}, Files: []ready.File{}, store: trustStore(o)}
+	if s.Config, err = configOfProject(o, places); err != nil {
+		return nil, err
+	}
+	if s.file, err = readConfigFile(s.Config); err != nil {
+		return nil, err
+	}
+	s.Creates = !s.file.Exists
+	if s.file.Exists {
+		if err := discovery.CheckTrust(o, s.Config, s.file.Data); err != nil {
+			return nil, err
+		}
+	}
+	o.ConfigFile = s.Config
+	if err := s.addTables(o, places, names, env); err != nil {
+		return nil, err
+	}
+	return s, s.complete(o, names)
+}
+
+// configOfProject returns the config of --config, else that in the working directory or the project, which need not exist.
+func configOfProject(o discovery.Options, places config.Places) (string, error) {
+	if o.ConfigFile != "" {
+		return absolutePath(o, o.ConfigFile)
+	}
+	here := filepath.Join(places.Cwd, config.FileName)
+	if _, err := os.Lstat(here); !errors.Is(err, fs.ErrNotExist) {
+		return here, nil
+	}
+	return filepath.Join(places.Project, config.FileName), nil
+}
+
+// addTables appends a table for each plugin that the config does not have.
+func (s *Setup) addTables(o discovery.Options, places config.Places, names []string, env map[string]string) error {
+	installed, dir, err := discovery.Installed(o)
+	if err != nil {
+		return err
+	}
+	existing := map[string]bool{}
+	s.content = s.file.Data
+	if s.file.Exists && !hasNoPlugins(s.file) {
+		view, err := catalog.LookAs(o, s.file.Data)
+		if err != nil {
+			return err
+		}
+		for _, p := range view.Plugins {
+			existing[p.Name] = true
+		}
+	}
+	c, problems := config.Parse(s.Config, s.file.Data)
+	if err := problems.Err(); err != nil {
+		return &discovery.UsageError{Err: err}
+	}
+	for _, name := range names {
+		at := slices.IndexFunc(installed, func(c discovery.Candidate) bool { return c.Name() == name })
+		if at < 0 {
+			return usageErrorf("there is no plugin %q in %s: the plugins are %s", name, dir, strings.Join(namesOf(installed), ", "))
+		}
+		if err := installed[at].Problems.Err(); err != nil {
+			return &discovery.UsageError{Err: err}
+		}
+		m := installed[at].Manifest
+		plugin := SetupPlugin{Name: name, Version: m.Version, Description: m.Description, InConfig: existing[name]}
+		if !existing[name] {
+			existing[name] = true
+			request, entry, err := tableFor(o, m, c.Defaults, places, env)
+			if err != nil {
+				return err
+			}
+			plugin.Items = request.Items
+			if s.content, err = config.AddPlugin(s.Config, s.content, entry); err != nil {
+				return usageErrorf("%s cannot be added to %s: %w", name, s.Config, err)
+			}
+		}
+		s.Plugins = append(s.Plugins, plugin)
+	}
+	s.Adds = string(s.content[len(s.file.Data):])
+	return nil
+}
+
+func namesOf(installed []discovery.Candidate) []string {
+	var names []string
+	for _, c := range installed {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// tableFor returns the table of a plugin: what it asks for, by its name instead of its path. It is not pinned, so that the
+// config works with another version of the installed plugins, and on another machine.
+func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, places config.Places, env map[string]string) (review.Request, config.Plugin, error) {
+	values := map[string]string{}
+	for _, r := range m.Requires {
+		value, given := env[r.Env]
+		switch {
+		case r.Env == "":
+		case given:
+			values[r.Env] = strings.ReplaceAll(value, "${", "$${")
+		case r.Value == "${env:"+r.Env+"}":
+			if _, set := lookup(o)(r.Env); !set {
+				return review.Request{}, config.Plugin{}, usageErrorf("plugin %s needs the variable %s, which is not set: set it, or pass --env %[2]s=VALUE", m.Name, r.Env)
+			}
+			values[r.Env] = r.Value
+		case r.Value != "":
+			values[r.Env] = strings.ReplaceAll(r.Value, manifest.ProjectPlaceholder, ready.ProjectName(places))
+		default:
+			return review.Request{}, config.Plugin{}, usageErrorf("plugin %s needs the variable %s (%s): pass --env %[2]s=VALUE", m.Name, r.Env, r.Why)
+		}
+	}
+	var granted []string
+	for name := range values {
+		granted = append(granted, name)
+	}
+	slices.Sort(granted)
+	request, entry := review.Ask(m, review.Choice{Env: granted}, d, places, newResolver(places, nil))
+	entry.Name, entry.Path, entry.SHA256 = m.Name, "", ""
+	if len(values) > 0 {
+		entry.Env = values
+	}
+	return request, entry, nil
+}
+
+// complete decides on the resulting config as the host does when it starts: what has to be created, what still lacks, and
+// which tool is called first.
+func (s *Setup) complete(o discovery.Options, names []string) error {
+	view, err := catalog.LookAs(o, s.content)
+	if err != nil {
+		return err
+	}
+	for i := range s.Plugins {
+		at := slices.IndexFunc(view.Plugins, func(p *catalog.Plugin) bool { return p.Name == s.Plugins[i].Name })
+		p := view.Plugins[at]
+		if err := p.Problems.Err(); err != nil {
+			return &discovery.UsageError{Err: err}
+		}
+		for _, c := range view.Conflicts {
+			if c.First == p || c.Second == p {
+				return usageErrorf("%s", c)
+			}
+		}
+		if err := s.provide(view, p, &s.Plugins[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// provide plans what is created for a plugin.
+func (s *Setup) provide(view *catalog.Catalog, p *catalog.Plugin, plugin *SetupPlugin) error {
+	for _, lack := range p.Lacks(view.Places) {
+		files, err := ready.Missing(p.Manifest, lack.Requirement, p.Grant, view.Places)
+		switch {
+		case err != nil:
+			return usageErrorf("%w", err)
+		case len(files) > 0:
+			s.Files = append(s.Files, files...)
+		case lack.Env != "":
+			plugin.Lacks = append(plugin.Lacks, fmt.Sprintf("%s: write env = { %s = \"…\" } for the plugin in %s", lack.What, lack.Env, s.Config))
+		default:
+			plugin.Lacks = append(plugin.Lacks, fmt.Sprintf("%s: grant it in fs of the plugin in %s", lack.What, s.Config))
+		}
+	}
+	for _, t := range p.Manifest.Tools {
+		if !t.Write && takesNoArguments(t) && p.IsGranted(t.Name) {
+			plugin.Call = p.Grant.Prefix + t.Name
+			return nil
+		}
+	}
+	return nil
+}
+
+// takesNoArguments reports whether a tool can be called without arguments.
+func takesNoArguments(t manifest.Tool) bool {
+	var schema struct {
+		Required []string `json:"required"`
+	}
+	return json.Unmarshal(t.Input, &schema) == nil && len(schema.Required) == 0
+}
+
+// Write creates the files, and then adds the plugins to the config. It returns what it has created, also with an error.
+func (s *Setup) Write() (created []string, err error) {
+	if created, err = ready.Create(s.Files); err != nil {
+		return created, usageErrorf("%w", err)
+	}
+	if s.Adds == "" {
+		return created, nil
+	}
+	if s.Trust, err = s.file.update(s.content, s.store); err != nil {
+		return created, err
+	}
+	if s.Creates {
+		created = append(created, s.Config)
+	}
+	return created, nil
+}

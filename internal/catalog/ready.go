@@ -1,0 +1,113 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/ready"
+)
+
+// Lacks returns what the manifest requires for what is granted, and the plugin does not have at present. It takes a few stat
+// calls.
+func (p *Plugin) Lacks(places config.Places) []ready.Lack {
+	return slices.DeleteFunc(ready.Check(p.Manifest, p.Grant, places), func(l ready.Lack) bool {
+		return !l.NeedsLists() && !slices.ContainsFunc(l.Tools, p.IsGranted)
+	})
+}
+
+// IsGranted reports whether a tool is granted, although it may be left out for a lack.
+func (p *Plugin) IsGranted(tool string) bool {
+	return p.unready[tool] != "" || slices.ContainsFunc(p.Grant.Tools, func(t manifest.Tool) bool { return t.Name == tool })
+}
+
+// withholdUnready takes from the plugin what cannot work because something is missing that its manifest requires.
+func (p *Plugin) withholdUnready(places config.Places) {
+	p.lacks = p.Lacks(places)
+	whole := slices.DeleteFunc(slices.Clone(p.lacks), func(l ready.Lack) bool { return !l.IsWhole() })
+	if len(whole) > 0 {
+		p.Problem = notYet + lackTexts(whole)
+		p.Log.Warn("the plugin is left out", "reason", p.Problem)
+		return
+	}
+	p.unready = map[string]string{}
+	for _, lack := range p.lacks {
+		p.Grant.Tools = slices.DeleteFunc(slices.Clone(p.Grant.Tools), func(t manifest.Tool) bool {
+			if !lack.Needs(t.Name) {
+				return false
+			}
+			p.unready[t.Name] = notYet + lack.String()
+			p.Grant.Withheld = append(p.Grant.Withheld, config.Withheld{Tool: t, Why: p.unready[t.Name]})
+			return true
+		})
+		if lack.NeedsLists() {
+			none := config.Filter{Allow: []string{}}
+			p.Grant.Prompts, p.Grant.Resources = none, none
+		}
+	}
+	if text := p.unreadyTools(); text != "" {
+		p.Log.Warn("some tools are left out", "reason", text)
+	}
+}
+
+// NotYet returns the lacks for which the plugin, or a tool of it, was left out when the Catalog was built.
+func (p *Plugin) NotYet() []ready.Lack { return p.lacks }
+
+// notYet begins the reason why a plugin or tool is left out.
+const notYet = "it cannot work yet: "
+
+// lackTexts joins what is missing and how to provide it. A remedy that several share is given once.
+func lackTexts(lacks []ready.Lack) string {
+	var texts []string
+	for i, l := range lacks {
+		if i+1 < len(lacks) && lacks[i+1].Remedy == l.Remedy {
+			texts = append(texts, l.What)
+		} else {
+			texts = append(texts, l.String())
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// unreadyTools says which granted tools of an offered plugin are left out; "" if all of them work.
+func (p *Plugin) unreadyTools() string {
+	if len(p.unready) == 0 {
+		return ""
+	}
+	names := slices.Sorted(maps.Keys(p.unready))
+	for i := range names {
+		names[i] = p.Grant.Prefix + names[i]
+	}
+	return fmt.Sprintf("%s cannot work yet: %s", shortList(names), lackTexts(p.lacks))
+}
+
+// whyUnready returns why a granted tool, by the name that clients see, is left out; "" if it is not.
+func (p *Plugin) whyUnready(name string) string {
+	own, _ := strings.CutPrefix(name, p.Grant.Prefix)
+	if !p.hasTool(name) {
+		return ""
+	}
+	return p.unready[own]
+}
+
+// shortList joins at most 5 names.
+func shortList(names []string) string {
+	if more := len(names) - 5; more > 0 {
+		names = append(slices.Clone(names[:5]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// ReadinessChanged reports whether a plugin now has something that its manifest requires and that it lacked when the Catalog
+// was built, or the reverse. It takes a few stat calls for each plugin with requirements. A new Catalog then has other offers.
+func (c *Catalog) ReadinessChanged() bool {
+	return slices.ContainsFunc(c.Plugins, func(p *Plugin) bool {
+		if !p.checksReadiness {
+			return false
+		}
+		return !slices.EqualFunc(p.lacks, p.Lacks(c.Places), func(a, b ready.Lack) bool { return a.Line == b.Line })
+	})
+}

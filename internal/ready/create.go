@@ -1,0 +1,151 @@
+package ready
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// File is a file or directory to create.
+type File struct {
+	Path    string `json:"path"`
+	Content string `json:"content,omitempty"`
+	IsDir   bool   `json:"is_directory,omitempty"`
+
+	root string // the project, the home directory or the state directory, which contains Path
+	rel  string // of Path, in root
+}
+
+// Missing returns what Create has to create so that the requirement is met: only what does not exist, and only below a
+// directory that g grants for writing.
+func Missing(m *manifest.Manifest, r manifest.Requirement, g config.Grant, places config.Places) ([]File, error) {
+	var files []File
+	for _, c := range r.Create {
+		f, err := locate(m, c, places)
+		if err != nil {
+			return nil, err
+		}
+		if !isWritable(g, f.Path) {
+			return nil, fmt.Errorf("plugin %s: %s cannot be created: it is not in a directory that is granted for writing", m.Name, f.Path)
+		}
+		if !exists(f.root, f.Path) {
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+func locate(m *manifest.Manifest, c manifest.Creation, places config.Places) (File, error) {
+	variable, rest, err := manifest.SplitPath(c.Path)
+	if err != nil {
+		return File{}, fmt.Errorf("plugin %s: %s %w", m.Name, c.Path, err)
+	}
+	if variable == "" {
+		return File{}, fmt.Errorf("plugin %s: %s is absolute: only paths in the project, the home or the state directory can be created", m.Name, c.Path)
+	}
+	root, missing := places.Resolve("${"+variable+"}", m.Name)
+	if missing != "" {
+		return File{}, fmt.Errorf("plugin %s: %s cannot be created: ${%s} is unset here", m.Name, c.Path, missing)
+	}
+	content := strings.ReplaceAll(c.Content, manifest.ProjectPlaceholder, ProjectName(places))
+	return File{Path: filepath.Join(root, rest), Content: content, IsDir: c.IsDir, root: root, rel: strings.TrimPrefix(rest, "/")}, nil
+}
+
+func isWritable(g config.Grant, path string) bool {
+	for _, m := range g.FS {
+		if m.Access == manifest.ReadWrite && contain.Within(m.Path, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// ProjectName returns the name of the project's directory, with - for each character that might need quotes in a file.
+func ProjectName(places config.Places) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, filepath.Base(places.Project))
+	return cmp.Or(strings.Trim(name, ".-_"), "project")
+}
+
+// Create creates the files in order, with their parents, and returns the paths that it has created, also with an error. It
+// overwrites nothing, and follows no symbolic link out of the root of a file.
+func Create(files []File) (created []string, err error) {
+	for _, f := range files {
+		root, err := os.OpenRoot(f.root)
+		if err != nil {
+			return created, err
+		}
+		made, err := f.create(root)
+		created = append(created, made...)
+		if err = errors.Join(err, root.Close()); err != nil {
+			return created, fmt.Errorf("%s cannot be created: %w", f.Path, err)
+		}
+	}
+	return created, nil
+}
+
+func (f File) create(root *os.Root) (created []string, err error) {
+	dirs := f.rel
+	if !f.IsDir {
+		dirs = filepath.Dir(f.rel)
+	}
+	for i, c := range dirs + "/" {
+		if c != '/' || dirs == "." {
+			continue
+		}
+		switch err := root.Mkdir(dirs[:i], 0o755); {
+		case err == nil:
+			created = append(created, filepath.Join(f.root, dirs[:i]))
+		case !errors.Is(err, fs.ErrExist):
+			return created, cause(err)
+		}
+	}
+	if f.IsDir {
+		return created, nil
+	}
+	made, err := f.write(root)
+	if made {
+		created = append(created, f.Path)
+	}
+	return created, err
+}
+
+// write creates the file under a temporary name and links it to its name, so that no partial file ever has that name. made is
+// false if another file has the name.
+func (f File) write(root *os.Root) (made bool, err error) {
+	temporary := filepath.Join(filepath.Dir(f.rel), config.HolderPrefix+rand.Text()+".tmp")
+	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return false, cause(err)
+	}
+	_, err = file.WriteString(f.Content)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = root.Link(temporary, f.rel)
+	}
+	made = err == nil
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return made, errors.Join(err, root.Remove(temporary))
+}
+
+// cause strips the path from an error: the message names the file already.
+func cause(err error) error {
+	if part := (*fs.PathError)(nil); errors.As(err, &part) {
+		return part.Err
+	}
+	return err
+}
