@@ -19,6 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
@@ -100,7 +101,7 @@ type firstCall struct {
 
 func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	asks := !i.yes && !i.dryRun
-	if asks && (i.asJSON || !isTerminal(stdin)) {
+	if asks && (i.asJSON || !term.IsTerminal(stdin)) {
 		return usageErrorf("cannot ask for consent: pass --plugin NAME (or --all) and --yes to prepare the project, or --dry-run to only show what would be done")
 	}
 	env, err := parseEnv(i.env)
@@ -347,6 +348,9 @@ func printSetup(to io.Writer, s *admin.Setup) {
 	if s.Adds == "" {
 		fmt.Fprintf(w, "\n%s needs no change.\n", oneLine(s.Config))
 		return
+	}
+	if s.PassedOver != "" {
+		fmt.Fprintf(w, "\nIn this project %s is not used any more.\n", oneLine(s.PassedOver))
 	}
 	fmt.Fprintf(w, "\nThis is added to %s, which is trusted then:\n\n", oneLine(s.Config))
 	for row := range strings.Lines(strings.TrimLeft(s.Adds, "\n")) {

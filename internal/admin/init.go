@@ -2,10 +2,7 @@ package admin
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,12 +18,14 @@ import (
 
 // Setup is the preparation of a project for plugins, which awaits the user's consent.
 type Setup struct {
-	Project string        `json:"project"`
-	Config  string        `json:"config"`         // the file that Write changes
-	Creates bool          `json:"creates_config"` // the file does not exist yet
-	Adds    string        `json:"adds,omitempty"` // the text that is appended to the config
-	Plugins []SetupPlugin `json:"plugins"`
-	Files   []ready.File  `json:"creates"` // what is created for the plugins
+	Project string `json:"project"`
+	Config  string `json:"config"`         // the file that Write changes
+	Creates bool   `json:"creates_config"` // the file does not exist yet
+	// PassedOver is the user's config, which is in force now, and not any more in this project when Config exists.
+	PassedOver string        `json:"passed_over,omitempty"`
+	Adds       string        `json:"adds,omitempty"` // the text that is appended to the config
+	Plugins    []SetupPlugin `json:"plugins"`
+	Files      []ready.File  `json:"creates"` // what is created for the plugins
 	// Trust is set by Write.
 	Trust ConfigTrust `json:"trust,omitzero"`
 
@@ -102,15 +101,17 @@ func ProposeSetup(o discovery.Options, names []string, env map[string]string) (*
 		return nil, usageErrorf("there is no project to prepare: %s", places.NoProject)
 	}
 	s := &Setup{Project: places.Project, Plugins: []SetupPlugin{}, Files: []ready.File{}, store: trustStore(o)}
-	if s.Config, err = configOfProject(o, places); err != nil {
+	source, err := s.findConfig(o, places)
+	if err != nil {
 		return nil, err
 	}
-	if s.file, err = readConfigFile(s.Config); err != nil {
+	s.Config = source.File
+	if s.file, err = readConfigFile(source); err != nil {
 		return nil, err
 	}
 	s.Creates = !s.file.Exists
 	if s.file.Exists {
-		if err := discovery.CheckTrust(o, s.Config, s.file.Data); err != nil {
+		if err := discovery.CheckTrust(o, source, s.file.Data); err != nil {
 			return nil, err
 		}
 	}
@@ -121,16 +122,16 @@ func ProposeSetup(o discovery.Options, names []string, env map[string]string) (*
 	return s, s.complete(o, names)
 }
 
-// configOfProject returns the config of --config, else that in the working directory or the project, which need not exist.
-func configOfProject(o discovery.Options, places config.Places) (string, error) {
-	if o.ConfigFile != "" {
-		return absolutePath(o, o.ConfigFile)
+// findConfig returns the config that is in force, or the project's config, which need not exist, if that is the user's.
+func (s *Setup) findConfig(o discovery.Options, places config.Places) (discovery.Source, error) {
+	source, err := discovery.FindConfig(o)
+	if err != nil || source.By < discovery.ByUser {
+		return source, err
 	}
-	here := filepath.Join(places.Cwd, config.FileName)
-	if _, err := os.Lstat(here); !errors.Is(err, fs.ErrNotExist) {
-		return here, nil
+	if source.By == discovery.ByUser {
+		s.PassedOver = source.File
 	}
-	return filepath.Join(places.Project, config.FileName), nil
+	return discovery.Source{File: filepath.Join(places.Project, config.FileName), By: discovery.ByProject}, nil
 }
 
 // addTables appends a table for each plugin that the config does not have.
