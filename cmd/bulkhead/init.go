@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,9 +26,10 @@ import (
 
 // initCommand holds the flags of init.
 type initCommand struct {
-	host                     host.Options
-	names, env               []string
-	all, yes, dryRun, asJSON bool
+	host                host.Options
+	names, env          []string
+	all, allowWrite     bool
+	yes, dryRun, asJSON bool
 }
 
 func newInit() *cobra.Command {
@@ -59,6 +61,7 @@ project cannot be prepared, or consent cannot be asked for.`,
 	f.StringArrayVar(&i.names, "plugin", nil, "`name` of a plugin, repeatable (default: asks)")
 	f.BoolVar(&i.all, "all", false, "all installed plugins")
 	f.StringArrayVar(&i.env, "env", nil, "value of a variable that a plugin requires: `NAME=VALUE`, repeatable")
+	f.BoolVar(&i.allowWrite, "allow-write", false, "offer the write tools of plugins with write = \"opt-in\"")
 	projectFlag(c, &i.host)
 	f.StringVar(&i.host.ConfigFile, "config", "", "config `file` (default: bulkhead.toml in the working directory if it exists, else\nin the project)")
 	f.StringVar(&i.host.PluginsDir, "plugins", "", "`directory` of installed plugins")
@@ -111,7 +114,7 @@ func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer
 	if err := i.choose(ctx, stdin, stdout, asks); err != nil {
 		return err
 	}
-	setup, err := admin.ProposeSetup(i.host, i.names, env)
+	setup, err := admin.ProposeSetup(i.host, admin.Preparation{Plugins: i.names, Env: env, AllowWrite: i.allowWrite})
 	if err != nil {
 		return err
 	}
@@ -205,7 +208,9 @@ func (i *initCommand) apply(ctx context.Context, stdout io.Writer, r *initialize
 		}
 		failed = i.callAll(ctx, stdout, r)
 	}
-	r.Next = i.next(r.Setup)
+	if failed == nil {
+		r.Next, failed = i.next(r.Setup)
+	}
 	if i.asJSON {
 		if failed != nil {
 			r.Error = failed.Error()
@@ -288,32 +293,30 @@ func (i *initCommand) call(ctx context.Context, h *host.Host, p admin.SetupPlugi
 	return c
 }
 
-// next returns the commands that add the server to the clients that are installed.
-func (i *initCommand) next(s *admin.Setup) []string {
-	ids := []string{"claude-code"}
-	if system, err := client.NewSystem(host.Options{Project: s.Project}, runtime.GOOS); err == nil {
-		var installed []string
-		for _, c := range client.Installed(system, client.UserScope) {
-			installed = append(installed, c.ID)
-		}
-		if len(installed) > 0 {
-			ids = installed
-		}
+// next returns the commands that add the server to the clients that are installed, or to one as an example.
+func (i *initCommand) next(s *admin.Setup) ([]string, error) {
+	system, err := client.NewSystem(host.Options{Project: s.Project}, runtime.GOOS)
+	if err != nil {
+		return nil, err
 	}
-	flags := ""
+	clients := client.Installed(system, client.UserScope)
+	if len(clients) == 0 {
+		clients, err = client.FindAll(client.IDs()[:1])
+	}
+	config, plugins := "", cmp.Or(i.host.PluginsDir, os.Getenv("BULKHEAD_PLUGINS"))
 	if i.host.ConfigFile != "" {
-		flags += " --config " + s.Config
+		config = s.Config
 	}
-	if dir := cmp.Or(i.host.PluginsDir, os.Getenv("BULKHEAD_PLUGINS")); dir != "" {
-		if abs, err := filepath.Abs(dir); err == nil {
-			flags += " --plugins " + abs
-		}
+	if plugins != "" {
+		var aerr error
+		plugins, aerr = filepath.Abs(plugins)
+		err = errors.Join(err, aerr)
 	}
 	var lines []string
-	for _, id := range ids {
-		lines = append(lines, visible.Text("bulkhead client add "+id+flags))
+	for _, c := range clients {
+		lines = append(lines, c.AddLine(config, plugins))
 	}
-	return lines
+	return lines, err
 }
 
 // isAccess reports whether an item is access to the user's data. Limits and offers are left to --json and bulkhead policy.

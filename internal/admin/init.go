@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -90,9 +91,15 @@ func needs(m *manifest.Manifest) string {
 	return strings.Join(list, ", ")
 }
 
-// ProposeSetup prepares a project for the installed plugins with these names, without changing anything. env are values of
-// variables, which the manifests' own values give way to. It refuses a config that the user does not trust.
-func ProposeSetup(o discovery.Options, names []string, env map[string]string) (*Setup, error) {
+// Preparation says what a project is prepared for.
+type Preparation struct {
+	Plugins    []string          // names of installed plugins
+	Env        map[string]string // values of variables that plugins require; they override those of the manifests
+	AllowWrite bool              // offers the write tools of plugins with write = "opt-in"
+}
+
+// ProposeSetup prepares a project for plugins, without changing anything. It refuses a config that the user does not trust.
+func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return nil, err
@@ -111,15 +118,18 @@ func ProposeSetup(o discovery.Options, names []string, env map[string]string) (*
 	}
 	s.Creates = !s.file.Exists
 	if s.file.Exists {
-		if err := discovery.CheckTrust(o, source, s.file.Data); err != nil {
+		err := discovery.CheckTrust(o, source, s.file.Data)
+		if not := (*discovery.UntrustedError)(nil); errors.As(err, &not) {
+			return nil, usageErrorf("%s: review it with `bulkhead trust`, then run `bulkhead init` again", not.Problem())
+		} else if err != nil {
 			return nil, err
 		}
 	}
 	o.ConfigFile = s.Config
-	if err := s.addTables(o, places, names, env); err != nil {
+	if err := s.addTables(o, places, wanted); err != nil {
 		return nil, err
 	}
-	return s, s.complete(o, names)
+	return s, s.complete(o)
 }
 
 // findConfig returns the config that is in force, or the project's config, which need not exist, if that is the user's.
@@ -135,7 +145,7 @@ func (s *Setup) findConfig(o discovery.Options, places config.Places) (discovery
 }
 
 // addTables appends a table for each plugin that the config does not have.
-func (s *Setup) addTables(o discovery.Options, places config.Places, names []string, env map[string]string) error {
+func (s *Setup) addTables(o discovery.Options, places config.Places, wanted Preparation) error {
 	installed, dir, err := discovery.Installed(o)
 	if err != nil {
 		return err
@@ -155,7 +165,7 @@ func (s *Setup) addTables(o discovery.Options, places config.Places, names []str
 	if err := problems.Err(); err != nil {
 		return &discovery.UsageError{Err: err}
 	}
-	for _, name := range names {
+	for _, name := range wanted.Plugins {
 		at := slices.IndexFunc(installed, func(c discovery.Candidate) bool { return c.Name() == name })
 		if at < 0 {
 			return usageErrorf("there is no plugin %q in %s: the plugins are %s", name, dir, strings.Join(namesOf(installed), ", "))
@@ -167,7 +177,7 @@ func (s *Setup) addTables(o discovery.Options, places config.Places, names []str
 		plugin := SetupPlugin{Name: name, Version: m.Version, Description: m.Description, InConfig: existing[name]}
 		if !existing[name] {
 			existing[name] = true
-			request, entry, err := tableFor(o, m, c.Defaults, places, env)
+			request, entry, err := tableFor(o, m, c.Defaults, places, wanted)
 			if err != nil {
 				return err
 			}
@@ -192,10 +202,10 @@ func namesOf(installed []discovery.Candidate) []string {
 
 // tableFor returns the table of a plugin: what it asks for, by its name instead of its path. It is not pinned, so that the
 // config works with another version of the installed plugins, and on another machine.
-func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, places config.Places, env map[string]string) (review.Request, config.Plugin, error) {
+func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, places config.Places, wanted Preparation) (review.Request, config.Plugin, error) {
 	values := map[string]string{}
 	for _, r := range m.Requires {
-		value, given := env[r.Env]
+		value, given := wanted.Env[r.Env]
 		switch {
 		case r.Env == "":
 		case given:
@@ -216,7 +226,7 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 		granted = append(granted, name)
 	}
 	slices.Sort(granted)
-	request, entry := review.Ask(m, review.Choice{Env: granted}, d, places, newResolver(places, nil))
+	request, entry := review.Ask(m, review.Choice{Env: granted, AllowWrite: wanted.AllowWrite && m.Write == manifest.WriteOptIn}, d, places, newResolver(places, nil))
 	entry.Name, entry.Path, entry.SHA256 = m.Name, "", ""
 	if len(values) > 0 {
 		entry.Env = values
@@ -226,7 +236,7 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 
 // complete decides on the resulting config as the host does when it starts: what has to be created, what still lacks, and
 // which tool is called first.
-func (s *Setup) complete(o discovery.Options, names []string) error {
+func (s *Setup) complete(o discovery.Options) error {
 	view, err := catalog.LookAs(o, s.content)
 	if err != nil {
 		return err

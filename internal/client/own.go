@@ -66,6 +66,18 @@ func (c *Change) CommandLine() string {
 	return line
 }
 
+// AddLine returns the command line that adds the server to this client. config and plugins are paths, empty if unset.
+func (c *Client) AddLine(config, plugins string) string {
+	line := "bulkhead client add " + c.ID
+	if config != "" {
+		line += " --config " + shellQuote(config)
+	}
+	if plugins != "" {
+		line += " --plugins " + shellQuote(plugins)
+	}
+	return line
+}
+
 // shellQuote quotes an argument for a shell if necessary.
 func shellQuote(arg string) string {
 	for _, r := range arg {

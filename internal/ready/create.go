@@ -90,6 +90,9 @@ func Create(files []File) (created []string, err error) {
 		}
 		made, err := f.create(root)
 		created = append(created, made...)
+		if link := f.outwardLink(root); err != nil && link != "" {
+			err = fmt.Errorf("%s is a symbolic link to a path outside of %s: replace it by a directory", link, f.root)
+		}
 		if err = errors.Join(err, root.Close()); err != nil {
 			return created, fmt.Errorf("%s cannot be created: %w", f.Path, err)
 		}
@@ -121,6 +124,21 @@ func (f File) create(root *os.Root) (created []string, err error) {
 		created = append(created, f.Path)
 	}
 	return created, err
+}
+
+// outwardLink returns the symbolic link in the path that resolves to a path outside of the root, or to nothing; "" if there is
+// none.
+func (f File) outwardLink(root *os.Root) string {
+	for at := f.rel; at != "."; at = filepath.Dir(at) {
+		info, err := root.Lstat(at)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if _, err := root.Stat(at); err != nil {
+			return filepath.Join(f.root, at)
+		}
+	}
+	return ""
 }
 
 // write creates the file under a temporary name and links it to its name, so that no partial file ever has that name. made is
