@@ -46,6 +46,16 @@ func TestAddPluginRoundTrips(t *testing.T) {
 	}
 }
 
+func TestAddPluginByName(t *testing.T) {
+	got, err := config.AddPlugin("/etc/bulkhead.toml", nil, config.Plugin{Name: "notes", Always: true})
+	if err != nil || string(got) != "[[plugins]]\nname = \"notes\"\nalways_offer = true\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := config.AddPlugin("/etc/bulkhead.toml", got, config.Plugin{Name: "notes"}); err == nil {
+		t.Errorf("a second time: got %q", got)
+	}
+}
+
 func TestAddPluginFormat(t *testing.T) {
 	got, err := config.AddPlugin("/etc/bulkhead.toml", []byte("[server]\nname = \"team\" # us\n"), config.Plugin{Path: "plugins/notes", SHA256: digest,
 		AllowTools: []string{"notes_*"}, ReadOnly: true, FS: []manifest.FS{{Path: "${project}", Access: "r"}}, HTTP: []config.HTTP{}})

@@ -138,6 +138,10 @@ func TestParseWarnsOfUnusedCredential(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
+		"a plugin with path and name":         {conf("name = 'notes'"), "3 plugins[0].name: conflicts with path keep one of the two"},
+		"a name that is a path":               {"[[plugins]]\nname = '../notes'", `2 plugins[0].name: "../notes" is not the name of a plugin`},
+		"an empty name of a plugin":           {"[[plugins]]\nname = ''", `2 plugins[0].name: "" is not the name of a plugin`},
+		"a name twice":                        {"[[plugins]]\nname = 'a'\n[[plugins]]\nname = 'a'", "4 plugins[1].name: is also the name of the plugin in line 2"},
 		"an unknown table":                    {"[servers]\nname='x'", `1 servers: is not a known key did you mean "server"?`},
 		"an unknown key":                      {conf("allow_tool = []"), `3 plugins[0].allow_tool: is not a known key did you mean "allow_tools"?`},
 		"an unknown key of a directory":       {conf("fs = [{ path = '/x', access = 'r', acces = 'r' }]"), `3 plugins[0].fs[0].acces: is not a known key did you mean "access"?`},

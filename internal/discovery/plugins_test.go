@@ -215,3 +215,48 @@ func TestWrongPathNamesTheLineOfTheConfig(t *testing.T) {
 		}
 	}
 }
+
+func TestPluginOfConfigByNameIsTheInstalledOne(t *testing.T) {
+	w := hosttest.New(t, hosttest.At("bin/plugins/a", hosttest.Plugin("a", nil, hosttest.Reads("beside"))),
+		hosttest.At("mine/a", hosttest.Plugin("a", nil, hosttest.Reads("mine"))), hosttest.At("work/dist/plugins/a", hosttest.Plugin("a", nil, hosttest.Reads("planted"))),
+		hosttest.At("work/a", hosttest.Plugin("a", nil, hosttest.Reads("planted"))), hosttest.At("mine/other", hosttest.Plugin("b", nil, hosttest.Reads("b"))),
+		hosttest.Files{"work/bulkhead.toml": "[[plugins]]\nname = 'a'\n", "work/other.toml": "[[plugins]]\nname = 'other'\n", "work/none.toml": "[[plugins]]\nname = 'none'\n"})
+	o := w.Options()
+	o.System.Executable, o.PluginsDir = w.Dir+"/bin/bulkhead", ""
+	tool := func(o discovery.Options) string {
+		t.Helper()
+		found, err := discovery.Find(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := found.Candidates[0]; c.Problems.Err() != nil {
+			return c.Problems.Error()
+		}
+		return found.Candidates[0].Manifest.Tools[0].Name
+	}
+	if got := tool(o); got != "beside" {
+		t.Errorf("by default: %s", got)
+	}
+	w.Env["BULKHEAD_PLUGINS"] = w.Dir + "/mine"
+	if got := tool(o); got != "mine" {
+		t.Errorf("by variable: %s", got)
+	}
+	w.Env["BULKHEAD_PLUGINS"] = w.Dir + "/nowhere"
+	o.PluginsDir = "../mine"
+	if got := tool(o); got != "mine" {
+		t.Errorf("by option: %s", got)
+	}
+	o.PluginsDir = "../mine/a"
+	if got := tool(o); got != "mine" {
+		t.Errorf("option that names the plugin itself: %s", got)
+	}
+	for file, want := range map[string]string{
+		"other.toml": ":2: plugins[0].name: " + w.Dir + "/mine/other is plugin \"b\"",
+		"none.toml":  ":2: plugins[0].name: the plugin is not installed: " + w.Dir + "/mine/none contains no plugin.toml\n  remedy: install it there, or name the directory of your plugins with --plugins DIR or $BULKHEAD_PLUGINS",
+	} {
+		o.ConfigFile, o.PluginsDir = file, "../mine"
+		if got := tool(o); !strings.HasSuffix(got, want) && !strings.Contains(got, want+"\n") {
+			t.Errorf("%s: got %s, want %s", file, got, want)
+		}
+	}
+}

@@ -177,6 +177,23 @@ func TestParseSetsDefaults(t *testing.T) {
 // Each case changes one line of the manifest small or appends to it, and has the expected problem.
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, line, want string }{
+		"a requirement of nothing":            {"[[tools]]", "[[requires]]\nwhy = 'x'\n[[tools]]", "8", "requires[0].paths: exactly one of env, grant and paths must be set"},
+		"a requirement of two things":         {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\npaths = ['/a']\n[[tools]]", "11", "requires[0].paths: exactly one of"},
+		"a requirement without a reason":      {"[[tools]]", "[[requires]]\ngrant = '/a'\n[[tools]]", "8", "requires[0].why: is missing"},
+		"a requirement of no path":            {"[[tools]]", "[[requires]]\nwhy = 'x'\npaths = []\n[[tools]]", "10", "requires[0].paths: does not have 1 to 16 paths"},
+		"a requirement of a relative path":    {"[[tools]]", "[[requires]]\nwhy = 'x'\npaths = ['/a', 'b']\n[[tools]]", "10", `requires[0].paths[1]: "b" is not absolute`},
+		"a requirement of a parent":           {"[[tools]]", "[[requires]]\nwhy = 'x'\npaths = ['${project}/../b']\n[[tools]]", "10", `contains ".."`},
+		"a requirement in a variable":         {"[[tools]]", "[[requires]]\nwhy = 'x'\npaths = ['${env:ROOT}/b']\n[[tools]]", "10", "begins with a variable that is not in capabilities.env"},
+		"a requirement of a variable":         {"[[tools]]", "[[requires]]\nwhy = 'x'\nenv = 'ROOT'\n[[tools]]", "10", `requires[0].env: "ROOT" is not in capabilities.env`},
+		"a requirement of an unknown tool":    {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\ntools = ['ad']\n[[tools]]", "11", `requires[0].tools[0]: "ad" is not a tool of this plugin`},
+		"a requirement with and without":      {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\ntools = ['add']\nexcept = ['add']\n[[tools]]", "12", "requires[0].except: conflicts with tools"},
+		"a value of no variable":              {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\nvalue = 'x'\n[[tools]]", "11", "requires[0].value: has no effect without env"},
+		"a reason with invisible characters":  {"[[tools]]", "[[requires]]\nwhy = \"x\\u202e\"\ngrant = '/a'\n[[tools]]", "9", "requires[0].why: "},
+		"a creation without paths":            {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\ncreate = [{ path = '/a' }]\n[[tools]]", "11", "requires[0].create: has no effect without paths"},
+		"a creation that is not requested":    {"[[tools]]", "[[requires]]\nwhy = 'x'\npaths = ['${project}/a']\ncreate = [{ path = '${project}/a' }]\n[[tools]]", "11", `requires[0].create[0].path: "${project}/a" is not below a directory that capabilities.fs requests with access "rw"`},
+		"a creation where it may only read":   {"[[tools]]", "[capabilities]\nfs = [{ path = '${project}', access = 'r' }]\n[[requires]]\nwhy = 'x'\npaths = ['${project}/a']\ncreate = [{ path = '${project}/a' }]\n[[tools]]", "13", "is not below a directory"},
+		"a creation beside what it may write": {"[[tools]]", "[capabilities]\nfs = [{ path = '${project}/a', access = 'rw' }]\n[[requires]]\nwhy = 'x'\npaths = ['${project}/a']\ncreate = [{ path = '${project}/ab' }]\n[[tools]]", "13", "is not below a directory"},
+		"too many requirements":               {"[[tools]]", strings.Repeat("[[requires]]\nwhy = 'x'\ngrant = '/a'\n", 17) + "[[tools]]", "56", "is one of more than 16 requirements"},
 		"no format version":                   {"manifest = 1\n", "", "", "manifest: is missing"},
 		"an unknown format version":           {"manifest = 1", "manifest = 2", "1", "manifest: is not 1"},
 		"a format version that is a string":   {"manifest = 1", `manifest = "1"`, "1", "manifest: is a string, not an integer"},

@@ -1,0 +1,117 @@
+package catalog_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+)
+
+const project = "[[capabilities.fs]]\npath = '${project}'\naccess = 'rw'\n"
+
+// unready are two plugins that need something in the project: a for all tools, b for all but b_init.
+func unready(t *testing.T) (*hosttest.World, host.Options) {
+	w := hosttest.New(t,
+		hosttest.Plugin("a", done, project+"[[requires]]\npaths = ['${cwd}/.a']\nwhy = 'data'\n"+hosttest.Reads("a_reads")),
+		hosttest.Plugin("b", done, project+"[offers]\nprompts = ['p']\nresources = ['b://']\n[[requires]]\npaths = ['${cwd}/.b']\nwhy = 'data'\nexcept = ['b_init']\n"+
+			hosttest.Reads("b_reads")+hosttest.Writes("b_init")))
+	return w, w.Options()
+}
+
+// offered returns the names of the offered tools, prompts and resources.
+func offered(t *testing.T, o host.Options) (names []string, c *catalog.Catalog) {
+	t.Helper()
+	c, err := catalog.Look(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.Plugins {
+		for _, tool := range p.Manifest.Tools {
+			if c.Tool(tool.Name) != nil {
+				names = append(names, tool.Name)
+			}
+		}
+		if p.Problem == "" {
+			names = append(names, slices.Concat(p.Prompts(), p.Resources())...)
+		}
+	}
+	return names, c
+}
+
+func TestPluginThatCannotWorkYetIsNotOffered(t *testing.T) {
+	w, o := unready(t)
+	names, c := offered(t, o)
+	hosttest.WantEqual(t, names, []string{"b_init"})
+	for tool, want := range map[string]string{
+		"a_reads": `plugin "a" is left out: it cannot work yet: ` + w.Dir + "/work/.a (data) does not exist: create it",
+		"b_reads": `plugin "b": it cannot work yet: ` + w.Dir + "/work/.b (data) does not exist: create it",
+		"b_init":  "", "b_none": "",
+	} {
+		if got := c.WhyUnknown("tools/call", tool); got != want {
+			t.Errorf("%s: got %q, want %q", tool, got, want)
+		}
+	}
+	answer := hosttest.Request(t, w.Open(t, o), "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`)
+	for _, want := range []string{"- a: it cannot work yet: ", "- b: b_reads cannot work yet: " + w.Dir + "/work/.b (data) does not exist"} {
+		if !strings.Contains(answer, want) {
+			t.Errorf("instructions: got %s, want %s in it", answer, want)
+		}
+	}
+}
+
+func TestReadinessChanges(t *testing.T) {
+	w, o := unready(t)
+	_, c := offered(t, o)
+	if c.ReadinessChanged() {
+		t.Error("changed, but nothing was created")
+	}
+	for _, dir := range []string{".a", ".b"} {
+		if err := os.Mkdir(w.Dir+"/work/"+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if !c.ReadinessChanged() {
+			t.Errorf("not changed, but %s was created", dir)
+		}
+		_, c = offered(t, o)
+		if c.ReadinessChanged() {
+			t.Errorf("changed after %s", dir)
+		}
+	}
+	names, _ := offered(t, o)
+	hosttest.WantEqual(t, names, []string{"a_reads", "b_reads", "b_init", "p", "b://"})
+	if err := os.Remove(w.Dir + "/work/.b"); err != nil {
+		t.Fatal(err)
+	}
+	if !c.ReadinessChanged() {
+		t.Error("not changed, but .b was removed")
+	}
+}
+
+func TestPluginThatCannotWorkYetIsOfferedIf(t *testing.T) {
+	w, o := unready(t)
+	o.Plugins = []string{"b"}
+	names, c := offered(t, o)
+	hosttest.WantEqual(t, names, []string{"b_reads", "b_init", "p", "b://"}) // served alone
+	if c.ReadinessChanged() {
+		t.Error("changed")
+	}
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nalways_offer = true\n[[plugins]]\npath = '../plugins/b'\n"})
+	o.Plugins, o.ConfigFile = nil, "bulkhead.toml"
+	names, _ = offered(t, o)
+	hosttest.WantEqual(t, names, []string{"a_reads", "b_init"}) // the config says so
+}
+
+// A tool that the config withholds must look like one that does not exist.
+func TestWithheldToolThatCannotWorkYetIsNotDisclosed(t *testing.T) {
+	w, o := unready(t)
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\n[[plugins]]\npath = '../plugins/b'\ndeny_tools = ['b_reads']\n"})
+	o.ConfigFile = "bulkhead.toml"
+	_, c := offered(t, o)
+	if got := c.WhyUnknown("tools/call", "b_reads"); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
