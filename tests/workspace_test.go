@@ -99,5 +99,5 @@ func copyPlugins(t testing.TB, names ...string) string {
 // servePlugins serves all plugins of a directory on an empty project.
 func servePlugins(t testing.TB, dir string) *server {
 	t.Helper()
-	return startServer(t, programCommand(t, "serve", "--plugins", dir, "--project", newDir(t, nil)))
+	return startServer(t, programCommand(t, "serve", "--plugins", dir, "--project", newDir(t, map[string]string{".chant/specs/.gitkeep": ""})))
 }

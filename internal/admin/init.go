@@ -68,12 +68,15 @@ func Choices(o discovery.Options) ([]Choice, string, error) {
 	return all, dir, err
 }
 
+// placeWords replaces the variables of paths for users.
+var placeWords = strings.NewReplacer("${project}/", "", "${cwd}/", "", "${project}", "the project", "${cwd}", "the working directory", "${home}", "~")
+
 // needs describes in one line what a plugin needs.
 func needs(m *manifest.Manifest) string {
 	var list []string
 	for _, f := range m.Capabilities.FS {
 		if !f.Optional {
-			list = append(list, fmt.Sprintf("%s (%s)", f.Path, f.Access))
+			list = append(list, fmt.Sprintf("%s (%s)", placeWords.Replace(f.Path), f.Access))
 		}
 	}
 	for _, r := range m.Requires {
@@ -82,7 +85,8 @@ func needs(m *manifest.Manifest) string {
 		case r.Env != "":
 			list = append(list, "the variable "+r.Env)
 		case len(r.Paths) > 0:
-			list = append(list, r.Why+" in "+r.Paths[len(r.Paths)-1])
+			at := slices.IndexFunc(r.Paths, func(p string) bool { return !strings.HasPrefix(p, manifest.EnvPath) })
+			list = append(list, r.Why+" in "+placeWords.Replace(r.Paths[max(at, 0)]))
 		}
 	}
 	if len(list) == 0 {
