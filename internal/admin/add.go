@@ -211,6 +211,9 @@ func (p *Proposal) checkResult(o discovery.Options, index int) error {
 		}
 	}
 	p.Warnings = s.Problems.Warnings()
+	for _, lack := range s.Lacks(view.Places) {
+		p.Warnings = append(p.Warnings, tomlfile.Problem{File: s.Manifest.File, Line: lack.Line, Key: "requires", What: "it cannot work yet: " + lack.What, Remedy: lack.Remedy, Warning: true})
+	}
 	why := map[string]string{}
 	for _, w := range s.Grant.Withheld {
 		why[w.Tool.Name] = w.Why

@@ -30,6 +30,7 @@ func Compare(old, new *manifest.Manifest) []Change {
 	c.repositories()
 	c.names("capabilities.http", "the web server", normalizeOrigins(old.Capabilities.HTTP), normalizeOrigins(new.Capabilities.HTTP))
 	c.names("capabilities.env", "the variable", old.Capabilities.Env, new.Capabilities.Env)
+	c.requirements()
 	c.limits()
 	c.offers()
 	c.tools()

@@ -62,6 +62,8 @@ func TestCompare(t *testing.T) {
 		"a remote by name instead of any":         {git("{ repo = \"/a\", access = \"r\", remotes = [\"*\"] }"), git("{ repo = \"/a\", access = \"r\", remotes = [\"https://h/r\"] }"), []string{"+ capabilities.git: asks to list and fetch https://h/r for the repository /a", "  capabilities.git: no longer asks to list and fetch any remote that you name for the repository /a"}},
 		"a higher limit":                          {limits("time = \"1m\""), limits("time = \"2m\""), []string{"+ limits.time: the time of a call: 2m0s, was 1m0s"}},
 		"a lower limit":                           {limits("files = 9"), limits("files = 8"), []string{"  limits.files: open files: 8, was 9"}},
+		"a requirement":                           {"", "[[requires]]\ngrant = '/a'\nwhy = 'data'\n", []string{"  requires: requires /a (data)"}},
+		"a requirement that creates a file":       {"[capabilities]\nfs = [{ path = '/a', access = 'rw' }]\n[[requires]]\npaths = ['/a/b']\nwhy = 'data'\n", "[capabilities]\nfs = [{ path = '/a', access = 'rw' }]\n[[requires]]\npaths = ['/a/b']\nwhy = 'data'\ncreate = [{ path = '/a/b', content = 'x' }]\n", []string{"  requires: requires /a/b (data); bulkhead init creates /a/b with x", "  requires: no longer requires /a/b (data)"}},
 		"a limit above the default":               {"", limits("memory = \"65MiB\""), []string{"+ limits.memory: memory: 65MiB, was the default"}},
 		"a limit below the default":               {"", limits("memory = \"63MiB\""), []string{"  limits.memory: memory: 63MiB, was the default"}},
 		"fuel becomes unbounded":                  {limits("fuel = 9"), "", []string{"+ limits.fuel: the instructions of a call: the default, was 9"}},
