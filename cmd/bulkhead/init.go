@@ -199,7 +199,7 @@ func (i *initCommand) apply(ctx context.Context, stdout io.Writer, r *initialize
 	r.Created, r.Written = append(r.Created, created...), failed == nil
 	if !i.asJSON {
 		for _, path := range created {
-			fmt.Fprintf(stdout, "created  %s\n", oneLine(path))
+			fmt.Fprintf(stdout, "created  %s\n", inProject(r.Project, path))
 		}
 	}
 	if failed == nil {
@@ -277,7 +277,7 @@ func (i *initCommand) call(ctx context.Context, h *host.Host, p admin.SetupPlugi
 		return c
 	}
 	if !i.asJSON {
-		fmt.Fprintf(os.Stderr, "calling %s (the first call compiles the plugin)\n", p.Call)
+		fmt.Fprintf(os.Stderr, "calling %s; a first call compiles the plugin\n", p.Call)
 	}
 	answer, err := h.Call(ctx, p.Call, nil, nil)
 	switch {
@@ -319,6 +319,14 @@ func (i *initCommand) next(s *admin.Setup) ([]string, error) {
 	return lines, err
 }
 
+// inProject formats a path for the terminal, relative to the project if it is in it.
+func inProject(project, path string) string {
+	if rel, err := filepath.Rel(project, path); err == nil && filepath.IsLocal(rel) {
+		path = rel
+	}
+	return oneLine(path)
+}
+
 // isAccess reports whether an item is access to the user's data. Limits and offers are left to --json and bulkhead policy.
 func isAccess(kind string) bool {
 	return slices.Contains([]string{review.Folder, review.Repository, review.Origin, review.Variable}, kind)
@@ -331,7 +339,7 @@ func printSetup(to io.Writer, s *admin.Setup) {
 	for _, p := range s.Plugins {
 		fmt.Fprintf(w, "%s %s: %s\n", p.Name, oneLine(p.Version), excerpt(p.Description))
 		if p.InConfig {
-			fmt.Fprintf(w, "  is in %s already\n", oneLine(s.Config))
+			fmt.Fprintf(w, "  is in %s already\n", inProject(s.Project, s.Config))
 		}
 		for _, item := range p.Items {
 			if item.NotGiven == "" && isAccess(item.Kind) {
@@ -344,18 +352,18 @@ func printSetup(to io.Writer, s *admin.Setup) {
 	}
 	for n, f := range s.Files {
 		if n == 0 {
-			fmt.Fprintln(w, "\nThis is created:")
+			fmt.Fprintf(w, "\nThis is created in %s:\n", oneLine(s.Project))
 		}
-		fmt.Fprintf(w, "  %s\n", oneLine(f.Path))
+		fmt.Fprintf(w, "  %s\n", inProject(s.Project, f.Path))
 	}
 	if s.Adds == "" {
-		fmt.Fprintf(w, "\n%s needs no change.\n", oneLine(s.Config))
+		fmt.Fprintf(w, "\n%s needs no change.\n", inProject(s.Project, s.Config))
 		return
 	}
 	if s.PassedOver != "" {
 		fmt.Fprintf(w, "\nIn this project %s is not used any more.\n", oneLine(s.PassedOver))
 	}
-	fmt.Fprintf(w, "\nThis is added to %s, which is trusted then:\n\n", oneLine(s.Config))
+	fmt.Fprintf(w, "\nThis is added to %s, which is trusted then:\n\n", inProject(s.Project, s.Config))
 	for row := range strings.Lines(strings.TrimLeft(s.Adds, "\n")) {
 		fmt.Fprintf(w, "  + %s\n", strings.TrimRight(visible.Text(row), "\n"))
 	}
