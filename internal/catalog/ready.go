@@ -101,6 +101,18 @@ func shortList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// RequiredPaths returns the absolute paths whose existence decides what is offered. A change of one may change the result of
+// ReadinessChanged.
+func (c *Catalog) RequiredPaths() []string {
+	var all []string
+	for _, p := range c.Plugins {
+		if p.checksReadiness {
+			all = append(all, ready.Paths(p.Manifest, p.Grant, c.Places)...)
+		}
+	}
+	return all
+}
+
 // ReadinessChanged reports whether a plugin now has something that its manifest requires and that it lacked when the Catalog
 // was built, or the reverse. It takes a few stat calls for each plugin with requirements. A new Catalog then has other offers.
 func (c *Catalog) ReadinessChanged() bool {

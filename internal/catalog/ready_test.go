@@ -69,6 +69,7 @@ func TestReadinessChanges(t *testing.T) {
 	if c.ReadinessChanged() {
 		t.Error("changed, but nothing was created")
 	}
+	hosttest.WantEqual(t, c.RequiredPaths(), []string{w.Dir + "/work/.a", w.Dir + "/work/.b"})
 	for _, dir := range []string{".a", ".b"} {
 		if err := os.Mkdir(w.Dir+"/work/"+dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -49,6 +49,22 @@ func Check(m *manifest.Manifest, g config.Grant, places config.Places) []Lack {
 // IsWhole reports whether nothing of the plugin works because of the lack.
 func (l Lack) IsWhole() bool { return len(l.Tools) == 0 && len(l.Except) == 0 }
 
+// Paths returns the absolute paths whose existence Check examines.
+func Paths(m *manifest.Manifest, g config.Grant, places config.Places) []string {
+	c := check{m: m, grant: g, places: places}
+	var all []string
+	for _, r := range m.Requires {
+		for _, path := range r.Paths {
+			for _, at := range c.candidates(path) {
+				if c.mountOf(at) != "" {
+					all = append(all, at)
+				}
+			}
+		}
+	}
+	return all
+}
+
 type check struct {
 	m      *manifest.Manifest
 	grant  config.Grant
