@@ -66,34 +66,52 @@ func encodeTyped(name, value string, schema json.RawMessage) (json.RawMessage, e
 	return json.Marshal(value)
 }
 
+// property is the part of a JSON Schema that restricts the type of a value.
+type property struct {
+	Type  json.RawMessage   `json:"type"`
+	Const json.RawMessage   `json:"const"`
+	Enum  []json.RawMessage `json:"enum"`
+	AnyOf []property        `json:"anyOf"`
+	OneOf []property        `json:"oneOf"`
+}
+
 // propertyTypes returns the JSON Schema types of a property; empty if the schema does not restrict them.
 func propertyTypes(name string, schema json.RawMessage) []string {
 	var s struct {
-		Properties map[string]struct {
-			Type  json.RawMessage   `json:"type"`
-			Const json.RawMessage   `json:"const"`
-			Enum  []json.RawMessage `json:"enum"`
-		} `json:"properties"`
+		Properties map[string]property `json:"properties"`
 	}
 	if json.Unmarshal(schema, &s) != nil {
 		return nil
 	}
-	property := s.Properties[name]
+	return s.Properties[name].types()
+}
+
+func (p property) types() []string {
 	var one string
 	var several []string
-	if json.Unmarshal(property.Type, &one) == nil {
+	if json.Unmarshal(p.Type, &one) == nil {
 		return []string{one}
 	}
-	if json.Unmarshal(property.Type, &several) == nil && len(several) > 0 {
+	if json.Unmarshal(p.Type, &several) == nil && len(several) > 0 {
 		return several
 	}
 	// const and enum restrict the types without naming them.
-	values := property.Enum
-	if property.Const != nil {
-		values = append(values, property.Const)
+	values := p.Enum
+	if p.Const != nil {
+		values = append(values, p.Const)
 	}
 	for _, value := range values {
 		several = append(several, typeOf(value))
+	}
+	if len(several) > 0 {
+		return several
+	}
+	for _, alternative := range slices.Concat(p.AnyOf, p.OneOf) {
+		types := alternative.types()
+		if len(types) == 0 {
+			return nil // this alternative allows every type
+		}
+		several = append(several, types...)
 	}
 	return several
 }

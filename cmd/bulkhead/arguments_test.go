@@ -13,7 +13,8 @@ import (
 const inputSchema = `{"type":"object","properties":{
 	"text":{"type":"string"}, "count":{"type":"integer"}, "share":{"type":"number"}, "on":{"type":"boolean"}, "list":{"type":"array"},
 	"either":{"type":["integer","string"]}, "maybe":{"type":["integer","null"]}, "any":{}, "odd":{"type":7},
-	"sure":{"const":true}, "level":{"enum":[1,2]}, "mode":{"enum":["fast",0]}}}`
+	"sure":{"const":true}, "level":{"enum":[1,2]}, "mode":{"enum":["fast",0]},
+	"kinds":{"anyOf":[{"type":"array"},{"type":"null"}]}, "version":{"oneOf":[{"type":"null"},{"type":"string"}]}, "free":{"anyOf":[{"type":"integer"},{}]}}}`
 
 func TestReadArguments(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -45,6 +46,10 @@ func TestReadArguments(t *testing.T) {
 		"an enum of integers":           {pairs: []string{"level=2"}, want: `{"level":2}`},
 		"an enum with a string":         {pairs: []string{"mode=fast"}, want: `{"mode":"fast"}`},
 		"null":                          {pairs: []string{"maybe=null"}, want: `{"maybe":null}`},
+		"an alternative that is null":   {pairs: []string{"kinds=null"}, want: `{"kinds":null}`},
+		"an alternative that is a list": {pairs: []string{`kinds=["a"]`}, want: `{"kinds":["a"]}`},
+		"an alternative that is string": {pairs: []string{"version=2"}, want: `{"version":"2"}`},
+		"an alternative of any type":    {pairs: []string{"free=2"}, want: `{"free":"2"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readArguments(strings.NewReader(c.stdin), c.given, c.pairs, json.RawMessage(inputSchema))
@@ -75,6 +80,7 @@ func TestReadArgumentsRefuses(t *testing.T) {
 		"a pair without a name":            {pairs: []string{"=a"}, want: "--arg =a: write name=value"},
 		"a pair of the wrong type":         {pairs: []string{"count=many"}, want: `--arg count: "many" is not JSON, and the tool expects integer`},
 		"a pair of neither type":           {pairs: []string{"maybe=many"}, want: `--arg maybe: "many" is not JSON, and the tool expects integer or null`},
+		"a pair of no alternative":         {pairs: []string{"kinds=many"}, want: `--arg kinds: "many" is not JSON, and the tool expects array or null`},
 		"an empty value of a boolean":      {pairs: []string{"on="}, want: `--arg on: "" is not JSON, and the tool expects boolean`},
 	} {
 		t.Run(name, func(t *testing.T) {
