@@ -49,7 +49,7 @@ type Host struct {
 
 // Open finds plugins and decides what each is granted. The error is a *UsageError if the caller can correct it.
 func Open(o Options) (*Host, error) {
-	found, err := discovery.Find(o)
+	found, err := discovery.FindOrExplain(o)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +59,9 @@ func Open(o Options) (*Host, error) {
 			return nil, &UsageError{Err: found.Untrusted}
 		}
 		log.Error(found.Untrusted.Error())
+	}
+	if found.Invalid != nil {
+		log.Error("no plugin is served: the config is invalid", "reason", found.Invalid.Error())
 	}
 	if found.Places.NoState != "" {
 		log.Error("no plugin gets a state folder", "reason", found.Places.NoState)

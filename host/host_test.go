@@ -62,7 +62,7 @@ func TestOfferedAre(t *testing.T) {
 		"what waited for --allow-write":   {there: []hosttest.Files{optIn}, change: func(o *host.Options) { o.AllowWrite = true }, want: []string{"a_reads", "a_writes"}},
 		"not what is broken":              {there: []hosttest.Files{a, {"plugins/b/plugin.toml": "nonsense"}}, want: []string{"a_reads", "a_writes"}},
 		"not what is not built": {there: []hosttest.Files{b, hosttest.Plugin("a", nil, both)}, want: []string{"b_reads"},
-			why: map[string]string{"a_reads": "there is no module at ", "a_writes": "`bulkhead plugin build`"}},
+			why: map[string]string{"a_reads": "module.file: there is no module at ", "a_writes": "remedy: put it there"}},
 		"not what needs a project where none is": {there: []hosttest.Files{needs, b}, change: func(o *host.Options) { o.System.Dir = "/" }, want: []string{"b_reads"},
 			why: map[string]string{"a_reads": "plugin a is left out: it needs ${project}: the working directory, /, cannot be the project: pass --project DIR"}},
 		"names with the prefix of their plugin":   {there: []hosttest.Files{a, grants("prefix = 'team_'")}, want: []string{"team_a_reads", "team_a_writes"}},
@@ -108,7 +108,7 @@ func TestARefusalKnowsToolsByTheNamesThatClientsSee(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", nil, hosttest.Reads("a_reads")), hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nprefix = 'team_'\n"})
 	h := w.Open(t, w.Options())
 	call := func(tool string) string { return hosttest.Call(t, h, tool, "").Error.Message }
-	if got := call("team_a_reads"); !strings.Contains(got, `Unknown tool: team_a_reads: plugin "a" is left out: there is no module at `) {
+	if got := call("team_a_reads"); !strings.Contains(got, `Unknown tool: team_a_reads: plugin "a" is left out: `) || !strings.Contains(got, "module.file: there is no module at ") {
 		t.Errorf("got %q", got)
 	}
 	if got := call("a_reads"); got != "Unknown tool: a_reads" {

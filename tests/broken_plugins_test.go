@@ -68,7 +68,7 @@ func TestBrokenPluginIsLeftOut(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, "chant.wasm")); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"there is no module at %s/chant.wasm: build the plugin with `bulkhead plugin build`"}, false},
+		}, []string{"%s/plugin.toml:", "module.file: there is no module at ", "`bulkhead plugin build SOURCE -o "}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

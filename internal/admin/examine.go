@@ -133,7 +133,7 @@ func (e *examination) config() bool {
 		return false
 	}
 	c, problems := config.Parse(named, file.Data)
-	if c != nil {
+	if c != nil && problems.Err() == nil { // else Expand repeats problems
 		problems = append(problems, config.Expand(c, lookup(e.options))...)
 	}
 	e.problems("config", problems)

@@ -2,10 +2,13 @@ package admin
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
@@ -16,14 +19,18 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 		return
 	}
 	view, err := catalog.Look(e.options)
-	if err != nil {
+	if invalid := (*discovery.InvalidError)(nil); errors.As(err, &invalid) {
+		e.problems("config", invalid.Problems)
+	} else if err != nil {
 		e.fail("plugins", err.Error(), "")
 	}
 	if view == nil {
 		return
 	}
 	for _, c := range view.Conflicts {
-		e.fail("plugins", c.What, c.Remedy)
+		if view.Config == "" { // otherwise it is a problem of the plugin that the config lists second
+			e.fail("plugins", c.What, c.Remedy)
+		}
 	}
 	for _, s := range view.Plugins {
 		e.plugin(ctx, s)
@@ -46,7 +53,7 @@ func (e *examination) plugin(ctx context.Context, s *catalog.Plugin) {
 		return
 	}
 	if errs := problems.Errors(); len(errs) > 0 {
-		e.problems(name, errs)
+		e.problems(name, slices.Concat(errs, s.Problems.Warnings()))
 		return
 	}
 	switch {

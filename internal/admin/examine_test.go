@@ -71,9 +71,9 @@ func TestExamineChecks(t *testing.T) {
 		"a module with a different digest": {before: func(t *testing.T, w *workspace) { w.write(t, "plugins/first/it.wasm", "x") },
 			check: "plugin first", outcome: admin.CheckFailed, says: "module.sha256"},
 		"a manifest that does not match its pin": {config: "[[plugins]]\npath = \"../plugins/first\"\nsha256 = \"" + strings.Repeat("0", 64) + "\"\n",
-			check: "plugin first", outcome: admin.CheckFailed, says: "has changed since it was reviewed", remedy: "review it again"},
+			check: "plugin first", outcome: admin.CheckFailed, says: "has changed since it was reviewed", remedy: "accept it with `bulkhead add "},
 		"two plugins with one tool": {config: "[[plugins]]\npath = \"../plugins/first\"\n[[plugins]]\npath = \"../plugins/other\"\n", before: clashing,
-			check: "plugins", outcome: admin.CheckFailed, says: "both offer the tool first_read"},
+			check: "plugin other", outcome: admin.CheckWarning, says: "both offer the tool first_read", remedy: "deny_tools"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkspace(t)

@@ -13,7 +13,7 @@ func checkModule(m *manifest.Manifest) error {
 	sum, err := code.DigestOf(m.ModuleFile())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usageErrorf("there is no module at %s: build the plugin with `bulkhead plugin build`, and name its output directory", m.ModuleFile())
+		return usageErrorf("%s", m.MissingModule())
 	case err != nil:
 		return usageErrorf("%s: %w", m.ModuleFile(), err)
 	case m.Module.SHA256 == "":

@@ -94,6 +94,8 @@ func (s *source) openProblem(err error) tomlfile.Problem {
 	case errors.Is(err, fs.ErrNotExist) && len(s.m.Build.Command) > 0:
 		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at),
 			fmt.Sprintf("build it with `bulkhead plugin build %s`; if you did, check where build.command writes it", s.dir))
+	case errors.Is(err, fs.ErrNotExist) && s.hasBuild() && s.m.Module.SHA256 != "":
+		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), s.m.MissingModule().Remedy)
 	case errors.Is(err, fs.ErrNotExist) && s.hasBuild():
 		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), fmt.Sprintf("build it with `bulkhead plugin build %s`", s.dir))
 	case errors.Is(err, fs.ErrNotExist):

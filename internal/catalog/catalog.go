@@ -87,15 +87,18 @@ func (c *Catalog) Tool(name string) *Tool {
 // WhyUnknown returns the reason why no plugin answers a request for name, if it may be disclosed, else "". A withheld
 // tool must look to clients like one that does not exist, so no reason is given for it.
 func (c *Catalog) WhyUnknown(method, name string) string {
-	if c.Untrusted != nil {
+	switch {
+	case c.Untrusted != nil:
 		return c.Untrusted.Error()
+	case c.Invalid != nil:
+		return "no plugin is served: " + oneLine(c.Invalid.Error())
 	}
 	if method != abi.MethodToolsCall {
 		return ""
 	}
 	for _, p := range c.Plugins {
 		if p.Problem != "" && p.hasTool(name) {
-			return fmt.Sprintf("plugin %q is left out: %s", p.Name, p.Problem)
+			return fmt.Sprintf("plugin %q is left out: %s", p.Name, oneLine(p.Problem))
 		}
 		if why := p.whyUnready(name); why != "" {
 			return fmt.Sprintf("plugin %q: %s", p.Name, why)

@@ -36,9 +36,9 @@ func (c *Catalog) resolveConflicts() {
 			found.Second.leaveOut(found.String())
 		default:
 			found.resolve()
-			found.Second.Problems = append(found.Second.Problems, tomlfile.Problem{
-				File: found.Second.Manifest.File, What: found.What + "; the config lists " + found.First.Name + " first", Remedy: found.Remedy, Warning: true,
-			})
+			entry := found.Second.Entry
+			found.Second.Problems = append(found.Second.Problems, tomlfile.Problem{File: entry.File, Line: entry.Line, Key: entry.Key,
+				What: found.What + "; the config lists " + found.First.Name + " first", Remedy: found.Remedy, Warning: true})
 		}
 	}
 }

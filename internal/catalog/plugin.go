@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 		}
 		grant, problems := config.Decide(c.Manifest, c.Entry, found.Defaults, places, flags)
 		p.Grant = grant
-		p.Problems = append(p.Problems, problems...)
+		p.Problems = append(p.Problems, slices.Concat(problems, absentDirectories(c.Entry))...)
 	}
 	switch err := p.Problems.Err(); {
 	case err != nil:
@@ -55,7 +54,7 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 		p.Log.Warn("the plugin is left out", "reason", p.Problem)
 	default:
 		if _, err := os.Stat(c.Manifest.ModuleFile()); err != nil {
-			p.Problem = fmt.Sprintf("there is no module at %s: build the plugin with `bulkhead plugin build`", c.Manifest.ModuleFile())
+			p.Problem = c.Manifest.MissingModule().String()
 			p.Log.Error("the plugin is left out", "reason", p.Problem)
 		}
 	}

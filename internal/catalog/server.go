@@ -34,12 +34,22 @@ func (c *Catalog) serverConfig() gateway.Config {
 	if c.Untrusted != nil {
 		s.Instructions = "This server offers nothing yet. " + c.Untrusted.Error() + "; then start the server again. Only the user can decide that."
 	}
+	if c.Invalid != nil {
+		var lines []string
+		for _, p := range c.Invalid.Problems {
+			lines = append(lines, p.String())
+		}
+		s.Instructions = "This server offers nothing: its config is invalid. The user has to correct it and start the server again " +
+			"(`bulkhead doctor` has details):\n" + list(lines)
+	}
 	if c.speaksForItself() {
 		m := c.Plugins[0].Manifest.Server
 		s.Name, s.Version = m.Name, m.Version
 		s.Instructions, s.ProtocolVersions = m.Instructions, m.ProtocolVersions
 	}
-	s.Instructions = strings.TrimSpace(s.Instructions + "\n\n" + c.unavailable())
+	for _, text := range []string{c.unavailable(), c.limited()} {
+		s.Instructions = strings.TrimSpace(s.Instructions + "\n\n" + text)
+	}
 	for _, p := range c.Plugins {
 		if p.Problem != "" {
 			continue
@@ -52,33 +62,59 @@ func (c *Catalog) serverConfig() gateway.Config {
 	return s
 }
 
-// Bounds of the plugins that instructions name, since clients pass them to a model.
+// Bounds of the problems in instructions, since clients pass them to a model.
 const (
-	maxUnavailable = 10
-	maxReason      = 400 // bytes
+	maxListed = 10
+	maxReason = 600 // bytes
 )
 
 // unavailable tells a client which plugins offer nothing, and what the user can do about that; "" if there are none.
 func (c *Catalog) unavailable() string {
 	var lines []string
-	left := 0
 	for _, p := range c.Plugins {
-		reason := cmp.Or(p.Problem, p.unreadyTools())
-		if reason == "" {
-			continue
-		}
-		if left++; left <= maxUnavailable {
-			reason = strings.Join(strings.Fields(reason), " ")
-			lines = append(lines, fmt.Sprintf("- %s: %s", visible.Bounded(p.Name, 64), visible.Bounded(reason, maxReason)))
+		if reason := cmp.Or(p.Problem, p.unreadyTools()); reason != "" {
+			lines = append(lines, visible.Bounded(p.Name, 64)+": "+reason)
 		}
 	}
-	if left == 0 {
+	if len(lines) == 0 {
 		return ""
 	}
-	if left > maxUnavailable {
-		lines = append(lines, fmt.Sprintf("- and %d more", left-maxUnavailable))
+	return "Not available until the user changes something and starts the server again (`bulkhead doctor` has details):\n" + list(lines)
+}
+
+// limited tells a client which settings of the config have no effect, or keep something from being offered or reached; "" if
+// there are none. What a manifest requests and the config does not grant is the admin's decision, so it is left out.
+func (c *Catalog) limited() string {
+	var lines []string
+	for _, p := range c.Plugins {
+		for _, warning := range p.Problems.Warnings() {
+			if p.Problem == "" && warning.File == p.Entry.File && warning.File != "" {
+				lines = append(lines, visible.Bounded(p.Name, 64)+": "+warning.String())
+			}
+		}
 	}
-	return "Not available until the user changes something and starts the server again (`bulkhead doctor` has details):\n" + strings.Join(lines, "\n")
+	if len(lines) == 0 {
+		return ""
+	}
+	return "Settings that the user should correct (`bulkhead doctor` has details):\n" + list(lines)
+}
+
+// list formats at most maxListed items, each on a line of bounded length.
+func list(items []string) string {
+	var lines []string
+	for i, item := range items {
+		if i == maxListed {
+			lines = append(lines, fmt.Sprintf("- and %d more", len(items)-maxListed))
+			break
+		}
+		lines = append(lines, "- "+visible.Bounded(oneLine(item), maxReason))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// oneLine replaces white space by single spaces, and introduces remedies by a semicolon.
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n  remedy: ", "; remedy: ")), " ")
 }
 
 // serverOffers returns what the server offers besides tools.

@@ -20,7 +20,7 @@ func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Fla
 	}
 	if p.SHA256 != "" && p.SHA256 != m.Digest {
 		c.fault("sha256", fmt.Sprintf("%s has changed since it was reviewed: its SHA-256 is now %s", m.File, m.Digest),
-			"review it again and write the new digest")
+			fmt.Sprintf("review it and accept it with `bulkhead add %s --repin`", p.Path))
 	}
 	c.tools()
 	c.directories()
@@ -180,10 +180,10 @@ func (c *decision) checkNames(key string, globs []string, what string, names []s
 		switch {
 		case !found && strings.ContainsAny(glob, `*?[\\`):
 			c.warn(item, fmt.Sprintf("%s matches no %s of %s; its %ss are %s", tomlfile.Quote(glob), what, c.m.Name, what, shortList(names)),
-				"correct or remove it")
+				correction(glob, names))
 		case !found:
 			c.fault(item, fmt.Sprintf("%s has no %s %s; its %ss are %s", c.m.Name, what, tomlfile.Quote(glob), what, shortList(names)),
-				"correct or remove it")
+				correction(glob, names))
 		}
 	}
 }
@@ -221,4 +221,12 @@ func (c *decision) env() {
 			c.grant.Env[name] = value
 		}
 	}
+}
+
+// correction is the remedy for a name that is none of names.
+func correction(name string, names []string) string {
+	if near := tomlfile.Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %q? Otherwise remove it", near)
+	}
+	return "correct or remove it"
 }

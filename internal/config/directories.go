@@ -92,10 +92,29 @@ func (c *decision) requestedDirectories() {
 		if why == "" {
 			c.mount(dir, f.Access)
 		} else if !f.Optional {
-			c.warnDropped(f.Line, fmt.Sprintf("capabilities.fs[%d].path", i), fmt.Sprintf("asks for %s, %s", f.Path, why),
-				fmt.Sprintf("write fs = [{ path = %q, access = %q }] for the plugin in %s", f.Path, f.Access, FileName))
+			c.warnDropped(f.Line, fmt.Sprintf("capabilities.fs[%d].path", i), fmt.Sprintf("asks for %s, %s", f.Path, why), c.fsRemedy(i))
 		}
 	}
+}
+
+// fsRemedy returns the remedy that grants request i of the manifest, and keeps the others: fs in a config replaces all of them.
+func (c *decision) fsRemedy(i int) string {
+	if dir, missing := c.expand(c.m.Capabilities.FS[i].Path); missing == "" && !c.places.Broad(dir) {
+		return c.addRemedy()
+	}
+	var all []string
+	for j, f := range c.m.Capabilities.FS {
+		dir, missing := c.expand(f.Path)
+		if j == i || !f.Optional && (missing == "" || missing == manifest.VarProject) && !c.places.Broad(dir) && !c.inStateDir(dir) {
+			all = append(all, fmt.Sprintf("{ path = %q, access = %q }", f.Path, f.Access))
+		}
+	}
+	return fmt.Sprintf("write fs = [%s] for the plugin in %s", strings.Join(all, ", "), FileName)
+}
+
+// addRemedy is the remedy for a request that any config that names the plugin grants.
+func (c *decision) addRemedy() string {
+	return fmt.Sprintf("name the plugin in a config: `bulkhead add %s`", c.p.Path)
 }
 
 // isGranted reports whether dir is, or is below, a granted directory other than the state directory.

@@ -96,7 +96,7 @@ func (c *decision) requestedRepositories() {
 			c.warnDropped(g.Line, fmt.Sprintf("capabilities.git[%d].%s", i, key), why, remedy)
 		}
 		if g.Repo == manifest.Any {
-			drop("repo", "asks for any repository, and gets only those that a config file names", gitRemedy("/path/to/it", g))
+			drop("repo", "asks for any repository, and gets only those that a config file names", c.gitRemedy("/path/to/it", i))
 			continue
 		}
 		dir, missing := c.expand(g.Repo)
@@ -106,43 +106,57 @@ func (c *decision) requestedRepositories() {
 		case missing != "":
 			drop("repo", fmt.Sprintf("asks for the repository %s, whose variable is unset", g.Repo), "")
 		case !c.configured() && !contain.Within(c.places.Project, dir):
-			drop("repo", fmt.Sprintf("asks for the repository %s, which only a config file can grant", g.Repo), "name the plugin in "+FileName)
+			drop("repo", fmt.Sprintf("asks for the repository %s, which only a config file can grant", g.Repo), c.addRemedy())
 		case c.p.FS != nil && !c.isGranted(dir):
 			drop("repo", fmt.Sprintf("asks for the repository %s, which lies in none of the granted directories", g.Repo),
 				fmt.Sprintf("add { path = %q, access = \"r\" } to fs%s", g.Repo, c.at("fs")))
 		default:
 			if g.Access == manifest.ReadWrite && !c.p.ReadOnly {
-				drop("access", "asks for write access, which only access = \"rw\" in a config file grants", gitRemedy(g.Repo, g))
+				drop("access", "asks for write access, which only access = \"rw\" in a config file grants", c.gitRemedy(g.Repo, i))
 			}
-			c.grantGit(Git{Repo: dir, Access: manifest.Read, Remotes: c.namedRemotes(g, drop)})
+			c.grantGit(Git{Repo: dir, Access: manifest.Read, Remotes: c.namedRemotes(i, drop)})
 		}
 	}
 }
 
 // namedRemotes returns the remotes that the manifest names; none without a config.
-func (c *decision) namedRemotes(g manifest.Git, drop func(key, why, remedy string)) []string {
+func (c *decision) namedRemotes(i int, drop func(key, why, remedy string)) []string {
 	var named []string
+	g := c.m.Capabilities.Git[i]
 	for _, r := range normalizeRemotes(g.Remotes) {
 		if r == manifest.Any {
-			drop("remotes", "asks for any remote, and gets only those that a config file names", gitRemedy(g.Repo, g))
+			drop("remotes", "asks for any remote, and gets only those that a config file names", c.gitRemedy(g.Repo, i))
 			continue
 		}
 		named = append(named, r)
 	}
 	if len(named) > 0 && !c.configured() {
-		drop("remotes", fmt.Sprintf("asks for %s, which only a config file can grant", strings.Join(named, ", ")), "name the plugin in "+FileName)
+		drop("remotes", fmt.Sprintf("asks for %s, which only a config file can grant", strings.Join(named, ", ")), c.addRemedy())
 		return nil
 	}
 	return named
 }
 
-// gitRemedy returns the remedy that grants everything that g requests at repo.
-func gitRemedy(repo string, g manifest.Git) string {
-	more := ""
-	if len(g.Remotes) > 0 {
-		more = `, remotes = ["https://…"]`
+// gitRemedy returns the remedy that grants everything that request i of the manifest asks for at repo, and keeps the other
+// repositories that the manifest names: git in a config replaces all of them.
+func (c *decision) gitRemedy(repo string, i int) string {
+	var all []string
+	for j, g := range c.m.Capabilities.Git {
+		more := ""
+		switch {
+		case j == i:
+			g.Repo = repo
+			if len(g.Remotes) > 0 {
+				more = `, remotes = ["https://…"]`
+			}
+		case g.Repo == manifest.Any || g.Repo == repo:
+			continue
+		default:
+			g.Access = manifest.Read
+		}
+		all = append(all, fmt.Sprintf("{ repo = %q, access = %q%s }", g.Repo, g.Access, more))
 	}
-	return fmt.Sprintf("write git = [{ repo = %q, access = %q%s }] for the plugin in %s", repo, g.Access, more, FileName)
+	return fmt.Sprintf("write git = [%s] for the plugin in %s", strings.Join(all, ", "), FileName)
 }
 
 // normalizeRemotes normalizes remotes and removes duplicates. Invalid ones are skipped: they are reported when

@@ -82,8 +82,12 @@ func (c *decision) origins() {
 }
 
 func (c *decision) requestedOrigins(all bool) {
-	drop := func(what, example string) {
-		c.warnDropped(c.m.Capabilities.HTTPLine, "capabilities.http", what, fmt.Sprintf("write http = [%s] for the plugin in %s", example, FileName))
+	drop := func(what, remedy string) {
+		c.warnDropped(c.m.Capabilities.HTTPLine, "capabilities.http", what, remedy)
+	}
+	// http in a config replaces all origins of the manifest, so a remedy names all of them.
+	remedy := func(example ...string) string {
+		return fmt.Sprintf("write http = [%s] for the plugin in %s", strings.Join(slices.Concat(c.namedOrigins(), example), ", "), FileName)
 	}
 	var named []string
 	for _, text := range c.m.Capabilities.HTTP {
@@ -97,16 +101,31 @@ func (c *decision) requestedOrigins(all bool) {
 		}
 		c.grant.HTTP = append(c.grant.HTTP, HTTP{Origin: o})
 		if IsLocal(o.Host) {
-			drop(fmt.Sprintf("asks for %s, which is on this machine or its network and needs private = true", o),
-				fmt.Sprintf("{ origin = %q, private = true }", o))
+			drop(fmt.Sprintf("asks for %s, which is on this machine or its network and needs private = true", o), remedy())
 		}
 	}
 	if all {
-		drop("asks for any origin, and gets only those that a config file names", `"https://…"`)
+		drop("asks for any origin, and gets only those that a config file names", remedy(`"https://…"`))
 	}
 	if len(named) > 0 && !c.configured() {
-		drop("asks for "+strings.Join(named, ", ")+", which only a config file can grant", strings.Join(named, ", "))
+		drop("asks for "+strings.Join(named, ", ")+", which only a config file can grant", c.addRemedy())
 	}
+}
+
+// namedOrigins returns the origins that the manifest names, as a config that grants them writes them.
+func (c *decision) namedOrigins() []string {
+	var out []string
+	for _, text := range c.m.Capabilities.HTTP {
+		o, err := origin.Parse(text)
+		switch {
+		case err != nil: // "*"
+		case IsLocal(o.Host):
+			out = append(out, fmt.Sprintf("{ origin = %q, private = true }", o))
+		default:
+			out = append(out, fmt.Sprintf("%q", o))
+		}
+	}
+	return out
 }
 
 // IsLocal reports whether a host is this machine or on its network, as far as its name or address says so

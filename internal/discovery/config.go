@@ -37,8 +37,8 @@ func loadConfig(o Options, source Source, content []byte) (*config.Config, *Untr
 	for _, warning := range problems.Warnings() {
 		o.Log.Warn(warning.String())
 	}
-	if err := problems.Err(); err != nil {
-		return nil, nil, &UsageError{Err: err}
+	if errs := problems.Errors(); len(errs) > 0 {
+		return nil, nil, &UsageError{Err: &InvalidError{File: errs[0].File, Problems: errs}}
 	}
 	if source.By != ByFlag {
 		o.Log.Info("config", "file", c.File, "by", source.By.String())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
 // Found is the result of Find.
@@ -28,6 +29,8 @@ type Found struct {
 	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
 	// was found. Config, Server, Defaults, Audit, Credentials and Candidates are empty then.
 	Untrusted *UntrustedError
+	// Invalid is set if nothing is served because the config is invalid. Only FindOrExplain sets it.
+	Invalid *InvalidError
 
 	folders []string // of all plugins, chosen or not
 }
@@ -80,7 +83,8 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Credentials = c.Credentials
 		if len(c.Plugins) == 0 {
-			return nil, UsageErrorf("%s names no plugin: add [[plugins]] with a path", c.File)
+			return nil, &UsageError{Err: &InvalidError{File: c.File, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
+				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}
 		}
 		found.Candidates = readManifests(c.Plugins)
 	} else if found.Candidates, untrusted, err = searchFolders(o); err != nil || untrusted != nil {

@@ -110,7 +110,7 @@ func TestErrorWithoutPluginsReports(t *testing.T) {
 		"that --plugins names a file":         {there: hosttest.Files{"file": ""}, dir: "../file", want: []string{"--plugins: $W/file: not a directory"}},
 		"how to fill a folder that is empty":  {there: hosttest.Files{"empty": "/"}, dir: "../empty", want: []string{"--plugins: no plugin is in $W/empty", "plugin.toml", "-o ../empty`"}},
 		"that the config is not there":        {config: "no.toml", want: []string{"$W/work/no.toml: there is no such file", "--config"}},
-		"that the config names no plugin":     {there: hosttest.Files{"work/bulkhead.toml": ""}, want: []string{"$W/work/bulkhead.toml names no plugin", "[[plugins]]"}},
+		"that the config names no plugin":     {there: hosttest.Files{"work/bulkhead.toml": ""}, want: []string{"$W/work/bulkhead.toml: plugins: the config names no plugin", "[[plugins]]"}},
 		"each fault of the config, with line": {there: hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = ''\nfoo = 1\n"}, want: []string{"$W/work/bulkhead.toml:2: plugins[0].path: ", "$W/work/bulkhead.toml:3: plugins[0].foo: "}},
 	} {
 		t.Run(name, func(t *testing.T) {

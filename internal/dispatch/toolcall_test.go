@@ -87,13 +87,13 @@ func TestCall(t *testing.T) {
 		"fails on a crash":                              {"crash_reads", `{}`, host.Answer{IsError: true, Failure: "trap"}, "bulkhead: crash_reads crashed: "},
 		"fails on what is no module":                    {"text_reads", `{}`, host.Answer{IsError: true, Failure: "invalid_module"}, "it.wasm"},
 		"says why a plugin is left out": {"absent_reads", `{}`,
-			host.Answer{Error: &abi.Error{Code: -32602, Message: `Unknown tool: absent_reads: plugin "absent" is left out: there is no module at $M: build the plugin with ` + "`bulkhead plugin build`"}}, ""},
+			host.Answer{Error: &abi.Error{Code: -32602, Message: `Unknown tool: absent_reads: plugin "absent" is left out: $P:7: module.file: there is no module at $M; remedy: put it there, or write how to build it in [build]`}}, ""},
 		"knows no other tool": {"nope", `{}`, host.Answer{Error: &abi.Error{Code: -32602, Message: "Unknown tool: nope"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := hosttest.Call(t, h, c.tool, c.arguments)
 			if c.want.Error != nil {
-				c.want.Error.Message = strings.ReplaceAll(c.want.Error.Message, "$M", h.Plugins()[0].Dir+"/it.wasm")
+				c.want.Error.Message = strings.NewReplacer("$M", h.Plugins()[0].Dir+"/it.wasm", "$P", h.Plugins()[0].Dir+"/plugin.toml").Replace(c.want.Error.Message)
 			}
 			if !strings.Contains(string(got.Result), c.says) {
 				t.Errorf("got %s, want it to say %q", got.Result, c.says)

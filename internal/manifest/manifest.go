@@ -6,8 +6,11 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
 // FileName is the manifest's name in a plugin's directory.
@@ -60,6 +63,7 @@ const (
 // Module is the location and kind of the compiled module.
 type Module struct {
 	File   string // relative to Dir
+	Line   int    // of file
 	Kind   string // KindABI1
 	SHA256 string // lower-case hex; empty in a source tree, since the build sets it
 }
@@ -177,6 +181,20 @@ type Tool struct {
 
 // ModuleFile returns the absolute path of the compiled module.
 func (m *Manifest) ModuleFile() string { return filepath.Join(m.Dir, m.Module.File) }
+
+// MissingModule returns the problem that the module does not exist.
+func (m *Manifest) MissingModule() tomlfile.Problem {
+	p := tomlfile.Problem{File: m.File, Line: m.Module.Line, Key: "module.file", What: "there is no module at " + m.ModuleFile()}
+	switch {
+	case m.Module.SHA256 != "": // the output of a build, which has no source
+		p.Remedy = fmt.Sprintf("restore it, or build the plugin from its source with `bulkhead plugin build SOURCE -o %s`", filepath.Dir(m.Dir))
+	case m.Build.Go != "" || len(m.Build.Command) > 0:
+		p.Remedy = fmt.Sprintf("this is a source: build it with `bulkhead plugin build %s`, and name the output directory", m.Dir)
+	default:
+		p.Remedy = "put it there, or write how to build it in [build]"
+	}
+	return p
+}
 
 // Tool returns the tool with that name, and whether there is one.
 func (m *Manifest) Tool(name string) (Tool, bool) {

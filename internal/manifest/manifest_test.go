@@ -114,7 +114,7 @@ access = "read"
 	want := &manifest.Manifest{
 		Name: "notes", NameLine: 4, Version: "1.2.3-rc.1+b7", Description: "Notes.", License: "MIT",
 		Validate: manifest.ValidatePlugin, Write: manifest.WriteOptIn, Reads: "concurrent",
-		Module: manifest.Module{File: "out/notes.wasm", Kind: "abi-1",
+		Module: manifest.Module{File: "out/notes.wasm", Line: 13, Kind: "abi-1",
 			SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"},
 		Build: manifest.Build{Command: []string{"make", "notes.wasm"}},
 		Server: manifest.Server{Name: "notes-server", Version: "9", ProtocolVersions: []string{"2025-06-18", "2024-11-05"},

@@ -60,6 +60,7 @@ func isSemver(v string) bool {
 
 func (m *Manifest) readModule(t *tomlfile.Table) {
 	m.Module = Module{
+		Line:   t.LineOf("file"),
 		File:   t.Required("file", `write file = "plugin.wasm" in [module]: the compiled module's path in this directory`),
 		Kind:   t.OneOf("kind", KindABI1),
 		SHA256: ReadDigest(t, "sha256"),

@@ -2,8 +2,8 @@ package tomlfile
 
 import "strings"
 
-// nearest returns the known key that name is most likely a misspelling of, or "".
-func nearest(name string, known []string) string {
+// Nearest returns the known name that name is most likely a misspelling of, or "".
+func Nearest(name string, known []string) string {
 	name = strings.ToLower(name)
 	best, bestDist := "", 3
 	for _, k := range known {

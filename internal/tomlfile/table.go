@@ -234,7 +234,7 @@ func (t *Table) Tables(key string) []*Table {
 		return nil
 	}
 	if n.kind != array {
-		t.reportType(key, n, "an array of tables")
+		t.Fault(key, fmt.Sprintf("is %s, not an array of tables", n.typeName()), fmt.Sprintf("write [[%s]] above each table", t.Path(key)))
 		return nil
 	}
 	var out []*Table
@@ -272,7 +272,7 @@ func (t *Table) unknown(ps Problems) Problems {
 			continue
 		}
 		p := Problem{File: t.doc.file, Line: e.line, Key: t.Path(e.key), What: "is not a known key"}
-		if k := nearest(e.key, t.known); k != "" {
+		if k := Nearest(e.key, t.known); k != "" {
 			p.Remedy = fmt.Sprintf("did you mean %q?", k)
 		} else {
 			p.Remedy = "remove it; the keys here are " + strings.Join(t.known, ", ")
