@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
@@ -35,7 +36,8 @@ func newPluginBuild() *cobra.Command {
 		Short: "Compile plugins and record their digests",
 		Long: `Compile each plugin to dist/plugins/<name>: the module, and the manifest with the
 module's SHA-256. The build fails if the handlers do not match the manifest; the output
-of the previous build is then preserved.
+of the previous build is then preserved. Several plugins are built side by side; if one
+fails, the others are built nevertheless, and the exit code is 2.
 
 Go plugins require the go command; a plugin with [build] command runs that command.`,
 		Example: `  bulkhead plugin build plugins/chant
@@ -44,8 +46,9 @@ Go plugins require the go command; a plugin with [build] command runs that comma
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
 			options := buildOptions()
-			options.Out, options.Progress = out, progress
+			options.Out, options.Progress = out, progress.To(os.Stderr)
 			results, err := build.All(c.Context(), dirs, options)
+			options.Progress.Close()
 			for _, r := range results {
 				printProblems(r.Warnings)
 			}
@@ -135,5 +138,3 @@ func printProblems(ps tomlfile.Problems) {
 		fmt.Fprintf(os.Stderr, "%s%s\n", kind, visible.Text(p.String()))
 	}
 }
-
-func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// concurrency is the number of concurrent builds. The go tool compiles one plugin while the engine inspects the
-// other; both are single-threaded for most of the time.
-const concurrency = 2
+// maxBuilds returns the maximum number of concurrent builds: one runs its build command, and the engine compiles the modules of
+// the others, each mostly on one processor.
+func maxBuilds() int { return runtime.GOMAXPROCS(0) + 1 }
 
-// All builds the plugins in dirs, and continues after a failure. It returns the results of the successful builds
+// All builds the plugins in dirs side by side, and continues after a failure: the plugins that can be built are. It returns the results of the successful builds
 // in the order of dirs, and the joined errors of the others, each with its directory. Duplicate plugin names are
 // an error before any build starts.
 func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
@@ -29,18 +31,29 @@ func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 	if err := duplicateNames(sources).Err(); err != nil {
 		return nil, err
 	}
-	results, failures := make([]Result, len(dirs)), make([]error, len(dirs))
-	slots := make(chan struct{}, concurrency)
+	results, failures, tasks := make([]Result, len(dirs)), make([]error, len(dirs)), make([]*progress.Task, len(dirs))
+	for i, dir := range dirs {
+		tasks[i] = o.Progress.Add(taskName(dir, sources[i]))
+	}
+	slots := make(chan struct{}, maxBuilds())
 	var builds sync.WaitGroup
 	for i := range dirs {
 		slots <- struct{}{}
 		builds.Go(func() {
 			defer func() { <-slots }()
-			results[i], failures[i] = b.build(ctx, sources[i], problems[i])
+			results[i], failures[i] = b.build(ctx, sources[i], problems[i], tasks[i])
 		})
 	}
 	builds.Wait()
 	return gather(dirs, results, failures)
+}
+
+// taskName names the build of a source, which is nil if its manifest cannot be parsed.
+func taskName(dir string, s *source) string {
+	if s == nil || s.m.Name == "" {
+		return dir
+	}
+	return s.m.Name
 }
 
 // gather returns the results without failures, and the joined failures.

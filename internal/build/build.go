@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
@@ -26,10 +27,9 @@ import (
 type Options struct {
 	// Out is the parent of the output directories, which have the plugins' names; empty: dist/plugins. It is
 	// created if it is absent.
-	Out string
-	// Progress receives a line for each step. Calls are serialized. Nil: none.
-	Progress func(format string, args ...any)
-	Log      hclog.Logger // also receives the log lines of modules; nil: no log
+	Out      string
+	Progress *progress.Set // shows each build; nil: shows none
+	Log      hclog.Logger  // also receives the log lines of modules; nil: no log
 	// CacheDir is the cache of compiled code. A host that shares it does not compile the module again. Empty:
 	// no cache.
 	CacheDir string
@@ -59,7 +59,7 @@ func Build(ctx context.Context, dir string, o Options) (Result, error) {
 	}
 	defer b.close()
 	s, ps := load(dir)
-	result, err := b.build(ctx, s, ps)
+	result, err := b.build(ctx, s, ps, o.Progress.Add(taskName(dir, s)))
 	if ps := (tomlfile.Problems)(nil); err != nil && !errors.As(err, &ps) {
 		err = fmt.Errorf("%s: not built: %w", dir, err)
 	}
@@ -68,28 +68,16 @@ func Build(ctx context.Context, dir string, o Options) (Result, error) {
 
 // builder is the shared state of the builds of one Build or All.
 type builder struct {
-	out        string
-	log        hclog.Logger
-	store      *code.Store
-	memory     int64         // Options.Memory
-	time       time.Duration // Options.Time
-	compileMu  sync.Mutex    // see makeModule
-	progressMu sync.Mutex    // serializes progress
-	progress   func(format string, args ...any)
-}
-
-// report reports a step of the plugin called name.
-func (b *builder) report(name, format string, args ...any) {
-	if b.progress == nil {
-		return
-	}
-	b.progressMu.Lock()
-	defer b.progressMu.Unlock()
-	b.progress("%s: %s", name, fmt.Sprintf(format, args...))
+	out       string
+	log       hclog.Logger
+	store     *code.Store
+	memory    int64         // Options.Memory
+	time      time.Duration // Options.Time
+	compileMu sync.Mutex    // see makeModule
 }
 
 func newBuilder(o Options) (*builder, error) {
-	b := &builder{out: o.Out, progress: o.Progress, log: o.Log, memory: o.Memory, time: o.Time}
+	b := &builder{out: o.Out, log: o.Log, memory: o.Memory, time: o.Time}
 	if b.out == "" {
 		b.out = filepath.Join("dist", "plugins")
 	}
@@ -113,7 +101,12 @@ func (b *builder) close() {
 }
 
 // build builds s. ps are the problems of loading s, which is nil if it could not be parsed.
-func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems) (Result, error) {
+func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems, task *progress.Task) (result Result, err error) {
+	defer func() {
+		if err != nil {
+			task.Fail("") // the caller shows err
+		}
+	}()
 	if s == nil {
 		return Result{}, ps
 	}
@@ -121,7 +114,7 @@ func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems) (R
 		return Result{}, sortByLine(ps).Err()
 	}
 	start := time.Now()
-	result, err := b.stage(ctx, s)
+	result, err = b.stage(ctx, s, task)
 	if err != nil && ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
@@ -129,12 +122,12 @@ func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems) (R
 		return Result{}, err
 	}
 	result.Took, result.Warnings = time.Since(start), ps.Warnings()
-	b.report(result.Name, "%.1f MB in %.1fs → %s", float64(result.Size)/1e6, result.Took.Seconds(), result.Dir)
+	task.Done("%.1f MB in %.1fs → %s", float64(result.Size)/1e6, result.Took.Seconds(), result.Dir)
 	return result, nil
 }
 
 // stage builds the output in a staging directory beside the target, and then renames it.
-func (b *builder) stage(ctx context.Context, s *source) (Result, error) {
+func (b *builder) stage(ctx context.Context, s *source, task *progress.Task) (Result, error) {
 	result := Result{Name: s.m.Name, Dir: filepath.Join(b.out, s.m.Name)}
 	result.Module = filepath.Join(result.Dir, s.m.Module.File)
 	st, err := newStage(b.out, s.m.Name, b.log)
@@ -146,7 +139,7 @@ func (b *builder) stage(ctx context.Context, s *source) (Result, error) {
 	if err := st.withLock(func() error { return s.checkTarget(result.Dir).Err() }); err != nil {
 		return Result{}, err
 	}
-	module, err := b.makeModule(ctx, s, st)
+	module, err := b.makeModule(ctx, s, st, task)
 	if err != nil {
 		return Result{}, err
 	}
@@ -157,6 +150,7 @@ func (b *builder) stage(ctx context.Context, s *source) (Result, error) {
 	if err := st.addTexts(s, result.SHA256); err != nil {
 		return Result{}, err
 	}
+	task.Step("checking its handlers")
 	pinned := result.SHA256
 	if !s.hasBuild() && s.m.Module.SHA256 != "" {
 		pinned = s.m.Module.SHA256 // the author's digest of a prebuilt module

@@ -5,21 +5,21 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 )
 
 func TestBuildCompilesGoPlugin(t *testing.T) {
 	const source = "testdata/greeter"
 	out, cache := t.TempDir(), t.TempDir()
-	var progress []string
-	result, err := build.Build(t.Context(), source, build.Options{Out: out, CacheDir: cache, Progress: func(format string, args ...any) {
-		progress = append(progress, fmt.Sprintf(format, args...))
-	}})
+	var shown strings.Builder
+	result, err := build.Build(t.Context(), source, build.Options{Out: out, CacheDir: cache, Progress: progress.New(&shown, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,10 @@ func TestBuildCompilesGoPlugin(t *testing.T) {
 		}
 	})
 	t.Run("each step is reported", func(t *testing.T) {
-		if len(progress) != 2 || progress[0] != "greeter: compiling testdata/greeter" || !strings.HasSuffix(progress[1], "→ "+result.Dir) {
-			t.Errorf("got %q", progress)
+		lines := strings.Split(shown.String(), "\n")
+		want := []string{"greeter: compiling testdata/greeter", "greeter: checking its handlers"}
+		if len(lines) != 4 || !slices.Equal(lines[:2], want) || !strings.HasSuffix(lines[2], "→ "+result.Dir) {
+			t.Errorf("got %q", lines)
 		}
 	})
 	t.Run("the cache contains the compiled module", func(t *testing.T) {
@@ -245,7 +247,13 @@ func TestAllContinuesAfterFailure(t *testing.T) {
 	broken := named("broken").with(files{"hand.wasm": "text"}).write(t, t.TempDir())
 	empty := t.TempDir()
 	dirs := []string{named("one").write(t, t.TempDir()), broken, empty, named("two").write(t, t.TempDir())}
-	results, err := build.All(t.Context(), dirs, build.Options{Out: t.TempDir()})
+	var shown strings.Builder
+	results, err := build.All(t.Context(), dirs, build.Options{Out: t.TempDir(), Progress: progress.New(&shown, nil)})
+	for _, want := range []string{"\nbroken: failed\n", empty + ": failed\n", "one: 0.0 MB", "two: 0.0 MB"} {
+		if !strings.Contains("\n"+shown.String(), want) {
+			t.Errorf("progress does not show %q:\n%s", want, shown.String())
+		}
+	}
 	if len(results) != 2 || results[0].Name != "one" || results[1].Name != "two" {
 		t.Errorf("got %+v", results)
 	}
@@ -253,5 +261,30 @@ func TestAllContinuesAfterFailure(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
+	}
+}
+
+// TestAllBuildsWhatBuildBuilds checks that plugins that are built side by side have the same bytes as those built one by one.
+func TestAllBuildsWhatBuildBuilds(t *testing.T) {
+	dirs := []string{"testdata/greeter"}
+	for i := range 6 {
+		name := fmt.Sprintf("hand%d", i)
+		script := "cp made hand.wasm; cp made " + name
+		dirs = append(dirs, files{
+			"plugin.toml": strings.Replace(head, `"hand"`, `"`+name+`"`, 1) + "[build]\ncommand = ['sh', '-c', '" + script + "']\n" + tools("one"),
+			"made":        string(answering(handlesOne)),
+		}.write(t, t.TempDir()))
+	}
+	together, alone, cache := t.TempDir(), t.TempDir(), t.TempDir()
+	if _, err := build.All(t.Context(), dirs, build.Options{Out: together, CacheDir: cache}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		if _, err := build.Build(t.Context(), dir, build.Options{Out: alone, CacheDir: cache}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(read(t, alone), read(t, together)); diff != "" {
+		t.Errorf("(-alone +together)\n%s", diff)
 	}
 }

@@ -10,22 +10,23 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
 // makeModule builds the module if the manifest has [build], and opens it. It runs one build command at a time: two go
 // tools with an empty cache would each compile the standard library, and one go tool can use all processors.
-func (b *builder) makeModule(ctx context.Context, s *source, st *stage) (*os.File, error) {
+func (b *builder) makeModule(ctx context.Context, s *source, st *stage, task *progress.Task) (*os.File, error) {
 	b.compileMu.Lock()
 	defer b.compileMu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if s.m.Build.Go != "" {
-		return b.compile(ctx, s, st)
+		return b.compile(ctx, s, st, task)
 	}
 	if command := s.m.Build.Command; len(command) > 0 {
-		b.report(s.m.Name, "running %s in %s", tomlfile.Quote(commandLine(command)), s.dir)
+		task.Step("running %s in %s", tomlfile.Quote(commandLine(command)), s.dir)
 		if err := run(ctx, s.m.Dir, st.file("output"), nil, command); err != nil {
 			return nil, tomlfile.Problems{s.commandProblem("command", tomlfile.Quote(commandLine(command)), err)}
 		}
@@ -39,13 +40,13 @@ func (b *builder) makeModule(ctx context.Context, s *source, st *stage) (*os.Fil
 
 // compile runs the go tool. The module keeps its name section for stack traces; removing it with the linker's -s
 // would save two percent. The module contains neither paths nor VCS data, so the build is reproducible.
-func (b *builder) compile(ctx context.Context, s *source, st *stage) (*os.File, error) {
+func (b *builder) compile(ctx context.Context, s *source, st *stage, task *progress.Task) (*os.File, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, tomlfile.Problems{s.problem("build", "go", fmt.Sprintf("needs the go tool: %v", err),
 			"install Go (https://go.dev/dl) and see that `go version` answers")}
 	}
 	pkg := "./" + path.Clean(s.m.Build.Go) // without ./ it would name a package of the standard library
-	b.report(s.m.Name, "compiling %s", filepath.Join(s.dir, pkg))
+	task.Step("compiling %s", filepath.Join(s.dir, pkg))
 	made, temporary := st.file("made.wasm"), st.file("tmp")
 	if err := os.Mkdir(temporary, 0o700); err != nil {
 		return nil, err

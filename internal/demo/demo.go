@@ -21,6 +21,7 @@ import (
 	clients "github.com/bulkhead-mcp/bulkhead/internal/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 )
 
 // modulePath is the module path in the go.mod of a checkout.
@@ -29,14 +30,14 @@ const modulePath = "github.com/bulkhead-mcp/bulkhead"
 //go:embed all:workspace
 var workspace embed.FS
 
-// Run runs the demonstration. The conversation goes to out; build progress and the log of the server go to progress.
-func Run(ctx context.Context, out, progress io.Writer) error {
+// Run runs the demonstration. The conversation goes to out; build progress and the log of the server go to stderr.
+func Run(ctx context.Context, out, stderr io.Writer) error {
 	root, err := checkout()
 	if err != nil {
 		return err
 	}
 	plugins := filepath.Join(root, "dist", "plugins")
-	if err := buildAll(ctx, root, plugins, progress); err != nil {
+	if err := buildAll(ctx, root, plugins, stderr); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "bulkhead-demo-")
@@ -50,7 +51,7 @@ func Run(ctx context.Context, out, progress io.Writer) error {
 	if err := writeWorkspace(dir); err != nil {
 		return err
 	}
-	if err := converse(ctx, out, progress, plugins, dir); err != nil {
+	if err := converse(ctx, out, stderr, plugins, dir); err != nil {
 		return err
 	}
 	return printConfig(out, root)
@@ -72,7 +73,7 @@ func checkout() (string, error) {
 	}
 }
 
-func buildAll(ctx context.Context, root, out string, progress io.Writer) error {
+func buildAll(ctx context.Context, root, out string, stderr io.Writer) error {
 	manifests, err := filepath.Glob(filepath.Join(root, "plugins", "*", manifest.FileName))
 	if err != nil {
 		return err
@@ -83,14 +84,12 @@ func buildAll(ctx context.Context, root, out string, progress io.Writer) error {
 	}
 	cache, err := discovery.CacheDir(discovery.System{})
 	if err != nil {
-		fmt.Fprintf(progress, "compiled modules are not cached: %v\n", err)
+		fmt.Fprintf(stderr, "compiled modules are not cached: %v\n", err)
 		cache = ""
 	}
-	_, err = build.All(ctx, dirs, build.Options{
-		Out:      out,
-		Progress: func(format string, args ...any) { fmt.Fprintf(progress, format+"\n", args...) },
-		CacheDir: cache,
-	})
+	tasks := progress.To(stderr)
+	defer tasks.Close()
+	_, err = build.All(ctx, dirs, build.Options{Out: out, Progress: tasks, CacheDir: cache})
 	return err
 }
 
