@@ -31,12 +31,13 @@ func TestAuditLogHasOneLinePerCall(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	config := filepath.Join(newDir(t, nil), "bulkhead.toml")
-	putFile(t, config, fmt.Sprintf("[audit]\nfile = %q\non_failure = \"closed\"\n[[plugins]]\npath = %q\n[[plugins]]\npath = %q\n", file,
+	putFile(t, config, fmt.Sprintf("[audit]\nfile = %q\non_failure = \"closed\"\n[[plugins]]\npath = %q\n[[plugins]]\npath = %q\ndeny_tools = [\"*_spin\"]\n", file,
 		filepath.Join(built.plugins, "hello"), filepath.Join(copyPlugins(t, "misbehave"), "misbehave")))
 	s := startServer(t, programCommand(t, "serve", "--config", config, "--project", newDir(t, nil)))
 	s.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"editor","version":"7"}}}`)
 	s.mustCall("hello_greet", `{"name":"a secret name"}`)
 	s.wantUnknown("hello_delete")
+	s.wantUnknown("misbehave_spin")
 	s.wantFailure("hello_greet", `{}`, "invalid_arguments")
 	s.wantFailure("misbehave_exit", `{}`, "exit")
 	s.end()
@@ -67,7 +68,7 @@ func TestAuditLogHasOneLinePerCall(t *testing.T) {
 		}
 		got = append(got, strings.Join([]string{l.Kind, l.Plugin, l.Tool, l.Outcome, l.Code}, " "))
 	}
-	want := []string{"call hello hello_greet ok ", "refused  hello_delete denied unknown", "call hello hello_greet failed invalid_arguments", "call misbehave misbehave_exit failed exit"}
+	want := []string{"call hello hello_greet ok ", "refused  hello_delete denied unknown", "refused misbehave misbehave_spin denied not_granted", "call hello hello_greet failed invalid_arguments", "call misbehave misbehave_exit failed exit"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -63,6 +63,10 @@ func call(c *cobra.Command, h *host.Host, args, pairs []string, asJSON bool) err
 	name := args[0]
 	tool, ok := h.Tool(name)
 	if !ok {
+		// The server refuses the call too, and records it in the audit log.
+		if _, err := h.Call(c.Context(), name, nil, nil); err != nil {
+			return fmt.Errorf("the call of %s failed: %w", name, err)
+		}
 		if why := h.Refusal(name); why != "" {
 			return usageErrorf("%s is not offered: %s", name, why)
 		}

@@ -112,7 +112,7 @@ func (d *Dispatcher) Find(r gateway.Request) (gateway.Call, *abi.Error) {
 	if call != nil {
 		return call, nil
 	}
-	d.recordRefused(r)
+	d.ReportRefused(r)
 	return nil, gateway.Unknown(r.Method, r.Name, d.catalog.WhyUnknown(r.Method, r.Name))
 }
 
@@ -121,15 +121,23 @@ func (d *Dispatcher) CanSubscribe(r gateway.Request) bool {
 	if d.catalog.CanSubscribe(r.Name) {
 		return true
 	}
-	d.recordRefused(r)
+	d.ReportRefused(r)
 	return false
 }
 
-// recordRefused records a request for something that is not offered. The request had no effect, so the client gets the
+// ReportRefused implements gateway.Backend. It records a request for something that is not offered. The request had no effect, so the client gets the
 // same response even if the record is lost.
-func (d *Dispatcher) recordRefused(r gateway.Request) {
-	_ = d.audit.Write(audit.Record{
+func (d *Dispatcher) ReportRefused(r gateway.Request) {
+	if d.audit == nil {
+		return
+	}
+	code, p := d.catalog.Refusal(r)
+	record := audit.Record{
 		Kind: audit.KindRefused, ID: d.audit.NewID(), Client: r.Client, Method: r.Method, Tool: r.Name,
-		Outcome: audit.Denied, Code: codeUnknown, BytesIn: int64(len(r.Params)),
-	})
+		Outcome: audit.Denied, Code: code, BytesIn: int64(len(r.Params)),
+	}
+	if p != nil {
+		record.Plugin, record.Version, record.Digest = p.Name, p.Manifest.Version, p.Manifest.Module.SHA256
+	}
+	_ = d.audit.Write(record)
 }

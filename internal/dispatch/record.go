@@ -18,9 +18,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// codeUnknown is the code of a refused request for something that is not offered.
-const codeUnknown = "unknown"
-
 // failureAudit is the code of a call that was not run, or whose result was withheld, because it could not be recorded.
 const failureAudit = "audit"
 

@@ -20,6 +20,10 @@ type Backend interface {
 	// CanSubscribe reports whether clients can subscribe to the resource r.Name, which need not exist. It must
 	// not block.
 	CanSubscribe(r Request) bool
+
+	// ReportRefused is called with a request for something that has a name, if Config.Offers does not enable its method.
+	// It must not block.
+	ReportRefused(r Request)
 }
 
 // Request is a request for the backend: a tool call, or a method of prompts, resources or completions that

@@ -47,6 +47,8 @@ func (b *fakeBackend) Find(r Request) (Call, *abi.Error) {
 	return fakeCall{b, r}, nil
 }
 
+func (b *fakeBackend) ReportRefused(Request) {}
+
 func (b *fakeBackend) CanSubscribe(r Request) bool { return strings.HasPrefix(r.Name, "note://") }
 
 func (b *fakeBackend) runs() int {

@@ -305,6 +305,7 @@ func (s *spyBackend) Find(r Request) (Call, *abi.Error) {
 	return s, nil
 }
 func (s *spyBackend) CanSubscribe(Request) bool       { return false }
+func (s *spyBackend) ReportRefused(Request)           {}
 func (s *spyBackend) Failure(_, text string) *Failure { return &Failure{Message: text} }
 func (s *spyBackend) Run(context.Context, Notifier) (json.RawMessage, error) {
 	return textResult(""), nil

@@ -85,6 +85,13 @@ func (s *session) backendRequest(m *message, meta requestMeta, how method) (Requ
 	return r, nil
 }
 
+// reportRefused reports a request for a method that is not offered to the backend, unless it is for a list.
+func (s *session) reportRefused(m *message, meta requestMeta, how method) {
+	if r, err := s.backendRequest(m, meta, how); err == nil && r.Name != "" {
+		s.g.backend.ReportRefused(r)
+	}
+}
+
 // clientOf returns the client's name and version, as stated in a modern request or in initialize.
 func (s *session) clientOf(meta requestMeta) string {
 	if meta.client != "" {

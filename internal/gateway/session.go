@@ -151,9 +151,11 @@ func (s *session) request(ctx context.Context, m *message, to responder) {
 	case m.method == string(mcp.MethodToolsList) && s.g.config.offersTools():
 		s.list(m, meta, to)
 	case known, m.method == string(mcp.MethodToolsList):
+		s.reportRefused(m, meta, how)
 		putError(to, m.id, methodNotFound(m.method))
 	case m.method == string(mcp.MethodResourcesSubscribe), m.method == string(mcp.MethodResourcesUnsubscribe):
 		if meta.modern || !s.g.config.Offers.Subscribe {
+			s.reportRefused(m, meta, method{name: "uri"})
 			putError(to, m.id, methodNotFound(m.method))
 			return
 		}
