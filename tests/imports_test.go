@@ -35,7 +35,7 @@ func packages(t *testing.T) map[string][]string {
 // arrows lists which packages of this repository each part may import. The longest matching part applies; "x/..."
 // matches x and everything below it.
 var arrows = map[string][]string{
-	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/build", "internal/client", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "sdk/abi", "sdk/rawjson"},
+	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/audit", "internal/build", "internal/client", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "sdk/abi", "sdk/rawjson"},
 	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/worker/child", "sdk/abi"},
 	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile"},
 	"internal/build":           {"internal/progress", "internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem"},

@@ -114,7 +114,7 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
 	root.SetVersionTemplate("bulkhead {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo())
-	root.AddCommand(newInit(), newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient())
+	root.AddCommand(newInit(), newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient(), newAudit())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 	})

@@ -8,11 +8,11 @@ import (
 // Kind is the kind of a line.
 type Kind string
 
-// The kinds of a Record. The log itself adds lines of kind "gap", which count records that were lost before
-// them.
+// The kinds of a Record. The log itself adds lines of kind KindGap, which count records that were lost before them.
 const (
 	KindCall    Kind = "call"    // a call that ended
 	KindRefused Kind = "refused" // an operation that a module was denied, or a client's request that was refused
+	KindGap     Kind = "gap"
 )
 
 // Outcome is the result of a call or an operation.
@@ -163,7 +163,7 @@ type gap struct {
 func (l *line) encodeGap(g gap) {
 	l.b, l.cuts = append(l.b[:0], '{'), l.cuts[:0]
 	l.time("time", g.until)
-	l.text("kind", "gap", maxWord)
+	l.text("kind", string(KindGap), maxWord)
 	l.number("lost", g.records)
 	l.time("since", g.since)
 	l.text("cause", g.cause.Error(), maxTarget)

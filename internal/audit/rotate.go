@@ -12,7 +12,7 @@ import (
 // stops the rotation, so no file is replaced out of order.
 func (f *file) rotate() error {
 	for i := f.keep - 1; i >= 0; i-- {
-		err := os.Rename(f.rotated(i), f.rotated(i+1))
+		err := os.Rename(rotatedName(f.path, i), rotatedName(f.path, i+1))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -20,9 +20,10 @@ func (f *file) rotate() error {
 	return nil
 }
 
-func (f *file) rotated(i int) string {
+// rotatedName returns the name of the i-th rotated file of a log; 0 is the log itself.
+func rotatedName(path string, i int) string {
 	if i == 0 {
-		return f.path
+		return path
 	}
-	return f.path + "." + strconv.Itoa(i)
+	return path + "." + strconv.Itoa(i)
 }

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+)
+
+// auditCommand holds the flags of audit.
+type auditCommand struct {
+	host           host.Options
+	file           string
+	query          audit.Query
+	outcomes       []string
+	since          string
+	follow, asJSON bool
+}
+
+func newAudit() *cobra.Command {
+	var a auditCommand
+	c := &cobra.Command{
+		Use:   "audit [flags]",
+		Short: "Show the audit log",
+		Long: `Show the calls and refusals that the audit log has, the oldest first, with those in rotated
+files. [audit] in the config names the log. A line has time, outcome with its code, plugin,
+tool (or prompt, resource, host operation), duration and client.
+
+With --follow, wait for more until Ctrl-C, also over rotations. Lines that are not records
+are reported on stderr with file and line, and skipped. Records that the host could not
+write are shown as a gap, whatever else is selected.
+
+Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is configured;
+3 the log cannot be read.`,
+		Example: `  bulkhead audit --since 1h
+  bulkhead audit --plugin chant --tool 'chant_spec_*' --limit 20
+  bulkhead audit --outcome denied --outcome failed --since 2026-11-22
+  bulkhead audit --follow --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
+	}
+	f := c.Flags()
+	f.StringVar(&a.host.ConfigFile, "config", "", "config `file` that names the log (default: as for serve)")
+	projectFlag(c, &a.host)
+	f.StringVar(&a.file, "file", "", "read this `file` and those rotated from it, without a config")
+	f.BoolVarP(&a.follow, "follow", "f", false, "wait for further records")
+	f.StringArrayVar(&a.query.Plugins, "plugin", nil, "`name` of a plugin, repeatable")
+	f.StringArrayVar(&a.query.Tools, "tool", nil, "`name` of a tool or prompt, or URI; * at the end stands for any rest; repeatable")
+	f.StringArrayVar(&a.outcomes, "outcome", nil, "`outcome`: "+strings.Join(outcomes(), ", ")+"; repeatable")
+	f.StringVar(&a.since, "since", "", "earliest `time`: a duration back from now (30m, 1h, 7d), a date (2026-11-22),\nor RFC 3339 (2026-11-22T10:00:00Z)")
+	f.IntVar(&a.query.Limit, "limit", 0, "at most the newest `n` records (default: all)")
+	f.BoolVar(&a.asJSON, "json", false, "print the records as they are in the log, one JSON object per line")
+	must(c.MarkFlagFilename("config", "toml"))
+	must(c.MarkFlagFilename("file"))
+	must(c.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes(), cobra.ShellCompDirectiveNoFileComp)))
+	must(c.RegisterFlagCompletionFunc("plugin", func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		return (&options{Options: a.host}).completePlugins(c, args, text)
+	}))
+	c.MarkFlagsMutuallyExclusive("file", "config")
+	return c
+}
+
+func outcomes() []string {
+	var all []string
+	for _, o := range audit.Outcomes {
+		all = append(all, string(o))
+	}
+	return all
+}
+
+func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := a.parse(time.Now()); err != nil {
+		return err
+	}
+	file, err := a.find()
+	if err != nil {
+		return err
+	}
+	skipped := false
+	damaged := func(d audit.Damage) {
+		skipped = true
+		fmt.Fprintf(stderr, "%s:%d: %s\n", oneLine(d.File), d.Line, oneLine(d.What))
+	}
+	show := func(e audit.Entry) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if a.asJSON {
+			return printRecord(stdout, e)
+		}
+		_, err := io.WriteString(stdout, formatEntry(e)+"\n")
+		return err
+	}
+	if a.follow {
+		err = audit.Follow(ctx, file, a.query, show, damaged)
+	} else {
+		err = audit.Read(file, a.query, show, damaged)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(stderr, "%s does not exist yet: no call was made since it was configured\n", oneLine(file))
+		err = nil
+	}
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	return resultError(nil, !skipped)
+}
+
+// parse parses the flags.
+func (a *auditCommand) parse(now time.Time) error {
+	for _, text := range a.outcomes {
+		o := audit.Outcome(text)
+		if !slices.Contains(audit.Outcomes, o) {
+			return usageErrorf("--outcome: %q is not one of %s", text, strings.Join(outcomes(), ", "))
+		}
+		a.query.Outcomes = append(a.query.Outcomes, o)
+	}
+	if a.query.Limit < 0 {
+		return usageErrorf("--limit: %d is negative", a.query.Limit)
+	}
+	if a.since == "" {
+		return nil
+	}
+	since, ok := parseSince(a.since, now)
+	if !ok {
+		return usageErrorf("--since: %q is neither a duration such as 30m, 1h or 7d, nor a date such as 2026-11-22, nor a time such as 2026-11-22T10:00:00Z", a.since)
+	}
+	a.query.Since = since
+	return nil
+}
+
+// parseSince parses a time, or a duration back from now.
+func parseSince(text string, now time.Time) (time.Time, bool) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return now.AddDate(0, 0, -int(n)), true
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), true
+	}
+	if t, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
+		return t, true
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	return t, err == nil
+}
+
+// find returns the log's file.
+func (a *auditCommand) find() (string, error) {
+	if a.file != "" {
+		return a.file, nil
+	}
+	source, err := discovery.FindConfig(a.host)
+	if err != nil {
+		return "", err
+	}
+	if source.By == discovery.ByNothing {
+		return "", usageErrorf("no audit log is configured, as there is no config: add [audit] with a file to a bulkhead.toml, or name a log with --file")
+	}
+	found, err := discovery.Find(a.host)
+	switch {
+	case err != nil:
+		return "", err
+	case found.Untrusted != nil:
+		return "", &host.UsageError{Err: found.Untrusted}
+	case found.Audit == nil:
+		return "", usageErrorf("%s configures no audit log: add the lines [audit] and file = \"${env:HOME}/.local/state/bulkhead/audit.jsonl\"", found.Config)
+	}
+	return found.Audit.File, nil
+}
+
+// printRecord prints the line of a record as it is in the log, with escapes for all invisible characters.
+func printRecord(w io.Writer, e audit.Entry) error {
+	var line bytes.Buffer
+	if err := json.Compact(&line, e.Line); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s\n", escapeInvisible(bytes.ToValidUTF8(line.Bytes(), []byte("\ufffd"))))
+	return err
+}
+
+// formatEntry formats an entry as one line. It has the operation that was refused, but not those of a call.
+func formatEntry(e audit.Entry) string {
+	at := e.Time.Local().Format(time.DateTime)
+	if e.Kind == audit.KindGap {
+		return fmt.Sprintf("%s  gap  %d records were lost since %s: %s", at, e.Lost, e.Since.Local().Format(time.DateTime), excerpt(e.Cause))
+	}
+	outcome := oneLine(string(e.Outcome))
+	if e.Code != "" {
+		outcome += " (" + oneLine(e.Code) + ")"
+	}
+	what := oneLine(e.Tool)
+	if e.Method != "tools/call" {
+		what = strings.TrimSpace(oneLine(e.Method) + " " + what)
+	}
+	if e.Kind == audit.KindRefused && len(e.Operations) > 0 {
+		o := e.Operations[0]
+		what = strings.TrimSpace(oneLine(o.Op)+" "+oneLine(o.Target)) + " in " + what
+	}
+	text := fmt.Sprintf("%s  %-22s  %-10s  %s", at, outcome, oneLine(e.Plugin), what)
+	if e.Kind == audit.KindCall {
+		text += "  " + (time.Duration(e.Duration) * time.Microsecond).Round(roundingOf(e.Duration)).String()
+	}
+	if e.Client != "" {
+		text += "  " + oneLine(e.Client)
+	}
+	return text
+}
+
+// roundingOf returns the unit to which a duration of that many microseconds is rounded, so that few digits are shown.
+func roundingOf(microseconds int64) time.Duration {
+	switch {
+	case microseconds < 10_000:
+		return 10 * time.Microsecond
+	case microseconds < 10_000_000:
+		return time.Millisecond
+	}
+	return 100 * time.Millisecond
+}

@@ -1,0 +1,212 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Query selects entries of a log. Empty fields select all.
+type Query struct {
+	Plugins  []string
+	Tools    []string // names of tools and prompts, and URIs; a name that ends with * stands for all that begin like it
+	Outcomes []Outcome
+	Since    time.Time
+	Limit    int // the newest entries; 0: all. Entries that are written later while following are not counted
+}
+
+// Outcomes are the outcomes that a line can have.
+var Outcomes = []Outcome{OK, ToolError, RPCError, Failed, Denied, Cancelled}
+
+// matches reports whether q selects e. Lines that count lost records always match the names, because a lost record could.
+func (q Query) matches(e Entry) bool {
+	if e.Time.Before(q.Since) {
+		return false
+	}
+	if e.Kind == KindGap {
+		return true
+	}
+	return (len(q.Plugins) == 0 || slices.Contains(q.Plugins, e.Plugin)) &&
+		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, e.Outcome)) &&
+		(len(q.Tools) == 0 || slices.ContainsFunc(q.Tools, func(name string) bool {
+			prefix, isPrefix := strings.CutSuffix(name, "*")
+			return e.Tool == name || isPrefix && strings.HasPrefix(e.Tool, prefix)
+		}))
+}
+
+// Read reads the log at path with its rotated files, the oldest entries first, and calls yield for each entry that q selects
+// and damaged for each line that is not a record. It reads what was written when it began. The error is from yield or of a
+// file, and fs.ErrNotExist if there is no file.
+func Read(path string, q Query, yield func(Entry) error, damaged func(Damage)) error {
+	files, err := openLogFiles(path)
+	defer closeAll(files)
+	if err != nil {
+		return err
+	}
+	return readAll(files, q, yield, damaged, false)
+}
+
+// Follow is like Read, and then reads what is written until ctx ends, also after rotations. An absent log is empty until it
+// is created.
+func Follow(ctx context.Context, path string, q Query, yield func(Entry) error, damaged func(Damage)) error {
+	files, err := openLogFiles(path)
+	defer func() { closeAll(files) }()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := readAll(files, q, yield, damaged, true); err != nil {
+		return err
+	}
+	selected := func(e Entry) error {
+		if q.matches(e) {
+			return yield(e)
+		}
+		return nil
+	}
+	poll := time.NewTicker(followInterval)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-poll.C:
+		}
+		if files, err = readNew(path, files, selected, damaged); err != nil {
+			return err
+		}
+	}
+}
+
+// followInterval is the time between two looks at a log that is followed.
+const followInterval = 250 * time.Millisecond
+
+// openLogFiles opens the files of a log, oldest first. A rotation renames them at the same time, so the newest is opened
+// first: then none is missed, and one that appears twice is recognized.
+func openLogFiles(path string) ([]*logFile, error) {
+	var files []*logFile
+	for i := range MaxKeep + 1 {
+		f, err := openLogFile(rotatedName(path, i))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && i == 0:
+			continue // in the middle of a rotation, or absent
+		case errors.Is(err, fs.ErrNotExist):
+			if len(files) == 0 {
+				return nil, err
+			}
+			slices.Reverse(files)
+			return files, nil
+		case err != nil:
+			closeAll(files)
+			return nil, err
+		case slices.ContainsFunc(files, func(other *logFile) bool { return os.SameFile(f.info, other.info) }):
+			f.Close()
+		default:
+			files = append(files, f)
+		}
+	}
+	slices.Reverse(files)
+	return files, nil
+}
+
+func closeAll(files []*logFile) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// readAll reads files up to the sizes that they had when they were opened. With a limit it reads them twice, so that it need
+// not hold entries in memory. If it will be followed, the end of the last file is not reported as incomplete.
+func readAll(files []*logFile, q Query, yield func(Entry) error, damaged func(Damage), followed bool) error {
+	skip := 0
+	if q.Limit > 0 {
+		selected := 0
+		count := func(e Entry) error {
+			if q.matches(e) {
+				selected++
+			}
+			return nil
+		}
+		for _, f := range q.recent(files) {
+			if err := f.read(f.end, count, func(Damage) {}); err != nil {
+				return err
+			}
+			f.offset, f.line = 0, 0
+		}
+		skip = selected - q.Limit
+	}
+	for _, f := range q.recent(files) {
+		err := f.read(f.end, func(e Entry) error {
+			if !q.matches(e) {
+				return nil
+			}
+			if skip--; skip >= 0 {
+				return nil
+			}
+			return yield(e)
+		}, damaged)
+		if err != nil {
+			return err
+		}
+		if !followed || f != files[len(files)-1] {
+			f.incomplete(damaged)
+		}
+	}
+	return nil
+}
+
+// readNew reads what was written to the log since files were read, and returns the file that is the log now.
+func readNew(path string, files []*logFile, yield func(Entry) error, damaged func(Damage)) ([]*logFile, error) {
+	if len(files) == 0 {
+		files, err := openLogFiles(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return readRotated(files, err, yield, damaged)
+	}
+	newest := files[len(files)-1]
+	now, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(now, newest.info) {
+		return files, newest.readNew(yield, damaged)
+	}
+	all, err := openLogFiles(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return files, err
+	}
+	known := slices.IndexFunc(all, func(f *logFile) bool { return os.SameFile(f.info, newest.info) })
+	if err := newest.readNew(yield, damaged); err != nil { // its last lines
+		closeAll(all)
+		return files, err
+	}
+	newest.incomplete(damaged)
+	closeAll(files)
+	if known < 0 {
+		damaged(Damage{File: path, Line: 1, What: "the file replaces one that was removed: records between them may be missing"})
+	}
+	closeAll(all[:known+1])
+	return readRotated(all[known+1:], nil, yield, damaged)
+}
+
+// readRotated reads all files, and closes all but the last one, which it returns.
+func readRotated(files []*logFile, err error, yield func(Entry) error, damaged func(Damage)) ([]*logFile, error) {
+	for i, f := range files {
+		if err == nil {
+			err = f.readNew(yield, damaged)
+		}
+		if i < len(files)-1 {
+			if err == nil {
+				f.incomplete(damaged)
+			}
+			f.Close()
+		}
+	}
+	return files[max(0, len(files)-1):], err
+}
+
+// recent returns the files that can have entries since q.Since: a rotated file was written last before the next one began.
+func (q Query) recent(files []*logFile) []*logFile {
+	return slices.DeleteFunc(slices.Clone(files), func(f *logFile) bool { return f.info.ModTime().Before(q.Since) })
+}

@@ -1,0 +1,143 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Entry is a line of the log. Its strings are untrusted: the file may have been edited.
+type Entry struct {
+	Time       time.Time        `json:"time"`
+	Kind       Kind             `json:"kind"`
+	ID         string           `json:"id"`
+	Plugin     string           `json:"plugin"`
+	Client     string           `json:"client"`
+	Method     string           `json:"method"`
+	Tool       string           `json:"tool"`
+	Outcome    Outcome          `json:"outcome"`
+	Code       string           `json:"code"`
+	Duration   int64            `json:"duration_us"`
+	Operations []EntryOperation `json:"operations"`
+	LeftOut    int64            `json:"operations_left_out"`
+
+	Lost  int64     `json:"lost"` // records, of a line of kind KindGap
+	Since time.Time `json:"since"`
+	Cause string    `json:"cause"`
+
+	Line []byte `json:"-"` // as it is in the file; valid until the next entry is read
+}
+
+// EntryOperation is a host operation in a line.
+type EntryOperation struct {
+	Op      string  `json:"op"`
+	Target  string  `json:"target"`
+	Outcome Outcome `json:"outcome"`
+	Code    string  `json:"code"`
+	Count   int64   `json:"count"`
+}
+
+// Damage is a line that is not a record.
+type Damage struct {
+	File string
+	Line int
+	What string
+}
+
+func (d Damage) String() string { return fmt.Sprintf("%s:%d: %s", d.File, d.Line, d.What) }
+
+// logFile is an open file of the log, and how far it was read.
+type logFile struct {
+	*os.File
+	info   fs.FileInfo
+	end    int64 // its size when it was opened, or read last
+	offset int64 // of the next unread byte
+	line   int   // number of the last line that was read
+}
+
+func openLogFile(path string) (*logFile, error) {
+	f, err := openRegular(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &logFile{File: f, info: info, end: info.Size()}, nil
+}
+
+// read reads the lines up to offset end, and calls yield for each entry and damaged for each line that is none. A last line
+// without a line feed stays unread, as its writer may not be done. The error is from yield or of the file.
+func (f *logFile) read(end int64, yield func(Entry) error, damaged func(Damage)) error {
+	lines := bufio.NewReaderSize(io.NewSectionReader(f, f.offset, end-f.offset), MaxLine)
+	for {
+		text, err := lines.ReadSlice('\n')
+		size := int64(len(text))
+		what := ""
+		for errors.Is(err, bufio.ErrBufferFull) {
+			what = fmt.Sprintf("the line has more than %d bytes", MaxLine)
+			text, err = lines.ReadSlice('\n')
+			size += int64(len(text))
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("cannot read %s: %w", f.Name(), err)
+		}
+		f.offset += size
+		f.line++
+		if what == "" {
+			var e Entry
+			if e, what = parseEntry(text); what == "" {
+				if err := yield(e); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		damaged(Damage{File: f.Name(), Line: f.line, What: what})
+	}
+}
+
+// readNew reads what was written since the last read. A file that is shorter now was truncated, and is read from its start.
+func (f *logFile) readNew(yield func(Entry) error, damaged func(Damage)) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if f.end = info.Size(); f.end < f.offset {
+		f.offset, f.line = 0, 0
+		damaged(Damage{File: f.Name(), Line: 1, What: "the file was truncated: records may be missing"})
+	}
+	return f.read(f.end, yield, damaged)
+}
+
+// incomplete reports a last line without a line feed.
+func (f *logFile) incomplete(damaged func(Damage)) {
+	if f.offset < f.end {
+		damaged(Damage{File: f.Name(), Line: f.line + 1, What: "the line is incomplete"})
+	}
+}
+
+// parseEntry parses a line. If it is not a record, what says why.
+func parseEntry(text []byte) (e Entry, what string) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return e, "the line is empty"
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		return e, "the line is not a record: " + err.Error()
+	}
+	if e.Kind == "" || e.Time.IsZero() {
+		return e, "the line is not a record: time or kind is missing"
+	}
+	e.Line = text
+	return e, ""
+}
