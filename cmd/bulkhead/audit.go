@@ -69,7 +69,6 @@ Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is c
 	must(c.RegisterFlagCompletionFunc("plugin", func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		return (&options{Options: a.host}).completePlugins(c, args, text)
 	}))
-	c.MarkFlagsMutuallyExclusive("file", "config")
 	return c
 }
 
@@ -127,6 +126,9 @@ func (a *auditCommand) parse(now time.Time) error {
 			return usageErrorf("--outcome: %q is not one of %s", text, strings.Join(outcomes(), ", "))
 		}
 		a.query.Outcomes = append(a.query.Outcomes, o)
+	}
+	if a.file != "" && a.host.ConfigFile != "" {
+		return usageErrorf("--file and --config contradict each other: keep one of the two")
 	}
 	if a.query.Limit < 0 {
 		return usageErrorf("--limit: %d is negative", a.query.Limit)

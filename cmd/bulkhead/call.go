@@ -55,6 +55,9 @@ Exit codes: 1 the tool answered with an error; 2 unknown tool or invalid argumen
 	}
 	o.add(c, "warn")
 	c.Flags().StringArrayVar(&pairs, "arg", nil, "one argument: `name=value`, repeatable")
+	must(c.RegisterFlagCompletionFunc("arg", func(_ *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		return o.completeToolArgument(args, pairs, text)
+	}))
 	c.Flags().BoolVar(&asJSON, "json", false, "print the answer as JSON: a CallToolResult, or {\"error\": {\"code\", \"message\"}}")
 	return c
 }
@@ -187,23 +190,4 @@ func formatNotification(method string, params json.RawMessage) string {
 		return p.Message
 	}
 	return strings.TrimSpace(fmt.Sprintf("%g %s", p.Progress, p.Message))
-}
-
-// completeTools completes the names of the tools that the host offers with the other flags.
-func (o *options) completeTools(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	o.logLevel = "off"
-	var names []string
-	if h, err := o.open(); err == nil {
-		for _, p := range h.Plugins() {
-			for _, t := range p.Tools {
-				if t.Offered {
-					names = append(names, cobra.CompletionWithDesc(t.Name, visible.Text(firstLine(t.Description))))
-				}
-			}
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -113,9 +113,9 @@ func parseEnv(pairs []string) (map[string]string, error) {
 
 // completePlugins completes the names of the plugins that the host discovers with the other flags.
 func (o *options) completePlugins(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	o.logLevel, o.Plugins = "off", nil
+	o.Plugins = nil
 	var names []string
-	if h, err := o.open(); err == nil {
+	if h, err := o.openToComplete(); err == nil {
 		for _, p := range h.Plugins() {
 			names = append(names, cobra.CompletionWithDesc(p.Name, visible.Text(firstLine(p.Description))))
 		}

@@ -25,7 +25,8 @@ messages of that prompt, as the server sends them to clients.`,
 		Example: `  bulkhead prompt
   bulkhead prompt proposal --arg request="dark mode"
   bulkhead prompt apply --json`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: o.completePrompts,
 		RunE: func(c *cobra.Command, args []string) error {
 			arguments, err := promptArguments(pairs)
 			if err != nil {
@@ -41,6 +42,9 @@ messages of that prompt, as the server sends them to clients.`,
 	}
 	o.add(c, "warn")
 	c.Flags().StringArrayVar(&pairs, "arg", nil, "one argument: `name=value`, repeatable")
+	must(c.RegisterFlagCompletionFunc("arg", func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		return o.completePromptArgument(c, args, pairs, text)
+	}))
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: the array of prompts, or MCP's GetPromptResult")
 	return c
 }

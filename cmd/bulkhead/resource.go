@@ -25,7 +25,8 @@ one, print the contents of that resource, unchanged unless stdout is a terminal.
 		Example: `  bulkhead resource
   bulkhead resource openspec://specs/auth/login
   bulkhead resource aam://config --json`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: o.completeResources,
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.withHost(c, func(h *host.Host) error {
 				if len(args) == 0 {
