@@ -94,6 +94,30 @@ func toolsOf(t *testing.T, plugin string) (all, write []string) {
 	return all, write
 }
 
+// TestToolsHaveTitlesDescriptionsAndIcons compares the texts for users, which clients show in place of names.
+func TestToolsHaveTitlesDescriptionsAndIcons(t *testing.T) {
+	t.Parallel()
+	c := connectPlugins(t, newTestUser(t, orchard()), "--allow-write")
+	list, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	titles, icons := map[string]string{}, map[string]bool{}
+	for _, tool := range list.Tools {
+		if tool.Title == "" || len(tool.Description) < 20 || len(tool.Icons) != 1 || !strings.HasPrefix(tool.Icons[0].Source, "data:image/png;base64,") {
+			t.Errorf("%s: title %q, description %q, %d icons", tool.Name, tool.Title, tool.Description, len(tool.Icons))
+			continue
+		}
+		if other := titles[tool.Title]; other != "" {
+			t.Errorf("%s and %s have the title %q", other, tool.Name, tool.Title)
+		}
+		titles[tool.Title], icons[tool.Icons[0].Source] = tool.Name, true
+	}
+	if len(icons) != len(allPlugins) {
+		t.Errorf("%d plugins have %d icons", len(allPlugins), len(icons))
+	}
+}
+
 // TestAllPluginsInOneServer lists, reads and writes with every plugin through one server.
 func TestAllPluginsInOneServer(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,9 @@ func (c *Catalog) NewServer(backend gateway.Backend) (*gateway.Gateway, error) {
 // plugin. An invalid manifest may lack them.
 func (c *Catalog) speaksForItself() bool { return c.isAlone && c.Plugins[0].Problems.Err() == nil }
 
+// titlesVersion is the first protocol version whose tools have titles.
+const titlesVersion = "2025-06-18"
+
 // serverConfig returns the server's name, version, instructions and capabilities.
 func (c *Catalog) serverConfig() gateway.Config {
 	o := c.Options
@@ -50,13 +53,19 @@ func (c *Catalog) serverConfig() gateway.Config {
 	for _, text := range []string{c.unavailable(), c.limited()} {
 		s.Instructions = strings.TrimSpace(s.Instructions + "\n\n" + text)
 	}
+	// A plugin that replaces a server of a version without titles lists none, as that server.
+	titles := len(s.ProtocolVersions) == 0 || slices.Max(s.ProtocolVersions) >= titlesVersion
 	for _, p := range c.Plugins {
 		if p.Problem != "" {
 			continue
 		}
 		s.Logging = s.Logging || p.Manifest.Offers.Logging
 		for _, t := range p.Tools {
-			s.Tools = append(s.Tools, t.listing())
+			tool := t.listing()
+			if !titles {
+				tool.Title = ""
+			}
+			s.Tools = append(s.Tools, tool)
 		}
 	}
 	return s

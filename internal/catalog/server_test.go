@@ -128,3 +128,21 @@ func TestLookReportsInvalidServerIdentity(t *testing.T) {
 		t.Error("there is no view")
 	}
 }
+
+func TestTitlesAreNotListedForVersionsWithout(t *testing.T) {
+	tool := "[[tools]]\nname = 'a_reads'\ntitle = 'Reads it'\ndescription = 'does it'\naccess = 'read'\n"
+	for versions, want := range map[string]bool{
+		"": true, "protocol_versions = ['2024-11-05']": false, "protocol_versions = ['2025-03-26', '2024-11-05']": false,
+		"protocol_versions = ['2024-11-05', '2025-06-18']": true,
+	} {
+		a := hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[server]\n"+versions+"\n"+tool)
+		b := hosttest.Plugin("b", wasmtest.Answering(hosttest.Done), hosttest.Reads("b_reads"))
+		for _, plugins := range [][]hosttest.Files{{a}, {a, b}} {
+			h := hosttest.Open(t, plugins...)
+			listed := strings.Contains(hosttest.Request(t, h, "tools/list", "{}"), `"title":"Reads it"`)
+			if listed != (want || len(plugins) > 1) {
+				t.Errorf("%s, %d plugins: the title is listed: %t", versions, len(plugins), listed)
+			}
+		}
+	}
+}

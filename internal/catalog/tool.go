@@ -33,6 +33,7 @@ func (t *Tool) listing() gateway.Tool {
 	return gateway.Tool{
 		Name: t.Offered, Title: t.Title, Description: t.Description,
 		Input: t.Input, Output: t.Output, Meta: t.Meta,
+		Icon:     gateway.Icon(t.Plugin.Manifest.Icon),
 		ReadOnly: !t.Write, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
 	}
 }

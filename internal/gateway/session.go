@@ -179,6 +179,8 @@ func (s *session) list(m *message, meta requestMeta, to responder) {
 		putError(to, m.id, invalidParams("unknown cursor"))
 	case meta.modern:
 		putResult(to, m.id, s.g.lists.modern)
+	case s.version >= iconsVersion: // versions are dates
+		putResult(to, m.id, s.g.lists.icons)
 	default:
 		putResult(to, m.id, s.g.lists.legacy)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -23,19 +24,47 @@ type Tool struct {
 	Destructive *bool
 	Idempotent  *bool
 	OpenWorld   *bool
+	Icon        Icon
 }
 
-// lists are the results of tools/list, one for each era.
+// Icon is an image of a tool for users. The zero value is none.
+type Icon struct {
+	URI           string // data URI of a PNG
+	Width, Height int
+}
+
+// lists are the results of tools/list: of the legacy era without icons, with icons, and of the modern era.
 type lists struct {
 	legacy []byte
+	icons  []byte
 	modern []byte
 }
+
+// iconsVersion is the first protocol version that has icons.
+const iconsVersion = "2025-11-25"
 
 // listHints are the caching hints of lists, with the values of the MCP library: do not cache, do not share.
 const listHints = `"ttlMs":0,"cacheScope":"private"`
 
 // newLists encodes tools in their order. The error lists every invalid tool.
 func newLists(tools []Tool, info []byte) (lists, error) {
+	icons, err := encodeTools(tools, true)
+	if err != nil {
+		return lists{}, err
+	}
+	plain := icons
+	if slices.ContainsFunc(tools, func(t Tool) bool { return t.Icon.URI != "" }) {
+		plain, _ = encodeTools(tools, false)
+	}
+	return lists{
+		legacy: append([]byte(`{`), plain...),
+		icons:  append([]byte(`{`), icons...),
+		modern: append([]byte(`{`+resultComplete+`,"_meta":{`+string(info)+`},`+listHints+`,`), icons...),
+	}, nil
+}
+
+// encodeTools encodes the member tools and the end of a list.
+func encodeTools(tools []Tool, icons bool) ([]byte, error) {
 	var errs []error
 	var out bytes.Buffer
 	seen := make(map[string]bool, len(tools))
@@ -48,18 +77,15 @@ func newLists(tools []Tool, info []byte) (lists, error) {
 			errs = append(errs, fmt.Errorf("tool %d: the name %q is empty or a duplicate", i+1, tool.Name))
 		}
 		seen[tool.Name] = true
+		if !icons {
+			tool.Icon = Icon{}
+		}
 		if err := tool.write(&out); err != nil {
 			errs = append(errs, fmt.Errorf("tool %q: %w", tool.Name, err))
 		}
 	}
 	out.WriteString(`]}`)
-	if err := errors.Join(errs...); err != nil {
-		return lists{}, err
-	}
-	return lists{
-		legacy: append([]byte(`{`), out.Bytes()...),
-		modern: append([]byte(`{`+resultComplete+`,"_meta":{`+string(info)+`},`+listHints+`,`), out.Bytes()...),
-	}, nil
+	return out.Bytes(), errors.Join(errs...)
 }
 
 func (t Tool) write(out *bytes.Buffer) error {
@@ -84,6 +110,9 @@ func (t Tool) write(out *bytes.Buffer) error {
 		}
 	}
 	out.WriteByte('}')
+	if t.Icon.URI != "" {
+		fmt.Fprintf(out, `,"icons":[{"src":%s,"mimeType":"image/png","sizes":["%dx%d"]}]`, rawjson.Quote(t.Icon.URI), t.Icon.Width, t.Icon.Height)
+	}
 	if t.Meta != nil {
 		err = errors.Join(err, writeObject(out, "_meta", t.Meta))
 	}

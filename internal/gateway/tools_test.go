@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -39,6 +40,30 @@ func TestListKeepsOrderKeysAndCharacters(t *testing.T) {
 	if diff := cmp.Diff(modern, string(got.modern)); diff != "" {
 		t.Errorf("modern (-want +got):\n%s", diff)
 	}
+}
+
+func TestIconsAreListedToClientsWhoseVersionHasThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway(t, Config{Name: "n", Version: "v", Tools: []Tool{
+			{Name: "a", Input: json.RawMessage(`{"type":"object"}`), Icon: Icon{URI: "data:x", Width: 48, Height: 32}},
+			{Name: "b", Input: json.RawMessage(`{"type":"object"}`)},
+		}}, nil)
+		const icons = `"icons":[{"src":"data:x","mimeType":"image/png","sizes":["48x32"]}]`
+		for version, want := range map[string]int{"": 0, "2024-11-05": 0, "2025-03-26": 0, "2025-06-18": 0, "2025-11-25": 1} {
+			p := connect(t, g)
+			if version != "" {
+				p.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+			}
+			lines := p.say(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+			if got := strings.Count(strings.Join(lines, ""), icons); got != want || strings.Count(strings.Join(lines, ""), "icons") != want {
+				t.Errorf("version %q: %q", version, lines)
+			}
+		}
+		lines := connect(t, g).say(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"` + mcp.MetaKeyProtocolVersion + `":"2026-07-28","` + mcp.MetaKeyClientCapabilities + `":{}}}}`)
+		if strings.Count(strings.Join(lines, ""), icons) != 1 {
+			t.Errorf("the modern era: %q", lines)
+		}
+	})
 }
 
 // TestModernListMatchesLibrary compares the result with the library's byte by byte.

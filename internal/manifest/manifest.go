@@ -28,6 +28,7 @@ type Manifest struct {
 	Version     string // semver
 	Description string
 	License     string
+	Icon        Icon
 	Validate    string // ValidateHost or ValidatePlugin
 	Write       string // WriteDefault or WriteOptIn
 	Reads       string // ReadsOrdered or ReadsConcurrent

@@ -47,6 +47,7 @@ func (m *Manifest) readPlugin(t *tomlfile.Table) {
 	}
 	m.Description = t.Required("description", `write description = "…" in [plugin]: what the plugin is for, in a sentence`)
 	m.License = t.String("license")
+	m.Icon = readIcon(t)
 	m.Validate = t.OneOf("validate", ValidateHost, ValidatePlugin)
 	m.Write = t.OneOf("write", WriteDefault, WriteOptIn)
 	m.Reads = t.OneOf("reads", ReadsOrdered, ReadsConcurrent)

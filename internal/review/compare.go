@@ -74,6 +74,7 @@ func (c *comparison) identity() {
 	c.text("plugin.version", c.version(), old.Version, new.Version, false)
 	c.text("plugin.description", "the description", old.Description, new.Description, false)
 	c.text("plugin.license", "the licence", old.License, new.License, false)
+	c.text("plugin.icon", "the icon", old.Icon.URI, new.Icon.URI, false)
 	if old.Validate != new.Validate {
 		if new.Validate == manifest.ValidatePlugin {
 			c.add("plugin.validate", true, "the plugin checks the arguments of calls, and no longer the host")

@@ -1,0 +1,58 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image/png"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// Icon is the plugin's icon. The zero value is none.
+type Icon struct {
+	URI           string // data URI of a PNG
+	Width, Height int
+}
+
+// Bounds of an icon. Each tool in tools/list repeats it.
+const (
+	maxIcon  = 4 << 10 // bytes of the PNG
+	minPixel = 16
+	maxPixel = 256
+)
+
+const pngURI = "data:image/png;base64,"
+
+// readIcon returns the icon at key icon. It is a data URI, so that the digest of the manifest covers it, and a PNG, which all
+// clients with icons support and which cannot contain scripts.
+func readIcon(t *tomlfile.Table) Icon {
+	uri := t.String("icon")
+	if !t.Has("icon") || uri == "" {
+		return Icon{}
+	}
+	fault := func(what string) Icon {
+		t.Fault("icon", what, fmt.Sprintf("write %q and the base64 form of a PNG of at most %d bytes and %d to %d pixels, or leave it out", pngURI, maxIcon, minPixel, maxPixel))
+		return Icon{}
+	}
+	encoded, ok := strings.CutPrefix(uri, pngURI)
+	if !ok {
+		return fault("is not the data URI of a PNG")
+	}
+	data, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	if err != nil || strings.ContainsAny(encoded, "\r\n") {
+		return fault("is not valid base64")
+	}
+	if len(data) > maxIcon {
+		return fault(fmt.Sprintf("has %d bytes", len(data)))
+	}
+	config, err := png.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return fault("is not a PNG: " + err.Error())
+	}
+	if min(config.Width, config.Height) < minPixel || max(config.Width, config.Height) > maxPixel {
+		return fault(fmt.Sprintf("has %d × %d pixels", config.Width, config.Height))
+	}
+	return Icon{URI: uri, Width: config.Width, Height: config.Height}
+}
