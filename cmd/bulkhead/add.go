@@ -40,7 +40,7 @@ module with a different digest, a duplicate plugin, name or tool), or consent ca
 asked for.`,
 		Example: `  bulkhead add dist/plugins/chant
   bulkhead add dist/plugins/chant --read-only --yes
-  bulkhead add /opt/plugins/tracker --allow-tool 'tracker_get_*' --env TRACKER_USER
+  bulkhead add /opt/plugins/mcpkg --allow-tool '*_prompt' --env MCPKG_PROJECT
   bulkhead add dist/plugins/chant --dry-run         # only show what it asks for
   bulkhead add dist/plugins/chant --repin           # accept a new version`,
 		Args: cobra.ExactArgs(1),

@@ -18,18 +18,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// withHost opens a host, calls ask with it, and closes it.
-func (o *options) withHost(c *cobra.Command, ask func(h *host.Host) error) error {
+// opened is an open host, and where the notifications of its requests are shown.
+type opened struct {
+	*host.Host
+	shown *notifications
+}
+
+// withHost opens a host, calls ask with it, and closes it. Notifications and the log go to stderr, in lines unless asJSON is
+// false and stderr is a terminal.
+func (o *options) withHost(c *cobra.Command, asJSON bool, ask func(h opened) error) error {
+	tasks := tasksOn(os.Stderr, asJSON)
+	defer tasks.Close()
+	o.stderr = tasks
 	h, err := o.open()
 	if err != nil {
 		return err
 	}
-	return errors.Join(ask(h), closeHost(c.Context(), h, os.Stderr))
+	err = ask(opened{h, &notifications{tasks: tasks}})
+	return errors.Join(err, closeHost(c.Context(), h, os.Stderr))
 }
 
-// request makes one MCP request. Its notifications go to stderr.
-func request(ctx context.Context, h *host.Host, method string, params any) (host.Answer, error) {
-	answer, err := h.Ask(ctx, method, params, printNotification)
+// request makes one MCP request.
+func request(ctx context.Context, h opened, method string, params any) (host.Answer, error) {
+	defer h.shown.end()
+	answer, err := h.Ask(ctx, method, params, h.shown.add)
 	if err != nil {
 		return answer, fmt.Errorf("%s: %w", method, err)
 	}
@@ -51,7 +63,7 @@ func sanitizeFor(w io.Writer, text string) string {
 }
 
 // listAll requests all pages of a list and returns its items. If the method is not supported, the list is empty.
-func listAll(ctx context.Context, h *host.Host, method, member string) ([]json.RawMessage, error) {
+func listAll(ctx context.Context, h opened, method, member string) ([]json.RawMessage, error) {
 	items := []json.RawMessage{}
 	for cursor := ""; ; {
 		params := map[string]string{}
@@ -114,7 +126,7 @@ func printItems(to io.Writer, items []json.RawMessage) error {
 type listRequest struct{ method, member string }
 
 // printList prints the lists one after the other; as JSON, one list is printed as an array, several as an object.
-func printList(c *cobra.Command, h *host.Host, asJSON bool, lists ...listRequest) error {
+func printList(c *cobra.Command, h opened, asJSON bool, lists ...listRequest) error {
 	all := map[string][]json.RawMessage{}
 	for _, l := range lists {
 		items, err := listAll(c.Context(), h, l.method, l.member)

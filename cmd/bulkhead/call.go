@@ -43,7 +43,7 @@ Exit codes: 1 the tool answered with an error; 2 unknown tool or invalid argumen
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: o.completeTools,
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.withHost(c, func(h *host.Host) error {
+			return o.withHost(c, asJSON, func(h opened) error {
 				err := call(c, h, args, pairs, asJSON)
 				if usage := (*host.UsageError)(nil); asJSON && errors.As(err, &usage) {
 					refusal := map[string]any{"code": abi.CodeInvalidParams, "message": usage.Error()}
@@ -62,7 +62,7 @@ Exit codes: 1 the tool answered with an error; 2 unknown tool or invalid argumen
 	return c
 }
 
-func call(c *cobra.Command, h *host.Host, args, pairs []string, asJSON bool) error {
+func call(c *cobra.Command, h opened, args, pairs []string, asJSON bool) error {
 	name := args[0]
 	tool, ok := h.Tool(name)
 	if !ok {
@@ -79,7 +79,8 @@ func call(c *cobra.Command, h *host.Host, args, pairs []string, asJSON bool) err
 	if err != nil {
 		return &host.UsageError{Err: err}
 	}
-	answer, err := h.Call(c.Context(), name, arguments, printNotification)
+	answer, err := h.Call(c.Context(), name, arguments, h.shown.add)
+	h.shown.end()
 	if err != nil {
 		return fmt.Errorf("the call of %s failed: %w", name, err)
 	}
@@ -162,32 +163,4 @@ func replaceControls(text string) string {
 		}
 		return '·'
 	}, text)
-}
-
-// printNotification prints a notification that arrives during a call to stderr.
-func printNotification(method string, params json.RawMessage) {
-	fmt.Fprintf(os.Stderr, "%s\n", visible.Text(formatNotification(method, params)))
-}
-
-// formatNotification formats a progress or log notification as one line.
-func formatNotification(method string, params json.RawMessage) string {
-	var p struct {
-		Progress float64         `json:"progress"`
-		Total    float64         `json:"total"`
-		Message  string          `json:"message"`
-		Level    string          `json:"level"`
-		Data     json.RawMessage `json:"data"`
-	}
-	if json.Unmarshal(params, &p) != nil {
-		return method
-	}
-	switch {
-	case p.Level != "":
-		return fmt.Sprintf("%s: %s", p.Level, p.Data)
-	case p.Total > 0:
-		return strings.TrimSpace(fmt.Sprintf("%g of %g %s", p.Progress, p.Total, p.Message))
-	case p.Message != "" && p.Progress < 0.001: // the host's own reports, which count in millionths
-		return p.Message
-	}
-	return strings.TrimSpace(fmt.Sprintf("%g %s", p.Progress, p.Message))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
-	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
@@ -46,7 +45,7 @@ Go plugins require the go command; a plugin with [build] command runs that comma
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
 			options := buildOptions()
-			options.Out, options.Progress = out, progress.To(os.Stderr)
+			options.Out, options.Progress = out, tasksOn(os.Stderr, asJSON)
 			results, err := build.All(c.Context(), dirs, options)
 			options.Progress.Close()
 			for _, r := range results {

@@ -23,7 +23,7 @@ func newPrompt() *cobra.Command {
 		Long: `Without a name, list the prompts that clients are offered. With one, print the
 messages of that prompt, as the server sends them to clients.`,
 		Example: `  bulkhead prompt
-  bulkhead prompt proposal --arg request="dark mode"
+  bulkhead prompt proposal --arg description="dark mode"
   bulkhead prompt apply --json`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completePrompts,
@@ -32,7 +32,7 @@ messages of that prompt, as the server sends them to clients.`,
 			if err != nil {
 				return err
 			}
-			return o.withHost(c, func(h *host.Host) error {
+			return o.withHost(c, asJSON, func(h opened) error {
 				if len(args) == 0 {
 					return printList(c, h, asJSON, listRequest{abi.MethodPromptsList, "prompts"})
 				}
@@ -49,7 +49,7 @@ messages of that prompt, as the server sends them to clients.`,
 	return c
 }
 
-func getPrompt(c *cobra.Command, h *host.Host, name string, arguments map[string]string, asJSON bool) error {
+func getPrompt(c *cobra.Command, h opened, name string, arguments map[string]string, asJSON bool) error {
 	answer, err := request(c.Context(), h, abi.MethodPromptsGet, map[string]any{"name": name, "arguments": arguments})
 	switch {
 	case err != nil:

@@ -23,12 +23,12 @@ func newResource() *cobra.Command {
 		Long: `Without a URI, list the resources and resource templates that clients are offered. With
 one, print the contents of that resource, unchanged unless stdout is a terminal.`,
 		Example: `  bulkhead resource
-  bulkhead resource openspec://specs/auth/login
+  bulkhead resource openspec://specs
   bulkhead resource aam://config --json`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completeResources,
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.withHost(c, func(h *host.Host) error {
+			return o.withHost(c, asJSON, func(h opened) error {
 				if len(args) == 0 {
 					return printList(c, h, asJSON, listRequest{abi.MethodResourcesList, "resources"}, listRequest{abi.MethodResourcesTemplatesList, "resourceTemplates"})
 				}
@@ -41,7 +41,7 @@ one, print the contents of that resource, unchanged unless stdout is a terminal.
 	return c
 }
 
-func readResource(c *cobra.Command, h *host.Host, uri string, asJSON bool) error {
+func readResource(c *cobra.Command, h opened, uri string, asJSON bool) error {
 	answer, err := request(c.Context(), h, abi.MethodResourcesRead, map[string]string{"uri": uri})
 	switch {
 	case err != nil:

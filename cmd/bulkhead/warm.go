@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 )
 
 func newWarm() *cobra.Command {
@@ -26,7 +27,7 @@ together run at most one compiler per processor core. Progress goes to stderr.
 Exit codes: 0 all are compiled, or left out by the config; 1 a module cannot be
 compiled; 2 usage error.`,
 		Example: `  bulkhead warm
-  bulkhead warm chant notes
+  bulkhead warm chant openspec
   bulkhead warm --config team.toml --json`,
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return o.completePlugins(c, args, "")
@@ -37,7 +38,10 @@ compiled; 2 usage error.`,
 			if err != nil {
 				return err
 			}
-			all, err := admin.Warm(c.Context(), opened, func(p admin.WarmResult) { printProgress(c.ErrOrStderr(), p) })
+			tasks := tasksOn(c.ErrOrStderr(), asJSON)
+			defer tasks.Close()
+			all, err := admin.Warm(c.Context(), opened, showWarming(tasks))
+			tasks.Close()
 			if err != nil {
 				return err
 			}
@@ -56,13 +60,19 @@ compiled; 2 usage error.`,
 	return c
 }
 
-// printProgress prints when the compilation of a module begins, and when it is done.
-func printProgress(to io.Writer, p admin.WarmResult) {
-	switch p.State {
-	case "":
-		fmt.Fprintf(to, "%s: compiling\n", oneLine(p.Plugin))
-	case admin.Compiled:
-		fmt.Fprintf(to, "%s: compiled in %.1f s\n", oneLine(p.Plugin), p.Took.Seconds())
+// showWarming returns a function that shows when the compilation of a module begins, and when it is done.
+func showWarming(tasks *progress.Set) func(admin.WarmResult) {
+	running := map[string]*progress.Task{}
+	return func(p admin.WarmResult) {
+		switch task := running[p.Plugin]; p.State {
+		case "":
+			running[p.Plugin] = tasks.Add(p.Plugin)
+			running[p.Plugin].Step("compiling")
+		case admin.Compiled:
+			task.Done("compiled in %.1f s", p.Took.Seconds())
+		default:
+			task.Done("") // the result has the reason
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ func (s *Set) draw() {
 			add(fmt.Sprintf("  and %d more", len(s.running)-maxLines))
 			break
 		}
-		add(fmt.Sprintf("%c %s  %s", spinner[s.frame%len(spinner)], pad(t.name, min(names, 30)), t.status()))
+		add(fmt.Sprintf("%c %s  %5s  %s", spinner[s.frame%len(spinner)], pad(t.name, min(names, 30)), elapsed(t.start), t.status()))
 	}
 	if s.tasks > 1 && s.ended < s.tasks {
 		add(s.status())
@@ -91,11 +91,10 @@ func (s *Set) draw() {
 
 // status describes a running task.
 func (t *Task) status() string {
-	text := t.step
 	if t.total > 0 {
-		text = strings.TrimSpace(fmt.Sprintf("%s %s %3d%%", text, bar(t.done, t.total), 100*clamp(t.done, t.total)/t.total))
+		return strings.TrimSpace(fmt.Sprintf("%s %3d%% %s", bar(t.done, t.total), 100*clamp(t.done, t.total)/t.total, t.step))
 	}
-	return text + "  " + elapsed(t.start)
+	return t.step
 }
 
 // status describes all tasks.

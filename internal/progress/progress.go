@@ -71,6 +71,9 @@ func To(w io.Writer) *Set {
 // plain lines if width is nil.
 func New(w io.Writer, width func() int) *Set { return &Set{w: w, width: width} }
 
+// Redraws reports whether lines are redrawn, so that a running task is always visible.
+func (s *Set) Redraws() bool { return s != nil && s.width != nil }
+
 // Add adds a task that is waiting.
 func (s *Set) Add(name string) *Task {
 	if s == nil {

@@ -1,0 +1,189 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exampleRules say how the examples of a command are run, by the longest prefix of the example that matches.
+var exampleRules = map[string]struct {
+	skip  string // why the example is not run
+	codes []int  // exit codes that are right, if 0 is not the only one
+	bare  bool   // in a project without a config
+}{
+	"bulkhead demo":                       {skip: "TestDemo runs it"},
+	"go run ./cmd/bulkhead demo":          {skip: "TestDemo runs it"},
+	"bulkhead plugin build":               {skip: "it builds plugins, as TestMain has done"},
+	"bulkhead client add":                 {skip: "the clients are not installed: TestCommandLine has its own"},
+	"bulkhead client add --all":           {},
+	"bulkhead client remove":              {codes: []int{0, 1, 2}}, // no client has the server
+	"bulkhead client list":                {codes: []int{0, 1}},
+	"bulkhead plugin check dist":          {},
+	"bulkhead init":                       {bare: true},
+	"bulkhead add":                        {bare: true},
+	"bulkhead add dist/plugins/chant\x00": {codes: []int{2}, bare: true}, // it asks for consent
+	"bulkhead audit --follow":             {codes: []int{-1, 0}},
+	"bulkhead diff":                       {codes: []int{0, 1}},
+	"bulkhead trust ~/src/app --yes":      {codes: []int{0}},
+	"bulkhead trust dist/plugins":         {codes: []int{2}},    // it asks for consent
+	"bulkhead doctor":                     {codes: []int{0, 1}}, // as far as the machine confines workers
+	"bulkhead verify":                     {codes: []int{0, 1}}, // the plugins are not pinned
+}
+
+// TestHelpExamplesWork runs the examples of the help of every command, each in a project of its own, and fails on exit codes
+// that the rule of the command does not expect.
+func TestHelpExamplesWork(t *testing.T) {
+	t.Parallel()
+	all := helpExamples(t)
+	if len(all) < 60 {
+		t.Fatalf("only %d examples were found: %q", len(all), all)
+	}
+	ran := 0
+	for _, example := range all {
+		rule, prefix := exampleRules[""], ""
+		for p, r := range exampleRules {
+			if strings.HasPrefix(example+"\x00", p) && len(p) > len(prefix) {
+				rule, prefix = r, p
+			}
+		}
+		if rule.skip != "" {
+			continue
+		}
+		ran++
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			ctx, stop := context.WithTimeout(t.Context(), patience)
+			defer stop()
+			p := newExampleProject(t, !rule.bare)
+			if strings.Contains(example, "--follow") {
+				example = "timeout -s INT 2 " + example
+			}
+			cmd := exec.CommandContext(ctx, "bash", "-c", p.mapped(example))
+			cmd.Dir, cmd.Env = p.dir, p.env
+			out, err := cmd.CombinedOutput()
+			code := cmd.ProcessState.ExitCode()
+			if want := append(rule.codes, 0); code != 0 && !slices.Contains(want, code) {
+				t.Errorf("exit code %d (%v):\n%s", code, err, out)
+			}
+		})
+	}
+	if ran < 50 {
+		t.Errorf("only %d examples were run", ran)
+	}
+}
+
+// helpExamples returns the examples of the help of all commands, without their comments.
+func helpExamples(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	var visit func(command ...string)
+	visit = func(command ...string) {
+		out, err := programCommand(t, append(command, "--help")...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", command, err, out)
+		}
+		section := ""
+		for line := range strings.Lines(string(out)) {
+			switch line = strings.TrimRight(line, "\n"); {
+			case line != "" && !strings.HasPrefix(line, " "):
+				section = line
+			case strings.TrimSpace(line) == "":
+			case section == "Examples:":
+				example, _, _ := strings.Cut(line, "  # ")
+				all = append(all, strings.TrimSpace(example))
+			case section == "Available Commands:":
+				if name := strings.Fields(line)[0]; name != "help" && name != "completion" {
+					visit(append(slices.Clone(command), name)...)
+				}
+			}
+		}
+	}
+	visit()
+	return all
+}
+
+// exampleProject is the project of the demo with a trusted config that grants all plugins what they need, and the built
+// plugins in dist/plugins.
+type exampleProject struct {
+	root, dir string
+	env       []string
+}
+
+func newExampleProject(t *testing.T, configured bool) exampleProject {
+	t.Helper()
+	p := exampleProject{root: newDir(t, nil)}
+	p.dir = filepath.Join(p.root, "home", "src", "app")
+	workspace := filepath.Join("..", "internal", "demo", "workspace")
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(os.MkdirAll(filepath.Dir(p.dir), 0o755))
+	check(os.CopyFS(p.dir, os.DirFS(filepath.Join(workspace, "orchard"))))
+	check(os.CopyFS(filepath.Join(p.root, "home"), os.DirFS(filepath.Join(workspace, "home"))))
+	for _, name := range []string{"chant", "openspec", "mcpkg", "agentpack", "aam", "hello"} {
+		for _, dir := range []string{"app/dist/plugins", "app/plugins", "app/old", "app/new", "opt/plugins"} {
+			to := filepath.Join(p.root, strings.Replace(dir, "app", "home/src/app", 1), name)
+			if base := filepath.Base(dir); base == "old" || base == "new" {
+				if to = filepath.Dir(to); name != "chant" {
+					continue
+				}
+			}
+			linkFiles(t, filepath.Join(built.plugins, name), to)
+		}
+	}
+	p.env = []string{
+		"PATH=" + filepath.Dir(built.program) + string(os.PathListSeparator) + os.Getenv("PATH"), "TZ=UTC", "MCPKG_PROJECT=notes",
+		"HOME=" + p.root + "/home", "XDG_STATE_HOME=" + p.root + "/state", "XDG_CACHE_HOME=" + built.cache, "PLUGINS=" + p.dir + "/dist/plugins",
+	}
+	putFile(t, filepath.Join(p.dir, "arguments.json"), `{"description": "Prune the plum trees"}`)
+	if configured {
+		config := "[audit]\nfile = \"${env:HOME}/audit.jsonl\"\n" + readFile(t, filepath.Join(workspace, "bulkhead.toml"))
+		for _, file := range []string{"home/src/app/bulkhead.toml", "home/src/app/team.toml", "home/bulkhead.toml", "etc/bulkhead/bulkhead.toml"} {
+			putFile(t, filepath.Join(p.root, file), config)
+		}
+		trust := exec.Command(built.program, "trust", p.dir, "--yes")
+		trust.Dir, trust.Env = p.dir, p.env
+		out, err := trust.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return p
+}
+
+// mapped returns an example with the paths of p instead of those outside the project.
+func (p exampleProject) mapped(example string) string {
+	return strings.NewReplacer("/opt/", p.root+"/opt/", "/etc/bulkhead/", p.root+"/etc/bulkhead/").Replace(example)
+}
+
+// linkFiles makes a directory with hard links to the files of another one, or copies where that is not possible.
+func linkFiles(t *testing.T, from, to string) {
+	t.Helper()
+	items, err := os.ReadDir(from)
+	if err == nil {
+		err = os.MkdirAll(to, 0o755)
+	}
+	for _, item := range items {
+		if err == nil {
+			source, target := filepath.Join(from, item.Name()), filepath.Join(to, item.Name())
+			if err = os.Link(source, target); err != nil {
+				var data []byte
+				if data, err = os.ReadFile(source); err == nil {
+					err = os.WriteFile(target, data, 0o644)
+				}
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", from, err))
+	}
+}
