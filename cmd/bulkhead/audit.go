@@ -12,12 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
 // auditCommand holds the flags of audit.
@@ -88,7 +90,7 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	skipped := false
+	skipped, style := false, term.StyleOf(stdout)
 	damaged := func(d audit.Damage) {
 		skipped = true
 		fmt.Fprintf(stderr, "%s:%d: %s\n", oneLine(d.File), d.Line, oneLine(d.What))
@@ -100,7 +102,7 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 		if a.asJSON {
 			return printRecord(stdout, e)
 		}
-		_, err := io.WriteString(stdout, formatEntry(e)+"\n")
+		_, err := io.WriteString(stdout, formatEntry(style, e)+"\n")
 		return err
 	}
 	if a.follow {
@@ -196,15 +198,18 @@ func printRecord(w io.Writer, e audit.Entry) error {
 }
 
 // formatEntry formats an entry as one line. It has the operation that was refused, but not those of a call.
-func formatEntry(e audit.Entry) string {
+func formatEntry(style term.Style, e audit.Entry) string {
 	at := e.Time.Local().Format(time.DateTime)
 	if e.Kind == audit.KindGap {
-		return fmt.Sprintf("%s  gap  %d records were lost since %s: %s", at, e.Lost, e.Since.Local().Format(time.DateTime), excerpt(e.Cause))
+		return fmt.Sprintf("%s  %s  %d records were lost since %s: %s", at, paint(style, "gap"), e.Lost, e.Since.Local().Format(time.DateTime), excerpt(e.Cause))
 	}
 	outcome := oneLine(string(e.Outcome))
+	painted := paint(style, outcome)
 	if e.Code != "" {
-		outcome += " (" + oneLine(e.Code) + ")"
+		code := " (" + oneLine(e.Code) + ")"
+		outcome, painted = outcome+code, painted+code
 	}
+	painted += strings.Repeat(" ", max(0, 22-utf8.RuneCountInString(outcome)))
 	what := oneLine(e.Tool)
 	if e.Method != "tools/call" {
 		what = strings.TrimSpace(oneLine(e.Method) + " " + what)
@@ -213,7 +218,7 @@ func formatEntry(e audit.Entry) string {
 		o := e.Operations[0]
 		what = strings.TrimSpace(oneLine(o.Op)+" "+oneLine(o.Target)) + " in " + what
 	}
-	text := fmt.Sprintf("%s  %-22s  %-10s  %s", at, outcome, oneLine(e.Plugin), what)
+	text := fmt.Sprintf("%s  %s  %-10s  %s", at, painted, oneLine(e.Plugin), what)
 	if e.Kind == audit.KindCall {
 		text += "  " + (time.Duration(e.Duration) * time.Microsecond).Round(roundingOf(e.Duration)).String()
 	}

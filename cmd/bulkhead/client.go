@@ -254,7 +254,7 @@ func (a *clientCommand) apply(ctx context.Context, stdout io.Writer, changes []*
 }
 
 func (a *clientCommand) printChanges(to io.Writer, changes []*client.Change) {
-	w := bufio.NewWriter(to)
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	defer w.Flush()
 	for i, c := range changes {
 		if i > 0 {
@@ -273,7 +273,7 @@ func (a *clientCommand) printChanges(to io.Writer, changes []*client.Change) {
 		}
 		fmt.Fprintf(w, "%s: %s, in %s\n\n", c.Title, file, oneLine(c.In))
 		for _, line := range c.Diff {
-			fmt.Fprintf(w, "  %s\n", visible.Text(line))
+			fmt.Fprintf(w, "  %s\n", paintChange(style, visible.Text(line)))
 		}
 		if line := c.CommandLine(); line != "" {
 			fmt.Fprintf(w, "\n  by %s\n", oneLine(line))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
 func newDiff() *cobra.Command {
@@ -44,12 +45,12 @@ invalid, or the module of NEW does not match its manifest.`,
 }
 
 func printDifference(to io.Writer, d admin.Difference) error {
-	w := bufio.NewWriter(to)
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	fmt.Fprintf(w, "old: %s\nnew: %s\n\n", oneLine(d.Old), oneLine(d.New))
 	for _, c := range d.Changes {
 		mark := " "
 		if c.More {
-			mark = "+"
+			mark = style.Warn("+")
 		}
 		fmt.Fprintf(w, "%s %s: %s\n", mark, oneLine(c.Key), excerpt(c.Words))
 		if c.Old != "" {

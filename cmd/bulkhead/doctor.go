@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
 func newDoctor() *cobra.Command {
@@ -48,9 +49,9 @@ Exit codes: 0 no check failed (warnings do not count); 1 at least one check fail
 }
 
 func printChecks(to io.Writer, checks []admin.Check) error {
-	w := bufio.NewWriter(to)
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	for _, c := range checks {
-		fmt.Fprintf(w, "%-7s  %s: %s", c.Outcome, oneLine(c.Name), excerpt(c.Detail))
+		fmt.Fprintf(w, "%s  %s: %s", paint(style, fmt.Sprintf("%-7s", c.Outcome)), oneLine(c.Name), excerpt(c.Detail))
 		if c.Remedy != "" {
 			fmt.Fprintf(w, " (remedy: %s)", excerpt(c.Remedy))
 		}

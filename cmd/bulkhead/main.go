@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
@@ -79,10 +80,10 @@ func reportTo(w io.Writer, err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.As(err, &usage):
-		fmt.Fprintf(w, "bulkhead: %s\n", visible.Text(err.Error()))
+		fmt.Fprintf(w, "%s %s\n", paint(term.StyleOf(w), "bulkhead:"), visible.Text(err.Error()))
 		return exitUsage
 	}
-	fmt.Fprintf(w, "bulkhead: %s\n", visible.Text(err.Error()))
+	fmt.Fprintf(w, "%s %s\n", paint(term.StyleOf(w), "bulkhead:"), visible.Text(err.Error()))
 	return exitHost
 }
 
@@ -94,6 +95,9 @@ func newRoot() *cobra.Command {
 described by a manifest, and offers them to an MCP client as one server.
 
 A plugin gets what its manifest asks for and you grant, and nothing else.
+
+Colours and progress that is redrawn appear on terminals only. NO_COLOR turns colours
+off, CLICOLOR_FORCE=1 on.
 
 Exit codes: 0 success; 1 a tool answered with an error, or the result is negative;
 2 usage error, or an invalid plugin or config; 3 internal error of the host.`,

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
@@ -132,7 +133,7 @@ func printProblems(ps tomlfile.Problems) {
 	for _, p := range ps {
 		kind := ""
 		if p.Warning {
-			kind = "warning: "
+			kind = paint(term.StyleOf(os.Stderr), "warning:") + " "
 		}
 		fmt.Fprintf(os.Stderr, "%s%s\n", kind, visible.Text(p.String()))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
@@ -68,7 +69,7 @@ This has no side effects, and does not show the values of variables.`,
 }
 
 func printPolicies(to io.Writer, found admin.Policies) error {
-	w := bufio.NewWriter(to)
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	if len(found.Plugins) > 0 {
 		printInForce(w, found.ConfigInForce)
 	}
@@ -81,20 +82,20 @@ func printPolicies(to io.Writer, found admin.Policies) error {
 		if a.Access != "" {
 			what += " (" + a.Access + ")"
 		}
-		fmt.Fprintf(w, "%s  %s\n  %s%s\n", oneLine(a.Plugin), what, yes, excerpt(a.Why))
+		fmt.Fprintf(w, "%s  %s\n  %s%s\n", oneLine(a.Plugin), what, paint(style, yes), excerpt(a.Why))
 	}
 	for i, p := range found.Plugins {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := printPolicy(w, p); err != nil {
+		if err := printPolicy(w, style, p); err != nil {
 			return err
 		}
 	}
 	return w.Flush()
 }
 
-func printPolicy(w io.Writer, p admin.PluginPolicy) error {
+func printPolicy(w io.Writer, style term.Style, p admin.PluginPolicy) error {
 	pinned := "not pinned"
 	if p.Pinned {
 		pinned = "pinned"
@@ -102,12 +103,12 @@ func printPolicy(w io.Writer, p admin.PluginPolicy) error {
 	if p.At != "" {
 		pinned = p.At + ", " + pinned
 	}
-	fmt.Fprintf(w, "%s  %s  (%s)\n", strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version)), oneLine(p.Dir), oneLine(pinned))
+	fmt.Fprintf(w, "%s  %s  (%s)\n", style.Title(strings.TrimSpace(oneLine(p.Name)+" "+oneLine(p.Version))), oneLine(p.Dir), oneLine(pinned))
 	if p.Problem != "" {
-		fmt.Fprintf(w, "  left out: %s\n", excerpt(p.Problem))
+		fmt.Fprintf(w, "  %s %s\n", paint(style, "left out:"), excerpt(p.Problem))
 	}
 	for _, warning := range p.Warnings {
-		fmt.Fprintf(w, "  warning: %s\n", excerpt(warning.String()))
+		fmt.Fprintf(w, "  %s %s\n", paint(style, "warning:"), excerpt(warning.String()))
 	}
 	if p.Policy == nil {
 		return nil

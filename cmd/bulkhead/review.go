@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
@@ -40,18 +41,18 @@ func excerpt(text string) string {
 
 // printProposal prints what a plugin asks for, and the table that Write will add to the config.
 func printProposal(to io.Writer, p *admin.Proposal) {
-	w := bufio.NewWriter(to)
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	defer w.Flush()
 	r := p.Plugin
-	fmt.Fprintf(w, "%s %s: %s\n", r.Name, oneLine(r.Version), excerpt(r.Description))
+	fmt.Fprintf(w, "%s: %s\n", style.Title(r.Name+" "+oneLine(r.Version)), excerpt(r.Description))
 	fmt.Fprintf(w, "  directory  %s\n  module     %s\n", oneLine(r.Dir), r.ModuleDigest)
 	if r.License != "" {
 		fmt.Fprintf(w, "  licence    %s\n", oneLine(r.License))
 	}
-	printRequests(w, r.Items)
-	printReviewedTools(w, r.Tools)
+	printRequests(w, style, r.Items)
+	printReviewedTools(w, style, r.Tools)
 	for _, warning := range p.Warnings {
-		fmt.Fprintf(w, "\nwarning: %s: %s\n", oneLine(warning.Key), excerpt(warning.What))
+		fmt.Fprintf(w, "\n%s %s: %s\n", paint(style, "warning:"), oneLine(warning.Key), excerpt(warning.What))
 		if warning.Remedy != "" {
 			fmt.Fprintf(w, "  remedy: %s\n", excerpt(warning.Remedy))
 		}
@@ -68,7 +69,7 @@ func printProposal(to io.Writer, p *admin.Proposal) {
 	}
 }
 
-func printRequests(w io.Writer, items []review.Item) {
+func printRequests(w io.Writer, style term.Style, items []review.Item) {
 	if len(items) == 0 {
 		fmt.Fprintf(w, "\nIt asks for nothing but its own state directory.\n")
 		return
@@ -83,15 +84,15 @@ func printRequests(w io.Writer, items []review.Item) {
 			fmt.Fprintf(w, "      it works without\n")
 		}
 		if item.Caution != "" {
-			fmt.Fprintf(w, "      note: %s\n", excerpt(item.Caution))
+			fmt.Fprintf(w, "      %s %s\n", paint(style, "note:"), excerpt(item.Caution))
 		}
 		if item.NotGiven != "" {
-			fmt.Fprintf(w, "      not granted: %s\n", excerpt(item.NotGiven))
+			fmt.Fprintf(w, "      %s %s\n", paint(style, "not granted:"), excerpt(item.NotGiven))
 		}
 	}
 }
 
-func printReviewedTools(w io.Writer, tools []review.Tool) {
+func printReviewedTools(w io.Writer, style term.Style, tools []review.Tool) {
 	writes := 0
 	for _, t := range tools {
 		if t.Writes {
@@ -107,7 +108,7 @@ func printReviewedTools(w io.Writer, tools []review.Tool) {
 		case t.Writes:
 			kind = "WRITES  "
 		}
-		fmt.Fprintf(w, "  %s  %s: %s\n", kind, oneLine(t.Name), excerpt(t.Description))
+		fmt.Fprintf(w, "  %s  %s: %s\n", paint(style, kind), oneLine(t.Name), excerpt(t.Description))
 		if t.WhyNot != "" {
 			fmt.Fprintf(w, "            not offered: %s\n", excerpt(t.WhyNot))
 		}

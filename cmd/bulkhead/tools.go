@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/spf13/cobra"
@@ -62,29 +63,29 @@ The exit code is 1 if a plugin is left out.`,
 }
 
 func printTools(to io.Writer, config admin.ConfigInForce, plugins []host.PluginInfo) error {
-	w := bufio.NewWriter(to)
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	printInForce(w, config)
 	for i, p := range plugins {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s  %s\n", strings.TrimSpace(oneLine(p.Name+" "+p.Version)), oneLine(p.Dir))
+		fmt.Fprintf(w, "%s  %s\n", style.Title(strings.TrimSpace(oneLine(p.Name+" "+p.Version))), oneLine(p.Dir))
 		if p.Problem != "" {
-			fmt.Fprintf(w, "  left out: %s\n", visible.Text(indented(p.Problem)))
+			fmt.Fprintf(w, "  %s %s\n", paint(style, "left out:"), visible.Text(indented(p.Problem)))
 		}
 		for _, warning := range p.Warnings {
-			fmt.Fprintf(w, "  warning: %s\n", visible.Text(indented(warning.String())))
+			fmt.Fprintf(w, "  %s %s\n", paint(style, "warning:"), visible.Text(indented(warning.String())))
 		}
 		if p.Problem != "" {
 			continue
 		}
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, t := range p.Tools {
-			note := firstLine(t.Description)
+			note := oneLine(firstLine(t.Description))
 			if !t.Offered {
-				note = "not offered: " + t.Why
+				note = paint(style, "not offered:") + " " + oneLine(t.Why)
 			}
-			fmt.Fprintf(table, "  %s\t%s\t%s\n", oneLine(t.Name), t.Access, oneLine(note))
+			fmt.Fprintf(table, "  %s\t%s\t%s\n", oneLine(t.Name), t.Access, note)
 		}
 		if err := table.Flush(); err != nil {
 			return err

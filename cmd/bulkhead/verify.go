@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
 func newVerify() *cobra.Command {
@@ -47,9 +48,9 @@ is invalid.`,
 }
 
 func printPins(to io.Writer, pins []admin.Pin) error {
-	w := bufio.NewWriter(to)
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	for _, p := range pins {
-		fmt.Fprintf(w, "%-10s  %s  %s\n", p.State, oneLine(p.Plugin), oneLine(p.File))
+		fmt.Fprintf(w, "%s  %s  %s\n", paint(style, fmt.Sprintf("%-10s", p.State)), oneLine(p.Plugin), oneLine(p.File))
 		if p.State == admin.Changed {
 			fmt.Fprintf(w, "            it is %s, and %s says %s\n", p.Found, oneLine(p.By), p.Pinned)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/progress"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
 func newWarm() *cobra.Command {
@@ -77,9 +78,9 @@ func showWarming(tasks *progress.Set) func(admin.WarmResult) {
 }
 
 func printWarmResults(to io.Writer, all []admin.WarmResult) error {
-	w := bufio.NewWriter(to)
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	for _, p := range all {
-		fmt.Fprintf(w, "%-8s  %s", p.State, oneLine(p.Plugin))
+		fmt.Fprintf(w, "%s  %s", paint(style, fmt.Sprintf("%-8s", p.State)), oneLine(p.Plugin))
 		if p.Reason != "" {
 			fmt.Fprintf(w, ": %s", excerpt(p.Reason))
 		}
