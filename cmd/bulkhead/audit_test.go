@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
+)
+
+func TestParseSince(t *testing.T) {
+	zone := time.FixedZone("x", 3600)
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, zone)
+	for text, want := range map[string]string{
+		"30m": "2026-11-22T11:30:00+01:00", "7d": "2026-11-15T12:00:00+01:00", "0s": "2026-11-22T12:00:00+01:00",
+		"2026-11-20": "2026-11-20T00:00:00+01:00", "2026-11-20T10:00:00Z": "2026-11-20T10:00:00Z",
+		"-1h": "", "": "", "yesterday": "", "1": "", "d": "", "-1d": "", "99999999d": "", "2026-13-01": "", "12:00": "",
+	} {
+		since, ok := parseSince(text, now)
+		if ok != (want != "") || ok && since.Format(time.RFC3339) != want {
+			t.Errorf("%q: got %s, %t, want %q", text, since, ok, want)
+		}
+	}
+}
+
+func TestAuditOutputEscapesLog(t *testing.T) {
+	const hostile = "\x1b[2Ja\nb\u202e\u009b"
+	e := audit.Entry{
+		Kind: audit.KindRefused, Plugin: hostile, Client: hostile, Method: hostile, Tool: hostile, Outcome: hostile, Code: hostile, Cause: hostile,
+		Operations: []audit.EntryOperation{{Op: hostile, Target: hostile}},
+		Line:       []byte("{\"tool\":\t\"\u202e\u009b\x7f\xff é\U000e0041\"}\n"),
+	}
+	for _, kind := range []audit.Kind{audit.KindCall, audit.KindRefused, audit.KindGap, hostile} {
+		e.Kind = kind
+		if text := formatEntry(term.Style{}, e); strings.ContainsAny(text, "\x1b\n\u202e\u009b") {
+			t.Errorf("%q: %q", kind, text)
+		}
+	}
+	var out bytes.Buffer
+	if err := printRecord(&out, e); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"tool":"\u202e\u009b\u007f` + "\ufffd é" + `\udb40\udc41"}` + "\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
