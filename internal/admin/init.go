@@ -169,7 +169,10 @@ func (s *Setup) addTables(o discovery.Options, places config.Places, wanted Prep
 	if err := problems.Err(); err != nil {
 		return &discovery.UsageError{Err: err}
 	}
-	for _, name := range wanted.Plugins {
+	for i, name := range wanted.Plugins {
+		if slices.Contains(wanted.Plugins[:i], name) {
+			continue
+		}
 		at := slices.IndexFunc(installed, func(c discovery.Candidate) bool { return c.Name() == name })
 		if at < 0 {
 			return usageErrorf("there is no plugin %q in %s: the plugins are %s", name, dir, strings.Join(namesOf(installed), ", "))
@@ -220,7 +223,7 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 			}
 			values[r.Env] = r.Value
 		case r.Value != "":
-			values[r.Env] = strings.ReplaceAll(r.Value, manifest.ProjectPlaceholder, ready.ProjectName(places))
+			values[r.Env] = ready.Value(r, places)
 		default:
 			return review.Request{}, config.Plugin{}, usageErrorf("plugin %s needs the variable %s (%s): pass --env %[2]s=VALUE", m.Name, r.Env, r.Why)
 		}
@@ -272,10 +275,8 @@ func (s *Setup) provide(view *catalog.Catalog, p *catalog.Plugin, plugin *SetupP
 			return usageErrorf("%w", err)
 		case len(files) > 0:
 			s.Files = append(s.Files, files...)
-		case lack.Env != "":
-			plugin.Lacks = append(plugin.Lacks, fmt.Sprintf("%s: write env = { %s = \"…\" } for the plugin in %s", lack.What, lack.Env, s.Config))
 		default:
-			plugin.Lacks = append(plugin.Lacks, fmt.Sprintf("%s: grant it in fs of the plugin in %s", lack.What, s.Config))
+			plugin.Lacks = append(plugin.Lacks, lack.String())
 		}
 	}
 	for _, t := range p.Manifest.Tools {

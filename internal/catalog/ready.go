@@ -14,7 +14,7 @@ import (
 // Lacks returns what the manifest requires for what is granted, and the plugin does not have at present. It takes a few stat
 // calls.
 func (p *Plugin) Lacks(places config.Places) []ready.Lack {
-	return slices.DeleteFunc(ready.Check(p.Manifest, p.Grant, places), func(l ready.Lack) bool {
+	return slices.DeleteFunc(ready.Check(p.Manifest, p.Entry, p.Grant, places), func(l ready.Lack) bool {
 		return !l.NeedsLists() && !slices.ContainsFunc(l.Tools, p.IsGranted)
 	})
 }

@@ -145,11 +145,12 @@ func printConfig(out io.Writer, root string) error {
 	}
 	fmt.Fprintf(out, `
 The grants of the plugins are in internal/demo/workspace/bulkhead.toml.
-To use the plugins from an MCP client, build the program, and add it to the client:
+To use the plugins, build the program, prepare your project, and add the server to your client:
 
   go build -C %[1]s -o dist/ ./cmd/bulkhead
-  %[2]s client list
-  %[2]s client add claude-code --dry-run
+  cd /path/to/your/project
+  %[2]s init
+  %[2]s client add claude-code
 
 The configuration of most clients then has this entry:
 

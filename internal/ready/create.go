@@ -80,6 +80,11 @@ func ProjectName(places config.Places) string {
 	return cmp.Or(strings.Trim(name, ".-_"), "project")
 }
 
+// Value returns the value that bulkhead init writes for the variable of a requirement; empty if the manifest has none.
+func Value(r manifest.Requirement, places config.Places) string {
+	return strings.ReplaceAll(r.Value, manifest.ProjectPlaceholder, ProjectName(places))
+}
+
 // Create creates the files in order, with their parents, and returns the paths that it has created, also with an error. It
 // overwrites nothing, and follows no symbolic link out of the root of a file.
 func Create(files []File) (created []string, err error) {

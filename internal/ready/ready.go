@@ -6,6 +6,7 @@
 package ready
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,10 +26,11 @@ type Lack struct {
 
 func (l Lack) String() string { return l.What + ": " + l.Remedy }
 
-// Check returns the requirements of the plugin of m that are not met under its grant.
-func Check(m *manifest.Manifest, g config.Grant, places config.Places) []Lack {
+// Check returns the requirements of the plugin of m that are not met under its grant. p is its table in the config, of which
+// only the existence matters: bulkhead init does not change it.
+func Check(m *manifest.Manifest, p config.Plugin, g config.Grant, places config.Places) []Lack {
 	var lacks []Lack
-	c := check{m: m, grant: g, places: places}
+	c := check{m: m, configured: p.Line > 0, grant: g, places: places}
 	for _, r := range m.Requires {
 		what, remedy := "", ""
 		switch {
@@ -66,9 +68,10 @@ func Paths(m *manifest.Manifest, g config.Grant, places config.Places) []string 
 }
 
 type check struct {
-	m      *manifest.Manifest
-	grant  config.Grant
-	places config.Places
+	m          *manifest.Manifest
+	configured bool
+	grant      config.Grant
+	places     config.Places
 }
 
 func (c check) variable(r manifest.Requirement) (what, remedy string) {
@@ -79,10 +82,12 @@ func (c check) variable(r manifest.Requirement) (what, remedy string) {
 	if _, granted := c.grant.Env[r.Env]; granted {
 		is = "is empty"
 	}
-	if r.Value == "" {
-		remedy = fmt.Sprintf("pass --env %s=VALUE, or write env = { %[1]s = \"…\" } for the plugin in %s", r.Env, config.FileName)
-	} else {
-		remedy = c.initialize()
+	remedy = c.initialize()
+	if c.configured || r.Value == "" {
+		remedy = fmt.Sprintf("write env = { %s = \"%s\" } for the plugin in %s", r.Env, cmp.Or(Value(r, c.places), "…"), config.FileName)
+	}
+	if !c.configured && r.Value == "" {
+		remedy = fmt.Sprintf("pass --env %s=VALUE, or %s", r.Env, remedy)
 	}
 	return fmt.Sprintf("the variable %s (%s) %s", r.Env, r.Why, is), remedy
 }
@@ -92,7 +97,14 @@ func (c check) granted(r manifest.Requirement) (what, remedy string) {
 	if missing == "" && c.mountOf(dir) != "" {
 		return "", ""
 	}
-	return fmt.Sprintf("%s (%s) is not granted", r.Grant, r.Why), c.initialize()
+	return fmt.Sprintf("%s (%s) is not granted", r.Grant, r.Why), c.grantIt()
+}
+
+func (c check) grantIt() string {
+	if !c.configured {
+		return c.initialize()
+	}
+	return fmt.Sprintf("grant it in fs of the plugin in %s", config.FileName)
 }
 
 func (c check) initialize() string { return "run `bulkhead init --plugin " + c.m.Name + "`" }
@@ -114,7 +126,7 @@ func (c check) paths(r manifest.Requirement) (what, remedy string) {
 	}
 	switch {
 	case first == "":
-		return fmt.Sprintf("%s (%s) is not granted", r.Paths[len(r.Paths)-1], r.Why), c.initialize()
+		return fmt.Sprintf("%s (%s) is not granted", r.Paths[len(r.Paths)-1], r.Why), c.grantIt()
 	case len(r.Create) == 0:
 		return fmt.Sprintf("%s (%s) does not exist", first, r.Why), "create it"
 	}

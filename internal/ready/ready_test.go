@@ -16,6 +16,7 @@ import (
 // world is a project and a home directory, which a plugin is granted, beside a directory that it is not.
 type world struct {
 	m      *manifest.Manifest
+	entry  config.Plugin
 	grant  config.Grant
 	places config.Places
 }
@@ -47,19 +48,21 @@ fs = [{ path = "${project}", access = "rw" }, { path = "${home}/.own", access = 
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	return world{m, grant, places}
+	return world{m, config.Plugin{}, grant, places}
 }
 
 // lacks returns what is missing, with $DIR for the directory of the world.
 func (w world) lacks() string {
 	var all []string
-	for _, l := range ready.Check(w.m, w.grant, w.places) {
+	for _, l := range ready.Check(w.m, w.entry, w.grant, w.places) {
 		all = append(all, strings.ReplaceAll(l.String(), filepath.Dir(w.places.Home), "$DIR"))
 	}
 	return strings.Join(all, "\n")
 }
 
 const specs = "[[requires]]\nwhy = 'specs'\n"
+
+func configured(w *world) error { w.entry.Line = 1; return nil }
 
 func TestCheck(t *testing.T) {
 	const initialize = ": run `bulkhead init --plugin p`"
@@ -68,21 +71,24 @@ func TestCheck(t *testing.T) {
 		change   func(w *world) error
 		want     string
 	}{
-		"variable that is not granted":      {"env = 'NAME'", nil, "the variable NAME (specs) is not granted: pass --env NAME=VALUE, or write env = { NAME = \"…\" } for the plugin in bulkhead.toml"},
-		"variable with a value for init":    {"env = 'NAME'\nvalue = '{project}'", nil, "the variable NAME (specs) is not granted" + initialize},
-		"variable that is empty":            {"env = 'NAME'\nvalue = 'x'", func(w *world) error { w.grant.Env["NAME"] = ""; return nil }, "the variable NAME (specs) is empty" + initialize},
-		"variable that is granted":          {"env = 'NAME'", func(w *world) error { w.grant.Env["NAME"] = "x"; return nil }, ""},
-		"granted path that does not exist":  {"grant = '${home}/.own/sub'", nil, ""},
-		"path that is not granted":          {"grant = '${home}/.other'", nil, "${home}/.other (specs) is not granted" + initialize},
-		"no path exists":                    {"paths = ['${project}/a', '${project}/b']", nil, "$DIR/project/a (specs) does not exist: create it"},
-		"no path exists, and init makes it": {"paths = ['${project}/a']\ncreate = [{ path = '${project}/a' }]", nil, "$DIR/project/a (specs) does not exist" + initialize},
-		"one path exists":                   {"paths = ['${project}/a', '${project}/sub']", nil, ""},
-		"path that exists, but not granted": {"paths = ['${home}']", nil, "${home} (specs) is not granted" + initialize},
-		"path in the working directory":     {"paths = ['${cwd}/.x']", func(w *world) error { return os.Mkdir(w.places.Cwd+"/.x", 0o755) }, ""},
-		"path in its parent":                {"paths = ['${cwd}/.x']", func(w *world) error { return os.Mkdir(w.places.Project+"/sub/.x", 0o755) }, ""},
-		"path in the project":               {"paths = ['${cwd}/.x']", func(w *world) error { return os.Mkdir(w.places.Project+"/.x", 0o755) }, ""},
-		"path above the project":            {"paths = ['${cwd}/outside']", nil, "$DIR/project/outside (specs) does not exist: create it"},
-		"working directory elsewhere":       {"paths = ['${cwd}/.x']", func(w *world) error { w.places.Cwd = "/"; return os.Mkdir(w.places.Project+"/.x", 0o755) }, ""},
+		"variable that is not granted":          {"env = 'NAME'", nil, "the variable NAME (specs) is not granted: pass --env NAME=VALUE, or write env = { NAME = \"…\" } for the plugin in bulkhead.toml"},
+		"variable with a value for init":        {"env = 'NAME'\nvalue = '{project}'", nil, "the variable NAME (specs) is not granted" + initialize},
+		"variable, in a config":                 {"env = 'NAME'\nvalue = '${env:NAME}'", configured, "the variable NAME (specs) is not granted: write env = { NAME = \"${env:NAME}\" } for the plugin in bulkhead.toml"},
+		"variable without a value, in a config": {"env = 'NAME'", configured, "the variable NAME (specs) is not granted: write env = { NAME = \"…\" } for the plugin in bulkhead.toml"},
+		"path that is not granted, in a config": {"grant = '${home}/.other'", configured, "${home}/.other (specs) is not granted: grant it in fs of the plugin in bulkhead.toml"},
+		"variable that is empty":                {"env = 'NAME'\nvalue = 'x'", func(w *world) error { w.grant.Env["NAME"] = ""; return nil }, "the variable NAME (specs) is empty" + initialize},
+		"variable that is granted":              {"env = 'NAME'", func(w *world) error { w.grant.Env["NAME"] = "x"; return nil }, ""},
+		"granted path that does not exist":      {"grant = '${home}/.own/sub'", nil, ""},
+		"path that is not granted":              {"grant = '${home}/.other'", nil, "${home}/.other (specs) is not granted" + initialize},
+		"no path exists":                        {"paths = ['${project}/a', '${project}/b']", nil, "$DIR/project/a (specs) does not exist: create it"},
+		"no path exists, and init makes it":     {"paths = ['${project}/a']\ncreate = [{ path = '${project}/a' }]", nil, "$DIR/project/a (specs) does not exist" + initialize},
+		"one path exists":                       {"paths = ['${project}/a', '${project}/sub']", nil, ""},
+		"path that exists, but not granted":     {"paths = ['${home}']", nil, "${home} (specs) is not granted" + initialize},
+		"path in the working directory":         {"paths = ['${cwd}/.x']", func(w *world) error { return os.Mkdir(w.places.Cwd+"/.x", 0o755) }, ""},
+		"path in its parent":                    {"paths = ['${cwd}/.x']", func(w *world) error { return os.Mkdir(w.places.Project+"/sub/.x", 0o755) }, ""},
+		"path in the project":                   {"paths = ['${cwd}/.x']", func(w *world) error { return os.Mkdir(w.places.Project+"/.x", 0o755) }, ""},
+		"path above the project":                {"paths = ['${cwd}/outside']", nil, "$DIR/project/outside (specs) does not exist: create it"},
+		"working directory elsewhere":           {"paths = ['${cwd}/.x']", func(w *world) error { w.places.Cwd = "/"; return os.Mkdir(w.places.Project+"/.x", 0o755) }, ""},
 		"path in a variable": {"paths = ['${env:ROOT}/x', '${home}/.own/x']", func(w *world) error {
 			w.grant.Env["ROOT"] = w.places.Project
 			return os.Mkdir(w.places.Project+"/x", 0o755)
