@@ -223,6 +223,9 @@ func (i *initCommand) apply(ctx context.Context, stdout io.Writer, r *initialize
 		return failed
 	}
 	if slices.ContainsFunc(r.Calls, func(c firstCall) bool { return !c.OK }) {
+		if !i.asJSON {
+			fmt.Fprintln(stdout, "\nThe config is in force. When that is corrected, run bulkhead init again: it changes nothing that exists.")
+		}
 		return exitStatus(exitNo)
 	}
 	if !i.asJSON {
@@ -281,6 +284,8 @@ func (i *initCommand) call(ctx context.Context, h *host.Host, p admin.SetupPlugi
 	}
 	answer, err := h.Call(ctx, p.Call, nil, nil)
 	switch {
+	case ctx.Err() != nil:
+		c.Text = "interrupted"
 	case err != nil:
 		c.Text = err.Error()
 	case answer.Error != nil:

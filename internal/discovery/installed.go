@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
@@ -64,7 +63,7 @@ func checkName(entry config.Plugin, m *manifest.Manifest) tomlfile.Problems {
 		return nil
 	}
 	return tomlfile.Problems{{File: entry.File, Line: entry.Lines["name"], Key: entry.Key + ".name",
-		What: fmt.Sprintf("%s is plugin %q", strings.TrimSuffix(m.File, "/"+manifest.FileName), m.Name), Remedy: "correct the name"}}
+		What: fmt.Sprintf("%s is plugin %q", m.Dir, m.Name), Remedy: "correct the name"}}
 }
 
 // notInstalled returns the problem of a plugin that the config names by name and that does not exist.

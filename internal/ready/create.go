@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -22,7 +23,7 @@ type File struct {
 	IsDir   bool   `json:"is_directory,omitempty"`
 
 	root string // the project, the home directory or the state directory, which contains Path
-	rel  string // of Path, in root
+	rel  string // of Path, in root, with slashes
 }
 
 // Missing returns what Create has to create so that the requirement is met: only what does not exist, and only below a
@@ -60,9 +61,9 @@ func locate(m *manifest.Manifest, c manifest.Creation, places config.Places) (Fi
 	return File{Path: filepath.Join(root, rest), Content: content, IsDir: c.IsDir, root: root, rel: strings.TrimPrefix(rest, "/")}, nil
 }
 
-func isWritable(g config.Grant, path string) bool {
+func isWritable(g config.Grant, file string) bool {
 	for _, m := range g.FS {
-		if m.Access == manifest.ReadWrite && contain.Within(m.Path, path) {
+		if m.Access == manifest.ReadWrite && contain.Within(m.Path, file) {
 			return true
 		}
 	}
@@ -108,7 +109,7 @@ func Create(files []File) (created []string, err error) {
 func (f File) create(root *os.Root) (created []string, err error) {
 	dirs := f.rel
 	if !f.IsDir {
-		dirs = filepath.Dir(f.rel)
+		dirs = path.Dir(f.rel)
 	}
 	for i, c := range dirs + "/" {
 		if c != '/' || dirs == "." {
@@ -134,7 +135,7 @@ func (f File) create(root *os.Root) (created []string, err error) {
 // outwardLink returns the symbolic link in the path that resolves to a path outside of the root, or to nothing; "" if there is
 // none.
 func (f File) outwardLink(root *os.Root) string {
-	for at := f.rel; at != "."; at = filepath.Dir(at) {
+	for at := f.rel; at != "."; at = path.Dir(at) {
 		info, err := root.Lstat(at)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			continue
@@ -149,7 +150,7 @@ func (f File) outwardLink(root *os.Root) string {
 // write creates the file under a temporary name and links it to its name, so that no partial file ever has that name. made is
 // false if another file has the name.
 func (f File) write(root *os.Root) (made bool, err error) {
-	temporary := filepath.Join(filepath.Dir(f.rel), config.HolderPrefix+rand.Text()+".tmp")
+	temporary := path.Join(path.Dir(f.rel), config.HolderPrefix+rand.Text()+".tmp")
 	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return false, cause(err)
