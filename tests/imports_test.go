@@ -37,7 +37,7 @@ func packages(t *testing.T) map[string][]string {
 var arrows = map[string][]string{
 	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/audit", "internal/build", "internal/client", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "sdk/abi", "sdk/rawjson"},
 	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/worker/child", "sdk/abi"},
-	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile"},
+	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/statedir", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile"},
 	"internal/build":           {"internal/progress", "internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem"},
 	"internal/config":          {"internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
 	"internal/audit":           {"internal/visible", "sdk/atomicfile"},
@@ -61,7 +61,7 @@ var arrows = map[string][]string{
 	"internal/dispatch":        {"internal/audit", "internal/catalog", "internal/config", "internal/confine", "internal/derived", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/grant", "internal/manifest", "internal/network", "internal/ownedpath", "sdk/rawjson", "internal/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/worker", "internal/worker/wire", "sdk/abi"},
 	"internal/client":          {"internal/discovery", "internal/jsonfile", "internal/manifest", "internal/ownedpath", "internal/tomlfile", "internal/userfile", "internal/visible", "sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
 	"internal/demo":            {"internal/progress", "internal/build", "internal/client", "internal/discovery", "internal/manifest"},
-	"internal/discovery":       {"internal/config", "internal/manifest", "internal/ownedpath", "internal/sandbox/git", "internal/tomlfile", "internal/trust", "internal/visible"},
+	"internal/discovery":       {"internal/config", "internal/manifest", "internal/ownedpath", "internal/statedir", "internal/sandbox/git", "internal/tomlfile", "internal/trust", "internal/visible"},
 	"internal/hosttest":        {"host", "internal/discovery", "internal/trust", "internal/wasmtest"}, // for tests
 	"internal/fixtures":        {},                                                                    // for tests
 	"internal/testcache":       {},                                                                    // for tests
@@ -91,10 +91,11 @@ var arrows = map[string][]string{
 	"internal/derived":         {"internal/filelock"},
 	"internal/filelock":        {},
 	"internal/ownedpath":       {},
+	"internal/statedir":        {"internal/ownedpath"},
 	"internal/origin":          {},
 	"internal/ready":           {"internal/config", "internal/manifest", "sdk/contain"},
 	"internal/reexec":          {},
-	"internal/trust":           {"internal/ownedpath", "sdk/rawjson", "sdk/atomicfile", "sdk/filesystem"},
+	"internal/trust":           {"internal/ownedpath", "internal/statedir", "sdk/rawjson", "sdk/atomicfile", "sdk/filesystem"},
 	"internal/worker":          {"internal/engine", "internal/engine/code", "internal/confine", "internal/worker/wire", "sdk/rawjson", "internal/visible", "sdk/abi"},
 	"internal/worker/wire":     {"sdk/abi"},
 	"internal/worker/child":    {"internal/derived", "internal/dirtypages", "internal/audit", "internal/engine", "internal/answer", "internal/confine", "internal/worker/wire", "internal/manifest", "sdk/rawjson", "internal/sandbox", "internal/sandbox/...", "internal/schema", "sdk/abi"},

@@ -16,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/statedir"
 	"github.com/bulkhead-mcp/bulkhead/internal/trust"
 )
 
@@ -201,6 +202,9 @@ func (e *examination) state() {
 // notOwned reports a directory that others own or can write, and the consequence.
 func (e *examination) notOwned(name string, err error, consequence string) {
 	remedy := "use a directory that the user owns"
+	if newer := (*statedir.NewerError)(nil); errors.As(err, &newer) {
+		remedy = newer.Remedy()
+	}
 	if fault := (*ownedpath.Error)(nil); errors.As(err, &fault) {
 		remedy = fault.Remedy
 	}

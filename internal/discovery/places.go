@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/internal/statedir"
 )
 
 // envProject is the variable that names the project if no option does.
@@ -31,8 +32,8 @@ func findPlaces(o Options) (config.Places, error) {
 	s := o.System
 	p := config.Places{Cwd: s.Dir, Home: home(s)}
 	if p.State = stateDir(s); p.State != "" {
-		if err := ownedpath.Check(p.State); err != nil {
-			p.State, p.NoState = "", ownedpath.Explain(err)
+		if err := statedir.Check(p.State); err != nil {
+			p.State, p.NoState = "", statedir.Explain(err)
 		}
 	}
 	named, by := o.Project, "--project"
@@ -138,7 +139,7 @@ func StateDir(s System) (string, error) {
 	if dir == "" {
 		return "", nil
 	}
-	return dir, ownedpath.Check(dir)
+	return dir, statedir.Check(dir)
 }
 
 // CacheDir returns the directory of compiled modules; "" if there is no location for it. The error says why it is not

@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/statedir"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -51,6 +52,8 @@ func (s Store) Dir() string { return s.dir }
 
 const (
 	suffix = ".json"
+	// version is the newest version of a record that is understood. Records without a version have version 1.
+	version = 1
 	// tempPattern begins with a dot, by which List recognizes the temporary file of an interrupted write.
 	tempPattern = ".new-*"
 	// maxRecord bounds the file of a record in bytes. A path of maxPath bytes, escaped, fits.
@@ -97,8 +100,8 @@ func (s Store) Add(path, digest string) error {
 	case !isDigest(digest):
 		return fmt.Errorf("%q is not a SHA-256", digest)
 	}
-	if s.dir == "" {
-		return errNoStore
+	if err := s.check(); err != nil {
+		return err
 	}
 	if err := ownedpath.Make(s.dir); err != nil {
 		return errors.New(ownedpath.Explain(err))
@@ -176,6 +179,9 @@ func (s Store) check() error {
 	if err := ownedpath.Check(s.dir); err != nil {
 		return errors.New(ownedpath.Explain(err))
 	}
+	if err := statedir.Check(filepath.Dir(s.dir)); err != nil {
+		return errors.New(statedir.Explain(err))
+	}
 	return nil
 }
 
@@ -219,7 +225,16 @@ func (s Store) read(name string) (*Record, error) {
 
 // decode decodes a record that Add has written. It refuses anything else.
 func decode(data []byte) (*Record, error) {
-	var r Record
+	var r struct {
+		Record
+		Version int `json:"version"`
+	}
+	var newer struct {
+		Version int `json:"version"`
+	}
+	if json.Unmarshal(data, &newer) == nil && newer.Version > version {
+		return nil, errors.New("was written by a newer version of bulkhead: use that version, or trust the path again")
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&r); err != nil {
@@ -231,7 +246,7 @@ func decode(data []byte) (*Record, error) {
 	if !filepath.IsAbs(r.Path) || filepath.Clean(r.Path) != r.Path || len(r.Path) > maxPath || !isDigest(r.SHA256) {
 		return nil, errors.New("has an invalid path or digest")
 	}
-	return &r, nil
+	return &r.Record, nil
 }
 
 // files is the file system for records. It does not give a new record the permission bits of the file that it replaces,
