@@ -33,7 +33,7 @@ func listed(t *testing.T, h *host.Host) []string {
 	return names
 }
 
-// The tools that clients see listed, those that Plugins reports as offered and those that can be called are the same.
+// The tools in tools/list, those that Plugins reports as offered, and those that can be called are the same.
 func TestOfferedAre(t *testing.T) {
 	both := hosttest.Reads("a_reads") + hosttest.Writes("a_writes")
 	optIn := func() hosttest.Files {
@@ -50,7 +50,7 @@ func TestOfferedAre(t *testing.T) {
 		there  []hosttest.Files
 		change func(*host.Options)
 		want   []string
-		why    map[string]string // tool: why it is not offered
+		why    map[string]string // reasons why tools are not offered, by the tool's name
 	}{
 		"all tools":                       {there: []hosttest.Files{a, b}, want: []string{"a_reads", "a_writes", "b_reads"}},
 		"tools in the config's order":     {there: []hosttest.Files{a, b, {"work/bulkhead.toml": "[[plugins]]\npath='../plugins/b'\n[[plugins]]\npath='../plugins/a'\n"}}, want: []string{"b_reads", "a_reads", "a_writes"}},
@@ -116,7 +116,7 @@ func TestARefusalKnowsToolsByTheNamesThatClientsSee(t *testing.T) {
 	}
 }
 
-// A module may always send log messages; the client gets those of plugins that say so in their manifest.
+// Every module may send log messages, but the client gets them only if the plugin's manifest offers logging.
 func TestLogMessagesReachTheClientOf(t *testing.T) {
 	message := func(from string) []byte {
 		return wasmtest.Operating(`{"op":"notify","params":{"method":"notifications/message","params":{"level":"error","data":"from `+from+`"}}}`, hosttest.Done)
@@ -186,7 +186,7 @@ func serving(t *testing.T, h *host.Host) (end func()) {
 	}
 }
 
-// compiled is how many modules' code the cache has.
+// compiled returns the number of modules whose code is in the cache.
 func compiled(t *testing.T, w *hosttest.World) int {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(w.Dir, "cache", "bulkhead", "module-*", "sums.json"))
@@ -207,12 +207,12 @@ func TestServingCompilesInTheBackground(t *testing.T) {
 	}
 	end()
 	if _, err := os.Stat(filepath.Join(w.Dir, "state")); err == nil {
-		t.Error("there are state folders, and nothing was called")
+		t.Error("there are state directories, although no tool was called")
 	}
 }
 
-// Close waits for no background work that has not begun, and such work does not begin any more. This holds whether the
-// client is gone or not.
+// Close waits only for background work that has begun; no other begins afterwards. This holds whether or not the client is
+// still connected.
 func TestCloseWaitsForNothingThatHasNotBegun(t *testing.T) {
 	for _, gone := range []bool{true, false} {
 		t.Run(fmt.Sprintf("client gone: %t", gone), func(t *testing.T) {

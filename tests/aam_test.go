@@ -182,8 +182,8 @@ func (p *testUser) checkExecutable(skills string) {
 	p.t.Errorf("the skill is not in %s", skills)
 }
 
-// TestListsFollowChangesOfFiles: what the host keeps of lock file, manifests and index is not used after a change of the
-// file, by the plugin or another program.
+// TestListsFollowChangesOfFiles checks that the host does not use what it cached of the lock file, the manifests and the index
+// after the plugin or another program has changed the file.
 func TestListsFollowChangesOfFiles(t *testing.T) {
 	user, s := newInstalledUser(t, nil)
 	defer s.end()

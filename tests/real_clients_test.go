@@ -17,9 +17,9 @@ func TestRealClients(t *testing.T) {
 	}
 	tests := []struct {
 		id      string
-		list    []string // prints the state of the servers
-		want    []string // in its output
-		project string   // in its output after an entry was added to the project
+		list    []string // command that prints the state of the servers
+		want    []string // what that output must contain
+		project string   // the same, after an entry was added to the project's config
 	}{
 		{"claude-code", []string{"claude", "mcp", "list"}, []string{"Connected"}, "Pending approval"},
 		{"codex", []string{"codex", "mcp", "get", "--json", "bulkhead"}, []string{`"enabled": true`, `"serve"`}, ""},

@@ -41,8 +41,9 @@ func derived(t testing.TB, m *Module, function uint32, content string) string {
 	return string(data)
 }
 
-// Whatever ran before, in whichever order and environment: a result is a function of the content only, although the module
-// reads its clocks, random numbers, variables, arguments, files, descriptors, operations and all state that it can leave.
+// A result depends only on the content, not on the environment, nor on what ran before or in which order. To check that, the
+// module reads clocks, random numbers, variables, arguments, files, descriptors, operations, and all state that an earlier
+// run could leave.
 func TestDerivationIsFunctionOfContent(t *testing.T) {
 	contents := []string{"", "a", "bb", strings.Repeat("c", 5), strings.Repeat("long ", 100_000)}
 	want := map[string]string{}

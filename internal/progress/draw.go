@@ -141,7 +141,7 @@ func truncate(text string, limit int) string {
 	if columns(text) <= limit {
 		return text
 	}
-	n := 1 // of …
+	n := 1 // the width of …
 	if limit < 1 {
 		return ""
 	}

@@ -79,7 +79,7 @@ func TestHostileHashRequestsAreInvalid(t *testing.T) {
 	}
 }
 
-// A state may claim any number of bytes: it only makes a digest that nothing has.
+// A state may claim that any number of bytes was hashed. A false number is harmless: it only results in a useless digest.
 func TestHashAcceptsAnyLengthInState(t *testing.T) {
 	box := newWorld(t).new(t, Setup{})
 	state := hashOf(t, box, []byte("x"), 1).State

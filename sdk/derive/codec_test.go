@@ -152,7 +152,7 @@ func TestValueThatCannotBeEncodedPanics(t *testing.T) {
 	}
 }
 
-// Whatever the data: decoding ends with an error, or with a value whose encoding decodes to the same.
+// Decoding any data ends with an error, or with a value whose encoding decodes to the same value.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(&spec{}))
 	f.Add(encoded(&full))

@@ -99,8 +99,8 @@ func collect(t *testing.T, dir string, o scan.Options) []Entry[spec] {
 	return all
 }
 
-// Whatever the host has, the entries and values are the same: derived data, derived data of which some fails or is
-// damaged, only the operation, or nothing.
+// The entries and values do not depend on the host. It may have all derived data, data that partly fails or is damaged,
+// only the operation fs/scan, or none of these.
 func TestValuesAreCompleteOnEveryHost(t *testing.T) {
 	dir := tree(t)
 	want := collect(t, dir, options)
@@ -145,8 +145,8 @@ z/denied.md true "x" 0 0
 	}
 	for name, test := range map[string]struct {
 		derive     deriveFunc
-		max        int64 // bytes of an answer
-		operations int   // at most; the contents take three
+		max        int64 // bytes that one answer may have
+		operations int   // maximum number of operations; reading the contents takes three
 	}{
 		"all": {asHost, 0, 1}, "some": {failing, 0, 1}, "none": {nil, 0, 5}, "the first": {ending, 0, 5}, "the first, by many answers": {ending, 1, 20},
 	} {

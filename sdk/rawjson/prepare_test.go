@@ -19,7 +19,7 @@ func TestPreparedTypesAreEncodedWithoutAnalysis(t *testing.T) {
 		B []struct{ G, H int } `json:"b"`
 		E *struct{ I any }     `json:"e"`
 	}
-	rawjson.Prepare(prepared{}, make(chan int)) // which cannot be encoded
+	rawjson.Prepare(prepared{}, make(chan int)) // a channel cannot be encoded
 	with, without := allocationsOf(t, prepared{}), allocationsOf(t, other{})
 	if with*2 > without {
 		t.Errorf("encoding a prepared type allocates %d times, any other %d times", with, without)

@@ -68,7 +68,7 @@ func tree(t *testing.T) string {
 	return dir
 }
 
-// answerer performs operations with a grant of dir.
+// answerer returns a function that performs operations with a grant of dir.
 func answerer(t *testing.T, dir string) func(request []byte) []byte {
 	t.Helper()
 	handle, err := os.Open(dir)
@@ -84,7 +84,7 @@ func answerer(t *testing.T, dir string) func(request []byte) []byte {
 	return func(request []byte) []byte { return box.Operate(t.Context(), request) }
 }
 
-// serve makes a host that grants dir answer until the test ends, and counts operations.
+// serve installs a fake host that grants dir, until the test ends. It counts operations.
 func serve(t *testing.T, dir string) (operations *int) {
 	t.Helper()
 	answer := answerer(t, dir)

@@ -71,7 +71,7 @@ func TestKeptArchivesAreReadOnce(t *testing.T) {
 	}
 }
 
-// A kept archive is the one that was checked, whatever the file is by then.
+// An installation uses the content that was checked and kept, even if the file has changed since.
 func TestKeptArchiveIsTheCheckedOne(t *testing.T) {
 	limits := archive.DefaultLimits()
 	listing, err := archive.CheckAndKeep(disk, write(t, pkg(regular("x", "1"))), "", limits)
