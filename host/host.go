@@ -64,7 +64,7 @@ func Open(o Options) (*Host, error) {
 		log.Error("no plugin is served: the config is invalid", "reason", found.Invalid.Error())
 	}
 	if found.Places.NoState != "" {
-		log.Error("no plugin gets a state folder", "reason", found.Places.NoState)
+		log.Error("no plugin gets a state directory", "reason", found.Places.NoState)
 	}
 	offered := catalog.New(found)
 	h := &Host{catalog: offered, dispatcher: dispatch.New(offered)}

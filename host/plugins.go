@@ -22,10 +22,10 @@ type PluginInfo struct {
 	Version     string      `json:"version,omitempty"`
 	Description string      `json:"description,omitempty"`
 	Dir         string      `json:"dir"`
-	Problem     string      `json:"problem,omitempty"` // why nothing of it is offered; empty if it is
+	Problem     string      `json:"problem,omitempty"` // why the plugin offers nothing; empty if it is offered
 	Warnings    Problems    `json:"warnings,omitempty"`
 	Tools       []ToolInfo  `json:"tools"`
-	Grants      []GrantInfo `json:"grants,omitempty"` // where its directories and repositories are
+	Grants      []GrantInfo `json:"grants,omitempty"` // granted directories and repositories
 	// Prompts lists the granted prompt names that the plugin claims, Resources the granted URI prefixes. "*" stands for
 	// names or URIs that are known only at call time.
 	Prompts   []string `json:"prompts,omitempty"`
@@ -34,13 +34,13 @@ type PluginInfo struct {
 
 // GrantInfo describes a granted directory or repository.
 type GrantInfo struct {
-	Path     string `json:"path"` // as granted
+	Path     string `json:"path"` // the path as granted
 	Access   string `json:"access"`
 	Git      bool   `json:"git,omitempty"` // it is granted as a repository
-	Resolved string `json:"resolved"`      // without symbolic links
-	Breadth  string `json:"breadth"`       // of what is there: "in the project", "the whole home directory"
+	Resolved string `json:"resolved"`      // the path without symbolic links
+	Breadth  string `json:"breadth"`       // what the grant covers: "in the project", "the whole home directory"
 	Broad    bool   `json:"broad,omitempty"`
-	Refused  string `json:"refused,omitempty"` // why it is not opened; empty if it is
+	Refused  string `json:"refused,omitempty"` // why the path is not opened; empty if it is opened
 }
 
 // ToolInfo describes a tool of a plugin, whether it is offered or not.
@@ -49,10 +49,10 @@ type ToolInfo struct {
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	Access      string          `json:"access"`                 // "read" or "write"
-	Offered     bool            `json:"offered"`                // to clients
-	Why         string          `json:"why_not,omitempty"`      // it is not offered
+	Offered     bool            `json:"offered"`                // whether clients are offered the tool
+	Why         string          `json:"why_not,omitempty"`      // why the tool is not offered
 	Input       json.RawMessage `json:"inputSchema,omitempty"`  // JSON Schema
-	Output      json.RawMessage `json:"outputSchema,omitempty"` // likewise
+	Output      json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema
 }
 
 // Plugins describes all plugins that were found, in the order in which their tools are listed.

@@ -35,7 +35,7 @@ and its state do not change.`,
 				fmt.Fprintf(w, "Its state, if any, is still in %s.\n", oneLine(gone.State))
 			}
 			if gone.Left == 0 {
-				fmt.Fprintf(w, "The config names no plugin now, so a server with it offers nothing.\n")
+				fmt.Fprintf(w, "The config names no plugin now, so a server with this config offers nothing.\n")
 			}
 			printConfigTrust(w, o, gone.Trust)
 			return nil

@@ -81,7 +81,7 @@ func printRequests(w io.Writer, style term.Style, items []review.Item) {
 			fmt.Fprintf(w, "      its author says why: %s\n", excerpt(item.Why))
 		}
 		if item.Optional {
-			fmt.Fprintf(w, "      it works without\n")
+			fmt.Fprintf(w, "      the plugin works without this\n")
 		}
 		if item.Caution != "" {
 			fmt.Fprintf(w, "      %s %s\n", paint(style, "note:"), excerpt(item.Caution))

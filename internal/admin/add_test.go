@@ -194,7 +194,7 @@ func TestAddRefuses(t *testing.T) {
 		"an invalid pattern":        {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"["}}}, want: []string{`--allow-tool "[": is not a pattern`}},
 		"an unknown tool": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{AllowTools: []string{"first_*", "firts_read"}}},
 			want: []string{`--allow-tool "firts_read": first has no such tool; its tools are first_read, first_write`}},
-		"a variable that the plugin does not ask for": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: first does not ask for it`}},
+		"a variable that the plugin does not ask for": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: first does not ask for this variable`}},
 		"an unset variable": {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{Env: []string{"TOKEN"}}}, want: []string{`--env TOKEN: the variable is not set in this environment`},
 			before: func(t *testing.T, w *workspace) { w.plugin(t, "first", "[capabilities]\nenv = [\"TOKEN\"]\n") }},
 		"contradictory options":                           {add: admin.Addition{Dir: "../plugins/first", Choice: review.Choice{ReadOnly: true, AllowWrite: true}}, want: []string{"--read-only and --allow-write"}},

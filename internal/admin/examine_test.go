@@ -51,7 +51,7 @@ func TestExamineChecks(t *testing.T) {
 		"no location for a cache":          {before: func(t *testing.T, w *workspace) { w.env["XDG_CACHE_HOME"], w.env["HOME"] = "", "relative" }, check: "cache", outcome: admin.CheckWarning, says: "not cached", remedy: "XDG_CACHE_HOME"},
 		"a state directory that is a file": {before: func(t *testing.T, w *workspace) { w.write(t, "state", "") }, check: "state", outcome: admin.CheckFailed, says: "state is not a directory: no plugin gets a state directory", remedy: "use a different directory"},
 		"a project":                        {check: "project", outcome: admin.CheckOK, says: "/work"},
-		"a missing project":                {options: func(o *discovery.Options) { o.Project = "none" }, check: "project", outcome: admin.CheckFailed, says: "there is no such folder", remedy: "name an existing directory"},
+		"a missing project":                {options: func(o *discovery.Options) { o.Project = "none" }, check: "project", outcome: admin.CheckFailed, says: "there is no such directory", remedy: "name an existing directory"},
 		"no project":                       {before: func(t *testing.T, w *workspace) { w.env["HOME"] = w.path("work") }, check: "project", outcome: admin.CheckWarning, says: "cannot be the project", remedy: "left out"},
 		"a missing config":                 {options: func(o *discovery.Options) { o.ConfigFile = "none.toml" }, check: "config", outcome: admin.CheckFailed, says: "(named by --config)", remedy: "correct the path"},
 		"no config, and no plugins":        {config: "-", check: "plugins", outcome: admin.CheckFailed, says: "there are no plugins"},

@@ -44,7 +44,7 @@ func policyWorkspace(t *testing.T) *workspace {
 }
 
 func TestExplain(t *testing.T) {
-	const leftOut = "the plugin is left out: $W/work/bulkhead.toml:11: plugins[2].env.A: broken does not ask for it\n  remedy: remove it"
+	const leftOut = "the plugin is left out: $W/work/bulkhead.toml:11: plugins[2].env.A: broken does not ask for this variable\n  remedy: remove it"
 	for name, c := range map[string]struct {
 		ask  admin.Question
 		want []string

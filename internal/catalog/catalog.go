@@ -23,7 +23,7 @@ type Catalog struct {
 	// Conflicts are the names that two plugins have, and that were taken from at least one of them.
 	Conflicts []Conflict
 
-	isAlone bool // one plugin is served, under its own name
+	isAlone bool // whether a single plugin is served, under its own name
 	tools   map[string]*Tool
 	claims  // of prompts and resources
 }
@@ -63,8 +63,8 @@ func look(found *discovery.Found, err error) (*Catalog, error) {
 	return c, err
 }
 
-// indexTools indexes the granted tools by name. A plugin that is left out has its tools in the index unless another plugin
-// offers one of the same name.
+// indexTools indexes the granted tools by name. The tools of a plugin that is left out are indexed too, unless another
+// plugin offers a tool of the same name.
 func (c *Catalog) indexTools() {
 	for _, p := range c.Plugins {
 		for _, t := range p.Tools {

@@ -9,12 +9,12 @@ import (
 )
 
 // claims maps prompts and resources to plugins. A name or URI that a manifest claims belongs to its plugin alone. Any
-// other is known only at call time, and may belong to any plugin that claims none.
+// other name or URI becomes known at call time, and may belong to any plugin whose manifest claims none.
 type claims struct {
-	prompts   []*Plugin // that have prompts, in the order of the config
-	resources []*Plugin // that have resources, in the order of the config
-	subscribe bool      // some resources can be subscribed to
-	complete  bool      // some plugin completes arguments
+	prompts   []*Plugin // plugins that have prompts, in the order of the config
+	resources []*Plugin // plugins that have resources, in the order of the config
+	subscribe bool      // whether some resource can be subscribed to
+	complete  bool      // whether some plugin completes arguments
 
 	promptClaims   map[string]*Plugin
 	resourceClaims []claim
@@ -26,7 +26,7 @@ type claim struct {
 	plugin *Plugin
 }
 
-// index adds the plugins. Of two plugins with the same name, the first one has it.
+// index fills c. A prompt that two plugins claim belongs to the first one.
 func (c *claims) index(plugins []*Plugin) {
 	c.promptClaims = map[string]*Plugin{}
 	for _, p := range plugins {

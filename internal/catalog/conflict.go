@@ -14,7 +14,7 @@ import (
 // decides: First has the name. If the plugins were found in a directory, neither is preferred, and neither is offered.
 type Conflict struct {
 	First, Second *Plugin
-	What          string // names both manifests, with lines
+	What          string // a message that names both manifests, with lines
 	Remedy        string
 
 	resolve func() // takes the name from Second; nil: Second is left out
@@ -43,7 +43,7 @@ func (c *Catalog) resolveConflicts() {
 	}
 }
 
-// leaveOut makes the plugin offer nothing, unless there is a reason for that already.
+// leaveOut sets the reason why the plugin offers nothing, unless it already has one.
 func (p *Plugin) leaveOut(why string) {
 	if p.Problem == "" {
 		p.Problem = why
@@ -68,14 +68,14 @@ func (c *Catalog) conflicts() []Conflict {
 	return all
 }
 
-// owners are the plugins that have a name.
+// owners maps the names of tools and prompts, and the prefixes of resources, to plugins.
 type owners struct {
 	tools     map[string]*Tool
 	prompts   map[string]*Plugin
 	resources []claim
 }
 
-// add makes p the owner of its names, except for those in the result.
+// add makes p the owner of its names, except for names that another plugin owns, which are in the result.
 func (o *owners) add(p *Plugin) []Conflict {
 	var all []Conflict
 	for _, t := range p.Tools {
@@ -130,7 +130,7 @@ func (o *owners) addResources(p *Plugin) []Conflict {
 	return all
 }
 
-// withhold takes a tool from what the plugin offers.
+// withhold removes a tool from those that the plugin offers.
 func (p *Plugin) withhold(t *Tool, why string) {
 	p.Grant.Tools = slices.DeleteFunc(slices.Clone(p.Grant.Tools), func(granted manifest.Tool) bool { return granted.Name == t.Name })
 	p.Tools = slices.DeleteFunc(slices.Clone(p.Tools), func(offered *Tool) bool { return offered == t })

@@ -16,10 +16,10 @@ type List struct {
 	alone  bool // the server has the identity that the manifest of its only plugin defines
 }
 
-// listKind is what differs between the lists.
+// listKind describes one kind of list.
 type listKind struct {
-	member    string // of the result
-	key       string // member of an item that identifies it
+	member    string // member of the result: the list
+	key       string // member of an item: the name or URI that identifies the item
 	belongsTo func(c *claims, p *Plugin, key string) bool
 }
 

@@ -73,7 +73,7 @@ func checkMembers(item []byte) string {
 	switch key, name := rawjson.Ambiguous(item, itemNames...); {
 	case name == "":
 	case key == name:
-		return name + " is there twice"
+		return name + " occurs twice"
 	default:
 		return fmt.Sprintf("%.40q differs only in case from a member that MCP defines", key)
 	}

@@ -19,8 +19,8 @@ func TestItemsOfLists(t *testing.T) {
 		"may be nested":                       {`{"name":"[[\\"[","x":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`, ""},
 		"are not nested without end":          {`{"name":"n","x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "it is nested more than 64 deep"},
 		"have no second name for some":        {`{"name":"n","Name":"another's"}`, `"Name" differs only in case from a member that MCP defines`},
-		"have each member once":               {`{"name":"n","uri":"u","name":"another's"}`, "name is there twice"},
-		"have arguments with one name":        {`{"name":"n","arguments":[{"name":"a","name":"b"}]}`, "arguments[0]: name is there twice"},
+		"have each member once":               {`{"name":"n","uri":"u","name":"another's"}`, "name occurs twice"},
+		"have arguments with one name":        {`{"name":"n","arguments":[{"name":"a","name":"b"}]}`, "arguments[0]: name occurs twice"},
 		"have no second URI for some":         {`{"name":"n","uri":"u","URI":"another's"}`, `"URI" differs only in case from a member that MCP defines`},
 	} {
 		t.Run(name, func(t *testing.T) {

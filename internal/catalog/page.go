@@ -39,7 +39,7 @@ type cursor struct {
 	Last   []string `json:"k"` // marks of the last listed items, the latest first
 }
 
-// maxLast is how many items may disappear between two pages.
+// maxLast is the number of items that a cursor names: its position is known while one of them exists.
 const maxLast = 8
 
 // mark returns a short digest of an item's key.

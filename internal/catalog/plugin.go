@@ -16,14 +16,14 @@ import (
 
 // Plugin is one plugin: what it requests, its settings in the config, and the resulting grant.
 type Plugin struct {
-	Index    int // in Catalog.Plugins
+	Index    int // index in Catalog.Plugins
 	Name     string
 	Entry    config.Plugin
 	Manifest *manifest.Manifest // nil if it cannot be read
-	Grant    config.Grant       // valid if Problems have no error
+	Grant    config.Grant       // valid only if Problems contains no error
 	Problem  string             // why the plugin offers nothing; empty if it is offered
-	Problems tomlfile.Problems  // of its manifest and of its part of the config
-	Tools    []*Tool            // those that are granted
+	Problems tomlfile.Problems  // those of the manifest, and of the plugin in the config
+	Tools    []*Tool            // the granted tools
 	Log      hclog.Logger       // named after the plugin
 
 	checksReadiness bool // what lacks something is left out
@@ -38,7 +38,7 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 	if c.Problems.Err() == nil {
 		places := placesOf(found.Places, p.Name)
 		if places.NoState != found.Places.NoState {
-			p.Log.Warn("the plugin gets no state folder", "reason", places.NoState)
+			p.Log.Warn("the plugin gets no state directory", "reason", places.NoState)
 		}
 		grant, problems := config.Decide(c.Manifest, c.Entry, found.Defaults, places, flags)
 		p.Grant = grant

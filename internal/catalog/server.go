@@ -77,7 +77,8 @@ const (
 	maxReason = 600 // bytes
 )
 
-// unavailable tells a client which plugins offer nothing, and what the user can do about that; "" if there are none.
+// unavailable returns a text for clients: which plugins offer nothing, and what the user can do about that. It is empty
+// if all offer something.
 func (c *Catalog) unavailable() string {
 	var lines []string
 	for _, p := range c.Plugins {

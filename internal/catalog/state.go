@@ -37,7 +37,7 @@ func canMake(dir string) error {
 			err = unix.Access(at, unix.W_OK|unix.X_OK)
 		}
 		if err != nil {
-			return fmt.Errorf("the state folder %s cannot be created: %s: %w: make it writable for the user, or set XDG_STATE_HOME", dir, at, reason(err))
+			return fmt.Errorf("the state directory %s cannot be created: %s: %w: make it writable for the user, or set XDG_STATE_HOME", dir, at, reason(err))
 		}
 		return nil
 	}

@@ -30,31 +30,31 @@ func TestUnusableStateDirectoryDisablesOnlyPluginsThatNeedIt(t *testing.T) {
 		log   string
 	}{
 		"others can write it": {func(t *testing.T, w *hosttest.World) error { return os.Chmod(w.Dir+"/state/bulkhead", 0o777) },
-			[]string{"$W/state/bulkhead can be written by others", "mode 0777", "chmod go-w $W/state/bulkhead"}, "no plugin gets a state folder"},
+			[]string{"$W/state/bulkhead can be written by others", "mode 0777", "chmod go-w $W/state/bulkhead"}, "no plugin gets a state directory"},
 		"others can write what holds it": {func(t *testing.T, w *hosttest.World) error { return os.Chmod(w.Dir+"/state", 0o757) },
-			[]string{"$W/state/bulkhead cannot be trusted: $W/state can be written by others"}, "no plugin gets a state folder"},
+			[]string{"$W/state/bulkhead cannot be trusted: $W/state can be written by others"}, "no plugin gets a state directory"},
 		"another user owns it": {func(t *testing.T, w *hosttest.World) error {
 			if os.Geteuid() != 0 {
 				t.Skip("only root can give a directory to another user")
 			}
 			return os.Chown(w.Dir+"/state/bulkhead", 54321, 54321)
-		}, []string{"$W/state/bulkhead belongs to another user (user id 54321"}, "no plugin gets a state folder"},
+		}, []string{"$W/state/bulkhead belongs to another user (user id 54321"}, "no plugin gets a state directory"},
 		"a file is in its place": {func(t *testing.T, w *hosttest.World) error {
 			if err := os.Remove(w.Dir + "/state/bulkhead"); err != nil {
 				return err
 			}
 			return os.WriteFile(w.Dir+"/state/bulkhead", nil, 0o600)
-		}, []string{"$W/state/bulkhead is not a directory"}, "no plugin gets a state folder"},
+		}, []string{"$W/state/bulkhead is not a directory"}, "no plugin gets a state directory"},
 		"a file is in the place of the plugin's own": {func(t *testing.T, w *hosttest.World) error {
 			return os.WriteFile(w.Dir+"/state/bulkhead/needs", nil, 0o600)
 		},
-			[]string{"the state folder $W/state/bulkhead/needs cannot be created", "not a directory", "XDG_STATE_HOME"}, "the plugin gets no state folder"},
+			[]string{"the state directory $W/state/bulkhead/needs cannot be created", "not a directory", "XDG_STATE_HOME"}, "the plugin gets no state directory"},
 		"it is read-only": {func(t *testing.T, w *hosttest.World) error {
 			if os.Geteuid() == 0 {
 				t.Skip("root can write to any directory")
 			}
 			return os.Chmod(w.Dir+"/state/bulkhead", 0o500)
-		}, []string{"the state folder $W/state/bulkhead/needs cannot be created", "permission denied"}, "the plugin gets no state folder"},
+		}, []string{"the state directory $W/state/bulkhead/needs cannot be created", "permission denied"}, "the plugin gets no state directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t, hosttest.Plugin("needs", wasmtest.Answering(hosttest.Done), asking+hosttest.Reads("needs_reads")), hosttest.Plugin("other", wasmtest.Answering(hosttest.Done), hosttest.Reads("other_reads")),

@@ -48,7 +48,7 @@ func (c *Config) readAudit(t *tomlfile.Table) {
 // readFile validates and cleans *file, which is the absolute path at key of t. name is the full name of key.
 func (c *Config) readFile(t *tomlfile.Table, key, name string, file *string) {
 	if *file == "" {
-		return // reported
+		return // already reported
 	}
 	err := checkFile(*file)
 	if hasReference(*file) {

@@ -40,7 +40,7 @@ type Server struct {
 	Name   string        // empty: unset
 	Drain  time.Duration // how long calls in flight may continue during a shutdown; 0: DefaultDrain
 	Memory int64         // bytes that the workers of all plugins may use; 0: DefaultMemory
-	// Confined refuses to run modules on a system that lacks any of the ways of confining their processes.
+	// If Confined is set, no module runs on a system that lacks a layer of confinement of processes.
 	Confined bool
 }
 
@@ -58,8 +58,8 @@ const (
 
 // Defaults is [defaults].
 type Defaults struct {
-	Limits manifest.Limits // of plugins whose tables do not set them
-	Deny   []string        // file patterns, in addition to those of each plugin
+	Limits manifest.Limits // limits of plugins whose tables do not set them
+	Deny   []string        // patterns of hidden files, in addition to those of each plugin
 }
 
 // Audit is [audit].
@@ -67,7 +67,7 @@ type Audit struct {
 	File      string // absolute
 	MaxSize   int64  // bytes at which the file is rotated
 	Keep      int    // rotated files that are kept
-	Arguments string // of calls: ArgumentsHash, ArgumentsFull or ArgumentsNone
+	Arguments string // what is logged of arguments: ArgumentsHash, ArgumentsFull or ArgumentsNone
 	OnFailure string // FailOpen or FailClosed
 	Line      int
 }
@@ -77,7 +77,7 @@ type Audit struct {
 type Credential struct {
 	Name   string
 	Header string
-	Prefix string // of the header's value: "Bearer "
+	Prefix string // prefix of the header's value: "Bearer "
 	Env    string // the name of a variable of the host's environment
 	File   string // absolute
 	Line   int
@@ -96,22 +96,22 @@ type Plugin struct {
 	Path       string
 	Name       string // of an installed plugin, in place of Path; package discovery then sets Path
 	SHA256     string
-	Prefix     string   // of the tool names that clients see
+	Prefix     string   // prefix of the tool names that clients see
 	AllowTools []string // globs; nil: all; empty: none
 	DenyTools  []string // globs; override AllowTools
 	Prompts    Filter
-	Resources  Filter // of URIs
+	Resources  Filter // filter of resource URIs
 	ReadOnly   bool
 	AllowWrite bool
 	Always     bool           // offered even if something is missing that the manifest requires
 	FS         []manifest.FS  // nil: the manifest's defaults; empty: none
-	Deny       []string       // file patterns, for every granted directory
+	Deny       []string       // patterns of hidden files, for every granted directory
 	HTTP       []HTTP         // nil: the origins that the manifest names; empty: none
 	Git        []manifest.Git // nil: the repositories that the manifest names, read-only; empty: none
 	Env        map[string]string
 	Limits     manifest.Limits
 	Isolation  string // IsolationPristine or IsolationReused
-	Line       int    // of its [[plugins]] heading; 0 without a config file
+	Line       int    // line of the [[plugins]] heading; 0 without a config file
 
 	File  string         // path of the config as problems report it; empty without a config file
 	Key   string         // key of the table: plugins[2]
@@ -130,7 +130,7 @@ const (
 // Flags are the grants made on the command line. They apply to all plugins.
 type Flags struct {
 	AllowWrite bool              // opts in to the write tools of plugins with write = "opt-in"
-	Env        map[string]string // for the plugins that request them
+	Env        map[string]string // variables, for the plugins that request them
 	Alone      bool              // one plugin is served alone, so its tools with alone = false are not offered
 }
 
@@ -157,17 +157,17 @@ func (p Places) Broad(dir string) bool {
 type Grant struct {
 	Tools     []manifest.Tool // offered tools, in the manifest's order, without Prefix
 	Withheld  []Withheld      // the other tools
-	Prefix    string          // of the tool names that clients see
+	Prefix    string          // prefix of the tool names that clients see
 	Prompts   Filter
-	Resources Filter // of URIs
+	Resources Filter // filter of resource URIs
 	FS        []Mount
 	// Deny are doublestar patterns, relative to each directory of FS. Files and directories that match do
 	// not exist for the plugin.
 	Deny   []string
-	HTTP   []HTTP // with unique origins
+	HTTP   []HTTP // granted origins, without duplicates
 	Git    []Git
 	Env    map[string]string
-	Limits manifest.Limits // all set, but Fuel may be 0: unbounded
+	Limits manifest.Limits // all are set, but Fuel may be 0: unbounded
 	// Reused means that calls share the state of a module instance.
 	Reused bool
 	// LeftOut is the reason why the plugin cannot be offered at all, such as a missing project; empty if it

@@ -101,7 +101,7 @@ func (c *decision) tools() {
 	c.grant.Prefix = c.p.Prefix
 }
 
-// checkOffered checks the name of a tool with the prefix.
+// checkOffered checks the name of a tool for clients, which begins with the prefix.
 func (c *decision) checkOffered(t manifest.Tool) {
 	offered := c.p.Prefix + t.Name
 	switch {
@@ -207,7 +207,7 @@ func (c *decision) env() {
 	c.grant.Env = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.p.Env)) {
 		if !requests(name) {
-			what := fmt.Sprintf("%s does not ask for it", c.m.Name)
+			what := fmt.Sprintf("%s does not ask for this variable", c.m.Name)
 			if len(requested) > 0 {
 				what += "; it asks for " + strings.Join(requested, ", ")
 			}

@@ -85,7 +85,7 @@ func (c *decision) requestedDirectories() {
 		case c.inStateDir(dir):
 			continue // always granted, and always writable
 		case c.places.Broad(dir):
-			why = "which only a config file that names it can grant"
+			why = "which is granted only if a config file names it"
 		case !c.configured() && !contain.Within(c.places.Project, dir):
 			why = "which only a config file can grant"
 		}

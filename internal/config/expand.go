@@ -173,7 +173,7 @@ func (e *expander) path(key string, line int, value *string, check func(string) 
 			continue
 		}
 		if text, _ := e.lookup(p.variable); strings.Contains(text, opening) {
-			e.fault(key, line, fmt.Sprintf("the value of the variable %s contains ${, which a path cannot", p.variable), "set it to a path without ${")
+			e.fault(key, line, fmt.Sprintf("the value of the variable %s contains ${, which is not allowed in a path", p.variable), "set it to a path without ${")
 			return
 		}
 	}

@@ -83,7 +83,7 @@ func TestExpandRefuses(t *testing.T) {
 		"one in a credential's file":         {"[credentials.a]\nfile = '${env:NONE}'", "1 credentials.a.file: the variable NONE is not set"},
 		"a directory that becomes relative":  {conf("fs = [{ path = '${env:HUSH}', access = 'r' }]"), `3 plugins[0].fs[0].path: "${env:HUSH}", after expansion, is not absolute`},
 		"a directory that gets ..":           {conf("fs = [{ path = '/${env:UP}', access = 'r' }]"), `contains ".."`},
-		"a value that contains a variable":   {conf("fs = [{ path = '${env:VAR}', access = 'r' }]"), "the value of the variable VAR contains ${, which a path cannot"},
+		"a value that contains a variable":   {conf("fs = [{ path = '${env:VAR}', access = 'r' }]"), "the value of the variable VAR contains ${, which is not allowed in a path"},
 		"a repository that becomes relative": {conf("git = [{ repo = '${env:HUSH}', access = 'r' }]"), "3 plugins[0].git[0].repo: "},
 		"a file that becomes relative":       {"[audit]\nfile = '${env:HUSH}/x'", "1 audit.file: "},
 		"a NUL byte in a path":               {conf("fs = [{ path = '${env:NUL}', access = 'r' }]"), "NUL contains a NUL byte"},

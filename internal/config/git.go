@@ -96,7 +96,7 @@ func (c *decision) requestedRepositories() {
 			c.warnDropped(g.Line, fmt.Sprintf("capabilities.git[%d].%s", i, key), why, remedy)
 		}
 		if g.Repo == manifest.Any {
-			drop("repo", "asks for any repository, and gets only those that a config file names", c.gitRemedy("/path/to/it", i))
+			drop("repo", "asks for any repository, but is granted only those that a config file names", c.gitRemedy("/path/to/it", i))
 			continue
 		}
 		dir, missing := c.expand(g.Repo)
@@ -125,7 +125,7 @@ func (c *decision) namedRemotes(i int, drop func(key, why, remedy string)) []str
 	g := c.m.Capabilities.Git[i]
 	for _, r := range normalizeRemotes(g.Remotes) {
 		if r == manifest.Any {
-			drop("remotes", "asks for any remote, and gets only those that a config file names", c.gitRemedy(g.Repo, i))
+			drop("remotes", "asks for any remote, but is granted only those that a config file names", c.gitRemedy(g.Repo, i))
 			continue
 		}
 		named = append(named, r)

@@ -32,11 +32,11 @@ func (c *Config) readHTTP(t *tomlfile.Table) []HTTP {
 			}
 		}
 		if item.Wrong || text == "" && item.Table != nil {
-			continue // reported
+			continue // already reported
 		}
 		var err error
 		if out[i].Origin, err = origin.Parse(text); err != nil {
-			fault(err.Error(), originRemedy) // without the text, which may contain a password
+			fault(err.Error(), originRemedy) // the message omits the text, which may contain a password
 			continue
 		}
 		if slices.ContainsFunc(out[:i], func(h HTTP) bool { return h.Origin == out[i].Origin }) {
@@ -93,7 +93,7 @@ func (c *decision) requestedOrigins(all bool) {
 	for _, text := range c.m.Capabilities.HTTP {
 		o, err := origin.Parse(text)
 		if err != nil {
-			continue // "*"
+			continue // "*", the only request that is not an origin
 		}
 		named = append(named, tomlfile.Text(o.String()))
 		if !c.configured() {
@@ -105,7 +105,7 @@ func (c *decision) requestedOrigins(all bool) {
 		}
 	}
 	if all {
-		drop("asks for any origin, and gets only those that a config file names", remedy(`"https://…"`))
+		drop("asks for any origin, but is granted only those that a config file names", remedy(`"https://…"`))
 	}
 	if len(named) > 0 && !c.configured() {
 		drop("asks for "+strings.Join(named, ", ")+", which only a config file can grant", c.addRemedy())

@@ -247,7 +247,7 @@ func readEnv(t *tomlfile.Table) map[string]string {
 		}
 		value := t.String(name)
 		if strings.ContainsRune(value, 0) {
-			t.Fault(name, "contains a NUL byte, which an environment variable cannot", "")
+			t.Fault(name, "contains a NUL byte, which is not allowed in an environment variable", "")
 		}
 		if _, err := splitValue(value); err != nil {
 			t.Fault(name, err.Error(), valueRemedy)

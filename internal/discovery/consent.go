@@ -17,7 +17,7 @@ import (
 type UntrustedError struct {
 	Path    string
 	Plugins bool      // Path is a directory of plugins, not a config
-	Since   time.Time // when different content was trusted at Path; zero if none was
+	Since   time.Time // when other content was trusted at Path; zero if none was
 	Reason  error     // why the path cannot be trusted or its record cannot be read; nil if there is no record
 }
 

@@ -25,14 +25,14 @@ type Found struct {
 	Candidates  []Candidate   // in the order of the config, else by name
 	Places      config.Places // what the variables in paths stand for
 	HostFiles   []string      // the host's own files and directories, which plugins must not access
-	CacheDir    string        // of compiled modules; empty if there is no location for it
+	CacheDir    string        // cache of compiled modules; empty if there is no location for it
 	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
 	// was found. Config, Server, Defaults, Audit, Credentials and Candidates are empty then.
 	Untrusted *UntrustedError
 	// Invalid is set if nothing is served because the config is invalid. Only FindOrExplain sets it.
 	Invalid *InvalidError
 
-	folders []string // of all plugins, chosen or not
+	folders []string // directories of all plugins, chosen or not
 }
 
 // Find finds the config and the plugins, and reads their manifests.
@@ -78,7 +78,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 	found := &Found{}
 	if c != nil {
 		if o.PluginsDir != "" && !slices.ContainsFunc(c.Plugins, func(p config.Plugin) bool { return p.Name != "" }) {
-			o.Log.Warn("the plugins folder is not used: the config lists the plugins", "folder", o.PluginsDir, "config", c.File)
+			o.Log.Warn("the directory of plugins is not used: the config lists the plugins", "dir", o.PluginsDir, "config", c.File)
 		}
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Credentials = c.Credentials

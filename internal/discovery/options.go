@@ -22,7 +22,7 @@ type Options struct {
 	AllTools     bool              // a plugin that is served alone also offers the tools that it hides in that case
 	Env          map[string]string // granted to the plugins that request a variable of that name
 
-	Version string       // of the host, for clients; if empty, "0.0.0"
+	Version string       // version of the host that clients see; if empty, "0.0.0"
 	Log     hclog.Logger // if nil, nothing is logged
 
 	// System is the environment of the process; its zero value is the real one.
@@ -55,7 +55,7 @@ func (s System) complete() (System, error) {
 		s.LookupEnv = os.LookupEnv
 	}
 	if s.Executable == "" {
-		s.Executable, _ = os.Executable() // without it one directory to search for plugins is missing
+		s.Executable, _ = os.Executable() // after an error the plugins beside the executable are not found
 	}
 	if s.Dir == "" {
 		dir, err := os.Getwd()

@@ -49,7 +49,7 @@ func findPlaces(o Options) (config.Places, error) {
 		return p, UsageErrorf("%s: %w", by, err)
 	}
 	if p.Broad(dir) {
-		return p, UsageErrorf("%s: %s cannot be the project, since everything in it would be granted: name a folder in it, or grant it to a plugin in %s", by, dir, config.FileName)
+		return p, UsageErrorf("%s: %s cannot be the project, since everything in it would be granted: name a directory inside it, or grant it to a plugin in %s", by, dir, config.FileName)
 	}
 	p.Project = dir
 	return p, nil
@@ -72,7 +72,7 @@ func folder(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		if os.IsNotExist(err) {
-			return "", fmt.Errorf("%s: there is no such folder", path)
+			return "", fmt.Errorf("%s: there is no such directory", path)
 		}
 		// The error may name only a part of the path, so its path is replaced by the complete one.
 		if part := (*fs.PathError)(nil); errors.As(err, &part) {
@@ -85,7 +85,7 @@ func folder(path string) (string, error) {
 		return "", err
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("%s is not a folder", path)
+		return "", fmt.Errorf("%s is not a directory", path)
 	}
 	return real, nil
 }
@@ -156,8 +156,9 @@ func CacheDir(s System) (string, error) {
 	return dir, ownedpath.Check(dir)
 }
 
-// configDir returns the directory of the user's config, with symbolic links resolved; "" if there is no location for it.
-// It is in that of os.UserConfigDir, except that XDG_CONFIG_HOME applies on macOS too, as XDG_CACHE_HOME does.
+// configDir returns the directory of the user's config, with symbolic links resolved; "" if there is no location for
+// it. It is a subdirectory of os.UserConfigDir(), except that XDG_CONFIG_HOME applies on macOS too, as XDG_CACHE_HOME
+// does.
 func configDir(s System) string {
 	otherwise := ".config"
 	if runtime.GOOS == "darwin" {

@@ -131,8 +131,8 @@ func TestNamedProjectIsRefused(t *testing.T) {
 		"the home folder by a link":      {option: "$W/homelink", want: []string{"--project: $W/home cannot be the project"}},
 		"what holds the home folder":     {option: "$W", want: []string{"--project: $W cannot be the project"}},
 		"the home folder, by a variable": {env: "$W/home", want: []string{"$BULKHEAD_PROJECT: $W/home cannot be the project"}},
-		"a folder that is not there":     {option: "nowhere", want: []string{"--project: $W/work/nowhere: there is no such folder"}},
-		"a file":                         {env: "$W/file", want: []string{"$BULKHEAD_PROJECT: $W/file is not a folder"}},
+		"a folder that is not there":     {option: "nowhere", want: []string{"--project: $W/work/nowhere: there is no such directory"}},
+		"a file":                         {env: "$W/file", want: []string{"$BULKHEAD_PROJECT: $W/file is not a directory"}},
 		"a folder in a file":             {option: "$W/file/x", want: []string{"--project: $W/file/x: not a directory"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestPlacesBesideTheProject(t *testing.T) {
 		env  map[string]string
 		want config.Places
 	}{
-		"XDG_STATE_HOME has the state folders": {map[string]string{"XDG_STATE_HOME": "$W/x/"}, config.Places{Home: "$W/home", State: "$W/x/bulkhead"}},
+		"XDG_STATE_HOME has the state directories": {map[string]string{"XDG_STATE_HOME": "$W/x/"}, config.Places{Home: "$W/home", State: "$W/x/bulkhead"}},
 		"without it they are in the home folder": {map[string]string{"XDG_STATE_HOME": ""},
 			config.Places{Home: "$W/home", State: "$W/home/.local/state/bulkhead"}},
 		"one that is not absolute does not count": {map[string]string{"XDG_STATE_HOME": "x"},

@@ -68,14 +68,14 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 		case !slices.ContainsFunc(plugins, Candidate.isBuilt):
 			looked = append(looked, dir+": no plugin in it is built")
 		default:
-			o.Log.Debug("plugins", "folder", dir)
+			o.Log.Debug("plugins", "dir", dir)
 			if dir != beside {
 				return trustedPlugins(o.System, dir, plugins)
 			}
 			return plugins, nil, nil
 		}
 	}
-	return nil, nil, UsageErrorf("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and of the usual places\n  %s\nbuild a plugin from its source with `bulkhead plugin build DIR`, or say where yours are with --plugins DIR",
+	return nil, nil, UsageErrorf("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and the default directories have none\n  %s\nbuild a plugin from its source with `bulkhead plugin build DIR`, or say where yours are with --plugins DIR",
 		config.FileName, o.System.Dir, envPlugins, strings.Join(looked, "\n  "))
 }
 
@@ -86,7 +86,7 @@ func searchFolder(dir, named, by string) ([]Candidate, error) {
 		return nil, UsageErrorf("%s: %w", by, err)
 	}
 	if len(dirs) == 0 {
-		return nil, UsageErrorf("%s: no plugin is in %s: a plugin's folder contains a %s; build one with `bulkhead plugin build DIR -o %s`", by, dir, manifest.FileName, named)
+		return nil, UsageErrorf("%s: no plugin is in %s: a plugin is a directory with a %s; build one with `bulkhead plugin build DIR -o %s`", by, dir, manifest.FileName, named)
 	}
 	return readManifests(entries(dirs)), nil
 }
@@ -102,7 +102,7 @@ func pluginFolders(dir string) ([]string, error) {
 		if cause := (*fs.PathError)(nil); errors.As(err, &cause) && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", dir, cause.Err)
 		}
-		return nil, fmt.Errorf("%s: there is no such folder", dir)
+		return nil, fmt.Errorf("%s: there is no such directory", dir)
 	}
 	var dirs []string
 	for _, item := range items {

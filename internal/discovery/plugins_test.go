@@ -88,7 +88,7 @@ func TestPluginsComeFrom(t *testing.T) {
 				t.Fatal(err)
 			}
 			hosttest.WantEqual(t, got, []string{c.want})
-			if warned := strings.Contains(w.Log.String(), "the plugins folder is not used"); warned != (c.want == "configured" && c.dir != "") {
+			if warned := strings.Contains(w.Log.String(), "the directory of plugins is not used"); warned != (c.want == "configured" && c.dir != "") {
 				t.Errorf("logged %q", w.Log.String())
 			}
 		})
@@ -102,11 +102,11 @@ func TestErrorWithoutPluginsReports(t *testing.T) {
 		want             []string
 	}{
 		"where it looked and what to run": {want: []string{"no bulkhead.toml is in $W/work", "--plugins", "$BULKHEAD_PLUGINS",
-			"$W/bin/plugins: there is no such folder", "$W/work/dist/plugins: there is no such folder", "`bulkhead plugin build DIR`"}},
+			"$W/bin/plugins: there is no such directory", "$W/work/dist/plugins: there is no such directory", "`bulkhead plugin build DIR`"}},
 		"what is in the usual places": {there: hosttest.Files{"bin/plugins/x/plugin.toml": "", "work/dist/plugins/README": ""},
 			want: []string{"$W/bin/plugins: no plugin in it is built", "$W/work/dist/plugins: no plugin is in it"}},
-		"that --plugins names nothing":        {dir: "../nowhere", want: []string{"--plugins: $W/nowhere: there is no such folder"}},
-		"that the variable names nothing":     {env: "../nowhere", want: []string{"$BULKHEAD_PLUGINS: $W/nowhere: there is no such folder"}},
+		"that --plugins names nothing":        {dir: "../nowhere", want: []string{"--plugins: $W/nowhere: there is no such directory"}},
+		"that the variable names nothing":     {env: "../nowhere", want: []string{"$BULKHEAD_PLUGINS: $W/nowhere: there is no such directory"}},
 		"that --plugins names a file":         {there: hosttest.Files{"file": ""}, dir: "../file", want: []string{"--plugins: $W/file: not a directory"}},
 		"how to fill a folder that is empty":  {there: hosttest.Files{"empty": "/"}, dir: "../empty", want: []string{"--plugins: no plugin is in $W/empty", "plugin.toml", "-o ../empty`"}},
 		"that the config is not there":        {config: "no.toml", want: []string{"$W/work/no.toml: there is no such file", "--config"}},

@@ -81,8 +81,8 @@ func PassedOver(o Options) ([]Source, error) {
 	return out, nil
 }
 
-// DiscoveredConfig returns the config of the working directory, else that of the project, which are those that need
-// trust. If neither exists, it returns the path of the former.
+// DiscoveredConfig returns the path of the config that needs trust: that of the working directory, else that of the
+// project. If neither exists, it returns the path that a config of the working directory would have.
 func DiscoveredConfig(o Options) (string, error) {
 	o, places, err := located(o)
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// The members that are checked in objects that are passed on unchanged. Duplicates of them, and names that differ only in
-// case, are refused: parsers differ in which one they use, so a client could read a value that was not checked.
+// Members that the gateway checks in objects that it passes on unchanged. An object in which such a member occurs
+// twice, or beside a name that differs only in case, is refused: parsers differ in which of the two they use, so a
+// client could read the one that was not checked.
 var (
 	resultMembers = []string{"_meta", "resultType", "content", "isError", "structuredContent", "description", "messages",
 		"contents", "ttlMs", "cacheScope", "completion"}

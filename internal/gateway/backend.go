@@ -13,8 +13,8 @@ import (
 type Backend interface {
 	// Find returns the Call that executes a request; the gateway then calls its Run exactly once. Find is called in the
 	// order in which the client sent its requests, so that a Call can reserve its position in a queue and pipelined
-	// writes take effect in order. It must not block, because no further message is read meanwhile. For a name that is
-	// not offered it should return the result of Unknown.
+	// writes take effect in order. It must not block: the gateway reads no further message until Find returns. For a
+	// name that is not offered it should return the result of Unknown.
 	Find(r Request) (Call, *abi.Error)
 
 	// CanSubscribe reports whether clients can subscribe to the resource r.Name, which need not exist. It must
@@ -32,13 +32,13 @@ type Request struct {
 	Method string
 	Name   string          // tool or prompt name, or resource URI, also of a completion's reference; empty for lists
 	Params json.RawMessage // as the client sent them: a JSON object; nil if absent
-	Client string          // "name/version" as the client states it; empty if it does not
+	Client string          // "name/version" of the client; empty if it states none
 
 	// Members of Params, as the client sent them; nil or empty if absent.
-	Arguments json.RawMessage // of a tool or prompt
-	Argument  json.RawMessage // to complete
-	Cursor    json.RawMessage // of a list
-	Ref       Reference       // what a completion is for
+	Arguments json.RawMessage // arguments of a tool or prompt
+	Argument  json.RawMessage // the argument to complete
+	Cursor    json.RawMessage // position in a list
+	Ref       Reference       // the prompt or template of a completion
 }
 
 // Reference names the prompt, or the resource template, that a completion is for.
@@ -55,8 +55,8 @@ type Call interface {
 	Failure(code, message string) *Failure
 }
 
-// Answered is a Call that holds a resource until its response no longer takes memory, for example one of a
-// limited number of slots. Thus a client that does not read its responses cannot cause more of them.
+// Answered is a Call that holds a resource, for example one of a limited number of slots, until its response no longer
+// takes memory. This bounds the responses that a client does not read.
 type Answered interface {
 	// Answered is called once after Run, when the response was written, dropped or added to a batch.
 	Answered()
@@ -90,7 +90,7 @@ type Failure struct {
 	Code    string // "timeout", "memory", "denied", …
 	Plugin  string
 	Tool    string
-	Message string // for Error
+	Message string // returned by Error
 	Text    string // for users; if empty, "bulkhead: " + Message
 }
 

@@ -15,10 +15,10 @@ import (
 
 // Bounds of batches. The responses of a batch form one line, which is kept in memory until its last call has ended. A
 // client can have many unfinished batches, so their responses are bounded together. Small responses are exempt from
-// this bound. Each of them is of a call in flight or of the batch that is being read, so their number is bounded, too.
+// this bound. They belong to calls in flight or to the batch that is being read, so their number is bounded, too.
 const (
 	maxBatch          = 256      // messages of a batch
-	maxBatchResponses = 16 << 20 // bytes of responses in a session's batches; one that does not fit is replaced by an error
+	maxBatchResponses = 16 << 20 // bytes of responses in a session's batches; a response that does not fit is replaced by an error
 	maxSmallResponse  = 4 << 10  // bytes; a response of at most this size is never replaced
 	responseOverhead  = 256      // bytes of memory that a response takes beside its text
 )
@@ -69,15 +69,15 @@ type batch struct {
 
 	mu        sync.Mutex
 	missing   int      // messages that are not handled yet
-	responses [][]byte // in parts, separated by commas
-	size      int64    // bytes of responses, which kept includes
+	responses [][]byte // the responses, in parts and separated by commas
+	size      int64    // bytes of responses; included in kept
 }
 
 func (b *batch) respond(id []byte, member ...[]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if parts := response(id, member); !b.add(parts) {
-		putError(omitted{b}, id, invalidRequest(fmt.Sprintf("it was executed, but its response is omitted: the responses of a client's unfinished batches are limited to %d bytes in total; send it on its own", maxBatchResponses)))
+		putError(omitted{b}, id, invalidRequest(fmt.Sprintf("the request was executed, but its response is omitted: the responses of a client's unfinished batches are limited to %d bytes in total; send the request on its own", maxBatchResponses)))
 	}
 	b.settle()
 }

@@ -43,7 +43,7 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 	case s.lists <- struct{}{}:
 		c.start(ctx, release)
 	default:
-		go func() { // the reader has to go on: it may read the cancellation of a list that runs
+		go func() { // the reader must not block: the next message may cancel a running list
 			select {
 			case s.lists <- struct{}{}:
 				c.start(ctx, release)
@@ -54,8 +54,9 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 	}
 }
 
-// maxLists bounds the lists of a session that run, or whose response is not written. A page of a list takes up to
-// MaxPage or MaxWhole bytes until then, and no plugin accounts for it. Further lists wait without a place in a plugin's queue.
+// maxLists bounds the list requests of a session whose responses are not written yet. Until then a page takes up to
+// MaxPage or MaxWhole bytes of memory, which no plugin's limit includes. Further list requests wait, but not in a
+// plugin's queue.
 const maxLists = 8
 
 // clientCall is a call in flight.
@@ -174,7 +175,7 @@ func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n N
 		g.log.Warn("a result is invalid", "method", r.Method, "name", bounded(r.Name), "reason", why)
 		failure = g.failure(call, r, FailureInvalidResult, "the result of "+name+" is invalid: "+why)
 	case ctx.Err() != nil:
-		return nil, shuttingDown() // dropped if the client cancelled the call
+		return nil, shuttingDown() // not sent if the client cancelled the call
 	case errors.As(err, &failure) && failure != nil:
 	case errors.As(err, &own) && own != nil:
 		return nil, own

@@ -14,7 +14,7 @@ import (
 // maxUpdated bounds the updated resources of one call; beyond that, clients are notified that the list changed.
 const maxUpdated = 256
 
-// changes are the changes made by a call of which every client is notified.
+// changes are those changes made by a call that all clients are notified of.
 type changes struct {
 	prompts   bool     // the list of prompts changed
 	resources bool     // the list of resources changed
@@ -35,7 +35,7 @@ func (c *changes) add(method string, params []byte) error {
 		}
 		c.merge(changes{updated: []string{uri}})
 	default:
-		return errors.New("not a notification that a call may send: those are progress, message, list_changed and updated")
+		return errors.New("a call may send only the notifications progress, message, list_changed and updated")
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ type Config struct {
 	Checked bool
 
 	MaxLine     int64 // bytes of one incoming message; 0 means DefaultMaxLine
-	MaxInFlight int   // concurrent calls of one client, at which reading from it pauses; 0 means DefaultMaxInFlight
+	MaxInFlight int   // maximum number of concurrent calls of one client, at which reading pauses; 0 means DefaultMaxInFlight
 
 	Log hclog.Logger // nil: nothing is logged
 }
@@ -68,10 +68,10 @@ type Gateway struct {
 	config   Config
 	backend  Backend
 	log      hclog.Logger
-	versions []string // supported
-	legacy   []string // those of the legacy era
+	versions []string // supported versions
+	legacy   []string // supported versions of the legacy era
 	lists    lists
-	info     []byte // member serverInfo of _meta
+	info     []byte // encoded serverInfo, a member of _meta
 
 	mu   sync.Mutex
 	open []*session // guarded by mu

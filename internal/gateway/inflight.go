@@ -74,7 +74,7 @@ func (f *inflight) count(e *entry, n int) {
 	f.bytes += int64(n) * e.size
 }
 
-// several reports whether more than one call has not ended.
+// several reports whether at least two calls have not ended.
 func (f *inflight) several() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,14 +24,14 @@ const (
 // subscriptionCost returns the memory, in bytes, that counts for a subscribed URI.
 func subscriptionCost(uri string) int { return len(uri) + subscriptionOverhead }
 
-// subscriptions are the changes of which one session wants to be notified. It is safe for concurrent use: calls of any
-// session cause notifications.
+// subscriptions contains the changes that one session wants to be notified of. It is safe for concurrent use: calls of
+// any session cause notifications.
 type subscriptions struct {
 	mu          sync.Mutex
 	initialized bool            // legacy: the session gets list_changed notifications
 	uris        map[string]bool // legacy: subscribed resources
 	streams     []stream        // modern
-	cost        int             // of all URIs
+	cost        int             // subscriptionCost of all URIs
 }
 
 // stream is an open subscriptions/listen request and the notifications that it gets.

@@ -46,14 +46,14 @@ func (l lock) release() { <-l }
 type writer struct {
 	out     io.Writer
 	broken  func(error) // called with the first error of out
-	several func() bool // whether several calls are in flight, whose responses may be sent in one Write
+	several func() bool // reports whether several calls are in flight: then responses are gathered for one Write
 
 	isClosed atomic.Bool
 	closed   chan struct{} // closed when isClosed is set
 
 	writing  lock          // held during Write; guards the fields below
 	buffer   []byte        // lines to send; its memory is reused
-	gathered chan struct{} // nil, or closed when a goroutine that is about to send the lines has done so
+	gathered chan struct{} // closed when the goroutine that gathers lines has sent them; nil if there is none
 }
 
 func newWriter(out io.Writer, broken func(error), several func() bool) *writer {
@@ -70,8 +70,8 @@ func (w *writer) put(message ...[]byte) {
 	}
 }
 
-// respond is put, but if several calls are in flight it first lets other goroutines run, and sends their responses in the
-// same Write. All of them return after that.
+// respond is like put. But if several calls are in flight, it first lets other goroutines run, and sends their
+// responses in the same Write; the respond calls of all of them return after it.
 func (w *writer) respond(id []byte, member ...[]byte) {
 	message := response(id, member)
 	if !w.several() {
