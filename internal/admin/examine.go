@@ -215,7 +215,7 @@ func (e *examination) notOwned(name string, err error, consequence string) {
 func (e *examination) trust() {
 	dir, unsafe := discovery.StateDir(e.options.System)
 	if dir == "" || unsafe != nil {
-		return // reported by state
+		return // state reports it
 	}
 	store := trust.In(dir)
 	if _, err := store.List(); err != nil {

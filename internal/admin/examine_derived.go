@@ -18,7 +18,7 @@ func (e *examination) derived() {
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = nil // it is created in the cache, which is writable
+		err = nil // the host will create the directory in the cache, which is writable
 	case err != nil:
 		err = fmt.Errorf("cannot be accessed: %w", cause(err))
 	case !info.IsDir():

@@ -17,10 +17,10 @@ import (
 // Question says what to explain. Without Tool, Path, Origin and Variable, Explain describes complete grants.
 type Question struct {
 	Plugin   string // its name; empty means all
-	Tool     string // as clients see it, or the plugin's own name for it
+	Tool     string // name of a tool, as clients see it or as in the manifest
 	Path     string
-	Origin   string // of a web server
-	Variable string // of the environment
+	Origin   string // URL of a web server
+	Variable string // name of an environment variable
 }
 
 // Policies is the result of Explain.

@@ -29,7 +29,7 @@ type file struct {
 	now  func() time.Time // clock of lockWait
 
 	open *os.File    // nil: not open
-	info fs.FileInfo // of open, for os.SameFile
+	info fs.FileInfo // describes open, for os.SameFile
 	end  int64       // offset after the last line of this process; if the size differs, other processes have written
 
 	unrotated error // why the last rotation failed, so that the file exceeds max; nil if it did not fail

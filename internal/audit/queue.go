@@ -67,7 +67,7 @@ func (q *queue) run(s *sink) {
 		closed := q.closed
 		q.mu.Unlock()
 		if len(batch) > 0 {
-			_ = s.put(batch) // which counts lost records
+			_ = s.put(batch) // put counts the records that are lost
 		}
 		if cap(batch) > keptQueue {
 			batch = nil

@@ -64,7 +64,7 @@ func gather(dirs []string, results []Result, failures []error) ([]Result, error)
 		switch {
 		case err == nil:
 			built = append(built, results[i])
-		case errors.As(err, &ps): // one line each
+		case errors.As(err, &ps): // each problem is a line
 			failures[i] = fmt.Errorf("%s: not built:\n%w", dirs[i], err)
 		default:
 			failures[i] = fmt.Errorf("%s: not built: %w", dirs[i], err)

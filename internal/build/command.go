@@ -43,7 +43,7 @@ func run(ctx context.Context, dir, output string, env, command []string) error {
 		return nil
 	}
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
-		return err // it was never started
+		return err // the command was never started
 	}
 	text, readErr := tail(printed)
 	if readErr != nil {

@@ -130,7 +130,7 @@ func (a *application) landlock() {
 
 // restrict creates a rule set and enforces it on every thread.
 func restrict(rules unix.LandlockRulesetAttr, dirs []Dir) error {
-	const size = unsafe.Sizeof(rules.Handled_access_fs) * 3 // of the attributes of ABI 6; older kernels accept trailing zeros
+	const size = unsafe.Sizeof(rules.Handled_access_fs) * 3 // size of the attributes of ABI 6; older kernels accept trailing zeros
 	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), size, 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock_create_ruleset: %w", errno)

@@ -66,7 +66,7 @@ func NewCache(tag Tag, kept bool, older, newer *os.File) *Cache {
 // Concurrent calls compute a key once. A call whose context ends stops waiting for another one. Get calls busy before it
 // computes, waits or reads files of earlier workers.
 func (c *Cache) Get(ctx context.Context, k Key, open func() (*os.File, error), busy func(), compute func() ([]byte, error)) ([]byte, error) {
-	began := c.now() // before the file is read
+	began := c.now() // read the clock before the file is read
 	if !k.isSettled(began) || !c.keeps(k.Dev, open) {
 		busy()
 		return compute()
@@ -152,7 +152,7 @@ func (c *Cache) keeps(dev uint64, open func() (*os.File, error)) bool {
 		return false
 	}
 	of, local, err := c.fileSystem(file)
-	_ = file.Close() // it was open for reading
+	_ = file.Close() // cannot fail: the file was open for reading
 	if err != nil || of != dev {
 		return false
 	}
@@ -178,7 +178,7 @@ func (c *Cache) read() {
 			c.entries.put(k, entry{data: data, again: older})
 		})
 		c.damaged = !older && errors.Is(err, errDamaged)
-		_ = file.Close() // it was open for reading
+		_ = file.Close() // cannot fail: the file was open for reading
 		c.files[n] = nil
 	}
 }

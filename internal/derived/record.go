@@ -81,7 +81,7 @@ func readRecords(from io.Reader, tag Tag, put func(Key, []byte)) error {
 	case string(begin) != string(header(tag)):
 		return fmt.Errorf("%w: the header has a different version or tag", errDamaged)
 	}
-	_, _ = in.Discard(headerSize) // it was read by Peek
+	_, _ = in.Discard(headerSize) // cannot fail: Peek has read these bytes
 	for {
 		head, err := in.Peek(headSize)
 		if err == io.EOF {
@@ -96,7 +96,7 @@ func readRecords(from io.Reader, tag Tag, put func(Key, []byte)) error {
 		if !k.valid(length) {
 			return fmt.Errorf("%w: invalid record", errDamaged)
 		}
-		_, _ = in.Discard(headSize) // it was read by Peek
+		_, _ = in.Discard(headSize) // cannot fail: Peek has read these bytes
 		data := make([]byte, length)
 		if _, err := io.ReadFull(in, data); err == io.EOF || err == io.ErrUnexpectedEOF {
 			return nil

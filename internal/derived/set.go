@@ -11,7 +11,7 @@ import (
 
 // Bounds of what a Set takes from workers, which are untrusted, in bytes. What exceeds them is dropped.
 const (
-	maxWaiting = 8 << 20 // not yet written
+	maxWaiting = 8 << 20 // waiting to be written
 	burst      = 2 * maxFile
 	perSecond  = 1 << 20
 	perChunk   = 1 << 10 // charged for each chunk in addition to its bytes: it takes memory, and a write of its own
@@ -25,8 +25,8 @@ type Set struct {
 	tag   Tag
 
 	mu        sync.Mutex // guards what follows
-	chunks    [][]byte   // to be written
-	waiting   int        // their bytes
+	chunks    [][]byte   // waiting to be written
+	waiting   int        // total size of chunks
 	damaged   fs.FileInfo
 	writing   bool
 	failed    time.Time // time of the last write, if it failed; otherwise zero

@@ -154,7 +154,7 @@ func TestFilesAreBounded(t *testing.T) {
 	w := h.worker(t, "notes")
 	data := strings.Repeat("x", MaxData)
 	for n := range 100 {
-		h.at.at = h.at.at.Add(time.Second) // which allows 1 MiB
+		h.at.at = h.at.at.Add(time.Second) // one second allows 1 MiB
 		w.Take(record(n, data))
 		h.settle()
 	}
@@ -242,7 +242,7 @@ func TestHostsAppendConcurrently(t *testing.T) {
 			for i := range each {
 				w.Take(record(n*each+i, fmt.Sprint(n, i)))
 			}
-			_ = h.Close() // it returns nil
+			_ = h.Close() // Close always returns nil
 		})
 	}
 	all.Wait()

@@ -110,7 +110,7 @@ func TestNextHostUsesDerivedData(t *testing.T) {
 	if len(kept) != 1 || !strings.Contains(filepath.Base(kept[0]), "notes-") {
 		t.Fatalf("kept %q", kept)
 	}
-	forge(t, kept[0], "abcd", "ABCD") // which shows where the result comes from
+	forge(t, kept[0], "abcd", "ABCD") // the forged data shows where the result comes from
 	if got := listed(t, w); got != "ABCD" {
 		t.Errorf("got %q", got)
 	}

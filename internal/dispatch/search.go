@@ -43,7 +43,7 @@ func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, 
 		case failure == nil && !isUnknown(err):
 			failure = err
 		}
-		s.last.Answered() // its response is dropped
+		s.last.Answered() // the response of this request is dropped
 		s.last = s.dispatcher.plugins[next.Index].enqueue(s.first.Request, false)
 		result, err = s.last.Run(ctx, n)
 	}

@@ -350,7 +350,7 @@ func TestRefusalOfMemoryFailsDerivation(t *testing.T) {
 	}
 	space := m.deriver.module.pool.ready[0].memory.space[5<<20:]
 	_, err := unix.MmapPtr(int(openRandom(t).Fd()), 0, unsafe.Pointer(&space[0]), uintptr(dirtypages.PageSize), unix.PROT_NONE, unix.MAP_SHARED|unix.MAP_FIXED)
-	if err != nil { // of a file that is open for reading: it cannot become writable
+	if err != nil { // the mapped file is open for reading, so the page cannot become writable
 		t.Fatal(err)
 	}
 	_, err = m.Derive(t.Context(), 0, []byte("x"))
@@ -394,7 +394,7 @@ func TestDeriveFunctionsOfSDK(t *testing.T) {
 		if got := derived(t, m, 1, "\x05"); got != "\x0a\x04" { // 5, and 2: the call before the snapshot panicked
 			t.Errorf("count: %q", got)
 		}
-		for _, function := range []uint32{1, 2, 1 << 31} { // it panics, and does not exist
+		for _, function := range []uint32{1, 2, 1 << 31} { // function 1 panics; the others do not exist
 			_, err := m.Derive(t.Context(), function, nil)
 			if wantCode(t, err, CodeTrap); !errors.Is(err, ErrDerivation) {
 				t.Error(err)

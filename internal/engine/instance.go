@@ -29,7 +29,7 @@ type instance struct {
 	current *call         // nil between calls
 	stdout  *lineLog
 	stderr  *lineLog
-	sources sources // of a derive instance
+	sources sources // sources of a derive instance
 
 	initialHandles int   // open handles before the first call
 	startFuel      int64 // fuel used by the module's start function

@@ -10,7 +10,7 @@ import (
 type snapshot struct {
 	memory  []byte
 	globals []uint64 // values of the mutable globals, in the order of code.Program.Globals
-	sources sources  // of a derive instance
+	sources sources  // sources of a derive instance
 }
 
 // capture takes a snapshot of an instance.

@@ -27,16 +27,16 @@ const (
 type staged struct {
 	ancestor *os.File // nearest existing ancestor
 	at       string   // path of ancestor
-	id       FileID   // of the staged directory
+	id       FileID   // identifies the staged directory
 	missing  []string // below ancestor
 
 	err     error // why the directory cannot be created
 	created bool
-	moved   bool // it or an ancestor was moved, so the grant has to be resolved again
+	moved   bool // the staged directory or an ancestor was moved, so the grant has to be resolved again
 
-	parent  *os.File // of the holder: ancestor, or .staging
+	parent  *os.File // parent directory of the holder: ancestor, or .staging
 	holder  *os.File
-	name    string   // of the holder
+	name    string   // name of the holder in parent
 	child   string   // name of the staged directory in the holder
 	staging *os.File // directory of marker
 	marker  string   // name of the link to a holder outside of the state directory; empty if there is none

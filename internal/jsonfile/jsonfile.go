@@ -17,7 +17,7 @@ import (
 // Limits of a file.
 const (
 	MaxSize    = 32 << 20 // bytes; clients keep their history in some of these files
-	maxNesting = 500      // the parser recurses
+	maxNesting = 500      // bounds the recursion of the parser
 )
 
 // Error is a problem at a line of a file.

@@ -29,14 +29,14 @@ type Set struct {
 	width func() int // columns of the terminal; nil: w is not redrawn
 
 	mu      sync.Mutex
-	start   time.Time // of the first task
+	start   time.Time // when the first task started
 	running []*Task   // in the order in which they started
 	tasks   int       // all tasks
 	ended   int       // done or failed
 	failed  int
 	shown   int    // lines at the end of w that the next draw replaces
 	partial []byte // written to the set, without its line feed yet
-	frame   int    // of the spinner
+	frame   int    // index of the spinner's frame
 	stop    chan struct{}
 	drawer  sync.WaitGroup
 }

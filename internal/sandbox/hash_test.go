@@ -32,7 +32,7 @@ func hashOf(t *testing.T, box *Box, data []byte, chunk int) abi.SHA256Sum {
 }
 
 func TestHashIsThatOfCryptoSHA256(t *testing.T) {
-	box := newWorld(t).new(t, Setup{}) // it needs no grant
+	box := newWorld(t).new(t, Setup{}) // the operation needs no grant
 	data := []byte(strings.Repeat("0123456789\x00{}", 60_000))
 	for _, size := range []int{0, 1, 55, 56, 63, 64, 65, hashPiece - 1, hashPiece, hashPiece + 1, len(data)} {
 		want := sha256.Sum256(data[:size])

@@ -109,11 +109,11 @@ func orDefault[T comparable](value, standard T) T {
 
 func checkPatterns(member string, patterns []string) error {
 	if len(patterns) > abi.MaxScanPatterns {
-		return invalidScan("%s: more than %d patterns", member, abi.MaxScanPatterns)
+		return invalidScan("%s: there are more than %d patterns", member, abi.MaxScanPatterns)
 	}
 	for _, p := range patterns {
 		if len(p) > abi.MaxScanPattern {
-			return invalidScan("%s: a pattern of more than %d bytes", member, abi.MaxScanPattern)
+			return invalidScan("%s: a pattern has more than %d bytes", member, abi.MaxScanPattern)
 		}
 		if _, err := path.Match(p, ""); err != nil {
 			return invalidScan("%s: %q is not a valid pattern", member, bounded(p))

@@ -92,7 +92,7 @@ func (c *evaluation) candidatesOfString(n *node, text string) []any {
 	if len(text) > maxCorrection {
 		return nil
 	}
-	c.charge(len(text)) // for parsing
+	c.charge(len(text)) // the cost of parsing
 	text = strings.TrimSpace(text)
 	var out []any
 	if other, err := parsed(text); err == nil {

@@ -87,7 +87,7 @@ func readObject(d *json.Decoder, depth int) (any, error) {
 			return nil, err
 		}
 	}
-	_, err := d.Token() // the brace
+	_, err := d.Token() // the closing brace
 	return object, err
 }
 

@@ -39,7 +39,7 @@ func (c *compiler) resolvePointer(in *resource, pointer string) (*node, error) {
 	at := scope{in, &location{}}
 	for i, token := range strings.Split(pointer, "/") {
 		if i == 0 {
-			continue // before the first slash
+			continue // the part before the first slash is empty
 		}
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 		switch parent := v.(type) {

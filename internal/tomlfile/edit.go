@@ -99,7 +99,7 @@ func (f *finder) keyValue(here []string, e *unstable.Node) {
 	end := int(e.Raw.Offset + e.Raw.Length)
 	switch v := e.Value(); {
 	case slices.Equal(path, f.full):
-		if f.value = v.Raw; v.Kind == unstable.Array { // for which the parser reports no range
+		if f.value = v.Raw; v.Kind == unstable.Array { // the parser reports no range for arrays
 			start := keyEnd + bytes.IndexByte(f.data[keyEnd:], '[')
 			f.value = unstable.Range{Offset: uint32(start), Length: uint32(end - start)}
 		}

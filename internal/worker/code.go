@@ -13,7 +13,7 @@ import (
 func CodeError(plugin, file string, err error) error {
 	refused := (*code.Error)(nil)
 	if !errors.As(err, &refused) {
-		return err // of a context
+		return err // the error of a context
 	}
 	text := visible.Bounded(refused.Text, 500)
 	failure := &engine.Error{Code: engine.CodeInternal, Plugin: plugin, Message: "cannot run: " + text, Err: err}

@@ -39,12 +39,12 @@ type process struct {
 	active atomic.Int32 // calls; changes under the lock of the Supervisor that started it
 
 	// The following fields are guarded by the lock of that Supervisor.
-	retired bool // no further call gets it
+	retired bool // the process gets no further call
 
 	idleSince atomic.Int64 // time when its last call ended, in nanoseconds since 1970
 	resident  atomic.Int64 // bytes of memory at the last measurement
 	measured  atomic.Int64 // nanoseconds since 1970
-	demoted   atomic.Bool  // its priority was lowered
+	demoted   atomic.Bool  // whether the priority was lowered
 
 	// The following fields are guarded by the lock of the Pool.
 	computed time.Duration // processor time at the last sample

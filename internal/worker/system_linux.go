@@ -18,7 +18,7 @@ const demotedNice = 10
 func (p *process) demote() {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.command.Process.Pid))
 	if err != nil {
-		return // it has ended
+		return // the process has ended
 	}
 	for _, task := range tasks {
 		if id, err := strconv.Atoi(task.Name()); err == nil {
@@ -55,7 +55,7 @@ func (p *process) measure() {
 	p.measured.Store(time.Now().UnixNano())
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.command.Process.Pid))
 	if err != nil {
-		return // it has ended
+		return // the process has ended
 	}
 	if fields := bytes.Fields(statm); len(fields) > 1 {
 		if pages, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {

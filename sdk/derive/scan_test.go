@@ -64,7 +64,8 @@ func asHost(_ context.Context, kind sandbox.Derivation, file sandbox.DerivedFile
 	return functions[kind.Function](bytes.Clone(content)), nil
 }
 
-// serve makes a host with the operation fs/scan the host of the test. It returns the number of operations.
+// serve makes a host with the operation fs/scan, and installs it as the host of the test. It returns the number of
+// operations.
 func serve(t *testing.T, dir string, derive deriveFunc) *int {
 	t.Helper()
 	handle, err := os.Open(dir)

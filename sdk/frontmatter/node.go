@@ -49,9 +49,9 @@ type Node struct {
 // Comments are the comments that belong to a node, with their number signs. A comment that a blank line separates from
 // the document's first or last node belongs to no node and is dropped.
 type Comments struct {
-	Head string // in the lines above
-	Line string // at the end of its line
-	Foot string // in the lines below, before a blank line
+	Head string // in the lines above the node
+	Line string // at the end of the node's line
+	Foot string // in the lines below the node, before a blank line
 }
 
 // IsNull reports whether n is absent, or a null by the rules of YAML 1.2: ~, null, or a key without a value.

@@ -213,11 +213,11 @@ func (t *run) place(fresh, path string) error {
 	return t.remove(fresh)
 }
 
-// take removes a file by giving it its second name, under which no other program changes it. If the file is not the
-// expected one, rolling back returns it to its place. The other switches fail if a directory was replaced by a symbolic
-// link since the last check, because they need a file that was staged beside the destination. The rename in take needs
-// none and would succeed, so take checks the directories again after the rename, and renames the file back if the check
-// fails.
+// take removes a file by renaming it to old, a name under which no other program changes it. If the file is not the
+// expected one, rolling back returns it to its place. If a directory of the path was replaced by a symbolic link since
+// the last check, the rename would still succeed. So take repeats the check after the rename, and renames the file back
+// if the check fails. Other changes need no second check: they fail in this case, because they move a file that was
+// staged beside the destination.
 func (t *run) take(s Step, old string) error {
 	if err := t.rename(s.Path, old); err != nil {
 		return err

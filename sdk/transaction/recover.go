@@ -202,7 +202,7 @@ func (t *run) undo(i int, s Step) (theirs bool, err error) {
 	}
 	waits, err := filesystem.Exists(t.fs, fresh)
 	if err != nil || waits && !t.sameFile(fresh, s.Path) {
-		return false, err // not switched
+		return false, err // the file at s.Path was not replaced yet
 	}
 	kept, err := filesystem.Exists(t.fs, old)
 	switch {

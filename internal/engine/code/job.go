@@ -74,7 +74,7 @@ func (j *job) compile(ctx context.Context, o confine.Options) error {
 	case <-ctx.Done():
 		select {
 		case err = <-ended:
-		case <-time.After(endGrace): // for example blocked on a disk
+		case <-time.After(endGrace): // the child is, for example, blocked on a disk
 			return context.Cause(ctx)
 		}
 	}

@@ -10,7 +10,7 @@ type Config struct {
 	TableMax int   // DefaultTableMax: elements of a table; a larger initial size is refused
 
 	MaxModule    int // DefaultMaxModule: bytes
-	MaxFunctions int // DefaultMaxFunctions
+	MaxFunctions int // DefaultMaxFunctions: functions that the module defines
 	MaxBody      int // DefaultMaxBody: bytes of a function's body
 	MaxLocals    int // DefaultMaxLocals: parameters and locals of a function
 	MaxNesting   int // DefaultMaxNesting: depth of nested blocks

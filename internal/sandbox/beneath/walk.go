@@ -21,7 +21,7 @@ type walk struct {
 	dir    *Dir
 	follow bool     // whether a symbolic link as the last component is followed
 	fd     int      // descriptor of the directory reached
-	done   []string // its name, without symbolic links
+	done   []string // path of that directory, without symbolic links
 	rest   []string // remaining components
 	steps  int
 	links  int
@@ -38,7 +38,7 @@ func (w *walk) close() {
 	w.fd = w.dir.fd
 }
 
-// walk opens a name.
+// walk opens the file at name.
 func (d *Dir) walk(name string, flag int, perm uint32, follow bool) (int, error) {
 	w := newWalk(d, name, follow)
 	defer w.close()

@@ -79,7 +79,7 @@ var blocks6 = []block{
 // of the IPv6 address if the embedded one is public.
 var embeddings = []struct {
 	prefix netip.Prefix
-	at     int  // of the IPv4 address
+	at     int  // offset of the IPv4 address
 	mask   byte // XORed with its bytes
 	plain  Class
 }{

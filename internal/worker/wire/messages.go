@@ -103,7 +103,7 @@ type Ask struct {
 	Params []byte
 }
 
-// The operations in addition to those of the ABI (abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch).
+// Operations of Ask in addition to abi.OpNotify, abi.OpClaims and abi.OpHTTPFetch.
 const (
 	OpGitOpen = "git/open" // sends a request to a git server; Params: a GitRequest; the answer is a GitAnswer
 	OpGitRead = "git/read" // returns the next bytes of the response's body; Params: the stream's number in decimal

@@ -56,7 +56,7 @@ var indexes = derive.New(func(data []byte) index {
 	return index{err == nil, entries}
 })
 
-// index is derived from the content of an index.
+// index is the parsed content of an index file.
 type index struct {
 	valid   bool
 	entries []Entry

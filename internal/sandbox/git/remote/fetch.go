@@ -38,7 +38,7 @@ func (c *Client) Fetch(ctx context.Context, q abi.GitFetch) (abi.GitFetched, err
 		page.dir += "/"
 	}
 	if len(q.After) > objects.MaxPath {
-		return abi.GitFetched{}, hosterror.Invalid("after: it has %d bytes: give the last path of the previous page", len(q.After))
+		return abi.GitFetched{}, hosterror.Invalid("after: a path of %d bytes is too long: give the last path of the previous page", len(q.After))
 	}
 	hash := plumbing.NewHash(q.Commit)
 	err := c.connect(ctx, q.URL, func(s *session) error {

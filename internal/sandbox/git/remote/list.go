@@ -16,8 +16,8 @@ import (
 
 const (
 	maxAdvertised = 64 << 20 // bytes of a list of references
-	maxRefs       = 10_000   // of an answer
-	maxNames      = 100      // of a request
+	maxRefs       = 10_000   // references in an answer
+	maxNames      = 100      // names in a request
 )
 
 // List returns the references of a remote repository.

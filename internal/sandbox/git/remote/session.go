@@ -179,7 +179,7 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	from := via[0]
 	switch {
 	case from.Method != http.MethodGet:
-		return errors.New("the remote redirects a request that is not its first")
+		return errors.New("the remote redirects a request other than the first one")
 	case len(via) > maxRedirects:
 		return fmt.Errorf("the remote redirects more than %d times", maxRedirects)
 	case to.URL.Scheme != from.URL.Scheme, to.URL.Host != from.URL.Host, to.URL.User != nil:
