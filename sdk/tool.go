@@ -31,7 +31,7 @@ func ErrorText(text string) *ToolResult {
 // EmbeddedResource.
 type Content interface {
 	json.Marshaler
-	appendTo(out []byte) ([]byte, error) // encodes it as JSON
+	appendTo(out []byte) ([]byte, error) // appends the JSON of the item
 }
 
 // TextContent is text for the model.

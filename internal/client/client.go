@@ -38,7 +38,7 @@ type Client struct {
 	programs []string                  // names of its programs, any of which means that it is installed
 	dirs     func(s System) []string   // directories, any of which means that it is installed
 	user     func(s System) []string   // possible files, in order of preference
-	project  []string                  // the same, below the project; empty: it has none
+	project  []string                  // possible files below the project, in order of preference; empty: there are none
 	format   format                    // format of the files
 	at       func(doc object) []string // path of the object of servers
 	shape    shape                     // shape of an entry

@@ -16,7 +16,7 @@ type ownCommand struct {
 	program string
 	add     func(name string, e Entry) []string
 	remove  func(name string) []string
-	keeps   func(data []byte) bool // reports whether it keeps the rest of a file
+	keeps   func(data []byte) bool // reports whether the command keeps the rest of a file
 }
 
 // ownTimeout bounds the run time of a client's command.

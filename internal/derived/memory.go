@@ -13,7 +13,7 @@ const perEntry = 160
 // generations is a map of bounded size. Entries are added to the current generation. When that is full it becomes the
 // previous one, whose entries are dropped unless a hit has moved them to the current one.
 type generations struct {
-	max               int // bytes of both
+	max               int // bytes of both generations
 	current, previous map[Key]entry
 	size              int // bytes of current
 }

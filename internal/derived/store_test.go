@@ -412,7 +412,7 @@ func TestLeastRecentlyUsedSetsAreEvicted(t *testing.T) {
 	}
 	add("a")
 	add("b")
-	h.worker(t, "a") // uses it
+	h.worker(t, "a") // uses the entry of a, so b is the oldest
 	h.at.at = h.at.at.Add(time.Hour)
 	add("c")
 	if got := plugins(); got != "a c" {

@@ -103,7 +103,7 @@ func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 	}
 }
 
-// An operation with data bytes after its JSON is charged for them, and does not count.
+// The fuel limit, not the limit of operations, bounds operations that have data bytes after their JSON.
 func TestOperationsWithBytesAreChargedInsteadOfCounted(t *testing.T) {
 	const drop, limit = 0x1a, 3
 	run := func(calls int, request string) (fuel int64, answered int, err error) {

@@ -16,7 +16,7 @@ type Module struct {
 	spec     Spec
 	entry    string // the export that runs a call: abi.ExportCall or abi.ExportDerive
 	program  *code.Program
-	deriver  *deriver  // nil: it has no derive functions that can run
+	deriver  *deriver  // nil: the module has no derive functions that can run
 	snapshot *snapshot // nil: instances cannot be restored, or Spec.Reused is set
 	pool     *pool
 

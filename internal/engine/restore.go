@@ -12,7 +12,7 @@ import (
 // record begins.
 type writtenPages struct {
 	tracked *dirtypages.Memory // nil: each restore compares all pages
-	size    int                // bytes of the memory of which writes are recorded; 0: none
+	size    int                // bytes of memory whose writes are recorded; 0: none
 	first   int                // bytes that the first restore since the record began copied
 	copied  int                // bytes that all restores since the record began copied
 }

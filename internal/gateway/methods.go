@@ -127,7 +127,7 @@ func Unknown(method, name, why string) *abi.Error {
 func clientName(info []byte) string {
 	name, _ := rawjson.Unquote(rawjson.Member(info, "name"))
 	version, _ := rawjson.Unquote(rawjson.Member(info, "version"))
-	const most = 128 // code points of each
+	const most = 128 // code points of the name, and of the version
 	if name == "" {
 		return ""
 	}

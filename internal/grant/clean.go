@@ -21,10 +21,10 @@ var errTooMany = errors.New("it contains too many files for one attempt")
 
 // cleaner removes the holders (see staged) of processes that were killed.
 type cleaner struct {
-	left   int // number of entries that it may still remove
+	left   int // number of entries that the cleaner may still remove
 	kept   int // number of abandoned holders that could not be removed
 	first  string
-	reason error // why the first of them could not be removed
+	reason error // why the first of these holders could not be removed
 }
 
 // cleanStaging removes abandoned holders, and writes one log line about those that it cannot remove.

@@ -55,7 +55,7 @@ func (s *Set) mountState(st *state, c Config, broken error) error {
 	granted := c.Grant.FS[i].Path
 	below, ok := strings.CutPrefix(filepath.Clean(granted), st.path+"/")
 	if !ok {
-		return fmt.Errorf("state directory %s: is not in %s", granted, st.path)
+		return fmt.Errorf("state directory %s is not in %s", granted, st.path)
 	}
 	if st.place == nil {
 		return broken

@@ -195,8 +195,8 @@ func findRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
 	return list[i], true
 }
 
-// coversRepository reports whether a request for one repository includes another. A request for any does not
-// include named ones: see names.
+// coversRepository reports whether a request for one repository includes another. A request for any repository does not
+// include named repositories: see names.
 func coversRepository(requested, repo string) bool {
 	return requested == repo || inside(requested, repo)
 }

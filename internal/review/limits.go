@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// limitWords are what the limits bound, in words that follow a value.
+// limitWords say what each limit bounds. They follow the value of the limit.
 var limitWords = map[string]string{
 	"memory": "of memory for a call", "time": "of time for a call", "fuel": "instructions for a call",
 	"input": "for a request", "output": "for an answer", "operations": "host operations for a call",

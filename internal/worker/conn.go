@@ -37,7 +37,7 @@ type conn struct {
 	reading bool
 	closed  error                 // why the connection ended; nil while it is open
 	logged  int                   // bytes of log frames that are not yet charged to a call
-	records int                   // the same for frames of derived data
+	records int                   // bytes of frames of derived data that are not yet charged to a call
 	watched map[*pending]struct{} // calls that are in the method call
 	next    time.Time             // when checkLate runs; zero: not scheduled
 	timer   *time.Timer           // runs checkLate
@@ -313,7 +313,7 @@ func (c *conn) finish(p *pending, payload []byte) error {
 		return err
 	}
 	delete(c.calls, p.number)
-	c.logged, c.records = max(0, c.logged-c.logMax), max(0, c.records-maxDerived) // charged to this call
+	c.logged, c.records = max(0, c.logged-c.logMax), max(0, c.records-maxDerived) // charge this call
 	p.result, p.done = result, true
 	p.signal()
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
-// Each call may send as many records as a call may, whatever others have sent.
+// Each call may send the maximum number of records, however many other calls have sent.
 func TestRecordsOfDerivedDataAreBoundedPerCall(t *testing.T) {
 	var bytes, empty atomic.Int64
 	take := func(records []byte) {

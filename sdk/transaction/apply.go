@@ -82,7 +82,7 @@ func (t *run) stage() error {
 	}
 	for i, s := range t.journal.Steps {
 		if s.From != "" || s.After == "" {
-			continue // the switch gives a removed file its second name
+			continue // nothing to stage: the file is moved or removed
 		}
 		if err := t.stageStep(i, s); err != nil {
 			return about(s.Path, err)

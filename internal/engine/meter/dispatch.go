@@ -27,10 +27,10 @@ type dispatch struct {
 // recent describes the instructions that precede the current one. Offsets that are not known are -1.
 type recent struct {
 	value    uint32 // operand of the last i32.const
-	constEnd int    // the offset after it
+	constEnd int    // the offset after that i32.const
 
 	assigned  uint32 // the local that the last local.set after an i32.const sets to value
-	assignEnd int    // the offset after it
+	assignEnd int    // the offset after that local.set
 
 	read              uint32 // the local of the last local.get
 	readStart, readTo int    // its offset, and the offset after it

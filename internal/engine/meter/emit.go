@@ -173,7 +173,7 @@ func appendExport(out []byte, e wasm.Export) []byte {
 
 // code returns the content of the code section.
 func (w *rewriter) code() ([]byte, error) {
-	const room = 5 // for the number of bodies, known only at the end
+	const room = 5 // bytes for the number of bodies, which is known only at the end
 	content, _ := w.m.Section(wasm.SectionCode)
 	out := make(asm, room, room+len(content)+len(content)/4)
 	var one asm

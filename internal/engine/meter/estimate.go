@@ -47,7 +47,7 @@ const (
 	codeOfVector   = 30  // an instruction on v128
 	codeOfMemory   = 80  // a load or store, with its bounds check and trap
 	codeOfDivide   = 160 // a division, with checks for zero and overflow and their traps
-	codeOfConvert  = 280 // a conversion of a float to an integer, likewise
+	codeOfConvert  = 280 // a conversion of a float to an integer, with its checks and traps
 	codeOfSaturate = 80
 	codeOfControl  = 30
 	codeOfCall     = 100

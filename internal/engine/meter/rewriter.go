@@ -76,8 +76,8 @@ func (w *rewriter) typeIndex(t wasm.FuncType) uint32 {
 	return index
 }
 
-// analyze scans every body once to validate it, to estimate its cost, and to find short leaves and facts. Bodies are scanned
-// again when they are written, so that the steps of only one are in memory.
+// analyze scans every body once to validate it, to estimate its cost, and to find short leaves and facts. Bodies are
+// scanned again when they are written, so that only the steps of one body are in memory at a time.
 func (w *rewriter) analyze() error {
 	var sum total
 	for i, body := range w.m.Bodies {

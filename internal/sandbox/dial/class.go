@@ -80,7 +80,7 @@ var blocks6 = []block{
 var embeddings = []struct {
 	prefix netip.Prefix
 	at     int  // offset of the IPv4 address
-	mask   byte // XORed with its bytes
+	mask   byte // XORed with each byte of the IPv4 address
 	plain  Class
 }{
 	{netip.MustParsePrefix("64:ff9b::/96"), 12, 0, Public}, // NAT64

@@ -83,7 +83,7 @@ type FS struct {
 	changing func()
 	listed   listings
 	open     atomic.Int64 // handles that are not closed
-	preopens atomic.Int64 // handles among open of the descriptor that wazero opens itself
+	preopens atomic.Int64 // those of the open handles that belong to the descriptor that wazero opens itself
 	altered  atomic.Bool  // the preopened descriptor was listed
 }
 

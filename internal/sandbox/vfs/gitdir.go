@@ -85,7 +85,7 @@ func (w *walk) detectGitAt() {
 	}
 }
 
-// create runs do, which creates p, unless that completes a git directory. undo removes p.
+// create runs do, which creates p, unless p would complete a git directory. undo removes p.
 func (p *place) create(do, undo func() error) error {
 	if !isGitPart(p.name) {
 		return do()

@@ -269,7 +269,7 @@ func (w *walk) stepHidden(name, next string) (done bool, err error) {
 		return false, refusal{errno: sys.ENOENT}
 	}
 	w.place.path, w.place.name = next, name
-	return true, nil // mayChange refuses it, and does not disclose whether it exists
+	return true, nil // mayChange refuses the change, and does not disclose whether the file exists
 }
 
 // enter opens the directory that info describes and continues from it. A directory that has replaced it since then has

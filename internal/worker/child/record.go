@@ -36,7 +36,7 @@ func (c *call) sendRecords() (leftOut int64) {
 	all, leftOut := c.trail.Operations()
 	for _, o := range all {
 		if o.Outcome == audit.Denied {
-			o.Count-- // record has already sent one
+			o.Count-- // the method record has already sent one record of o
 		}
 		if o.Count > 0 {
 			_ = c.server.out.Delay(wire.TypeRecord, c.number, encoded(o, o.Count))

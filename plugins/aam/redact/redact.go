@@ -115,9 +115,9 @@ func maskPlain(url string) string {
 	return maskTail(url)
 }
 
-// userEnd returns the offset in rest, the string after a URL's scheme, at which user and password end. This is the last
-// @ that may end them. If the string was truncated before the @, it is the end of the word, at one of the characters
-// ends. If there is neither user nor password, userEnd returns 0.
+// userEnd returns the offset at which the user and password in rest end; rest is the string after a URL's scheme. They
+// end at the last @ that may end them. If there is none, because the string was truncated before the @, they end with
+// the word; ends contains the characters that end a word. If rest has neither user nor password, userEnd returns 0.
 func userEnd(scheme, rest, ends string) int {
 	authority := upTo(rest, "/?#")
 	word := upTo(authority, ends)

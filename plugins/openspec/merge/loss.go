@@ -15,8 +15,8 @@ const maxNamed = 3
 type Loss struct {
 	missing  []string
 	added    []string
-	have     int // scenarios of the modified block
-	required int // scenarios of the current one
+	have     int // number of scenarios of the modified block
+	required int // number of scenarios of the current block
 }
 
 // LostScenarios compares the scenarios of a requirement with those of the block that replaces it. It returns

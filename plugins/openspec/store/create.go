@@ -15,7 +15,7 @@ const keepName = ".gitkeep"
 // Scaffold creates the directories and files that every project has, and records them so that Undo can remove them.
 type Scaffold struct {
 	Created  []string // paths relative to the project, with slashes, in the order of creation
-	Existing []string // paths that existed before, likewise relative
+	Existing []string // paths that existed before, also relative to the project
 	root     *Root
 	made     []string // absolute paths to undo, in the order of creation
 }

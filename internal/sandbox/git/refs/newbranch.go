@@ -22,7 +22,7 @@ import (
 type NewBranch struct {
 	repo *repo.Repository
 	ref  string // the branch's file in the root
-	lock string // git's lock file for it, which is renamed to ref
+	lock string // git's lock file of the branch, which is renamed to ref
 	held bool
 }
 

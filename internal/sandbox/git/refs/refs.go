@@ -127,7 +127,7 @@ func visitPacked(ctx context.Context, r *repo.Repository, visit func([]byte) (st
 		return err
 	}
 	if info.Size() > maxPacked {
-		return fmt.Errorf("%s: over %d bytes", file, maxPacked)
+		return fmt.Errorf("%s: larger than %d bytes", file, maxPacked)
 	}
 	lines := bufio.NewReaderSize(io.LimitReader(f, maxPacked), 64<<10)
 	for n := 0; ; n++ {

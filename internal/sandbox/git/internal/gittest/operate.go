@@ -112,7 +112,7 @@ func Code(err error) string {
 // Timeout bounds an operation on hostile input. It is generous for loaded machines: what it detects is a hang.
 const Timeout = time.Minute
 
-// maxHostileMemory bounds what such an operation may allocate in total, in bytes.
+// maxHostileMemory bounds what an operation on hostile input may allocate in total, in bytes.
 const maxHostileMemory = 400 << 20
 
 // FailsWith fails the test unless an operation on hostile input fails within bounded time and memory, with
