@@ -442,7 +442,7 @@ func TestClear(t *testing.T) {
 	if gone, err := h.Clear("a"); err != nil || len(gone) != 1 || gone[0].Plugin != "a" || gone[0].Size == 0 || gone[0].Module != module[:16] {
 		t.Errorf("%v, %v", gone, err)
 	}
-	running.Take(record(2, "y")) // a server goes on
+	running.Take(record(2, "y")) // a server that is still running
 	h.settle()
 	if all, err := List(h.dir); err != nil || len(all) != 3 {
 		t.Errorf("%v, %v", all, err)

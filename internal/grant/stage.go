@@ -28,7 +28,7 @@ type staged struct {
 	ancestor *os.File // nearest existing ancestor
 	at       string   // path of ancestor
 	id       FileID   // identifies the staged directory
-	missing  []string // below ancestor
+	missing  []string // absent path components below ancestor
 
 	err     error // why the directory cannot be created
 	created bool

@@ -104,7 +104,7 @@ func (w *walker) guards(path string, id FileID) string {
 type place struct {
 	dir     *os.File // the directory, or the nearest existing ancestor; nil after take
 	steps   []step   // from the root to dir
-	missing []string // below dir
+	missing []string // absent path components below dir
 	anchors []FileID
 }
 

@@ -63,7 +63,7 @@ func readValue(d *json.Decoder, depth int) (any, error) {
 			}
 			list = append(list, item)
 		}
-		_, err := d.Token() // the bracket
+		_, err := d.Token() // the closing bracket
 		return list, err
 	}
 	return readObject(d, depth)

@@ -38,7 +38,7 @@ type conn struct {
 	closed  error                 // why the connection ended; nil while it is open
 	logged  int                   // bytes of log frames that are not yet charged to a call
 	records int                   // bytes of frames of derived data that are not yet charged to a call
-	watched map[*pending]struct{} // calls that are in the method call
+	watched map[*pending]struct{} // calls whose method call has not returned
 	next    time.Time             // when checkLate runs; zero: not scheduled
 	timer   *time.Timer           // runs checkLate
 }

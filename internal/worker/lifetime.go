@@ -12,7 +12,7 @@ import (
 type starting struct {
 	done    chan struct{} // closed when the worker has been started, or err is set
 	err     error
-	waiting int // calls
+	waiting int // number of calls that wait
 	cancel  context.CancelFunc
 }
 

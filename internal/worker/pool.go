@@ -16,7 +16,7 @@ type Pool struct {
 
 	mu       sync.Mutex
 	workers  map[*process]*Supervisor
-	running  int           // calls
+	running  int           // number of calls
 	reserved int64         // bytes, for the calls that run
 	changed  chan struct{} // closed when a call or a worker ends
 	waiting  int           // calls that wait for memory

@@ -29,7 +29,7 @@ type summary struct {
 	dependsOn []string
 	labels    []string
 	branch    *string
-	required  bool // approval
+	required  bool // whether an approval is required
 	approved  bool
 	title     *string
 	criteria  bool // has acceptance criteria
