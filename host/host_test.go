@@ -57,7 +57,7 @@ func TestOfferedAre(t *testing.T) {
 		"what allow_tools has":            {there: []hosttest.Files{a, grants("allow_tools = ['*_reads']")}, want: []string{"a_reads"}, why: map[string]string{"a_writes": `not in allow_tools (bulkhead.toml:3): add "a_writes" there`}},
 		"nothing where allow_tools is []": {there: []hosttest.Files{a, grants("allow_tools = []")}, want: []string{}, why: map[string]string{"a_writes": "not in allow_tools", "a_reads": "not in allow_tools"}},
 		"not what deny_tools has":         {there: []hosttest.Files{a, grants("allow_tools = ['*']\ndeny_tools = ['a_r*']")}, want: []string{"a_writes"}, why: map[string]string{"a_reads": `denied by deny_tools "a_r*" (bulkhead.toml:4)`}},
-		"not what writes, read-only":      {there: []hosttest.Files{a, grants("read_only = true")}, want: []string{"a_reads"}, why: map[string]string{"a_writes": "writes, and the config sets read_only (bulkhead.toml:3)"}},
+		"not what writes, read-only":      {there: []hosttest.Files{a, grants("read_only = true")}, want: []string{"a_reads"}, why: map[string]string{"a_writes": "writes, but the config sets read_only (bulkhead.toml:3)"}},
 		"not what waits for a word":       {there: []hosttest.Files{optIn}, want: []string{"a_reads"}, why: map[string]string{"a_writes": "--allow-write"}},
 		"what waited for --allow-write":   {there: []hosttest.Files{optIn}, change: func(o *host.Options) { o.AllowWrite = true }, want: []string{"a_reads", "a_writes"}},
 		"not what is broken":              {there: []hosttest.Files{a, {"plugins/b/plugin.toml": "nonsense"}}, want: []string{"a_reads", "a_writes"}},

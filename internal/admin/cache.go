@@ -49,7 +49,8 @@ type CacheSelection struct {
 	Kind   string
 }
 
-// ListCache lists the cache that a host with these options uses. Code is attributed to the plugins that it would find.
+// ListCache lists the cache that a host with these options uses. Code is attributed to the plugins that this host would
+// find.
 func ListCache(o discovery.Options) (*CacheContent, error) {
 	dir, unsafe := discovery.CacheDir(o.System)
 	switch {

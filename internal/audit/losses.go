@@ -50,7 +50,7 @@ func (l *losses) add(n int64, cause error) {
 	}
 }
 
-// gap returns the losses since the last gap line; it has no records if there are none.
+// gap returns the losses since the last gap line. If nothing was lost, its number of records is 0.
 func (l *losses) gap() gap {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *losses) gapWritten(n int64) {
 	}
 	l.mu.Unlock()
 	if recovered {
-		l.log.Info("the audit log is written again", "file", l.file, "lost", unreported)
+		l.log.Info("the audit log can be written again", "file", l.file, "lost", unreported)
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *source) callProblem(err error, file string) tomlfile.Problem {
 	case engine.CodeModuleMissing, engine.CodeCanceled, engine.CodeInternal:
 		return s.problem("module", "file", what, "")
 	}
-	return s.problem("module", "file", what, "check its initialization: at this point it has no files, variables and host operations")
+	return s.problem("module", "file", what, "check its initialization: at this point it has no files, variables or host operations")
 }
 
 // compareTools reports differences between the tools of the manifest and those of the module.

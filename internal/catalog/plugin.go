@@ -105,7 +105,8 @@ func (p *Plugin) Resources() []string {
 	return claimed(p.Manifest.Offers.Resources, p.Grant.Resources.AllowedBelow, p.Grant.Resources)
 }
 
-// claimed returns the names of a claim that are allowed, or manifest.Any unless f allows nothing.
+// claimed returns the allowed names of a claim. For a claim of any name it returns manifest.Any, or nothing if f allows
+// no name.
 func claimed(c manifest.Claim, allowed func(string) bool, f config.Filter) []string {
 	switch {
 	case !c.Any:

@@ -127,7 +127,7 @@ func (c *decision) withhold(t manifest.Tool) string {
 	}
 	switch {
 	case t.Write && c.p.ReadOnly:
-		return fmt.Sprintf("writes, and the config sets read_only%s", c.at("read_only"))
+		return fmt.Sprintf("writes, but the config sets read_only%s", c.at("read_only"))
 	case t.Write && c.m.Write == manifest.WriteOptIn && !c.p.AllowWrite && !c.flags.AllowWrite:
 		return "writes: pass --allow-write or set allow_write = true"
 	case t.Hidden && c.flags.Alone:

@@ -112,7 +112,7 @@ func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
 		return nil, invalidOperation(abi.OpClaims)
 	}
 	if len(names.Prompts)+len(names.Resources) > abi.MaxClaims {
-		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: more than %d names", abi.MaxClaims)}
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: there are more than %d names", abi.MaxClaims)}
 	}
 	return json.Marshal(p.dispatcher.catalog.ClaimedByOthers(p.Plugin, names))
 }

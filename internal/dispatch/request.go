@@ -118,7 +118,8 @@ func (r *request) Failure(code, message string) *gateway.Failure {
 // defaultTemplate formats failures for which the manifest has no template.
 const defaultTemplate = "bulkhead: {tool} {message}"
 
-// template returns the format of r's failures. A manifest may define that of tool calls, for a tool or for all.
+// template returns the format of r's failures. A manifest may define the format for the calls of one tool, or of all
+// tools.
 func (r *request) template() string {
 	if r.tool == nil {
 		return defaultTemplate
@@ -126,7 +127,8 @@ func (r *request) template() string {
 	return cmp.Or(r.tool.Failure, r.plugin.Manifest.Server.Failure, defaultTemplate)
 }
 
-// fill replaces the placeholders of a template. If it is a JSON object, they are parts of its strings and are escaped.
+// fill replaces the placeholders of a template. If the template is a JSON object, placeholders are parts of its
+// strings, so their values are escaped.
 func fill(template string, values map[string]string) string {
 	var pairs []string
 	for placeholder, value := range values {

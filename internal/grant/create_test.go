@@ -173,7 +173,7 @@ func TestUncreatableDirectoryDoesNotFailResolve(t *testing.T) {
 	if m := s.Mounts[0]; !m.Absent || m.Dir != nil {
 		t.Errorf("got %+v", m)
 	}
-	if err := s.Create(0); err == nil || !strings.Contains(err.Error(), "/proc/bulkhead: does not exist and cannot be created") {
+	if err := s.Create(0); err == nil || !strings.Contains(err.Error(), "/proc/bulkhead does not exist and cannot be created") {
 		t.Errorf("got %v", err)
 	}
 	if s.Mounts[1].Dir == nil {

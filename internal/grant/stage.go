@@ -55,7 +55,7 @@ func (s *Set) prepare(i int) {
 	}
 	dir, err := st.stage(s.staging)
 	if err != nil {
-		st.err = fmt.Errorf("granted directory %s: does not exist and cannot be created: %w", m.Granted, err)
+		st.err = fmt.Errorf("granted directory %s does not exist and cannot be created: %w", m.Granted, err)
 		s.log.Warn("a granted directory cannot be created", "path", m.Granted, "reason", err)
 		return
 	}

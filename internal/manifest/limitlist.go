@@ -36,7 +36,7 @@ func (l Limits) List() []Limit {
 	}
 }
 
-// Pick returns l with every limit unset for whose key keep returns false.
+// Pick returns a copy of l that has only the limits for whose keys keep returns true. All others are unset.
 func (l Limits) Pick(keep func(key string) bool) Limits {
 	for key, field := range map[string]any{
 		"memory": &l.Memory, "time": &l.Time, "fuel": &l.Fuel, "input": &l.Input, "output": &l.Output, "operations": &l.Operations,

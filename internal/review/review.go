@@ -44,7 +44,7 @@ type Item struct {
 	Why      string `json:"why,omitempty"`    // the author's reason
 	Optional bool   `json:"optional,omitempty"`
 	Caution  string `json:"caution,omitempty"` // what is unusual or dangerous about it
-	// NotGiven is the reason why consent does not grant it, and the remedy; empty if it does.
+	// NotGiven is the reason why consent does not grant the item, and the remedy; empty if it does.
 	NotGiven string `json:"not_given,omitempty"`
 }
 

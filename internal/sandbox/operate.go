@@ -121,7 +121,7 @@ func (b *Box) fetch(ctx context.Context, q abi.HTTPRequest) (abi.HTTPResponse, e
 func (b *Box) claims(ctx context.Context, names abi.Claims) (any, error) {
 	switch {
 	case len(names.Prompts)+len(names.Resources) > abi.MaxClaims:
-		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: more than %d names", abi.MaxClaims)}
+		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: there are more than %d names", abi.MaxClaims)}
 	case b.config.Claimed == nil:
 		return abi.Claims{}, nil
 	}

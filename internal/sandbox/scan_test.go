@@ -313,7 +313,7 @@ func TestScanRefusals(t *testing.T) {
 		"a file":          {abi.Scan{Path: "$W/scan/a.md"}, "failed fs/scan: "},
 		"depth":           {abi.Scan{Path: "/", Depth: abi.MaxScanDepth + 1}, "invalid fs/scan: depth: 33 is out of range: write 1 to 32"},
 		"negative depth":  {abi.Scan{Path: "/", Depth: -1}, "invalid fs/scan: depth: "},
-		"patterns":        {abi.Scan{Path: "/", Match: many}, "invalid fs/scan: match: more than 16"},
+		"patterns":        {abi.Scan{Path: "/", Match: many}, "invalid fs/scan: match: there are more than 16"},
 		"long pattern":    {abi.Scan{Path: "/", Skip: []string{strings.Repeat("x", abi.MaxScanPattern+1)}}, "invalid fs/scan: skip: "},
 		"malformed":       {abi.Scan{Path: "/", Skip: []string{"[a"}}, "invalid fs/scan: skip: "},
 		"data":            {abi.Scan{Path: "/", Data: "md5"}, "invalid fs/scan: data: "},

@@ -52,7 +52,7 @@ func (c *evaluation) oneOf(nodes []*node, v any, at *location, ev *evaluated, f 
 			continue
 		}
 		if matched >= 0 {
-			return f.add(at, fmt.Sprintf("must match exactly one alternative of oneOf, and matches number %d and number %d", matched+1, i+1))
+			return f.add(at, fmt.Sprintf("must match exactly one alternative of oneOf, but matches number %d and number %d", matched+1, i+1))
 		}
 		matched = i
 	}

@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 		"a recursive schema":                           {`{"type":["array","null"],"items":{"$ref":"#"}}`, `[[null,[1]]]`, `/0/1/0: must be null or array, not number`},
 		"a bound is exact":                             {`{"maximum":9007199254740992,"multipleOf":0.1}`, `9007199254740993`, `maximum: got 9007199254740993, want 9007199254740992`},
 		"a decimal is a multiple of another":           {`{"multipleOf":0.1}`, `0.3`, ""},
-		"two alternatives at once":                     {`{"oneOf":[{"type":"string"},{"minimum":1},{"maximum":9}]}`, `5`, `must match exactly one alternative of oneOf, and matches number 2 and number 3`},
+		"two alternatives at once":                     {`{"oneOf":[{"type":"string"},{"minimum":1},{"maximum":9}]}`, `5`, `must match exactly one alternative of oneOf, but matches number 2 and number 3`},
 		"a dependency names both properties":           {`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `missing property 'b', required by 'a'`},
 		"a property with an empty name has a location": {`{"properties":{"":{"type":"string"}}}`, `{"":1}`, `/: must be string, not number`},
 		"numbers are equal by their value":             {`{"uniqueItems":true}`, `[1,{"a":[1.0]},{"a":[1]}]`, `items at 1 and 2 are equal`},

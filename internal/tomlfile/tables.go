@@ -118,7 +118,7 @@ func SetTableString(data []byte, array string, index int, key, value string) ([]
 	}
 	table := before[array].([]map[string]any)[index]
 	if old, ok := table[key]; ok && reflect.TypeOf(old) != reflect.TypeOf("") {
-		return nil, fmt.Errorf("%s[%d].%s: is not a string", array, index, key)
+		return nil, fmt.Errorf("%s[%d].%s is not a string", array, index, key)
 	}
 	table[key] = value
 	return verified(before, out)

@@ -129,8 +129,8 @@ func (l Log) Apply(changes []Change) error {
 	return nil
 }
 
-// because returns the error of a transaction that failed for the reason why: it adds the error failed of the rollback,
-// and the files in kept, which were not rolled back.
+// because returns the error of a transaction that failed with the error why. It adds the error of the rollback
+// ("failed"), if any, and the paths of files that were not rolled back ("kept").
 func (l Log) because(why, failed error, kept []string) error {
 	why = l.convert(why)
 	if len(kept) > 0 {

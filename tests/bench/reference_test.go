@@ -16,7 +16,7 @@ import (
 // chantVariable is the environment variable with the program that the chant plugin reimplements, version 0.13.11.
 const chantVariable = "BULKHEAD_BENCH_CHANT"
 
-// settled is the age from which the host trusts the times of a file, and some more.
+// settled is the age from which the host trusts the times of a file, plus a margin.
 const settled = 2500 * time.Millisecond
 
 // BenchmarkChant compares the chant plugin with the original program over 1,000 specs, as MCP servers, both running: with

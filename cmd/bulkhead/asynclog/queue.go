@@ -95,8 +95,8 @@ func (q *Queue) take() (line []byte, closed bool) {
 	return line, q.closed
 }
 
-// Close accepts no more lines and waits up to wait until the queued ones are written. It reports whether all were. A
-// blocked write leaks its goroutine.
+// Close accepts no more lines and waits for at most the duration "wait" until the queued ones are written. It reports
+// whether all were. A blocked write leaks its goroutine.
 func (q *Queue) Close(wait time.Duration) bool {
 	q.mu.Lock()
 	q.closed = true

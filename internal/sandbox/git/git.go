@@ -1,11 +1,12 @@
 // Package git performs the git operations of a module: it reads repositories, creates a branch with one commit, and
 // reads remote repositories. Start with New; the operations are the methods of Ops.
 //
-// No program is run, and no hook, filter or replacement takes effect. Of the repository's configuration a few settings
-// are read (its format, user.name, user.email, remote.….url, core.fileMode, core.ignoreCase); of the user's only
-// Config.User, and nothing of the system's. Every file is opened below the handle of the granted directory, so a
-// repository that points out of it (by a .git file, commondir, alternates or a symbolic link) is refused. Only
-// CommitBranch writes: objects and one new reference. Only ListRemote and Fetch use a network, and they write nothing.
+// No program is run, and no hook, filter or replacement takes effect. A few settings of the repository's configuration
+// are read (its format, user.name, user.email, remote.….url, core.fileMode, core.ignoreCase). The user's configuration
+// is read only by Config.User, and that of the system is ignored. Every file is opened below the handle of the granted
+// directory, so a repository that points out of it (by a .git file, commondir, alternates or a symbolic link) is
+// refused. Only CommitBranch writes: objects and one new reference. Only ListRemote and Fetch use a network, and they
+// write nothing.
 //
 // Repositories and remotes are untrusted. The sub-packages check everything that they read: objects (the object
 // database), refs, worktree (index and working tree), remote (the protocol), repo (discovery of a repository below a

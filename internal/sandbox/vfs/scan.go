@@ -186,7 +186,7 @@ func (d *scannedDir) list(after []string) error {
 	return nil
 }
 
-// entry visits an entry, unless a previous scan has, and what is below it.
+// entry visits an entry and what is below it, unless a previous scan has visited the entry.
 func (d *scannedDir) entry(listed beneath.Entry, visited bool, after []string) error {
 	e := &Scanned{Dir: d.rel, Name: listed.Name, dir: d}
 	defer e.close()

@@ -228,7 +228,7 @@ func TestScanRefusesPathsAsOpenDoes(t *testing.T) {
 	}
 }
 
-// Every point between two system calls at which a file is replaced by a symbolic link, or changed.
+// The test changes a file, or replaces it by a link, at every point between two system calls of a scan.
 func TestScanReadsOnlyTheFileThatItDescribes(t *testing.T) {
 	defer func() { seam.Before = nil }()
 	for name, change := range map[string]func(w *world){

@@ -164,8 +164,8 @@ func (w *Writer) Delay(t Type, call uint32, parts ...[]byte) error {
 	return nil
 }
 
-// Gather is Write, but first lets other goroutines run, and sends their frames in the same system call. A frame that is sent
-// by the call of another goroutine is not written yet when Gather returns.
+// Gather is Write, but first lets other goroutines run, and sends their frames in the same system call. If another
+// goroutine's call sends the frame, the frame is not written yet when Gather returns.
 func (w *Writer) Gather(t Type, call uint32, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -38,8 +38,8 @@ type found struct {
 // reservedPatterns match the names of IsReservedName, up to characters outside ASCII.
 var reservedPatterns = []string{".[gG][iI][tT]", ".[aA][gG][eE][nN][tT][pP][aA][cC][kK]"}
 
-// Scan scans a directory in which files files of up to size bytes are expected. It reads no larger files, and stops if
-// the directory has far more entries.
+// Scan scans a directory. The caller expects the given number of files, of up to size bytes each. Scan reads no larger
+// files, and stops if the directory has far more entries.
 func (s *Sums) Scan(dir string, files int, size int64) {
 	t := &tree{dir: strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator), entries: map[string]found{}, folded: map[string]bool{}}
 	limit := 1000 + 8*files

@@ -87,7 +87,7 @@ func (f *FS) Do(operation, path string, run func() error) error {
 // space has the operations that need disk space.
 var space = map[string]bool{"create": true, "write": true, "mkdir": true, "link": true, "sync": true}
 
-// do runs an operation. half does the part of it that has happened when the process is killed during it.
+// do runs an operation. If the process is killed during it, half performs the part that takes effect.
 func (f *FS) do(operation, path string, run, half func() error) error {
 	if f.killed() {
 		return injected(operation, path, ErrInjected)

@@ -46,7 +46,7 @@ func TestHostileReferencesFail(t *testing.T) {
 		{"packed references of a terabyte", func(r *gittest.Repo) {
 			ref(r, "packed-refs", "")
 			gittest.Must(r.TB, os.Truncate(r.Dot+"/packed-refs", 1<<40))
-		}, "packed-refs: over"},
+		}, "packed-refs: larger than"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {

@@ -335,7 +335,7 @@ func TestRedirects(t *testing.T) {
 			good.ServeHTTP(w, r)
 		}))
 		_, err := git.New(config).ListRemote(t.Context(), abi.GitRemoteQuery{URL: "https://example.com/r.git"})
-		if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "not its first") {
+		if gittest.Code(err) != abi.HostFailed || !strings.Contains(err.Error(), "other than the first one") {
 			t.Errorf("got %v", err)
 		}
 	})
