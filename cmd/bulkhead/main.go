@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -109,16 +108,16 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
   bulkhead call chant_spec_list --arg limit=5     # one call
   bulkhead client add claude-code                 # have a client start the server
   bulkhead serve --plugin chant                   # an MCP server on stdin and stdout`,
-		Version:       version(),
+		Version:       readVersion().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetVersionTemplate("bulkhead {{.Version}}\n")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo())
-	root.AddCommand(newInit(), newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient(), newAudit())
+	root.AddCommand(newInit(), newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient(), newVersion(), newAudit())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 	})
@@ -160,12 +159,4 @@ func wrapArgErrors(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		wrapArgErrors(sub)
 	}
-}
-
-// version returns the version of the main module, which is known only if go install got one.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "0.0.0-dev"
 }
