@@ -63,6 +63,9 @@ func Open(o Options) (*Host, error) {
 	if found.Invalid != nil {
 		log.Error("no plugin is served: the config is invalid", "reason", found.Invalid.Error())
 	}
+	if found.NoPlugins != nil {
+		log.Error(found.NoPlugins.Error())
+	}
 	if found.Places.NoState != "" {
 		log.Error("no plugin gets a state directory", "reason", found.Places.NoState)
 	}

@@ -21,6 +21,8 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 	view, err := catalog.Look(e.options)
 	if invalid := (*discovery.InvalidError)(nil); errors.As(err, &invalid) {
 		e.problems("config", invalid.Problems)
+	} else if none := (*discovery.NoPluginsError)(nil); errors.As(err, &none) {
+		e.fail("plugins", none.Problem(), none.Remedy())
 	} else if err != nil {
 		e.fail("plugins", err.Error(), "")
 	}

@@ -54,7 +54,7 @@ func TestExamineChecks(t *testing.T) {
 		"a missing project":                {options: func(o *discovery.Options) { o.Project = "none" }, check: "project", outcome: admin.CheckFailed, says: "there is no such directory", remedy: "name an existing directory"},
 		"no project":                       {before: func(t *testing.T, w *workspace) { w.env["HOME"] = w.path("work") }, check: "project", outcome: admin.CheckWarning, says: "cannot be the project", remedy: "left out"},
 		"a missing config":                 {options: func(o *discovery.Options) { o.ConfigFile = "none.toml" }, check: "config", outcome: admin.CheckFailed, says: "(named by --config)", remedy: "correct the path"},
-		"no config, and no plugins":        {config: "-", check: "plugins", outcome: admin.CheckFailed, says: "there are no plugins"},
+		"no config, and no plugins":        {config: "-", check: "plugins", outcome: admin.CheckFailed, says: "there are no plugins", remedy: "`bulkhead plugin build -o "},
 		"an invalid config":                {config: "[sever]\n", check: "config", outcome: admin.CheckFailed, says: "bulkhead.toml:1: sever: is not a known key", remedy: "did you mean"},
 		"plugins of an invalid config":     {config: "[sever]\n", check: "plugins", outcome: admin.CheckFailed, says: "not examined", remedy: "correct the config"},
 		"an unset variable":                {config: "[[plugins]]\npath = \"${env:NONE}\"\n", check: "config", outcome: admin.CheckFailed, says: "the variable NONE is not set", remedy: "set it"},

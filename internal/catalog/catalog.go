@@ -93,6 +93,9 @@ func (c *Catalog) WhyUnknown(method, name string) string {
 	case c.Invalid != nil:
 		return "no plugin is served: " + oneLine(c.Invalid.Error())
 	}
+	if c.NoPlugins != nil {
+		return c.NoPlugins.Error()
+	}
 	if method != abi.MethodToolsCall {
 		return ""
 	}

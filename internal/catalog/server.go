@@ -45,6 +45,9 @@ func (c *Catalog) serverConfig() gateway.Config {
 		s.Instructions = "This server offers nothing: its config is invalid. The user has to correct it and start the server again " +
 			"(`bulkhead doctor` has details):\n" + list(lines)
 	}
+	if c.NoPlugins != nil {
+		s.Instructions = "This server offers nothing yet: " + c.NoPlugins.Error() + ". Only the user can do that; then start the server again."
+	}
 	if c.speaksForItself() {
 		m := c.Plugins[0].Manifest.Server
 		s.Name, s.Version = m.Name, m.Version

@@ -48,13 +48,18 @@ func (e *UntrustedError) Remedy() string {
 // command returns the command that trusts the path. It leaves out a path that a user cannot type: the command then
 // discovers the same path.
 func (e *UntrustedError) command() string {
-	switch {
-	case printable(e.Path) != e.Path:
+	if printable(e.Path) != e.Path {
 		return "bulkhead trust"
-	case strings.ContainsFunc(e.Path, needsQuotes):
-		return "bulkhead trust '" + strings.ReplaceAll(e.Path, "'", `'\''`) + "'"
 	}
-	return "bulkhead trust " + e.Path
+	return "bulkhead trust " + shellQuote(e.Path)
+}
+
+// shellQuote quotes an argument for a shell if necessary.
+func shellQuote(arg string) string {
+	if !strings.ContainsFunc(arg, needsQuotes) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 // needsQuotes reports whether a shell may interpret a character.

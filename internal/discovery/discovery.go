@@ -31,6 +31,8 @@ type Found struct {
 	Untrusted *UntrustedError
 	// Invalid is set if nothing is served because the config is invalid. Only FindOrExplain sets it.
 	Invalid *InvalidError
+	// NoPlugins is set if nothing is served because there are no plugins. Only FindOrExplain sets it.
+	NoPlugins *NoPluginsError
 
 	folders []string // directories of all plugins, chosen or not
 }

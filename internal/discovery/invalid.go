@@ -16,12 +16,12 @@ func (e *InvalidError) Error() string { return e.Problems.Error() }
 
 func (e *InvalidError) Unwrap() error { return e.Problems }
 
-// FindOrExplain is like Find, but if the config is invalid and o.ServeNothing is set, it returns a Found without plugins, with the
-// reason in Invalid.
+// FindOrExplain is like Find, but if o.ServeNothing is set and the config is invalid, or there are no plugins, it returns a Found
+// without plugins, with the reason in Invalid or NoPlugins.
 func FindOrExplain(o Options) (*Found, error) {
 	found, err := Find(o)
-	invalid := (*InvalidError)(nil)
-	if !o.ServeNothing || !errors.As(err, &invalid) {
+	invalid, none := (*InvalidError)(nil), (*NoPluginsError)(nil)
+	if !o.ServeNothing || !errors.As(err, &invalid) && !errors.As(err, &none) {
 		return found, err
 	}
 	if o, err = o.complete(); err != nil {
@@ -31,5 +31,9 @@ func FindOrExplain(o Options) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Found{Options: o, Config: invalid.File, Invalid: invalid, Places: places, CacheDir: cacheDir(o.System)}, nil
+	explained := &Found{Options: o, Invalid: invalid, NoPlugins: none, Places: places, CacheDir: cacheDir(o.System)}
+	if invalid != nil {
+		explained.Config = invalid.File
+	}
+	return explained, nil
 }

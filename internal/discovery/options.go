@@ -13,8 +13,8 @@ type Options struct {
 	ConfigFile string // bulkhead.toml; if empty, the first of those that docs/config.md lists
 	NoConfig   bool   // uses no config; contradicts ConfigFile
 	PluginsDir string // contains a directory for each plugin, or is one; ignored if there is a config
-	// ServeNothing opens a host without plugins where host.Open would return an *UntrustedError: clients get a
-	// server that says what to do.
+	// ServeNothing opens a host without plugins where host.Open would return an *UntrustedError, or an error because
+	// there are no plugins: clients get a server that says what to do.
 	ServeNothing bool
 	Plugins      []string          // names of the plugins to open; if empty, all
 	Project      string            // value of ${project}; if empty, see docs/config.md
@@ -56,6 +56,11 @@ func (s System) complete() (System, error) {
 	}
 	if s.Executable == "" {
 		s.Executable, _ = os.Executable() // after an error the plugins beside the executable are not found
+	}
+	// macOS returns the path by which the program was started, which may be a symbolic link in a directory of programs. The
+	// plugins are beside the program itself.
+	if resolved, err := filepath.EvalSymlinks(s.Executable); err == nil {
+		s.Executable = resolved
 	}
 	if s.Dir == "" {
 		dir, err := os.Getwd()

@@ -75,8 +75,7 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 			return plugins, nil, nil
 		}
 	}
-	return nil, nil, UsageErrorf("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and the default directories have none\n  %s\nbuild a plugin from its source with `bulkhead plugin build DIR`, or say where yours are with --plugins DIR",
-		config.FileName, o.System.Dir, envPlugins, strings.Join(looked, "\n  "))
+	return nil, nil, &UsageError{Err: &NoPluginsError{dir: o.System.Dir, looked: looked, remedy: installation(beside)}}
 }
 
 // searchFolder finds the plugins of a directory that the caller named.

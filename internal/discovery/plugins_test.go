@@ -102,7 +102,8 @@ func TestErrorWithoutPluginsReports(t *testing.T) {
 		want             []string
 	}{
 		"where it looked and what to run": {want: []string{"no bulkhead.toml is in $W/work", "--plugins", "$BULKHEAD_PLUGINS",
-			"$W/bin/plugins: there is no such directory", "$W/work/dist/plugins: there is no such directory", "`bulkhead plugin build DIR`"}},
+			"$W/bin/plugins: there is no such directory", "$W/work/dist/plugins: there is no such directory",
+			"unpack a release archive", "`bulkhead plugin build -o $W/bin/plugins plugins/*`", "--plugins DIR"}},
 		"what is in the usual places": {there: hosttest.Files{"bin/plugins/x/plugin.toml": "", "work/dist/plugins/README": ""},
 			want: []string{"$W/bin/plugins: no plugin in it is built", "$W/work/dist/plugins: no plugin is in it"}},
 		"that --plugins names nothing":        {dir: "../nowhere", want: []string{"--plugins: $W/nowhere: there is no such directory"}},
@@ -126,6 +127,42 @@ func TestErrorWithoutPluginsReports(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestServerWithoutAnyPluginTellsHowToGetThem(t *testing.T) {
+	w := hosttest.New(t, hosttest.Files{"work": "/"})
+	o := w.Options()
+	o.PluginsDir, o.ServeNothing = "", true
+	h := w.Open(t, o)
+	var started struct {
+		Result struct{ Instructions string }
+	}
+	hosttest.Decode(t, h, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, &started)
+	command := "bulkhead plugin build -o " + w.Dir + "/bin/plugins"
+	if !strings.Contains(started.Result.Instructions, command) {
+		t.Errorf("instructions: %q", started.Result.Instructions)
+	}
+	if got := hosttest.Call(t, h, "any_tool", "").Error.Message; !strings.Contains(got, command) {
+		t.Errorf("call: %q", got)
+	}
+	if !strings.Contains(w.Log.String(), command) {
+		t.Errorf("log: %s", w.Log.String())
+	}
+}
+
+func TestPluginsAreFoundBesideTheProgramThatALinkNames(t *testing.T) {
+	w := hosttest.New(t, hosttest.At("opt/plugins/a", hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads"))),
+		hosttest.Files{"opt/bulkhead": "", "bin": "/"})
+	o := w.Options()
+	o.PluginsDir, o.System.Executable = "", w.Dir+"/bin/bulkhead"
+	if err := os.Symlink("../opt/bulkhead", o.System.Executable); err != nil {
+		t.Fatal(err)
+	}
+	got, err := names(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosttest.WantEqual(t, got, []string{"a"})
 }
 
 func TestPluginsInDirectoryAre(t *testing.T) {
