@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const mainPackage = "github.com/bulkhead-mcp/bulkhead/cmd/bulkhead"
+
+// texts are the files and directories of the checkout that each archive contains. The links of the readme are to docs.
+var texts = []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "docs"}
+
+// noticesFile is the name of the file with the licences of linked modules.
+const noticesFile = "THIRD-PARTY-NOTICES"
+
+// sumsFile is the name of files with digests, which sha256sum -c reads.
+const sumsFile = "SHA256SUMS"
+
+// tree returns the directory with the content of a platform's archive.
+func (r *release) tree(p platform) string {
+	return filepath.Join(r.stage, p.os+"_"+p.arch, "bulkhead")
+}
+
+// buildAll builds the program for each platform, builds the plugins once with the program for this machine, and
+// assembles the tree of each platform.
+func (r *release) buildAll(ctx context.Context) error {
+	native := platform{runtime.GOOS, runtime.GOARCH}
+	common := filepath.Join(r.stage, "common")
+	program := filepath.Join(r.stage, "native", native.exe())
+	if err := r.buildProgram(ctx, native, program); err != nil {
+		return err
+	}
+	if err := r.buildCommon(ctx, program, common); err != nil {
+		return err
+	}
+	for _, p := range r.platforms {
+		if err := os.CopyFS(r.tree(p), os.DirFS(common)); err != nil {
+			return err
+		}
+		file := filepath.Join(r.tree(p), p.exe())
+		if p == native {
+			if err := copyTree(program, file); err != nil {
+				return err
+			}
+		} else if err := r.buildProgram(ctx, p, file); err != nil {
+			return err
+		}
+		if err := r.writeNotices(ctx, r.tree(p), p); err != nil {
+			return err
+		}
+		if err := normalize(r.tree(p), r.date); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildProgram compiles the program. Neither the directory nor the state of the checkout influences the result: the
+// version is passed to the linker, since the go command knows it only in a clone with tags.
+func (r *release) buildProgram(ctx context.Context, p platform, file string) error {
+	progress("compiling the program for %s", p)
+	flags := fmt.Sprintf("-s -w -X main.releaseVersion=%s -X main.releaseCommit=%s -X main.releaseDate=%s",
+		r.version, r.commit, r.date.Format(time.RFC3339))
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", file, mainPackage)
+	cmd.Dir = r.root
+	cmd.Env = append(buildEnv(), "GOOS="+p.os, "GOARCH="+p.arch)
+	return runQuietly(cmd)
+}
+
+// buildEnv returns the environment of builds. It sets what changes the compiled code.
+func buildEnv() []string {
+	return append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off", "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOWASM=", "GOEXPERIMENT=", "GOFIPS140=off")
+}
+
+// buildCommon builds what is the same on all platforms into dir.
+func (r *release) buildCommon(ctx context.Context, program, dir string) error {
+	progress("compiling the plugins %s", strings.Join(r.plugins, ", "))
+	plugins := filepath.Join(dir, "plugins")
+	args := []string{"plugin", "build", "-o", plugins}
+	for _, name := range r.plugins {
+		args = append(args, filepath.Join("plugins", name))
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env = r.root, buildEnv()
+	if err := runQuietly(cmd); err != nil {
+		return err
+	}
+	if err := r.writeModuleSums(plugins); err != nil {
+		return err
+	}
+	for _, name := range texts {
+		if err := copyTree(filepath.Join(r.root, name), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return r.writeCompletions(ctx, program, filepath.Join(dir, "completions"))
+}
+
+// writeModuleSums writes the digests of the modules to a file beside them.
+func (r *release) writeModuleSums(plugins string) error {
+	modules, err := filepath.Glob(filepath.Join(plugins, "*", "*.wasm"))
+	if err != nil {
+		return err
+	}
+	if len(modules) != len(r.plugins) {
+		return fmt.Errorf("%d plugins have %d modules: %s", len(r.plugins), len(modules), strings.Join(modules, ", "))
+	}
+	return writeSums(plugins, modules)
+}
+
+// writeSums writes the digests of files to dir, in the format of sha256sum.
+func writeSums(dir string, files []string) error {
+	var text strings.Builder
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(data)
+		fmt.Fprintf(&text, "%s  %s\n", hex.EncodeToString(sum[:]), filepath.ToSlash(name))
+	}
+	return os.WriteFile(filepath.Join(dir, sumsFile), []byte(text.String()), 0o644)
+}
+
+// completionFiles are the names that shells expect of files with completions.
+var completionFiles = map[string]string{"bash": "bulkhead.bash", "zsh": "_bulkhead", "fish": "bulkhead.fish", "powershell": "bulkhead.ps1"}
+
+func (r *release) writeCompletions(ctx context.Context, program, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for shell, name := range completionFiles {
+		text, err := r.output(ctx, program, "completion", shell)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyTree copies a file or a directory.
+func copyTree(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return os.CopyFS(to, os.DirFS(from))
+	}
+	data, err := os.ReadFile(from)
+	return errors.Join(err, os.WriteFile(to, data, 0o644))
+}
+
+// normalize sets permissions and time stamps that do not depend on the machine.
+func normalize(dir string, date time.Time) error {
+	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		mode := os.FileMode(0o644)
+		if e.IsDir() || strings.HasPrefix(e.Name(), "bulkhead") && filepath.Dir(path) == dir {
+			mode = 0o755
+		}
+		return errors.Join(os.Chmod(path, mode), os.Chtimes(path, date, date))
+	})
+}
+
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -1,0 +1,166 @@
+// Command release builds the files of a release into dist/release/VERSION: archives, Debian packages, a container image,
+// a Homebrew formula, bills of materials and checksums. Two builds of one commit with one Go version have the same bytes.
+//
+// It is a module of its own, so that the libraries that it needs are no dependencies of the host.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+const usage = `usage: release VERSION [flags]
+
+Build the files of a release into dist/release/VERSION. VERSION is a semantic version with
+a leading v, such as v1.2.3 or v1.3.0-rc.1. The working tree must have no changes, and
+CHANGELOG.md must have the section "## VERSION" (--snapshot turns these checks off).
+
+The time stamps in the files are $SOURCE_DATE_EPOCH, else the time of the commit.
+
+Exit codes: 0 success; 1 the build failed; 2 usage error.
+
+Examples:
+  just release v1.2.3 --maintainer 'NAME <ADDRESS>' --homepage URL --download URL
+  just release v0.0.0-test --snapshot --platforms linux/amd64 --without deb,formula
+
+Flags:
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	r, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "release: %v\n", err)
+		os.Exit(2)
+	}
+	if err := r.run(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "release: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// parse reads the command line.
+func parse(args []string) (*release, error) {
+	r := &release{}
+	var platforms, without string
+	f := flag.NewFlagSet("release", flag.ContinueOnError)
+	f.Usage = func() {
+		fmt.Fprint(f.Output(), usage)
+		f.PrintDefaults()
+	}
+	f.StringVar(&r.root, "root", filepath.Join("..", ".."), "`directory` of the checkout")
+	f.StringVar(&r.out, "out", "", "output `directory` (default: dist/release/VERSION in the checkout)")
+	f.StringVar(&platforms, "platforms", strings.Join(allPlatforms, ","), "comma-separated `list` of platforms")
+	f.StringVar(&without, "without", "", "comma-separated `list` of what is left out: "+strings.Join(optional, ", "))
+	f.StringVar(&r.maintainer, "maintainer", os.Getenv("RELEASE_MAINTAINER"), "`name` and address of the maintainer, for the Debian packages (default: $RELEASE_MAINTAINER)")
+	f.StringVar(&r.homepage, "homepage", os.Getenv("RELEASE_HOMEPAGE"), "`URL` of the project, for packages, image and formula (default: $RELEASE_HOMEPAGE)")
+	f.StringVar(&r.download, "download", os.Getenv("RELEASE_DOWNLOAD"), "`URL` of the directory that the files will be downloaded from, for the formula;\n{version} stands for VERSION (default: $RELEASE_DOWNLOAD)")
+	f.BoolVar(&r.snapshot, "snapshot", false, "allow changes in the working tree and a version that CHANGELOG.md does not name")
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		r.version, args = args[0], args[1:]
+	}
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if r.version == "" || f.NArg() > 0 {
+		return nil, errors.New("give one VERSION, before the flags: see --help")
+	}
+	var err error
+	if r.platforms, err = parsePlatforms(platforms); err != nil {
+		return nil, err
+	}
+	if r.without, err = parseNames("--without", without, optional); err != nil {
+		return nil, err
+	}
+	return r, r.validate()
+}
+
+// parseNames splits a comma-separated list of known names.
+func parseNames(flag, list string, known []string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	names := strings.Split(list, ",")
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%s: unknown name %q: the names are %s", flag, name, strings.Join(known, ", "))
+		}
+	}
+	return names, nil
+}
+
+// run builds everything in a temporary directory beside the output directory, and then renames it.
+func (r *release) run(ctx context.Context) error {
+	if err := r.inspectCheckout(ctx); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(r.out), 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(filepath.Dir(r.out), ".release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	r.stage, r.files = filepath.Join(work, "stage"), filepath.Join(work, "files")
+	if err := errors.Join(os.Mkdir(r.stage, 0o755), os.Mkdir(r.files, 0o755)); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		name string // in optional, or "" if it is always made
+		make func(context.Context) error
+	}{
+		{"", r.buildAll}, {"", r.makeArchives}, {"sbom", r.makeSBOMs}, {"deb", r.makeDebs}, {"image", r.makeImage}, {"formula", r.makeFormula},
+		{"", r.copyChangelog}, {"", r.makeSums},
+	} {
+		if slices.Contains(r.without, step.name) {
+			continue
+		}
+		if err := step.make(ctx); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(os.RemoveAll(r.out), os.Rename(r.files, r.out)); err != nil {
+		return err
+	}
+	return r.summarize()
+}
+
+// summarize prints the files and what they were built from.
+func (r *release) summarize() error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	items, err := os.ReadDir(r.out)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		info, err := item.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\t%.1f MB\n", item.Name(), float64(info.Size())/1e6)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Printf("\n%s, commit %s of %s, %s: %d files in %s\n", r.version, r.commit, r.date.Format("2006-01-02 15:04:05 MST"), r.goVersion, len(items), r.out)
+	if len(r.without) > 0 {
+		fmt.Printf("left out: %s\n", strings.Join(r.without, ", "))
+	}
+	if r.snapshot {
+		fmt.Println("a snapshot, not for publication: the working tree and CHANGELOG.md were not checked")
+	}
+	return nil
+}

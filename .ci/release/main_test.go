@@ -1,0 +1,197 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseReportsWhatIsMissing(t *testing.T) {
+	t.Setenv("RELEASE_MAINTAINER", "")
+	t.Setenv("RELEASE_HOMEPAGE", "")
+	t.Setenv("RELEASE_DOWNLOAD", "")
+	home, maintainer := "--homepage=https://example.org", "--maintainer=Ann Example <ann@example.org>"
+	for name, c := range map[string]struct {
+		args []string
+		want string // empty: no error
+	}{
+		"everything":                 {[]string{"v1.2.3", home, maintainer, "--download=https://example.org/{version}"}, ""},
+		"nothing that needs values":  {[]string{"v1.2.3", "--without=deb,formula"}, ""},
+		"no version":                 {nil, "give one VERSION"},
+		"two versions":               {[]string{"v1.2.3", "v1.2.4"}, "give one VERSION"},
+		"a version without v":        {[]string{"1.2.3"}, `"1.2.3" is not a semantic version with a leading v`},
+		"a short version":            {[]string{"v1.2"}, "is not a semantic version"},
+		"build metadata":             {[]string{"v1.2.3+x"}, "without build metadata"},
+		"no maintainer":              {[]string{"v1.2.3", home}, "the Debian packages need a maintainer: pass --maintainer"},
+		"a maintainer without name":  {[]string{"v1.2.3", home, "--maintainer=ann@example.org"}, "need a maintainer"},
+		"no homepage":                {[]string{"v1.2.3", maintainer}, "need the project's homepage: pass --homepage"},
+		"a homepage with code":       {[]string{"v1.2.3", maintainer, `--homepage=https://example.org/#{x}"`}, "need the project's homepage"},
+		"no download location":       {[]string{"v1.2.3", home, maintainer}, "the formula needs the location of the archives: pass --download"},
+		"an unknown platform":        {[]string{"v1.2.3", "--platforms=linux/386"}, `--platforms: unknown name "linux/386": the names are linux/amd64`},
+		"no platform":                {[]string{"v1.2.3", "--platforms="}, "--platforms: name at least one"},
+		"an unknown name of a thing": {[]string{"v1.2.3", "--without=rpm"}, `--without: unknown name "rpm": the names are deb`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := parse(c.args)
+			if c.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.download != "" && r.download != "https://example.org/v1.2.3" {
+					t.Errorf("download: %q", r.download)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// tree returns a directory with a program and a text, whose permissions and time stamps depend on the machine.
+func tree(t *testing.T, mode os.FileMode, date time.Time) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{"bulkhead": "program", "docs/a.md": "text"} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), mode), os.Chtimes(path, date, date)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestArchivesDependOnlyOnContentAndDate(t *testing.T) {
+	date := time.Unix(1e9, 0).UTC()
+	for name, pack := range map[string]func(io.Writer, string, string, time.Time) error{"tar.gz": writeTarGz, "zip": writeZip} {
+		t.Run(name, func(t *testing.T) {
+			var packed [2]bytes.Buffer
+			for i, dir := range []string{tree(t, 0o600, time.Now()), tree(t, 0o666, time.Unix(0, 0))} {
+				if err := errors.Join(normalize(dir, date), pack(&packed[i], dir, "bulkhead", date)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !bytes.Equal(packed[0].Bytes(), packed[1].Bytes()) {
+				t.Error("the archives differ")
+			}
+			got := list(t, name, packed[0].Bytes())
+			if want := []string{"bulkhead/bulkhead -rwxr-xr-x", "bulkhead/docs/a.md -rw-r--r--"}; !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// list returns the files of an archive with their permissions.
+func list(t *testing.T, format string, data []byte) []string {
+	t.Helper()
+	var names []string
+	if format == "zip" {
+		archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.File {
+			names = append(names, f.Name+" "+f.Mode().String())
+		}
+		return names
+	}
+	uncompressed, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for archive := tar.NewReader(uncompressed); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return names
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeReg {
+			names = append(names, header.Name+" "+header.FileInfo().Mode().String())
+		}
+	}
+}
+
+func TestArchiveRefusesSymbolicLinks(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeTarGz(io.Discard, dir, "bulkhead", time.Now()); err == nil || !strings.Contains(err.Error(), "neither a directory nor a regular file") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestModuleWithoutLicenceIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	if err := appendLicences(&text, "example.com/m v1", dir); err == nil || !strings.Contains(err.Error(), "example.com/m v1 has no licence file") {
+		t.Errorf("got %v", err)
+	}
+	for _, name := range []string{"LICENSE.md", "Notice", "licences.go"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("text of "+name+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := appendLicences(&text, "example.com/m v1", dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := text.String(); !strings.Contains(got, "text of LICENSE.md") || !strings.Contains(got, "text of Notice") || strings.Contains(got, "licences.go") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestSumsAreThoseOfSha256sum(t *testing.T) {
+	dir := tree(t, 0o644, time.Now())
+	if err := writeSums(dir, []string{filepath.Join(dir, "bulkhead"), filepath.Join(dir, "docs", "a.md")}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, sumsFile))
+	want := "1310ca2c8932dbd118668bd97442558a3e1f546b5e15c69699dfbd6024f548d8  bulkhead\n982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1  docs/a.md\n"
+	if err != nil || string(got) != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestOutputReplacesOnlyAReleaseOrAnEmptyDirectory(t *testing.T) {
+	dir := t.TempDir()
+	for _, empty := range []string{dir, filepath.Join(dir, "absent")} {
+		if err := checkReplaceable(empty); err != nil {
+			t.Error(err)
+		}
+	}
+	write := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("mine")
+	for _, full := range []string{dir, filepath.Join(dir, "mine")} {
+		if checkReplaceable(full) == nil {
+			t.Errorf("%s may be replaced", full)
+		}
+	}
+	write(sumsFile)
+	if err := checkReplaceable(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCertificatesArePEM(t *testing.T) {
+	if n := strings.Count(certificates(), "-----BEGIN CERTIFICATE-----\n"); n < 50 {
+		t.Errorf("only %d certificates", n)
+	}
+}

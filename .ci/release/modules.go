@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// linked is what the compiled files of a platform consist of.
+type linked struct {
+	program *debug.BuildInfo
+	plugins map[string]*debug.BuildInfo // by name
+}
+
+// linkedIn reads the build information of the program and the plugins of a platform.
+func (r *release) linkedIn(p platform) (linked, error) {
+	l := linked{plugins: map[string]*debug.BuildInfo{}}
+	var err error
+	if l.program, err = buildinfo.ReadFile(filepath.Join(r.tree(p), p.exe())); err != nil {
+		return l, err
+	}
+	for _, name := range r.plugins {
+		if l.plugins[name], err = moduleInfo(filepath.Join(r.tree(p), "plugins", name, name+".wasm")); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+// moduleInfo reads the build information of a WebAssembly module, which package buildinfo does not know. It is between
+// the markers that the go command puts around it in the variable runtime.modinfo.
+func moduleInfo(file string) (*debug.BuildInfo, error) {
+	const start, end = "0w\xaf\f\x92t\b\x02A\xe1\xc1\a\xe6\xd6\x18\xe6", "\xf92C1\x86\x18 r\x00\x82B\x10A\x16\xd8\xf2"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	_, rest, ok := bytes.Cut(data, []byte(start))
+	text, _, ended := bytes.Cut(rest, []byte(end))
+	if !ok || !ended {
+		return nil, fmt.Errorf("%s contains no build information", file)
+	}
+	return debug.ParseBuildInfo(string(text))
+}
+
+// modules returns the linked third-party modules, sorted, each with one version.
+func (l linked) modules() []*debug.Module {
+	var all []*debug.Module
+	for _, info := range append([]*debug.BuildInfo{l.program}, valuesOf(l.plugins)...) {
+		for _, m := range info.Deps {
+			if m.Replace != nil {
+				m = m.Replace
+			}
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(all, func(a, b *debug.Module) bool { return a.Path == b.Path && a.Version == b.Version })
+}
+
+func valuesOf(plugins map[string]*debug.BuildInfo) []*debug.BuildInfo {
+	var all []*debug.BuildInfo
+	for _, info := range plugins {
+		all = append(all, info)
+	}
+	return all
+}
+
+// licenceFile matches the names of files that have to accompany copies of a module.
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)(\.(md|txt))?$`)
+
+// writeNotices writes the licences of all linked modules, and of Go's own library, to a file in dir.
+func (r *release) writeNotices(ctx context.Context, dir string, p platform) error {
+	l, err := r.linkedIn(p)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "The program and the plugins contain the Go library and the modules below, under these licences.\n")
+	if err := appendLicences(&text, "Go "+strings.TrimPrefix(r.goVersion, "go"), r.goRoot); err != nil {
+		return err
+	}
+	for _, m := range l.modules() {
+		source, err := r.output(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", m.Path)
+		if err != nil {
+			return err
+		}
+		if err := appendLicences(&text, m.Path+" "+m.Version, source); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, noticesFile), []byte(text.String()), 0o644)
+}
+
+// appendLicences appends the licence files at the top of a module. It is an error if there is none.
+func appendLicences(text *strings.Builder, name, dir string) error {
+	if dir == "" {
+		return errors.New("the source of " + name + " is not in the module cache: run `go mod download`")
+	}
+	items, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, item := range items {
+		if !licenceFile.MatchString(item.Name()) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, item.Name()))
+		if err != nil {
+			return err
+		}
+		found = true
+		rule := strings.Repeat("=", 80)
+		fmt.Fprintf(text, "\n%s\n%s, %s\n%s\n\n%s\n", rule, name, item.Name(), rule, bytes.TrimSpace(data))
+	}
+	if !found {
+		return fmt.Errorf("%s has no licence file in %s", name, dir)
+	}
+	return nil
+}
