@@ -31,6 +31,16 @@ lint:
     gofmt -l .
     go vet ./...
     go tool -modfile=.ci/lint.mod staticcheck ./...
+    go tool -modfile=.ci/lint.mod actionlint
+
+# the files of a release, into dist/release/VERSION: `just release v1.2.3 --help` lists the flags and variables
+[positional-arguments]
+release VERSION *FLAGS:
+    go run -C .ci/release . "$@"
+
+# two builds of a release in different directories have the same bytes
+reproducible:
+    .ci/reproducible
 
 # what the continuous integration runs
 ci:
@@ -40,5 +50,5 @@ ci:
 race:
     go test -race ./host ./internal/...
 
-# everything: what the continuous integration runs, the race detector, and each fuzz target for half a minute
-ci-full: ci race fuzz
+# everything: the continuous integration, the race detector, each fuzz target for half a minute, the release built twice
+ci-full: ci race fuzz reproducible
