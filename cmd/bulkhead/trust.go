@@ -31,7 +31,7 @@ to use them where the host discovers them. They can be part of a project from an
 untrusted author, so without consent the host serves no plugin there.
 
 The record, in $XDG_STATE_HOME/bulkhead, contains the path and the SHA-256 of what was
-shown: any change invalidates it. Plugins that the config does not pin can change
+shown, and of the files that it includes: any change invalidates it. Plugins that the config does not pin can change
 without a new consent. A config that --config or $BULKHEAD_CONFIG names needs no trust,
 nor does the user's, and neither do plugins that --plugins or $BULKHEAD_PLUGINS names.
 
@@ -145,6 +145,9 @@ func printTrust(to io.Writer, p *admin.TrustProposal) error {
 	fmt.Fprintf(w, "%s\n", oneLine(p.Path))
 	if p.State == admin.Changed {
 		fmt.Fprintf(w, "  changed since it was trusted on %s\n", p.Since.UTC().Format("2006-01-02 at 15:04 MST"))
+	}
+	for _, f := range p.Includes {
+		fmt.Fprintf(w, "  includes   %s  %s\n", oneLine(f.Path), f.SHA256)
 	}
 	if p.Audit != "" {
 		fmt.Fprintf(w, "  audit log  %s\n", oneLine(p.Audit))

@@ -166,12 +166,15 @@ func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) er
 	if p.content, err = config.AddPlugin(p.Config, p.file.Data, entry); err != nil {
 		return usageErrorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
 	}
-	return p.checkResult(o, len(c.Plugins))
+	return p.checkResult(o, c.Own())
 }
 
 // repin prepares the config with a new digest for the plugin at index.
 func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) error {
 	c, _ := config.Parse(p.Config, p.file.Data)
+	if err := notIncluded(c, index, "add --repin "+m.Dir); err != nil {
+		return err
+	}
 	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return err

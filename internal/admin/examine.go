@@ -125,7 +125,8 @@ func (e *examination) config() bool {
 		e.fail("config", fmt.Sprintf("there is no %s (%s)", named, source.By), "correct the path")
 		return false
 	}
-	if err := discovery.CheckTrust(e.options, source, file.Data); err != nil {
+	c, problems, err := discovery.ParseTrusted(e.options, source, file.Data)
+	if err != nil {
 		if not := (*discovery.UntrustedError)(nil); errors.As(err, &not) {
 			e.fail("config", not.Problem(), not.Remedy())
 		} else {
@@ -133,7 +134,6 @@ func (e *examination) config() bool {
 		}
 		return false
 	}
-	c, problems := config.Parse(named, file.Data)
 	if c != nil && problems.Err() == nil { // else Expand repeats problems
 		problems = append(problems, config.Expand(c, lookup(e.options))...)
 	}
@@ -142,7 +142,11 @@ func (e *examination) config() bool {
 		return false
 	}
 	e.parsed = c
-	e.ok("config", "%s (%s), plugins: %d%s", named, source.By, len(c.Plugins), e.passedOver())
+	included := ""
+	if n := len(c.Files) - 1; n > 0 {
+		included = fmt.Sprintf(", included files: %d", n)
+	}
+	e.ok("config", "%s (%s)%s, plugins: %d%s", named, source.By, included, len(c.Plugins), e.passedOver())
 	return true
 }
 

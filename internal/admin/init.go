@@ -122,7 +122,7 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 	}
 	s.Creates = !s.file.Exists
 	if s.file.Exists {
-		err := discovery.CheckTrust(o, source, s.file.Data)
+		_, _, err := discovery.ParseTrusted(o, source, s.file.Data)
 		if not := (*discovery.UntrustedError)(nil); errors.As(err, &not) {
 			return nil, usageErrorf("%s: review it with `bulkhead trust`, then run `bulkhead init` again", not.Problem())
 		} else if err != nil {

@@ -44,6 +44,9 @@ func Remove(o discovery.Options, which string) (Removed, error) {
 	if err != nil {
 		return Removed{}, err
 	}
+	if err := notIncluded(c, at, "remove "+which); err != nil {
+		return Removed{}, err
+	}
 	content, err := config.RemovePlugin(file.Data, at)
 	if err != nil {
 		return Removed{}, usageErrorf("%s: %w", named, err)
@@ -54,6 +57,16 @@ func Remove(o discovery.Options, which string) (Removed, error) {
 	}
 	removed.Trust, err = file.update(content, trustStore(o))
 	return removed, err
+}
+
+// notIncluded returns an error if the table of a plugin is in a file that the config includes, which command does not edit.
+func notIncluded(c *config.Config, at int, command string) error {
+	p := c.Plugins[at]
+	if !p.Included {
+		return nil
+	}
+	return usageErrorf("plugin %q is in %s:%d, which %s includes: edit that file with `bulkhead %s --config %s`",
+		pluginName(p), p.File, p.Line, c.File, command, p.File)
 }
 
 // pluginName returns the name of a plugin: that in its manifest, else that of its directory.

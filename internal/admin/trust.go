@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
@@ -32,7 +33,8 @@ type TrustProposal struct {
 	Path        string         `json:"path"`
 	Kind        string         `json:"kind"`
 	SHA256      string         `json:"sha256"`
-	State       string         `json:"state"` // Trusted, NotTrusted or Changed
+	Includes    []trust.File   `json:"includes,omitempty"` // the files that the config includes
+	State       string         `json:"state"`              // Trusted, NotTrusted or Changed
 	Since       *time.Time     `json:"trusted_at,omitempty"`
 	Plugins     []PluginPolicy `json:"plugins"`
 	Audit       string         `json:"audit,omitempty"` // the file of the audit log
@@ -70,7 +72,7 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	p.State = NotTrusted
 	if record != nil {
 		p.State, p.Since = Changed, &record.At
-		if record.SHA256 == p.SHA256 {
+		if record.SHA256 == p.SHA256 && slices.Equal(record.Includes, p.Includes) {
 			p.State = Trusted
 		}
 	}
@@ -98,12 +100,18 @@ func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 	}
 	p.SHA256 = trust.Digest(data)
 	o.System.Dir, o.ConfigFile = filepath.Dir(p.Path), p.Path
-	return catalog.LookAs(o, data)
+	view, err := catalog.LookAs(o, data)
+	if view != nil {
+		for _, f := range view.Files[1:] {
+			p.Includes = append(p.Includes, trust.File{Path: f.Path, SHA256: f.SHA256})
+		}
+	}
+	return view, err
 }
 
 // Write records the user's consent.
 func (p *TrustProposal) Write() error {
-	if err := p.store.Add(p.Path, p.SHA256); err != nil {
+	if err := p.store.Add(p.Path, p.SHA256, p.Includes...); err != nil {
 		return usageErrorf("%s cannot be trusted: %w", p.Path, err)
 	}
 	p.State = Trusted
@@ -143,10 +151,16 @@ func currentState(o discovery.Options, r trust.Record) string {
 		current.Kind = TrustPlugins
 	}
 	_, _ = current.load(o) // load sets the digest of an invalid config, too
-	if current.SHA256 == r.SHA256 {
-		return Trusted
+	if current.SHA256 != r.SHA256 || slices.ContainsFunc(r.Includes, hasChanged) {
+		return Changed
 	}
-	return Changed
+	return Trusted
+}
+
+// hasChanged reports whether an included file differs from its record.
+func hasChanged(f trust.File) bool {
+	data, err := tomlfile.ReadFile(f.Path)
+	return err != nil || trust.Digest(data) != f.SHA256
 }
 
 // Revoke removes the record of a path and returns its canonical path. The path itself need not exist any more.
@@ -246,8 +260,12 @@ func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, err
 	}
 	trusted := !f.Exists
 	var problem error
+	var includes []trust.File // which the edit does not change; if one of them has changed, the new record does not match it
 	if f.Exists {
-		trusted, problem = store.Trusted(path, trust.Digest(f.Data))
+		var record *trust.Record
+		if record, problem = store.Lookup(path); record != nil {
+			trusted, includes = record.SHA256 == trust.Digest(f.Data), record.Includes
+		}
 	}
 	if err := f.replace(content); err != nil {
 		return ConfigTrust{}, err
@@ -256,7 +274,7 @@ func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, err
 		return ConfigTrust{}, nil // trust does not apply: a host does not discover it, or it is the user's own
 	}
 	if trusted {
-		problem = store.Add(path, trust.Digest(content))
+		problem = store.Add(path, trust.Digest(content), includes...)
 	}
 	if trusted && problem == nil {
 		return ConfigTrust{Trusted: true}, nil

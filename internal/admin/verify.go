@@ -34,7 +34,7 @@ type Pin struct {
 // Broken reports whether the file is pinned but does not match.
 func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing }
 
-// Verify compares the manifest of each plugin in the config with the digest in the config, and each module with the
+// Verify lists the files that the config includes, and compares the manifest of each plugin in the config with the digest in the config, and each module with the
 // digest in its manifest. Environment variables must be set only if the paths of plugins refer to them.
 func Verify(o discovery.Options) ([]Pin, error) {
 	source, err := discovery.FindConfig(o)
@@ -49,10 +49,10 @@ func Verify(o discovery.Options) ([]Pin, error) {
 	if !file.Exists {
 		return nil, usageErrorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
 	}
-	if err := discovery.CheckTrust(o, source, file.Data); err != nil {
+	c, problems, err := discovery.ParseTrusted(o, source, file.Data)
+	if err != nil {
 		return nil, err
 	}
-	c, problems := config.Parse(named, file.Data)
 	if err := problems.Err(); err != nil {
 		return nil, &discovery.UsageError{Err: err}
 	}
@@ -60,10 +60,23 @@ func Verify(o discovery.Options) ([]Pin, error) {
 		return nil, err
 	}
 	pins := []Pin{}
+	for _, f := range c.Files[1:] {
+		pins = append(pins, includedPin(f))
+	}
 	for _, p := range c.Plugins {
 		pins = append(pins, verifyPlugin(p)...)
 	}
 	return pins, nil
+}
+
+// includedPin returns the pin of a file that the config includes. One that differs is a problem of the config.
+func includedPin(f config.File) Pin {
+	pin := Pin{Plugin: "(included)", File: f.Path, State: NotPinned, Found: f.SHA256, By: "sha256 in include",
+		Remedy: fmt.Sprintf("review it, and pin it with { path = …, sha256 = %q } in include", f.SHA256)}
+	if f.Pinned {
+		pin.State, pin.Pinned, pin.Remedy = Matches, f.SHA256, ""
+	}
+	return pin
 }
 
 func verifyPlugin(p config.Plugin) []Pin {

@@ -40,7 +40,8 @@ func (c *Config) readAudit(t *tomlfile.Table) {
 		Keep:      int(cmp.Or(manifest.ReadCount(t, "keep", minAuditKeep, maxAuditKeep), defaultAuditKeep)),
 		Arguments: t.OneOf("arguments", ArgumentsHash, ArgumentsFull, ArgumentsNone),
 		OnFailure: t.OneOf("on_failure", FailOpen, FailClosed),
-		Line:      t.Line(),
+		Source:    t.FileOf("file"),
+		Line:      t.LineOf("file"),
 	}
 	c.readFile(t, "file", keyAuditFile, &c.Audit.File)
 }

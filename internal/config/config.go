@@ -1,12 +1,13 @@
 // Package config reads bulkhead.toml, in which an admin lists the plugins and what each may do, and computes
 // effective grants: the intersection of what a manifest requests and what the config allows.
 //
-// Load reads the config, Expand replaces its references to environment variables, and Decide computes the
+// Load reads the config and the files that it includes, Expand replaces its references to environment variables, and Decide computes the
 // grant of one plugin. Decide is a pure function. AddPlugin, RemovePlugin and PinPlugin edit the bytes of a
 // config and preserve its other content, comments included.
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
@@ -29,10 +30,21 @@ type Config struct {
 	Audit    *Audit // nil: no audit log is kept
 	// Credentials are all [credentials] tables, in the file's order.
 	Credentials []*Credential
-	Plugins     []Plugin // in the file's order
+	Plugins     []Plugin // in the file's order, those of included files last
+	// Files are the files that the config consists of: File, and then those that it includes.
+	Files []File
 	// References are the keys outside of Plugins whose values contain references to environment variables
 	// that Expand has not replaced yet.
 	References []string
+}
+
+// Own returns the number of plugins of the file itself. They precede those of included files.
+func (c *Config) Own() int {
+	n := slices.IndexFunc(c.Plugins, func(p Plugin) bool { return p.Included })
+	if n < 0 {
+		return len(c.Plugins)
+	}
+	return n
 }
 
 // Server is [server]. Its name applies even if only one plugin is served.
@@ -60,6 +72,8 @@ const (
 type Defaults struct {
 	Limits manifest.Limits // limits of plugins whose tables do not set them
 	Deny   []string        // patterns of hidden files, in addition to those of each plugin
+	// Files are the files of the keys that the config includes: deny, limits.memory.
+	Files map[string]string
 }
 
 // Audit is [audit].
@@ -69,7 +83,8 @@ type Audit struct {
 	Keep      int    // rotated files that are kept
 	Arguments string // what is logged of arguments: ArgumentsHash, ArgumentsFull or ArgumentsNone
 	OnFailure string // FailOpen or FailClosed
-	Line      int
+	Source    string // path of the config that contains File
+	Line      int    // of the table
 }
 
 // Credential is [credentials.NAME]: a header that the host adds to requests, and the source of its value. It
@@ -80,6 +95,7 @@ type Credential struct {
 	Prefix string // prefix of the header's value: "Bearer "
 	Env    string // the name of a variable of the host's environment
 	File   string // absolute
+	Source string // path of the config that contains the table
 	Line   int
 }
 
@@ -91,7 +107,7 @@ type HTTP struct {
 	Credential *Credential // nil: none
 }
 
-// Plugin is one [[plugins]] table. Relative paths are resolved against the config's directory.
+// Plugin is one [[plugins]] table. Relative paths are resolved against the directory of its file.
 type Plugin struct {
 	Path       string
 	Name       string // of an installed plugin, in place of Path; package discovery then sets Path
@@ -113,9 +129,12 @@ type Plugin struct {
 	Isolation  string // IsolationPristine or IsolationReused
 	Line       int    // line of the [[plugins]] heading; 0 without a config file
 
-	File  string         // path of the config as problems report it; empty without a config file
-	Key   string         // key of the table: plugins[2]
-	Lines map[string]int // lines of keys, of array items and of variables: fs, http[1], env.TOKEN
+	File string // path of the config as problems report it; empty without a config file
+	Dir  string // absolute path of its directory
+	// Included is set if File is not the config itself but a file that it includes.
+	Included bool
+	Key      string         // key of the table: plugins[2]
+	Lines    map[string]int // lines of keys, of array items and of variables: fs, http[1], env.TOKEN
 	// References are the table's keys whose values contain references to environment variables that Expand
 	// has not replaced yet. Decide reports each of them.
 	References []string

@@ -53,7 +53,8 @@ func (c *Config) readCredentials(t *tomlfile.Table) {
 }
 
 func (c *Config) readCredential(t *tomlfile.Table, name string) *Credential {
-	out := &Credential{Name: name, Header: defaultHeader, Prefix: t.String("prefix"), Env: t.String("env"), File: t.String("file"), Line: t.Line()}
+	out := &Credential{Name: name, Header: defaultHeader, Prefix: t.String("prefix"), Env: t.String("env"), File: t.String("file"),
+		Source: t.File(), Line: t.Line()}
 	if t.Has("header") {
 		out.Header = t.String("header")
 	}

@@ -26,7 +26,7 @@ func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
 	if err := ps.Err(); err != nil {
 		return nil, err
 	}
-	read := c.Plugins[len(c.Plugins)-1]
+	read := c.Plugins[c.Own()-1]
 	if read.Path = p.Path; tableOf(read) != body {
 		return nil, fmt.Errorf("%s: the table of the new plugin would change when it is read back: add it by hand", file)
 	}

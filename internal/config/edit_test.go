@@ -40,7 +40,7 @@ func TestAddPluginRoundTrips(t *testing.T) {
 		t.Fatal(ps)
 	}
 	p.HTTP[1].Credential = c.Credentials[0]
-	if diff := cmp.Diff(p, c.Plugins[0], cmpopts.IgnoreFields(config.Plugin{}, "Line", "File", "Key", "Lines", "References"),
+	if diff := cmp.Diff(p, c.Plugins[0], cmpopts.IgnoreFields(config.Plugin{}, "Line", "File", "Dir", "Key", "Lines", "References"),
 		cmpopts.IgnoreFields(manifest.FS{}, "Line"), cmpopts.IgnoreFields(manifest.Git{}, "Line")); diff != "" {
 		t.Error(diff)
 	}

@@ -96,18 +96,20 @@ func checkFile(s string) error {
 // Expand replaces ${env:NAME} in c's values and validates the resulting paths. lookup is like os.LookupEnv. No
 // problem contains a variable's value. c must be used only if the problems' Err is nil. Expand is idempotent.
 func Expand(c *Config, lookup func(string) (string, bool)) tomlfile.Problems {
-	e := expander{lookup: lookup, file: c.File}
+	e := expander{lookup: lookup}
 	if c.Audit != nil && slices.Contains(c.References, keyAuditFile) {
+		e.file = c.Audit.Source
 		e.path(keyAuditFile, c.Audit.Line, &c.Audit.File, checkFile)
 	}
 	for _, have := range c.Credentials {
 		if key := credentialFile(have.Name); slices.Contains(c.References, key) {
+			e.file = have.Source
 			e.path(key, have.Line, &have.File, checkFile)
 		}
 	}
 	c.References = nil
 	for i := range c.Plugins {
-		e.plugin(&c.Plugins[i], filepath.Dir(c.File))
+		e.plugin(&c.Plugins[i])
 	}
 	return append(e.problems, duplicatePaths(c.Plugins)...)
 }
@@ -119,7 +121,7 @@ type expander struct {
 	problems tomlfile.Problems
 }
 
-func (e *expander) plugin(p *Plugin, dir string) {
+func (e *expander) plugin(p *Plugin) {
 	e.file = p.File
 	line := func(key string) int { return lineOf(p.Lines, key, p.Line) }
 	for _, key := range p.References {
@@ -127,7 +129,7 @@ func (e *expander) plugin(p *Plugin, dir string) {
 		switch field, rest, _ := strings.Cut(key, "."); {
 		case field == "path":
 			e.path(name, line(key), &p.Path, checkPluginPath)
-			p.Path = absolute(dir, p.Path)
+			p.Path = absolute(p.Dir, p.Path)
 		case field == "env":
 			e.variable(name, line(key), p.Env, rest)
 		}

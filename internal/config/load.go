@@ -13,8 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Load reads the config in file. The config is nil if file cannot be read or is not TOML. The config must be used only if
-// Err of the problems returns nil, and only after Expand.
+// Load reads the config in file, and the files that it includes. The config is nil if file cannot be read or is not TOML.
+// The config must be used only if Err of the problems returns nil, and only after Expand.
 func Load(file string) (*Config, tomlfile.Problems) {
 	data, err := tomlfile.ReadFile(file)
 	if err != nil {
@@ -29,6 +29,11 @@ func Load(file string) (*Config, tomlfile.Problems) {
 
 // Parse is like Load but takes the content of file.
 func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
+	return ParseWith(file, data, tomlfile.ReadFile)
+}
+
+// ParseWith is like Parse but reads included files by the function read. Their paths are absolute if file is.
+func ParseWith(file string, data []byte, read func(path string) ([]byte, error)) (*Config, tomlfile.Problems) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return nil, tomlfile.Problems{{File: file, What: err.Error()}}
@@ -37,19 +42,21 @@ func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
 	if doc == nil {
 		return nil, ps
 	}
-	c := &Config{File: abs}
+	c := &Config{File: abs, Files: include(doc, file, data, read)}
+	c.Files[0].Path = abs
 	root := doc.Root()
 	if t := root.Table("server"); t.Present() {
 		c.Server = readServer(t)
 	}
 	defaults := root.Table("defaults")
-	c.Defaults = Defaults{Limits: manifest.ReadLimits(defaults.Table("limits")), Deny: readDeny(defaults)}
+	limits := defaults.Table("limits")
+	c.Defaults = Defaults{Limits: manifest.ReadLimits(limits), Deny: readDeny(defaults), Files: filesOf(file, defaults, limits)}
 	c.readAudit(root.Table("audit"))
 	credentials := root.Table("credentials")
 	c.readCredentials(credentials)
-	for i, t := range root.Tables("plugins") {
+	for _, t := range root.Tables("plugins") {
 		p := c.readPlugin(t)
-		p.File, p.Key = file, fmt.Sprintf("plugins[%d]", i)
+		p.Included = p.File != file
 		c.Plugins = append(c.Plugins, p)
 	}
 	c.warnUnused(credentials)
@@ -74,27 +81,24 @@ func readServer(t *tomlfile.Table) *Server {
 
 // duplicatePaths reports plugins with the same directory or name. It skips paths that are not expanded yet.
 func duplicatePaths(plugins []Plugin) (ps tomlfile.Problems) {
-	lines := map[string]int{}
+	all := map[string]Plugin{} // by key and value
 	for _, p := range plugins {
+		key, what, value := "path", "directory", p.Path
 		if p.Name != "" {
-			key := "name " + p.Name
-			if first := lines[key]; first > 0 {
-				ps = append(ps, tomlfile.Problem{File: p.File, Line: lineOf(p.Lines, "name", p.Line), Key: p.Key + ".name",
-					What: fmt.Sprintf("is also the name of the plugin in line %d", first), Remedy: "remove one of them"})
-			} else {
-				lines[key] = lineOf(p.Lines, "name", p.Line)
-			}
-			continue
+			key, what, value = "name", "name", p.Name
 		}
-		line := lineOf(p.Lines, "path", p.Line)
-		first, duplicate := lines[p.Path]
+		first, duplicate := all[key+" "+value]
 		switch {
-		case p.Path == "" || slices.Contains(p.References, "path"):
+		case value == "" || slices.Contains(p.References, key):
 		case duplicate:
-			ps = append(ps, tomlfile.Problem{File: p.File, Line: line, Key: p.Key + ".path",
-				What: fmt.Sprintf("is also the directory of the plugin in line %d", first), Remedy: "remove one of them"})
+			where := fmt.Sprintf("line %d", lineOf(first.Lines, key, first.Line))
+			if first.File != p.File {
+				where += " of " + first.File
+			}
+			ps = append(ps, tomlfile.Problem{File: p.File, Line: lineOf(p.Lines, key, p.Line), Key: p.Key + "." + key,
+				What: fmt.Sprintf("is also the %s of the plugin in %s", what, where), Remedy: "remove one of them"})
 		default:
-			lines[p.Path] = line
+			all[key+" "+value] = p
 		}
 	}
 	return ps
@@ -102,7 +106,9 @@ func duplicatePaths(plugins []Plugin) (ps tomlfile.Problems) {
 
 func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	env := t.Table("env")
+	dir, _ := filepath.Abs(filepath.Dir(t.File())) // ParseWith has called Abs before
 	p := Plugin{
+		File: t.File(), Key: t.Name(), Dir: dir,
 		Path:       readPath(t),
 		Name:       t.String("name"),
 		SHA256:     manifest.ReadDigest(t, "sha256"),
@@ -131,7 +137,7 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	if err := checkPluginPath(p.Path); p.Path != "" && err != nil {
 		t.Fault("path", fmt.Sprintf("%s %v", tomlfile.Quote(p.Path), err), "write the path of a directory; ${env:NAME} in it is expanded")
 	} else if !hasReference(p.Path) {
-		p.Path = absolute(filepath.Dir(c.File), p.Path)
+		p.Path = absolute(p.Dir, p.Path)
 	}
 	if p.ReadOnly && p.AllowWrite {
 		t.Fault("allow_write", "conflicts with read_only", "keep one of the two")

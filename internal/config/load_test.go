@@ -64,16 +64,17 @@ path = "/opt/other/"
 `
 
 func TestParseReadsEveryKey(t *testing.T) {
-	c, ps := config.Parse("/etc/b/bulkhead.toml", []byte(full))
+	const file = "/etc/b/bulkhead.toml"
+	c, ps := config.Parse(file, []byte(full))
 	if err := ps.Err(); err != nil {
 		t.Fatal(err)
 	}
-	token := &config.Credential{Name: "token", Header: "X-Token", Prefix: "Bearer ", Env: "API_TOKEN", Line: 16}
-	fromFile := &config.Credential{Name: "from-file", Header: "Authorization", File: "/etc/b/token", Line: 20}
+	token := &config.Credential{Name: "token", Header: "X-Token", Prefix: "Bearer ", Env: "API_TOKEN", Source: file, Line: 16}
+	fromFile := &config.Credential{Name: "from-file", Header: "Authorization", File: "/etc/b/token", Source: file, Line: 20}
 	want := &config.Config{
 		File: "/etc/b/bulkhead.toml", Server: &config.Server{Name: "bulkhead"},
 		Defaults:    config.Defaults{Limits: manifest.Limits{Time: 30 * time.Second}, Deny: []string{"**/.env"}},
-		Audit:       &config.Audit{File: "/var/log/bulkhead.jsonl", MaxSize: 64 << 10, Keep: 3, Arguments: "none", OnFailure: "closed", Line: 9},
+		Audit:       &config.Audit{File: "/var/log/bulkhead.jsonl", MaxSize: 64 << 10, Keep: 3, Arguments: "none", OnFailure: "closed", Source: file, Line: 10},
 		Credentials: []*config.Credential{token, fromFile},
 		Plugins: []config.Plugin{
 			{Path: "/etc/b/plugins/notes", SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789",
@@ -87,11 +88,11 @@ func TestParseReadsEveryKey(t *testing.T) {
 					{Origin: parseOrigin(t, "https://b.example.com"), Credential: fromFile}},
 				Git: []manifest.Git{{Repo: "${project}", Access: "rw", Remotes: []string{"https://example.com/r"}, Line: 39}},
 				Env: map[string]string{"USER": "me"}, Limits: manifest.Limits{Memory: 32 << 20, Time: 5 * time.Second, Concurrency: 4},
-				Isolation: config.IsolationReused, Line: 23, File: "/etc/b/bulkhead.toml", Key: "plugins[0]"},
-			{Path: "/opt/other", Isolation: config.IsolationPristine, Line: 44, File: "/etc/b/bulkhead.toml", Key: "plugins[1]"},
+				Isolation: config.IsolationReused, Line: 23, File: file, Dir: "/etc/b", Key: "plugins[0]"},
+			{Path: "/opt/other", Isolation: config.IsolationPristine, Line: 44, File: file, Dir: "/etc/b", Key: "plugins[1]"},
 		},
 	}
-	if diff := cmp.Diff(want, c, cmpopts.IgnoreFields(config.Plugin{}, "Lines")); diff != "" {
+	if diff := cmp.Diff(want, c, cmpopts.IgnoreFields(config.Plugin{}, "Lines"), cmpopts.IgnoreFields(config.Config{}, "Files")); diff != "" {
 		t.Error(diff)
 	}
 	if len(ps) > 0 {
@@ -123,7 +124,7 @@ func TestParseReadsServer(t *testing.T) {
 
 func TestParseSetsAuditDefaults(t *testing.T) {
 	c, ps := config.Parse("/etc/bulkhead.toml", []byte("[audit]\nfile = '/a'\n"))
-	want := &config.Audit{File: "/a", MaxSize: 64 << 20, Keep: 5, Arguments: "hash", OnFailure: "open", Line: 1}
+	want := &config.Audit{File: "/a", MaxSize: 64 << 20, Keep: 5, Arguments: "hash", OnFailure: "open", Source: "/etc/bulkhead.toml", Line: 2}
 	if diff := cmp.Diff(want, c.Audit); diff != "" || len(ps) > 0 {
 		t.Error(ps, diff)
 	}

@@ -6,20 +6,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/trust"
 )
 
-// CheckTrust returns nil if a host with these options would use a config with that content: because the user names it,
-// because it is in a place that only the user can write, or because the user trusts it. The error is a *UsageError.
-func CheckTrust(o Options, source Source, content []byte) error {
-	if !source.By.needsTrust() {
-		return source.checkPlace()
+// ParseTrusted parses a config with that content, if a host with these options would use it: because the user names it,
+// because it is in a place that only the user can write, or because the user trusts it. Otherwise the error is a
+// *UsageError.
+func ParseTrusted(o Options, source Source, content []byte) (*config.Config, tomlfile.Problems, error) {
+	var err error
+	if o.System, err = o.System.complete(); err != nil {
+		return nil, nil, err
 	}
-	system, err := o.System.complete()
-	if err != nil {
-		return err
+	c, problems, not, err := parseTrusted(o.System, source, content)
+	if not != nil {
+		err = &UsageError{Err: not}
 	}
-	if not := untrusted(system, source.File, trust.Digest(content), false); not != nil {
-		return &UsageError{Err: not}
-	}
-	return nil
+	return c, problems, err
 }
 
 // loadConfig reads the config. It returns nil if there is none.
@@ -46,32 +45,55 @@ func loadConfig(o Options, source Source, content []byte) (*config.Config, *Untr
 	return c, nil, nil
 }
 
-// readConfig reads the config once: the bytes that are checked are the bytes that are parsed. The config is nil if there
-// is none, or if it is not trusted. If content is not nil, it is parsed in place of the file's content.
+// readConfig reads the config. It is nil if there is none, or if it is not trusted. If content is not nil, it is parsed in
+// place of the file's content, and needs no trust.
 func readConfig(o Options, source Source, content []byte) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
-	file := source.File
 	switch {
 	case content != nil:
-		return parsed(config.Parse(file, content))
+		c, problems := config.Parse(source.File, content)
+		return c, problems, nil, nil
 	case source.By == ByNothing:
 		return nil, nil, nil, nil
-	case !source.By.needsTrust():
-		if err := source.checkPlace(); err != nil {
-			return nil, nil, nil, err
-		}
-		return parsed(config.Load(file))
 	}
-	data, err := tomlfile.ReadFile(file)
-	if err != nil {
-		return nil, nil, &UntrustedError{Path: file, Reason: err}, nil
+	data, err := tomlfile.ReadFile(source.File)
+	switch {
+	case err == nil:
+		return parseTrusted(o.System, source, data)
+	case source.By.needsTrust():
+		return nil, nil, &UntrustedError{Path: source.File, Reason: err}, nil
 	}
-	if not := untrusted(o.System, file, trust.Digest(data), false); not != nil {
-		return nil, nil, not, nil
-	}
-	return parsed(config.Parse(file, data))
+	c, problems := config.Load(source.File) // which reports the problem
+	return c, problems, nil, nil
 }
 
-// parsed returns its arguments, no UntrustedError and no error.
-func parsed(c *config.Config, problems tomlfile.Problems) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
+// parseTrusted parses the content of a config and of the files that it includes: the bytes that are checked are the bytes
+// that are parsed, and nothing that is not trusted names a file that is read.
+func parseTrusted(s System, source Source, content []byte) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
+	if !source.By.needsTrust() {
+		if err := source.checkPlace(source.File); err != nil {
+			return nil, nil, nil, &UsageError{Err: err}
+		}
+		c, problems := config.ParseWith(source.File, content, func(path string) ([]byte, error) {
+			if err := source.checkPlace(path); err != nil {
+				return nil, err
+			}
+			return tomlfile.ReadFile(path)
+		})
+		return c, problems, nil, nil
+	}
+	record, not := lookUp(s, source.File, trust.Digest(content), false)
+	if not != nil {
+		return nil, nil, not, nil
+	}
+	c, problems := config.ParseWith(source.File, content, func(path string) ([]byte, error) {
+		data, err := tomlfile.ReadFile(path)
+		if not == nil && (err != nil || !record.Trusts(path, trust.Digest(data))) {
+			not = &UntrustedError{Path: source.File, Included: path, Since: record.At, Reason: err}
+		}
+		return data, err
+	})
+	if not != nil {
+		return nil, nil, not, nil
+	}
 	return c, problems, nil, nil
 }

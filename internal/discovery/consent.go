@@ -16,9 +16,11 @@ import (
 // does not trust. It may have been written by the author of the project, so the host uses nothing of it.
 type UntrustedError struct {
 	Path    string
-	Plugins bool      // Path is a directory of plugins, not a config
-	Since   time.Time // when other content was trusted at Path; zero if none was
-	Reason  error     // why the path cannot be trusted or its record cannot be read; nil if there is no record
+	Plugins bool // Path is a directory of plugins, not a config
+	// Included is the file that the config includes and that has changed; empty if the config itself is not trusted.
+	Included string
+	Since    time.Time // when different content was trusted at Path; zero if none was
+	Reason   error     // why the path cannot be trusted or its record cannot be read; nil if there is no record
 }
 
 func (e *UntrustedError) Error() string {
@@ -33,6 +35,9 @@ func (e *UntrustedError) Problem() string {
 		what += fmt.Sprintf(" (%v)", e.Reason)
 	case !e.Since.IsZero():
 		what = "has changed since it was trusted on " + e.Since.UTC().Format("2006-01-02 at 15:04 MST")
+	}
+	if e.Included != "" {
+		return fmt.Sprintf("%s includes %s, which %s", printable(e.Path), printable(e.Included), what)
 	}
 	return printable(e.Path) + " " + what
 }
@@ -75,18 +80,18 @@ func printable(path string) string {
 	return path
 }
 
-// untrusted returns nil if the user trusts content with that digest at path.
-func untrusted(s System, path, digest string, plugins bool) *UntrustedError {
+// lookUp returns the record of a path if the user trusts content with that digest there.
+func lookUp(s System, path, digest string, plugins bool) (*trust.Record, *UntrustedError) {
 	record, err := trust.In(stateDir(s)).Lookup(path)
 	switch {
 	case err != nil:
-		return &UntrustedError{Path: path, Plugins: plugins, Reason: err}
+		return nil, &UntrustedError{Path: path, Plugins: plugins, Reason: err}
 	case record == nil:
-		return &UntrustedError{Path: path, Plugins: plugins}
+		return nil, &UntrustedError{Path: path, Plugins: plugins}
 	case record.SHA256 != digest:
-		return &UntrustedError{Path: path, Plugins: plugins, Since: record.At}
+		return nil, &UntrustedError{Path: path, Plugins: plugins, Since: record.At}
 	}
-	return nil
+	return record, nil
 }
 
 // trustedPlugins returns the plugins of a directory that the options do not name, if the user trusts them.
@@ -95,7 +100,7 @@ func trustedPlugins(s System, dir string, plugins []Candidate) ([]Candidate, *Un
 	if err != nil {
 		return nil, &UntrustedError{Path: dir, Plugins: true, Reason: err}, nil
 	}
-	if not := untrusted(s, dir, digest, true); not != nil {
+	if _, not := lookUp(s, dir, digest, true); not != nil {
 		return nil, not, nil
 	}
 	return plugins, nil, nil

@@ -18,6 +18,7 @@ import (
 type Found struct {
 	Options     Options        // with defaults for unset fields
 	Config      string         // the config's file; empty if there is none
+	Files       []config.File  // the config's file, and those that it includes
 	Server      *config.Server // nil if the config has no [server]
 	Defaults    config.Defaults
 	Audit       *config.Audit // nil if no audit log is kept
@@ -83,7 +84,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 			o.Log.Warn("the directory of plugins is not used: the config lists the plugins", "dir", o.PluginsDir, "config", c.File)
 		}
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
-		found.Credentials = c.Credentials
+		found.Files, found.Credentials = c.Files, c.Credentials
 		if len(c.Plugins) == 0 {
 			return nil, &UsageError{Err: &InvalidError{File: c.File, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}

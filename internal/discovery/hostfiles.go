@@ -24,6 +24,9 @@ func hostFiles(f *Found) []string {
 			own = append(own, fmt.Sprintf("%s.%d", a.File, n+1))
 		}
 	}
+	for _, file := range f.Files {
+		own = append(own, file.Path)
+	}
 	for _, c := range f.Credentials {
 		own = append(own, c.File)
 	}

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,13 +42,13 @@ type Source struct {
 	By   By
 }
 
-// checkPlace returns an error if the config is used because of its place, and others can write there.
-func (s Source) checkPlace() error {
+// checkPlace returns an error if others can write a file of a config that is used because of its place.
+func (s Source) checkPlace(file string) error {
 	if s.By != ByUser {
 		return nil
 	}
-	if err := ownedpath.CheckFile(s.File, os.Geteuid()); err != nil {
-		return UsageErrorf("the user's config cannot be used: %s", ownedpath.Explain(err))
+	if err := ownedpath.CheckFile(file, os.Geteuid()); err != nil {
+		return fmt.Errorf("the user's config cannot be used: %s", ownedpath.Explain(err))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/trust"
 )
@@ -89,9 +90,15 @@ func (w *World) Options() host.Options {
 func (w *World) Trust(t testing.TB, name string) {
 	t.Helper()
 	path, digest := filepath.Join(w.Dir, name), ""
+	var includes []trust.File
 	data, err := os.ReadFile(path)
 	if err == nil {
 		digest = trust.Digest(data)
+		if c, _ := config.Parse(path, data); c != nil {
+			for _, f := range c.Files[1:] {
+				includes = append(includes, trust.File{Path: f.Path, SHA256: f.SHA256})
+			}
+		}
 	} else {
 		o := w.Options()
 		o.ConfigFile, o.NoConfig, o.PluginsDir, o.Log = "", true, path, nil
@@ -101,7 +108,7 @@ func (w *World) Trust(t testing.TB, name string) {
 		}
 	}
 	if err == nil {
-		err = w.TrustStore().Add(path, digest)
+		err = w.TrustStore().Add(path, digest, includes...)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package review
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
@@ -170,7 +169,7 @@ func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	case own.Value == l.Value:
 		r.By = fmt.Sprintf("limits (%s)", s.Entry.At("limits"))
 	case own.Value == 0 && all.Value == l.Value:
-		r.By = fmt.Sprintf("defaults.limits (%s)", path.Base(s.Config))
+		r.By = fmt.Sprintf("defaults.limits (%s)", s.defaultsAt("limits."+l.Key))
 	case need.Value == l.Value:
 		r.By = "limits of " + manifest.FileName
 	case need.Value > l.Value:

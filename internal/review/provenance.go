@@ -10,8 +10,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// at formats a line of the config.
-func (s Subject) at(line int) string { return fmt.Sprintf("%s:%d", path.Base(s.Config), line) }
+// at formats a line of the plugin's table.
+func (s Subject) at(line int) string { return fmt.Sprintf("%s:%d", path.Base(s.Entry.File), line) }
+
+// defaultsAt formats the file of a key of [defaults].
+func (s Subject) defaultsAt(key string) string {
+	if file, included := s.Defaults.Files[key]; included {
+		return path.Base(file)
+	}
+	return path.Base(s.Config)
+}
 
 // requestedAt formats the line of a request in the manifest, and why the request suffices for the grant.
 func (s Subject) requestedAt(line int, key string) string {
@@ -58,7 +66,7 @@ func (s Subject) DenyBy(pattern string) string {
 	if i := slices.Index(s.Entry.Deny, pattern); i >= 0 {
 		return fmt.Sprintf("deny (%s)", s.Entry.At(fmt.Sprintf("deny[%d]", i)))
 	}
-	return fmt.Sprintf("defaults.deny (%s)", path.Base(s.Config))
+	return fmt.Sprintf("defaults.deny (%s)", s.defaultsAt("deny"))
 }
 
 func (s Subject) repositoryBy(g config.Git) string {

@@ -2,6 +2,7 @@ package tomlfile
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 // Doc is a parsed TOML file. It is read through its tables by key. Keys that were never read are reported as unknown.
 type Doc struct {
 	file     string
+	included []string // other files, in the order of Include
 	root     *Table
 	tables   []*Table // all returned tables
 	problems Problems
@@ -39,7 +41,7 @@ func (d *Doc) Add(p Problem) {
 	d.problems = append(d.problems, p)
 }
 
-// Problems returns all problems reported so far and an error for each unknown key, sorted by line. Call it when everything has
+// Problems returns all problems reported so far and an error for each unknown key, sorted by file and line. Call it when everything has
 // been read.
 func (d *Doc) Problems() Problems {
 	ps := append(Problems(nil), d.problems...)
@@ -53,8 +55,21 @@ func (d *Doc) Problems() Problems {
 		rest = Problems{{File: d.file, What: fmt.Sprintf("has %d more problems", more), Warning: ps[maxProblems].Warning}}
 		ps = ps[:maxProblems]
 	}
-	sort.SliceStable(ps, func(i, j int) bool { return ps[i].Line < ps[j].Line })
+	sort.SliceStable(ps, func(i, j int) bool {
+		if a, b := d.rank(ps[i].File), d.rank(ps[j].File); a != b {
+			return a < b
+		}
+		return ps[i].Line < ps[j].Line
+	})
 	return append(ps, rest...)
+}
+
+// rank orders the document's own file before the included ones.
+func (d *Doc) rank(file string) int {
+	if file == d.file {
+		return 0
+	}
+	return 1 + slices.Index(d.included, file)
 }
 
 // Quote quotes s for a message and truncates it.

@@ -27,6 +27,22 @@ func (t *Table) Line() int {
 	return t.node.line
 }
 
+// File returns the name of the file that contains the table.
+func (t *Table) File() string { return t.doc.fileOf(t.node) }
+
+// FileOf returns the name of the file that contains key, or that of the table if key is absent.
+func (t *Table) FileOf(key string) string {
+	if t.node != nil {
+		if n := t.node.get(key); n != nil {
+			return t.doc.fileOf(n)
+		}
+	}
+	return t.File()
+}
+
+// Name returns the full dotted path of the table, such as tools[2]. The index is that in the table's file.
+func (t *Table) Name() string { return t.path }
+
 // Path returns the full dotted path of a key in this table, such as tools[2].input.
 func (t *Table) Path(key string) string { return join(t.path, key) }
 
@@ -74,11 +90,11 @@ func (t *Table) Warn(key, what, remedy string) { t.report(key, what, remedy, tru
 
 // FaultItem is Fault for an item of the array at key.
 func (t *Table) FaultItem(key string, index int, what, remedy string) {
-	t.doc.Add(Problem{Line: t.LineOfItem(key, index), Key: fmt.Sprintf("%s[%d]", t.Path(key), index), What: what, Remedy: remedy})
+	t.doc.Add(Problem{File: t.FileOf(key), Line: t.LineOfItem(key, index), Key: fmt.Sprintf("%s[%d]", t.Path(key), index), What: what, Remedy: remedy})
 }
 
 func (t *Table) report(key, what, remedy string, warning bool) {
-	t.doc.Add(Problem{Line: t.LineOf(key), Key: t.Path(key), What: what, Remedy: remedy, Warning: warning})
+	t.doc.Add(Problem{File: t.FileOf(key), Line: t.LineOf(key), Key: t.Path(key), What: what, Remedy: remedy, Warning: warning})
 }
 
 // String returns the string at key, "" if absent.
@@ -238,15 +254,24 @@ func (t *Table) Tables(key string) []*Table {
 		return nil
 	}
 	var out []*Table
-	for i, item := range n.items {
+	index, file := 0, ""
+	for _, item := range n.items {
+		if item.file != file {
+			index, file = 0, item.file // items of included files follow each other
+		}
+		name := fmt.Sprintf("%s[%d]", t.Path(key), index)
+		index++
 		if item.kind != table {
-			t.FaultItem(key, i, fmt.Sprintf("is %s, not a table", item.typeName()), "")
+			t.doc.Add(Problem{File: t.doc.fileOf(item), Line: item.line, Key: name, What: fmt.Sprintf("is %s, not a table", item.typeName())})
 			continue
 		}
-		out = append(out, t.doc.table(item, fmt.Sprintf("%s[%d]", t.Path(key), i)))
+		out = append(out, t.doc.table(item, name))
 	}
 	return out
 }
+
+// hasRead reports whether key was read.
+func (t *Table) hasRead(key string) bool { return slices.Contains(t.known, key) }
 
 func (t *Table) find(key string) *node {
 	if !slices.Contains(t.known, key) {
@@ -271,7 +296,7 @@ func (t *Table) unknown(ps Problems) Problems {
 		if slices.Contains(t.known, e.key) {
 			continue
 		}
-		p := Problem{File: t.doc.file, Line: e.line, Key: t.Path(e.key), What: "is not a known key"}
+		p := Problem{File: t.doc.fileOf(e.node), Line: e.line, Key: t.Path(e.key), What: "is not a known key"}
 		if k := Nearest(e.key, t.known); k != "" {
 			p.Remedy = fmt.Sprintf("did you mean %q?", k)
 		} else {

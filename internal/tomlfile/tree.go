@@ -12,7 +12,8 @@ import (
 type node struct {
 	kind    kind
 	line    int
-	value   any // of a scalar: string, int64, float64, bool or time.Time
+	file    string // empty: the document's own
+	value   any    // of a scalar: string, int64, float64, bool or time.Time
 	entries []entry
 	index   map[string]int // of entries; nil while they are few
 	items   []*node

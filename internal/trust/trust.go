@@ -27,11 +27,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Record is the decision to trust a path while the digest of its content is SHA256.
+// Record is the decision to trust a path while the digest of its content is SHA256, and while those of the files that it
+// includes are unchanged too.
 type Record struct {
-	Path   string    `json:"path"`
-	SHA256 string    `json:"sha256"`
-	At     time.Time `json:"trusted_at"`
+	Path     string    `json:"path"`
+	SHA256   string    `json:"sha256"`
+	Includes []File    `json:"includes,omitempty"`
+	At       time.Time `json:"trusted_at"`
+}
+
+// File is a file that a trusted config includes.
+type File struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
+
+// Trusts reports whether the record covers an included file with content of that digest.
+func (r *Record) Trusts(path, digest string) bool {
+	return slices.Contains(r.Includes, File{path, digest})
 }
 
 // Store is a directory with one file for each record. It needs no lock, because records are written and removed
@@ -56,8 +69,9 @@ const (
 	version = 1
 	// tempPattern begins with a dot, by which List recognizes the temporary file of an interrupted write.
 	tempPattern = ".new-*"
-	// maxRecord bounds the file of a record in bytes. A path of maxPath bytes, escaped, fits.
-	maxRecord = 32 << 10
+	// maxRecord bounds the file of a record in bytes. A path of maxPath bytes, escaped, fits, and so do the usual ones of 64
+	// included files.
+	maxRecord = 64 << 10
 	maxPath   = 4096
 	// maxRecords bounds List.
 	maxRecords = 10_000
@@ -84,21 +98,17 @@ func (s Store) Lookup(path string) (*Record, error) {
 	return r, nil
 }
 
-// Trusted reports whether path is trusted with content of that digest.
-func (s Store) Trusted(path, digest string) (bool, error) {
-	r, err := s.Lookup(path)
-	return r != nil && r.SHA256 == digest, err
-}
-
-// Add durably records that path is trusted with content of that digest.
-func (s Store) Add(path, digest string) error {
-	switch {
-	case !filepath.IsAbs(path) || filepath.Clean(path) != path || len(path) > maxPath:
-		return fmt.Errorf("%q cannot be trusted: its path is not absolute, or too long", path)
-	case !utf8.ValidString(path):
-		return fmt.Errorf("%q cannot be trusted: its path is not UTF-8", path)
-	case !isDigest(digest):
-		return fmt.Errorf("%q is not a SHA-256", digest)
+// Add durably records that path is trusted with content of that digest, as long as it includes these files.
+func (s Store) Add(path, digest string, includes ...File) error {
+	for _, f := range append([]File{{path, digest}}, includes...) {
+		switch {
+		case !isPath(f.Path):
+			return fmt.Errorf("%q cannot be trusted: its path is not absolute, or too long", f.Path)
+		case !utf8.ValidString(f.Path):
+			return fmt.Errorf("%q cannot be trusted: its path is not UTF-8", f.Path)
+		case !isDigest(f.SHA256):
+			return fmt.Errorf("%q is not a SHA-256", f.SHA256)
+		}
 	}
 	if err := s.check(); err != nil {
 		return err
@@ -106,9 +116,12 @@ func (s Store) Add(path, digest string) error {
 	if err := ownedpath.Make(s.dir); err != nil {
 		return errors.New(ownedpath.Explain(err))
 	}
-	record, err := rawjson.Marshal(Record{Path: path, SHA256: digest, At: time.Now().UTC().Truncate(time.Second)})
+	record, err := rawjson.Marshal(Record{Path: path, SHA256: digest, Includes: includes, At: time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return err
+	}
+	if len(record) >= maxRecord {
+		return fmt.Errorf("%q cannot be trusted: it includes too many files", path)
 	}
 	return atomicfile.Replace(filepath.Join(s.dir, fileName(path)), append(record, '\n'),
 		atomicfile.Options{FS: files, Mode: 0o600, Pattern: tempPattern})
@@ -243,8 +256,10 @@ func decode(data []byte) (*Record, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("contains more than one record")
 	}
-	if !filepath.IsAbs(r.Path) || filepath.Clean(r.Path) != r.Path || len(r.Path) > maxPath || !isDigest(r.SHA256) {
-		return nil, errors.New("has an invalid path or digest")
+	for _, f := range append([]File{{r.Path, r.SHA256}}, r.Includes...) {
+		if !isPath(f.Path) || !isDigest(f.SHA256) {
+			return nil, errors.New("has an invalid path or digest")
+		}
 	}
 	return &r.Record, nil
 }
@@ -260,6 +275,10 @@ func fileName(path string) string { return Digest([]byte(path)) + suffix }
 func Digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
+}
+
+func isPath(path string) bool {
+	return filepath.IsAbs(path) && filepath.Clean(path) == path && len(path) <= maxPath
 }
 
 func isDigest(text string) bool {

@@ -42,12 +42,12 @@ func TestTrustedUntilRemoved(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for digest, want := range map[string]bool{one: true, two: false} {
-		if got, err := s.Trusted("/p", digest); got != want || err != nil {
+		if got, err := trusted(s, "/p", digest); got != want || err != nil {
 			t.Errorf("%s: %v, %v", digest, got, err)
 		}
 	}
 	mustAdd(t, s, "/p", two)
-	if got, _ := s.Trusted("/p", one); got {
+	if got, _ := trusted(s, "/p", one); got {
 		t.Error("the old digest is still trusted")
 	}
 	for i, want := range []bool{true, false} {
@@ -177,7 +177,7 @@ func TestInvalidRecordsAreNotTrusted(t *testing.T) {
 			mustAdd(t, s, "/other", one)
 			file := filepath.Join(s.Dir(), fileName("/p"))
 			put(t, file)
-			trusted, err := s.Trusted("/p", one)
+			trusted, err := trusted(s, "/p", one)
 			if trusted || err == nil || !strings.Contains(err.Error(), file) {
 				t.Errorf("trusted %v, %v", trusted, err)
 			}
@@ -202,7 +202,7 @@ func TestStoreWritableByOthersIsNotTrusted(t *testing.T) {
 			if err := change(s); err != nil {
 				t.Skip(err)
 			}
-			if trusted, err := s.Trusted("/p", one); trusted || err == nil {
+			if trusted, err := trusted(s, "/p", one); trusted || err == nil {
 				t.Errorf("trusted %v, %v", trusted, err)
 			}
 			if list, err := s.List(); len(list) > 0 || err == nil {
@@ -246,4 +246,36 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%q: %+v, %v", again, other, err)
 		}
 	})
+}
+
+// trusted reports whether path is trusted with content of that digest.
+func trusted(s Store, path, digest string) (bool, error) {
+	r, err := s.Lookup(path)
+	return r != nil && r.SHA256 == digest, err
+}
+
+func TestRecordContainsIncludedFiles(t *testing.T) {
+	s := newStore(t)
+	if err := s.Add("/p", one, File{"/a", one}, File{"/b", two}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Lookup("/p")
+	if err != nil || len(r.Includes) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if !r.Trusts("/a", one) || r.Trusts("/a", two) || r.Trusts("/c", one) {
+		t.Errorf("%+v", r)
+	}
+	for name, f := range map[string]File{"a relative path": {"a", one}, "an invalid digest": {"/a", "x"}, "a path that is not UTF-8": {"/\xff", one}} {
+		if err := s.Add("/p", one, f); err == nil {
+			t.Errorf("%s was recorded", name)
+		}
+	}
+	var many []File
+	for range 1000 {
+		many = append(many, File{"/a", one})
+	}
+	if err := s.Add("/p", one, many...); err == nil {
+		t.Error("a record was written that is too large to be read")
+	}
 }
