@@ -104,8 +104,8 @@ func (h *Host) grants(p *catalog.Plugin) []GrantInfo {
 	}
 	writable := grant.Writable(h.catalog.Places, grants...)
 	var out []GrantInfo
-	add := func(kind, path, access string) {
-		found, err := grant.Look(kind, path, h.catalog.Places, writable)
+	add := func(kind, path, access string, within []string) {
+		found, err := grant.Look(kind, path, h.catalog.Places, writable, within)
 		info := GrantInfo{
 			Path: path, Access: access, Git: kind == grant.Repository,
 			Resolved: found.Path, Breadth: found.Breadth.String(), Broad: found.Breadth.Broad(),
@@ -117,11 +117,11 @@ func (h *Host) grants(p *catalog.Plugin) []GrantInfo {
 	}
 	for _, m := range p.Grant.FS {
 		if !m.State {
-			add(grant.Directory, m.Path, string(m.Access))
+			add(grant.Directory, m.Path, string(m.Access), m.Within)
 		}
 	}
 	for _, g := range p.Grant.Git {
-		add(grant.Repository, g.Repo, string(g.Access))
+		add(grant.Repository, g.Repo, string(g.Access), g.Within)
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
@@ -111,6 +112,10 @@ func eachLineIsJSON(text string) bool {
 // TestDocsExamplesAreValid parses each manifest and config in the reference pages.
 func TestDocsExamplesAreValid(t *testing.T) {
 	config := func(text string) error {
+		if strings.HasPrefix(text, "# "+discovery.CeilingFile) {
+			_, problems := config.ParseCeiling(discovery.CeilingFile, []byte(text))
+			return problems.Err()
+		}
 		_, problems := config.ParseWith("bulkhead.toml", []byte(text), func(string) ([]byte, error) { return nil, nil })
 		return problems.Err()
 	}

@@ -18,10 +18,10 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Check the installation: directories, config, and every plugin",
-		Long: `Check the host's environment: platform, project, config, confinement, the cache of
-compiled modules, state directory, audit log, credentials. Load the module of each
-plugin and ask it for its handlers. Each check prints a line, with a remedy if there is a
-problem.
+		Long: `Check the host's environment: platform, project, the organisation's ceiling if there is
+one, config, confinement, the cache of compiled modules, state directory, audit log,
+credentials. Load the module of each plugin and ask it for its handlers. Each check
+prints a line, with a remedy if there is a problem.
 
 Exit codes: 0 no check failed (warnings do not count); 1 at least one check failed.`,
 		Example: `  bulkhead doctor

@@ -17,5 +17,8 @@ func printInForce(w *bufio.Writer, c admin.ConfigInForce) {
 	for _, other := range c.PassedOver {
 		fmt.Fprintf(w, "        passed over: %s, %s\n", oneLine(other.File), other.By)
 	}
+	if c.Ceiling != "" {
+		fmt.Fprintf(w, "ceiling %s\n", oneLine(c.Ceiling))
+	}
 	fmt.Fprintln(w)
 }

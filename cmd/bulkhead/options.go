@@ -29,7 +29,7 @@ var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
 func (o *options) add(c *cobra.Command, level string) {
 	f := c.Flags()
 	f.StringVar(&o.ConfigFile, "config", "", "config `file` (default: $BULKHEAD_CONFIG, else bulkhead.toml in the working\ndirectory or the project, once bulkhead trust has recorded it, else the user's\nbulkhead/bulkhead.toml in $XDG_CONFIG_HOME or ~/.config)")
-	f.BoolVar(&o.NoConfig, "no-config", false, "use no config, not even that of $BULKHEAD_CONFIG: plugins get only the project")
+	f.BoolVar(&o.NoConfig, "no-config", false, "use no config, not even that of $BULKHEAD_CONFIG: plugins get only the project\n(the organisation's ceiling applies nevertheless)")
 	projectFlag(c, &o.Options)
 	f.StringVar(&o.PluginsDir, "plugins", "", "`directory` of plugins, used if there is no config (default: $BULKHEAD_PLUGINS,\nelse plugins/ beside the executable, else ./dist/plugins if it is trusted)")
 	f.StringArrayVar(&o.Plugins, "plugin", nil, "`name` of a plugin to offer, repeatable (default: all discovered plugins)")

@@ -42,7 +42,8 @@ func Examine(ctx context.Context, o discovery.Options) []Check {
 	e := &examination{options: o}
 	e.platform()
 	e.project()
-	usable := e.config()
+	bounded := e.ceiling()
+	usable := e.config() && bounded
 	e.confinement()
 	e.memory()
 	e.trust()
@@ -57,11 +58,12 @@ func Examine(ctx context.Context, o discovery.Options) []Check {
 
 // examination is the state of one Examine.
 type examination struct {
-	options discovery.Options
-	places  config.Places
-	parsed  *config.Config // nil if there is no valid config
-	cached  string         // the cache directory; empty if it cannot be used
-	checks  []Check
+	options  discovery.Options
+	places   config.Places
+	parsed   *config.Config // nil if there is no valid config
+	confined bool           // the ceiling requires all layers of confinement
+	cached   string         // the cache directory; empty if it cannot be used
+	checks   []Check
 }
 
 func (e *examination) ok(name, format string, args ...any) {
@@ -99,6 +101,24 @@ func (e *examination) project() {
 	default:
 		e.ok("project", "%s", places.Project)
 	}
+}
+
+// ceiling adds a check if there is a ceiling, and reports whether the host can start.
+func (e *examination) ceiling() bool {
+	c, err := discovery.FindCeiling(e.options.System)
+	if err != nil {
+		e.fail("ceiling", err.Error(), "")
+		return false
+	}
+	if c == nil {
+		return true
+	}
+	for _, dir := range c.Unresolved(filepath.EvalSymlinks) {
+		e.warn("ceiling", fmt.Sprintf("%s contains %s, whose path has symbolic links: no directory is in it", c.File, dir), "write the path without symbolic links")
+	}
+	e.confined = c.Confined
+	e.ok("ceiling", "%s bounds all configs, flags and variables", c.File)
+	return true
 }
 
 // config checks the config, and reports whether the host can start: with a valid config, or without any.

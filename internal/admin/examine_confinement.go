@@ -41,7 +41,7 @@ func (e *examination) confinement() {
 // missingLayer adds a warning, or a failed check if the config requires all layers.
 func (e *examination) missingLayer(layer confine.Layer, remedy string) {
 	detail := layer.Name + " is missing: " + layer.Reason
-	if e.parsed != nil && e.parsed.Server != nil && e.parsed.Server.Confined {
+	if e.confined || e.parsed != nil && e.parsed.Server != nil && e.parsed.Server.Confined {
 		e.fail("confinement", detail+`; confinement = "required" in [server], so nothing runs`, remedy)
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// plugins examines each plugin. It examines none if the config is not usable, since the host would not start.
+// plugins examines each plugin. It examines none if the config or the ceiling is not usable, since the host would not start.
 func (e *examination) plugins(ctx context.Context, usable bool) {
 	if !usable {
 		e.fail("plugins", "not examined: the config is not usable", "correct the config first")

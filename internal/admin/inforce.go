@@ -7,6 +7,7 @@ type ConfigInForce struct {
 	File       string       `json:"config,omitempty"` // empty: none
 	By         string       `json:"config_by"`
 	PassedOver []PassedOver `json:"passed_over,omitempty"`
+	Ceiling    string       `json:"ceiling,omitempty"` // the file of the organisation's ceiling; empty: none
 }
 
 // PassedOver is an existing config that is not used because another one takes precedence.
@@ -27,6 +28,13 @@ func FindConfigInForce(o discovery.Options) (ConfigInForce, error) {
 		c = ConfigInForce{By: "--no-config"}
 	case source.By == discovery.ByNothing:
 		c.File = ""
+	}
+	ceiling, err := discovery.FindCeiling(o.System)
+	if err != nil {
+		return c, err
+	}
+	if ceiling != nil {
+		c.Ceiling = ceiling.File
 	}
 	others, err := discovery.PassedOver(o)
 	for _, other := range others {

@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Question says what to explain. Without Tool, Path, Origin and Variable, Explain describes complete grants.
@@ -181,8 +182,8 @@ func paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked 
 // refusedGrantReason explains why the plugin cannot run: the host refuses one of its granted paths. It is empty if
 // none is refused.
 func refusedGrantReason(about review.Subject) string {
-	check := func(kind, path string) string {
-		if refused := about.Resolver(kind, path).Refused; refused != "" {
+	check := func(kind, path string, within []string) string {
+		if refused := about.Resolver(kind, path, within).Refused; refused != "" {
 			return "the plugin cannot run: " + refused
 		}
 		return ""
@@ -191,12 +192,12 @@ func refusedGrantReason(about review.Subject) string {
 		if m.State {
 			continue
 		}
-		if why := check(review.Folder, m.Path); why != "" {
+		if why := check(review.Folder, m.Path, m.Within); why != "" {
 			return why
 		}
 	}
 	for _, g := range about.Grant.Git {
-		if why := check(review.Repository, g.Repo); why != "" {
+		if why := check(review.Repository, g.Repo, g.Within); why != "" {
 			return why
 		}
 	}
@@ -207,7 +208,13 @@ func refusedGrantReason(about review.Subject) string {
 func explainPath(v sandbox.Verdict, about review.Subject, granted string) string {
 	switch v.Rule {
 	case sandbox.RuleOutside:
-		return "it is not in any directory granted to " + about.Manifest.Name
+		why := "it is not in any directory granted to " + about.Manifest.Name
+		for _, c := range about.Grant.Cuts {
+			if c.Key == "fs" && contain.Within(c.What, v.Path) {
+				why += fmt.Sprintf("; %s is not granted: %s", c.What, c.Why)
+			}
+		}
+		return why
 	case sandbox.RuleAbove:
 		return "it is an ancestor of a granted directory: only the path to that directory is visible"
 	case sandbox.RuleOwn:

@@ -16,11 +16,11 @@ func newResolver(places config.Places, plugins []*catalog.Plugin) review.Resolve
 		}
 	}
 	writable := grant.Writable(places, grants...)
-	return func(kind, path string) review.Place {
+	return func(kind, path string, within []string) review.Place {
 		if kind == review.Folder {
 			kind = grant.Directory
 		}
-		p, err := grant.Look(kind, path, places, writable)
+		p, err := grant.Look(kind, path, places, writable, within)
 		out := review.Place{Resolved: p.Path, Breadth: p.Breadth.String(), Broad: p.Breadth.Broad()}
 		if err != nil {
 			out.Refused = err.Error()

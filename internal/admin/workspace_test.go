@@ -42,12 +42,12 @@ func (w *workspace) options() discovery.Options {
 	return o
 }
 
-// discovering returns options that name no config.
+// discovering returns options that name no config. The ceiling is etc/bulkhead.toml.
 func (w *workspace) discovering() discovery.Options {
-	return discovery.Options{System: discovery.System{
+	return discovery.Options{System: discovery.WithCeiling(discovery.System{
 		Dir: w.dir + "/work", Executable: w.dir + "/bin/bulkhead",
 		LookupEnv: func(name string) (string, bool) { value, ok := w.env[name]; return value, ok },
-	}}
+	}, w.path("etc/bulkhead.toml"), os.Geteuid(), w.path("home"))}
 }
 
 func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }

@@ -41,8 +41,9 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 			p.Log.Warn("the plugin gets no state directory", "reason", places.NoState)
 		}
 		grant, problems := config.Decide(c.Manifest, c.Entry, found.Defaults, places, flags)
-		p.Grant = grant
 		p.Problems = append(p.Problems, slices.Concat(problems, absentDirectories(c.Entry))...)
+		p.Grant, problems = found.Ceiling.Narrow(c.Manifest, c.Entry, places, grant)
+		p.Problems = append(p.Problems, problems...)
 	}
 	switch err := p.Problems.Err(); {
 	case err != nil:

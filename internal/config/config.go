@@ -1,9 +1,10 @@
 // Package config reads bulkhead.toml, in which an admin lists the plugins and what each may do, and computes
 // effective grants: the intersection of what a manifest requests and what the config allows.
 //
-// Load reads the config and the files that it includes, Expand replaces its references to environment variables, and Decide computes the
-// grant of one plugin. Decide is a pure function. AddPlugin, RemovePlugin and PinPlugin edit the bytes of a
-// config and preserve its other content, comments included.
+// Load reads the config and the files that it includes, Expand replaces its references to environment variables, and
+// Decide computes the grant of one plugin. ParseCeiling parses the bounds of an organisation, and Ceiling.Narrow applies
+// them to a grant. Decide and Narrow are pure functions. AddPlugin, RemovePlugin and PinPlugin edit the bytes of a config
+// and preserve its other content, comments included.
 package config
 
 import (
@@ -189,6 +190,8 @@ type Grant struct {
 	Limits manifest.Limits // all are set, but Fuel may be 0: unbounded
 	// Reused means that calls share the state of a module instance.
 	Reused bool
+	// Cuts are what a ceiling has removed.
+	Cuts []Cut
 	// LeftOut is the reason why the plugin cannot be offered at all, such as a missing project; empty if it
 	// can.
 	LeftOut string
@@ -206,6 +209,8 @@ type Mount struct {
 	Access manifest.Access
 	// State marks the plugin's state directory. The host creates it, and it stays writable under read_only.
 	State bool
+	// Within are the directories of a ceiling. The path must resolve to one of them, or into one; nil: not bounded.
+	Within []string
 }
 
 // Git is a granted repository, or a directory that contains granted repositories.
@@ -213,4 +218,5 @@ type Git struct {
 	Repo    string // absolute path of a directory inside a repository, or of one above repositories
 	Access  manifest.Access
 	Remotes []string // URLs normalized by manifest.NormalizeRemote, or "*" for any
+	Within  []string // as of Mount
 }

@@ -24,6 +24,8 @@ type decide struct {
 	config string
 	flags  config.Flags
 	places *config.Places
+	// ceiling narrows the grant; empty: there is none
+	ceiling string
 }
 
 func (d decide) run(t *testing.T) (config.Grant, []string) {
@@ -57,6 +59,15 @@ func (d decide) run(t *testing.T) (config.Grant, []string) {
 		at = *d.places
 	}
 	g, ps := config.Decide(m, plugin, defaults, at, d.flags)
+	if d.ceiling != "" {
+		c, problems := config.ParseCeiling("/etc/bulkhead/bulkhead.toml", []byte(d.ceiling))
+		if problems.Err() != nil {
+			t.Fatalf("ceiling: %v", problems)
+		}
+		c.Home = "/home/me"
+		g, problems = c.Narrow(m, plugin, at, g)
+		ps = append(ps, problems...)
+	}
 	var out []string
 	for _, p := range ps {
 		kind := "error"

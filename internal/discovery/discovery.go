@@ -1,5 +1,5 @@
 // Package discovery finds what a host serves: the config or the directory of plugins, which the user must have named or
-// trusted, the manifests, and the directories that variables in paths stand for. Find returns all of it; the other
+// trusted, the organisation's ceiling, the manifests, and the directories that variables in paths stand for. Find returns all of it; the other
 // functions answer single questions of the admin commands.
 //
 // It decides no grant, opens no module and creates nothing.
@@ -23,10 +23,11 @@ type Found struct {
 	Defaults    config.Defaults
 	Audit       *config.Audit // nil if no audit log is kept
 	Credentials []*config.Credential
-	Candidates  []Candidate   // in the order of the config, else by name
-	Places      config.Places // what the variables in paths stand for
-	HostFiles   []string      // the host's own files and directories, which plugins must not access
-	CacheDir    string        // cache of compiled modules; empty if there is no location for it
+	Candidates  []Candidate     // in the order of the config, else by name
+	Ceiling     *config.Ceiling // nil if there is none; it narrows the grant of each plugin
+	Places      config.Places   // what the variables in paths stand for
+	HostFiles   []string        // the host's own files and directories, which plugins must not access
+	CacheDir    string          // cache of compiled modules; empty if there is no location for it
 	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
 	// was found. Config, Server, Defaults, Audit, Credentials and Candidates are empty then.
 	Untrusted *UntrustedError
@@ -35,6 +36,7 @@ type Found struct {
 	// NoPlugins is set if nothing is served because there are no plugins. Only FindOrExplain sets it.
 	NoPlugins *NoPluginsError
 
+	source  Source
 	folders []string // directories of all plugins, chosen or not
 }
 
@@ -55,6 +57,10 @@ func findAll(o Options, content []byte) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	ceiling, err := FindCeiling(o.System)
+	if err != nil {
+		return nil, err
+	}
 	places, err := findPlaces(o)
 	if err != nil {
 		return nil, err
@@ -67,7 +73,11 @@ func findAll(o Options, content []byte) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	found.Options, found.Places, found.CacheDir = o, places, cacheDir(o.System)
+	found.source = source
+	found.Options, found.Places, found.CacheDir, found.Ceiling = o, places, cacheDir(o.System), ceiling
+	if err := found.applyCeiling(); err != nil {
+		return nil, err
+	}
 	found.HostFiles = hostFiles(found)
 	return found, nil
 }

@@ -24,6 +24,9 @@ func hostFiles(f *Found) []string {
 			own = append(own, fmt.Sprintf("%s.%d", a.File, n+1))
 		}
 	}
+	if f.Ceiling != nil {
+		own = append(own, f.Ceiling.File)
+	}
 	for _, file := range f.Files {
 		own = append(own, file.Path)
 	}

@@ -34,6 +34,8 @@ type System struct {
 	Dir        string                           // working directory
 	Executable string                           // path of the running program
 	LookupEnv  func(name string) (string, bool) // environment variables
+
+	ceiling *ceilingPlace // nil: the usual one
 }
 
 // complete sets defaults for unset fields.

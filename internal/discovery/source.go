@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
@@ -29,12 +30,14 @@ const (
 
 func (b By) String() string {
 	return [...]string{"named by --config", "named by $" + envConfig, "in the working directory", "in the project",
-		"the user's config", "there is none"}[b]
+		"the user's config", "none"}[b]
 }
 
 // needsTrust reports whether someone other than the user may have put the config in its place, so that it is used only if
 // the user trusts it.
 func (b By) needsTrust() bool { return b == ByWorkDir || b == ByProject }
+
+func (b By) isNamed() bool { return b == ByFlag || b == ByVariable }
 
 // Source says which config is in force, and why.
 type Source struct {
@@ -145,20 +148,48 @@ func searchConfigs(o Options, places config.Places) func(yield func(Source, erro
 				return
 			}
 		}
-		user := configDir(s)
-		for _, at := range []struct {
-			dir string
-			by  By
-		}{{s.Dir, ByWorkDir}, {places.Project, ByProject}, {user, ByUser}} {
-			if at.dir == "" || at.by == ByProject && at.dir == s.Dir || at.by != ByUser && at.dir == user {
-				continue
-			}
-			file := filepath.Join(at.dir, config.FileName)
+		for _, source := range usualPlaces(s, places) {
 			// A config that cannot be accessed is not skipped.
-			if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) && !yield(Source{file, at.by}, nil) {
+			if _, err := os.Stat(source.File); !errors.Is(err, fs.ErrNotExist) && !yield(source, nil) {
 				return
 			}
 		}
 		yield(Source{filepath.Join(s.Dir, config.FileName), ByNothing}, nil)
 	}
+}
+
+// usualPlaces returns the paths at which configs are found that are not named, in order of precedence.
+func usualPlaces(s System, places config.Places) []Source {
+	var out []Source
+	user := configDir(s)
+	for _, at := range []struct {
+		dir string
+		by  By
+	}{{s.Dir, ByWorkDir}, {places.Project, ByProject}, {user, ByUser}} {
+		if at.dir == "" || at.by == ByProject && at.dir == s.Dir || at.by != ByUser && at.dir == user {
+			continue
+		}
+		out = append(out, Source{filepath.Join(at.dir, config.FileName), at.by})
+	}
+	return out
+}
+
+// ConfigInputs returns the paths that decide which config is in force and what it contains, whether they exist or not: the
+// files of the config, those that would take precedence over it, and the ceiling. Find has to be called again if one of
+// them changes.
+func (f *Found) ConfigInputs() []string {
+	inputs := []string{f.Options.System.ceilingPlace().file}
+	for _, source := range usualPlaces(f.Options.System, f.Places) {
+		if source.By <= f.source.By && !f.source.By.isNamed() && !f.Options.NoConfig {
+			inputs = append(inputs, source.File)
+		}
+	}
+	if f.source.By != ByNothing {
+		inputs = append(inputs, f.source.File)
+	}
+	for _, file := range f.Files {
+		inputs = append(inputs, file.Path)
+	}
+	slices.Sort(inputs)
+	return slices.Compact(inputs)
 }

@@ -3,6 +3,8 @@ package grant
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
@@ -48,8 +50,9 @@ func BreadthOf(path string, places config.Places) Breadth {
 	return Outside
 }
 
-// resolve resolves a granted path and checks the breadth of the result.
-func (w *walker) resolve(kind, path string, places config.Places) (*place, error) {
+// resolve resolves a granted path and checks the breadth of the result, and that it is in one of the directories within,
+// unless that is nil.
+func (w *walker) resolve(kind, path string, places config.Places, within []string) (*place, error) {
 	path = filepath.Clean(path)
 	p, err := w.walk(path)
 	if link := (*linkError)(nil); asLink(err, &link) {
@@ -61,6 +64,11 @@ func (w *walker) resolve(kind, path string, places config.Places) (*place, error
 	if what := broader(path, p, places); what != "" {
 		p.close()
 		return nil, &RefusedError{kind, path, what, grantItself(keyOf(kind), p.path())}
+	}
+	if within != nil && !slices.ContainsFunc(within, func(dir string) bool { return contain.Within(dir, p.path()) }) {
+		what := fmt.Sprintf("it resolves to %q, outside of %s, which the ceiling of this machine allows", p.path(), strings.Join(within, ", "))
+		p.close()
+		return nil, &RefusedError{kind, path, what, "grant a directory there, or ask who administers this machine"}
 	}
 	return p, nil
 }

@@ -164,7 +164,7 @@ func (s *Set) resolve(c Config) error {
 // mount resolves a granted directory. If two granted paths resolve to one directory, the wider access applies. One that
 // resolves into the plugin's own state directory adds nothing: all of that is granted, writable.
 func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
-	p, err := w.resolve(Directory, granted.Path, c.Places)
+	p, err := w.resolve(Directory, granted.Path, c.Places, granted.Within)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (m *Mount) addAlias(granted string) {
 // repository resolves a granted repository. If its lexical path is in a granted directory, its resolved path must be in
 // that directory, too: an admin who withholds a directory also withholds its history.
 func (s *Set) repository(c Config, w *walker, granted config.Git) error {
-	p, err := w.resolve(Repository, granted.Repo, c.Places)
+	p, err := w.resolve(Repository, granted.Repo, c.Places, granted.Within)
 	if err != nil {
 		return err
 	}

@@ -205,7 +205,7 @@ func TestResolveRefusesLinksThatPluginsOrProjectControl(t *testing.T) {
 			if after := descriptors(); after != before {
 				t.Errorf("%d descriptors are open, %d before", after, before)
 			}
-			_, err = Look(Directory, w.path(c.grant), w.Places, append(w.Writable, Writable(w.Places, w.Grant)...))
+			_, err = Look(Directory, w.path(c.grant), w.Places, append(w.Writable, Writable(w.Places, w.Grant)...), nil)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Look: %v; want %q", err, want)
 			}
@@ -344,5 +344,72 @@ func TestOwnFilesAreResolved(t *testing.T) {
 	want := []string{w.path("disk/cache"), w.path("disk/gone/x"), w.path("loop")}
 	if s := w.resolve(); !slices.Equal(s.Own, want) {
 		t.Errorf("got %q, want %q", s.Own, want)
+	}
+}
+
+// TestResolveRefusesPathOutsideCeiling grants paths that are lexically in the directories of a ceiling.
+func TestResolveRefusesPathOutsideCeiling(t *testing.T) {
+	for name, c := range map[string]struct {
+		make   func(w *world)
+		grant  string
+		within []string
+		want   string
+	}{
+		"the directory itself":              {nil, "ok", []string{"ok"}, ""},
+		"a directory in it":                 {nil, "ok/sub", []string{"ok"}, ""},
+		"an absent one in it":               {nil, "ok/new/deep", []string{"ok"}, ""},
+		"a link that stays":                 {func(w *world) { w.link("sub", "ok/link") }, "ok/link", []string{"ok"}, ""},
+		"a link to a second one":            {func(w *world) { w.link("../second", "ok/link") }, "ok/link", []string{"ok", "second"}, ""},
+		"a link to outside":                 {func(w *world) { w.link("../secret", "ok/link") }, "ok/link", []string{"ok"}, "/secret\", outside of "},
+		"an absent one behind a link":       {func(w *world) { w.link("../secret", "ok/link") }, "ok/link/new", []string{"ok"}, "/secret/new\", outside of "},
+		"a sibling with the name as prefix": {func(w *world) { w.dir("okay"); w.link("../okay", "ok/link") }, "ok/link", []string{"ok"}, "/okay\", outside of "},
+		"nothing":                           {nil, "ok", []string{}, "outside of "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.dir("ok/sub")
+			w.dir("second")
+			w.dir("secret")
+			if c.make != nil {
+				c.make(w)
+			}
+			within := []string{}
+			for _, dir := range c.within {
+				within = append(within, w.path(dir))
+			}
+			for kind, granted := range map[string]config.Grant{
+				Directory:  {FS: []config.Mount{{Path: w.path(c.grant), Access: manifest.ReadWrite, Within: within}}},
+				Repository: {Git: []config.Git{{Repo: w.path(c.grant), Access: manifest.Read, Within: within}}},
+			} {
+				w.Grant = granted
+				s, err := Resolve(w.Config)
+				if err == nil {
+					defer s.Close()
+				}
+				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s: got %v, want %q", kind, err, c.want)
+				}
+				if _, err := Look(kind, w.path(c.grant), w.Places, nil, within); (err == nil) != (c.want == "") {
+					t.Errorf("Look %s: got %v, want %q", kind, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestCeilingHoldsAfterLinkIsRedirected redirects a link of the user after the grant was resolved: it has to be resolved
+// again, and is then refused.
+func TestCeilingHoldsAfterLinkIsRedirected(t *testing.T) {
+	w := newWorld(t)
+	w.dir("ok/sub")
+	w.dir("secret")
+	w.link("sub", "ok/link")
+	w.Grant.FS = []config.Mount{{Path: w.path("ok/link"), Access: manifest.Read, Within: []string{w.path("ok")}}}
+	s := w.resolve()
+	w.must(os.Remove(w.path("ok/link")))
+	w.link("../secret", "ok/link")
+	w.changed(s, "ok/link")
+	if _, err := Resolve(w.Config); err == nil || !strings.Contains(err.Error(), "outside of ") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
-// Look resolves a granted path by the rules of Resolve, without keeping a handle or creating anything. With a
+// Look resolves a granted path by the rules of Resolve, within as in config.Mount, without keeping a handle or creating anything. With a
 // *RefusedError it returns the path as far as it could be resolved.
-func Look(kind, path string, places config.Places, writable []string) (Place, error) {
-	p, err := newWalker(places, writable, nil).resolve(kind, path, places)
+func Look(kind, path string, places config.Places, writable, within []string) (Place, error) {
+	p, err := newWalker(places, writable, nil).resolve(kind, path, places, within)
 	if err != nil {
 		return Place{Path: resolved(path), Breadth: BreadthOf(resolved(path), places)}, err
 	}

@@ -81,7 +81,7 @@ func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []stri
 		if m.State {
 			by = newStateWalker(places)
 		}
-		if p, err := by.resolve(Directory, m.Path, places); err == nil {
+		if p, err := by.resolve(Directory, m.Path, places, m.Within); err == nil {
 			p.close()
 			w.guard(p.path(), whyWritable, false)
 			out = append(out, p.path())

@@ -67,8 +67,11 @@ func (w *World) Write(t testing.TB, f Files) {
 	}
 }
 
+// Ceiling is the path of the ceiling in a World. If it exists, it applies.
+const Ceiling = "etc/bulkhead.toml"
+
 // Options returns the options of a host in the World, whose plugins are in the directory plugins. They name the config in
-// the working directory if it exists, so that it needs no trust record.
+// the working directory if it exists, so that it needs no trust record. They never use the ceiling of the machine.
 func (w *World) Options() host.Options {
 	file := w.Dir + "/work/bulkhead.toml"
 	if _, err := os.Stat(file); err != nil {
@@ -78,11 +81,11 @@ func (w *World) Options() host.Options {
 		ConfigFile: file,
 		PluginsDir: w.Dir + "/plugins",
 		Log:        hclog.New(&hclog.LoggerOptions{Output: &w.Log, Level: hclog.Trace, DisableTime: true}),
-		System: host.System{
+		System: discovery.WithCeiling(host.System{
 			Dir:        w.Dir + "/work",
 			Executable: w.Dir + "/bin/bulkhead",
 			LookupEnv:  func(name string) (string, bool) { value, ok := w.Env[name]; return value, ok },
-		},
+		}, filepath.Join(w.Dir, Ceiling), os.Geteuid(), w.Dir+"/home"),
 	}
 }
 

@@ -57,3 +57,21 @@ func (l Limits) Pick(keep func(key string) bool) Limits {
 	}
 	return l
 }
+
+// Min returns the smaller of the limits of l and bound. A limit of 0 is not bounded.
+func (l Limits) Min(bound Limits) Limits {
+	return Limits{
+		Memory: least(l.Memory, bound.Memory), Time: least(l.Time, bound.Time), Fuel: least(l.Fuel, bound.Fuel),
+		Input: least(l.Input, bound.Input), Output: least(l.Output, bound.Output), Operations: least(l.Operations, bound.Operations),
+		Log: least(l.Log, bound.Log), Files: least(l.Files, bound.Files), Concurrency: least(l.Concurrency, bound.Concurrency),
+		Queue: least(l.Queue, bound.Queue), HTTPRequest: least(l.HTTPRequest, bound.HTTPRequest),
+		HTTPResponse: least(l.HTTPResponse, bound.HTTPResponse), HTTPConcurrency: least(l.HTTPConcurrency, bound.HTTPConcurrency),
+	}
+}
+
+func least[T int | int64 | time.Duration](a, b T) T {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}

@@ -24,7 +24,10 @@ func (s Subject) Origin(o origin.Origin) Answer {
 	i := slices.IndexFunc(s.Grant.HTTP, func(h config.HTTP) bool { return h.Origin == o })
 	named := slices.Contains(normalizeOrigins(s.Manifest.Capabilities.HTTP), o.String())
 	wildcard := slices.Contains(s.Manifest.Capabilities.HTTP, manifest.Any)
+	cut := s.cutBy("http", o.String())
 	switch {
+	case i < 0 && cut != "":
+		a.Why = cut
 	case i >= 0:
 		a.Allowed, a.Why = true, s.originBy(s.Grant.HTTP[i])
 		if !s.Grant.HTTP[i].Private {
@@ -47,7 +50,10 @@ func (s Subject) Variable(name string) Answer {
 	a := Answer{Asked: name}
 	requested := s.Manifest.Capabilities.Env
 	_, granted := s.Grant.Env[name]
+	cut := s.cutBy("env", name)
 	switch {
+	case !granted && cut != "":
+		a.Why = cut
 	case granted:
 		a.Allowed, a.Why = true, s.variableBy(name)
 	case manifest.IsVariable(name) && manifest.CheckEnv(name) != nil:

@@ -74,7 +74,7 @@ func (q *inquiry) placeOf(kind, dir, missing string) Place {
 	if missing != "" {
 		return Place{}
 	}
-	return q.resolver.resolve(kind, dir)
+	return q.resolver.resolve(kind, dir, nil)
 }
 
 // describePath returns a path with the value of its variable and its resolved path.

@@ -8,14 +8,14 @@ type Place struct {
 	Broad    bool   `json:"-"`                 // all files of the user lie in it
 }
 
-// Resolver resolves a path; kind is Folder or Repository. A nil Resolver returns zero Places.
-type Resolver func(kind, path string) Place
+// Resolver resolves a path; kind is Folder or Repository, within as in config.Mount. A nil Resolver returns zero Places.
+type Resolver func(kind, path string, within []string) Place
 
-func (r Resolver) resolve(kind, path string) Place {
+func (r Resolver) resolve(kind, path string, within []string) Place {
 	if r == nil {
 		return Place{}
 	}
-	return r(kind, path)
+	return r(kind, path, within)
 }
 
 // Arrow formats p for appending to path: " → /resolved, in the project". It is empty if path has no symbolic

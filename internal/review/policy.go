@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
@@ -82,7 +83,7 @@ func Effective(s Subject) Policy {
 	for _, m := range s.Grant.FS {
 		g := Grant{What: m.Path, Access: string(m.Access), By: s.FolderBy(m)}
 		if !m.State {
-			g.Place = s.Resolver.resolve(Folder, m.Path)
+			g.Place = s.Resolver.resolve(Folder, m.Path, m.Within)
 		}
 		p.Folders = append(p.Folders, g)
 	}
@@ -91,7 +92,7 @@ func Effective(s Subject) Policy {
 	}
 	for _, g := range s.Grant.Git {
 		p.Repositories = append(p.Repositories, Grant{
-			What: g.Repo, Access: string(g.Access), Remotes: g.Remotes, By: s.repositoryBy(g), Place: s.Resolver.resolve(Repository, g.Repo),
+			What: g.Repo, Access: string(g.Access), Remotes: g.Remotes, By: s.repositoryBy(g), Place: s.Resolver.resolve(Repository, g.Repo, g.Within),
 		})
 	}
 	for _, h := range s.Grant.HTTP {
@@ -163,6 +164,12 @@ func (s Subject) allowedBy(name string) (string, int) {
 func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	r := LimitRule{Key: l.Key, Value: l.Text}
 	need, own, all := s.Manifest.Limits.List()[i], s.Entry.Limits.List()[i], s.Defaults.Limits.List()[i]
+	for _, c := range s.Grant.Cuts {
+		if c.Key == "limits."+l.Key {
+			r.By = fmt.Sprintf("%s, instead of %s", strings.TrimSuffix(c.Why, " allows no more"), c.What)
+			return r
+		}
+	}
 	switch {
 	case l.Value == 0:
 		r.Value, r.By = "unbounded", "no limit is set"

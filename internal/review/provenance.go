@@ -50,6 +50,9 @@ func (s Subject) FolderBy(m config.Mount) string {
 			}
 		}
 	}
+	if why := s.cutBy("fs", m.Path); why != "" {
+		return words + "; reduced: " + why
+	}
 	return words + s.readOnlySuffix(requested, m.Access)
 }
 
@@ -61,8 +64,21 @@ func (s Subject) readOnlySuffix(requested, granted manifest.Access) string {
 	return ""
 }
 
+// cutBy returns why a ceiling cut a part of the grant; empty if it did not.
+func (s Subject) cutBy(key, what string) string {
+	for _, c := range s.Grant.Cuts {
+		if c.Key == key && c.What == what {
+			return c.Why
+		}
+	}
+	return ""
+}
+
 // DenyBy formats the position of a deny pattern.
 func (s Subject) DenyBy(pattern string) string {
+	if why := s.cutBy("deny", pattern); why != "" {
+		return why
+	}
 	if i := slices.Index(s.Entry.Deny, pattern); i >= 0 {
 		return fmt.Sprintf("deny (%s)", s.Entry.At(fmt.Sprintf("deny[%d]", i)))
 	}
@@ -83,6 +99,9 @@ func (s Subject) repositoryBy(g config.Git) string {
 	for _, have := range list {
 		if dir, missing := s.Places.Resolve(have.Repo, s.Manifest.Name); missing == "" && dir == g.Repo {
 			words := by(have)
+			if why := s.cutBy("git", g.Repo); why != "" {
+				return words + "; reduced: " + why
+			}
 			if s.Entry.Git != nil {
 				words += s.readOnlySuffix(have.Access, g.Access)
 			}

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// Ceiling is an organisation's bound on what any config, flag or variable can grant. Each of its keys only narrows. Of
+// fields that are slices, nil means that there is no bound, and empty that nothing is allowed.
+type Ceiling struct {
+	File   string
+	Memory int64 // of all plugins; 0: not bounded
+	// Confined requires all layers of confinement.
+	Confined bool
+	// Audited requires an audit log, AuditClosed that calls are refused while it cannot be written. AuditLine is the line
+	// of the table.
+	Audited, AuditClosed bool
+	AuditLine            int
+	All                  Bounds    // of every plugin
+	Plugins              []Allowed // nil: every plugin is allowed
+	// Home is the value of ${home} in its paths. It is not that of the environment, which the user can set.
+	Home string
+}
+
+// Allowed is a plugin that a ceiling allows, with bounds of its own.
+type Allowed struct {
+	Name   string
+	SHA256 string // of its plugin.toml; empty: any
+	Bounds
+}
+
+// Bounds bound the grant of a plugin.
+type Bounds struct {
+	Key        string // of the table: ceiling, plugins[1]
+	AllowTools []string
+	DenyTools  []string
+	ReadOnly   bool
+	FS         []manifest.FS
+	Deny       []string // file patterns that are hidden in addition
+	HTTP       []HTTP
+	Git        []manifest.Git
+	Env        []string // globs of names
+	Limits     manifest.Limits
+	Pristine   bool           // isolation = "reused" is not allowed
+	Lines      map[string]int // of keys
+	Line       int            // of the table
+}
+
+// ParseCeiling parses a ceiling. It must be used only if Err of the problems returns nil.
+func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
+	doc, ps := tomlfile.Parse(file, data)
+	if doc == nil {
+		return nil, ps
+	}
+	root := doc.Root()
+	server, audit := root.Table("server"), root.Table("audit")
+	c := &Ceiling{
+		File:        file,
+		Memory:      manifest.ReadSize(server, "memory", 64<<20, 1<<50),
+		Confined:    server.OneOf("confinement", ConfinementAvailable, ConfinementRequired) == ConfinementRequired,
+		Audited:     audit.Bool("required", false),
+		AuditClosed: audit.OneOf("on_failure", FailOpen, FailClosed) == FailClosed,
+		AuditLine:   audit.Line(),
+		All:         readBounds(root.Table("ceiling")),
+	}
+	if root.Has("plugins") {
+		c.Plugins = []Allowed{}
+	}
+	for _, t := range root.Tables("plugins") {
+		c.Plugins = append(c.Plugins, Allowed{
+			Name: t.Required("name", "write the name of a plugin"), SHA256: manifest.ReadDigest(t, "sha256"), Bounds: readBounds(t),
+		})
+	}
+	return c, doc.Problems()
+}
+
+func readBounds(t *tomlfile.Table) Bounds {
+	b := Bounds{
+		Key:        t.Name(),
+		AllowTools: readGlobs(t, "allow_tools"),
+		DenyTools:  readGlobs(t, "deny_tools"),
+		ReadOnly:   t.Bool("read_only", false),
+		FS:         manifest.ReadFS(t, "fs", checkCeilingPath),
+		Deny:       readDeny(t),
+		HTTP:       (&Config{}).readHTTP(t),
+		Git:        manifest.ReadGit(t, "git", checkCeilingPath),
+		Env:        readGlobs(t, "env"),
+		Limits:     manifest.ReadLimits(t.Table("limits")),
+		Pristine:   t.OneOf("isolation", IsolationReused, IsolationPristine) == IsolationPristine,
+		Lines:      map[string]int{},
+		Line:       t.Line(),
+	}
+	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "http", "git", "env", "limits", "isolation"} {
+		if t.Has(key) {
+			b.Lines[key] = t.LineOf(key)
+		}
+	}
+	return b
+}
+
+// checkCeilingPath is manifest.CheckPath without the variables that do not bound anything.
+func checkCeilingPath(path string) error {
+	variable, _, err := manifest.SplitPath(path)
+	switch {
+	case err != nil:
+		return err
+	case variable == manifest.VarCwd || variable == manifest.VarState:
+		return errors.New("has a variable other than ${project} and ${home}")
+	}
+	return nil
+}
+
+// places returns the values of the variables in the ceiling's paths. The project is none if it contains the home
+// directory, since whoever sets HOME could otherwise make it one.
+func (c *Ceiling) places(p Places) Places {
+	out := Places{Project: p.Project, Home: c.Home}
+	if out.Broad(out.Project) {
+		out.Project = ""
+	}
+	return out
+}
+
+// Unresolved returns those of the ceiling's absolute paths that resolve, by the function resolve, to a different path: they
+// bound nothing, because they are compared with resolved paths.
+func (c *Ceiling) Unresolved(resolve func(path string) (string, error)) []string {
+	var out []string
+	check := func(path string) {
+		if real, err := resolve(path); err == nil && real != path && path[0] == '/' && !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	for _, b := range c.bounds() {
+		for _, f := range b.FS {
+			check(f.Path)
+		}
+		for _, g := range b.Git {
+			check(g.Repo)
+		}
+	}
+	return out
+}
+
+func (c *Ceiling) bounds() []Bounds {
+	all := []Bounds{c.All}
+	for _, p := range c.Plugins {
+		all = append(all, p.Bounds)
+	}
+	return all
+}
+
+// at formats the position of a key for messages: ceiling.fs (/etc/bulkhead/bulkhead.toml:12).
+func (c *Ceiling) at(b Bounds, key string) string {
+	return fmt.Sprintf("%s.%s (%s:%d)", b.Key, key, c.File, lineOf(b.Lines, key, b.Line))
+}
+
+// AuditProblem returns why the ceiling does not allow the config in file to be used; empty if it does.
+func (c *Ceiling) AuditProblem(a *Audit, file string) string {
+	if c == nil || !c.Audited || a != nil {
+		return ""
+	}
+	where := "there is no config"
+	if file != "" {
+		where = file + " has no [audit]"
+	}
+	return where + ", and an audit log is required"
+}
+
+// allowed returns the bounds of a plugin's own; nil if there are none. why is the reason why the plugin is not allowed.
+func (c *Ceiling) allowed(m *manifest.Manifest) (own *Allowed, why string) {
+	if c.Plugins == nil {
+		return nil, ""
+	}
+	var names, digests []string
+	for i := range c.Plugins {
+		p := &c.Plugins[i]
+		names = append(names, p.Name)
+		switch {
+		case p.Name != m.Name:
+		case p.SHA256 == "":
+			return p, ""
+		case p.SHA256 == m.Digest && m.Module.SHA256 == "":
+			return nil, fmt.Sprintf("%s.sha256 (%s:%d) pins it, and its manifest has no digest of the module", p.Key, c.File, p.Line)
+		case p.SHA256 == m.Digest:
+			return p, ""
+		default:
+			digests = append(digests, fmt.Sprintf("%s:%d", c.File, p.Line))
+		}
+	}
+	if digests != nil {
+		return nil, fmt.Sprintf("its SHA-256 is %s, which %s does not allow", m.Digest, strings.Join(digests, ", "))
+	}
+	if names == nil {
+		return nil, c.File + " allows no plugin"
+	}
+	return nil, fmt.Sprintf("%s:%d allows only these plugins: %s", c.File, c.Plugins[0].Line, shortList(names))
+}

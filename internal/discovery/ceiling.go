@@ -1,0 +1,120 @@
+package discovery
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+)
+
+// CeilingFile is the organisation's ceiling. No option or variable changes the path: whoever could, would escape the
+// ceiling.
+const CeilingFile = "/etc/bulkhead/bulkhead.toml"
+
+// ceilingPlace is where a ceiling is read.
+type ceilingPlace struct {
+	file  string
+	owner int    // ID of the only user, beside root, that may be able to write it
+	home  string // value of ${home} in its paths
+}
+
+// WithCeiling returns s with the ceiling in file, which may belong to owner, and with that home directory. It is for tests.
+func WithCeiling(s System, file string, owner int, home string) System {
+	s.ceiling = &ceilingPlace{file, owner, home}
+	return s
+}
+
+func (s System) ceilingPlace() ceilingPlace {
+	if s.ceiling != nil {
+		return *s.ceiling
+	}
+	return ceilingPlace{file: CeilingFile}
+}
+
+// FindCeiling returns the organisation's ceiling, nil if there is none. A ceiling that cannot be read, is invalid, or that
+// others than root can write is an error, a *UsageError: without it, nothing must be served.
+func FindCeiling(s System) (*config.Ceiling, error) {
+	if runtime.GOOS == "windows" {
+		return nil, nil // ownedpath cannot tell there who can write a file
+	}
+	place := s.ceilingPlace()
+	// Lstat, because a dangling symbolic link does not mean that there is no ceiling.
+	if _, err := os.Lstat(place.file); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	c, problems := place.read()
+	if errs := problems.Errors(); len(errs) > 0 {
+		errs = append(tomlfile.Problems{{File: place.file, What: "no plugin is served, because the ceiling of this machine cannot be applied",
+			Remedy: "ask who administers this machine"}}, errs...)
+		return nil, &UsageError{Err: &InvalidError{File: place.file, Problems: errs}}
+	}
+	return c, nil
+}
+
+// read reads the ceiling, which exists.
+func (p ceilingPlace) read() (*config.Ceiling, tomlfile.Problems) {
+	if err := ownedpath.CheckFile(p.file, p.owner); err != nil {
+		return nil, tomlfile.Problems{{File: p.file, What: ownedpath.Explain(err)}}
+	}
+	data, err := tomlfile.ReadFile(p.file)
+	if err != nil {
+		return nil, tomlfile.Problems{{File: p.file, What: err.Error(), Remedy: "make it readable for all users"}}
+	}
+	c, problems := config.ParseCeiling(p.file, data)
+	if c == nil {
+		return nil, problems
+	}
+	if c.Home = p.home; c.Home == "" {
+		c.Home = accountHome()
+	}
+	return c, problems
+}
+
+// accountHome returns the home directory of the account, which unlike HOME the user cannot change; "" if there is none.
+func accountHome() string {
+	u, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+	if err != nil || !filepath.IsAbs(u.HomeDir) {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(u.HomeDir); err == nil {
+		return real
+	}
+	return filepath.Clean(u.HomeDir)
+}
+
+// applyCeiling narrows what a config decides for the host as a whole. The grants of plugins are narrowed when they are
+// decided.
+func (f *Found) applyCeiling() error {
+	c := f.Ceiling
+	if c == nil || f.Untrusted != nil {
+		return nil
+	}
+	if what := c.AuditProblem(f.Audit, f.Config); what != "" {
+		return &UsageError{Err: &InvalidError{File: c.File, Problems: tomlfile.Problems{{File: c.File, Line: c.AuditLine, Key: "audit.required",
+			What: "no plugin is served: " + what, Remedy: "add [audit] with a file to a config"}}}}
+	}
+	if f.Audit != nil && c.AuditClosed {
+		narrowed := *f.Audit
+		narrowed.OnFailure = config.FailClosed
+		f.Audit = &narrowed
+	}
+	if c.Memory > 0 || c.Confined {
+		server := config.Server{}
+		if f.Server != nil {
+			server = *f.Server
+		}
+		server.Confined = server.Confined || c.Confined
+		if c.Memory > 0 {
+			server.Memory = min(c.Memory, f.Memory())
+		}
+		f.Server = &server
+	}
+	return nil
+}
