@@ -17,6 +17,7 @@ package host
 
 import (
 	"context"
+	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
@@ -42,9 +43,12 @@ type (
 
 // Host is a set of plugins with their grants. It is safe for concurrent use.
 type Host struct {
-	catalog    *catalog.Catalog
+	options    Options // complete
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
+
+	reloading sync.Mutex // held by Reload and Close
+	closed    bool       // guarded by reloading
 }
 
 // Open finds plugins and decides what each is granted. The error is a *UsageError if the caller can correct it.
@@ -70,7 +74,8 @@ func Open(o Options) (*Host, error) {
 		log.Error("no plugin gets a state directory", "reason", found.Places.NoState)
 	}
 	offered := catalog.New(found)
-	h := &Host{catalog: offered, dispatcher: dispatch.New(offered)}
+	offered.Report()
+	h := &Host{options: found.Options, dispatcher: dispatch.New(offered)}
 	if h.gateway, err = offered.NewServer(h.dispatcher); err != nil {
 		return nil, err
 	}
@@ -83,7 +88,15 @@ func Open(o Options) (*Host, error) {
 
 // Close stops background work and releases the modules. All calls must have ended. It waits until ctx ends at most; the
 // error then names what is still running, which ends only with the process.
-func (h *Host) Close(ctx context.Context) error { return h.dispatcher.Close(ctx) }
+func (h *Host) Close(ctx context.Context) error {
+	h.reloading.Lock()
+	defer h.reloading.Unlock()
+	h.closed = true
+	return h.dispatcher.Close(ctx)
+}
+
+// catalog returns what is offered at present.
+func (h *Host) catalog() *catalog.Catalog { return h.dispatcher.Catalog() }
 
 // RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its tests: a
 // Host compiles and runs modules in child processes, which run the same executable. In a child process RunChild does the

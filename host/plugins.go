@@ -57,11 +57,12 @@ type ToolInfo struct {
 
 // Plugins describes all plugins that were found, in the order in which their tools are listed.
 func (h *Host) Plugins() []PluginInfo {
-	list := make([]PluginInfo, len(h.catalog.Plugins))
-	for i, p := range h.catalog.Plugins {
+	c := h.catalog()
+	list := make([]PluginInfo, len(c.Plugins))
+	for i, p := range c.Plugins {
 		list[i] = describe(p)
 		if p.Problem == "" {
-			list[i].Grants = h.grants(p)
+			list[i].Grants = grants(c, p)
 		}
 	}
 	return list
@@ -96,16 +97,16 @@ func describe(p *catalog.Plugin) PluginInfo {
 	return info
 }
 
-// grants resolves the granted paths of a plugin. It creates nothing.
-func (h *Host) grants(p *catalog.Plugin) []GrantInfo {
+// grants resolves the granted paths of a plugin of c. It creates nothing.
+func grants(c *catalog.Catalog, p *catalog.Plugin) []GrantInfo {
 	var grants []config.Grant
-	for _, other := range h.catalog.Plugins {
+	for _, other := range c.Plugins {
 		grants = append(grants, other.Grant)
 	}
-	writable := grant.Writable(h.catalog.Places, grants...)
+	writable := grant.Writable(c.Places, grants...)
 	var out []GrantInfo
 	add := func(kind, path, access string, within []string) {
-		found, err := grant.Look(kind, path, h.catalog.Places, writable, within)
+		found, err := grant.Look(kind, path, c.Places, writable, within)
 		info := GrantInfo{
 			Path: path, Access: access, Git: kind == grant.Repository,
 			Resolved: found.Path, Breadth: found.Breadth.String(), Broad: found.Breadth.Broad(),
@@ -128,7 +129,7 @@ func (h *Host) grants(p *catalog.Plugin) []GrantInfo {
 
 // Tool describes the offered tool of that name. It returns false if there is none.
 func (h *Host) Tool(name string) (ToolInfo, bool) {
-	offered := h.catalog.Tool(name)
+	offered := h.catalog().Tool(name)
 	if offered == nil {
 		return ToolInfo{}, false
 	}
@@ -142,7 +143,7 @@ func (h *Host) Tool(name string) (ToolInfo, bool) {
 
 // Refusal returns the reason why a tool that Tool does not find is not offered; "" if no plugin has that tool.
 func (h *Host) Refusal(name string) string {
-	for _, p := range h.catalog.Plugins {
+	for _, p := range h.catalog().Plugins {
 		for _, t := range describe(p).Tools {
 			switch {
 			case t.Name != name || t.Offered:

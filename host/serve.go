@@ -16,7 +16,7 @@ import (
 )
 
 // Drain returns how long calls in flight may continue after Serve's context has ended: [server] drain of the config.
-func (h *Host) Drain() time.Duration { return h.catalog.Drain() }
+func (h *Host) Drain() time.Duration { return h.catalog().Drain() }
 
 // Serve serves one client, with one message on each line, and compiles modules in the background.
 //
@@ -28,7 +28,7 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
 	h.dispatcher.Warm(warming)
-	return h.gateway.ServeDrain(ctx, in, out, h.Drain())
+	return h.gateway.ServeDrain(ctx, in, out, h.Drain)
 }
 
 // Answer is the response to a call. Exactly one of Result and Error is set.

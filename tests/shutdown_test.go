@@ -70,12 +70,12 @@ func TestSignalsShutServerDown(t *testing.T) {
 			t.Errorf("exit code %d, output %q", code, rest)
 		}
 	})
-	t.Run("SIGHUP is ignored", func(t *testing.T) {
+	t.Run("SIGHUP reloads the configuration", func(t *testing.T) {
 		t.Parallel()
 		server := startServer(t, misbehaveCommand(t, "1s"))
 		server.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the server handles signals once it answers
 		signal(t, server.cmd, syscall.SIGHUP)
-		server.waitForLog("SIGHUP is ignored")
+		server.waitForLog("the configuration was reloaded")
 		if text := server.mustCall("misbehave_ok", `{}`); text != "ok" {
 			t.Error(text)
 		}

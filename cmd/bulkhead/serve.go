@@ -38,8 +38,8 @@ are served as "bulkhead".
 
 SIGTERM and SIGINT shut the server down gracefully: calls in flight may finish within
 [server] drain (default 1s), then they are cancelled and answered with an error. A second
-signal exits immediately. SIGHUP is ignored. SIGUSR1 writes the stacks of all goroutines
-to stderr. If stderr is not read, log lines are dropped and counted.`,
+signal exits immediately. SIGHUP reloads the configuration. SIGUSR1 writes the stacks of
+all goroutines to stderr. If stderr is not read, log lines are dropped and counted.`,
 		Example: `  bulkhead serve
   bulkhead serve --plugin chant --project ~/src/app
   bulkhead serve --config team.toml --log-level debug
@@ -74,16 +74,25 @@ func serve(ctx context.Context, o *options) error {
 }
 
 func (o *options) serve(ctx context.Context) error {
-	var drain atomic.Int64 // 0 until the host is open
+	var opened atomic.Pointer[host.Host]
 	context.AfterFunc(ctx, func() {
-		time.AfterFunc(time.Duration(drain.Load())+exitTime, func() { os.Exit(exitHost) })
+		wait := exitTime
+		if h := opened.Load(); h != nil {
+			wait += h.Drain()
+		}
+		time.AfterFunc(wait, func() { os.Exit(exitHost) })
 	})
-	defer handleSignals(o.stderr)()
+	reload := func() {
+		if h := opened.Load(); h != nil {
+			_ = h.Reload(ctx) // logs the error
+		}
+	}
+	defer handleSignals(o.stderr, reload)()
 	h, err := o.open()
 	if err != nil {
 		return err
 	}
-	drain.Store(int64(h.Drain()))
+	opened.Store(h)
 	err = h.Serve(ctx, newPolled(os.Stdin), os.Stdout)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // stopped by a signal

@@ -1,16 +1,22 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
-// handleSignals handles the signals that do not end the server, until stop is called: SIGUSR1 dumps goroutines.
-func handleSignals(stderr io.Writer) (stop func()) {
+// handleSignals handles the signals that do not end the server, until stop is called: SIGUSR1 dumps goroutines, SIGHUP
+// calls reload, of which a single call runs at a time.
+func handleSignals(stderr io.Writer, reload func()) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	reloads := make(chan struct{}, 1)
+	go func() {
+		for range reloads {
+			reload()
+		}
+	}()
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)
 	go func() {
 		for {
@@ -19,9 +25,13 @@ func handleSignals(stderr io.Writer) (stop func()) {
 				if s == syscall.SIGUSR1 {
 					_, _ = stderr.Write(goroutineDump())
 				} else {
-					fmt.Fprintln(stderr, "bulkhead: SIGHUP is ignored: SIGTERM ends the server")
+					select {
+					case reloads <- struct{}{}:
+					default: // one is waiting, and reads the files when it runs
+					}
 				}
 			case <-done:
+				close(reloads)
 				return
 			}
 		}

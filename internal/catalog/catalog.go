@@ -59,6 +59,7 @@ func look(found *discovery.Found, err error) (*Catalog, error) {
 		return nil, err
 	}
 	c := New(found)
+	c.Report()
 	_, err = c.NewServer(nil)
 	return c, err
 }
@@ -108,6 +109,17 @@ func (c *Catalog) WhyUnknown(method, name string) string {
 		}
 	}
 	return ""
+}
+
+// Report logs which plugins are left out, and the warnings about the others. New logs nothing, since its Catalog may not be
+// used.
+func (c *Catalog) Report() {
+	for _, p := range c.Plugins {
+		p.report()
+	}
+	for _, conflict := range c.Conflicts {
+		c.Options.Log.Warn(conflict.String())
+	}
 }
 
 // WarnOfUnusedEnv logs which granted variables no plugin requests.

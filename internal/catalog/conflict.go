@@ -27,7 +27,6 @@ func (c Conflict) String() string { return c.What + ": " + c.Remedy }
 func (c *Catalog) resolveConflicts() {
 	c.Conflicts = c.conflicts()
 	for _, found := range c.Conflicts {
-		c.Options.Log.Warn(found.String())
 		switch {
 		case c.Config == "":
 			found.First.leaveOut(found.String())
@@ -46,7 +45,7 @@ func (c *Catalog) resolveConflicts() {
 // leaveOut sets the reason why the plugin offers nothing, unless it already has one.
 func (p *Plugin) leaveOut(why string) {
 	if p.Problem == "" {
-		p.Problem = why
+		p.Problem, p.conflicting = why, true
 	}
 }
 

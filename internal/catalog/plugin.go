@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -29,6 +30,11 @@ type Plugin struct {
 	checksReadiness bool // what lacks something is left out
 	lacks           []ready.Lack
 	unready         map[string]string // the granted tools that are left out, and why
+
+	module      fs.FileInfo       // nil if the plugin is left out
+	noState     string            // why it alone gets no state directory
+	ownProblems tomlfile.Problems // those of Problems that are not conflicts with other plugins
+	conflicting bool              // Problem is a conflict with another plugin
 }
 
 // newPlugin decides what a plugin is granted.
@@ -38,7 +44,7 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 	if c.Problems.Err() == nil {
 		places := placesOf(found.Places, p.Name)
 		if places.NoState != found.Places.NoState {
-			p.Log.Warn("the plugin gets no state directory", "reason", places.NoState)
+			p.noState = places.NoState
 		}
 		grant, problems := config.Decide(c.Manifest, c.Entry, found.Defaults, places, flags)
 		p.Problems = append(p.Problems, slices.Concat(problems, absentDirectories(c.Entry))...)
@@ -47,24 +53,20 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 	}
 	switch err := p.Problems.Err(); {
 	case err != nil:
-		p.Problem = err.Error()
-		p.Log.Error("the plugin is left out", "reason", p.Problem)
+		p.Problem, p.ownProblems = err.Error(), p.Problems
 		return p
 	case p.Grant.LeftOut != "":
 		p.Problem = p.Grant.LeftOut
-		p.Log.Warn("the plugin is left out", "reason", p.Problem)
 	default:
-		if _, err := os.Stat(c.Manifest.ModuleFile()); err != nil {
+		var err error
+		if p.module, err = os.Stat(c.Manifest.ModuleFile()); err != nil {
 			p.Problem = c.Manifest.MissingModule().String()
-			p.Log.Error("the plugin is left out", "reason", p.Problem)
 		}
 	}
 	if p.checksReadiness = p.Problem == "" && !alone && !p.Entry.Always && len(p.Manifest.Requires) > 0; p.checksReadiness {
 		p.withholdUnready(found.Places)
 	}
-	for _, warning := range p.Problems.Warnings() {
-		p.Log.Warn(warning.String())
-	}
+	p.ownProblems = p.Problems
 	schemas := 0
 	for _, granted := range p.Grant.Tools {
 		t := newTool(p, granted)
@@ -75,6 +77,31 @@ func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags c
 		p.Tools = append(p.Tools, t)
 	}
 	return p
+}
+
+// IsFaulty reports whether the plugin is left out because of an error in a file, which somebody has to correct.
+func (p *Plugin) IsFaulty() bool {
+	return p.Problem != "" && p.Problem != p.Grant.LeftOut && !strings.HasPrefix(p.Problem, notYet)
+}
+
+// report logs why the plugin is left out, and the warnings about it.
+func (p *Plugin) report() {
+	if p.noState != "" {
+		p.Log.Warn("the plugin gets no state directory", "reason", p.noState)
+	}
+	switch {
+	case p.conflicting: // Report logs the conflict once
+	case p.IsFaulty():
+		p.Log.Error("the plugin is left out", "reason", p.Problem)
+	case p.Problem != "":
+		p.Log.Warn("the plugin is left out", "reason", p.Problem)
+	}
+	if text := p.unreadyTools(); text != "" {
+		p.Log.Warn("some tools are left out", "reason", text)
+	}
+	for _, warning := range p.ownProblems.Warnings() {
+		p.Log.Warn(warning.String())
+	}
 }
 
 // HasOffers reports whether the plugin offers anything: tools, prompts or resources.

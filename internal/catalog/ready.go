@@ -30,7 +30,6 @@ func (p *Plugin) withholdUnready(places config.Places) {
 	whole := slices.DeleteFunc(slices.Clone(p.lacks), func(l ready.Lack) bool { return !l.IsWhole() })
 	if len(whole) > 0 {
 		p.Problem = notYet + lackTexts(whole)
-		p.Log.Warn("the plugin is left out", "reason", p.Problem)
 		return
 	}
 	p.unready = map[string]string{}
@@ -47,9 +46,6 @@ func (p *Plugin) withholdUnready(places config.Places) {
 			none := config.Filter{Allow: []string{}}
 			p.Grant.Prompts, p.Grant.Resources = none, none
 		}
-	}
-	if text := p.unreadyTools(); text != "" {
-		p.Log.Warn("some tools are left out", "reason", text)
 	}
 }
 

@@ -14,10 +14,31 @@ import (
 // NewServer returns the MCP server of the Catalog. backend answers its requests.
 func (c *Catalog) NewServer(backend gateway.Backend) (*gateway.Gateway, error) {
 	g, err := gateway.New(c.serverConfig(), backend)
-	if err != nil && c.speaksForItself() {
-		err = discovery.UsageErrorf("%s: server: %w", c.Plugins[0].Manifest.File, err)
+	return g, c.serverError(err)
+}
+
+// PrepareUpdate returns the Update by which g, the server of the Catalog old, becomes the server of c.
+func (c *Catalog) PrepareUpdate(g *gateway.Gateway, old *Catalog) (*gateway.Update, error) {
+	u, err := g.Prepare(c.serverConfig())
+	if err != nil {
+		return nil, c.serverError(err)
 	}
-	return g, err
+	u.PromptsChanged = c.listChanged(old, func(c *claims) []*Plugin { return c.prompts })
+	u.ResourcesChanged = c.listChanged(old, func(c *claims) []*Plugin { return c.resources })
+	return u, nil
+}
+
+// listChanged reports whether a list that plugins supply at call time may differ from that of the Catalog old: it comes
+// from different plugins, or from a plugin with another module or grant.
+func (c *Catalog) listChanged(old *Catalog, of func(*claims) []*Plugin) bool {
+	return !slices.EqualFunc(of(&c.claims), of(&old.claims), (*Plugin).Equal)
+}
+
+func (c *Catalog) serverError(err error) error {
+	if err != nil && c.speaksForItself() {
+		return discovery.UsageErrorf("%s: server: %w", c.Plugins[0].Manifest.File, err)
+	}
+	return err
 }
 
 // speaksForItself reports whether the server takes its name, version and instructions from the manifest of its only
@@ -134,10 +155,14 @@ func oneLine(text string) string {
 func (c *Catalog) serverOffers() gateway.Offers {
 	alone := c.speaksForItself()
 	tellsChanges := !alone || !c.Plugins[0].Manifest.Server.NoChanges
-	changes := func(p *Plugin) bool { return tellsChanges && p.Manifest.Offers.ListChanged }
+	changes := func(p *Plugin) bool { return !alone || tellsChanges && p.Manifest.Offers.ListChanged }
+	if c.Untrusted != nil { // what will be trusted is not known yet, and clients cannot be told of capabilities later
+		return gateway.Offers{Tools: true, ToolsChange: true, Prompts: true, PromptsChange: true, Resources: true, ResourcesChange: true}
+	}
 	return gateway.Offers{
-		// A plugin that is served alone replaces a server whose clients list its tools, even if no tool is granted.
-		Tools:   alone && len(c.Plugins[0].Manifest.Tools) > 0,
+		// A plugin that is served alone replaces a server whose clients list its tools, even if no tool is granted. That
+		// server did not declare that its tools change.
+		Tools: alone && len(c.Plugins[0].Manifest.Tools) > 0, ToolsChange: !alone,
 		Prompts: len(c.prompts) > 0, PromptsChange: slices.ContainsFunc(c.prompts, changes),
 		Resources: len(c.resources) > 0, ResourcesChange: slices.ContainsFunc(c.resources, changes),
 		Subscribe: c.subscribe && tellsChanges, Completions: c.complete,

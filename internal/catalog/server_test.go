@@ -77,13 +77,13 @@ func TestCapabilitiesAreThoseSomePluginHas(t *testing.T) {
 	}{
 		"of a plugin with tools alone":           {[]hosttest.Files{hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"tools":{}}`},
 		"of a plugin without tools":              {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nresources = true\nsubscribe = true\ncompletions = true\nlist_changed = true", "{}")}, `{"completions":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true}}`},
-		"of several plugins together":            {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nlist_changed = true", "{}"), hosttest.Offering("b", "resources = true", "{}"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"prompts":{"listChanged":true},"resources":{},"tools":{}}`},
+		"of several plugins together":            {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nlist_changed = true", "{}"), hosttest.Offering("b", "resources = true", "{}"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`},
 		"of a plugin that keeps to itself alone": {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nresources = true\nsubscribe = true\nlist_changed = true\n"+server, "{}")}, `{"prompts":{},"resources":{}}`},
-		"of the same among others":               {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nresources = true\nsubscribe = true\nlist_changed = true\n"+server, "{}"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{}}`},
+		"of the same among others":               {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nresources = true\nsubscribe = true\nlist_changed = true\n"+server, "{}"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`},
 		"of tools that are all withheld, alone":  {[]hosttest.Files{hosttest.Offering("a", "prompts = true\n"+hosttest.Writes("x"), "{}"), {"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nread_only = true\n"}}, `{"prompts":{},"tools":{}}`},
 		"of tools that are all withheld, among others": {[]hosttest.Files{hosttest.Offering("a", "prompts = true\n"+hosttest.Writes("x"), "{}"), hosttest.Offering("b", "prompts = true\n", "{}"),
-			{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nread_only = true\n[[plugins]]\npath = '../plugins/b'\n"}}, `{"prompts":{}}`},
-		"of a plugin that is left out": {[]hosttest.Files{hosttest.Plugin("a", nil, "[offers]\nprompts = true\n"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"tools":{}}`},
+			{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nread_only = true\n[[plugins]]\npath = '../plugins/b'\n"}}, `{"prompts":{"listChanged":true}}`},
+		"of a plugin that is left out": {[]hosttest.Files{hosttest.Plugin("a", nil, "[offers]\nprompts = true\n"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"tools":{"listChanged":true}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got struct {

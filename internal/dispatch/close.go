@@ -11,8 +11,9 @@ import (
 func (d *Dispatcher) Close(ctx context.Context) error {
 	d.stop()
 	closing := []*closer{{name: "the background work", close: func() error { d.background.Wait(); return nil }}}
-	for _, p := range d.plugins {
-		closing = append(closing, &closer{name: "plugin " + p.Name, close: func() error { p.close(); return nil }})
+	runners, logs := d.open()
+	for r, name := range runners {
+		closing = append(closing, &closer{name: "plugin " + name, close: func() error { r.close(); return nil }})
 	}
 	if d.store != nil {
 		closing = append(closing, &closer{name: "the compilers", close: d.store.Close})
@@ -20,8 +21,8 @@ func (d *Dispatcher) Close(ctx context.Context) error {
 	if d.derived != nil {
 		closing = append(closing, &closer{name: "the derived data", close: d.derived.Close})
 	}
-	if d.audit != nil {
-		closing = append(closing, &closer{name: "the audit log", close: func() error { return d.audit.Close(ctx) }})
+	for log := range logs {
+		closing = append(closing, &closer{name: "the audit log", close: func() error { return log.Close(ctx) }})
 	}
 	return closeAll(ctx, closing)
 }

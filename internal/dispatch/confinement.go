@@ -6,13 +6,25 @@ import (
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 )
 
 // systemLayers returns the layers of confinement that the system supports.
 var systemLayers = sync.OnceValue(confine.Probe)
 
+// checkSystem returns an error if the config requires layers of confinement that the system lacks.
+func (s *snapshot) checkSystem() error {
+	if s.catalog.Server == nil || !s.catalog.Server.Confined {
+		return nil
+	}
+	if err := s.checkConfinement(confine.Probe()); err != nil {
+		return discovery.UsageErrorf("%s: %w", s.catalog.Config, err)
+	}
+	return nil
+}
+
 // checkConfinement checks the layers of confinement that a worker reports, and logs once which of them are missing.
-func (d *Dispatcher) checkConfinement(report confine.Report) error {
+func (s *snapshot) checkConfinement(report confine.Report) error {
 	missing := report.Missing()
 	if len(missing) == 0 {
 		return nil
@@ -22,7 +34,7 @@ func (d *Dispatcher) checkConfinement(report confine.Report) error {
 		names = append(names, layer.Name+" ("+layer.Reason+")")
 	}
 	text := strings.Join(names, ", ")
-	if d.confinementRequired {
+	if s.catalog.Server != nil && s.catalog.Server.Confined {
 		return fmt.Errorf(`confinement = "required" in [server], but this system lacks layers of confinement: %s`, text)
 	}
 	for _, layer := range missing {
@@ -30,6 +42,7 @@ func (d *Dispatcher) checkConfinement(report confine.Report) error {
 			return fmt.Errorf("its process could not be confined: the layer %s is missing (%s): try again", layer.Name, layer.Reason)
 		}
 	}
+	d := s.dispatcher
 	d.warnConfinement.Do(func() {
 		d.log.Warn("worker processes lack layers of confinement; `bulkhead doctor` explains them", "missing", text)
 	})

@@ -5,12 +5,12 @@ import (
 )
 
 // Failed formats an error of the engine.
-func Failed(c gateway.Call, err error) error { return c.(*toolCall).failed(err) }
+func Failed(c gateway.Call, err error) error { return c.(*heldCall).Call.(*toolCall).failed(err) }
 
 // Started returns the names of the plugins that have a worker.
 func Started(d *Dispatcher) []string {
 	var names []string
-	for _, p := range d.plugins {
+	for _, p := range d.current.Load().plugins {
 		if p.started.Load() {
 			names = append(names, p.Name)
 		}

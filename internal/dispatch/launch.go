@@ -22,7 +22,7 @@ func (p *plugin) newWorker() *worker.Supervisor {
 	p.started.Store(true)
 	return worker.New(worker.Config{
 		Plugin: p.Name, Command: p.dispatcher.workerCommand, Limits: p.workerLimits(), Queue: p.Grant.Limits.Queue,
-		Prepare: p.prepare, Pool: p.dispatcher.pool, Log: p.Log,
+		Prepare: func(ctx context.Context) (*worker.Launch, error) { return p.runner.plugin.Load().prepare(ctx) }, Pool: p.dispatcher.pool, Log: p.Log,
 	})
 }
 
@@ -47,16 +47,16 @@ func (p *plugin) module() code.Module {
 // handles.
 func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	p.compiling.Add(1)
-	compiled, err := p.dispatcher.store.Ensure(ctx, p.module(), code.Foreground)
+	compiled, err := p.verifiedCode(ctx)
 	p.compiling.Add(-1)
 	if err != nil {
 		return nil, worker.CodeError(p.Name, p.Manifest.ModuleFile(), err)
 	}
-	if err := makeState(p.dispatcher.catalog.Places, p.Grant); err != nil {
+	if err := makeState(p.snapshot.catalog.Places, p.Grant); err != nil {
 		return nil, errors.Join(p.sandboxError(fmt.Errorf("state directory: %s", ownedpath.Explain(err))), compiled.Close())
 	}
 	set, err := grant.Resolve(grant.Config{
-		Plugin: p.Name, Grant: p.Grant, Places: p.dispatcher.catalog.Places, Own: p.dispatcher.catalog.HostFiles, Writable: p.dispatcher.writable(), Log: p.Log,
+		Plugin: p.Name, Grant: p.Grant, Places: p.snapshot.catalog.Places, Own: p.snapshot.catalog.HostFiles, Writable: p.snapshot.writable(), Log: p.Log,
 	})
 	if err != nil {
 		return nil, errors.Join(p.sandboxError(err), compiled.Close())
@@ -78,6 +78,27 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	}
 	l.Release = release
 	return l, nil
+}
+
+// verifiedCode returns the compiled module. If its file has been replaced by one that does not have the digest of the
+// manifest, or is gone, it returns the code of the module that an earlier worker ran: that has the digest.
+func (p *plugin) verifiedCode(ctx context.Context) (*code.Code, error) {
+	store, module := p.dispatcher.store, p.module()
+	compiled, err := store.Ensure(ctx, module, code.Foreground)
+	if err == nil {
+		p.verified.Store(true)
+		return compiled, nil
+	}
+	refused := (*code.Error)(nil)
+	if module.SHA256 == "" || !p.verified.Load() || !errors.As(err, &refused) || refused.Reason != code.Digest && refused.Reason != code.Missing {
+		return nil, err
+	}
+	kept, missing := store.Verified(module.SHA256)
+	if missing != nil {
+		return nil, err
+	}
+	p.Log.Warn("the module that was verified before is used, as its file has been replaced without a new manifest and pin", "reason", refused.Text)
+	return kept, nil
 }
 
 // openDerived opens the derived data of earlier workers with the same module and grants; nil if none are kept. Each set
@@ -116,7 +137,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 			}
 			return ""
 		},
-		Confined: p.dispatcher.checkConfinement,
+		Confined: p.snapshot.checkConfinement,
 		Create:   set.Create,
 		Discard:  func() error { return p.dispatcher.store.Discard(compiled) },
 	}
@@ -125,7 +146,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		Code:  wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
 		Locks: l.Inherit(set.Locks), Own: set.Own, Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
 		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0,
-		Env: p.Grant.Env, Cwd: p.dispatcher.catalog.Places.Cwd, Project: p.dispatcher.catalog.Places.Project, Zone: p.dispatcher.zone(),
+		Env: p.Grant.Env, Cwd: p.snapshot.catalog.Places.Cwd, Project: p.snapshot.catalog.Places.Project, Zone: p.dispatcher.zone(),
 	}
 	for _, m := range set.Mounts {
 		mount := wire.Mount{Path: m.Path, Aliases: m.Aliases, Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
@@ -149,14 +170,14 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 
 // writable returns the resolved directories that any plugin may write. Symbolic links below them may have been created by
 // a plugin.
-func (d *Dispatcher) writable() []string {
+func (s *snapshot) writable() []string {
 	var grants []config.Grant
-	for _, p := range d.plugins {
+	for _, p := range s.plugins {
 		if p.Problem == "" {
 			grants = append(grants, p.Grant)
 		}
 	}
-	return grant.Writable(d.catalog.Places, grants...)
+	return grant.Writable(s.catalog.Places, grants...)
 }
 
 // makeState creates the directory of all state directories, and refuses one that does not belong to the user: another user

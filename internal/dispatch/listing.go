@@ -20,13 +20,13 @@ type listing struct {
 }
 
 // newListing queues a request for a list with every plugin that has one.
-func (d *Dispatcher) newListing(r gateway.Request) gateway.Call {
-	l := &listing{Request: r, list: d.catalog.List(r.Method)}
+func (s *snapshot) newListing(r gateway.Request) gateway.Call {
+	l := &listing{Request: r, list: s.catalog.List(r.Method)}
 	// The plugins do not get the client's cursor: the host pages the merged list, and each plugin returns its complete
 	// list.
 	r.Params = withoutCursor(r)
 	for _, p := range l.list.Plugins() {
-		l.requests = append(l.requests, d.plugins[p.Index].enqueue(r, false))
+		l.requests = append(l.requests, s.plugins[p.Index].enqueue(r, false))
 	}
 	return l
 }

@@ -114,7 +114,7 @@ func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
 	if len(names.Prompts)+len(names.Resources) > abi.MaxClaims {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("claims: there are more than %d names", abi.MaxClaims)}
 	}
-	return json.Marshal(p.dispatcher.catalog.ClaimedByOthers(p.Plugin, names))
+	return json.Marshal(p.snapshot.catalog.ClaimedByOthers(p.Plugin, names))
 }
 
 // newNetwork returns the Network for the requests of the plugin's calls. It opens no connection.
@@ -139,7 +139,7 @@ func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
 	for _, granted := range p.Grant.HTTP {
 		g := fetch.Grant{Origin: granted.Origin, Private: granted.Private}
 		if credential := granted.Credential; credential != nil {
-			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return p.dispatcher.credential(credential) }}
+			g.Credential = &fetch.Credential{Header: credential.Header, Value: func() (string, error) { return p.snapshot.credential(credential) }}
 		}
 		c.Grants = append(c.Grants, g)
 	}
@@ -147,8 +147,8 @@ func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
 }
 
 // credential returns the value of a header that is added to requests. No error contains the value.
-func (d *Dispatcher) credential(c *config.Credential) (string, error) {
-	value, err := discovery.Secret(d.catalog.Options.System, c)
+func (s *snapshot) credential(c *config.Credential) (string, error) {
+	value, err := discovery.Secret(s.catalog.Options.System, c)
 	if err != nil {
 		return "", fmt.Errorf("credential %q: %w", c.Name, err)
 	}

@@ -8,11 +8,10 @@ import (
 // queue orders the calls of one plugin: a call that writes runs alone, and one that reads runs after the writes requested
 // before it. Pipelined calls therefore have the same effect as calls made one at a time, although reads run concurrently.
 type queue struct {
-	concurrentReads bool // calls that read are not ordered: see manifest.ReadsConcurrent
-
-	mu          sync.Mutex
-	calls       uint64 // number of calls so far
-	first, last *turn  // first is the one that runs
+	mu              sync.Mutex
+	concurrentReads bool   // calls that read are not ordered: see manifest.ReadsConcurrent
+	calls           uint64 // number of calls so far
+	first, last     *turn  // first is the one that runs
 }
 
 // turn is a sequence of calls that may run concurrently: consecutive reads, or a single write.
@@ -28,6 +27,13 @@ type ticket struct {
 	queue  *queue
 	turn   *turn  // nil: the call is not ordered
 	number uint64 // counts the calls in the order of their requests
+}
+
+// configure sets concurrentReads for further calls.
+func (q *queue) configure(concurrentReads bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.concurrentReads = concurrentReads
 }
 
 // enter adds a call to the queue and returns its ticket. The caller must call leave later.

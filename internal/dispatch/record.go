@@ -40,7 +40,7 @@ type answerer func(ctx context.Context, record func(wire.Record)) (worker.Respon
 
 // recorded executes a request and writes its audit record.
 func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessage, error) {
-	log := r.plugin.dispatcher.audit
+	log := r.plugin.snapshot.audit
 	if log == nil {
 		response, err := answer(ctx, nil)
 		return response.Body, err

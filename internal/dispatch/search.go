@@ -11,23 +11,23 @@ import (
 )
 
 // newSearch queues a request to the first of the plugins that may answer it; nil if there is none.
-func (d *Dispatcher) newSearch(r gateway.Request, plugins []*catalog.Plugin) gateway.Call {
+func (s *snapshot) newSearch(r gateway.Request, plugins []*catalog.Plugin) gateway.Call {
 	if len(plugins) == 0 {
 		return nil
 	}
-	first := d.plugins[plugins[0].Index].enqueue(r, false)
+	first := s.plugins[plugins[0].Index].enqueue(r, false)
 	if len(plugins) == 1 {
 		return first
 	}
-	return &search{dispatcher: d, first: first, others: plugins[1:]}
+	return &search{snapshot: s, first: first, others: plugins[1:]}
 }
 
 // search asks several plugins, one after the other, for a prompt or resource that none of them claims, until one has it.
 type search struct {
-	dispatcher *Dispatcher
-	first      *request
-	others     []*catalog.Plugin
-	last       *request // the request whose response is returned
+	snapshot *snapshot
+	first    *request
+	others   []*catalog.Plugin
+	last     *request // the request whose response is returned
 }
 
 // Run implements gateway.Call. If no plugin has it, the error is that of the first plugin that failed, or else the host's
@@ -44,7 +44,7 @@ func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, 
 			failure = err
 		}
 		s.last.Answered() // the response of this request is dropped
-		s.last = s.dispatcher.plugins[next.Index].enqueue(s.first.Request, false)
+		s.last = s.snapshot.plugins[next.Index].enqueue(s.first.Request, false)
 		result, err = s.last.Run(ctx, n)
 	}
 	switch {

@@ -12,7 +12,8 @@ import (
 // goes to the earliest waiting request, so later reads cannot overtake a write.
 type slots struct {
 	mu      sync.Mutex
-	free    int
+	limit   int
+	free    int           // negative if more calls run than a reduced limit allows
 	waiting []*slotWaiter // by number; empty while a slot is free
 }
 
@@ -81,10 +82,23 @@ func (s *slots) enqueue(number uint64) *slotWaiter {
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
-		s.free++
-		return
+	s.free++
+	s.grant()
+}
+
+// resize changes the number of slots.
+func (s *slots) resize(limit int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free, s.limit = s.free+limit-s.limit, limit
+	s.grant()
+}
+
+// grant gives the free slots to the requests that wait.
+func (s *slots) grant() {
+	for s.free > 0 && len(s.waiting) > 0 {
+		s.free--
+		close(s.waiting[0].ready)
+		s.waiting = slices.Delete(s.waiting, 0, 1)
 	}
-	close(s.waiting[0].ready)
-	s.waiting = slices.Delete(s.waiting, 0, 1)
 }

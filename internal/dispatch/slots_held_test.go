@@ -20,8 +20,8 @@ import (
 // calls wait for a slot up to the limit limits.queue.
 func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &plugin{Plugin: &catalog.Plugin{Name: "it", Manifest: &manifest.Manifest{}, Log: hclog.NewNullLogger()}}
-		p.slots.free = 2
+		p := &plugin{Plugin: &catalog.Plugin{Name: "it", Manifest: &manifest.Manifest{}, Log: hclog.NewNullLogger()}, lane: &lane{}}
+		p.slots.resize(2)
 		p.Grant.Limits.Queue = time.Minute
 		ask := func() *request {
 			return p.enqueue(gateway.Request{Method: abi.MethodToolsCall, Name: "it_reads"}, false)

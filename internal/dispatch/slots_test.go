@@ -11,7 +11,7 @@ import (
 
 func TestSlotGoesToTheEarliestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &slots{free: 1}
+		s := &slots{free: 1, limit: 1}
 		if err := s.acquire(t.Context(), 1, time.Minute); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func (n *sentNotifications) Notify(_ context.Context, method string, params json
 
 func TestStartIsReportedBeforeTheProgressOfTheModule(t *testing.T) {
 	var client sentNotifications
-	p := &plugin{Plugin: &catalog.Plugin{Manifest: &manifest.Manifest{}}}
+	p := &plugin{Plugin: &catalog.Plugin{Manifest: &manifest.Manifest{}}, runner: &runner{}}
 	p.Name = "notes"
 	p.compiling.Add(1)
 	v := &pluginNotifier{Notifier: &client, plugin: p}
@@ -51,7 +51,7 @@ func TestStartIsReportedBeforeTheProgressOfTheModule(t *testing.T) {
 
 func TestProgressOfACallWithoutReportsIsUnchanged(t *testing.T) {
 	var client sentNotifications
-	v := &pluginNotifier{Notifier: &client, plugin: &plugin{Plugin: &catalog.Plugin{Manifest: &manifest.Manifest{}}}}
+	v := &pluginNotifier{Notifier: &client, plugin: &plugin{Plugin: &catalog.Plugin{Manifest: &manifest.Manifest{}}, runner: &runner{}}}
 	if err := v.Notify(t.Context(), methodProgress, json.RawMessage(`{"progress":0}`)); err != nil || len(client.sent) != 1 {
 		t.Errorf("got %q, %v", client.sent, err)
 	}

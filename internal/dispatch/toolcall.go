@@ -17,12 +17,12 @@ const failureArguments = "invalid_arguments"
 type toolCall struct{ *request }
 
 // newToolCall queues a call of a tool. It returns nil if the tool is not offered.
-func (d *Dispatcher) newToolCall(r gateway.Request) gateway.Call {
-	tool := d.catalog.Tool(r.Name)
+func (s *snapshot) newToolCall(r gateway.Request) gateway.Call {
+	tool := s.catalog.Tool(r.Name)
 	if tool == nil {
 		return nil
 	}
-	queued := d.plugins[tool.Plugin.Index].enqueue(r, tool.Write)
+	queued := s.plugins[tool.Plugin.Index].enqueue(r, tool.Write)
 	queued.tool = tool
 	return &toolCall{queued}
 }

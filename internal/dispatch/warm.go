@@ -11,6 +11,9 @@ const warmDelay = 250 * time.Millisecond
 
 // Warm compiles the modules of all plugins into the cache, in the background, until ctx ends.
 func (d *Dispatcher) Warm(ctx context.Context) {
+	d.mu.Lock()
+	d.warming = ctx
+	d.mu.Unlock()
 	d.background.Go(func() {
 		select {
 		case <-time.After(warmDelay):
@@ -19,13 +22,18 @@ func (d *Dispatcher) Warm(ctx context.Context) {
 		case <-d.stopped.Done():
 			return
 		}
-		for _, p := range d.plugins {
-			if ctx.Err() != nil || d.stopped.Err() != nil {
-				return
-			}
-			p.warm(ctx)
-		}
+		d.warmAll(ctx, d.current.Load().plugins)
 	})
+}
+
+// warmAll compiles the modules of plugins, one after the other.
+func (d *Dispatcher) warmAll(ctx context.Context, plugins []*plugin) {
+	for _, p := range plugins {
+		if ctx.Err() != nil || d.stopped.Err() != nil {
+			return
+		}
+		p.warm(ctx)
+	}
 }
 
 // warm compiles the module of a plugin. Compiling requires neither a worker of the plugin nor its grant.

@@ -14,34 +14,34 @@ import (
 // one. All other methods are unknown.
 func (s *session) builtin(m *message, meta requestMeta) ([]byte, *abi.Error) {
 	if meta.modern {
-		return s.g.discover(m)
+		return meta.served.discover(m)
 	}
 	switch method := mcp.MCPMethod(m.method); {
 	case method == mcp.MethodInitialize:
-		return s.initialize(m)
+		return s.initialize(m, meta.served)
 	case method == mcp.MethodPing:
 		return []byte(`{}`), checkShape(m, &mcp.PingRequest{})
-	case method == mcp.MethodSetLogLevel && s.g.config.Logging:
+	case method == mcp.MethodSetLogLevel && meta.served.config.Logging:
 		return []byte(`{}`), s.setLevel(m)
 	}
 	return nil, methodNotFound(m.method)
 }
 
-func (s *session) initialize(m *message) ([]byte, *abi.Error) {
+func (s *session) initialize(m *message, now *served) ([]byte, *abi.Error) {
 	if err := checkShape(m, &mcp.InitializeRequest{}); err != nil {
 		return nil, err
 	}
 	requested, _ := rawjson.Unquote(rawjson.Member(m.params.all, "protocolVersion"))
-	if len(s.g.legacy) == 0 {
-		return nil, s.g.unsupportedVersion(requested)
+	if len(now.legacy) == 0 {
+		return nil, now.unsupportedVersion(requested)
 	}
-	s.version, s.client = s.g.negotiate(requested), clientName(rawjson.Member(m.params.all, "clientInfo"))
-	s.subscriptions.initialize()
+	s.version, s.client = now.negotiate(requested), clientName(rawjson.Member(m.params.all, "clientInfo"))
+	s.subscriptions.initialize(now.config.Offers)
 	return encode(mcp.InitializeResult{
 		ProtocolVersion: s.version,
-		Capabilities:    s.g.config.capabilities(),
-		ServerInfo:      s.g.config.implementation(),
-		Instructions:    s.g.config.Instructions,
+		Capabilities:    now.config.capabilities(),
+		ServerInfo:      now.config.implementation(),
+		Instructions:    now.config.Instructions,
 	})
 }
 
@@ -60,7 +60,7 @@ func (s *session) setLevel(m *message) *abi.Error {
 
 // discover handles server/discover and unknown methods of the modern era. Each modern request carries the
 // client's capabilities, which are fully checked here only.
-func (g *Gateway) discover(m *message) ([]byte, *abi.Error) {
+func (now *served) discover(m *message) ([]byte, *abi.Error) {
 	var meta mcp.Meta
 	if err := json.Unmarshal(m.params.meta.all, &meta); err != nil || meta.ClientCapabilities() == nil {
 		return nil, &abi.Error{Code: abi.CodeInvalidParams, Message: "missing or invalid _meta field " + mcp.MetaKeyClientCapabilities}
@@ -70,11 +70,11 @@ func (g *Gateway) discover(m *message) ([]byte, *abi.Error) {
 	}
 	var result mcp.DiscoverResult
 	result.SetResultType(mcp.ResultTypeComplete)
-	result.EnsureResultMeta().SetServerInfo(g.config.implementation())
+	result.EnsureResultMeta().SetServerInfo(now.config.implementation())
 	result.SetCacheHints(0, mcp.CacheScopePrivate)
-	result.SupportedVersions = g.versions
-	result.Capabilities = g.config.capabilities()
-	result.Instructions = g.config.Instructions
+	result.SupportedVersions = now.versions
+	result.Capabilities = now.config.capabilities()
+	result.Instructions = now.config.Instructions
 	return encode(result)
 }
 
@@ -105,7 +105,7 @@ func (c Config) implementation() mcp.Implementation {
 func (c Config) capabilities() mcp.ServerCapabilities {
 	var capabilities mcp.ServerCapabilities
 	if c.offersTools() {
-		enable(&capabilities.Tools)
+		enable(&capabilities.Tools).ListChanged = c.Offers.ToolsChange
 	}
 	if c.Offers.Prompts {
 		enable(&capabilities.Prompts).ListChanged = c.Offers.PromptsChange

@@ -81,7 +81,7 @@ func (c *clientCall) start(ctx context.Context, release func()) {
 		if held, ok := call.(Answered); ok {
 			defer held.Answered()
 		}
-		result, err := g.run(ctx, call, c.request, c.how, c.notifier)
+		result, err := g.run(ctx, call, c)
 		c.end(result, err, release)
 	})
 }
@@ -136,7 +136,7 @@ func (c *clientCall) end(result []byte, err *abi.Error, release func()) {
 	case err != nil:
 		putError(e.to, id, c.meta.translated(err))
 	case c.meta.modern:
-		putResult(e.to, id, oneLine(modern(result, s.g.info, c.how.cached)))
+		putResult(e.to, id, oneLine(modern(result, c.meta.served.info, c.how.cached)))
 	default:
 		putResult(e.to, id, oneLine(result))
 	}
@@ -154,8 +154,9 @@ func (g *Gateway) find(r Request) (call Call, err *abi.Error) {
 }
 
 // run executes a request and returns a valid result or an error.
-func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n Notifier) ([]byte, *abi.Error) {
-	result, err := g.invoke(ctx, call, r, n)
+func (g *Gateway) run(ctx context.Context, call Call, c *clientCall) ([]byte, *abi.Error) {
+	r, how := c.request, c.how
+	result, err := g.invoke(ctx, call, r, c.notifier)
 	name := r.what()
 	var failure *Failure
 	var own *abi.Error
@@ -163,7 +164,7 @@ func (g *Gateway) run(ctx context.Context, call Call, r Request, how method, n N
 	case err == nil:
 		why := ""
 		switch {
-		case how.check == nil || g.config.Checked:
+		case how.check == nil || c.meta.served.config.Checked:
 		case !rawjson.Valid(result):
 			why = "it is not JSON"
 		default:

@@ -14,11 +14,13 @@ import (
 // maxUpdated bounds the updated resources of one call; beyond that, clients are notified that the list changed.
 const maxUpdated = 256
 
-// changes are those changes made by a call that all clients are notified of.
+// changes are those changes, made by a call or by Apply, that all clients are notified of.
 type changes struct {
+	tools     bool     // the list of tools changed
 	prompts   bool     // the list of prompts changed
 	resources bool     // the list of resources changed
 	updated   []string // URIs of updated resources, without duplicates, in order
+	warning   []byte   // parameters of a log message; nil: none
 }
 
 // add records the change that a notification reports.
@@ -40,11 +42,16 @@ func (c *changes) add(method string, params []byte) error {
 	return nil
 }
 
-func (c *changes) isEmpty() bool { return !c.prompts && !c.resources && len(c.updated) == 0 }
+func (c *changes) isEmpty() bool {
+	return !c.tools && !c.prompts && !c.resources && len(c.updated) == 0 && c.warning == nil
+}
 
 // merge adds the changes of another call.
 func (c *changes) merge(other changes) {
-	c.prompts, c.resources = c.prompts || other.prompts, c.resources || other.resources
+	c.tools, c.prompts, c.resources = c.tools || other.tools, c.prompts || other.prompts, c.resources || other.resources
+	if other.warning != nil {
+		c.warning = other.warning // the latest one is still true
+	}
 	for _, uri := range other.updated {
 		switch {
 		case slices.Contains(c.updated, uri):
@@ -56,28 +63,30 @@ func (c *changes) merge(other changes) {
 	}
 }
 
-// announce notifies every session of the changes made by a call: the call's own session synchronously, since it must get
-// them before the response, the others asynchronously.
+// announce notifies every session of changes: the session of the call that made them, if any, synchronously, since it must
+// get them before the response, the others asynchronously.
 func (g *Gateway) announce(from *session, c changes) {
-	c.prompts = c.prompts && g.config.Offers.PromptsChange
-	c.resources = c.resources && g.config.Offers.ResourcesChange
-	if !g.config.Offers.Subscribe {
+	offers := g.served.Load().config.Offers
+	c.tools = c.tools && offers.ToolsChange
+	c.prompts = c.prompts && offers.PromptsChange
+	c.resources = c.resources && offers.ResourcesChange
+	if !offers.Subscribe {
 		c.updated = nil
 	}
 	if c.isEmpty() {
 		return
 	}
-	g.mu.Lock()
-	open := slices.Clone(g.open)
-	g.mu.Unlock()
-	for _, s := range open {
+	for _, s := range g.sessions() {
 		if s == from {
-			s.subscriptions.notify(s.out, c)
+			s.deliver(c)
 		} else {
-			s.mail.send(c, func(c changes) { s.subscriptions.notify(s.out, c) })
+			s.mail.send(c, s.deliver)
 		}
 	}
 }
+
+// deliver sends the notifications of changes that the session wants.
+func (s *session) deliver(c changes) { s.subscriptions.notify(s.out, c) }
 
 // mailbox delivers changes to a session asynchronously, so that a client that does not read does not block other
 // sessions. Pending changes are merged, which bounds their size.

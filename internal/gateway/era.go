@@ -10,12 +10,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// requestMeta is the decoded _meta of a request.
+// requestMeta is the decoded _meta of a request, and what is needed to handle it.
 type requestMeta struct {
-	modern bool   // the protocol version is 2026-07-28, which has no handshake
-	token  []byte // progressToken, raw; nil if the client wants no progress
-	level  string // minimum level of log messages that a modern request wants; empty: it wants none
-	client string // "name/version" of the client of a modern request; empty if it is not stated
+	served *served // what the server offers to it
+	modern bool    // the protocol version is 2026-07-28, which has no handshake
+	token  []byte  // progressToken, raw; nil if the client wants no progress
+	level  string  // minimum level of log messages that a modern request wants; empty: it wants none
+	client string  // "name/version" of the client of a modern request; empty if it is not stated
 }
 
 // translated returns an error with the code of its era: in the modern era an unknown resource is reported as invalid
@@ -30,9 +31,9 @@ func (m requestMeta) translated(err *abi.Error) *abi.Error {
 // meta decodes a request's _meta and refuses unsupported protocol versions. Each request has its own era: one
 // without a version, or with a version before 2026-07-28, is a legacy request, even if others of the session are
 // modern.
-func (g *Gateway) meta(m *message) (requestMeta, *abi.Error) {
+func (now *served) meta(m *message) (requestMeta, *abi.Error) {
 	sent := m.params.meta
-	meta := requestMeta{client: clientName(sent.client)}
+	meta := requestMeta{served: now, client: clientName(sent.client)}
 	meta.level, _ = rawjson.Unquote(sent.level)
 	if kind := rawjson.Kind(sent.progressToken); kind == '"' || kind == '0' {
 		meta.token = sent.progressToken
@@ -43,36 +44,38 @@ func (g *Gateway) meta(m *message) (requestMeta, *abi.Error) {
 	}
 	meta.modern = true
 	switch {
-	case m.method == string(mcp.MethodServerDiscover) && !g.supportsModern():
+	case m.method == string(mcp.MethodServerDiscover) && !now.supportsModern():
 		// Clients fall back to initialize only on this error. Some do not fall back if the error lists the supported
 		// versions.
 		return meta, methodNotFound(m.method)
 	case rawjson.Kind(sent.capabilities) != '{':
 		return meta, invalidParams("missing or invalid _meta field " + mcp.MetaKeyClientCapabilities)
-	case !slices.Contains(g.versions, version):
-		return meta, g.unsupportedVersion(version)
+	case !slices.Contains(now.versions, version):
+		return meta, now.unsupportedVersion(version)
 	}
 	return meta, nil
 }
 
-func (g *Gateway) supportsModern() bool { return slices.ContainsFunc(g.versions, mcp.IsModernProtocol) }
+func (now *served) supportsModern() bool {
+	return slices.ContainsFunc(now.versions, mcp.IsModernProtocol)
+}
 
-func (g *Gateway) unsupportedVersion(version string) *abi.Error {
+func (now *served) unsupportedVersion(version string) *abi.Error {
 	if len(version) > maxName {
 		version = bounded(version)
 	}
-	e := mcp.UnsupportedProtocolVersionError{Version: version, Supported: g.versions}.JSONRPCError().Error
+	e := mcp.UnsupportedProtocolVersionError{Version: version, Supported: now.versions}.JSONRPCError().Error
 	data, _ := json.Marshal(e.Data) // strings always encode
 	return &abi.Error{Code: e.Code, Message: e.Message, Data: data}
 }
 
 // negotiate returns the protocol version for the response to an initialize request, given the requested one.
-func (g *Gateway) negotiate(requested string) string {
+func (now *served) negotiate(requested string) string {
 	switch {
-	case len(g.config.ProtocolVersions) == 0:
+	case len(now.config.ProtocolVersions) == 0:
 		return mcp.NegotiateLegacyVersion(requested)
-	case slices.Contains(g.legacy, requested):
+	case slices.Contains(now.legacy, requested):
 		return requested
 	}
-	return g.legacy[0]
+	return now.legacy[0]
 }

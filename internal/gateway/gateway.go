@@ -13,10 +13,12 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -65,48 +67,57 @@ type Config struct {
 // Gateway is an MCP server. Serve may be called concurrently, once for each client. Sessions share the Backend and
 // get notifications about the changes of each other's calls.
 type Gateway struct {
-	config   Config
-	backend  Backend
-	log      hclog.Logger
-	versions []string // supported versions
-	legacy   []string // supported versions of the legacy era
-	lists    lists
-	info     []byte // encoded serverInfo, a member of _meta
+	backend     Backend
+	log         hclog.Logger
+	maxLine     int64
+	maxInFlight int
+	served      atomic.Pointer[served] // see Apply
 
 	mu   sync.Mutex
 	open []*session // guarded by mu
 }
 
+// served is what the server offers at one time. It is immutable: a request is handled with the one that was current when
+// the request was read.
+type served struct {
+	config   Config
+	versions []string // supported
+	legacy   []string // those of the legacy era
+	lists    lists
+	info     []byte // member serverInfo of _meta
+}
+
 // New validates config and encodes the constant responses. The error lists every problem.
 func New(config Config, backend Backend) (*Gateway, error) {
+	first, err := newServed(config)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{
+		backend:     backend,
+		log:         config.Log,
+		maxLine:     cmp.Or(config.MaxLine, DefaultMaxLine),
+		maxInFlight: cmp.Or(config.MaxInFlight, DefaultMaxInFlight),
+	}
+	if g.log == nil {
+		g.log = hclog.NewNullLogger()
+	}
+	g.served.Store(first)
+	return g, nil
+}
+
+func newServed(config Config) (*served, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
-	if config.MaxLine == 0 {
-		config.MaxLine = DefaultMaxLine
+	now := &served{config: config, versions: config.ProtocolVersions, info: serverInfo(config.Name, config.Version)}
+	if len(now.versions) == 0 {
+		now.versions = mcp.ValidProtocolVersions
 	}
-	if config.MaxInFlight == 0 {
-		config.MaxInFlight = DefaultMaxInFlight
-	}
-	if config.Log == nil {
-		config.Log = hclog.NewNullLogger()
-	}
-	g := &Gateway{
-		config:   config,
-		backend:  backend,
-		log:      config.Log,
-		versions: config.ProtocolVersions,
-		info:     serverInfo(config.Name, config.Version),
-	}
-	if len(g.versions) == 0 {
-		g.versions = mcp.ValidProtocolVersions
-	}
-	g.legacy = slices.DeleteFunc(slices.Clone(g.versions), mcp.IsModernProtocol)
+	now.legacy = slices.DeleteFunc(slices.Clone(now.versions), mcp.IsModernProtocol)
 	var err error
-	if g.lists, err = newLists(config.Tools, g.info); err != nil {
-		return nil, err
-	}
-	return g, nil
+	now.lists, err = newLists(config.Tools, now.info)
+	return now, err
 }
 
 // offersTools reports whether to advertise tools: if there are any, if Offers says so, or if nothing else is offered.
@@ -137,6 +148,13 @@ func (g *Gateway) register(s *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open = append(g.open, s)
+}
+
+// sessions returns the open sessions.
+func (g *Gateway) sessions() []*session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.open)
 }
 
 func (g *Gateway) unregister(s *session) {

@@ -12,6 +12,7 @@ import (
 // Offers are the server features beside Config.Tools.
 type Offers struct {
 	Tools           bool // tools are advertised, even if the list is empty
+	ToolsChange     bool // tools/list_changed is sent
 	Prompts         bool
 	PromptsChange   bool // prompts/list_changed is sent
 	Resources       bool

@@ -149,7 +149,7 @@ func (n *notifier) wantsMessage(params []byte) (bool, error) {
 	if n.meta.modern {
 		minimum = mcp.LoggingLevel(n.meta.level)
 	}
-	return n.s.g.config.Logging && level.ShouldSendTo(minimum), nil
+	return n.meta.served.config.Logging && level.ShouldSendTo(minimum), nil
 }
 
 var _ Notifier = (*notifier)(nil)

@@ -17,7 +17,7 @@ var errStopped = errors.New("the server is shutting down")
 
 // Serve is ServeDrain with a drain time of zero.
 func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	return g.ServeDrain(ctx, in, out, 0)
+	return g.ServeDrain(ctx, in, out, func() time.Duration { return 0 })
 }
 
 // ServeDrain serves one client: it reads messages from in, one per line, and writes messages to out. A Write has whole
@@ -26,13 +26,13 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 // At the end of in, it waits for the calls in flight, writes their responses and returns nil. The duration is bounded by
 // the limits of the calls and by the time that the client takes to read.
 //
-// When ctx ends, it stops reading and lets the calls in flight continue for the duration drain. Then it cancels them,
+// When ctx ends, it stops reading and lets the calls in flight continue for the duration that drain returns. Then it cancels them,
 // responds to the remaining ones with an error, and returns ctx's error at most 500 ms later, even if a Write blocks or a
 // call ignores its context. The goroutine of a blocked Read or Write remains until the Read or Write returns; data that
 // it reads is dropped.
 //
 // If a Write fails, it cancels the calls and returns the error.
-func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
+func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, drain func() time.Duration) error {
 	calls, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	reading, stopReading := context.WithCancel(ctx)
@@ -54,7 +54,7 @@ func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, d
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		s.shutDown(ended, stop, drain)
+		s.shutDown(ended, stop, drain())
 	case <-calls.Done():
 		await(ended, stopGrace)
 	}
@@ -75,7 +75,7 @@ func (s *session) finish() <-chan struct{} {
 	go func() {
 		s.waitHandled()
 		s.calls.ended.Wait()
-		s.subscriptions.close(s.out, s.g.info) // blocks while the client does not read
+		s.subscriptions.close(s.out, s.g.served.Load().info) // blocks while the client does not read
 		close(ended)
 	}()
 	return ended
@@ -101,7 +101,7 @@ func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, 
 	answered := make(chan struct{})
 	go func() {
 		s.calls.failPending()
-		s.subscriptions.close(s.out, s.g.info)
+		s.subscriptions.close(s.out, s.g.served.Load().info)
 		close(answered)
 	}()
 	await(answered, answerGrace)

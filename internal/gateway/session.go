@@ -42,7 +42,7 @@ func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
 	s := &session{
 		g:     g,
 		lists: make(chan struct{}, maxLists),
-		calls: newInflight(g.config.MaxInFlight, pendingLines*g.config.MaxLine),
+		calls: newInflight(g.maxInFlight, pendingLines*g.maxLine),
 	}
 	s.out = newWriter(out, broken, s.calls.several)
 	s.runners = runners{calls: make(chan func()), end: s.out.closed}
@@ -53,7 +53,7 @@ func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
 // read handles messages until in or reading ends; calls is the context of the calls that it starts. The error is
 // that of in.
 func (s *session) read(reading, calls context.Context, in io.Reader) error {
-	for lines := newLineReader(in, s.g.config.MaxLine); ; {
+	for lines := newLineReader(in, s.g.maxLine); ; {
 		line, long, err := lines.next()
 		if !s.handle(reading, calls, line, long) {
 			return nil
@@ -76,7 +76,7 @@ func (s *session) handle(reading, calls context.Context, line []byte, long bool)
 	}
 	switch {
 	case long:
-		putError(s.out, leadingID(line), invalidRequest(fmt.Sprintf("a message is longer than %d bytes", s.g.config.MaxLine)))
+		putError(s.out, leadingID(line), invalidRequest(fmt.Sprintf("a message is longer than %d bytes", s.g.maxLine)))
 	case len(line) > 0:
 		if !utf8.Valid(line) {
 			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
@@ -138,7 +138,7 @@ func (s *session) request(ctx context.Context, m *message, to responder) {
 		putError(to, m.id, invalidParams("params must be an object"))
 		return
 	}
-	meta, err := s.g.meta(m)
+	meta, err := s.g.served.Load().meta(m)
 	_, batched := to.(*batch)
 	how, known := methods[mcp.MCPMethod(m.method)]
 	switch {
@@ -146,15 +146,15 @@ func (s *session) request(ctx context.Context, m *message, to responder) {
 		putError(to, m.id, err)
 	case meta.modern && batched:
 		putError(to, m.id, invalidRequest("this protocol version does not support batches"))
-	case known && how.offered(s.g.config.Offers):
+	case known && how.offered(meta.served.config.Offers):
 		s.call(ctx, m, meta, how, to)
-	case m.method == string(mcp.MethodToolsList) && s.g.config.offersTools():
+	case m.method == string(mcp.MethodToolsList) && meta.served.config.offersTools():
 		s.list(m, meta, to)
 	case known, m.method == string(mcp.MethodToolsList):
 		s.reportRefused(m, meta, how)
 		putError(to, m.id, methodNotFound(m.method))
 	case m.method == string(mcp.MethodResourcesSubscribe), m.method == string(mcp.MethodResourcesUnsubscribe):
-		if meta.modern || !s.g.config.Offers.Subscribe {
+		if meta.modern || !meta.served.config.Offers.Subscribe {
 			s.reportRefused(m, meta, method{name: "uri"})
 			putError(to, m.id, methodNotFound(m.method))
 			return
@@ -178,10 +178,10 @@ func (s *session) list(m *message, meta requestMeta, to responder) {
 	case cursor != "":
 		putError(to, m.id, invalidParams("unknown cursor"))
 	case meta.modern:
-		putResult(to, m.id, s.g.lists.modern)
+		putResult(to, m.id, meta.served.lists.modern)
 	case s.version >= iconsVersion: // versions are dates
-		putResult(to, m.id, s.g.lists.icons)
+		putResult(to, m.id, meta.served.lists.icons)
 	default:
-		putResult(to, m.id, s.g.lists.legacy)
+		putResult(to, m.id, meta.served.lists.legacy)
 	}
 }

@@ -24,7 +24,7 @@ func connectWithDrain(t *testing.T, g *Gateway, out io.Writer) *peer {
 	if out == nil {
 		out = p.out
 	}
-	go func() { p.served <- g.ServeDrain(ctx, r, out, time.Minute) }()
+	go func() { p.served <- g.ServeDrain(ctx, r, out, func() time.Duration { return time.Minute }) }()
 	t.Cleanup(func() { cancel(); w.Close() })
 	return p
 }
@@ -141,7 +141,7 @@ func TestShutdownIsBoundedWhileWriteBlocks(t *testing.T) {
 	served := make(chan error, 1)
 	b := heldBackend(h)
 	g := newGateway(t, Config{}, b)
-	go func() { served <- g.ServeDrain(ctx, in, out, time.Millisecond) }()
+	go func() { served <- g.ServeDrain(ctx, in, out, func() time.Duration { return time.Millisecond }) }()
 	if _, err := io.WriteString(lines, callLine("1", "held")+"\n"+callLine("2", "echo")+"\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ func subscriptionCost(uri string) int { return len(uri) + subscriptionOverhead }
 // any session cause notifications.
 type subscriptions struct {
 	mu          sync.Mutex
-	initialized bool            // legacy: the session gets list_changed notifications
+	initialized bool
+	declared    stream          // legacy: the list_changed notifications that initialize declared
 	uris        map[string]bool // legacy: subscribed resources
 	streams     []stream        // modern
 	cost        int             // subscriptionCost of all URIs
@@ -37,6 +38,7 @@ type subscriptions struct {
 // stream is an open subscriptions/listen request and the notifications that it gets.
 type stream struct {
 	id        []byte
+	tools     bool // tools/list_changed
 	prompts   bool // prompts/list_changed
 	resources bool // resources/list_changed
 	uris      []string
@@ -54,19 +56,23 @@ func subscriptionsTooLarge() *abi.Error {
 	return invalidRequest(fmt.Sprintf("the subscriptions of this client would exceed %d bytes: close streams, or unsubscribe from some", maxSubscriptionBytes))
 }
 
-// initialize starts the list_changed notifications of the legacy era.
-func (subs *subscriptions) initialize() {
+// initialize starts the list_changed notifications of the legacy era. A session gets those that were declared to it.
+func (subs *subscriptions) initialize(o Offers) {
 	subs.mu.Lock()
 	defer subs.mu.Unlock()
+	subs.declared = stream{tools: o.ToolsChange, prompts: o.PromptsChange, resources: o.ResourcesChange}
 	subs.initialized = true
 }
 
-// notify sends the notifications of a call's changes that the session wants.
+// notify sends the notifications of changes that the session wants.
 func (subs *subscriptions) notify(out *writer, c changes) {
 	subs.mu.Lock()
 	defer subs.mu.Unlock()
 	if subs.initialized {
-		stream{prompts: true, resources: true}.notify(out, c, func(uri string) bool {
+		if c.warning != nil {
+			out.put([]byte(`{"jsonrpc":"2.0","method":"`+methodMessage+`","params":`), c.warning, []byte(`}`))
+		}
+		subs.declared.notify(out, c, func(uri string) bool {
 			for subscribed := range subs.uris {
 				if covers(subscribed, uri) {
 					return true
@@ -83,6 +89,9 @@ func (subs *subscriptions) notify(out *writer, c changes) {
 }
 
 func (s stream) notify(out *writer, c changes, isSubscribed func(uri string) bool) {
+	if c.tools && s.tools {
+		out.put(changeNotification(mcp.MethodNotificationToolsListChanged, "", s.id))
+	}
 	if c.prompts && s.prompts {
 		out.put(changeNotification(mcp.MethodNotificationPromptsListChanged, "", s.id))
 	}
@@ -153,11 +162,11 @@ func (s *session) listen(m *message, meta requestMeta) {
 	case s.calls.isPending(m.id):
 		putError(s.out, m.id, callIDInUse())
 		return
-	case len(subs.streams) >= s.g.config.MaxInFlight:
+	case len(subs.streams) >= s.g.maxInFlight:
 		putError(s.out, m.id, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many open streams (%d): cancel one first", len(subs.streams))})
 		return
 	}
-	open, err := s.g.newStream(m, requested, s.clientOf(meta))
+	open, err := s.g.newStream(m, requested, meta.served.config.Offers, s.clientOf(meta))
 	if err != nil {
 		putError(s.out, m.id, err)
 		return
@@ -173,11 +182,11 @@ func (s *session) listen(m *message, meta requestMeta) {
 }
 
 // newStream returns a stream with those of the requested notifications that the server offers.
-func (g *Gateway) newStream(m *message, requested []byte, client string) (stream, *abi.Error) {
-	o := g.config.Offers
+func (g *Gateway) newStream(m *message, requested []byte, o Offers, client string) (stream, *abi.Error) {
 	wants := func(name string) bool { return string(bytes.TrimSpace(rawjson.Member(requested, name))) == "true" }
 	s := stream{
 		id:        m.id,
+		tools:     o.ToolsChange && wants("toolsListChanged"),
 		prompts:   o.PromptsChange && wants("promptsListChanged"),
 		resources: o.ResourcesChange && wants("resourcesListChanged"),
 	}
@@ -207,6 +216,9 @@ func invalidSubscriptions() *abi.Error {
 // acknowledgement encodes the notification that lists what a stream will get.
 func (s stream) acknowledgement() []byte {
 	var parts [][]byte
+	if s.tools {
+		parts = append(parts, []byte(`"toolsListChanged":true`))
+	}
 	if s.prompts {
 		parts = append(parts, []byte(`"promptsListChanged":true`))
 	}

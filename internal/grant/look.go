@@ -2,8 +2,10 @@ package grant
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // Look resolves a granted path by the rules of Resolve, within as in config.Mount, without keeping a handle or creating anything. With a
@@ -34,3 +36,24 @@ func Writable(places config.Places, grants ...config.Grant) []string {
 }
 
 func asLink(err error, link **linkError) bool { return errors.As(err, link) }
+
+// Reaches reports whether one of the paths is in a directory or repository of a grant, or above one.
+func Reaches(g config.Grant, paths []string) bool {
+	if len(paths) == 0 {
+		return false
+	}
+	var granted []string
+	for _, m := range g.FS {
+		granted = append(granted, resolved(m.Path))
+	}
+	for _, r := range g.Git {
+		granted = append(granted, resolved(r.Repo))
+	}
+	for _, path := range paths {
+		path = resolved(path)
+		if slices.ContainsFunc(granted, func(dir string) bool { return contain.Within(dir, path) || contain.Within(path, dir) }) {
+			return true
+		}
+	}
+	return false
+}

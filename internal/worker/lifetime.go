@@ -246,6 +246,16 @@ func (s *Supervisor) evict(p *process) bool {
 	return true
 }
 
+// Retire ends the processes when their last calls have ended. Further calls start another process.
+func (s *Supervisor) Retire(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.current; p != nil {
+		s.config.Log.Info("worker process replaced", "reason", why)
+		s.retire(p)
+	}
+}
+
 // Running returns the number of worker processes.
 func (s *Supervisor) Running() int {
 	s.mu.Lock()

@@ -12,9 +12,8 @@ import (
 // Pool keeps the workers of all plugins within one memory budget, and demotes those that keep processors from
 // others. It is safe for concurrent use.
 type Pool struct {
-	budget int64
-
 	mu       sync.Mutex
+	budget   int64
 	workers  map[*process]*Supervisor
 	running  int           // number of calls
 	reserved int64         // bytes, for the calls that run
@@ -32,7 +31,19 @@ func NewPool(budget int64) *Pool {
 }
 
 // Budget returns the memory budget of all workers, in bytes.
-func (b *Pool) Budget() int64 { return b.budget }
+func (b *Pool) Budget() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.budget
+}
+
+// SetBudget changes the budget. Calls that run keep the memory that they have reserved.
+func (b *Pool) SetBudget(budget int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.budget = budget
+	b.notify()
+}
 
 // add counts a worker against the budget until it ends.
 func (b *Pool) add(s *Supervisor, p *process) {

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -176,6 +177,27 @@ func (s *Store) lookup(m Module) (*Code, string, error) {
 	}
 	touch(dir)
 	return found, m.SHA256, nil
+}
+
+// Verified returns the code of the module with a digest, if it is cached, without reading the module's file. The caller must
+// have had Ensure verify the digest.
+func (s *Store) Verified(sum string) (*Code, error) {
+	s.mu.Lock()
+	caches := []*cache{s.private}
+	s.mu.Unlock()
+	if s.config.Dir != "" {
+		caches = append(caches, s.cacheIn(s.config.Dir))
+	}
+	for _, c := range caches {
+		if c == nil {
+			continue
+		}
+		if found, err := openEntry(c.entry(sum), sum); err == nil {
+			touch(found.Dir)
+			return found, nil
+		}
+	}
+	return nil, fs.ErrNotExist
 }
 
 // begin registers a compiler, or fails if the Store is closed. The caller must call work.Done when the compiler has ended.

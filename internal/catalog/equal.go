@@ -1,0 +1,35 @@
+package catalog
+
+import (
+	"os"
+	"reflect"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+)
+
+// Equal reports whether the plugin and one of another Catalog are the same version with the same grant, so that a worker of
+// one can serve the other. A module whose manifest contains no digest is compared by the identity of its file.
+func (p *Plugin) Equal(other *Plugin) bool {
+	if p.Problem != "" || other.Problem != "" || p.Name != other.Name || p.Entry.Path != other.Entry.Path || p.Manifest.Digest != other.Manifest.Digest {
+		return false
+	}
+	if a, b := p.module, other.module; p.Manifest.Module.SHA256 == "" && (!os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime())) {
+		return false
+	}
+	return reflect.DeepEqual(withoutLines(p.Grant), withoutLines(other.Grant))
+}
+
+// withoutLines returns a grant without what only messages use, such as lines of the config.
+func withoutLines(g config.Grant) config.Grant {
+	g.Withheld = nil
+	g.HTTP = slices.Clone(g.HTTP)
+	for i := range g.HTTP {
+		if c := g.HTTP[i].Credential; c != nil {
+			without := *c
+			without.Line = 0
+			g.HTTP[i].Credential = &without
+		}
+	}
+	return g
+}

@@ -1,0 +1,65 @@
+package dispatch
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+)
+
+// Update is a snapshot that Apply can make the current one.
+type Update struct {
+	old, next *snapshot
+}
+
+// Prepare returns the Update to a Catalog. It opens the audit log if its settings have changed, so its result must be
+// applied. Calls of Prepare and Apply must not be concurrent, neither with each other nor with Close.
+func (d *Dispatcher) Prepare(c *catalog.Catalog) (*Update, error) {
+	old := d.current.Load()
+	next := newSnapshot(d, c, old)
+	if err := next.checkSystem(); err != nil {
+		return nil, err
+	}
+	if sameAudit(old.catalog.Audit, c.Audit) {
+		next.audit = old.audit
+		return &Update{old: old, next: next}, nil
+	}
+	var err error
+	if next.audit, err = openAudit(c.Audit, d.log); err != nil {
+		return nil, err
+	}
+	return &Update{old: old, next: next}, nil
+}
+
+func sameAudit(a, b *config.Audit) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.Line, y.Line = 0, 0
+	return x == y
+}
+
+// Apply makes u's Catalog the one that further requests are executed with. Requests in flight end with the one before.
+// Workers of plugins that have not changed are kept; the others end after their last request.
+func (d *Dispatcher) Apply(u *Update) {
+	d.mu.Lock()
+	d.live = append(d.live, u.next)
+	warming := d.warming
+	d.mu.Unlock()
+	kept := map[*runner]bool{}
+	for _, p := range u.next.plugins {
+		kept[p.runner] = true
+		p.runner.plugin.Store(p)
+		p.lane.configure(p.Plugin)
+	}
+	d.pool.SetBudget(u.next.catalog.Memory())
+	d.current.Store(u.next)
+	for _, p := range u.old.plugins {
+		if !kept[p.runner] {
+			p.retire()
+		}
+	}
+	u.old.release()
+	if warming != nil {
+		d.background.Go(func() { d.warmAll(warming, u.next.plugins) })
+	}
+}

@@ -1,0 +1,160 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/grant"
+)
+
+// snapshot is what is served at one time: the plugins of one Catalog. It is immutable. A request is executed with the
+// snapshot that was current when it was found, even if that is replaced before the request has ended. A replaced snapshot
+// is closed after its last request: its workers and its audit log are closed unless a later snapshot shares them.
+type snapshot struct {
+	dispatcher *Dispatcher
+	catalog    *catalog.Catalog
+	plugins    []*plugin  // at the indexes of catalog.Plugins
+	audit      *audit.Log // nil if none is kept
+
+	uses   atomic.Int64 // requests, and one while it is current
+	closed sync.Once
+}
+
+// newSnapshot returns the snapshot of a Catalog that is to replace the snapshot old, which may be nil. It takes over the
+// runners of old whose plugins have not changed. It has no effect on old.
+func newSnapshot(d *Dispatcher, c *catalog.Catalog, old *snapshot) *snapshot {
+	s := &snapshot{dispatcher: d, catalog: c}
+	s.uses.Store(1)
+	for _, offered := range c.Plugins {
+		p := &plugin{Plugin: offered, dispatcher: d, snapshot: s}
+		if before := old.predecessor(p); before != nil {
+			p.runner = before.runner
+		} else {
+			p.runner = newRunner(p)
+		}
+		p.lane = d.laneOf(p.Name)
+		s.plugins = append(s.plugins, p)
+	}
+	return s
+}
+
+// predecessor returns the plugin of s whose runner p can take over; nil if there is none.
+func (s *snapshot) predecessor(p *plugin) *plugin {
+	if s == nil || s.catalog.Places != p.snapshot.catalog.Places {
+		return nil
+	}
+	i := slices.IndexFunc(s.plugins, func(before *plugin) bool { return p.Equal(before.Plugin) })
+	if i < 0 || grant.Reaches(p.Grant, difference(s.catalog.HostFiles, p.snapshot.catalog.HostFiles)) {
+		return nil // a worker hides the files that were the host's when it was started
+	}
+	return s.plugins[i]
+}
+
+// laneOf returns the lane of the plugin of that name, which requests in flight may occupy; a new one if there is none.
+func (d *Dispatcher) laneOf(name string) *lane {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range slices.Backward(d.live) {
+		for _, p := range s.plugins {
+			if p.Name == name {
+				return p.lane
+			}
+		}
+	}
+	return &lane{}
+}
+
+// difference returns the elements that only one of the slices has.
+func difference(a, b []string) []string {
+	missing := func(a, b []string) []string {
+		return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+	}
+	return append(missing(a, b), missing(b, a)...)
+}
+
+// acquire returns the current snapshot. The caller must call release.
+func (d *Dispatcher) acquire() *snapshot {
+	for {
+		s := d.current.Load()
+		s.uses.Add(1)
+		if d.current.Load() == s {
+			return s
+		}
+		s.release() // it was replaced, and may be closed
+	}
+}
+
+// release ends a use of the snapshot.
+func (s *snapshot) release() {
+	if s.uses.Add(-1) == 0 {
+		s.closed.Do(s.close)
+	}
+}
+
+// close closes what no other snapshot shares.
+func (s *snapshot) close() {
+	d := s.dispatcher
+	d.mu.Lock()
+	d.live = slices.DeleteFunc(d.live, func(other *snapshot) bool { return other == s })
+	d.mu.Unlock()
+	runners, logs := d.open()
+	for _, p := range s.plugins {
+		if _, shared := runners[p.runner]; !shared {
+			p.close()
+		}
+	}
+	if !logs[s.audit] && s.audit != nil {
+		d.background.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), auditTime)
+			defer cancel()
+			if err := s.audit.Close(ctx); err != nil {
+				d.log.Error("the replaced audit log cannot be closed", "error", err)
+			}
+		})
+	}
+}
+
+// auditTime bounds the writing of the last records of a replaced audit log.
+const auditTime = 10 * time.Second
+
+// open returns the runners of all snapshots that are not closed, with the names of their plugins, and the audit logs.
+func (d *Dispatcher) open() (map[*runner]string, map[*audit.Log]bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	runners, logs := map[*runner]string{}, map[*audit.Log]bool{}
+	for _, s := range d.live {
+		for _, p := range s.plugins {
+			runners[p.runner] = p.Name
+		}
+		if s.audit != nil {
+			logs[s.audit] = true
+		}
+	}
+	return runners, logs
+}
+
+// heldCall is a Call that keeps its snapshot open.
+type heldCall struct {
+	gateway.Call
+	snapshot *snapshot
+}
+
+// Run implements gateway.Call.
+func (c *heldCall) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+	defer c.snapshot.release()
+	return c.Call.Run(ctx, n)
+}
+
+// Answered implements gateway.Answered.
+func (c *heldCall) Answered() {
+	if held, ok := c.Call.(gateway.Answered); ok {
+		held.Answered()
+	}
+}
