@@ -17,7 +17,8 @@ package host
 
 import (
 	"context"
-	"sync"
+	"fmt"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
@@ -43,16 +44,23 @@ type (
 
 // Host is a set of plugins with their grants. It is safe for concurrent use.
 type Host struct {
-	options    Options // complete
+	options    Options   // complete
+	opened     time.Time // before the files were read
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
 
-	reloading sync.Mutex // held by Reload and Close
-	closed    bool       // guarded by reloading
+	ended context.Context // by Close
+	end   context.CancelFunc
+
+	reloading chan struct{} // has capacity 1, and an element while Reload or Close runs
+	// The following fields are guarded by reloading.
+	rejected       []string // paths that decided the last change, if it was rejected
+	rejectedReason string   // "" if the last change was applied
 }
 
 // Open finds plugins and decides what each is granted. The error is a *UsageError if the caller can correct it.
 func Open(o Options) (*Host, error) {
+	opened := time.Now()
 	found, err := discovery.FindOrExplain(o)
 	if err != nil {
 		return nil, err
@@ -75,7 +83,8 @@ func Open(o Options) (*Host, error) {
 	}
 	offered := catalog.New(found)
 	offered.Report()
-	h := &Host{options: found.Options, dispatcher: dispatch.New(offered)}
+	h := &Host{options: found.Options, opened: opened, dispatcher: dispatch.New(offered), reloading: make(chan struct{}, 1)}
+	h.ended, h.end = context.WithCancel(context.Background())
 	if h.gateway, err = offered.NewServer(h.dispatcher); err != nil {
 		return nil, err
 	}
@@ -89,11 +98,30 @@ func Open(o Options) (*Host, error) {
 // Close stops background work and releases the modules. All calls must have ended. It waits until ctx ends at most; the
 // error then names what is still running, which ends only with the process.
 func (h *Host) Close(ctx context.Context) error {
-	h.reloading.Lock()
-	defer h.reloading.Unlock()
-	h.closed = true
+	h.end()
+	if err := h.lock(ctx); err != nil {
+		return fmt.Errorf("close: gave up waiting for a reload: %w", err)
+	}
+	defer h.unlock()
 	return h.dispatcher.Close(ctx)
 }
+
+// lock acquires the right to replace what is served.
+func (h *Host) lock(ctx context.Context) error {
+	select {
+	case h.reloading <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case h.reloading <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (h *Host) unlock() { <-h.reloading }
 
 // catalog returns what is offered at present.
 func (h *Host) catalog() *catalog.Catalog { return h.dispatcher.Catalog() }

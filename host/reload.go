@@ -4,49 +4,66 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 )
 
 // Reload reads the config, the plugins and the trust records again, by the rules of Open. If there is no error, it applies
 // the change to further calls, and notifies clients of the lists that changed; calls in flight end with what they began
-// with. If there is an error, which Open may tolerate by leaving a plugin out, Reload changes nothing and returns it. It is
-// a *UsageError if a user can correct it, and contains an *UntrustedError if the user has to trust the change.
+// with. If there is an error, such as a faulty plugin that was not faulty before, Reload changes nothing, logs the error and
+// returns it. It is a *UsageError if a user can correct it, and contains an *UntrustedError if the user has to trust the
+// change.
 //
 // Workers of plugins whose manifest, module, grant and limits have not changed are kept.
 func (h *Host) Reload(ctx context.Context) error {
-	h.reloading.Lock()
-	defer h.reloading.Unlock()
-	if h.closed {
+	if err := h.lock(ctx); err != nil {
+		return err
+	}
+	defer h.unlock()
+	h.rejectedReason = "" // so that the error is logged again
+	return h.reloadLocked(ctx)
+}
+
+func (h *Host) reloadLocked(ctx context.Context) error {
+	if h.ended.Err() != nil {
 		return errors.New("the host is closed")
 	}
+	h.rejected = nil
 	err := h.reload(ctx)
-	if err != nil {
-		reason := strings.Join(strings.Fields(err.Error()), " ")
+	if err == nil {
+		h.rejectedReason = ""
+		return nil
+	}
+	reason := strings.Join(strings.Fields(err.Error()), " ")
+	if reason != h.rejectedReason { // the same error is logged once, however often files change
 		h.options.Log.Error("a change is rejected, and what was served before stays in force", "reason", reason)
 		h.gateway.Warn("bulkhead", "a change of the configuration is rejected, and the one before stays in force: "+reason)
 	}
+	h.rejectedReason = reason
 	return err
 }
 
 func (h *Host) reload(ctx context.Context) error {
-	found, err := discovery.Find(h.options)
+	old := h.catalog()
+	found, err := discovery.Find(h.reloadOptions(old))
 	if err != nil {
 		return err
 	}
-	old := h.catalog()
-	if found.Untrusted != nil {
+	h.rejected = found.Watched()
+	switch {
+	case found.Untrusted != nil && !isRevoked(old, found.Untrusted):
 		return &UsageError{Err: found.Untrusted}
-	}
-	if old.Config != "" && found.Config == "" {
+	case old.Config != "" && found.Config == "" && found.Untrusted == nil:
 		return discovery.UsageErrorf("%s: there is no such file any more: restore it, or start the server again to serve without a config", old.Config)
 	}
 	next := catalog.New(found)
-	if err := newFaults(old, next); err != nil {
-		return err
+	if err := errors.Join(newFaults(old, next), wrongModules(old, next)); err != nil {
+		return &UsageError{Err: err}
 	}
 	served, err := next.PrepareUpdate(h.gateway, old)
 	if err != nil {
@@ -62,10 +79,31 @@ func (h *Host) reload(ctx context.Context) error {
 	// The dispatcher first: whatever a client finds in a list can be called.
 	h.dispatcher.Apply(executed)
 	h.gateway.Apply(served)
-	next.Report()
-	next.WarnOfUnusedEnv()
-	h.options.Log.Info("the configuration was reloaded", "plugins", len(next.Plugins))
+	h.rejected = nil
+	h.reportChange(old, next)
 	return nil
+}
+
+// isRevoked reports whether the user has withdrawn the trust in what is served, so that it must not be served any more. A
+// change of the content leaves a record with another digest, and no reason to stop.
+func isRevoked(old *catalog.Catalog, not *UntrustedError) bool {
+	if !not.Since.IsZero() || not.Reason != nil {
+		return false
+	}
+	if not.Plugins {
+		return old.Config == "" && slices.ContainsFunc(old.Candidates, func(c discovery.Candidate) bool { return filepath.Dir(c.Entry.Path) == not.Path })
+	}
+	return old.Config == not.Path
+}
+
+// reloadOptions returns the options of Open, with the project that was found then: the variable ${project} does not change
+// while the host runs.
+func (h *Host) reloadOptions(old *catalog.Catalog) Options {
+	o := h.options
+	if o.Project == "" {
+		o.Project = old.Places.Project
+	}
+	return o
 }
 
 // newFaults returns an error for the plugins of next that are left out because of an error, except for those that old
@@ -83,8 +121,47 @@ func newFaults(old, next *catalog.Catalog) error {
 			errs = append(errs, fmt.Errorf("plugin %s: %s", p.Name, p.Problem))
 		}
 	}
-	if len(errs) > 0 {
-		return &UsageError{Err: errors.Join(errs...)}
+	return errors.Join(errs...)
+}
+
+// wrongModules returns an error for the plugins of next whose modules do not have the digest of their manifests. It reads
+// only those modules that were replaced, or whose manifests have changed: the two may be replaced one after the other.
+func wrongModules(old, next *catalog.Catalog) error {
+	var errs []error
+	for _, p := range next.Plugins {
+		known := slices.ContainsFunc(old.Plugins, func(before *catalog.Plugin) bool { return p.Equal(before) && p.HasModuleOf(before) })
+		if known || p.Problem != "" || p.Manifest.Module.SHA256 == "" {
+			continue
+		}
+		if err := code.CheckDigest(p.Manifest.ModuleFile(), p.Manifest.Module.SHA256); err != nil {
+			errs = append(errs, fmt.Errorf("plugin %s: %w", p.Name, err))
+		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// reportChange logs what has changed, and the warnings about it.
+func (h *Host) reportChange(old, next *catalog.Catalog) {
+	names := func(in, notIn *catalog.Catalog) []string {
+		names := []string{}
+		for _, p := range in.Plugins {
+			if !slices.ContainsFunc(notIn.Plugins, func(other *catalog.Plugin) bool { return other.Name == p.Name }) {
+				names = append(names, p.Name)
+			}
+		}
+		return names
+	}
+	changed := []string{}
+	for _, p := range next.Plugins {
+		i := slices.IndexFunc(old.Plugins, func(before *catalog.Plugin) bool { return before.Name == p.Name })
+		if i >= 0 && !p.Equal(old.Plugins[i]) && (p.Problem == "" || p.Problem != old.Plugins[i].Problem) {
+			changed = append(changed, p.Name)
+		}
+	}
+	if next.Untrusted != nil {
+		h.options.Log.Error(next.Untrusted.Error())
+	}
+	next.Report()
+	next.WarnOfUnusedEnv()
+	h.options.Log.Info("the configuration was reloaded", "added", names(next, old), "removed", names(old, next), "changed", changed)
 }

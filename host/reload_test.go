@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
@@ -210,6 +213,37 @@ func TestReloadRequiresTrust(t *testing.T) {
 	c.want(c.ask("tools/call", `{"name":"b_reads"}`), `"B"`)
 }
 
+func TestRevokedTrustStopsServing(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), configOf("a"))
+	w.Trust(t, "work/bulkhead.toml")
+	o := w.Options()
+	o.ConfigFile, o.ServeNothing = "", true
+	h := w.Open(t, o)
+	c := connect(t, h)
+	if removed, err := w.TrustStore().Remove(w.Dir + "/work/bulkhead.toml"); err != nil || !removed {
+		t.Fatal(removed, err)
+	}
+	reload(t, h)
+	c.wantNext(toolsChanged)
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), "is not trusted")
+	w.Trust(t, "work/bulkhead.toml")
+	reload(t, h)
+	c.wantNext(toolsChanged)
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
+}
+
+// A config that appears with a higher precedence does not end the service of the one in force.
+func TestUntrustedConfigThatAppearsIsIgnored(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), answering("b", "B"))
+	o := w.Options()
+	o.ServeNothing = true
+	h := w.Open(t, o)
+	c := connect(t, h)
+	w.Write(t, configOf("b"))
+	hosttest.WantUsage(t, h.Reload(t.Context()), "work/bulkhead.toml is not trusted")
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
+}
+
 func TestServerWithoutTrustServesOnceTrusted(t *testing.T) {
 	prompts := hosttest.Offering("p", "prompts = true", hosttest.ItemsOf("hello"))
 	w := hosttest.New(t, answering("a", "A"), prompts, configOf("a", "p"))
@@ -297,4 +331,45 @@ func TestCallsDuringReloads(t *testing.T) {
 	}
 	close(stop)
 	calls.Wait()
+}
+
+// TestReloadsLeakNothing checks that replaced snapshots release their workers, files and goroutines.
+func TestReloadsLeakNothing(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), configOf("a", "b"))
+	h := w.Open(t, w.Options())
+	used := func() (goroutines, files, children int) {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		tasks, _ := filepath.Glob("/proc/self/task/*/children")
+		for _, task := range tasks {
+			text, _ := os.ReadFile(task)
+			children += len(strings.Fields(string(text)))
+		}
+		return runtime.NumGoroutine(), len(list), children
+	}
+	round := func(n int) {
+		text := configOf("a", "b")["work/bulkhead.toml"] + fmt.Sprintf("limits = { memory = '%dMiB' }\n[audit]\nfile = '%s/audit-%d'\n", 32+n%2, w.Dir, n%2)
+		w.Write(t, hosttest.Files{"work/bulkhead.toml": text})
+		reload(t, h)
+		hosttest.Call(t, h, "a_reads", "")
+		hosttest.Call(t, h, "b_reads", "")
+	}
+	for n := range 4 {
+		round(n)
+	}
+	goroutines, files, children := used()
+	for n := range 100 {
+		round(n)
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // processes end asynchronously
+		g, f, c := used()
+		if g <= goroutines && f <= files && c <= children {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("after 100 reloads %d goroutines, %d files and %d children, before them %d, %d and %d", g, f, c, goroutines, files, children)
+		}
+	}
 }

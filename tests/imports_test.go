@@ -36,7 +36,7 @@ func packages(t *testing.T) map[string][]string {
 // matches x and everything below it.
 var arrows = map[string][]string{
 	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/audit", "internal/build", "internal/client", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "sdk/abi", "sdk/rawjson"},
-	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/worker/child", "sdk/abi"},
+	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/watch", "internal/worker/child", "sdk/abi"},
 	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/statedir", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile", "sdk/contain"},
 	"internal/build":           {"internal/progress", "internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem"},
 	"internal/config":          {"internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
@@ -102,6 +102,7 @@ var arrows = map[string][]string{
 	"internal/confine":         {"internal/dirtypages"},
 	"internal/dirtypages":      {},
 	"internal/visible":         {},
+	"internal/watch":           {},
 
 	"internal/sandbox/git":                  {"internal/sandbox/beneath", "internal/sandbox/git/...", "sdk/abi", "sdk/contain"},
 	"internal/sandbox/git/gitconfig":        {"internal/sandbox/git/internal/hosterror"},
@@ -160,6 +161,7 @@ var owners = map[string][]string{
 	"golang.org/x/net":                       {"internal/confine"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/tailscale/hujson":            {"internal/jsonfile"},
+	"github.com/fsnotify/fsnotify":           {"internal/watch"},
 	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
 	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam"},
 	"github.com/modelcontextprotocol/go-sdk": {"tests"},

@@ -19,6 +19,7 @@ import (
 
 func newServe() *cobra.Command {
 	var o options
+	var noWatch bool
 	c := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Run an MCP server on stdin and stdout",
@@ -36,6 +37,10 @@ then the server offers nothing, and its instructions tell the client what to do.
 A single plugin is served under its own name, according to its [server] table; several
 are served as "bulkhead".
 
+The server follows its config, the directory of plugins, their manifests and modules: a
+change applies to new calls at once, and is rejected as a whole with a log line if it has
+an error. An edited config that needs trust applies after "bulkhead trust".
+
 SIGTERM and SIGINT shut the server down gracefully: calls in flight may finish within
 [server] drain (default 1s), then they are cancelled and answered with an error. A second
 signal exits immediately. SIGHUP reloads the configuration. SIGUSR1 writes the stacks of
@@ -46,11 +51,12 @@ all goroutines to stderr. If stderr is not read, log lines are dropped and count
   echo '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | bulkhead serve`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return serve(c.Context(), &o)
+			return serve(c.Context(), &o, !noWatch)
 		},
 	}
 	o.ServeNothing = true
 	o.add(c, "info")
+	c.Flags().BoolVar(&noWatch, "no-watch", false, "apply changes of the configuration after SIGHUP only")
 	return c
 }
 
@@ -63,17 +69,17 @@ const (
 )
 
 // serve runs the server with a log that never blocks. Its error has already been printed.
-func serve(ctx context.Context, o *options) error {
+func serve(ctx context.Context, o *options, watch bool) error {
 	queue := asynclog.New(os.Stderr, o.droppedLines)
 	defer queue.Close(stderrTime)
 	o.stderr = queue
-	if code := reportTo(queue, o.serve(ctx)); code != exitOK {
+	if code := reportTo(queue, o.serve(ctx, watch)); code != exitOK {
 		return exitStatus(code)
 	}
 	return nil
 }
 
-func (o *options) serve(ctx context.Context) error {
+func (o *options) serve(ctx context.Context, watch bool) error {
 	var opened atomic.Pointer[host.Host]
 	context.AfterFunc(ctx, func() {
 		wait := exitTime
@@ -93,6 +99,9 @@ func (o *options) serve(ctx context.Context) error {
 		return err
 	}
 	opened.Store(h)
+	if watch {
+		h.Watch(ctx)
+	}
 	err = h.Serve(ctx, newPolled(os.Stdin), os.Stdout)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // stopped by a signal

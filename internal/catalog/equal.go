@@ -14,10 +14,16 @@ func (p *Plugin) Equal(other *Plugin) bool {
 	if p.Problem != "" || other.Problem != "" || p.Name != other.Name || p.Entry.Path != other.Entry.Path || p.Manifest.Digest != other.Manifest.Digest {
 		return false
 	}
-	if a, b := p.module, other.module; p.Manifest.Module.SHA256 == "" && (!os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime())) {
+	if p.Manifest.Module.SHA256 == "" && !p.HasModuleOf(other) {
 		return false
 	}
 	return reflect.DeepEqual(withoutLines(p.Grant), withoutLines(other.Grant))
+}
+
+// HasModuleOf reports whether the file of the module is that of a plugin of another Catalog, unmodified.
+func (p *Plugin) HasModuleOf(other *Plugin) bool {
+	a, b := p.module, other.module
+	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // withoutLines returns a grant without what only messages use, such as lines of the config.

@@ -56,15 +56,15 @@ func (c *Catalog) serverConfig() gateway.Config {
 		s.Name = c.Server.Name
 	}
 	if c.Untrusted != nil {
-		s.Instructions = "This server offers nothing yet. " + c.Untrusted.Error() + "; then start the server again. Only the user can decide that."
+		s.Instructions = "This server offers nothing yet. " + c.Untrusted.Error() + "; its tools are then offered without a restart. Only the user can decide that."
 	}
 	if c.Invalid != nil {
 		var lines []string
 		for _, p := range c.Invalid.Problems {
 			lines = append(lines, p.String())
 		}
-		s.Instructions = "This server offers nothing: its config is invalid. The user has to correct it and start the server again " +
-			"(`bulkhead doctor` has details):\n" + list(lines)
+		s.Instructions = "This server offers nothing: its config is invalid. The user has to correct it; its tools are then offered without a " +
+			"restart (`bulkhead doctor` has details):\n" + list(lines)
 	}
 	if c.NoPlugins != nil {
 		s.Instructions = "This server offers nothing yet: " + c.NoPlugins.Error() + ". Only the user can do that; then start the server again."
@@ -113,7 +113,7 @@ func (c *Catalog) unavailable() string {
 	if len(lines) == 0 {
 		return ""
 	}
-	return "Not available until the user changes something and starts the server again (`bulkhead doctor` has details):\n" + list(lines)
+	return "Not available until the user changes something (`bulkhead doctor` has details):\n" + list(lines)
 }
 
 // limited tells a client which settings of the config have no effect, or keep something from being offered or reached; "" if
@@ -156,7 +156,7 @@ func (c *Catalog) serverOffers() gateway.Offers {
 	alone := c.speaksForItself()
 	tellsChanges := !alone || !c.Plugins[0].Manifest.Server.NoChanges
 	changes := func(p *Plugin) bool { return !alone || tellsChanges && p.Manifest.Offers.ListChanged }
-	if c.Untrusted != nil { // what will be trusted is not known yet, and clients cannot be told of capabilities later
+	if c.Untrusted != nil || c.Invalid != nil { // what will be offered is not known yet, and clients cannot be told of capabilities later
 		return gateway.Offers{Tools: true, ToolsChange: true, Prompts: true, PromptsChange: true, Resources: true, ResourcesChange: true}
 	}
 	return gateway.Offers{

@@ -47,16 +47,12 @@ func (c Candidate) isBuilt() bool {
 // default directories that contains a built plugin, so that a directory of sources does not shadow one of modules. The
 // default directory in the working directory must be trusted.
 func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
-	named, by := o.PluginsDir, "--plugins"
-	if named == "" {
-		named, by = o.System.getenv(envPlugins), "$"+envPlugins
-	}
-	if named != "" {
+	if named, by := namedFolder(o); named != "" {
 		plugins, err := searchFolder(o.System.absolute(named), named, by)
 		return plugins, nil, err
 	}
 	var looked []string
-	beside, here := filepath.Join(filepath.Dir(o.System.Executable), "plugins"), filepath.Join(o.System.Dir, "dist", "plugins")
+	beside, here := usualFolders(o.System)
 	for _, dir := range []string{beside, here} {
 		dirs, err := pluginFolders(dir)
 		plugins := readManifests(entries(dirs))
@@ -76,6 +72,19 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 		}
 	}
 	return nil, nil, &UsageError{Err: &NoPluginsError{dir: o.System.Dir, looked: looked, remedy: installation(beside)}}
+}
+
+// namedFolder returns the directory of plugins that the caller named, as it was named, and how; "" if none was.
+func namedFolder(o Options) (dir, by string) {
+	if o.PluginsDir != "" {
+		return o.PluginsDir, "--plugins"
+	}
+	return o.System.getenv(envPlugins), "$" + envPlugins
+}
+
+// usualFolders returns the directories that are searched for plugins if none is named.
+func usualFolders(s System) (beside, here string) {
+	return filepath.Join(filepath.Dir(s.Executable), "plugins"), filepath.Join(s.Dir, "dist", "plugins")
 }
 
 // searchFolder finds the plugins of a directory that the caller named.

@@ -63,6 +63,14 @@ func In(state string) Store {
 // Dir returns the store's directory. It is empty if there is no store.
 func (s Store) Dir() string { return s.dir }
 
+// File returns the file of a path's record, which need not exist. It is empty if there is no store.
+func (s Store) File(path string) string {
+	if s.dir == "" {
+		return ""
+	}
+	return filepath.Join(s.dir, fileName(path))
+}
+
 const (
 	suffix = ".json"
 	// version is the newest version of a record that is understood. Records without a version have version 1.

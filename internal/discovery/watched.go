@@ -1,0 +1,87 @@
+package discovery
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/trust"
+)
+
+// maxWatched bounds the entries of a directory of plugins that Watched returns.
+const maxWatched = 1000
+
+// Watched returns the files and directories, existing or not, that decide which config, or which plugins if there is no
+// config, Find finds with these options.
+func Watched(o Options, hasConfig bool) []string {
+	o, places, err := located(o)
+	if err != nil {
+		return nil
+	}
+	paths := configPaths(o, places)
+	if hasConfig {
+		return paths
+	}
+	if named, _ := namedFolder(o); named != "" {
+		return append(paths, pluginPaths(o.System.absolute(named))...)
+	}
+	beside, here := usualFolders(o.System)
+	paths = append(paths, records(o.System).File(here))
+	return append(append(paths, pluginPaths(beside)...), pluginPaths(here)...)
+}
+
+func records(s System) trust.Store { return trust.In(stateDir(s)) }
+
+// configPaths returns the paths of the configs that may be in force, and of their trust records.
+func configPaths(o Options, places config.Places) []string {
+	named := o.System.getenv(envConfig)
+	switch {
+	case o.NoConfig:
+		return nil
+	case o.ConfigFile != "":
+		return []string{o.System.absolute(o.ConfigFile)}
+	case named != "":
+		return []string{named}
+	}
+	var paths []string
+	for _, dir := range []string{o.System.Dir, places.Project} {
+		if dir != "" {
+			file := filepath.Join(dir, config.FileName)
+			paths = append(paths, file, records(o.System).File(file))
+		}
+	}
+	if dir := configDir(o.System); dir != "" {
+		paths = append(paths, filepath.Join(dir, config.FileName))
+	}
+	return paths
+}
+
+// Watched returns the files and directories, existing or not, that f was read from.
+func (f *Found) Watched() []string {
+	var paths []string
+	for _, c := range f.Candidates {
+		paths = append(paths, filepath.Join(c.Entry.Path, manifest.FileName))
+		if c.Manifest != nil && c.Manifest.Module.File != "" {
+			paths = append(paths, c.Manifest.ModuleFile())
+		}
+	}
+	return paths
+}
+
+// pluginPaths returns the paths that decide which plugins a directory contains.
+func pluginPaths(dir string) []string {
+	paths := []string{dir, filepath.Join(dir, manifest.FileName)}
+	f, err := os.Open(dir)
+	if err != nil {
+		return paths
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(maxWatched)
+	for _, name := range names {
+		if name[0] != '.' {
+			paths = append(paths, filepath.Join(dir, name, manifest.FileName))
+		}
+	}
+	return paths
+}

@@ -1,0 +1,175 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// source notifies of events in directories.
+type source struct {
+	events <-chan struct{} // has an element if there were events since the last one was received
+	add    func(dir string) error
+	remove func(dir string) error
+	close  func()
+}
+
+// openSource opens the system's notifications. The source is nil if they are unsuitable: kqueue opens a descriptor for each
+// file in a directory.
+func openSource() (*source, error) {
+	switch runtime.GOOS {
+	case "linux", "windows":
+	default:
+		return nil, nil
+	}
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	events, ended := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		forward(w, events)
+	}()
+	return &source{events: events, add: w.Add, remove: w.Remove, close: func() { _ = w.Close(); <-ended }}, nil
+}
+
+// forward merges the events and errors of a Watcher until it is closed. An error means that events were lost. Of a flood of
+// events it reads a bounded number each second; the system drops those that do not fit into its queue. It must go on
+// reading, since Add and Remove may wait for that.
+func forward(w *fsnotify.Watcher, merged chan<- struct{}) {
+	for n := 1; ; n++ {
+		var open bool
+		select {
+		case _, open = <-w.Events:
+		case _, open = <-w.Errors:
+		}
+		if !open {
+			return
+		}
+		select {
+		case merged <- struct{}{}:
+		default:
+		}
+		if n%256 == 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+const maxDirectories = 1024
+
+var errTooMany = fmt.Errorf("the configuration has files in more than %d directories", maxDirectories)
+
+// subscriptions are the directories that the source notifies of.
+type subscriptions struct {
+	config Config
+	source *source // nil: there is none
+	dirs   map[string]bool
+	polled bool // some directory is missing from dirs
+	warned bool
+}
+
+func (s *subscriptions) open(c Config) {
+	s.config, s.dirs = c, map[string]bool{}
+	var err error
+	if s.source, err = c.open(); err != nil {
+		s.source = nil
+		s.warnOfPolling(err)
+	}
+}
+
+func (s *subscriptions) close() {
+	if s.source != nil {
+		s.source.close()
+	}
+}
+
+// subscribe makes the directories of these paths those that the source notifies of. It adds all of them again: if one was
+// replaced, the system still notifies of the old one, or of none.
+func (s *subscriptions) subscribe(paths []string) {
+	s.polled = s.source == nil
+	if s.source == nil {
+		return
+	}
+	wanted := map[string]bool{}
+	for _, path := range paths {
+		for _, dir := range directories(path) {
+			wanted[dir] = true
+		}
+	}
+	for dir := range s.dirs {
+		if !wanted[dir] {
+			_ = s.source.remove(dir) // fails if the directory was removed
+			delete(s.dirs, dir)
+		}
+	}
+	for dir := range wanted {
+		s.add(dir)
+	}
+}
+
+func (s *subscriptions) add(dir string) {
+	err := errTooMany
+	if s.dirs[dir] || len(s.dirs) < maxDirectories {
+		err = s.source.add(dir)
+	}
+	if err == nil {
+		s.dirs[dir] = true
+		return
+	}
+	s.polled = true
+	if !errors.Is(err, fs.ErrNotExist) { // else it was removed just now, and the next look finds its ancestor
+		s.warnOfPolling(err)
+	}
+}
+
+// warn logs the first warning.
+func (s *subscriptions) warn(text string, args ...any) {
+	if !s.warned {
+		s.warned = true
+		s.config.Log.Warn(text, args...)
+	}
+}
+
+func (s *subscriptions) warnOfPolling(err error) {
+	s.warn("the system does not notify of all changes of configuration: files are examined at intervals (on Linux raise fs.inotify.max_user_watches and fs.inotify.max_user_instances)",
+		"interval", pollFast, "reason", err)
+}
+
+// events returns the channel of the source; nil if there is none.
+func (s *subscriptions) events() <-chan struct{} {
+	if s.source == nil {
+		return nil
+	}
+	return s.source.events
+}
+
+// awaitEvent returns when there may be a change. It returns false when ctx has ended.
+func (s *subscriptions) awaitEvent(ctx context.Context) bool {
+	interval := pollSlow
+	if s.polled {
+		interval = pollFast
+	}
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-s.events():
+	}
+	return ctx.Err() == nil
+}
+
+// forget forgets the events so far.
+func (s *subscriptions) forget() {
+	select {
+	case <-s.events():
+	default:
+	}
+}

@@ -1,0 +1,207 @@
+// Package watch reports changes of files and directories. Run calls a function when one of a set of paths is created,
+// changed, replaced or removed, whichever way an editor or a deployment does so.
+//
+// Notifications of the system only tell Run when to look: it compares the metadata of all paths with those of the time
+// before, once they have stopped changing. So an event in a directory that other programs write to, such as the root of a
+// project, costs a few system calls, and any number of events costs a bounded share of a processor. Where the system
+// cannot notify, Run looks at intervals.
+package watch
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Config configures Run.
+type Config struct {
+	// Paths returns the absolute paths. It is called at the start and after each call of Changed. The paths need not exist.
+	// A directory changes if an entry is added, removed or replaced.
+	Paths func() []string
+	// Changed is called after a change, in the goroutine of Run.
+	Changed func()
+	// Since is the time of the state that the caller knows. If a path was modified after it, Changed is called at the start.
+	Since time.Time
+	Log   hclog.Logger
+
+	open func() (*source, error)                // nil: openSource
+	stat func(path string) (fs.FileInfo, error) // nil: os.Stat
+}
+
+const (
+	// quiet is how long paths must not change before Changed is called: programs write a file in several steps.
+	quiet = 100 * time.Millisecond
+	// unsettled bounds the time that Run waits for that.
+	unsettled = 2 * time.Second
+	// maxPause bounds the time between two looks while events arrive that concern no path.
+	maxPause = 2 * time.Second
+	// Changed is called burst times at most, and once more for each period.
+	burst  = 8
+	period = 5 * time.Second
+
+	pollFast = 2 * time.Second  // if the system does not notify of events in every directory
+	pollSlow = 30 * time.Second // otherwise, because of network file systems and renamed ancestors
+
+	maxPaths = 4096
+)
+
+// watcher is the state of Run.
+type watcher struct {
+	Config
+	subscriptions
+	known    state // that Changed knows
+	calls    int   // of Changed that are still admitted
+	refilled time.Time
+}
+
+// Run watches until ctx ends.
+func Run(ctx context.Context, c Config) {
+	if c.open == nil {
+		c.open = openSource
+	}
+	if c.stat == nil {
+		c.stat = os.Stat
+	}
+	w := &watcher{Config: c, calls: burst, refilled: time.Now()}
+	w.subscriptions.open(c)
+	defer w.subscriptions.close()
+	w.known = w.look(c.Paths())
+	changed := w.known.modifiedSince(c.Since)
+	for changed || w.awaitChange(ctx) {
+		w.settle(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		changed = w.report(ctx)
+	}
+}
+
+// awaitChange returns when a path has changed. It returns false when ctx has ended.
+func (w *watcher) awaitChange(ctx context.Context) bool {
+	pause, before := quiet, time.Time{}
+	for w.awaitEvent(ctx) {
+		if time.Since(before) > 2*maxPause {
+			pause = quiet
+		}
+		sleep(ctx, pause)
+		w.forget()
+		if !w.look(w.known.paths()).equal(w.known) {
+			return ctx.Err() == nil
+		}
+		pause, before = min(2*pause, maxPause), time.Now()
+	}
+	return false
+}
+
+// settle waits until the paths have stopped changing.
+func (w *watcher) settle(ctx context.Context) {
+	paths := w.known.paths()
+	w.known = w.look(paths)
+	for began := time.Now(); ctx.Err() == nil && time.Since(began) < unsettled; {
+		sleep(ctx, quiet)
+		now := w.look(paths)
+		if now.equal(w.known) {
+			return
+		}
+		w.known = now
+	}
+}
+
+// report calls Changed, and continues with the paths that are then of interest. It reports whether one of them may have
+// changed after Changed read it.
+func (w *watcher) report(ctx context.Context) bool {
+	if w.admit(ctx); ctx.Err() != nil {
+		return false
+	}
+	before, began := w.known, time.Now()
+	w.Changed()
+	w.known = w.look(w.Paths())
+	changed := false
+	for path, info := range w.known {
+		if old, known := before[path]; known {
+			changed = changed || !isSame(info, old)
+		} else {
+			changed = changed || (state{path: info}).modifiedSince(began)
+		}
+	}
+	return changed
+}
+
+// admit waits until Changed may be called.
+func (w *watcher) admit(ctx context.Context) {
+	for {
+		if n := int(time.Since(w.refilled) / period); n > 0 {
+			w.calls, w.refilled = min(w.calls+n, burst), time.Now()
+		}
+		if w.calls > 0 || ctx.Err() != nil {
+			w.calls--
+			return
+		}
+		sleep(ctx, period)
+		w.known = w.look(w.known.paths())
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// state has the metadata of paths: nil for a path that does not exist or cannot be examined.
+type state map[string]fs.FileInfo
+
+// look subscribes the directories of paths, which may have been created or replaced, and returns the state of paths. What
+// changes after that causes an event.
+func (w *watcher) look(paths []string) state {
+	if len(paths) > maxPaths {
+		w.warn("not all files are watched: after changes of the others send SIGHUP", "files", len(paths), "watched", maxPaths)
+		paths = paths[:maxPaths]
+	}
+	w.subscribe(paths)
+	s := make(state, len(paths))
+	for _, path := range paths {
+		info, err := w.stat(path)
+		if err != nil {
+			info = nil
+		}
+		s[path] = info
+	}
+	return s
+}
+
+func (s state) paths() []string {
+	paths := make([]string, 0, len(s))
+	for path := range s {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func (s state) equal(other state) bool { return maps.EqualFunc(s, other, isSame) }
+
+func isSame(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// granularity is how much the time of a modification may lag behind the clock.
+const granularity = 50 * time.Millisecond
+
+func (s state) modifiedSince(t time.Time) bool {
+	for _, info := range s {
+		if info != nil && !info.ModTime().Before(t.Add(-granularity)) {
+			return true
+		}
+	}
+	return false
+}

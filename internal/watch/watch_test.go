@@ -1,0 +1,352 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// world is a directory with a source that a test controls, in a synctest bubble.
+type world struct {
+	t      *testing.T
+	dir    string
+	events chan struct{}
+	added  []string
+	addErr error
+	paths  []string
+	log    strings.Builder
+
+	mu    sync.Mutex
+	stats int
+	calls []string // content of the first path at each call of Changed
+}
+
+// newWorld returns a world whose paths are files with these names.
+func newWorld(t *testing.T, names ...string) *world {
+	w := &world{t: t, dir: t.TempDir(), events: make(chan struct{}, 1)}
+	for _, name := range names {
+		w.write(name, "0")
+		w.paths = append(w.paths, filepath.Join(w.dir, name))
+	}
+	return w
+}
+
+func (w *world) write(name, content string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// run starts Run. The source exists if sourceErr is nil.
+func (w *world) run(sourceErr error) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	w.t.Cleanup(func() { cancel(); <-done })
+	c := Config{
+		Paths: func() []string { return w.paths }, Since: time.Now().AddDate(100, 0, 0), // the files have times of the real clock
+		Changed: func() {
+			content, _ := os.ReadFile(w.paths[0])
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.calls = append(w.calls, string(content))
+		},
+		Log: hclog.New(&hclog.LoggerOptions{Output: &w.log}),
+		open: func() (*source, error) {
+			return &source{events: w.events, add: func(dir string) error { w.added = append(w.added, dir); return w.addErr },
+				remove: func(string) error { return nil }, close: func() {}}, sourceErr
+		},
+		stat: func(path string) (fs.FileInfo, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.stats++
+			return os.Stat(path)
+		},
+	}
+	go func() { Run(ctx, c); close(done) }()
+	synctest.Wait()
+}
+
+func (w *world) event() {
+	select {
+	case w.events <- struct{}{}:
+	default:
+	}
+}
+
+func (w *world) wantCalls(want ...string) {
+	w.t.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.calls, want) {
+		w.t.Errorf("Changed was called with the contents %q, want %q", w.calls, want)
+	}
+}
+
+func TestChangedIsCalledOnceFileIsComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "config")
+		w.run(nil)
+		content := ""
+		for range 5 {
+			content += "part "
+			w.write("config", content)
+			w.event()
+			time.Sleep(quiet / 2)
+		}
+		w.wantCalls()
+		time.Sleep(unsettled)
+		w.wantCalls(content)
+	})
+}
+
+// A program that writes a file again and again cannot delay Changed for ever, nor have it called without bound.
+func TestRestlessFileIsReportedAtBoundedRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "config")
+		w.run(nil)
+		const minutes = 10
+		for n := range minutes * 60 * 4 {
+			w.write("config", strings.Repeat("x", n%9+1))
+			w.event()
+			time.Sleep(250 * time.Millisecond)
+		}
+		synctest.Wait()
+		if most := burst + int(minutes*time.Minute/period) + 1; len(w.calls) < minutes || len(w.calls) > most {
+			t.Errorf("Changed was called %d times in %d minutes, want at most %d", len(w.calls), minutes, most)
+		}
+	})
+}
+
+func TestEventsThatConcernNoPathAreCheap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "config")
+		w.run(nil)
+		const minutes = 10
+		w.mu.Lock()
+		w.stats = 0
+		w.mu.Unlock()
+		const events = minutes * 60 * 100
+		for range events {
+			w.event()
+			time.Sleep(10 * time.Millisecond)
+		}
+		w.wantCalls()
+		if most := 2*int(minutes*time.Minute/maxPause) + 20; w.stats > 2*most {
+			t.Errorf("%d events cost %d stat calls, want at most %d", events, w.stats, 2*most)
+		}
+		time.Sleep(time.Minute)
+		w.write("config", "changed")
+		w.event()
+		time.Sleep(4 * quiet)
+		w.wantCalls("changed")
+	})
+}
+
+func TestChangesAreFoundWithoutNotifications(t *testing.T) {
+	for name, test := range map[string]struct{ source, add error }{
+		"no instance": {source: errors.New("too many open files")}, "no watch": {add: errors.New("no space left on device")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "config")
+				w.addErr = test.add
+				w.run(test.source)
+				w.write("config", "changed")
+				time.Sleep(pollFast + 4*quiet)
+				w.wantCalls("changed")
+				if log := w.log.String(); strings.Count(log, "[WARN]") != 1 || !strings.Contains(log, "fs.inotify.max_user_watches") {
+					t.Errorf("log:\n%s", log)
+				}
+			})
+		})
+	}
+}
+
+// Some file systems do not notify of changes by other machines.
+func TestLostNotificationDelaysOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "config")
+		w.run(nil)
+		w.write("config", "changed")
+		time.Sleep(pollSlow + 4*quiet)
+		w.wantCalls("changed")
+		if w.log.Len() > 0 {
+			t.Errorf("log:\n%s", w.log.String())
+		}
+	})
+}
+
+func TestDirectoriesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for n := range maxDirectories + 10 {
+			name := fmt.Sprint(n)
+			if err := os.Mkdir(filepath.Join(w.dir, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			w.paths = append(w.paths, filepath.Join(w.dir, name, "file"))
+		}
+		w.run(nil)
+		if len(w.added) != maxDirectories {
+			t.Errorf("%d directories are watched", len(w.added))
+		}
+		if !strings.Contains(w.log.String(), "[WARN]") {
+			t.Error("no warning")
+		}
+	})
+}
+
+func TestChangeBeforeRunIsReported(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config")
+	since := time.Now()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changed := follow(t, since, file)
+	<-changed
+}
+
+// follow runs Run on the real file system. The channel has an element for each call of Changed.
+func follow(t *testing.T, since time.Time, paths ...string) <-chan struct{} {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	changed, done, ready := make(chan struct{}, 100), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	t.Cleanup(func() { cancel(); <-done })
+	c := Config{
+		Paths: func() []string { return paths }, Since: since, Log: hclog.NewNullLogger(),
+		Changed: func() { changed <- struct{}{} },
+		stat: func(path string) (fs.FileInfo, error) {
+			defer once.Do(func() { close(ready) })
+			return os.Stat(path)
+		},
+	}
+	go func() { Run(ctx, c); close(done) }()
+	<-ready
+	return changed
+}
+
+// TestWaysOfReplacingFile checks what editors and deployments do, with the notifications of the system.
+func TestWaysOfReplacingFile(t *testing.T) {
+	must := func(t *testing.T, errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(file string) error { return os.WriteFile(file, []byte("changed"), 0o600) }
+	for name, test := range map[string]struct {
+		prepare, change func(dir string) error
+	}{
+		"written in place": {
+			func(dir string) error { return os.WriteFile(dir+"/config", nil, 0o600) },
+			func(dir string) error { return write(dir + "/config") }},
+		"renamed over": {
+			func(dir string) error { return os.WriteFile(dir+"/config", nil, 0o600) },
+			func(dir string) error { return errors.Join(write(dir+"/.new"), os.Rename(dir+"/.new", dir+"/config")) }},
+		"removed and created": {
+			func(dir string) error { return os.WriteFile(dir+"/config", nil, 0o600) },
+			func(dir string) error { return errors.Join(os.Remove(dir+"/config"), write(dir+"/config")) }},
+		"removed": {
+			func(dir string) error { return os.WriteFile(dir+"/config", nil, 0o600) },
+			func(dir string) error { return os.Remove(dir + "/config") }},
+		"created":                    {func(string) error { return nil }, func(dir string) error { return write(dir + "/config") }},
+		"created with its directory": {func(dir string) error { return os.Remove(dir) }, func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o700), write(dir+"/config")) }},
+		"a link to another directory, as in a Kubernetes ConfigMap": {
+			func(dir string) error {
+				return errors.Join(os.Mkdir(dir+"/..1", 0o700), os.Mkdir(dir+"/..2", 0o700), os.WriteFile(dir+"/..1/config", nil, 0o600), write(dir+"/..2/config"),
+					os.Symlink("..1", dir+"/..data"), os.Symlink("..data/config", dir+"/config"))
+			},
+			func(dir string) error {
+				return errors.Join(os.Symlink("..2", dir+"/..tmp"), os.Rename(dir+"/..tmp", dir+"/..data"))
+			}},
+		"the target of a link": {
+			func(dir string) error {
+				return errors.Join(os.Mkdir(dir+"/real", 0o700), os.WriteFile(dir+"/real/it", nil, 0o600), os.Symlink(dir+"/real/it", dir+"/config"))
+			},
+			func(dir string) error { return write(dir + "/real/it") }},
+		"a directory replaced by another": {
+			func(dir string) error {
+				return errors.Join(os.Mkdir(dir+"/config", 0o700), os.Mkdir(dir+"/other", 0o700))
+			},
+			func(dir string) error {
+				return errors.Join(os.Rename(dir+"/config", dir+"/old"), os.Rename(dir+"/other", dir+"/config"))
+			}},
+		"an entry of a directory": {
+			func(dir string) error { return os.Mkdir(dir+"/config", 0o700) },
+			func(dir string) error { return os.Mkdir(dir+"/config/new", 0o700) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "dir")
+			must(t, os.Mkdir(dir, 0o700), test.prepare(dir))
+			changed := follow(t, time.Now().AddDate(1, 0, 0), dir+"/config")
+			must(t, test.change(dir))
+			<-changed
+		})
+	}
+}
+
+// A directory that was removed and created again is subscribed again.
+func TestReplacedDirectoryIsFollowed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	file := filepath.Join(dir, "config")
+	changed := follow(t, time.Now().AddDate(1, 0, 0), file)
+	for n := range 3 {
+		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700), os.WriteFile(file, make([]byte, n), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		<-changed
+		if err := os.WriteFile(file, make([]byte, 100+n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		<-changed
+	}
+}
+
+func TestDirectoriesOfPath(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		os.MkdirAll(dir+"/a/b", 0o700), os.WriteFile(dir+"/a/b/file", nil, 0o600), os.Symlink("a", dir+"/link"),
+		os.Symlink("../a/b/file", dir+"/a/tofile"), os.Symlink("loop", dir+"/loop"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string][]string{
+		"a/b/file":      {"a/b"},
+		"a/b":           {"a", "a/b"},
+		"a/b/none":      {"a/b"},
+		"a/none/deeper": {"a"},
+		"link/b/file":   {"", "a/b"},
+		"a/tofile":      {"a", "a/b"},
+		"loop":          {""},
+		"a/b/file/x":    {"a/b"},
+	} {
+		var got []string
+		for _, found := range directories(filepath.Join(dir, path)) {
+			got = append(got, strings.TrimPrefix(strings.TrimPrefix(found, dir), "/"))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}
