@@ -176,14 +176,17 @@ func TestServerFollowsTrust(t *testing.T) {
 	s.end()
 }
 
-func TestServerFollowsDirectoryOfPlugins(t *testing.T) {
+func TestServerFollowsDirectoryOfPluginsAndWhatTheyRequire(t *testing.T) {
 	t.Parallel()
-	all, more := copyPlugins(t, "hello", "misbehave"), copyPlugins(t, "chant")
-	s := &liveServer{server: servePlugins(t, all)}
+	all, more, project := copyPlugins(t, "hello", "misbehave"), copyPlugins(t, "chant"), newDir(t, nil)
+	s := &liveServer{server: startServer(t, programCommand(t, "serve", "--plugins", all, "--project", project))}
 	s.ask(initializeLine)
 	if err := os.CopyFS(filepath.Join(all, "chant"), os.DirFS(filepath.Join(more, "chant"))); err != nil {
 		t.Fatal(err)
 	}
+	s.waitForLog(`added=["chant"]`, "it cannot work yet")
+	putFile(t, filepath.Join(project, ".chant", "specs", "2026-01-01-001-abc.md"), specText("pending", "Added"))
+	putFile(t, filepath.Join(project, ".chant", "config.md"), "---\nproject:\n  name: p\n---\n")
 	s.wantToolsChanged()
 	s.wantOffered("chant_spec_list", true)
 	if err := os.RemoveAll(filepath.Join(all, "hello")); err != nil {

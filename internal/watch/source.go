@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"runtime"
 	"time"
 
@@ -92,17 +93,18 @@ func (s *subscriptions) close() {
 
 // subscribe makes the directories of these paths those that the source notifies of. It adds all of them again: if one was
 // replaced, the system still notifies of the old one, or of none.
-func (s *subscriptions) subscribe(paths []string) {
+func (s *subscriptions) subscribe(paths []path) {
 	s.polled = s.source == nil
 	if s.source == nil {
 		return
 	}
 	wanted := map[string]bool{}
-	for _, path := range paths {
-		for _, dir := range directories(path) {
-			wanted[dir] = true
+	for _, p := range paths {
+		for _, dir := range directories(p.name) {
+			wanted[dir] = wanted[dir] || !p.existing || dir != p.name
 		}
 	}
+	maps.DeleteFunc(wanted, func(_ string, is bool) bool { return !is })
 	for dir := range s.dirs {
 		if !wanted[dir] {
 			_ = s.source.remove(dir) // fails if the directory was removed

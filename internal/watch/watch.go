@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,6 +23,8 @@ type Config struct {
 	// Paths returns the absolute paths. It is called at the start and after each call of Changed. The paths need not exist.
 	// A directory changes if an entry is added, removed or replaced.
 	Paths func() []string
+	// Existing is like Paths, but these are changed only when they are created or removed.
+	Existing func() []string
 	// Changed is called after a change, in the goroutine of Run.
 	Changed func()
 	// Since is the time of the state that the caller knows. If a path was modified after it, Changed is called at the start.
@@ -69,7 +72,7 @@ func Run(ctx context.Context, c Config) {
 	w := &watcher{Config: c, calls: burst, refilled: time.Now()}
 	w.subscriptions.open(c)
 	defer w.subscriptions.close()
-	w.known = w.look(c.Paths())
+	w.known = w.look(w.paths())
 	changed := w.known.modifiedSince(c.Since)
 	for changed || w.awaitChange(ctx) {
 		w.settle(ctx)
@@ -119,13 +122,13 @@ func (w *watcher) report(ctx context.Context) bool {
 	}
 	before, began := w.known, time.Now()
 	w.Changed()
-	w.known = w.look(w.Paths())
+	w.known = w.look(w.paths())
 	changed := false
-	for path, info := range w.known {
-		if old, known := before[path]; known {
+	for p, info := range w.known {
+		if old, known := before[p]; known {
 			changed = changed || !isSame(info, old)
 		} else {
-			changed = changed || (state{path: info}).modifiedSince(began)
+			changed = changed || (state{p: info}).modifiedSince(began)
 		}
 	}
 	return changed
@@ -155,41 +158,66 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
+// path is a path, and whether only its existence matters.
+type path struct {
+	name     string
+	existing bool
+}
+
 // state has the metadata of paths: nil for a path that does not exist or cannot be examined.
-type state map[string]fs.FileInfo
+type state map[path]fs.FileInfo
+
+// paths returns the paths that are of interest now.
+func (w *watcher) paths() []path {
+	var all []path
+	for _, name := range w.Paths() {
+		all = append(all, path{name, false})
+	}
+	if w.Existing != nil {
+		for _, name := range w.Existing() {
+			all = append(all, path{name, true})
+		}
+	}
+	return all
+}
+
+// exists is the metadata of a path of which only the existence matters.
+type exists struct{ fs.FileInfo }
+
+func (exists) ModTime() time.Time { return time.Time{} }
 
 // look subscribes the directories of paths, which may have been created or replaced, and returns the state of paths. What
 // changes after that causes an event.
-func (w *watcher) look(paths []string) state {
+func (w *watcher) look(paths []path) state {
 	if len(paths) > maxPaths {
 		w.warn("not all files are watched: after changes of the others send SIGHUP", "files", len(paths), "watched", maxPaths)
 		paths = paths[:maxPaths]
 	}
 	w.subscribe(paths)
 	s := make(state, len(paths))
-	for _, path := range paths {
-		info, err := w.stat(path)
-		if err != nil {
-			info = nil
+	for _, p := range paths {
+		switch info, err := w.stat(p.name); {
+		case err != nil:
+			s[p] = nil
+		case p.existing:
+			s[p] = exists{}
+		default:
+			s[p] = info
 		}
-		s[path] = info
 	}
 	return s
 }
 
-func (s state) paths() []string {
-	paths := make([]string, 0, len(s))
-	for path := range s {
-		paths = append(paths, path)
-	}
-	return paths
-}
+func (s state) paths() []path { return slices.Collect(maps.Keys(s)) }
 
 func (s state) equal(other state) bool { return maps.EqualFunc(s, other, isSame) }
 
 func isSame(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
+	}
+	if a == (exists{}) || b == (exists{}) {
+		return a == b
 	}
 	return os.SameFile(a, b) && a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
