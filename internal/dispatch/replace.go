@@ -45,9 +45,16 @@ func (d *Dispatcher) Apply(u *Update) {
 	d.live = append(d.live, u.next)
 	warming := d.warming
 	d.mu.Unlock()
-	kept := map[*runner]bool{}
+	before, kept := map[*runner]bool{}, map[*runner]bool{}
+	for _, p := range u.old.plugins {
+		before[p.runner] = true
+	}
+	var fresh []*plugin
 	for _, p := range u.next.plugins {
 		kept[p.runner] = true
+		if !before[p.runner] {
+			fresh = append(fresh, p)
+		}
 		p.runner.plugin.Store(p)
 		p.lane.configure(p.Plugin)
 	}
@@ -59,7 +66,7 @@ func (d *Dispatcher) Apply(u *Update) {
 		}
 	}
 	u.old.release()
-	if warming != nil {
-		d.background.Go(func() { d.warmAll(warming, u.next.plugins) })
+	if warming != nil && len(fresh) > 0 {
+		d.background.Go(func() { d.warmAll(warming, fresh) })
 	}
 }
