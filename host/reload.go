@@ -39,7 +39,7 @@ func (h *Host) reloadLocked(ctx context.Context) error {
 		h.rejectedReason = ""
 		return nil
 	}
-	reason := strings.Join(strings.Fields(err.Error()), " ")
+	reason := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n  remedy: ", "; remedy: ")), " ")
 	if reason != h.rejectedReason { // the same error is logged once, however often files change
 		h.options.Log.Error("a change is rejected, and what was served before stays in force", "reason", reason)
 		h.gateway.Warn("bulkhead", "a change of the configuration is rejected, and the one before stays in force: "+reason)

@@ -273,10 +273,10 @@ func TestReplacedModuleNeedsItsPin(t *testing.T) {
 	s.end()
 }
 
-// A plugin served alone replaces a server that does not announce its tools: it declares no notification and sends none.
+// A plugin chosen with --plugin replaces a server that does not announce its tools: it declares no notification and sends none.
 func TestPluginAloneFollowsItsConfigSilently(t *testing.T) {
 	t.Parallel()
-	cmd, dir := liveCommand(t, "[[plugins]]\npath = 'plugins/misbehave'\n", "--config", "bulkhead.toml")
+	cmd, dir := liveCommand(t, "[[plugins]]\npath = 'plugins/misbehave'\n", "--config", "bulkhead.toml", "--plugin", "misbehave")
 	s := startServer(t, cmd)
 	if got := s.ask(initializeLine); !strings.Contains(got, `"tools":{}`) {
 		t.Error(got)

@@ -155,14 +155,16 @@ func oneLine(text string) string {
 func (c *Catalog) serverOffers() gateway.Offers {
 	alone := c.speaksForItself()
 	tellsChanges := !alone || !c.Plugins[0].Manifest.Server.NoChanges
-	changes := func(p *Plugin) bool { return !alone || tellsChanges && p.Manifest.Offers.ListChanged }
+	// A plugin that is served alone, unless it is the only one of a config, replaces a server: what that did not declare is not
+	// declared either.
+	replaces := alone && (c.Config == "" || len(c.Options.Plugins) > 0)
+	changes := func(p *Plugin) bool { return tellsChanges && (!replaces || p.Manifest.Offers.ListChanged) }
 	if c.Untrusted != nil || c.Invalid != nil { // what will be offered is not known yet, and clients cannot be told of capabilities later
 		return gateway.Offers{Tools: true, ToolsChange: true, Prompts: true, PromptsChange: true, Resources: true, ResourcesChange: true}
 	}
 	return gateway.Offers{
-		// A plugin that is served alone replaces a server whose clients list its tools, even if no tool is granted. That
-		// server did not declare that its tools change.
-		Tools: alone && len(c.Plugins[0].Manifest.Tools) > 0, ToolsChange: !alone,
+		// The clients of a plugin that is served alone list its tools, even if no tool is granted.
+		Tools: alone && len(c.Plugins[0].Manifest.Tools) > 0, ToolsChange: tellsChanges && !replaces,
 		Prompts: len(c.prompts) > 0, PromptsChange: slices.ContainsFunc(c.prompts, changes),
 		Resources: len(c.resources) > 0, ResourcesChange: slices.ContainsFunc(c.resources, changes),
 		Subscribe: c.subscribe && tellsChanges, Completions: c.complete,

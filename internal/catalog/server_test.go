@@ -80,7 +80,7 @@ func TestCapabilitiesAreThoseSomePluginHas(t *testing.T) {
 		"of several plugins together":            {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nlist_changed = true", "{}"), hosttest.Offering("b", "resources = true", "{}"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`},
 		"of a plugin that keeps to itself alone": {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nresources = true\nsubscribe = true\nlist_changed = true\n"+server, "{}")}, `{"prompts":{},"resources":{}}`},
 		"of the same among others":               {[]hosttest.Files{hosttest.Offering("a", "prompts = true\nresources = true\nsubscribe = true\nlist_changed = true\n"+server, "{}"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`},
-		"of tools that are all withheld, alone":  {[]hosttest.Files{hosttest.Offering("a", "prompts = true\n"+hosttest.Writes("x"), "{}"), {"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nread_only = true\n"}}, `{"prompts":{},"tools":{}}`},
+		"of tools that are all withheld, alone":  {[]hosttest.Files{hosttest.Offering("a", "prompts = true\n"+hosttest.Writes("x"), "{}"), {"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nread_only = true\n"}}, `{"prompts":{"listChanged":true},"tools":{"listChanged":true}}`},
 		"of tools that are all withheld, among others": {[]hosttest.Files{hosttest.Offering("a", "prompts = true\n"+hosttest.Writes("x"), "{}"), hosttest.Offering("b", "prompts = true\n", "{}"),
 			{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nread_only = true\n[[plugins]]\npath = '../plugins/b'\n"}}, `{"prompts":{"listChanged":true}}`},
 		"of a plugin that is left out": {[]hosttest.Files{hosttest.Plugin("a", nil, "[offers]\nprompts = true\n"), hosttest.Plugin("c", wasmtest.Answering(hosttest.Done), hosttest.Reads("x"))}, `{"tools":{"listChanged":true}}`},
@@ -106,10 +106,10 @@ func TestCapabilitiesAreThoseSomePluginHas(t *testing.T) {
 
 func TestCompletelyDeniedOfferIsNoCapability(t *testing.T) {
 	for config, want := range map[string]string{
-		"deny_prompts = ['*']\ndeny_resources = ['*']":        `"capabilities":{"tools":{}}`,
-		"allow_prompts = []\nallow_resources = []":            `"capabilities":{"tools":{}}`,
-		"deny_resources = ['n://*']":                          `"capabilities":{"prompts":{},"completions":{}}`,
-		"deny_prompts = ['*']\nallow_resources = ['n://a/*']": `"capabilities":{"resources":{"subscribe":true},"completions":{}}`,
+		"deny_prompts = ['*']\ndeny_resources = ['*']":        `"capabilities":{"tools":{"listChanged":true}}`,
+		"allow_prompts = []\nallow_resources = []":            `"capabilities":{"tools":{"listChanged":true}}`,
+		"deny_resources = ['n://*']":                          `"capabilities":{"prompts":{"listChanged":true},"completions":{}}`,
+		"deny_prompts = ['*']\nallow_resources = ['n://a/*']": `"capabilities":{"resources":{"subscribe":true,"listChanged":true},"completions":{}}`,
 	} {
 		w := hosttest.New(t, hosttest.Offering("a", "prompts = true\nresources = ['n://']\nsubscribe = true\ncompletions = true", "{}"),
 			hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\n" + config + "\n"})
