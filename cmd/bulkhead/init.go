@@ -99,7 +99,7 @@ type firstCall struct {
 	Plugin string `json:"plugin"`
 	Tool   string `json:"tool,omitempty"`
 	OK     bool   `json:"ok"`
-	Text   string `json:"text,omitempty"` // of the answer if it is an error, or why there was no call
+	Text   string `json:"text,omitempty"` // text of the answer if it is an error, or why there was no call
 }
 
 func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {

@@ -22,7 +22,7 @@ type Setup struct {
 	Project string `json:"project"`
 	Config  string `json:"config"`         // the file that Write changes
 	Creates bool   `json:"creates_config"` // the file does not exist yet
-	// PassedOver is the user's config, which is in force now, and not any more in this project when Config exists.
+	// PassedOver is the user's config, which is in force now, but no longer in this project once Config exists.
 	PassedOver string        `json:"passed_over,omitempty"`
 	Adds       string        `json:"adds,omitempty"` // the text that is appended to the config
 	Plugins    []SetupPlugin `json:"plugins"`

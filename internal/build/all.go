@@ -15,8 +15,8 @@ import (
 // the others, each mostly on one processor.
 func maxBuilds() int { return runtime.GOMAXPROCS(0) + 1 }
 
-// All builds the plugins in dirs side by side, and continues after a failure: the plugins that can be built are. It returns the results of the successful builds
-// in the order of dirs, and the joined errors of the others, each with its directory. Duplicate plugin names are
+// All builds the plugins in dirs side by side, and continues after a failure. It returns the results of the successful
+// builds in the order of dirs, and the joined errors of the others, each with its directory. Duplicate plugin names are
 // an error before any build starts.
 func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 	b, err := newBuilder(o)

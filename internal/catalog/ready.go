@@ -19,7 +19,7 @@ func (p *Plugin) Lacks(places config.Places) []ready.Lack {
 	})
 }
 
-// IsGranted reports whether a tool is granted, although it may be left out for a lack.
+// IsGranted reports whether a tool is granted, even if it is left out because something is missing.
 func (p *Plugin) IsGranted(tool string) bool {
 	return p.unready[tool] != "" || slices.ContainsFunc(p.Grant.Tools, func(t manifest.Tool) bool { return t.Name == tool })
 }

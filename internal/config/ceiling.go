@@ -30,7 +30,7 @@ type Ceiling struct {
 // Allowed is a plugin that a ceiling allows, with bounds of its own.
 type Allowed struct {
 	Name   string
-	SHA256 string // of its plugin.toml; empty: any
+	SHA256 string // SHA-256 of its plugin.toml; empty: any
 	Bounds
 }
 

@@ -40,7 +40,7 @@ type Manifest struct {
 	Limits       Limits
 	Offers       Offers
 	Tools        []Tool        // in the file's order
-	Requires     []Requirement // likewise
+	Requires     []Requirement // in the file's order
 }
 
 // Values of Manifest.Validate: who validates the arguments of a call against the tool's schema.
@@ -64,7 +64,7 @@ const (
 // Module is the location and kind of the compiled module.
 type Module struct {
 	File   string // relative to Dir
-	Line   int    // of file
+	Line   int    // line of file
 	Kind   string // KindABI1
 	SHA256 string // lower-case hex; empty in a source tree, since the build sets it
 }

@@ -21,7 +21,7 @@ type Requirement struct {
 	// Tools are the tools that need it, and Except those that do not. At most one of the two is set. If neither is, all tools
 	// need it; unless Tools is set, prompts and resources do, too.
 	Tools, Except []string
-	Value         string     // of Env, which `bulkhead init` writes to the config
+	Value         string     // value of Env that `bulkhead init` writes to the config
 	Create        []Creation // what `bulkhead init` creates, if none of Paths exists
 	Line          int        // in its file
 }
@@ -29,7 +29,7 @@ type Requirement struct {
 // Creation is a file or directory that `bulkhead init` creates.
 type Creation struct {
 	Path    string
-	Content string // of a file; it may contain ProjectPlaceholder
+	Content string // content of a file; may contain ProjectPlaceholder
 	IsDir   bool
 }
 

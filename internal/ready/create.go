@@ -23,7 +23,7 @@ type File struct {
 	IsDir   bool   `json:"is_directory,omitempty"`
 
 	root string // the project, the home directory or the state directory, which contains Path
-	rel  string // of Path, in root, with slashes
+	rel  string // path of Path relative to root, with slashes
 }
 
 // Missing returns what Create has to create so that the requirement is met: only what does not exist, and only below a
