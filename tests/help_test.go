@@ -171,7 +171,7 @@ func newExampleProject(t *testing.T, configured bool) exampleProject {
 // run runs an example, with the paths of p instead of those outside the project, and returns its exit code and output.
 func (p exampleProject) run(t *testing.T, example string) (int, string) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), patience)
+	ctx, stop := context.WithTimeout(t.Context(), 4*patience) // the first call of a plugin compiles its module
 	defer stop()
 	cmd := exec.CommandContext(ctx, "bash", "-c", strings.NewReplacer("/opt/", p.root+"/opt/", "/etc/bulkhead/", p.root+"/etc/bulkhead/").Replace(example))
 	cmd.Dir, cmd.Env = p.dir, p.env
