@@ -254,7 +254,7 @@ func decode(data []byte) (*Record, error) {
 		Version int `json:"version"`
 	}
 	if json.Unmarshal(data, &newer) == nil && newer.Version > version {
-		return nil, errors.New("was written by a newer version of bulkhead: use that version, or trust the path again")
+		return nil, errors.New("was written by a newer version of bulkhead: use that version, or remove the record with `bulkhead trust --revoke PATH`")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

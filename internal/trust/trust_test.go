@@ -279,3 +279,30 @@ func TestRecordContainsIncludedFiles(t *testing.T) {
 		t.Error("a record was written that is too large to be read")
 	}
 }
+
+func TestRecordOfNewerVersionIsIgnoredAndKept(t *testing.T) {
+	store := In(t.TempDir())
+	if err := store.Add("/x", Digest(nil)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(store.Dir(), fileName("/x"))
+	for content, refused := range map[string]bool{
+		`{"path":"/x","sha256":"` + Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z"}`:                              false,
+		`{"version":1,"path":"/x","sha256":"` + Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z"}`:                  false,
+		`{"version":2,"path":"/x","sha256":"` + Digest(nil) + `","trusted_at":"2026-01-02T03:04:05Z","scope":"plugin"}`: true,
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		isTrusted, err := trusted(store, "/x", Digest(nil))
+		if isTrusted == refused || refused != (err != nil && strings.Contains(err.Error(), "newer version")) {
+			t.Errorf("%s: %t, %v", content, isTrusted, err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != content {
+			t.Errorf("the record was changed: %s %v", got, err)
+		}
+	}
+	if removed, err := store.Remove("/x"); !removed || err != nil {
+		t.Error(removed, err)
+	}
+}
