@@ -14,17 +14,22 @@ import (
 
 const module = "github.com/bulkhead-mcp/bulkhead"
 
-// packages returns the repository's packages with their imports, without imports of tests.
+// packages returns the repository's packages with their imports on all systems, without imports of tests.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "../...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string][]string{}
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		all[strings.TrimPrefix(fields[0], module+"/")] = fields[1:]
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		list := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "../...")
+		list.Env = append(list.Environ(), "GOOS="+system)
+		out, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out)) {
+			fields := strings.Fields(line)
+			name := strings.TrimPrefix(fields[0], module+"/")
+			all[name] = append(all[name], fields[1:]...)
+		}
 	}
 	if len(all) < 20 {
 		t.Fatalf("found only %d packages", len(all))
@@ -37,11 +42,11 @@ func packages(t *testing.T) map[string][]string {
 var arrows = map[string][]string{
 	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/audit", "internal/build", "internal/client", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "sdk/abi", "sdk/rawjson"},
 	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/watch", "internal/worker/child", "sdk/abi"},
-	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/statedir", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile", "sdk/contain"},
-	"internal/build":           {"internal/progress", "internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem"},
+	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/statedir", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile", "sdk/contain", "internal/access"},
+	"internal/build":           {"internal/progress", "internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem", "internal/openflag", "internal/job"},
 	"internal/config":          {"internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
-	"internal/audit":           {"internal/visible", "sdk/atomicfile"},
-	"internal/engine":          {"internal/dirtypages", "internal/engine/...", "internal/confine", "internal/filelock", "internal/visible", "sdk/abi"},
+	"internal/audit":           {"internal/visible", "sdk/atomicfile", "internal/openflag", "internal/filelock"},
+	"internal/engine":          {"internal/dirtypages", "internal/engine/...", "internal/confine", "internal/filelock", "internal/visible", "sdk/abi", "internal/openflag"},
 	"internal/gateway":         {"sdk/rawjson", "internal/visible", "sdk/abi"},
 	"internal/jsonfile":        {},
 	"internal/progress":        {"internal/term", "internal/visible"},
@@ -50,14 +55,14 @@ var arrows = map[string][]string{
 	"internal/manifest":        {"internal/origin", "internal/schema", "internal/tomlfile", "internal/visible"},
 	"sdk/rawjson":              {},
 	"internal/review":          {"internal/config", "internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
-	"internal/sandbox":         {"internal/config", "internal/manifest", "sdk/rawjson", "internal/sandbox/...", "internal/visible", "sdk/abi"},
-	"internal/sandbox/beneath": {"internal/sandbox/internal/seam"},
+	"internal/sandbox":         {"internal/config", "internal/manifest", "sdk/rawjson", "internal/sandbox/...", "internal/visible", "sdk/abi", "internal/filelock", "internal/ntfile"},
+	"internal/sandbox/beneath": {"internal/sandbox/internal/seam", "internal/ntfile"},
 	"internal/sandbox/dial":    {},
 	"internal/sandbox/fetch":   {"internal/origin", "internal/sandbox/dial", "sdk/abi"},
 	"internal/sandbox/vfs":     {"internal/sandbox/beneath"},
 	"internal/schema":          {"sdk/rawjson"},
-	"internal/tomlfile":        {"sdk/rawjson", "internal/visible"},
-	"internal/catalog":         {"internal/config", "internal/discovery", "internal/gateway", "internal/manifest", "internal/ready", "sdk/rawjson", "internal/schema", "internal/tomlfile", "internal/visible", "sdk/abi"},
+	"internal/tomlfile":        {"sdk/rawjson", "internal/visible", "internal/openflag"},
+	"internal/catalog":         {"internal/config", "internal/discovery", "internal/gateway", "internal/manifest", "internal/ready", "sdk/rawjson", "internal/schema", "internal/tomlfile", "internal/visible", "sdk/abi", "internal/access"},
 	"internal/dispatch":        {"internal/audit", "internal/catalog", "internal/config", "internal/confine", "internal/derived", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/grant", "internal/manifest", "internal/network", "internal/ownedpath", "sdk/rawjson", "internal/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/worker", "internal/worker/wire", "sdk/abi"},
 	"internal/client":          {"internal/discovery", "internal/jsonfile", "internal/manifest", "internal/ownedpath", "internal/tomlfile", "internal/userfile", "internal/visible", "sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
 	"internal/demo":            {"internal/progress", "internal/build", "internal/client", "internal/discovery", "internal/manifest"},
@@ -85,26 +90,30 @@ var arrows = map[string][]string{
 	"sdk/internal/memfs":       {"sdk/filesystem"}, // for tests
 	"tests":                    {"internal/build", "sdk", "sdk/abi", "sdk/scan", "tests/..."},
 	"tests/bench":              {"host", "internal/build", "plugins/...", "sdk", "tests/bench/..."},
-	"internal/grant":           {"internal/config", "internal/manifest", "sdk/contain"},
+	"internal/grant":           {"internal/config", "internal/manifest", "sdk/contain", "internal/ntfile"},
 	"internal/answer":          {"internal/engine", "sdk/rawjson", "internal/schema", "sdk/abi"},
 	"internal/network":         {"internal/worker/wire", "sdk/rawjson", "internal/sandbox/fetch", "sdk/abi"},
-	"internal/derived":         {"internal/filelock"},
-	"internal/filelock":        {},
+	"internal/derived":         {"internal/filelock", "internal/openflag", "internal/ntfile"},
+	"internal/filelock":        {"internal/openflag"},
 	"internal/ownedpath":       {},
 	"internal/statedir":        {"internal/ownedpath"},
 	"internal/origin":          {},
 	"internal/ready":           {"internal/config", "internal/manifest", "sdk/contain"},
 	"internal/reexec":          {},
-	"internal/trust":           {"internal/ownedpath", "internal/statedir", "sdk/rawjson", "sdk/atomicfile", "sdk/filesystem"},
+	"internal/trust":           {"internal/ownedpath", "internal/statedir", "sdk/rawjson", "sdk/atomicfile", "sdk/filesystem", "internal/openflag"},
 	"internal/worker":          {"internal/engine", "internal/engine/code", "internal/confine", "internal/worker/wire", "sdk/rawjson", "internal/visible", "sdk/abi"},
 	"internal/worker/wire":     {"sdk/abi"},
 	"internal/worker/child":    {"internal/derived", "internal/dirtypages", "internal/audit", "internal/engine", "internal/answer", "internal/confine", "internal/worker/wire", "internal/manifest", "sdk/rawjson", "internal/sandbox", "internal/sandbox/...", "internal/schema", "sdk/abi"},
-	"internal/confine":         {"internal/dirtypages"},
+	"internal/confine":         {"internal/dirtypages", "internal/job"},
 	"internal/dirtypages":      {},
 	"internal/visible":         {},
 	"internal/watch":           {},
+	"internal/access":          {}, // these four are the differences between systems
+	"internal/job":             {},
+	"internal/ntfile":          {},
+	"internal/openflag":        {},
 
-	"internal/sandbox/git":                  {"internal/sandbox/beneath", "internal/sandbox/git/...", "sdk/abi", "sdk/contain"},
+	"internal/sandbox/git":                  {"internal/sandbox/beneath", "internal/sandbox/git/...", "sdk/abi", "sdk/contain", "internal/openflag"},
 	"internal/sandbox/git/gitconfig":        {"internal/sandbox/git/internal/hosterror"},
 	"internal/sandbox/git/internal":         {"sdk/abi"},
 	"internal/sandbox/git/internal/gittest": {"internal/sandbox/git", "sdk/abi"}, // for tests

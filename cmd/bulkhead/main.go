@@ -33,9 +33,7 @@ const (
 
 func main() {
 	host.RunChild()
-	// After a client has disconnected the next write fails, which shuts down gracefully. SIGPIPE would kill the
-	// process during calls.
-	signal.Ignore(syscall.SIGPIPE)
+	ignoreBrokenPipes()
 	os.Exit(run(untilSignal(), os.Args[1:]))
 }
 

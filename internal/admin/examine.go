@@ -10,8 +10,7 @@ import (
 	"runtime"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/bulkhead-mcp/bulkhead/internal/access"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
@@ -262,7 +261,7 @@ func (e *examination) audit() {
 	case !info.Mode().IsRegular():
 		err = errors.New("is not a regular file")
 	default:
-		if err = unix.Access(file, unix.W_OK); err != nil {
+		if err = access.WriteFile(file); err != nil {
 			err = fmt.Errorf("cannot be written: %w", err)
 		}
 	}
@@ -303,7 +302,7 @@ func writable(dir string) error {
 	case !info.IsDir():
 		return errors.New("is not a directory")
 	}
-	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+	if err := access.CreateIn(dir); err != nil {
 		return fmt.Errorf("cannot be written: %w", err)
 	}
 	return nil

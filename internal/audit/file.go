@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
 )
 
 // lockWait is how long to wait for another process that holds the lock. A process holds it for microseconds,
@@ -158,12 +159,10 @@ func (f *file) flock() error {
 	const first, longest = 20 * time.Microsecond, 2 * time.Millisecond
 	var begin time.Time
 	for pause := first; ; pause = min(2*pause, longest) {
-		err := syscall.Flock(int(f.open.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		locked, err := filelock.Try(f.open, filelock.Exclusive)
 		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
-			return fmt.Errorf("cannot lock %s: %w", f.path, err)
+		case locked || err != nil:
+			return err
 		case begin.IsZero():
 			begin = f.now()
 		case f.now().Sub(begin) > lockWait:
@@ -176,7 +175,7 @@ func (f *file) flock() error {
 // unlock releases the lock but keeps the file open, even if it was rotated: the next lock detects the rotation.
 func (f *file) unlock() {
 	if f.open != nil {
-		_ = syscall.Flock(int(f.open.Fd()), syscall.LOCK_UN)
+		_ = filelock.Unlock(f.open)
 	}
 }
 

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 )
 
 // openRegular opens a regular file, or creates it with mode 0600 if flag has O_CREATE. It does not follow a
@@ -19,7 +20,7 @@ func openRegular(path string, flag int, forbidden fs.FileMode) (*os.File, error)
 			return nil, err
 		}
 	}
-	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	f, err := os.OpenFile(path, flag|openflag.NoFollow|openflag.NonBlock, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -19,8 +18,8 @@ const (
 	grace = 5 * time.Second
 )
 
-// run runs a program in dir with the environment of the process and env. It runs in its own process group, which
-// is killed when ctx is cancelled. Its output goes to the new file output, because background processes that the
+// run runs a program in dir with the environment of the process and env. It and the
+// programs that it starts are killed when ctx is cancelled. Its output goes to the new file output, because background processes that the
 // program leaves would keep a pipe open. The error quotes the end of the output.
 func run(ctx context.Context, dir, output string, env, command []string) error {
 	printed, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -31,14 +30,8 @@ func run(ctx context.Context, dir, output string, env, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, printed, printed
 	cmd.Env = append(cmd.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// An interrupt lets a program such as make remove incomplete files.
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = grace
-	err = cmd.Run()
-	if ctx.Err() != nil && cmd.Process != nil {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the rest of the group, if any
-	}
+	err = runGroup(ctx, cmd)
 	if err == nil {
 		return nil
 	}

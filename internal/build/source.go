@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
-	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
@@ -73,7 +73,7 @@ func (s *source) openModule() (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	f, err := root.OpenFile(s.m.Module.File, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := root.OpenFile(s.m.Module.File, os.O_RDONLY|openflag.NonBlock, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -226,12 +225,7 @@ func withLock(dir string, log hclog.Logger, do func() error) error {
 		return err
 	}
 	defer out.Close()
-	for {
-		if err = syscall.Flock(int(out.Fd()), syscall.LOCK_EX); err != syscall.EINTR {
-			break
-		}
-	}
-	if err != nil {
+	if err := lockDirectory(out); err != nil {
 		log.Warn("cannot lock the output directory: do not run concurrent builds into it", "error", err)
 	}
 	return do()

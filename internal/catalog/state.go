@@ -7,8 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/bulkhead-mcp/bulkhead/internal/access"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
@@ -29,12 +28,12 @@ func canMake(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && at != "/":
+		case errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at):
 			continue
 		case err == nil && !info.IsDir():
 			err = errors.New("not a directory")
 		case err == nil && at != dir:
-			err = unix.Access(at, unix.W_OK|unix.X_OK)
+			err = access.CreateIn(at)
 		}
 		if err != nil {
 			return fmt.Errorf("the state directory %s cannot be created: %s: %w: make it writable for the user, or set XDG_STATE_HOME", dir, at, reason(err))

@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
+	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 )
 
 // MaxTotal bounds all files of a Store, in bytes.
@@ -104,7 +104,7 @@ func (s *Store) open(name string) (*os.File, error) {
 
 // openRegular opens a file that must be a regular one.
 func openRegular(path string, flag int) (*os.File, error) {
-	file, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	file, err := os.OpenFile(path, flag|openflag.NoFollow|openflag.NonBlock, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *Store) lock() (*os.File, error) {
 	}
 	const pause = 5 * time.Millisecond
 	for range lockTime / pause {
-		locked, err := filelock.Try(file, syscall.LOCK_EX)
+		locked, err := filelock.Try(file, filelock.Exclusive)
 		if locked {
 			return file, nil
 		}

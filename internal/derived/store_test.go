@@ -465,7 +465,7 @@ func TestCloseDoesNotWaitForAStoppedHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if locked, err := filelock.Try(held, syscall.LOCK_EX); err != nil || !locked {
+	if locked, err := filelock.Try(held, filelock.Exclusive); err != nil || !locked {
 		t.Fatal(locked, err)
 	}
 	w := h.worker(t, "notes")

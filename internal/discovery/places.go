@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"runtime"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
@@ -93,6 +92,9 @@ func folder(path string) (string, error) {
 // home returns the user's home directory, "" if none can be determined.
 func home(s System) string {
 	dir := s.getenv("HOME")
+	if !filepath.IsAbs(dir) && homeVariable != "HOME" {
+		dir = s.getenv(homeVariable)
+	}
 	if dir == "" {
 		if u, err := user.Current(); err == nil {
 			dir = u.HomeDir
@@ -108,20 +110,30 @@ func home(s System) string {
 }
 
 // baseDir returns a directory of the XDG base directory specification: the variable's value if it is absolute, else the
-// default below the home directory.
-func baseDir(s System, variable, home, otherwise string) string {
+// system's default.
+func baseDir(s System, variable string, otherwise baseDefault) string {
 	if dir := s.getenv(variable); filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}
-	if home == "" {
-		return ""
+	if dir := s.getenv(otherwise.variable); otherwise.variable != "" && filepath.IsAbs(dir) {
+		return filepath.Join(dir, otherwise.belowVariable)
 	}
-	return filepath.Join(home, otherwise)
+	if home := home(s); home != "" {
+		return filepath.Join(home, otherwise.belowHome)
+	}
+	return ""
+}
+
+// baseDefault is a directory of the system for data of the user.
+type baseDefault struct {
+	variable      string // that names a directory; empty if the system has none
+	belowVariable string // of the directory that it names
+	belowHome     string // where the variable is unset
 }
 
 // stateDir returns the directory of the plugins' state and of the trust records; "" if there is no location for it.
 func stateDir(s System) string {
-	dir := baseDir(s, "XDG_STATE_HOME", home(s), ".local/state")
+	dir := baseDir(s, "XDG_STATE_HOME", defaultState)
 	if dir == "" {
 		return ""
 	}
@@ -160,11 +172,7 @@ func CacheDir(s System) (string, error) {
 // it. It is a subdirectory of os.UserConfigDir(), except that XDG_CONFIG_HOME applies on macOS too, as XDG_CACHE_HOME
 // does.
 func configDir(s System) string {
-	otherwise := ".config"
-	if runtime.GOOS == "darwin" {
-		otherwise = "Library/Application Support"
-	}
-	dir := baseDir(s, "XDG_CONFIG_HOME", home(s), otherwise)
+	dir := baseDir(s, "XDG_CONFIG_HOME", defaultConfig)
 	if dir == "" {
 		return ""
 	}
@@ -176,11 +184,7 @@ func configDir(s System) string {
 }
 
 func cacheDir(s System) string {
-	otherwise := ".cache"
-	if runtime.GOOS == "darwin" {
-		otherwise = "Library/Caches"
-	}
-	dir := baseDir(s, "XDG_CACHE_HOME", home(s), otherwise)
+	dir := baseDir(s, "XDG_CACHE_HOME", defaultCache)
 	if dir == "" {
 		return ""
 	}

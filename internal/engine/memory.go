@@ -2,10 +2,8 @@ package engine
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/tetratelabs/wazero/experimental"
-	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 )
@@ -32,7 +30,7 @@ var _ experimental.LinearMemory = (*linearMemory)(nil)
 // newLinearMemory reserves address space for limit bytes. Without a tracker, or if the system refuses tracking, restore
 // compares the memory with the snapshot.
 func newLinearMemory(limit uint64, tracker *dirtypages.Tracker) (*linearMemory, error) {
-	space, err := unix.Mmap(-1, 0, int(limit), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	space, err := reserve(limit)
 	if err != nil {
 		return nil, fmt.Errorf("cannot map %d bytes of linear memory: %w", limit, err)
 	}
@@ -61,9 +59,9 @@ func (l *linearMemory) setAccessible(size uint64) bool {
 	var err error
 	switch {
 	case size > l.accessible:
-		err = unix.Mprotect(l.space[l.accessible:size], unix.PROT_READ|unix.PROT_WRITE)
+		err = allow(l.space[l.accessible:size])
 	case size < l.accessible:
-		err = unix.Mprotect(l.space[size:l.accessible], unix.PROT_NONE)
+		err = forbid(l.space[size:l.accessible])
 	}
 	if err != nil {
 		return false
@@ -88,14 +86,9 @@ func (l *linearMemory) commit(from, to uint64) bool {
 	return true
 }
 
-// adviseWrite is MADV_POPULATE_WRITE, since Linux 5.14. Tests replace it.
-var adviseWrite = 23
-
 func populate(pages []byte) bool {
-	if runtime.GOOS == "linux" {
-		if err := unix.Madvise(pages, adviseWrite); err == nil || err != unix.EINVAL {
-			return err == nil
-		}
+	if ok, done := advisePopulate(pages); done {
+		return ok
 	}
 	for at := 0; at < len(pages); at += dirtypages.PageSize {
 		pages[at] = 0 // the value is unchanged: the pages are new or were cleared
@@ -108,7 +101,7 @@ func (l *linearMemory) Free() {
 	if l.space == nil {
 		return
 	}
-	if err := unix.Munmap(l.space); err != nil {
+	if err := release(l.space); err != nil {
 		panic(fmt.Errorf("cannot unmap linear memory: %w", err)) // only possible if space is not a mapping
 	}
 	l.space = nil
@@ -120,7 +113,7 @@ func (l *linearMemory) clear(from, to uint64) {
 	if to <= from {
 		return
 	}
-	if runtime.GOOS == "linux" && to-from >= large && unix.Madvise(l.space[from:to], unix.MADV_DONTNEED) == nil {
+	if to-from >= large && discard(l.space[from:to]) {
 		return
 	}
 	clear(l.space[from:to])

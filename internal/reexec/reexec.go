@@ -4,7 +4,6 @@ package reexec
 
 import (
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 )
@@ -48,10 +47,7 @@ func Command(name string, args ...string) []string {
 	if !called || mains[name] == nil {
 		return nil
 	}
-	self, err := os.Executable()
-	if runtime.GOOS == "linux" {
-		self, err = "/proc/self/exe", nil // the running executable, even if its file was replaced
-	}
+	self, err := executable()
 	if err != nil {
 		return nil
 	}

@@ -6,8 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 )
 
 // Limits of a file, far above what a person writes. They bound the time for a malicious file: one of the two parsers recurses,
@@ -26,7 +27,7 @@ const (
 
 // ReadFile reads a regular file of at most MaxSize bytes. It refuses other types of files and does not block on a FIFO.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|openflag.NonBlock, 0)
 	if err != nil {
 		return nil, cause(err)
 	}

@@ -16,10 +16,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/statedir"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
@@ -210,7 +210,7 @@ func (s Store) check() error {
 // size.
 func (s Store) read(name string) (*Record, error) {
 	path := filepath.Join(s.dir, name)
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	file, err := os.OpenFile(path, os.O_RDONLY|openflag.NoFollow|openflag.NonBlock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -223,11 +223,10 @@ func (s Store) read(name string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	stat, _ := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.Mode().IsRegular():
 		return nil, ignored("is not a regular file")
-	case stat == nil || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0:
+	case !ownedpath.IsPrivate(file):
 		return nil, ignored("belongs to another user, or is writable by others")
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxRecord+1))

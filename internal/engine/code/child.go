@@ -19,6 +19,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 )
 
 // Exit codes of a child. A child that ends in any other way says nothing about the module.
@@ -108,7 +109,7 @@ func isStorage(err error) bool {
 // confineChild restricts the process to its standard streams and its output directory, and returns the path of that
 // directory afterwards. Layers that the system lacks are skipped; the host's workers report them.
 func confineChild(c childConfig) (dir string, err error) {
-	root, err := os.OpenFile(c.Dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	root, err := os.OpenFile(c.Dir, os.O_RDONLY|openflag.Directory, 0)
 	if err != nil {
 		return "", err
 	}

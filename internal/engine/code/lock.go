@@ -6,10 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
 )
 
 // isLinked reports whether path still names the open file.
@@ -52,26 +49,24 @@ func newLockedDir(dir, prefix string) (*lockedDir, error) {
 		if err != nil {
 			return nil, err
 		}
-		lock, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed by sweepDead of another process
-		}
-		if err != nil {
-			return nil, err
-		}
-		locked, err := filelock.Try(lock, syscall.LOCK_EX)
-		if err == nil && locked && isLinked(lock, path) {
+		lock, locked, err := lockDir(path)
+		if locked {
 			return &lockedDir{path, lock}, nil
 		}
-		lock.Close()
-		if err != nil {
+		if lock != nil {
+			lock.Close()
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // if it is absent, sweepDead of another process has removed it
 			return nil, errors.Join(err, removeTree(path))
 		}
 	}
 }
 
 // remove removes the directory, unless it was renamed, and releases the lock.
-func (d *lockedDir) remove() error { return errors.Join(removeTree(d.path), d.lock.Close()) }
+func (d *lockedDir) remove() error {
+	err := removeTree(d.path)
+	return errors.Join(err, d.lock.Close(), forgetLock(d.path))
+}
 
 // sweepDead removes directories created by newLockedDir whose owners are dead.
 func sweepDead(dir, prefix string) {
@@ -81,20 +76,17 @@ func sweepDead(dir, prefix string) {
 		if err != nil || !info.IsDir() || !ownedByUser(info) {
 			continue
 		}
-		lock, err := os.Open(path)
-		if err != nil {
-			continue
-		}
-		if dead, err := filelock.Try(lock, syscall.LOCK_EX); err == nil && dead && isLinked(lock, path) {
+		lock, dead, _ := lockDir(path)
+		if dead {
 			_ = removeTree(path)
 		}
-		lock.Close()
+		if lock != nil {
+			lock.Close()
+		}
+		if dead {
+			_ = forgetLock(path)
+		}
 	}
-}
-
-func ownedByUser(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid()
 }
 
 // removeTree removes a directory tree. A compiler may have created directories without permissions in it.

@@ -9,7 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 )
 
 // MaxModule limits a module's file, in bytes: the memory and time that compiling takes grow in proportion.
@@ -23,7 +24,7 @@ func OpenModule(path string) (*os.File, error) {
 	} else if err := checkRegular(path, info); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|openflag.NonBlock|openflag.NoTTY, 0)
 	if err != nil {
 		return nil, err
 	}

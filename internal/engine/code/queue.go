@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
 )
@@ -52,7 +51,7 @@ func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 			}
 		}
 		for n, f := range files {
-			taken, err := filelock.Try(f, syscall.LOCK_EX)
+			taken, err := filelock.Try(f, filelock.Exclusive)
 			if taken {
 				got, files = f, append(files[:n], files[n+1:]...)
 			}
@@ -61,7 +60,7 @@ func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 			}
 		}
 		if p == Foreground {
-			_, err := filelock.Try(waiting, syscall.LOCK_SH)
+			_, err := filelock.Try(waiting, filelock.Shared)
 			return false, err
 		}
 		return false, nil
@@ -71,9 +70,9 @@ func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 
 // noForegroundWaits reports whether no Foreground waits.
 func noForegroundWaits(waiting *os.File) (bool, error) {
-	free, err := filelock.Try(waiting, syscall.LOCK_EX)
+	free, err := filelock.Try(waiting, filelock.Exclusive)
 	if free {
-		err = syscall.Flock(int(waiting.Fd()), syscall.LOCK_UN)
+		err = filelock.Unlock(waiting)
 	}
 	return free, err
 }
@@ -91,7 +90,7 @@ func (q queue) tryLockEntry(key string) (*entryLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	locked, err := filelock.Try(file, syscall.LOCK_EX)
+	locked, err := filelock.Try(file, filelock.Exclusive)
 	if err != nil || !locked || !isLinked(file, path) { // if not linked, the previous owner has removed it
 		file.Close()
 		return nil, err
@@ -110,8 +109,7 @@ func (q queue) lockEntry(ctx context.Context, key string) (*entryLock, error) {
 }
 
 func (l *entryLock) unlock() {
-	_ = os.Remove(l.path)
-	l.file.Close()
+	removeLock(l.file, l.path)
 }
 
 // turn is the right to fill an entry: its lock and a slot.

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
 )
@@ -70,7 +70,7 @@ func ReadUser(home, xdg string) (User, error) {
 // readUserFile reads a trusted file, and therefore follows any symbolic link. It returns no content if the file is
 // absent.
 func readUserFile(name string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|openflag.NonBlock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

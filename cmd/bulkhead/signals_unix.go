@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -6,6 +8,10 @@ import (
 	"os/signal"
 	"syscall"
 )
+
+// ignoreBrokenPipes ignores SIGPIPE. After a client has disconnected the next write fails, which shuts down gracefully; the
+// signal would kill the process during calls.
+func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
 
 // handleSignals handles the signals that do not end the server, until stop is called: SIGUSR1 dumps goroutines, SIGHUP
 // calls reload, of which a single call runs at a time.

@@ -1,0 +1,9 @@
+package main
+
+import "io"
+
+// ignoreBrokenPipes does nothing: on Windows a write to a broken pipe only fails.
+func ignoreBrokenPipes() {}
+
+// handleSignals does nothing: Windows has neither SIGHUP nor SIGUSR1.
+func handleSignals(io.Writer) (stop func()) { return func() {} }

@@ -1,0 +1,27 @@
+// Package access asks the system, before anything is written, whether the user may write. Its answers are for messages: only
+// the write itself decides.
+package access
+
+import "golang.org/x/sys/windows"
+
+// WriteFile returns an error if the user may not write the file.
+func WriteFile(path string) error {
+	return open(path, windows.FILE_WRITE_DATA|windows.FILE_APPEND_DATA)
+}
+
+// CreateIn returns an error if the user may not create files in the directory.
+func CreateIn(dir string) error { return open(dir, windows.FILE_WRITE_DATA|windows.FILE_APPEND_DATA) }
+
+// open has the system compare the rights with the access control list, which opening does.
+func open(path string, rights uint32) error {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return err
+	}
+	const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+	h, err := windows.CreateFile(name, rights, share, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
+	if err != nil {
+		return err
+	}
+	return windows.CloseHandle(h)
+}

@@ -1,0 +1,21 @@
+//go:build unix
+
+package build
+
+import (
+	"context"
+	"os/exec"
+	"syscall"
+)
+
+// runGroup runs a command in its own process group, which ends when ctx is cancelled.
+func runGroup(ctx context.Context, cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// An interrupt lets a program such as make remove incomplete files.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	err := cmd.Run()
+	if ctx.Err() != nil && cmd.Process != nil {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the rest of the group, if any
+	}
+	return err
+}

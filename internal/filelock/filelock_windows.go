@@ -1,0 +1,34 @@
+package filelock
+
+import (
+	"errors"
+	"math"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// LockFileEx excludes other processes from the bytes that it locks. One byte beyond the end of any file is locked, so that
+// reading and writing need no lock, as with flock.
+func region() *windows.Overlapped {
+	return &windows.Overlapped{Offset: math.MaxUint32, OffsetHigh: math.MaxInt32}
+}
+
+func try(f *os.File, mode Mode) (bool, error) { return TryHandle(f.Fd(), mode) }
+
+// TryHandle is Try for a handle.
+func TryHandle(h uintptr, mode Mode) (bool, error) {
+	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if mode == Exclusive {
+		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	err := windows.LockFileEx(windows.Handle(h), flags, 0, 1, 0, region())
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func unlock(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, region())
+}

@@ -1,0 +1,74 @@
+// Package job limits and ends groups of processes on Windows, by job objects.
+package job
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// Limits are the limits of a job. The zero value sets none.
+type Limits struct {
+	Memory    uint64 // bytes of memory that each process may commit
+	Processes uint32 // at the same time
+	CPU       int64  // processor time of each process, in units of 100 ns
+}
+
+// Job is a group of processes.
+type Job struct{ handle windows.Handle }
+
+// New returns a job without processes. The processes of the job, and those that they start, end when it is closed.
+func New(l Limits) (*Job, error) { return create(l, windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE) }
+
+// Confine puts this process into a job of its own, which it cannot leave. Limits of jobs that it is in already remain.
+func Confine(l Limits) error {
+	j, err := create(l, windows.JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION)
+	if err != nil {
+		return err
+	}
+	defer j.Close() // the job lasts as long as its processes, and without a handle no limit can be changed
+	return windows.AssignProcessToJobObject(j.handle, windows.CurrentProcess())
+}
+
+func create(l Limits, flags uint32) (*Job, error) {
+	handle, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var info windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	if l.Memory > 0 {
+		flags |= windows.JOB_OBJECT_LIMIT_PROCESS_MEMORY
+		info.ProcessMemoryLimit = uintptr(l.Memory)
+	}
+	if l.Processes > 0 {
+		flags |= windows.JOB_OBJECT_LIMIT_ACTIVE_PROCESS
+		info.BasicLimitInformation.ActiveProcessLimit = l.Processes
+	}
+	if l.CPU > 0 {
+		flags |= windows.JOB_OBJECT_LIMIT_PROCESS_TIME
+		info.BasicLimitInformation.PerProcessUserTimeLimit = l.CPU
+	}
+	info.BasicLimitInformation.LimitFlags = flags
+	_, err = windows.SetInformationJobObject(handle, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)))
+	if err != nil {
+		_ = windows.CloseHandle(handle)
+		return nil, err
+	}
+	return &Job{handle}, nil
+}
+
+// Add puts a process into the job.
+func (j *Job) Add(pid int) error {
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = windows.CloseHandle(process) }()
+	return windows.AssignProcessToJobObject(j.handle, process)
+}
+
+// Kill ends the processes of the job.
+func (j *Job) Kill() error { return windows.TerminateJobObject(j.handle, 1) }
+
+// Close releases the job.
+func (j *Job) Close() error { return windows.CloseHandle(j.handle) }

@@ -1,0 +1,77 @@
+// Package ntfile opens and changes files on Windows by a name in an open directory, as the *at system calls of Unix systems do:
+// NtCreateFile takes a directory handle, on which package os builds os.Root, too. A name is one component, a symbolic link or
+// junction is never followed, and names that Windows would map to a different file are refused (CheckName). Errors have the
+// numbers of POSIX.
+//
+// On other systems the package has only the rules of names, so that they are tested there.
+package ntfile
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// ErrName is the error of a name that CheckName refuses.
+type ErrName string
+
+func (e ErrName) Error() string { return "the name is not allowed on Windows: " + string(e) }
+
+// CheckName refuses names that no file can have, and those by which a file has a second name:
+//
+//   - special characters: "a:b" is the stream b of the file a, and ":" alone separates a drive; "\" separates components, and
+//     "*", "?", "<", ">" and `"` are wildcards;
+//   - names that end in a dot or a space, which Windows removes: "a." is "a";
+//   - device names, with any extension: "NUL", "con.txt", "COM¹";
+//   - short names of the form NAME~1.EXT, which Windows generates for files with longer names.
+//
+// Upper and lower case is not its concern: who compares names folds them.
+func CheckName(name string) error {
+	switch {
+	case name == "" || name == "." || name == "..":
+		return ErrName("empty, or a reference to a directory")
+	case !utf8.ValidString(name):
+		return ErrName("it is not valid UTF-8") // which the conversion to UTF-16 would change
+	case strings.ContainsFunc(name, isReservedRune):
+		return ErrName("it contains a reserved character")
+	case name[len(name)-1] == '.' || name[len(name)-1] == ' ':
+		return ErrName("it ends in a dot or a space")
+	case isDevice(name):
+		return ErrName("it is the name of a device")
+	case isShort(name):
+		return ErrName("it has the form of a short name")
+	}
+	return nil
+}
+
+func isReservedRune(r rune) bool { return r < ' ' || strings.ContainsRune(`"*/:<>?\|`, r) }
+
+// isDevice reports whether the part of a name before its first dot or colon names a device, which exists in every directory.
+func isDevice(name string) bool {
+	base, _, _ := strings.Cut(name, ".")
+	base = strings.ToUpper(strings.TrimRight(base, " "))
+	switch base {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$":
+		return true
+	}
+	number, ok := strings.CutPrefix(base, "COM")
+	if !ok {
+		number, ok = strings.CutPrefix(base, "LPT")
+	}
+	switch number { // the superscript digits are digits to Windows
+	case "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "¹", "²", "³":
+		return ok
+	}
+	return false
+}
+
+// isShort reports whether a name has the form of the 8.3 names that Windows generates: at most eight characters that end in a
+// tilde and a number, and an extension of at most three.
+func isShort(name string) bool {
+	base, extension, _ := strings.Cut(name, ".")
+	tilde := strings.LastIndexByte(base, '~')
+	if tilde < 0 || len([]rune(base)) > 8 || len([]rune(extension)) > 3 || strings.Contains(extension, ".") {
+		return false
+	}
+	number := base[tilde+1:]
+	return number != "" && strings.Trim(number, "0123456789") == ""
+}

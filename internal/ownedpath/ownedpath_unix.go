@@ -1,0 +1,147 @@
+//go:build unix
+
+package ownedpath
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+func checkDir(dir string) error { return check(dir, os.Geteuid(), false) }
+
+func checkFile(path string, user int) error { return check(path, user, true) }
+
+func isPrivate(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
+}
+
+// maxLinks bounds the symbolic links of a path, as Linux does.
+const maxLinks = 40
+
+// check is Check for the user with the ID user. If file is set, dir is the path of a file.
+func check(dir string, user int, file bool) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("%s is not an absolute path", dir)
+	}
+	at, rest, links := "/", components(dir), 0
+	if err := checkItem(dir, at, inner, user); err != nil {
+		return err
+	}
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		if name == ".." {
+			at = filepath.Dir(at) // the path in at is resolved, and its ancestors are checked
+			continue
+		}
+		next := filepath.Join(at, name)
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s cannot be checked: %w", dir, err)
+		}
+		role := inner
+		if len(rest) == 0 {
+			role = lastDir
+			if file {
+				role = lastFile
+			}
+		}
+		if err := checkItem(dir, next, role, user); err != nil {
+			return err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return fmt.Errorf("%s cannot be checked: too many symbolic links", dir)
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return fmt.Errorf("%s cannot be checked: %w", dir, err)
+		}
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(components(target), rest...)
+	}
+	return nil
+}
+
+// components splits a path. Unlike filepath.Clean it keeps "..", whose target depends on symbolic links.
+func components(path string) []string {
+	var list []string
+	for name := range strings.SplitSeq(path, "/") {
+		if name != "" && name != "." {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// role is the place of a component in the path that is checked.
+type role int
+
+const (
+	inner role = iota
+	lastDir
+	lastFile
+)
+
+// checkItem checks the directory, file or symbolic link at path, a component of dir.
+func checkItem(dir, path string, role role, user int) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("%s cannot be checked: %w", dir, err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("%s cannot be checked: the system does not report the owner of %s", dir, path)
+	}
+	fault := func(what, remedy string) error {
+		return &Error{Dir: dir, At: path, Owner: int(stat.Uid), Mode: info.Mode().Perm(), What: what, Remedy: remedy}
+	}
+	owner, link, last := int(stat.Uid), info.Mode()&fs.ModeSymlink != 0, role != inner
+	switch {
+	case owner != user && (owner != 0 || role == lastDir && !link):
+		return fault(fmt.Sprintf("belongs to another user (user id %d, mode %04o)", owner, info.Mode().Perm()),
+			remedyOfOwner(path, role, user))
+	case link: // permissions of symbolic links have no effect
+		return nil
+	case role == lastFile && !info.Mode().IsRegular():
+		return fault("is not a regular file", "use a different file")
+	case role != lastFile && !info.IsDir():
+		return fault("is not a directory", "use a different directory")
+	}
+	writers := info.Mode().Perm() & 0o022
+	switch {
+	case writers == 0, !last && info.Mode()&fs.ModeSticky != 0, !last && writers == 0o020 && isPrivateGroup(int(stat.Gid), owner):
+		return nil
+	}
+	return fault(fmt.Sprintf("can be written by others (owner %d, mode %04o)", owner, info.Mode().Perm()), "chmod go-w "+path)
+}
+
+func remedyOfOwner(path string, role role, user int) string {
+	remedy := fmt.Sprintf("chown %d %s", user, path)
+	if role != lastFile && user != 0 {
+		remedy += ", or use a directory of your own"
+	}
+	return remedy
+}
+
+// isPrivateGroup reports whether group is the user private group of owner: by convention it has the same ID. Systems
+// with such groups create a user's directories writable for the group.
+func isPrivateGroup(group, owner int) bool { return group == owner && owner != 0 }
