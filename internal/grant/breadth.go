@@ -36,7 +36,7 @@ func (b Breadth) Broad() bool { return b >= Home }
 // BreadthOf returns the breadth of a lexical or resolved path.
 func BreadthOf(path string, places config.Places) Breadth {
 	switch {
-	case path == "/":
+	case path == filepath.Dir(path):
 		return Root
 	case places.Home != "" && path == places.Home:
 		return Home
@@ -99,7 +99,7 @@ func breadthOfID(id FileID, places config.Places) Breadth {
 		if at, err := identify(dir, true); err == nil && at == id {
 			return BreadthOf(dir, places)
 		}
-		if dir == "/" {
+		if dir == filepath.Dir(dir) {
 			break
 		}
 	}

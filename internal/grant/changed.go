@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // watched is a path that must still resolve to the directory that was opened.
@@ -55,9 +54,9 @@ func (w *watched) changed(st *staged) string {
 	switch {
 	case st != nil && st.moved:
 		return "could not be created, since a directory above it was moved"
-	case err == unix.ENOENT && !w.exists && !created:
+	case err == syscall.ENOENT && !w.exists && !created:
 		return ""
-	case err == unix.ENOENT:
+	case err == syscall.ENOENT:
 		return "no longer exists"
 	case err != nil:
 		return fmt.Sprintf("cannot be examined: %v", os.NewSyscallError("fstatat", err))

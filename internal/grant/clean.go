@@ -8,8 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 const (
@@ -52,7 +51,7 @@ func (s *Set) cleanStaging(state *state, w *walker) {
 			p.close()
 		}
 		if gone {
-			_ = unix.Unlinkat(int(staging.Fd()), name, 0) // the next Resolve tries again
+			_ = unlinkAt(staging, name) // the next Resolve tries again
 		}
 	}
 	if c.kept > 0 {
@@ -65,15 +64,15 @@ func (s *Set) cleanStaging(state *state, w *walker) {
 func (c *cleaner) removeHolder(parent *os.File, name, path string) bool {
 	f, err := lockHolder(parent, name, false)
 	if err != nil {
-		_, err := identifyAt(int(parent.Fd()), name, false)
-		return err == unix.ENOENT
+		_, err := identifyAt(parent, name)
+		return err == syscall.ENOENT
 	}
 	defer f.Close()
 	err = c.empty(f)
 	if err == nil {
-		err = unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR)
+		err = removeHeld(f, parent, name)
 	}
-	if err == nil || err == unix.ENOENT {
+	if err == nil || err == syscall.ENOENT {
 		return true
 	}
 	if c.kept++; c.kept == 1 {
@@ -122,7 +121,7 @@ func (c *cleaner) flatten(holder *os.File, name string) error {
 	for _, child := range names {
 		one := c.remove(dir, child)
 		if isFull(one) {
-			one = unix.Renameat(int(dir.Fd()), child, int(holder.Fd()), rand.Text())
+			one = renameAt(dir, child, holder, rand.Text())
 		}
 		err = cmp.Or(err, one)
 	}
@@ -134,14 +133,14 @@ func (c *cleaner) remove(dir *os.File, name string) error {
 	if c.left--; c.left < 0 {
 		return errTooMany
 	}
-	err := unix.Unlinkat(int(dir.Fd()), name, unix.AT_REMOVEDIR)
-	if err == unix.ENOTDIR {
-		err = unix.Unlinkat(int(dir.Fd()), name, 0)
+	err := rmdirAt(dir, name)
+	if err == errNotDir {
+		err = unlinkAt(dir, name)
 	}
 	return err
 }
 
-func isFull(err error) bool { return err == unix.ENOTEMPTY || err == unix.EEXIST }
+func isFull(err error) bool { return err == syscall.ENOTEMPTY || err == syscall.EEXIST }
 
 // list returns the first n names of a directory, or all if there are fewer.
 func list(dir *os.File, n int) ([]string, error) {

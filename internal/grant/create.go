@@ -7,8 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
@@ -50,7 +48,7 @@ func (st *staged) create() error {
 	if st.created || st.err != nil {
 		return st.err
 	}
-	if err := checkIdentity(unix.AT_FDCWD, st.at, st.ancestor); err != nil {
+	if err := checkIdentity(nil, st.at, st.ancestor); err != nil {
 		return err
 	}
 	last := len(st.missing) - 1
@@ -59,36 +57,33 @@ func (st *staged) create() error {
 		return err
 	}
 	defer parent.Close()
-	if now, err := identifyAt(int(st.holder.Fd()), st.child, false); err != nil || now != st.id {
+	if now, err := identifyAt(st.holder, st.child); err != nil || now != st.id {
 		return errMoved
 	}
 	if err := renameNoReplace(st.holder, st.child, parent, st.missing[last]); err != nil {
 		return &os.PathError{Op: "create", Path: st.missing[last], Err: err}
 	}
-	if now, err := identifyAt(int(parent.Fd()), st.missing[last], false); err != nil || now != st.id {
+	if now, err := identifyAt(parent, st.missing[last]); err != nil || now != st.id {
 		return errMoved
 	}
 	st.created = true
 	return st.close()
 }
 
-// checkIdentity returns an error unless path names the open directory dir.
-func checkIdentity(at int, path string, dir *os.File) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+// checkIdentity returns an error unless path, which is beneath at or absolute, names the open directory dir.
+func checkIdentity(at *os.File, path string, dir *os.File) error {
+	id, err := identifyFile(dir)
+	if err != nil {
 		return err
 	}
-	if now, err := identifyAt(at, path, false); err != nil || now != fileID(&st) {
+	var now FileID
+	if at != nil {
+		now, err = identifyAt(at, path)
+	} else {
+		now, err = identify(path, false)
+	}
+	if err != nil || now != id {
 		return fmt.Errorf("%s was replaced: %w", path, errMoved)
 	}
 	return nil
-}
-
-// renameUnlessExists is for file systems without RENAME_NOREPLACE. It has a race: an empty directory that another process
-// creates at the new name between check and rename is replaced.
-func renameUnlessExists(from *os.File, name string, to *os.File, newName string) error {
-	if _, err := identifyAt(int(to.Fd()), newName, false); err != unix.ENOENT {
-		return cmp.Or(err, error(unix.EEXIST))
-	}
-	return retry(func() error { return unix.Renameat(int(from.Fd()), name, int(to.Fd()), newName) })
 }

@@ -28,7 +28,7 @@ func openEntry(dir *os.File, name string) (entry, error) {
 }
 
 func openLink(dir *os.File, name string) (entry, error) {
-	id, err := identifyAt(int(dir.Fd()), name, false)
+	id, err := identifyAt(dir, name)
 	if err != nil {
 		return entry{}, err
 	}

@@ -2,21 +2,21 @@ package grant
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
 const (
-	maxHolds    = 4                   // attempts to create a holder
-	beside      = config.HolderPrefix // begins the name of a holder outside of the state directory
-	markers     = "elsewhere-"        // begins the name of a link in .staging to such a holder
-	holderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
+	maxHolds = 4                   // attempts to create a holder
+	beside   = config.HolderPrefix // begins the name of a holder outside of the state directory
+	markers  = "elsewhere-"        // begins the name of a link in .staging to such a holder
 )
+
+var errNoLocks = errors.New("the file system has no locks")
 
 // staged is a writable granted directory that does not exist. An empty directory is created for it ahead of time, in a
 // directory called its holder, so that the worker has a handle from its start; Create renames it to its path. A rename
@@ -75,12 +75,12 @@ func (st *staged) stage(staging *os.File) (*os.File, error) {
 	}
 	if st.parent != staging && staging != nil {
 		marker := markers + st.name
-		if err := unix.Symlinkat(filepath.Join(st.at, st.name), int(staging.Fd()), marker); err == nil {
+		if err := symlinkAt(filepath.Join(st.at, st.name), staging, marker); err == nil {
 			st.staging, st.marker = staging, marker
 		}
 	}
 	child := rand.Text()
-	if err := unix.Mkdirat(int(st.holder.Fd()), child, 0o755); err != nil {
+	if err := mkdirAt(st.holder, child, 0o755); err != nil {
 		return nil, err
 	}
 	st.child = child
@@ -96,28 +96,28 @@ func (st *staged) stage(staging *os.File) (*os.File, error) {
 func hold(parent *os.File, prefix string) (f *os.File, name string, err error) {
 	for range maxHolds {
 		name = prefix + rand.Text()
-		if err = unix.Mkdirat(int(parent.Fd()), name, 0o700); err != nil {
+		if err = mkdirAt(parent, name, 0o700); err != nil {
 			return nil, "", err
 		}
 		if f, err = lockHolder(parent, name, true); err == nil {
 			return f, name, nil
 		}
 		// Before the holder was locked, another process may have removed it as abandoned.
-		_ = unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR)
+		_ = rmdirAt(parent, name)
 	}
 	return nil, "", err
 }
 
 // lockHolder opens and locks a holder. On a file system without locks, only the creator of a holder may use it.
 func lockHolder(parent *os.File, name string, made bool) (*os.File, error) {
-	f, err := openAt(parent, name, holderFlags, 0)
+	f, locked, err := holdDir(parent, name)
 	if err != nil {
 		return nil, err
 	}
-	err = retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
-	if err == nil || made && err != unix.EWOULDBLOCK {
+	err = errNoLocks
+	if locked || made {
 		// The holder may have been removed or replaced before it was locked.
-		if err = checkIdentity(int(parent.Fd()), name, f); err == nil {
+		if err = checkIdentity(parent, name, f); err == nil {
 			return f, nil
 		}
 	}
@@ -131,11 +131,11 @@ func (st *staged) release() {
 		return
 	}
 	if st.child != "" && !st.created {
-		_ = unix.Unlinkat(int(st.holder.Fd()), st.child, unix.AT_REMOVEDIR) // the next Resolve removes what is left
+		_ = rmdirAt(st.holder, st.child) // the next Resolve removes what is left
 	}
-	_ = unix.Unlinkat(int(st.parent.Fd()), st.name, unix.AT_REMOVEDIR) // the next Resolve removes what is left
+	_ = removeHeld(st.holder, st.parent, st.name) // the next Resolve removes what is left
 	if st.marker != "" {
-		_ = unix.Unlinkat(int(st.staging.Fd()), st.marker, 0) // the next Resolve removes what is left
+		_ = unlinkAt(st.staging, st.marker) // the next Resolve removes what is left
 	}
 	_ = st.holder.Close()
 	st.holder = nil

@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
@@ -53,14 +52,14 @@ func (s *Set) mountState(st *state, c Config, broken error) error {
 		return nil
 	}
 	granted := c.Grant.FS[i].Path
-	below, ok := strings.CutPrefix(filepath.Clean(granted), st.path+"/")
+	below, ok := strings.CutPrefix(filepath.Clean(granted), st.path+string(filepath.Separator))
 	if !ok {
 		return fmt.Errorf("state directory %s is not in %s", granted, st.path)
 	}
 	if st.place == nil {
 		return broken
 	}
-	p, err := st.make(strings.Split(below, "/"))
+	p, err := st.make(strings.Split(below, string(filepath.Separator)))
 	if err != nil {
 		return err
 	}
@@ -124,7 +123,7 @@ func (st *state) open(w *walker) error {
 
 // make opens a directory below the state directory, and creates it if it is missing. It follows no symbolic link.
 func (st *state) make(names []string) (*place, error) {
-	at := &place{dir: st.dir, steps: st.steps, anchors: st.anchors}
+	at := &place{root: st.root, dir: st.dir, steps: st.steps, anchors: st.anchors}
 	for i := range names {
 		next, err := at.makeBelow(names[i : i+1])
 		if at.dir != st.dir {
@@ -168,7 +167,7 @@ func (p *place) makeBelow(names []string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &place{dir: dir, steps: slices.Clone(p.steps), anchors: slices.Concat(p.anchors, ids)}
+	out := &place{root: p.root, dir: dir, steps: slices.Clone(p.steps), anchors: slices.Concat(p.anchors, ids)}
 	for i, id := range ids {
 		out.steps = append(out.steps, step{name: names[i], id: id})
 	}
@@ -197,8 +196,8 @@ func makeDirs(dir *os.File, names []string, perm uint32) (*os.File, []FileID, er
 
 func makeDir(dir *os.File, name string, perm uint32) (entry, error) {
 	e, err := openEntry(dir, name)
-	if err == unix.ENOENT {
-		if err := unix.Mkdirat(int(dir.Fd()), name, perm); err != nil && err != unix.EEXIST {
+	if err == syscall.ENOENT {
+		if err := mkdirAt(dir, name, perm); err != nil && err != syscall.EEXIST {
 			return entry{}, err
 		}
 		e, err = openEntry(dir, name)

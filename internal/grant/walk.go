@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
@@ -102,6 +101,7 @@ func (w *walker) guards(path string, id FileID) string {
 
 // place is a resolved path: an existing directory, and the names below it that do not exist.
 type place struct {
+	root    string   // path of the root directory
 	dir     *os.File // the directory, or the nearest existing ancestor; nil after take
 	steps   []step   // from the root to dir
 	missing []string // absent path components below dir
@@ -117,11 +117,12 @@ type step struct {
 // existing returns the path of dir.
 func (p *place) existing() string {
 	var b strings.Builder
-	for _, s := range p.steps[1:] {
-		b.WriteString("/" + s.name)
-	}
-	if b.Len() == 0 {
-		return "/"
+	b.WriteString(p.root)
+	for i, s := range p.steps[1:] {
+		if i > 0 {
+			b.WriteByte(filepath.Separator)
+		}
+		b.WriteString(s.name)
 	}
 	return b.String()
 }
@@ -174,11 +175,12 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 	case len(path) > maxPath:
 		return nil, fmt.Errorf("is longer than %d bytes", maxPath)
 	}
-	root, err := openEntry(nil, "/")
+	at := rootOf(path)
+	root, err := openEntry(nil, at)
 	if err != nil {
 		return nil, err
 	}
-	p := &place{dir: root.file, steps: []step{{id: root.id, guard: w.guards("/", root.id)}}, anchors: []FileID{root.id}}
+	p := &place{root: at, dir: root.file, steps: []step{{id: root.id, guard: w.guards(at, root.id)}}, anchors: []FileID{root.id}}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -197,9 +199,9 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 		at := filepath.Join(p.existing(), next.name)
 		e, err := openEntry(p.dir, next.name)
 		switch {
-		case errors.Is(err, unix.ENOENT) && next.link != "":
+		case errors.Is(err, syscall.ENOENT) && next.link != "":
 			return nil, fmt.Errorf("%q is a dangling symbolic link: create its target, or correct the link", next.link)
-		case errors.Is(err, unix.ENOENT):
+		case errors.Is(err, syscall.ENOENT):
 			p.missing = append([]string{next.name}, plain(todo)...)
 			return p, nil
 		case err != nil:
@@ -207,7 +209,7 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 		}
 		p.anchors = append(p.anchors, e.id)
 		if e.file != nil {
-			if err := p.down(w, next.name, at, e); err != nil {
+			if err := p.down(w, canonicalName(e, next.name), e); err != nil {
 				return nil, err
 			}
 			continue
@@ -218,10 +220,11 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 		if links++; links > maxLinks {
 			return nil, fmt.Errorf("has more than %d symbolic links", maxLinks)
 		}
-		if err := p.follow(e.target); err != nil {
+		to := linkTarget(p.existing(), e.target)
+		if err := p.follow(w, to); err != nil {
 			return nil, err
 		}
-		if todo = append(names(e.target, at), todo...); len(todo) > maxPath {
+		if todo = append(names(to, at), todo...); len(todo) > maxPath {
 			return nil, fmt.Errorf("is longer than %d bytes after its symbolic links are resolved", maxPath)
 		}
 	}
@@ -229,7 +232,8 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 }
 
 // down enters a directory.
-func (p *place) down(w *walker, name, path string, e entry) error {
+func (p *place) down(w *walker, name string, e entry) error {
+	path := filepath.Join(p.existing(), name)
 	if len(path) > maxPath {
 		_ = e.file.Close() // nothing was written
 		return fmt.Errorf("is longer than %d bytes after its symbolic links are resolved", maxPath)
@@ -244,16 +248,17 @@ func (p *place) down(w *walker, name, path string, e entry) error {
 }
 
 // follow moves to the directory that the target of a link is relative to.
-func (p *place) follow(target string) error {
-	if !strings.HasPrefix(target, "/") {
+func (p *place) follow(w *walker, target string) error {
+	if !filepath.IsAbs(target) {
 		return nil
 	}
-	root, err := openEntry(nil, "/")
+	at := rootOf(target)
+	root, err := openEntry(nil, at)
 	if err != nil {
 		return err
 	}
 	p.enter(root.file)
-	p.steps = p.steps[:1]
+	p.root, p.steps = at, []step{{id: root.id, guard: w.guards(at, root.id)}}
 	return nil
 }
 
@@ -283,7 +288,7 @@ func (p *place) enter(dir *os.File) {
 // names splits a path; link is the link whose target it is.
 func names(path, link string) []pending {
 	var out []pending
-	for name := range strings.SplitSeq(path, "/") {
+	for name := range strings.SplitSeq(filepath.ToSlash(path[len(filepath.VolumeName(path)):]), "/") {
 		if name != "" && name != "." {
 			out = append(out, pending{name, link})
 		}

@@ -9,9 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
@@ -198,11 +197,11 @@ func (b *Box) acquire(ctx context.Context, file *os.File) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := b.flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := b.flock(int(file.Fd()), lockExclusive)
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR):
+		case errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR):
 		case lacksLocks(err):
 			return fmt.Errorf("lock: %w: %w", errNoLocks, err)
 		default:
@@ -218,6 +217,6 @@ func (b *Box) acquire(ctx context.Context, file *os.File) error {
 // lacksLocks reports whether an error says that a file system does not support locks, or does not support them on files
 // opened read-only.
 func lacksLocks(err error) bool {
-	return slices.ContainsFunc([]unix.Errno{unix.ENOLCK, unix.EOPNOTSUPP, unix.ENOTSUP, unix.ENOSYS, unix.EBADF, unix.EINVAL},
-		func(errno unix.Errno) bool { return errors.Is(err, errno) })
+	return slices.ContainsFunc([]syscall.Errno{syscall.ENOLCK, syscall.EOPNOTSUPP, syscall.ENOTSUP, syscall.ENOSYS, syscall.EBADF, syscall.EINVAL},
+		func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }

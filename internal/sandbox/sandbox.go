@@ -22,7 +22,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
-	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
@@ -94,7 +93,7 @@ type Box struct {
 	locks  *beneath.Dir // nil means that names cannot be locked
 	env    map[string]string
 
-	flock       func(fd, how int) error // unix.Flock; replaced in tests
+	flock       func(fd, how int) error // replaced in tests
 	warnNoLocks sync.Once
 }
 
@@ -103,7 +102,7 @@ func New(c Config) (*Box, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
-	b := &Box{config: c, flock: unix.Flock}
+	b := &Box{config: c, flock: flock}
 	var err error
 	if b.mounts, err = vfs.NewMounts(c.Mounts); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 // Launch contains what is needed to start a worker.
 type Launch struct {
 	Setup wire.Setup
-	// Files are inherited as the descriptors firstFile, firstFile+1, ….
+	// Files are inherited.
 	Files []*os.File
 	// Stale returns the reason why a worker that was started with this Launch must not get further calls; empty if it may
 	// get them. All functions of a Launch may be nil.
@@ -36,7 +36,7 @@ func (l *Launch) Inherit(file *os.File) int {
 		return 0
 	}
 	l.Files = append(l.Files, file)
-	return firstFile + len(l.Files) - 1
+	return numberInWorker(len(l.Files)-1, file)
 }
 
 // Memory of a worker beyond its calls' limits, in bytes.

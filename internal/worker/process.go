@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"os/exec"
 	"strings"
 	"sync"
@@ -20,17 +20,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
-// socketFile is the worker's descriptor of its end of the connection, the first after the standard ones.
-const socketFile = 3
-
-// firstFile is the worker's descriptor of the first of Launch.Files.
-const firstFile = socketFile + 1
-
 // process is a worker process.
 type process struct {
 	launch  *Launch
 	command *exec.Cmd
-	socket  *os.File
+	socket  io.ReadWriteCloser
 	conn    *conn
 	stderr  *firstBytes   // receives the message of a crash of the Go runtime
 	gone    chan struct{} // closed when the process has ended
@@ -82,24 +76,23 @@ func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 
 // spawn starts the process.
 func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
-	ours, theirs, err := socketPair()
-	if err != nil {
-		return nil, err
-	}
-	defer theirs.Close() // if this copy stayed open, the end of the worker would not be detected
-	p := &process{launch: l, socket: ours, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
-	p.conn = newConn(ours, s.config.Limits, s.config.Log)
-	p.conn.derived, p.conn.kill = l.Derived, p.kill
+	p := &process{launch: l, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
 	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
 	p.command.Args[0] = "bulkhead-worker" // the name that ps shows
 	p.command.Stderr = p.stderr
 	p.command.WaitDelay = time.Second // Wait returns even if another process keeps standard error open
-	p.command.ExtraFiles = append([]*os.File{theirs}, l.Files...)
 	confine.Prepare(p.command, o)
+	ours, close, err := connect(p.command, l.Files)
+	if err != nil {
+		return nil, err
+	}
+	defer close() // if this copy stayed open, the end of the worker would not be detected
 	if err := p.command.Start(); err != nil {
 		_ = ours.Close()
 		return nil, err
 	}
+	p.socket, p.conn = ours, newConn(ours, s.config.Limits, s.config.Log)
+	p.conn.derived, p.conn.kill = l.Derived, p.kill
 	return p, nil
 }
 
@@ -261,27 +254,3 @@ func (f *firstBytes) firstLine() string {
 
 // printable bounds a string from a worker and escapes what could mislead the reader of a log.
 func printable(text string) string { return visible.Bounded(text, maxLogText) }
-
-// socketPair returns the host's end of a connection, and the end that a child process inherits.
-func socketPair() (ours, theirs *os.File, err error) {
-	syscall.ForkLock.RLock() // so that no other child inherits an end
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err == nil {
-		syscall.CloseOnExec(fds[0])
-		syscall.CloseOnExec(fds[1])
-	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return nil, nil, err
-	}
-	theirs = os.NewFile(uintptr(fds[1]), "worker")
-	// NewFile registers a descriptor in non-blocking mode with the runtime's network poller. A goroutine that blocked in a
-	// read would keep one of the runtime's processors until the runtime notices. The worker's end is in blocking mode, since
-	// the worker has little else to do.
-	err = syscall.SetNonblock(fds[0], true)
-	ours = os.NewFile(uintptr(fds[0]), "worker")
-	if err != nil {
-		return nil, nil, errors.Join(err, ours.Close(), theirs.Close())
-	}
-	return ours, theirs, nil
-}

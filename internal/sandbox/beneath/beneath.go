@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 // Package beneath opens and changes files below an open directory, by names that cannot leave it. Start with New.
 //
 // It is the trust boundary of the file system: names are chosen by modules, and other processes may replace directories by
@@ -9,8 +7,8 @@
 // The strict form of a Dir follows no symbolic link. The form that Following returns follows those that are relative and
 // stay below the directory. In both forms, a name that leaves the directory fails with ErrEscapes.
 //
-// On Linux the kernel resolves a name atomically (openat2 with RESOLVE_BENEATH). Without that system call, and on macOS, a
-// name is walked component by component, each opened without following links.
+// On Linux the kernel resolves a name atomically (openat2 with RESOLVE_BENEATH). Without that system call, on macOS and on
+// Windows, a name is walked component by component, each opened without following links.
 package beneath
 
 import (
@@ -19,8 +17,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/internal/seam"
 )
@@ -57,7 +54,7 @@ func New(file *os.File) (*Dir, error) {
 		return nil, err
 	}
 	if !st.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: file.Name(), Err: unix.ENOTDIR}
+		return nil, &fs.PathError{Op: "open", Path: file.Name(), Err: ErrNotDir}
 	}
 	return d, nil
 }
@@ -69,7 +66,7 @@ func (d *Dir) Following() *Dir { return &Dir{fd: d.fd, file: d.file, follow: tru
 // all other use.
 func (d *Dir) Close() {
 	if d.file == nil {
-		_ = unix.Close(d.fd)
+		closeFD(d.fd)
 	}
 }
 
@@ -87,10 +84,10 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 // those of package os; a new file gets the permissions perm. A symbolic link as the last component is followed in the
 // form that follows links, unless flag has O_NOFOLLOW or O_EXCL; otherwise Open fails with ELOOP.
 func (d *Dir) Open(name string, flag int, perm fs.FileMode) (*os.File, Stat, error) {
-	flag |= unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY
-	follow := d.follow && flag&(unix.O_NOFOLLOW|unix.O_EXCL) == 0
+	flag |= openFlags
+	follow := d.follow && flag&(noFollow|os.O_EXCL) == 0
 	if !follow {
-		flag |= unix.O_NOFOLLOW
+		flag |= noFollow
 	}
 	fd, err := d.lookup(name, flag, uint32(perm.Perm()), follow)
 	runtime.KeepAlive(d)
@@ -102,11 +99,10 @@ func (d *Dir) Open(name string, flag int, perm fs.FileMode) (*os.File, Stat, err
 		err = ErrSpecial
 	}
 	if err == nil {
-		// Clear O_NONBLOCK: it has no effect on this type of file, but os would register the file with its poller.
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flag&(unix.O_APPEND|unix.O_SYNC))
+		err = setBlocking(fd, flag)
 	}
 	if err != nil {
-		_ = unix.Close(fd)
+		closeFD(fd)
 		return nil, Stat{}, pathError("open", name, err)
 	}
 	return os.NewFile(uintptr(fd), name), st, nil
@@ -144,12 +140,7 @@ func (d *Dir) Lstat(name string) (st Stat, err error) {
 // Readlink returns the target of a symbolic link.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	err = d.at("readlink", name, func(fd int, leaf string) error {
-		buf := make([]byte, maxTarget)
-		n, err := retry(func() (int, error) { return unix.Readlinkat(fd, leaf, buf) })
-		if err == nil && n == len(buf) {
-			err = unix.ENAMETOOLONG
-		}
-		target = string(buf[:max(n, 0)])
+		target, err = readlinkat(fd, leaf)
 		return err
 	})
 	return target, err
@@ -158,7 +149,7 @@ func (d *Dir) Readlink(name string) (target string, err error) {
 // Mkdir creates a directory with the permissions perm before the umask.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 	return d.at("mkdir", name, func(fd int, leaf string) error {
-		return unix.Mkdirat(fd, leaf, uint32(perm.Perm()))
+		return mkdirat(fd, leaf, uint32(perm.Perm()))
 	})
 }
 
@@ -182,7 +173,7 @@ func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
 			return err
 		}
 		if !st.IsDir() {
-			return pathError("mkdir", name, unix.ENOTDIR)
+			return pathError("mkdir", name, ErrNotDir)
 		}
 	}
 	return nil
@@ -190,23 +181,23 @@ func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
 
 // Symlink creates a symbolic link. The target is not checked.
 func (d *Dir) Symlink(target, name string) error {
-	return d.at("symlink", name, func(fd int, leaf string) error { return unix.Symlinkat(target, fd, leaf) })
+	return d.at("symlink", name, func(fd int, leaf string) error { return symlinkat(target, fd, leaf) })
 }
 
 // Unlink removes a file other than a directory.
 func (d *Dir) Unlink(name string) error {
-	return d.at("unlink", name, func(fd int, leaf string) error { return unix.Unlinkat(fd, leaf, 0) })
+	return d.at("unlink", name, unlinkat)
 }
 
 // Rmdir removes an empty directory.
 func (d *Dir) Rmdir(name string) error {
-	return d.at("rmdir", name, func(fd int, leaf string) error { return unix.Unlinkat(fd, leaf, unix.AT_REMOVEDIR) })
+	return d.at("rmdir", name, rmdirat)
 }
 
 // Rename moves a file from one directory to another. If the name is a symbolic link, the link itself is moved.
 func Rename(from *Dir, name string, to *Dir, other string) error {
 	return from.at("rename", name, func(a int, old string) error {
-		return to.at("rename", other, func(b int, new string) error { return unix.Renameat(a, old, b, new) })
+		return to.at("rename", other, func(b int, new string) error { return renameat(a, old, b, new) })
 	})
 }
 
@@ -214,7 +205,7 @@ func Rename(from *Dir, name string, to *Dir, other string) error {
 // that.
 func Link(from *Dir, name string, to *Dir, other string) error {
 	return from.at("link", name, func(a int, old string) error {
-		return to.at("link", other, func(b int, new string) error { return unix.Linkat(a, old, b, new, 0) })
+		return to.at("link", other, func(b int, new string) error { return linkat(a, old, b, new) })
 	})
 }
 
@@ -228,13 +219,13 @@ func (d *Dir) at(op, name string, do func(fd int, leaf string) error) error {
 		if fd, err = d.lookup(name[:slash], openDirFlags, 0, d.follow); err != nil {
 			return pathError(op, name, err)
 		}
-		defer func() { _ = unix.Close(fd) }()
+		defer closeFD(fd)
 		leaf = name[slash+1:]
 	}
 	err := checkLeaf(leaf)
 	for err == nil {
 		seam.Call()
-		if err = do(fd, leaf); err != unix.EINTR {
+		if err = do(fd, leaf); err != syscall.EINTR {
 			break
 		}
 		err = nil
@@ -246,7 +237,7 @@ func (d *Dir) at(op, name string, do func(fd int, leaf string) error) error {
 func checkLeaf(leaf string) error {
 	switch leaf {
 	case "", ".":
-		return unix.EINVAL
+		return syscall.EINVAL
 	case "..":
 		return ErrEscapes
 	}
@@ -257,7 +248,7 @@ func checkLeaf(leaf string) error {
 // are followed if d follows links.
 func (d *Dir) lookup(name string, flag int, perm uint32, follow bool) (int, error) {
 	if !follow {
-		flag |= unix.O_NOFOLLOW
+		flag |= noFollow
 	}
 	if name == "." {
 		return openat(d.fd, name, flag, perm)
@@ -269,13 +260,13 @@ func (d *Dir) lookup(name string, flag int, perm uint32, follow bool) (int, erro
 		return openat(d.fd, name, flag, perm)
 	}
 	if name == "" || name[0] == '/' {
-		return -1, unix.EINVAL
+		return -1, syscall.EINVAL
 	}
 	return d.resolve(name, flag, perm, follow)
 }
 
 func openat(dir int, name string, flag int, perm uint32) (int, error) {
-	return retry(func() (int, error) { return unix.Openat(dir, name, flag|unix.O_CLOEXEC, perm) })
+	return retry(func() (int, error) { return sysOpenat(dir, name, flag, perm) })
 }
 
 // retry repeats a system call that was interrupted by a signal.
@@ -283,7 +274,7 @@ func retry(call func() (int, error)) (int, error) {
 	for {
 		seam.Call()
 		n, err := call()
-		if err != unix.EINTR {
+		if err != syscall.EINTR {
 			return n, err
 		}
 	}

@@ -1,14 +1,12 @@
-//go:build linux || darwin
-
 package beneath
 
 import (
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // ErrChanged means that a file is not the one that was described, or was changed since. It comes wrapped in an
@@ -20,16 +18,15 @@ var ErrChanged = errors.New("the file has changed")
 // differ from st before or after the read; so content and st belong together. A symbolic link as the last component is
 // not followed. buf is returned unchanged after an error.
 func (d *Dir) Append(buf []byte, name string, st Stat) ([]byte, error) {
-	const flag = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
-	fd, err := d.lookup(name, flag, 0, false)
+	fd, err := d.lookup(name, os.O_RDONLY|openFlags, 0, false)
 	runtime.KeepAlive(d)
 	if err != nil {
-		if err == unix.ELOOP {
+		if err == syscall.ELOOP {
 			err = ErrChanged
 		}
 		return buf, pathError("open", name, err)
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer closeFD(fd)
 	if err := unchanged(fd, st); err != nil {
 		return buf, pathError("read", name, err)
 	}
@@ -57,7 +54,7 @@ func appendAll(fd int, buf []byte, size int) ([]byte, error) {
 	begin := len(buf)
 	buf = slices.Grow(buf, size+1)
 	for {
-		n, err := retry(func() (int, error) { return unix.Read(fd, buf[len(buf):begin+size+1]) })
+		n, err := retry(func() (int, error) { return read(fd, buf[len(buf):begin+size+1]) })
 		if err != nil {
 			return nil, err
 		}

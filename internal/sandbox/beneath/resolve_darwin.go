@@ -9,16 +9,4 @@ func (d *Dir) resolve(name string, flag int, perm uint32, follow bool) (int, err
 	return d.walk(name, flag, perm, follow)
 }
 
-// statFollowing opens only directories: describing a file needs no read permission.
-func (d *Dir) statFollowing(name string) (st Stat, err error) {
-	w := newWalk(d, name, true)
-	defer w.close()
-	leaf, err := w.toLeaf()
-	if err != nil {
-		return Stat{}, err
-	}
-	if leaf == "." {
-		return fstat(w.fd)
-	}
-	return fstatat(w.fd, leaf)
-}
+func (d *Dir) statFollowing(name string) (Stat, error) { return d.walkStat(name) }

@@ -1,15 +1,9 @@
-//go:build linux || darwin
-
 package beneath
 
 import (
 	"io/fs"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/internal/seam"
 )
 
 // FileID identifies a file while it exists.
@@ -44,7 +38,7 @@ func StatFile(file *os.File) (st Stat, err error) {
 
 // Chmod sets the permissions of an open file.
 func Chmod(file *os.File, perm fs.FileMode) error {
-	err := control(file, func(fd int) error { return unix.Fchmod(fd, uint32(perm.Perm())) })
+	err := control(file, func(fd int) error { return fchmod(fd, uint32(perm.Perm())) })
 	return pathError("chmod", file.Name(), err)
 }
 
@@ -59,53 +53,4 @@ func control(file *os.File, do func(fd int) error) error {
 		return err
 	}
 	return doErr
-}
-
-func fstat(fd int) (Stat, error) {
-	var st unix.Stat_t
-	for {
-		seam.Call()
-		if err := unix.Fstat(fd, &st); err != unix.EINTR {
-			return statOf(&st), err
-		}
-	}
-}
-
-func fstatat(dir int, leaf string) (Stat, error) {
-	var st unix.Stat_t
-	for {
-		seam.Call()
-		if err := unix.Fstatat(dir, leaf, &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.EINTR {
-			return statOf(&st), err
-		}
-	}
-}
-
-// modeOf converts the mode of a stat structure.
-func modeOf(mode uint32) fs.FileMode {
-	out := fs.FileMode(mode & 0o777)
-	switch mode & unix.S_IFMT {
-	case unix.S_IFBLK:
-		out |= fs.ModeDevice
-	case unix.S_IFCHR:
-		out |= fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFDIR:
-		out |= fs.ModeDir
-	case unix.S_IFIFO:
-		out |= fs.ModeNamedPipe
-	case unix.S_IFLNK:
-		out |= fs.ModeSymlink
-	case unix.S_IFSOCK:
-		out |= fs.ModeSocket
-	}
-	if mode&unix.S_ISUID != 0 {
-		out |= fs.ModeSetuid
-	}
-	if mode&unix.S_ISGID != 0 {
-		out |= fs.ModeSetgid
-	}
-	if mode&unix.S_ISVTX != 0 {
-		out |= fs.ModeSticky
-	}
-	return out
 }

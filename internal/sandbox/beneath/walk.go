@@ -1,11 +1,8 @@
-//go:build linux || darwin
-
 package beneath
 
 import (
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Limits of the resolution of one name.
@@ -33,7 +30,7 @@ func newWalk(d *Dir, name string, follow bool) *walk {
 
 func (w *walk) close() {
 	if w.fd != w.dir.fd {
-		_ = unix.Close(w.fd)
+		closeFD(w.fd)
 	}
 	w.fd = w.dir.fd
 }
@@ -47,9 +44,9 @@ func (d *Dir) walk(name string, flag int, perm uint32, follow bool) (int, error)
 		if err != nil {
 			return -1, err
 		}
-		fd, err := openat(w.fd, leaf, flag|unix.O_NOFOLLOW, perm)
+		fd, err := openat(w.fd, leaf, flag|noFollow, perm)
 		// The last component was replaced by a symbolic link after the check: resolve the link.
-		if err == unix.ELOOP && follow && leaf != "." {
+		if err == syscall.ELOOP && follow && leaf != "." {
 			w.rest = append(w.rest, leaf)
 			continue
 		}
@@ -62,7 +59,7 @@ func (d *Dir) walk(name string, flag int, perm uint32, follow bool) (int, error)
 func (w *walk) toLeaf() (string, error) {
 	for len(w.rest) > 0 {
 		if w.steps++; w.steps > maxSteps {
-			return "", unix.ENAMETOOLONG
+			return "", syscall.ENAMETOOLONG
 		}
 		name := w.rest[0]
 		w.rest = w.rest[1:]
@@ -91,7 +88,7 @@ func (w *walk) step(name string) (leaf bool, err error) {
 	}
 	st, err := fstatat(w.fd, name)
 	switch {
-	case err == unix.ENOENT && last:
+	case err == syscall.ENOENT && last:
 		return true, nil
 	case err != nil:
 		return false, err
@@ -100,7 +97,7 @@ func (w *walk) step(name string) (leaf bool, err error) {
 	case last:
 		return true, nil
 	}
-	fd, err := openat(w.fd, name, openDirFlags|unix.O_NOFOLLOW, 0)
+	fd, err := openat(w.fd, name, openDirFlags|noFollow, 0)
 	if err != nil {
 		return false, err
 	}
@@ -123,20 +120,31 @@ func (w *walk) up() error {
 
 func (w *walk) link(name string) error {
 	if w.links++; w.links > maxLinks || !w.dir.follow {
-		return unix.ELOOP
+		return syscall.ELOOP
 	}
-	buf := make([]byte, maxTarget)
-	n, err := retry(func() (int, error) { return unix.Readlinkat(w.fd, name, buf) })
+	target, err := readlinkat(w.fd, name)
 	switch {
 	case err != nil:
 		return err
-	case n == len(buf):
-		return unix.ENAMETOOLONG
-	case n == 0:
-		return unix.ENOENT
-	case buf[0] == '/':
+	case target == "":
+		return syscall.ENOENT
+	case target[0] == '/':
 		return ErrEscapes
 	}
-	w.rest = append(strings.Split(string(buf[:n]), "/"), w.rest...)
+	w.rest = append(strings.Split(target, "/"), w.rest...)
 	return nil
+}
+
+// walkStat is statFollowing by a walk, which opens only directories: describing a file needs no read permission.
+func (d *Dir) walkStat(name string) (Stat, error) {
+	w := newWalk(d, name, true)
+	defer w.close()
+	leaf, err := w.toLeaf()
+	if err != nil {
+		return Stat{}, err
+	}
+	if leaf == "." {
+		return fstat(w.fd)
+	}
+	return fstatat(w.fd, leaf)
 }

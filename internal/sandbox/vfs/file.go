@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package vfs
 
 import (
@@ -212,7 +210,7 @@ func (h *file) Pread(buf []byte, off int64) (int, sys.Errno) {
 }
 
 func (h *file) Write(buf []byte) (int, sys.Errno) {
-	n, err := h.os.Write(buf)
+	n, err := write(h.os, buf, h.appends)
 	return n, h.fail("write", err)
 }
 

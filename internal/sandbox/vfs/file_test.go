@@ -12,9 +12,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/google/go-cmp/cmp"
 	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
 func TestFileHandle(t *testing.T) {

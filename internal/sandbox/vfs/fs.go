@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 // Package vfs is the one file tree that a WebAssembly module sees, mounted at "/" by wazero.
 //
 // It shows the granted directories at their paths on the host, and their ancestors as virtual directories that
@@ -13,8 +11,7 @@
 // policy.go, linkpolicy.go and gitdir.go define what a module may not do, and explain why it cannot replace a mount
 // point. Symbolic links are resolved in resolve.go; deny patterns are applied by hidden.go of package sandbox.
 //
-// The amount of data written is not limited, and devices, FIFOs and sockets are never opened. It runs on Linux and
-// macOS.
+// The amount of data written is not limited, and devices, FIFOs and sockets are never opened.
 package vfs
 
 import (

@@ -1,13 +1,12 @@
-//go:build linux || darwin
-
 package vfs
 
 import (
 	"errors"
 	"os"
-	"syscall"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
 // OpenDirectory opens a directory that the module may change, for use by the host. Each call returns a new open file
@@ -37,5 +36,5 @@ func (f *FS) openDirectory(name string) (*os.File, error) {
 		return nil, err
 	}
 	defer p.close()
-	return p.openSame(os.O_RDONLY | syscall.O_DIRECTORY)
+	return p.openSame(os.O_RDONLY | beneath.Directory)
 }

@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package vfs
 
 import (
@@ -8,10 +6,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
-	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
@@ -277,7 +275,7 @@ func (w *walk) stepHidden(name, next string) (done bool, err error) {
 func (w *walk) enter(name, next string, info *beneath.Stat, nested *mount) error {
 	dir, err := w.place.dir.OpenDir(name)
 	if err != nil {
-		if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		if errors.Is(err, beneath.ErrNotDir) || errors.Is(err, syscall.ELOOP) {
 			err = sys.ENOENT // it was a directory when it was checked
 		}
 		return err

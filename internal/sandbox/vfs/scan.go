@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package vfs
 
 import (
@@ -9,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
@@ -60,7 +57,7 @@ func (f *FS) scan(name string, o Scan, visit func(*Scanned) bool) error {
 		if !p.info.IsDir() {
 			return sys.ENOTDIR
 		}
-		if err := dir.use(p.openSame(os.O_RDONLY | syscall.O_DIRECTORY)); err != nil {
+		if err := dir.use(p.openSame(os.O_RDONLY | beneath.Directory)); err != nil {
 			return err
 		}
 	}
@@ -229,13 +226,13 @@ func (d *scannedDir) open(e *Scanned) error {
 	switch {
 	case e.mount != nil:
 		d.path = e.mount.Path
-		file, _, err := e.mount.dir().Open(".", os.O_RDONLY|syscall.O_DIRECTORY, 0)
+		file, _, err := e.mount.dir().Open(".", os.O_RDONLY|beneath.Directory, 0)
 		return d.use(file, err)
 	case e.virtual:
 		d.path = e.dir.at(e.Name)
 		return nil
 	}
 	d.path = e.dir.at(e.Name)
-	file, _, err := e.dir.dir.Open(e.Name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	file, _, err := e.dir.dir.Open(e.Name, os.O_RDONLY|beneath.Directory, 0)
 	return d.use(file, err)
 }

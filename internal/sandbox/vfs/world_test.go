@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
 const canary = "the canary, which no module may see or change"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/hashicorp/go-hclog"
@@ -32,7 +33,7 @@ type confinement struct {
 // confineTo restricts the process to the files and limits in setup.
 func confineTo(setup wire.Setup) (confinement, error) {
 	c := confine.Config{
-		Keep: []int{socketFile}, Memory: setup.Confine.Memory, OpenFiles: setup.Confine.OpenFiles,
+		Keep: slices.Clone(connectionFiles), Memory: setup.Confine.Memory, OpenFiles: setup.Confine.OpenFiles,
 		Root: &confine.Dir{FD: setup.Code.Root},
 	}
 	for _, m := range setup.Mounts {

@@ -23,9 +23,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// socketFile is the descriptor of the connection to the host.
-const socketFile = 3
-
 // Main runs a worker until the host closes the connection, and returns the exit code. check returns the reason why a
 // result does not conform to MCP; "" if it conforms.
 func Main(check func(method string, result []byte) string) int {
@@ -38,7 +35,7 @@ func Main(check func(method string, result []byte) string) int {
 }
 
 func run(check func(method string, result []byte) string) error {
-	stream := os.NewFile(socketFile, "host") // inherited in blocking mode
+	stream := connection()
 	out := wire.NewWriter(stream)
 	in := wire.NewReader(stream, limit)
 	setup, err := readSetup(in)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -42,7 +41,7 @@ func LockNewBranch(ctx context.Context, r *repo.Repository, branch string) (*New
 	case errors.Is(err, fs.ErrExist):
 		return nil, fmt.Errorf("%s: %s exists: another program is creating the branch, or was interrupted while it did; "+
 			"if none is running remove that file", branch, r.Root.Abs(b.lock))
-	case errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, beneath.ErrNotDir):
 		return nil, fmt.Errorf("%s: conflicts with a branch whose name is a prefix of it", branch)
 	case err != nil:
 		return nil, r.Root.Explain(b.lock, err)

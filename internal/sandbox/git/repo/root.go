@@ -214,5 +214,5 @@ func (r *Root) escapingLink(name string) (link, target string) {
 
 // IsAbsent reports whether an error says that a file does not exist, or cannot exist under its name.
 func IsAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, beneath.ErrNotDir) || errors.Is(err, syscall.ENAMETOOLONG)
 }

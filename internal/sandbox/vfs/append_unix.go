@@ -1,14 +1,11 @@
-//go:build linux || darwin
+//go:build unix
 
 package vfs
 
 import (
 	"os"
 
-	"github.com/tetratelabs/wazero/experimental/sys"
 	"golang.org/x/sys/unix"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
 // control runs do on the descriptor of an open file. It returns os.ErrClosed if the file is closed.
@@ -41,17 +38,5 @@ func setAppend(f *os.File, enable bool) error {
 	})
 }
 
-// setTimes sets the times of an open file, in nanoseconds since 1970 or UTIME_OMIT.
-func setTimes(f *os.File, atim, mtim int64) error {
-	now, err := beneath.StatFile(f)
-	if err != nil {
-		return err
-	}
-	if atim == sys.UTIME_OMIT {
-		atim = now.Atime
-	}
-	if mtim == sys.UTIME_OMIT {
-		mtim = now.Mtime
-	}
-	return beneath.SetTimes(f, atim, mtim)
-}
+// write writes at the position of the file, or at its end in append mode.
+func write(f *os.File, buf []byte, _ bool) (int, error) { return f.Write(buf) }

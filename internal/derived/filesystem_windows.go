@@ -1,0 +1,21 @@
+package derived
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/ntfile"
+)
+
+// fileSystem returns the volume of a file, and whether its file system is one on which index and times identify the version of
+// a file: NTFS has a time of change that programs do not set.
+func fileSystem(file *os.File) (dev uint64, local bool, err error) {
+	info, err := ntfile.Stat(int(file.Fd()))
+	if err != nil {
+		return 0, false, err
+	}
+	name := make([]uint16, windows.MAX_PATH+1)
+	err = windows.GetVolumeInformationByHandle(windows.Handle(file.Fd()), nil, 0, nil, nil, nil, &name[0], uint32(len(name)))
+	return info.Volume, err == nil && windows.UTF16ToString(name) == "NTFS", err
+}

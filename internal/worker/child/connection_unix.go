@@ -1,0 +1,17 @@
+//go:build unix
+
+package child
+
+import (
+	"io"
+	"os"
+)
+
+// socketFile is the descriptor of the connection to the host.
+const socketFile = 3
+
+// connectionFiles are the descriptors of the connection besides the standard ones.
+var connectionFiles = []int{socketFile}
+
+// connection returns the connection to the host, which is inherited in blocking mode.
+func connection() io.ReadWriter { return os.NewFile(socketFile, "host") }

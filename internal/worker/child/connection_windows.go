@@ -1,0 +1,17 @@
+package child
+
+import (
+	"io"
+	"os"
+)
+
+// connectionFiles are the descriptors of the connection besides the standard ones.
+var connectionFiles []int
+
+// connection returns the connection to the host: the standard input and output, which nothing else uses.
+func connection() io.ReadWriter {
+	return struct {
+		io.Reader
+		io.Writer
+	}{os.Stdin, os.Stdout}
+}
