@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 	"internal/manifest":        {"internal/origin", "internal/schema", "internal/tomlfile", "internal/visible"},
 	"sdk/rawjson":              {},
 	"internal/review":          {"internal/config", "internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
-	"internal/sandbox":         {"internal/config", "internal/manifest", "sdk/rawjson", "internal/sandbox/...", "internal/visible", "sdk/abi", "internal/filelock", "internal/ntfile"},
+	"internal/sandbox":         {"internal/config", "internal/manifest", "sdk/rawjson", "internal/sandbox/...", "internal/visible", "sdk/abi", "internal/filelock", "internal/ntfile", "internal/treepath"},
 	"internal/sandbox/beneath": {"internal/sandbox/internal/seam", "internal/ntfile"},
 	"internal/sandbox/dial":    {},
 	"internal/sandbox/fetch":   {"internal/origin", "internal/sandbox/dial", "sdk/abi"},
@@ -63,7 +63,7 @@ var arrows = map[string][]string{
 	"internal/schema":          {"sdk/rawjson"},
 	"internal/tomlfile":        {"sdk/rawjson", "internal/visible", "internal/openflag"},
 	"internal/catalog":         {"internal/config", "internal/discovery", "internal/gateway", "internal/manifest", "internal/ready", "sdk/rawjson", "internal/schema", "internal/tomlfile", "internal/visible", "sdk/abi", "internal/access"},
-	"internal/dispatch":        {"internal/audit", "internal/catalog", "internal/config", "internal/confine", "internal/derived", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/grant", "internal/manifest", "internal/network", "internal/ownedpath", "sdk/rawjson", "internal/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/worker", "internal/worker/wire", "sdk/abi"},
+	"internal/dispatch":        {"internal/audit", "internal/catalog", "internal/config", "internal/confine", "internal/derived", "internal/discovery", "internal/engine", "internal/engine/code", "internal/gateway", "internal/grant", "internal/manifest", "internal/network", "internal/ownedpath", "sdk/rawjson", "internal/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/worker", "internal/worker/wire", "sdk/abi", "internal/treepath"},
 	"internal/client":          {"internal/discovery", "internal/jsonfile", "internal/manifest", "internal/ownedpath", "internal/tomlfile", "internal/userfile", "internal/visible", "sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
 	"internal/demo":            {"internal/progress", "internal/build", "internal/client", "internal/discovery", "internal/manifest"},
 	"internal/discovery":       {"internal/config", "internal/manifest", "internal/ownedpath", "internal/statedir", "internal/sandbox/git", "internal/tomlfile", "internal/trust", "internal/visible"},
@@ -108,10 +108,11 @@ var arrows = map[string][]string{
 	"internal/dirtypages":      {},
 	"internal/visible":         {},
 	"internal/watch":           {},
-	"internal/access":          {}, // these four are the differences between systems
+	"internal/access":          {}, // these five are the differences between systems
 	"internal/job":             {},
 	"internal/ntfile":          {},
 	"internal/openflag":        {},
+	"internal/treepath":        {},
 
 	"internal/sandbox/git":                  {"internal/sandbox/beneath", "internal/sandbox/git/...", "sdk/abi", "sdk/contain", "internal/openflag"},
 	"internal/sandbox/git/gitconfig":        {"internal/sandbox/git/internal/hosterror"},
@@ -120,7 +121,7 @@ var arrows = map[string][]string{
 	"internal/sandbox/git/objects":          {"internal/sandbox/beneath", "internal/sandbox/git/internal/hosterror", "internal/sandbox/git/repo", "sdk/abi"},
 	"internal/sandbox/git/refs":             {"internal/sandbox/beneath", "internal/sandbox/git/internal/hosterror", "internal/sandbox/git/objects", "internal/sandbox/git/repo"},
 	"internal/sandbox/git/remote":           {"internal/sandbox/git/internal/hosterror", "internal/sandbox/git/objects", "internal/sandbox/git/refs", "sdk/abi"},
-	"internal/sandbox/git/repo":             {"internal/sandbox/beneath", "internal/sandbox/git/gitconfig", "internal/sandbox/git/internal/hosterror"},
+	"internal/sandbox/git/repo":             {"internal/sandbox/beneath", "internal/sandbox/git/gitconfig", "internal/sandbox/git/internal/hosterror", "internal/treepath"},
 	"internal/sandbox/git/worktree":         {"internal/sandbox/beneath", "internal/sandbox/git/internal/hosterror", "internal/sandbox/git/objects", "internal/sandbox/git/refs", "internal/sandbox/git/repo", "internal/sandbox/git/worktree/ignore", "sdk/abi"},
 	"internal/sandbox/git/worktree/ignore":  {"internal/sandbox/git/repo"},
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/access"
@@ -80,8 +81,8 @@ func (e *examination) fail(name, detail, remedy string) {
 func (e *examination) platform() {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	switch {
-	case runtime.GOOS != "linux" && runtime.GOOS != "darwin":
-		e.fail("platform", here+" is not supported", "use Linux or macOS")
+	case !slices.Contains([]string{"linux", "darwin", "windows"}, runtime.GOOS):
+		e.fail("platform", here+" is not supported", "use Linux, macOS or Windows")
 	case runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64":
 		e.warn("platform", here+": modules are interpreted, at least ten times slower", "use a machine with amd64 or arm64")
 	default:

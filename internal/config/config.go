@@ -8,6 +8,7 @@
 package config
 
 import (
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -170,7 +171,7 @@ type Places struct {
 // Broad reports whether dir is the root directory, the home directory or an ancestor of it, so that granting
 // it would grant everything.
 func (p Places) Broad(dir string) bool {
-	return dir == "/" || p.Home != "" && contain.Within(dir, p.Home)
+	return dir == filepath.VolumeName(dir)+string(filepath.Separator) || p.Home != "" && contain.Within(dir, p.Home)
 }
 
 // Grant is the effective grant of a plugin.

@@ -183,7 +183,7 @@ func (e *expander) path(key string, line int, value *string, check func(string) 
 		e.fault(key, line, fmt.Sprintf("%s, after expansion, %v", tomlfile.Quote(written), err), "set its variables so that it is a valid path")
 		return
 	}
-	if strings.HasPrefix(*value, "/") {
+	if filepath.IsAbs(*value) {
 		*value = filepath.Clean(*value)
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
@@ -45,5 +44,5 @@ func (p Plugin) At(key string) string {
 	if p.File == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d", path.Base(p.File), lineOf(p.Lines, key, p.Line))
+	return fmt.Sprintf("%s:%d", filepath.Base(p.File), lineOf(p.Lines, key, p.Line))
 }

@@ -54,7 +54,7 @@ func (o Options) complete() (Options, error) {
 // complete sets defaults for unset fields, and resolves the working directory.
 func (s System) complete() (System, error) {
 	if s.LookupEnv == nil {
-		s.LookupEnv = os.LookupEnv
+		s.LookupEnv = lookupEnv
 	}
 	if s.Executable == "" {
 		s.Executable, _ = os.Executable() // after an error the plugins beside the executable are not found

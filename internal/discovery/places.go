@@ -92,9 +92,6 @@ func folder(path string) (string, error) {
 // home returns the user's home directory, "" if none can be determined.
 func home(s System) string {
 	dir := s.getenv("HOME")
-	if !filepath.IsAbs(dir) && homeVariable != "HOME" {
-		dir = s.getenv(homeVariable)
-	}
 	if dir == "" {
 		if u, err := user.Current(); err == nil {
 			dir = u.HomeDir

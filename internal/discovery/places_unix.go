@@ -2,9 +2,6 @@
 
 package discovery
 
-// homeVariable names the user's home directory.
-const homeVariable = "HOME"
-
 // Defaults of the directories of configuration, state and cache.
 var (
 	defaultConfig = baseDefault{belowHome: ".config"}

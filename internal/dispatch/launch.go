@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/grant"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/internal/treepath"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
@@ -144,19 +145,19 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 	l.Setup = wire.Setup{
 		Plugin: p.Name, Limits: p.workerLimits(), Reused: p.Grant.Reused,
 		Code:  wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
-		Locks: l.Inherit(set.Locks), Own: set.Own, Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
+		Locks: l.Inherit(set.Locks), Own: treepath.OfAll(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
 		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0,
-		Env: p.Grant.Env, Cwd: p.snapshot.catalog.Places.Cwd, Project: p.snapshot.catalog.Places.Project, Zone: p.dispatcher.zone(),
+		Env: treepath.Values(p.Grant.Env), Cwd: treepath.Of(p.snapshot.catalog.Places.Cwd), Project: treepath.Of(p.snapshot.catalog.Places.Project), Zone: p.dispatcher.zone(),
 	}
 	for _, m := range set.Mounts {
-		mount := wire.Mount{Path: m.Path, Aliases: m.Aliases, Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
+		mount := wire.Mount{Path: treepath.Of(m.Path), Aliases: treepath.OfAll(m.Aliases), Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
 		for _, id := range m.Anchors {
 			mount.Anchors = append(mount.Anchors, wire.FileID(id))
 		}
 		l.Setup.Mounts = append(l.Setup.Mounts, mount)
 	}
 	for _, r := range set.Repos {
-		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: r.Path, Alias: r.Alias, Write: r.Write, File: l.Inherit(r.Dir)})
+		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: treepath.Of(r.Path), Alias: treepath.Of(r.Alias), Write: r.Write, File: l.Inherit(r.Dir)})
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
 	for _, t := range p.Tools {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -183,9 +184,13 @@ func CheckPath(p string) error {
 // SplitPath validates a path of a manifest or config and splits it into the name of its leading variable
 // ("" for an absolute path) and the clean rest, which begins with a slash or is empty.
 func SplitPath(p string) (variable, rest string, err error) {
+	volume := filepath.VolumeName(p) // empty except on Windows
+	p = filepath.ToSlash(p[len(volume):])
 	switch {
 	case strings.ContainsRune(p, 0):
 		return "", "", errors.New("contains a NUL byte")
+	case len(volume) > len("C:"):
+		return "", "", errors.New("is a network or device path: connect it to a drive")
 	case slices.Contains(strings.Split(p, "/"), ".."):
 		return "", "", errors.New(`contains ".."`)
 	}
@@ -202,14 +207,14 @@ func SplitPath(p string) (variable, rest string, err error) {
 	switch {
 	case strings.Contains(p, "${"):
 		return "", "", errors.New("has a variable that is not at the beginning")
-	case variable == "" && !strings.HasPrefix(p, "/"):
+	case variable == "" && !filepath.IsAbs(volume+filepath.FromSlash(p)):
 		return "", "", errors.New("is not absolute")
 	}
 	p = path.Clean("/" + p)
 	if p == "/" && variable != "" {
 		p = ""
 	}
-	return variable, p, nil
+	return variable, volume + filepath.FromSlash(p), nil
 }
 
 // IsVariable reports whether name is a valid name of an environment variable.

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+	"github.com/bulkhead-mcp/bulkhead/internal/treepath"
 )
 
 // Verdict is the decision on a path and its reason.
@@ -62,19 +63,20 @@ func Explain(s Explained, path string) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	in := innermost(mounts, real)
-	above := slices.ContainsFunc(mounts, func(m realMount) bool { return m.real != real && inside(real, m.real) })
+	tree := treepath.Of(real)
+	in := innermost(mounts, tree)
+	above := slices.ContainsFunc(mounts, func(m realMount) bool { return m.real != tree && inside(tree, m.real) })
 	if in == nil {
 		return Verdict{Path: real, Rule: outsideOr(above)}, nil
 	}
-	if above && h.isHidden(real, false) {
+	if above && h.isHidden(tree, false) {
 		return Verdict{Path: real, Mount: &in.Mount, Rule: RuleAbove}, nil
 	}
-	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.isHidden(real, false)}
-	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(real) && !vfs.InGit(filepath.Clean(path)) && !in.inGit && !vfs.InGitDirectory(real)
+	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.isHidden(tree, false)}
+	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(tree) && !vfs.InGit(treepath.Of(filepath.Clean(path))) && !in.inGit && !vfs.InGitDirectory(real)
 	switch {
 	case !v.Read:
-		v.Rule, v.Own, v.Pattern = h.reason(real, in.real, s.Grant.Deny)
+		v.Rule, v.Own, v.Pattern = h.reason(tree, in.real, s.Grant.Deny)
 	case v.Write:
 		v.Rule = RuleGranted
 	case in.Access == manifest.ReadWrite:
@@ -110,8 +112,8 @@ func (h *hidden) reason(p, mount string, patterns []string) (rule Rule, own, pat
 // realMount is a granted directory and its resolved path.
 type realMount struct {
 	config.Mount
-	real  string
-	inGit bool // one of its granted paths is in a .git directory
+	real  string // as modules see it
+	inGit bool   // one of its granted paths is in a .git directory
 }
 
 // realMounts resolves the granted directories. If two granted paths resolve to one directory, write access wins. A
@@ -123,16 +125,17 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 		if err != nil {
 			return nil, fmt.Errorf("granted directory %s: %w", m.Path, cause(err))
 		}
+		real = treepath.Of(real)
 		i := slices.IndexFunc(out, func(have realMount) bool { return have.real == real })
 		switch {
 		case i < 0:
-			out = append(out, realMount{m, real, vfs.InGit(filepath.Clean(m.Path))})
+			out = append(out, realMount{m, real, vfs.InGit(treepath.Of(filepath.Clean(m.Path)))})
 			continue
 		case m.Access == manifest.ReadWrite:
 			out[i].Access = m.Access
 			out[i].State = out[i].State || m.State
 		}
-		out[i].inGit = out[i].inGit || vfs.InGit(filepath.Clean(m.Path))
+		out[i].inGit = out[i].inGit || vfs.InGit(treepath.Of(filepath.Clean(m.Path)))
 	}
 	if i := slices.IndexFunc(out, func(m realMount) bool { return m.State }); i >= 0 {
 		state := out[i].real
@@ -159,7 +162,7 @@ func realPaths(paths []string) []string {
 		if real, err := realPath(path); err == nil {
 			path = real
 		}
-		out = append(out, path)
+		out = append(out, treepath.Of(path))
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"syscall"
 	"time"
@@ -38,7 +38,7 @@ func (b *Box) lock(ctx context.Context, q abi.Lock) (any, error) {
 	switch {
 	case q.Name == "" || len(q.Name) > maxLockName:
 		return nil, invalidLock("the name must have 1 to %d bytes", maxLockName)
-	case q.Folder != "" && !filepath.IsAbs(q.Folder):
+	case q.Folder != "" && !path.IsAbs(q.Folder):
 		return nil, invalidLock("the directory %q is not an absolute path", bounded(q.Folder))
 	case b.locks == nil && q.Folder == "":
 		return nil, noPlace()

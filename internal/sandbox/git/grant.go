@@ -3,7 +3,7 @@ package git
 import (
 	"context"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
@@ -33,9 +33,9 @@ type Grant struct {
 
 // names returns the paths by which modules name the directory.
 func (g *Grant) names() []string {
-	names := []string{filepath.Clean(g.Repo)}
+	names := []string{path.Clean(g.Repo)}
 	if g.Alias != "" {
-		names = append(names, filepath.Clean(g.Alias))
+		names = append(names, path.Clean(g.Alias))
 	}
 	return names
 }
@@ -54,10 +54,10 @@ func query[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Reposito
 
 // queryGrant runs f on the grant that contains a path. If the granted directory does not exist the answer is the zero
 // value.
-func queryGrant[A any](ctx context.Context, o *Ops, path string, write bool, f func(*repo.Root) (A, error)) (A, error) {
-	return perform(ctx, o, path, func() (A, error) {
+func queryGrant[A any](ctx context.Context, o *Ops, at string, write bool, f func(*repo.Root) (A, error)) (A, error) {
+	return perform(ctx, o, at, func() (A, error) {
 		var none A
-		grant, named, err := o.grantFor(path, write)
+		grant, named, err := o.grantFor(at, write)
 		if err != nil || grant.Dir == nil {
 			return none, err
 		}
@@ -65,17 +65,17 @@ func queryGrant[A any](ctx context.Context, o *Ops, path string, write bool, f f
 		if err != nil {
 			return none, hosterror.Failed("%s: %v", grant.Repo, err)
 		}
-		root := repo.NewRoot(handle.Following(), named, filepath.Clean(grant.Repo))
+		root := repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
 		root.Write = write
-		root.Other = func(path string) *repo.Root { return o.otherRoot(path, write) }
+		root.Other = func(at string) *repo.Root { return o.otherRoot(at, write) }
 		return f(root)
 	})
 }
 
 // otherRoot returns the root of the grant that contains a path whose symbolic links are resolved. It returns nil if there
 // is none.
-func (o *Ops) otherRoot(path string, write bool) *repo.Root {
-	grant, named, err := o.grantFor(path, write)
+func (o *Ops) otherRoot(at string, write bool) *repo.Root {
+	grant, named, err := o.grantFor(at, write)
 	if err != nil || grant.Dir == nil {
 		return nil
 	}
@@ -83,22 +83,22 @@ func (o *Ops) otherRoot(path string, write bool) *repo.Root {
 	if err != nil {
 		return nil
 	}
-	return repo.NewRoot(handle.Following(), named, filepath.Clean(grant.Repo))
+	return repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
 }
 
 // grantFor returns the outermost grant that contains a path, considering only those with write access if write is set.
 // named is the path or the alias of the grant that is a prefix of the path.
-func (o *Ops) grantFor(path string, write bool) (best *Grant, named string, err error) {
-	if !filepath.IsAbs(path) || len(path) > maxRepoPath || strings.ContainsRune(path, 0) {
-		return nil, "", hosterror.Invalid("repo: %q: give an absolute path of at most %d bytes", hosterror.Truncate(path), maxRepoPath)
+func (o *Ops) grantFor(at string, write bool) (best *Grant, named string, err error) {
+	if !strings.HasPrefix(at, "/") || len(at) > maxRepoPath || strings.ContainsRune(at, 0) {
+		return nil, "", hosterror.Invalid("repo: %q: give an absolute path of at most %d bytes", hosterror.Truncate(at), maxRepoPath)
 	}
 	readOnly, all := false, make([]string, 0, len(o.config.Grants))
 	for i := range o.config.Grants {
 		g := &o.config.Grants[i]
-		all = append(all, filepath.Clean(g.Repo))
+		all = append(all, path.Clean(g.Repo))
 		for _, granted := range g.names() {
 			switch {
-			case !contain.Within(granted, filepath.Clean(path)):
+			case !contain.Within(granted, path.Clean(at)):
 			case write && g.Access != accessWrite:
 				readOnly = true
 			case best == nil || len(granted) < len(named):
@@ -111,11 +111,11 @@ func (o *Ops) grantFor(path string, write bool) (best *Grant, named string, err 
 		return best, named, nil
 	case readOnly:
 		return nil, "", hosterror.Denied("%s: this plugin may only read the repository; its manifest must ask for access = \"rw\" "+
-			"under [capabilities] git, and the config must not make it read-only", path)
+			"under [capabilities] git, and the config must not make it read-only", at)
 	case len(all) == 0:
 		return nil, "", hosterror.Denied("%s: this plugin is granted no repository; its manifest must ask for one under [capabilities] git, "+
-			"and if that is the project's repository, --project must name the project", path)
+			"and if that is the project's repository, --project must name the project", at)
 	}
 	return nil, "", hosterror.Denied("%s is outside of the granted repositories (%s); to use another project, name it with --project",
-		path, strings.Join(all, ", "))
+		at, strings.Join(all, ", "))
 }

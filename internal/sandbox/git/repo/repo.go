@@ -9,13 +9,13 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+	"github.com/bulkhead-mcp/bulkhead/internal/treepath"
 )
 
 const (
@@ -117,12 +117,12 @@ func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 	if name, err := r.resolvePointer(dotGit, dir, string(pointer)); err == nil {
 		return r, name, nil
 	}
-	target := string(pointer)
-	if !filepath.IsAbs(target) {
-		target = filepath.Join(r.real, filepath.FromSlash(dir), target)
+	target := treepath.Of(string(pointer))
+	if !path.IsAbs(target) {
+		target = path.Join(r.real, dir, target)
 	}
 	if r.Other != nil {
-		if other := r.Other(filepath.Clean(target)); other != nil {
+		if other := r.Other(path.Clean(target)); other != nil {
 			name, err := other.rel(target)
 			return other, name, err
 		}
@@ -133,7 +133,7 @@ func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 	}
 	return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant that repository too, by an item "+
 		"{ repo = %q, access = %q } in git of the plugin, or grant a directory that contains both, for example with --project",
-		r.Abs(dotGit), pointer, r.path, ownerOf(filepath.Clean(target)), access)
+		r.Abs(dotGit), pointer, r.path, ownerOf(path.Clean(target)), access)
 }
 
 // ownerOf returns the directory of the repository that a git directory belongs to, by its path.

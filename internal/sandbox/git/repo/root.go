@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
+	"github.com/bulkhead-mcp/bulkhead/internal/treepath"
 )
 
 // MaxNames bounds the entries of one directory.
@@ -45,7 +46,7 @@ func NewRoot(handle *beneath.Dir, path, real string) *Root {
 }
 
 // Abs returns the absolute path of a name, for messages and answers; nothing is opened by it.
-func (r *Root) Abs(name string) string { return filepath.Join(r.path, filepath.FromSlash(name)) }
+func (r *Root) Abs(name string) string { return path.Join(r.path, name) }
 
 // rel returns an absolute path relative to the root. The result is not local if the path is outside of the root.
 func (r *Root) rel(abs string) (string, error) {
@@ -167,9 +168,9 @@ func (r *Root) List(name string) ([]string, error) {
 // repository of the machine as its own.
 func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
 	name := path.Join(base, filepath.ToSlash(pointer))
-	if filepath.IsAbs(pointer) {
+	if absolute := treepath.Of(pointer); path.IsAbs(absolute) {
 		name = ".."
-		if rel, err := r.rel(pointer); err == nil && filepath.IsLocal(rel) {
+		if rel, err := r.rel(absolute); err == nil && filepath.IsLocal(rel) {
 			name = rel
 		}
 	}
@@ -202,7 +203,7 @@ func (r *Root) escapingLink(name string) (link, target string) {
 				continue
 			}
 			to := path.Join(path.Dir(link), filepath.ToSlash(target))
-			if filepath.IsAbs(target) || !filepath.IsLocal(to) {
+			if path.IsAbs(target) || !filepath.IsLocal(to) {
 				return link, target
 			}
 			name = path.Join(append([]string{to}, parts[i+1:]...)...)

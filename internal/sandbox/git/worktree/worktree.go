@@ -57,7 +57,7 @@ func relativePath(r *repo.Repository, requested string) (name string, isDir bool
 		return "", false, invalid
 	}
 	name = path.Clean(requested)
-	if filepath.IsAbs(requested) {
+	if path.IsAbs(requested) {
 		rel, err := filepath.Rel(r.Work.Abs(r.Top), requested)
 		if err == nil && filepath.IsLocal(rel) {
 			name = filepath.ToSlash(rel)
