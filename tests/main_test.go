@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package tests has the end-to-end tests, which drive the built program as users and clients do, and checks of
 // repository-wide rules. TestMain builds the binary and the modules once.
 package tests

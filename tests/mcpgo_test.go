@@ -1,3 +1,5 @@
+//go:build unix
+
 //lint:file-ignore SA1019 older protocol versions are tested on purpose
 
 package tests

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,8 +13,6 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 )
-
-func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
 
 func sparse(path string, size int64) error {
 	return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, size))

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package hostile runs malicious modules against the built program. Each attack must end with the documented result and one
 // line in the audit log. During the attack, the program must serve pings and calls of a second plugin (echo).
 //

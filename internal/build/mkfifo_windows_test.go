@@ -1,0 +1,5 @@
+package build_test
+
+import "errors"
+
+func mkfifo(string) error { return errors.ErrUnsupported }
