@@ -50,5 +50,9 @@ ci:
 race:
     go test -race ./host ./internal/...
 
-# everything: the continuous integration, the race detector, each fuzz target for half a minute, the release built twice
-ci-full: ci race fuzz reproducible
+# tests for Windows, with Wine
+wine:
+    .ci/wine
+
+# everything: the continuous integration, the race detector, each fuzz target for half a minute, the release built twice, Wine
+ci-full: ci race fuzz reproducible wine

@@ -93,7 +93,7 @@ func (u *user) try(plan planner, id string, o Options) (*Change, error) {
 	return plan(c, u.System, o)
 }
 
-// places are the files of all clients on Linux and macOS, and what Add writes there.
+// places are the files of all clients on Linux and macOS (onWindows has those on Windows), and what Add writes there.
 var places = []struct {
 	id            string
 	linux, mac    string // below the home directory
@@ -123,13 +123,23 @@ var places = []struct {
 		`{"mcp":{"bulkhead":{"type":"local","command":["ROOT/bin/bulkhead","serve"]}}}`, ""},
 }
 
+// onWindows returns the file of a client on Windows: desktop applications have theirs in %APPDATA%.
+func onWindows(linux string) string {
+	for from, to := range map[string]string{"Claude": "Claude", "Code": "Code", "zed": "Zed"} {
+		if below, ok := strings.CutPrefix(linux, ".config/"+from+"/"); ok {
+			return "AppData/Roaming/" + to + "/" + below
+		}
+	}
+	return linux
+}
+
 func TestAddCreatesFileOfEachClient(t *testing.T) {
 	if len(places) != len(clients) {
 		t.Fatalf("%d places for %d clients", len(places), len(clients))
 	}
 	compact := strings.NewReplacer("\n", "", "  ", "", `": `, `":`, `", "`, `","`)
 	for _, p := range places {
-		for goos, file := range map[string]string{"linux": p.linux, "darwin": p.mac} {
+		for goos, file := range map[string]string{"linux": p.linux, "darwin": p.mac, "windows": onWindows(p.linux)} {
 			u := newUser(t)
 			u.OS = goos
 			change := u.run(Add, p.id, Options{})

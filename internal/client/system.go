@@ -50,23 +50,29 @@ func (s System) absoluteEnv(name, otherwise string) string {
 	return otherwise
 }
 
-// xdgDir returns a directory below ~/.config, which these programs use on macOS too.
+// xdgDir returns a directory below ~/.config, which these programs use on macOS and Windows too.
 func (s System) xdgDir(name string) string {
 	return filepath.Join(s.absoluteEnv("XDG_CONFIG_HOME", filepath.Join(s.Home, ".config")), name)
 }
 
 // appDir returns the directory of the data of a desktop application.
 func (s System) appDir(name string) string {
-	if s.OS == "darwin" {
+	switch s.OS {
+	case "darwin":
 		return filepath.Join(s.Home, "Library", "Application Support", name)
+	case "windows":
+		return filepath.Join(s.absoluteEnv("APPDATA", filepath.Join(s.Home, "AppData", "Roaming")), name)
 	}
 	return s.xdgDir(name)
 }
 
 // zedDir returns the directory of Zed's settings, which on macOS no variable changes.
 func (s System) zedDir() string {
-	if s.OS == "darwin" {
+	switch s.OS {
+	case "darwin":
 		return filepath.Join(s.Home, ".config", "zed")
+	case "windows":
+		return s.appDir("Zed")
 	}
 	return s.xdgDir("zed")
 }

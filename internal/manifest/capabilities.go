@@ -182,7 +182,7 @@ func CheckPath(p string) error {
 }
 
 // SplitPath validates a path of a manifest or config and splits it into the name of its leading variable
-// ("" for an absolute path) and the clean rest, which begins with a slash or is empty.
+// ("" for an absolute path) and the clean rest, which begins with a slash or is empty. An absolute path has the system's form.
 func SplitPath(p string) (variable, rest string, err error) {
 	volume := filepath.VolumeName(p) // empty except on Windows
 	p = filepath.ToSlash(p[len(volume):])
@@ -214,7 +214,10 @@ func SplitPath(p string) (variable, rest string, err error) {
 	if p == "/" && variable != "" {
 		p = ""
 	}
-	return variable, volume + filepath.FromSlash(p), nil
+	if variable == "" {
+		p = volume + filepath.FromSlash(p)
+	}
+	return variable, p, nil
 }
 
 // IsVariable reports whether name is a valid name of an environment variable.
