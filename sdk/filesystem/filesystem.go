@@ -118,7 +118,7 @@ func (OS) SyncDir(path string) error {
 		return err
 	}
 	err = dir.Sync()
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrPermission) { // the last on Windows
 		err = nil
 	}
 	return errors.Join(err, dir.Close())

@@ -3,6 +3,7 @@ package vfs
 import (
 	"io"
 	"os"
+	"syscall"
 )
 
 // setAppend does nothing: an open file of Windows cannot be switched to append mode.
@@ -18,3 +19,8 @@ func write(f *os.File, buf []byte, appends bool) (int, error) {
 	}
 	return f.Write(buf)
 }
+
+// syncDir fails as on file systems that cannot flush directories: Windows flushes files only.
+func syncDir(*os.File) error { return syscall.EINVAL }
+
+func datasyncDir(*os.File) error { return syscall.EINVAL }
