@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"iter"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func (m *Manifest) readModule(t *tomlfile.Table) {
 		SHA256: ReadDigest(t, "sha256"),
 	}
 	checkVisible(t, "file", m.Module.File)
-	if f := m.Module.File; f != "" && (!filepath.IsLocal(f) || filepath.Clean(f) != f || f == "." || strings.ContainsAny(f, "\\\x00")) {
+	if f := m.Module.File; f != "" && (!filepath.IsLocal(f) || path.Clean(f) != f || f == "." || strings.ContainsAny(f, "\\\x00")) {
 		t.Fault("file", fmt.Sprintf("%s is not a clean relative path inside the plugin's directory", tomlfile.Quote(f)),
 			`write a path without "." and "..", such as "plugin.wasm"`)
 	}
