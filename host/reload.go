@@ -52,6 +52,7 @@ func (h *Host) reload(ctx context.Context) error {
 	old := h.catalog()
 	found, err := discovery.Find(h.reloadOptions(old))
 	if err != nil {
+		h.rejected = filesOf(err)
 		return err
 	}
 	h.rejected = found.Watched()
@@ -82,6 +83,18 @@ func (h *Host) reload(ctx context.Context) error {
 	h.rejected = nil
 	h.reportChange(old, next)
 	return nil
+}
+
+// filesOf returns the files that an error blames, such as an included one, and their directories, in which one may be missing.
+func filesOf(err error) []string {
+	var problems Problems
+	var files []string
+	if errors.As(err, &problems) {
+		for _, p := range problems {
+			files = append(files, p.File, filepath.Dir(p.File))
+		}
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return !filepath.IsAbs(file) })
 }
 
 // isRevoked reports whether the user has withdrawn the trust in what is served, so that it must not be served any more. A

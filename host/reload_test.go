@@ -158,6 +158,18 @@ func TestReloadRejectsChangeAsWhole(t *testing.T) {
 	}
 }
 
+func TestReloadFollowsIncludedFile(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), hosttest.Files{
+		"work/bulkhead.toml": "include = ['more.toml']\n" + configOf("a")["work/bulkhead.toml"], "work/more.toml": ""})
+	h := w.Open(t, w.Options())
+	c := connect(t, h)
+	w.Write(t, hosttest.Files{"work/more.toml": "[[plugins]]\npath = '../plugins/b'\nx = 1\n"})
+	hosttest.WantUsage(t, h.Reload(t.Context()), "work/more.toml:3")
+	w.Write(t, hosttest.Files{"work/more.toml": "[[plugins]]\npath = '../plugins/b'\n"})
+	reload(t, h)
+	c.wantNext(toolsChanged)
+}
+
 func TestReloadWarnsClientsThatTakeLogMessages(t *testing.T) {
 	logging := hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[offers]\nlogging = true\n"+hosttest.Reads("a_reads"))
 	w := hosttest.New(t, logging, configOf("a"))

@@ -91,6 +91,11 @@ func TestServerFollowsConfig(t *testing.T) {
 	s.mustCall("misbehave_ok", `{}`)
 	pids := s.workers()
 
+	replace(t, s.config, "include = [\"more.toml\"]\n"+tables("hello", "misbehave"))
+	s.waitForLog("more.toml", "include[0]")
+	putFile(t, filepath.Join(s.dir, "more.toml"), "x = 1\n") // which is not one of the files that are in force
+	s.waitForLog("more.toml:1: x: ")
+
 	replace(t, s.config, tables("hello", "misbehave")+"alow_tools = []\n")
 	s.waitForLog("[ERROR] bulkhead: a change is rejected", "bulkhead.toml:9", "alow_tools", "remedy:")
 	s.mustCall("misbehave_ok", `{}`)

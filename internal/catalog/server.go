@@ -67,7 +67,7 @@ func (c *Catalog) serverConfig() gateway.Config {
 			"restart (`bulkhead doctor` has details):\n" + list(lines)
 	}
 	if c.NoPlugins != nil {
-		s.Instructions = "This server offers nothing yet: " + c.NoPlugins.Error() + ". Only the user can do that; then start the server again."
+		s.Instructions = "This server offers nothing yet: " + c.NoPlugins.Error() + ". Only the user can do that; the tools are then offered without a restart."
 	}
 	if c.speaksForItself() {
 		m := c.Plugins[0].Manifest.Server
@@ -159,7 +159,7 @@ func (c *Catalog) serverOffers() gateway.Offers {
 	// declared either.
 	replaces := alone && (c.Config == "" || len(c.Options.Plugins) > 0)
 	changes := func(p *Plugin) bool { return tellsChanges && (!replaces || p.Manifest.Offers.ListChanged) }
-	if c.Untrusted != nil || c.Invalid != nil { // what will be offered is not known yet, and clients cannot be told of capabilities later
+	if c.Untrusted != nil || c.Invalid != nil || c.NoPlugins != nil { // what will be offered is not known yet, and clients cannot be told of capabilities later
 		return gateway.Offers{Tools: true, ToolsChange: true, Prompts: true, PromptsChange: true, Resources: true, ResourcesChange: true}
 	}
 	return gateway.Offers{

@@ -3,6 +3,7 @@ package discovery
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
@@ -19,16 +20,20 @@ func Watched(o Options, hasConfig bool) []string {
 	if err != nil {
 		return nil
 	}
-	paths := configPaths(o, places)
+	paths := append(configPaths(o, places), o.System.ceilingPlace().file)
 	if hasConfig {
 		return paths
 	}
+	return append(paths, folderPaths(o)...)
+}
+
+// folderPaths returns the paths that decide which plugins are in the directories that are searched, and the trust record.
+func folderPaths(o Options) []string {
 	if named, _ := namedFolder(o); named != "" {
-		return append(paths, pluginPaths(o.System.absolute(named))...)
+		return pluginPaths(o.System.absolute(named))
 	}
 	beside, here := usualFolders(o.System)
-	paths = append(paths, records(o.System).File(here))
-	return append(append(paths, pluginPaths(beside)...), pluginPaths(here)...)
+	return slices.Concat([]string{records(o.System).File(here)}, pluginPaths(beside), pluginPaths(here))
 }
 
 func records(s System) trust.Store { return trust.In(stateDir(s)) }
@@ -60,6 +65,12 @@ func configPaths(o Options, places config.Places) []string {
 // Watched returns the files and directories, existing or not, that f was read from.
 func (f *Found) Watched() []string {
 	var paths []string
+	for _, file := range f.Files {
+		paths = append(paths, file.Path)
+	}
+	if slices.ContainsFunc(f.Candidates, func(c Candidate) bool { return c.Entry.Name != "" }) {
+		paths = append(paths, folderPaths(f.Options)...)
+	}
 	for _, c := range f.Candidates {
 		paths = append(paths, filepath.Join(c.Entry.Path, manifest.FileName))
 		if c.Manifest != nil && c.Manifest.Module.File != "" {
