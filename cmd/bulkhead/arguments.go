@@ -96,11 +96,7 @@ func (p property) types() []string {
 		return several
 	}
 	// const and enum restrict the types without naming them.
-	values := p.Enum
-	if p.Const != nil {
-		values = append(values, p.Const)
-	}
-	for _, value := range values {
+	for _, value := range p.values() {
 		several = append(several, typeOf(value))
 	}
 	if len(several) > 0 {
@@ -114,6 +110,37 @@ func (p property) types() []string {
 		several = append(several, types...)
 	}
 	return several
+}
+
+// values returns the values to which const and enum restrict a property; empty if they do not.
+func (p property) values() []json.RawMessage {
+	if p.Const != nil {
+		return []json.RawMessage{p.Const}
+	}
+	return p.Enum
+}
+
+// pairValues returns the values to which a property and its alternatives are restricted, as name=value writes them.
+func (p property) pairValues() []string {
+	types := p.types()
+	isText := len(types) == 0 || slices.Contains(types, "string") // see encodeTyped
+	var all []string
+	for _, alternative := range slices.Concat([]property{p}, p.AnyOf, p.OneOf) {
+		values := alternative.values()
+		if len(values) == 0 && bytes.Contains(alternative.Type, []byte(`"boolean"`)) {
+			values = []json.RawMessage{[]byte("true"), []byte("false")}
+		}
+		for _, value := range values {
+			var text string
+			switch {
+			case !isText:
+				all = append(all, string(value))
+			case typeOf(value) == "string" && json.Unmarshal(value, &text) == nil:
+				all = append(all, text)
+			}
+		}
+	}
+	return all
 }
 
 // typeOf returns the JSON Schema type of a value.

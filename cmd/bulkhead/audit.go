@@ -71,6 +71,9 @@ Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is c
 	must(c.RegisterFlagCompletionFunc("plugin", func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		return (&options{Options: a.host}).completePlugins(c, args, text)
 	}))
+	must(c.RegisterFlagCompletionFunc("tool", func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		return (&options{Options: a.host}).completeToolFlag(c, args, text)
+	}))
 	return c
 }
 

@@ -59,6 +59,11 @@ func (o *options) completeTools(_ *cobra.Command, args []string, _ string) ([]st
 	return completions(names), cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeToolFlag completes the values of the flag --tool.
+func (o *options) completeToolFlag(c *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+	return o.completeTools(c, nil, text)
+}
+
 // argument is an argument of a tool or prompt, with the values that it can have, if they are known.
 type argument struct {
 	name, description string
@@ -104,10 +109,8 @@ func toolArguments(schema json.RawMessage) []argument {
 	var s struct {
 		Required   []string `json:"required"`
 		Properties map[string]struct {
-			Description string            `json:"description"`
-			Type        any               `json:"type"`
-			Const       json.RawMessage   `json:"const"`
-			Enum        []json.RawMessage `json:"enum"`
+			Description string `json:"description"`
+			property
 		} `json:"properties"`
 	}
 	if json.Unmarshal(schema, &s) != nil {
@@ -115,22 +118,7 @@ func toolArguments(schema json.RawMessage) []argument {
 	}
 	var all []argument
 	for name, p := range s.Properties {
-		a := argument{name: name, description: p.Description}
-		values := p.Enum
-		if p.Const != nil {
-			values = append(values, p.Const)
-		}
-		if p.Type == "boolean" && len(values) == 0 {
-			values = []json.RawMessage{[]byte("true"), []byte("false")}
-		}
-		for _, value := range values {
-			text := string(value)
-			if json.Unmarshal(value, &text) != nil {
-				text = string(value) // --arg takes values that are not strings as JSON
-			}
-			a.values = append(a.values, text)
-		}
-		all = append(all, a)
+		all = append(all, argument{name: name, description: p.Description, values: p.pairValues()})
 	}
 	slices.SortFunc(all, func(a, b argument) int {
 		if required := slices.Contains(s.Required, a.name); required != slices.Contains(s.Required, b.name) {

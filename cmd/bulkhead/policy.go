@@ -59,6 +59,7 @@ This has no side effects, and does not show the values of variables.`,
 	f.StringVar(&q.Origin, "origin", "", "why requests to the web server at `URL` are or are not allowed")
 	f.StringVar(&q.Variable, "variable", "", "why the environment variable `NAME` is or is not visible")
 	f.BoolVar(&asJSON, "json", false, "print JSON: {\"config\", \"config_by\", \"passed_over\", \"plugins\": […]} or\n{\"config\", …, \"answers\": [{\"plugin\", \"asked\", \"allowed\", \"why\"}]}")
+	must(c.RegisterFlagCompletionFunc("tool", o.completeToolFlag))
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
