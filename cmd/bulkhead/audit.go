@@ -62,7 +62,7 @@ Exit codes: 0 success; 1 lines were skipped; 2 usage error, or no audit log is c
 	f.StringArrayVar(&a.query.Plugins, "plugin", nil, "`name` of a plugin, repeatable")
 	f.StringArrayVar(&a.query.Tools, "tool", nil, "`name` of a tool or prompt, or URI; * at the end stands for any rest; repeatable")
 	f.StringArrayVar(&a.outcomes, "outcome", nil, "`outcome`: "+strings.Join(outcomes(), ", ")+"; repeatable")
-	f.StringVar(&a.since, "since", "", "earliest `time`: a duration back from now (30m, 1h, 7d), a date (2026-11-22),\nor RFC 3339 (2026-11-22T10:00:00Z)")
+	f.StringVar(&a.since, "since", "", "earliest `time`: a duration back from now (30m, 1h, 7d), a date (2026-11-22),\na local time as it is shown (2026-11-22 10:00:00), or RFC 3339 (2026-11-22T10:00:00Z)")
 	f.IntVar(&a.query.Limit, "limit", 0, "at most the newest `n` records (default: all)")
 	f.BoolVar(&a.asJSON, "json", false, "print the records as they are in the log, one JSON object per line")
 	must(c.MarkFlagFilename("config", "toml"))
@@ -117,7 +117,10 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 		fmt.Fprintf(stderr, "%s does not exist yet: no call was made since it was configured\n", oneLine(file))
 		err = nil
 	}
-	if err != nil && ctx.Err() == nil {
+	if a.follow && ctx.Err() != nil {
+		err = nil // Ctrl-C is how it ends
+	}
+	if err != nil {
 		return err
 	}
 	return resultError(nil, !skipped)
@@ -143,7 +146,7 @@ func (a *auditCommand) parse(now time.Time) error {
 	}
 	since, ok := parseSince(a.since, now)
 	if !ok {
-		return usageErrorf("--since: %q is neither a duration such as 30m, 1h or 7d, nor a date such as 2026-11-22, nor a time such as 2026-11-22T10:00:00Z", a.since)
+		return usageErrorf("--since: %q is neither a duration such as 30m, 1h or 7d, nor a date such as 2026-11-22, nor a time such as \"2026-11-22 10:00:00\" or 2026-11-22T10:00:00Z", a.since)
 	}
 	a.query.Since = since
 	return nil
@@ -159,8 +162,10 @@ func parseSince(text string, now time.Time) (time.Time, bool) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), true
 	}
-	if t, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
-		return t, true
+	for _, local := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if t, err := time.ParseInLocation(local, text, now.Location()); err == nil {
+			return t, true
+		}
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	return t, err == nil

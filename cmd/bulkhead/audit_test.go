@@ -2,6 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +21,7 @@ func TestParseSince(t *testing.T) {
 	for text, want := range map[string]string{
 		"30m": "2026-11-22T11:30:00+01:00", "7d": "2026-11-15T12:00:00+01:00", "0s": "2026-11-22T12:00:00+01:00",
 		"2026-11-20": "2026-11-20T00:00:00+01:00", "2026-11-20T10:00:00Z": "2026-11-20T10:00:00Z",
+		"2026-11-20 10:00:00": "2026-11-20T10:00:00+01:00", "2026-11-20T10:00": "2026-11-20T10:00:00+01:00",
 		"-1h": "", "": "", "yesterday": "", "1": "", "d": "", "-1d": "", "99999999d": "", "2026-13-01": "", "12:00": "",
 	} {
 		since, ok := parseSince(text, now)
@@ -44,5 +50,22 @@ func TestAuditOutputEscapesLog(t *testing.T) {
 	}
 	if want := `{"tool":"\u202e\u009b\u007f` + "\ufffd é" + `\udb40\udc41"}` + "\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestInterruptedAuditIsNotComplete(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	if err := os.WriteFile(file, []byte(`{"time":"2026-11-22T10:00:00Z","kind":"call"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a := auditCommand{file: file}
+	if err := a.run(ctx, io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	a.follow = true
+	if err := a.run(ctx, io.Discard, io.Discard); err != nil {
+		t.Errorf("with --follow: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -65,7 +66,18 @@ type exitStatus int
 func (s exitStatus) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
 
 // report prints an error to stderr and returns the exit code.
-func report(err error) int { return reportTo(os.Stderr, err) }
+func report(err error) int {
+	if isClosedOutput(err) {
+		return exitHost // without a message, as a program that SIGPIPE ends
+	}
+	return reportTo(os.Stderr, err)
+}
+
+// isClosedOutput reports whether err says that the reader of standard output has closed it, such as head.
+func isClosedOutput(err error) bool {
+	var failed *fs.PathError
+	return errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed.Err, syscall.EPIPE)
+}
 
 // reportTo prints an error to w and returns the exit code.
 func reportTo(w io.Writer, err error) int {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,6 +39,21 @@ func TestExitCodeOfErrors(t *testing.T) {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+func TestClosedOutputIsNotReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"the reader of the output is gone": {fmt.Errorf("a: %w", &fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: syscall.EPIPE}), true},
+		"the output is on a full disk":     {&fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: syscall.ENOSPC}, false},
+		"a different pipe is broken":       {&fs.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, false},
+	} {
+		if got := isClosedOutput(c.err); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 }
 
