@@ -47,7 +47,9 @@ func TestCheck(t *testing.T) {
 		"a response that is not JSON":        {good().with(describes(`{`)), []string{`plugin.toml:7 module.file: asked for its handlers, the plugin returned a response that is not JSON`}},
 		"a response that is too large":       {good().with(files{"hand.wasm": string(outputting(1<<20 + 1))}), []string{"plugin.toml:7 module.file: asked for its handlers, the plugin returned a response of 1048577 bytes"}},
 		"an error response":                  {good().with(files{"hand.wasm": string(answering(`{"error":{"code":-32601,"message":"no\nsuch method"}}`))}), []string{`plugin.toml:7 module.file: the module answers bulkhead/describe with the error "no\nsuch method"`}},
-		"a directory without a manifest":     {files{"x": "x"}, []string{"plugin.toml:0 : there is no such file"}},
+		"an icon without pixels": {good().with(files{"plugin.toml": strings.Replace(head, "[module]", "icon = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9'\n[module]", 1) + tools("one")}),
+			[]string{"plugin.toml:6 plugin.icon: is not a complete PNG: "}},
+		"a directory without a manifest": {files{"x": "x"}, []string{"plugin.toml:0 : there is no such file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := c.source.write(t, t.TempDir())

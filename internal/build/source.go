@@ -48,6 +48,9 @@ func (s *source) check() tomlfile.Problems {
 	for i := range ps {
 		ps[i].File = s.file
 	}
+	if err := s.m.Icon.Check(); err != nil {
+		ps = append(ps, s.problem("plugin", "icon", "is not a complete PNG: "+err.Error(), "encode the whole file, or leave it out"))
+	}
 	if strings.EqualFold(s.m.Module.File, manifest.FileName) {
 		ps = append(ps, s.problem("module", "file", "is the name of the manifest", `use a different one, such as "plugin.wasm"`))
 	}

@@ -56,3 +56,12 @@ func readIcon(t *tomlfile.Table) Icon {
 	}
 	return Icon{URI: uri, Width: config.Width, Height: config.Height}
 }
+
+// Check decodes the image, of which the manifest's parser reads the header only.
+func (i Icon) Check() error {
+	data, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(i.URI, pngURI))
+	if err == nil && i.URI != "" {
+		_, err = png.Decode(bytes.NewReader(data)) // at most maxPixel² pixels
+	}
+	return err
+}

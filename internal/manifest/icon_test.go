@@ -63,3 +63,28 @@ func TestIcon(t *testing.T) {
 		t.Errorf("the size is %d × %d", m.Icon.Width, m.Icon.Height)
 	}
 }
+
+func TestIconCheckDecodesImage(t *testing.T) {
+	good := pngURI(t, 48, 32, true)
+	data, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(good, "data:image/png;base64,"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(data []byte) string { return "data:image/png;base64," + base64.StdEncoding.EncodeToString(data) }
+	damaged := bytes.Clone(data)
+	damaged[len(data)/2] ^= 1
+	for name, c := range map[string]struct {
+		uri  string
+		want bool
+	}{
+		"none":          {"", true},
+		"complete":      {good, true},
+		"only a header": {encode(data[:33]), false},
+		"truncated":     {encode(data[:len(data)-20]), false},
+		"damaged":       {encode(damaged), false},
+	} {
+		if err := (manifest.Icon{URI: c.uri}).Check(); (err == nil) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
