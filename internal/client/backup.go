@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 	"time"
@@ -20,7 +21,8 @@ func (c *Change) backUp() error {
 		return nil
 	}
 	if c.system.State == "" {
-		return discovery.UsageErrorf("there is no directory for a backup of %s: set HOME or XDG_STATE_HOME to a directory of yours", c.File)
+		why := cmp.Or(c.system.NoState, "there is no state directory: set HOME or XDG_STATE_HOME to a directory of yours")
+		return discovery.UsageErrorf("no backup of %s, so it is unchanged: %s", c.File, why)
 	}
 	dir := filepath.Join(c.system.State, backupDir)
 	if err := ownedpath.Make(dir); err != nil {

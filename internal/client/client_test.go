@@ -265,6 +265,24 @@ func TestAddAndRemoveKeepRestOfFile(t *testing.T) {
 	}
 }
 
+func TestMissingStateDirectoryIsExplained(t *testing.T) {
+	for reason, want := range map[string]string{
+		"":                                  "set HOME or XDG_STATE_HOME to a directory of yours",
+		"it was written by a newer version": "it was written by a newer version",
+	} {
+		u := newUser(t)
+		u.put("home/.cursor/mcp.json", "{}")
+		u.State, u.NoState = "", reason
+		change, err := u.try(Add, "cursor", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = change.Apply(t.Context()); err == nil || !strings.HasSuffix(err.Error(), want) || u.read("home/.cursor/mcp.json") != "{}" {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 func TestUpdateKeepsOtherFieldsAndHidesThem(t *testing.T) {
 	u := newUser(t)
 	u.put("home/.cursor/mcp.json", `{"mcpServers": {"bulkhead": {"command": "/old/bulkhead", "env": {"T": "s3cret"}, "args": ["serve", "--env", "K=s3cret", "--env=L=s3cret"]}}}`)

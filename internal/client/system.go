@@ -14,7 +14,8 @@ type System struct {
 	Home      string
 	Project   string // "": there is none, for the reason NoProject
 	NoProject string
-	State     string // the state directory, which contains the backups; "": there is none
+	State     string // the state directory, which contains the backups; "": there is none, for the reason NoState
+	NoState   string
 	Program   string // the path of this program that entries contain
 	Getenv    func(string) string
 	LookPath  func(string) (string, error)
@@ -30,7 +31,7 @@ func NewSystem(o discovery.Options, goos string) (System, error) {
 		return System{}, discovery.UsageErrorf("the home directory is unknown: set HOME")
 	}
 	s := System{
-		OS: goos, Home: places.Home, Project: places.Project, NoProject: places.NoProject, State: places.State,
+		OS: goos, Home: places.Home, Project: places.Project, NoProject: places.NoProject, State: places.State, NoState: places.NoState,
 		Getenv: os.Getenv, LookPath: exec.LookPath,
 	}
 	s.Program, err = stableProgram(os.Args[0], os.Getenv("PATH"))
