@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/progress"
-	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 // tasksOn returns a set of tasks that are shown on w: in plain lines if a program reads the output.
@@ -40,7 +39,7 @@ func (n *notifications) add(method string, params json.RawMessage) {
 		}
 		return
 	}
-	if line := visible.Text(formatNotification(method, params)); line != n.last {
+	if line := oneLine(formatNotification(method, params)); line != n.last { // a plugin must not be able to forge a line
 		n.last = line
 		fmt.Fprintf(n.tasks, "%s\n", line)
 	}

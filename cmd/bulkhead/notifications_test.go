@@ -17,8 +17,9 @@ func TestNotificationsAreLinesWithoutRepetitions(t *testing.T) {
 	}
 	n.add("notifications/progress", json.RawMessage(`{"progress":1,"total":2,"message":"one\u001b[2J"}`))
 	n.add("notifications/message", json.RawMessage(`{"level":"info","data":"text"}`))
+	n.add("notifications/progress", json.RawMessage(`{"progress":2,"total":2,"message":"two\nbulkhead: forged"}`))
 	n.end()
-	if want := "compiling\n1 of 2 one·[2J\ninfo: \"text\"\n"; out.String() != want {
+	if want := "compiling\n1 of 2 one·[2J\ninfo: \"text\"\n2 of 2 two bulkhead: forged\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
