@@ -84,21 +84,25 @@ func Follow(ctx context.Context, path string, q Query, yield func(Entry) error, 
 // followInterval is the time between two looks at a log that is followed.
 const followInterval = 250 * time.Millisecond
 
+// maxAbsent is the maximum number of consecutive names in a log that are absent. A rotation has one at a time, which moves
+// from the oldest to the newest; a second rotation can begin between two looks.
+const maxAbsent = 3
+
 // openLogFiles opens the files of a log, oldest first. A rotation renames them at the same time, so the newest is opened
 // first: then none is missed, and one that appears twice is recognized.
 func openLogFiles(path string) ([]*logFile, error) {
 	var files []*logFile
+	absent := 0
 	for i := range MaxKeep + 1 {
 		f, err := openLogFile(rotatedName(path, i))
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && i == 0:
-			continue // in the middle of a rotation, or absent
-		case errors.Is(err, fs.ErrNotExist):
-			if len(files) == 0 {
-				return nil, err
+		if errors.Is(err, fs.ErrNotExist) {
+			if absent++; absent <= maxAbsent {
+				continue
 			}
-			slices.Reverse(files)
-			return files, nil
+			break
+		}
+		absent = 0
+		switch {
 		case err != nil:
 			closeAll(files)
 			return nil, err
@@ -107,6 +111,9 @@ func openLogFiles(path string) ([]*logFile, error) {
 		default:
 			files = append(files, f)
 		}
+	}
+	if len(files) == 0 {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
 	slices.Reverse(files)
 	return files, nil

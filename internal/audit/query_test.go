@@ -51,7 +51,8 @@ func TestReadReturnsRotatedFilesInOrder(t *testing.T) {
 		want = append(want, fmt.Sprintf("%04d-", i))
 		write(t, l, want[i]+filler)
 	}
-	if rotated, _ := filepath.Glob(file + ".[0-9]*"); len(rotated) < 8 {
+	rotated, _ := filepath.Glob(file + ".[0-9]*")
+	if len(rotated) < 8 {
 		t.Fatalf("only %q were rotated", rotated)
 	}
 	if diff := cmp.Diff(found{tools: want}, query(t, file, audit.Query{}), cmp.AllowUnexported(found{})); diff != "" {
@@ -60,7 +61,15 @@ func TestReadReturnsRotatedFilesInOrder(t *testing.T) {
 	if diff := cmp.Diff(want[255:], query(t, file, audit.Query{Limit: 45}).tools); diff != "" {
 		t.Error(diff)
 	}
-	if err := os.Rename(file, file+".removed"); err != nil { // as within a rotation
+	for i := len(rotated); i >= 3; i-- { // as in the middle of a rotation
+		if err := os.Rename(fmt.Sprintf("%s.%d", file, i), fmt.Sprintf("%s.%d", file, i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, query(t, file, audit.Query{}).tools); diff != "" {
+		t.Errorf("in the middle of a rotation: %s", diff)
+	}
+	if err := os.Rename(file, file+".removed"); err != nil { // as at the end of a rotation
 		t.Fatal(err)
 	}
 	if got := query(t, file, audit.Query{}).tools; len(got) == 0 || got[0] != want[0] {
