@@ -4,10 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"runtime"
-	"strconv"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
@@ -45,8 +43,7 @@ func FindCeiling(s System) (*config.Ceiling, error) {
 		return nil, nil // ownedpath cannot tell there who can write a file
 	}
 	place := s.ceilingPlace()
-	// Lstat, because a dangling symbolic link does not mean that there is no ceiling.
-	if _, err := os.Lstat(place.file); errors.Is(err, fs.ErrNotExist) {
+	if place.isAbsent() {
 		return nil, nil
 	}
 	c, problems := place.read()
@@ -58,6 +55,22 @@ func FindCeiling(s System) (*config.Ceiling, error) {
 	return c, nil
 }
 
+// isAbsent reports whether there is no ceiling. A dangling symbolic link on its path does not mean that: its target may be
+// on a file system that is not mounted.
+func (p ceilingPlace) isAbsent() bool {
+	for path := p.file; path != filepath.Dir(path); path = filepath.Dir(path) {
+		switch _, err := os.Lstat(path); {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil || path == p.file:
+			return false
+		}
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	return true
+}
+
 // read reads the ceiling, which exists.
 func (p ceilingPlace) read() (*config.Ceiling, tomlfile.Problems) {
 	if err := ownedpath.CheckFile(p.file, p.owner); err != nil {
@@ -65,7 +78,11 @@ func (p ceilingPlace) read() (*config.Ceiling, tomlfile.Problems) {
 	}
 	data, err := tomlfile.ReadFile(p.file)
 	if err != nil {
-		return nil, tomlfile.Problems{{File: p.file, What: err.Error(), Remedy: "make it readable for all users"}}
+		remedy := "make it readable for all users"
+		if errors.Is(err, fs.ErrNotExist) {
+			remedy = "its path has a dangling symbolic link: create the target, or remove the link"
+		}
+		return nil, tomlfile.Problems{{File: p.file, What: err.Error(), Remedy: remedy}}
 	}
 	c, problems := config.ParseCeiling(p.file, data)
 	if c == nil {
@@ -75,18 +92,6 @@ func (p ceilingPlace) read() (*config.Ceiling, tomlfile.Problems) {
 		c.Home = accountHome()
 	}
 	return c, problems
-}
-
-// accountHome returns the home directory of the account, which unlike HOME the user cannot change; "" if there is none.
-func accountHome() string {
-	u, err := user.LookupId(strconv.Itoa(os.Geteuid()))
-	if err != nil || !filepath.IsAbs(u.HomeDir) {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(u.HomeDir); err == nil {
-		return real
-	}
-	return filepath.Clean(u.HomeDir)
 }
 
 // applyCeiling narrows what a config decides for the host as a whole. The grants of plugins are narrowed when they are

@@ -172,6 +172,12 @@ func TestUnusableCeilingServesNothing(t *testing.T) {
 		"a directory that others write": {func(w *hosttest.World, file string) error { return os.Chmod(w.Dir+"/etc", 0o777) }, "can be written by others"},
 		"a dangling link":               {func(w *hosttest.World, file string) error { return replaceByLink(file, "none") }, "no such file"},
 		"a directory":                   {func(w *hosttest.World, file string) error { return replaceByDirectory(file) }, "is not a regular file"},
+		"a dangling link in the place of its directory": {func(w *hosttest.World, file string) error {
+			if err := os.RemoveAll(w.Dir + "/etc"); err != nil {
+				return err
+			}
+			return os.Symlink("none", w.Dir+"/etc")
+		}, "dangling symbolic link"},
 		"a file of another user": {func(w *hosttest.World, file string) error {
 			if os.Geteuid() != 0 {
 				return os.Chmod(file, 0o666) // only root can give it away
