@@ -164,11 +164,12 @@ func innermost(a, b []string) []string {
 	var out []string
 	for _, x := range a {
 		for _, y := range b {
+			inner := x
 			if contain.Within(x, y) {
-				x = y
+				inner = y
 			}
-			if !slices.Contains(out, x) {
-				out = append(out, x)
+			if !slices.Contains(out, inner) {
+				out = append(out, inner)
 			}
 		}
 	}
@@ -202,15 +203,10 @@ func (n *narrowing) repositories(b Bounds) {
 			g.Access = manifest.Read
 			n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", n.ceiling.at(b, "read_only")+" allows no more", line)
 		}
-		remotes := []string{manifest.Any}
 		if bounds != nil {
 			var dirs []manifest.FS
-			remotes = nil
 			for _, bound := range bounds {
 				dirs = append(dirs, manifest.FS{Path: bound.Repo, Access: bound.Access})
-				if dir, missing := n.bounds.Resolve(bound.Repo, ""); missing == "" && contain.Within(dir, g.Repo) {
-					remotes = append(remotes, normalizeRemotes(bound.Remotes)...)
-				}
 			}
 			within, access := n.containing(dirs, g.Repo, g.Access)
 			if within == nil {
@@ -222,35 +218,59 @@ func (n *narrowing) repositories(b Bounds) {
 			}
 			g.Access, g.Within = access, innermost(g.Within, within)
 		}
-		g.Remotes = n.remotes(b, key, g, remotes, line)
+		n.remotes(b, bounds, key, &g, line)
 		granted = append(granted, g)
 	}
 	n.grant.Git = granted
 }
 
-// remotes returns the remotes of a grant that are allowed: those that the ceiling names, and if it allows any, those whose
-// origin is allowed.
-func (n *narrowing) remotes(b Bounds, key string, g Git, allowed []string, line int) []string {
+// remotes reduces the remotes of a grant to those that the ceiling names for a directory that contains it, and if it
+// allows any there, to those whose origin is allowed. What it allows for one directory must not apply to another one
+// to which the path of the grant resolves, so the directories of each remote bound the grant.
+func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git, line int) {
+	allowed := map[string][]string{manifest.Any: nil} // the directories of each remote
+	for _, bound := range bounds {
+		dir, missing := n.bounds.Resolve(bound.Repo, "")
+		if missing != "" || !contain.Within(dir, g.Repo) {
+			continue
+		}
+		for _, r := range normalizeRemotes(bound.Remotes) {
+			allowed[r] = append(allowed[r], dir)
+		}
+	}
+	anyAllowed := bounds == nil || allowed[manifest.Any] != nil
 	var out []string
+	grant := func(r string, dirs []string) {
+		if !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+		if bounds != nil {
+			g.Within = innermost(g.Within, dirs)
+		}
+	}
 	for _, r := range g.Remotes {
 		switch {
-		case slices.Contains(allowed, r) && r != manifest.Any, slices.Contains(allowed, manifest.Any) && b.allowsRemote(r):
-			out = append(out, r)
+		case anyAllowed && b.allowsRemote(r):
+			grant(r, slices.Concat(allowed[r], allowed[manifest.Any]))
+			continue
+		case r != manifest.Any && allowed[r] != nil:
+			grant(r, allowed[r])
 			continue
 		case r == manifest.Any:
 			// What remains of any remote are those that the ceiling names.
-			for _, named := range allowed {
-				if named != manifest.Any && !slices.Contains(out, named) {
-					out = append(out, named)
+			for _, named := range slices.Sorted(maps.Keys(allowed)) {
+				if named != manifest.Any {
+					grant(named, allowed[named])
 				}
 			}
 		}
-		if slices.Contains(allowed, manifest.Any) {
-			key = "http"
+		by := key
+		if anyAllowed {
+			by = "http"
 		}
-		n.cut("git", r, fmt.Sprintf("the remote %s of %s is not granted", r, g.Repo), "it is not in "+n.ceiling.at(b, key), line)
+		n.cut("git", r, fmt.Sprintf("the remote %s of %s is not granted", r, g.Repo), "it is not in "+n.ceiling.at(b, by), line)
 	}
-	return out
+	g.Remotes = out
 }
 
 // allowsRemote reports whether http allows the origin of a remote that git does not name.
