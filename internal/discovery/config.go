@@ -86,14 +86,27 @@ func parseTrusted(s System, source Source, content []byte) (*config.Config, toml
 		return nil, nil, not, nil
 	}
 	c, problems := config.ParseWith(source.File, content, func(path string) ([]byte, error) {
-		data, err := tomlfile.ReadFile(path)
-		if not == nil && (err != nil || !record.Trusts(path, trust.Digest(data))) {
-			not = &UntrustedError{Path: source.File, Included: path, Since: record.At, Reason: err}
+		if not != nil {
+			return nil, not
 		}
-		return data, err
+		var data []byte
+		if data, not = readTrusted(source, record, path); not != nil {
+			return nil, not
+		}
+		return data, nil
 	})
 	if not != nil {
 		return nil, nil, not, nil
 	}
 	return c, problems, nil, nil
+}
+
+// readTrusted reads a file that a trusted config includes. It returns no content that the record does not cover, since
+// that could name files to read.
+func readTrusted(source Source, record *trust.Record, path string) ([]byte, *UntrustedError) {
+	data, err := tomlfile.ReadFile(path)
+	if err != nil || !record.Trusts(path, trust.Digest(data)) {
+		return nil, &UntrustedError{Path: source.File, Included: path, Since: record.At, Reason: err}
+	}
+	return data, nil
 }

@@ -33,6 +33,25 @@ func hostFiles(f *Found) []string {
 	for _, c := range f.Credentials {
 		own = append(own, c.File)
 	}
+	own = append(own, shadowedFiles(f)...)
 	own = append(own, f.folders...)
 	return slices.DeleteFunc(own, func(path string) bool { return path == "" })
+}
+
+// shadowedFiles returns the files of the configs that are not in force but would be used in another directory or without an
+// option, although no trust record has their digests: those of the user and of envConfig.
+func shadowedFiles(f *Found) []string {
+	var files []string
+	for source, err := range searchConfigs(f.Options, f.Places) {
+		if err != nil || source == f.source || source.By != ByVariable && source.By != ByUser {
+			continue
+		}
+		files = append(files, source.File)
+		if c, _, _, _ := readConfig(f.Options, source, nil); c != nil { // problems are reported where it is in force
+			for _, file := range c.Files {
+				files = append(files, file.Path)
+			}
+		}
+	}
+	return files
 }

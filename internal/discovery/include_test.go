@@ -99,6 +99,29 @@ func TestPluginCannotWriteIncludedFiles(t *testing.T) {
 	}
 }
 
+// TestPluginCannotWriteFilesOfShadowedConfigs has configs that are not in force here, but in force elsewhere without a trust
+// record: a plugin that could write them, or what they include, could grant itself anything there.
+func TestPluginCannotWriteFilesOfShadowedConfigs(t *testing.T) {
+	w, o := including(t)
+	w.Trust(t, "pkg/bulkhead.toml")
+	w.Write(t, hosttest.Files{
+		"home/.config/bulkhead/bulkhead.toml": "include = ['" + w.Dir + "/pkg/mine.toml']\n", "pkg/mine.toml": "",
+		"pkg/named.toml": "include = ['by-name.toml']\n", "pkg/by-name.toml": "",
+	})
+	w.Env["BULKHEAD_CONFIG"] = w.Dir + "/pkg/named.toml"
+	noConfig, flag := o, o
+	noConfig.NoConfig, noConfig.PluginsDir = true, w.Dir+"/plugins"
+	flag.ConfigFile = w.Dir + "/pkg/bulkhead.toml"
+	for name, o := range map[string]host.Options{"--config": flag, "--no-config": noConfig} {
+		own := strings.Join(hostFilesOf(t, o), "\n") + "\n"
+		for _, file := range []string{"/pkg/mine.toml", "/pkg/named.toml", "/pkg/by-name.toml"} {
+			if !strings.Contains(own, w.Dir+file+"\n") {
+				t.Errorf("%s: %s is not among the host's files: %s", name, file, own)
+			}
+		}
+	}
+}
+
 func write(w *hosttest.World, name, content string) error {
 	return os.WriteFile(w.Dir+"/"+name, []byte(content), 0o600)
 }
