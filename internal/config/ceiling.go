@@ -76,6 +76,13 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 			Name: t.Required("name", "write the name of a plugin"), SHA256: manifest.ReadDigest(t, "sha256"), Bounds: readBounds(t),
 		})
 	}
+	for i, p := range c.Plugins {
+		same := func(have Allowed) bool { return have.Name == p.Name && have.SHA256 == p.SHA256 }
+		if first := slices.IndexFunc(c.Plugins, same); first < i && p.Name != "" {
+			doc.Add(tomlfile.Problem{Line: p.Line, Key: p.Key, What: fmt.Sprintf("allows the same plugin as line %d", c.Plugins[first].Line),
+				Remedy: "merge the two tables, since only one of them would apply"})
+		}
+	}
 	return c, doc.Problems()
 }
 
@@ -170,7 +177,8 @@ func (c *Ceiling) AuditProblem(a *Audit, file string) string {
 	return where + ", and an audit log is required"
 }
 
-// allowed returns the bounds of a plugin's own; nil if there are none. why is the reason why the plugin is not allowed.
+// allowed returns the bounds of a plugin's own; nil if there are none. A table with its digest takes precedence over one
+// without. why is the reason why the plugin is not allowed.
 func (c *Ceiling) allowed(m *manifest.Manifest) (own *Allowed, why string) {
 	if c.Plugins == nil {
 		return nil, ""
@@ -182,7 +190,7 @@ func (c *Ceiling) allowed(m *manifest.Manifest) (own *Allowed, why string) {
 		switch {
 		case p.Name != m.Name:
 		case p.SHA256 == "":
-			return p, ""
+			own = p
 		case p.SHA256 == m.Digest && m.Module.SHA256 == "":
 			return nil, fmt.Sprintf("%s.sha256 (%s:%d) pins it, and its manifest has no digest of the module", p.Key, c.File, p.Line)
 		case p.SHA256 == m.Digest:
@@ -190,6 +198,9 @@ func (c *Ceiling) allowed(m *manifest.Manifest) (own *Allowed, why string) {
 		default:
 			digests = append(digests, fmt.Sprintf("%s:%d", c.File, p.Line))
 		}
+	}
+	if own != nil {
+		return own, ""
 	}
 	if digests != nil {
 		return nil, fmt.Sprintf("its SHA-256 is %s, which %s does not allow", m.Digest, strings.Join(digests, ", "))

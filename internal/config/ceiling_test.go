@@ -194,18 +194,30 @@ func TestNarrowPinsModuleToo(t *testing.T) {
 	}
 }
 
+// TestNarrowPrefersTableWithDigest has a table for any version before that for one version: its bounds must apply.
+func TestNarrowPrefersTableWithDigest(t *testing.T) {
+	m := &manifest.Manifest{Name: "notes", Digest: strings.Repeat("a", 64)}
+	m.Module.SHA256 = m.Digest
+	c := &config.Ceiling{File: "/c", Plugins: []config.Allowed{{Name: "notes"}, {Name: "notes", SHA256: m.Digest, Bounds: config.Bounds{Env: []string{}}}}}
+	g, ps := c.Narrow(m, config.Plugin{}, places, config.Grant{Env: map[string]string{"A": ""}})
+	if ps.Err() != nil || len(g.Env) > 0 {
+		t.Errorf("got %+v, %v", g, ps)
+	}
+}
+
 func TestParseCeilingRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"include = ['a']": "1 include: is not a known key",
 		"[defaults]":      "1 defaults: is not a known key",
-		all("fs = [{ path = '${cwd}', access = 'r' }]"):            `2 ceiling.fs[0].path: "${cwd}" has a variable other than ${project} and ${home}`,
-		all("fs = [{ path = '${env:X}/a', access = 'r' }]"):        "2 ceiling.fs[0].path: ",
-		all("git = [{ repo = '*', access = 'r' }]"):                "2 ceiling.git[0].repo: ",
-		all("http = [{ origin = 'https://a', credential = 'x' }]"): "2 ceiling.http[0].credential: there is no [credentials.x]",
-		all("allow_write = true"):                                  "2 ceiling.allow_write: is not a known key",
-		"[[plugins]]\npath = '/x'":                                 "1 plugins[0].name: is missing",
-		"[audit]\nrequired = 'yes'":                                "2 audit.required: ",
-		"=":                                                        "1 : is not TOML",
+		all("fs = [{ path = '${cwd}', access = 'r' }]"):                                               `2 ceiling.fs[0].path: "${cwd}" has a variable other than ${project} and ${home}`,
+		all("fs = [{ path = '${env:X}/a', access = 'r' }]"):                                           "2 ceiling.fs[0].path: ",
+		all("git = [{ repo = '*', access = 'r' }]"):                                                   "2 ceiling.git[0].repo: ",
+		all("http = [{ origin = 'https://a', credential = 'x' }]"):                                    "2 ceiling.http[0].credential: there is no [credentials.x]",
+		all("allow_write = true"):                                                                     "2 ceiling.allow_write: is not a known key",
+		"[[plugins]]\npath = '/x'":                                                                    "1 plugins[0].name: is missing",
+		"[[plugins]]\nname = 'a'\n[[plugins]]\nname = 'b'\n[[plugins]]\nname = 'a'\nread_only = true": "5 plugins[2]: allows the same plugin as line 1",
+		"[audit]\nrequired = 'yes'":                                                                   "2 audit.required: ",
+		"=":                                                                                           "1 : is not TOML",
 	} {
 		_, ps := config.ParseCeiling("/c", []byte(text))
 		if ps.Err() == nil || !strings.HasPrefix(fmt.Sprintf("%d %s: %s", ps[0].Line, ps[0].Key, ps[0].What), want) {
