@@ -1,7 +1,7 @@
 // Package config reads bulkhead.toml, in which an admin lists the plugins and what each may do, and computes
 // effective grants: the intersection of what a manifest requests and what the config allows.
 //
-// Load reads the config and the files that it includes, Expand replaces its references to environment variables, and
+// Parse reads the config and the files that it includes, Expand replaces its references to environment variables, and
 // Decide computes the grant of one plugin. ParseCeiling parses the bounds of an organisation, and Ceiling.Narrow applies
 // them to a grant. Decide and Narrow are pure functions. AddPlugin, RemovePlugin and PinPlugin edit the bytes of a config
 // and preserve its other content, comments included.

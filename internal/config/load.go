@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -13,21 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Load reads the config in file, and the files that it includes. The config is nil if file cannot be read or is not TOML.
-// The config must be used only if Err of the problems returns nil, and only after Expand.
-func Load(file string) (*Config, tomlfile.Problems) {
-	data, err := tomlfile.ReadFile(file)
-	if err != nil {
-		p := tomlfile.Problem{File: file, What: err.Error()}
-		if errors.Is(err, fs.ErrNotExist) {
-			p.What, p.Remedy = "there is no such file", "pass the config's path with --config"
-		}
-		return nil, tomlfile.Problems{p}
-	}
-	return Parse(file, data)
-}
-
-// Parse is like Load but takes the content of file.
+// Parse parses a config and the files that it includes. file is its path, data its content. The config is nil if data is not
+// TOML. It must be used only if Err of the problems returns nil, and only after Expand.
 func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
 	return ParseWith(file, data, tomlfile.ReadFile)
 }

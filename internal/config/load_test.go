@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -237,19 +236,9 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestLoad(t *testing.T) {
+func TestPathsAreRelativeToConfig(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, config.FileName)
-	if _, ps := config.Load(file); len(ps) != 1 || ps[0].What != "there is no such file" || ps[0].Remedy == "" {
-		t.Errorf("a missing file: %v", ps)
-	}
-	if _, ps := config.Load(dir); len(ps) != 1 || ps[0].What != "is not a regular file" {
-		t.Errorf("a directory: %v", ps)
-	}
-	if err := os.WriteFile(file, []byte("[[plugins]]\npath = 'p'\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, ps := config.Load(file)
+	c, ps := config.Parse(filepath.Join(dir, config.FileName), []byte("[[plugins]]\npath = 'p'\n"))
 	if len(ps) > 0 || len(c.Plugins) != 1 || c.Plugins[0].Path != filepath.Join(dir, "p") {
 		t.Errorf("got %+v, %v", c, ps)
 	}

@@ -1,6 +1,9 @@
 package discovery
 
 import (
+	"errors"
+	"io/fs"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/trust"
@@ -62,8 +65,22 @@ func readConfig(o Options, source Source, content []byte) (*config.Config, tomlf
 	case source.By.needsTrust():
 		return nil, nil, &UntrustedError{Path: source.File, Reason: err}, nil
 	}
-	c, problems := config.Load(source.File) // which reports the problem
-	return c, problems, nil, nil
+	return nil, tomlfile.Problems{unreadable(source, err)}, nil, nil
+}
+
+// unreadable returns the problem of a config that cannot be read, and that needs no trust.
+func unreadable(source Source, err error) tomlfile.Problem {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return tomlfile.Problem{File: source.File, What: err.Error()}
+	}
+	remedy := "pass the config's path with --config"
+	switch source.By {
+	case ByVariable:
+		remedy = "correct $" + envConfig + ", or unset it"
+	case ByUser:
+		remedy = "its path is a dangling symbolic link: create the target, or remove the link"
+	}
+	return tomlfile.Problem{File: source.File, What: "there is no such file", Remedy: remedy}
 }
 
 // parseTrusted parses the content of a config and of the files that it includes: the bytes that are checked are the bytes

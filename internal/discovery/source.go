@@ -149,8 +149,8 @@ func searchConfigs(o Options, places config.Places) func(yield func(Source, erro
 			}
 		}
 		for _, source := range usualPlaces(s, places) {
-			// A config that cannot be accessed is not skipped.
-			if _, err := os.Stat(source.File); !errors.Is(err, fs.ErrNotExist) && !yield(source, nil) {
+			// A config that cannot be accessed, or that is a dangling symbolic link, is not skipped: the next one may grant more.
+			if _, err := os.Lstat(source.File); !errors.Is(err, fs.ErrNotExist) && !yield(source, nil) {
 				return
 			}
 		}

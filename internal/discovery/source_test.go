@@ -1,7 +1,9 @@
 package discovery_test
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +84,24 @@ func TestUntrustedProjectConfigIsNotSkippedForUserConfig(t *testing.T) {
 	o.ConfigFile, w.Env["BULKHEAD_CONFIG"] = "", ""
 	w.Write(t, hosttest.Files{"pkg/deep/bulkhead.toml": "[[plugins]]\npath = \"x\"\n"})
 	wantUntrusted(t, o, "/pkg/deep/bulkhead.toml has changed since it was trusted")
+}
+
+// TestDanglingLinkIsNotSkipped has a dangling link in each usual place: the config of the next place may grant more.
+func TestDanglingLinkIsNotSkipped(t *testing.T) {
+	for file, want := range map[string]string{
+		"pkg/bulkhead.toml":                   "/pkg/bulkhead.toml is not trusted (no such file or directory)",
+		"home/.config/bulkhead/bulkhead.toml": "there is no such file",
+	} {
+		w := planted(t)
+		path := w.Dir + "/" + file
+		if err := errors.Join(os.RemoveAll(w.Dir+"/pkg/bulkhead.toml"), os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink("none", path)); err != nil {
+			t.Fatal(err)
+		}
+		o := discovering(w)
+		o.System.Dir = w.Dir + "/pkg"
+		_, err := host.Open(o)
+		hosttest.WantUsage(t, err, want)
+	}
 }
 
 func TestConfigOfVariableMustBeAbsolute(t *testing.T) {
