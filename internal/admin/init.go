@@ -259,7 +259,7 @@ func (s *Setup) complete(o discovery.Options) error {
 				return usageErrorf("%s", c)
 			}
 		}
-		if err := s.provide(view, p, &s.Plugins[i]); err != nil {
+		if err := s.provide(o, view, p, &s.Plugins[i]); err != nil {
 			return err
 		}
 	}
@@ -267,9 +267,9 @@ func (s *Setup) complete(o discovery.Options) error {
 }
 
 // provide plans what is created for a plugin.
-func (s *Setup) provide(view *catalog.Catalog, p *catalog.Plugin, plugin *SetupPlugin) error {
+func (s *Setup) provide(o discovery.Options, view *catalog.Catalog, p *catalog.Plugin, plugin *SetupPlugin) error {
 	for _, lack := range p.Lacks(view.Places) {
-		files, err := ready.Missing(p.Manifest, lack.Requirement, p.Grant, view.Places)
+		files, err := ready.Missing(p.Manifest, lack.Requirement, view.Places, permitWriting(o, view, p))
 		switch {
 		case err != nil:
 			return usageErrorf("%w", err)
@@ -286,6 +286,20 @@ func (s *Setup) provide(view *catalog.Catalog, p *catalog.Plugin, plugin *SetupP
 		}
 	}
 	return nil
+}
+
+// permitWriting returns a function that permits only files that the plugin could write itself.
+func permitWriting(o discovery.Options, view *catalog.Catalog, p *catalog.Plugin) ready.Permit {
+	return func(path string) error {
+		answers, err := paths(o, view, subject(o, view, p), path)
+		if err != nil {
+			return fmt.Errorf("%w: it cannot be created while a file, or a symbolic link that cannot be followed, is in its path: remove that", err)
+		}
+		if write := answers[1]; !write.Allowed {
+			return fmt.Errorf("%s cannot be created: %s", write.Asked, write.Why)
+		}
+		return nil
+	}
 }
 
 // takesNoArguments reports whether a tool can be called without arguments.

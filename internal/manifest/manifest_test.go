@@ -185,6 +185,7 @@ func TestParseRefuses(t *testing.T) {
 		"a requirement of a parent":           {"[[tools]]", "[[requires]]\nwhy = 'x'\npaths = ['${project}/../b']\n[[tools]]", "10", `contains ".."`},
 		"a requirement in a variable":         {"[[tools]]", "[[requires]]\nwhy = 'x'\npaths = ['${env:ROOT}/b']\n[[tools]]", "10", "begins with a variable that is not in capabilities.env"},
 		"a requirement of a variable":         {"[[tools]]", "[[requires]]\nwhy = 'x'\nenv = 'ROOT'\n[[tools]]", "10", `requires[0].env: "ROOT" is not in capabilities.env`},
+		"a requirement with another variable": {"[[tools]]", "[capabilities]\nenv = ['COLOR']\n[[requires]]\nwhy = 'x'\nenv = 'COLOR'\nvalue = '${env:TOKEN}'\n[[tools]]", "13", `requires[0].value: "${env:TOKEN}" contains a variable other than ${env:COLOR} alone`},
 		"a requirement of an unknown tool":    {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\ntools = ['ad']\n[[tools]]", "11", `requires[0].tools[0]: "ad" is not a tool of this plugin`},
 		"a requirement with and without":      {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\ntools = ['add']\nexcept = ['add']\n[[tools]]", "12", "requires[0].except: conflicts with tools"},
 		"a value of no variable":              {"[[tools]]", "[[requires]]\nwhy = 'x'\ngrant = '/a'\nvalue = 'x'\n[[tools]]", "11", "requires[0].value: has no effect without env"},

@@ -86,6 +86,10 @@ func (m *Manifest) checkSubject(t *tomlfile.Table, r Requirement) {
 	if t.Has("value") && !t.Has("env") {
 		t.Fault("value", "has no effect without env", "remove it")
 	}
+	// Consent to a variable must not grant another one.
+	if strings.Contains(r.Value, "${") && r.Value != EnvPath+r.Env+"}" {
+		t.Fault("value", fmt.Sprintf("%s contains a variable other than ${env:%s} alone", tomlfile.Quote(r.Value), r.Env), "write ${env:…} with the name in env, or text without ${")
+	}
 	if t.Has("grant") {
 		if err := checkRequestedPath(r.Grant); err != nil {
 			t.Fault("grant", fmt.Sprintf("%s %v", tomlfile.Quote(r.Grant), err), PathRemedy)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
-	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 // File is a file or directory to create.
@@ -22,22 +21,29 @@ type File struct {
 	Content string `json:"content,omitempty"`
 	IsDir   bool   `json:"is_directory,omitempty"`
 
-	root string // the project, the home directory or the state directory, which contains Path
-	rel  string // path of Path relative to root, with slashes
+	root   string // the project, the home directory or the state directory, which contains Path
+	rel    string // path of Path relative to root, with slashes
+	permit Permit
 }
 
-// Missing returns what Create has to create so that the requirement is met: only what does not exist, and only below a
-// directory that g grants for writing.
-func Missing(m *manifest.Manifest, r manifest.Requirement, g config.Grant, places config.Places) ([]File, error) {
+// Permit returns an error if the plugin may not write the file at an absolute path, which need not exist. It decides on the
+// resolved path: a manifest could name a file that the host hides from the plugin, such as a Git hook or a config, or one
+// behind a symbolic link.
+type Permit func(path string) error
+
+// Missing returns what Create has to create so that the requirement is met: only what does not exist, and only what permit
+// allows. Create calls it again, because the user may take long to consent.
+func Missing(m *manifest.Manifest, r manifest.Requirement, places config.Places, permit Permit) ([]File, error) {
 	var files []File
 	for _, c := range r.Create {
 		f, err := locate(m, c, places)
 		if err != nil {
 			return nil, err
 		}
-		if !isWritable(g, f.Path) {
-			return nil, fmt.Errorf("plugin %s: %s cannot be created: it is not in a directory that is granted for writing", m.Name, f.Path)
+		if err := permit(f.Path); err != nil {
+			return nil, fmt.Errorf("plugin %s: %w", m.Name, err)
 		}
+		f.permit = permit
 		if !exists(f.root, f.Path) {
 			files = append(files, f)
 		}
@@ -61,15 +67,6 @@ func locate(m *manifest.Manifest, c manifest.Creation, places config.Places) (Fi
 	return File{Path: filepath.Join(root, rest), Content: content, IsDir: c.IsDir, root: root, rel: strings.TrimPrefix(rest, "/")}, nil
 }
 
-func isWritable(g config.Grant, file string) bool {
-	for _, m := range g.FS {
-		if m.Access == manifest.ReadWrite && contain.Within(m.Path, file) {
-			return true
-		}
-	}
-	return false
-}
-
 // ProjectName returns the name of the project's directory, with - for each character that might need quotes in a file.
 func ProjectName(places config.Places) string {
 	name := strings.Map(func(r rune) rune {
@@ -90,6 +87,9 @@ func Value(r manifest.Requirement, places config.Places) string {
 // overwrites nothing, and follows no symbolic link out of the root of a file.
 func Create(files []File) (created []string, err error) {
 	for _, f := range files {
+		if err := f.permit(f.Path); err != nil {
+			return created, err
+		}
 		root, err := os.OpenRoot(f.root)
 		if err != nil {
 			return created, err

@@ -1,6 +1,7 @@
 package ready_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -114,9 +115,11 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func permitAll(string) error { return nil }
+
 // create creates what the first requirement names, and returns the created paths relative to the directory of the world.
 func (w world) create() ([]string, error) {
-	files, err := ready.Missing(w.m, w.m.Requires[0], w.grant, w.places)
+	files, err := ready.Missing(w.m, w.m.Requires[0], w.places, permitAll)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +155,7 @@ create = [{ path = "${project}/.x/config", content = "name: {project}\n" }, { pa
 func TestCreateKeepsExistingFiles(t *testing.T) {
 	w := newWorld(t, specs+`paths = ["${project}/x"]
 create = [{ path = "${project}/f", content = "new" }, { path = "${project}/x", content = "" }]`)
-	files, err := ready.Missing(w.m, w.m.Requires[0], w.grant, w.places)
+	files, err := ready.Missing(w.m, w.m.Requires[0], w.places, permitAll)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,20 +203,31 @@ create = [{ path = "${project}/a", content = "" }, { path = "${project}/b/c", co
 	}
 }
 
-func TestNothingIsCreatedWithoutAWritableGrant(t *testing.T) {
-	const create = `paths = ["${project}/x"]
-create = [{ path = "${project}/x" }]`
-	w := newWorld(t, specs+create)
-	for i := range w.grant.FS {
-		w.grant.FS[i].Access = manifest.Read
+// The user may take long to consent.
+func TestPermissionIsCheckedAgainBeforeCreation(t *testing.T) {
+	w := newWorld(t, specs+`paths = ["${project}/b"]
+create = [{ path = "${project}/a", content = "" }, { path = "${project}/b", content = "" }]`)
+	refused := errors.New("not permitted")
+	refuse := ""
+	permit := func(path string) error {
+		if filepath.Base(path) == refuse {
+			return refused
+		}
+		return nil
 	}
-	if created, err := w.create(); err == nil || len(created) > 0 {
-		t.Errorf("granted to read: got %q, %v", created, err)
+	refuse = "a"
+	if files, err := ready.Missing(w.m, w.m.Requires[0], w.places, permit); !errors.Is(err, refused) || len(files) > 0 {
+		t.Errorf("planned: got %v, %v", files, err)
 	}
-	w = newWorld(t, specs+create)
-	w.grant.FS = nil
-	if created, err := w.create(); err == nil || len(created) > 0 {
-		t.Errorf("not granted: got %q, %v", created, err)
+	refuse = ""
+	files, err := ready.Missing(w.m, w.m.Requires[0], w.places, permit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuse = "b"
+	created, err := ready.Create(files)
+	if want := []string{w.places.Project + "/a"}; !errors.Is(err, refused) || !slices.Equal(created, want) {
+		t.Errorf("created: got %q, %v, want %q", created, err, want)
 	}
 }
 
