@@ -123,9 +123,13 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 	s.Creates = !s.file.Exists
 	if s.file.Exists {
 		_, _, err := discovery.ParseTrusted(o, source, s.file.Data)
-		if not := (*discovery.UntrustedError)(nil); errors.As(err, &not) {
+		not := (*discovery.UntrustedError)(nil)
+		switch untrusted := errors.As(err, &not); {
+		case untrusted && hasNoPlugins(s.file): // which bulkhead trust refuses
+			return nil, usageErrorf("%s, and names no plugin: move it away, run `bulkhead init`, and add its keys to the new file; then review that with `bulkhead trust`", not.Problem())
+		case untrusted:
 			return nil, usageErrorf("%s: review it with `bulkhead trust`, then run `bulkhead init` again", not.Problem())
-		} else if err != nil {
+		case err != nil:
 			return nil, err
 		}
 	}
