@@ -32,6 +32,7 @@ func Check(m *manifest.Manifest, p config.Plugin, g config.Grant, places config.
 	var lacks []Lack
 	c := check{m: m, configured: p.Line > 0, grant: g, places: places}
 	for _, r := range m.Requires {
+		r = c.decided(r)
 		what, remedy := "", ""
 		switch {
 		case r.Env != "":
@@ -108,6 +109,18 @@ func (c check) grantIt() string {
 }
 
 func (c check) initialize() string { return "run `bulkhead init --plugin " + c.m.Name + "`" }
+
+// decided returns the requirement with only the path whose variable is granted, if there is one: the plugin then looks nowhere
+// else, and what init would create is elsewhere.
+func (c check) decided(r manifest.Requirement) manifest.Requirement {
+	for _, path := range r.Paths {
+		if strings.HasPrefix(path, manifest.EnvPath) && len(c.candidates(path)) > 0 {
+			r.Paths, r.Create = []string{path}, nil
+			break
+		}
+	}
+	return r
+}
 
 // paths checks that one of the paths exists. The message names the first of the granted ones.
 func (c check) paths(r manifest.Requirement) (what, remedy string) {

@@ -95,7 +95,8 @@ func TestCheck(t *testing.T) {
 			return os.Mkdir(w.places.Project+"/x", 0o755)
 		}, ""},
 		"variable that is not a path":              {"paths = ['${env:ROOT}/sub', '${home}/.own/x']", func(w *world) error { w.grant.Env["ROOT"] = "project"; return nil }, "$DIR/home/.own/x (specs) does not exist: create it"},
-		"variable with a path that is not granted": {"paths = ['${env:ROOT}/specs', '${home}/.own/x']", func(w *world) error { w.grant.Env["ROOT"] = w.places.Home + "/../outside"; return nil }, "$DIR/home/.own/x (specs) does not exist: create it"},
+		"variable with a path that is not granted": {"paths = ['${env:ROOT}/specs', '${home}/.own/x']", func(w *world) error { w.grant.Env["ROOT"] = w.places.Home + "/../outside"; return nil }, "${env:ROOT}/specs (specs) is not granted: run `bulkhead init --plugin p`"},
+		"variable decides":                         {"paths = ['${env:ROOT}/x', '${home}/.own']\ncreate = [{ path = '${home}/.own/x' }]", func(w *world) error { w.grant.Env["ROOT"] = w.places.Project; return nil }, "$DIR/project/x (specs) does not exist: create it"},
 		"symbolic link out of the project":         {"paths = ['${project}/link/specs']", func(w *world) error { return os.Symlink("../outside", w.places.Project+"/link") }, "$DIR/project/link/specs (specs) does not exist: create it"},
 		"symbolic link in the project":             {"paths = ['${project}/link/deep']", func(w *world) error { return os.Symlink("sub", w.places.Project+"/link") }, ""},
 		"dangling symbolic link":                   {"paths = ['${project}/link']", func(w *world) error { return os.Symlink("none", w.places.Project+"/link") }, "$DIR/project/link (specs) does not exist: create it"},
