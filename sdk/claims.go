@@ -5,9 +5,9 @@ import "github.com/bulkhead-mcp/bulkhead/sdk/abi"
 // Claims are names of prompts and URIs of resources.
 type Claims = abi.Claims
 
-// Claimed returns those of the names and URIs that the manifest of another plugin claims. A plugin that creates prompts
-// or resources at call time should check their names first, since clients never see a prompt or resource that another
-// plugin claims. It takes at most abi.MaxClaims names and URIs together.
+// Claimed returns which of the names and URIs are claimed by the manifests of other plugins. A plugin that creates
+// prompts or resources at call time should check their names first, since clients never see a prompt or resource that
+// another plugin claims. Claimed accepts at most abi.MaxClaims names and URIs together.
 func Claimed(names Claims) (Claims, error) {
 	var claimed Claims
 	err := HostCall(abi.OpClaims, names, &claimed)

@@ -9,8 +9,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// callContext is a handler's context. It has the call's deadline but is never done: the host ends a cancelled or expired
-// call by terminating the module, so nothing could wait for it, and a timer in every call would cost time.
+// callContext is a handler's context. It reports the call's deadline, but is never done: the host ends a cancelled or
+// expired call by terminating the module, so no code would run after Done was closed, and a timer in every call would
+// cost time.
 type callContext struct {
 	context.Context
 	deadline int64  // milliseconds since the Unix epoch; 0: none
@@ -39,8 +40,8 @@ func Meta(ctx context.Context) json.RawMessage {
 	return meta
 }
 
-// ProgressToken returns the token (a JSON string or number) for progress notifications; nil if the client did not ask for
-// them.
+// ProgressToken returns the token (a JSON string or number) for progress notifications; nil if the client did not
+// request progress notifications.
 func ProgressToken(ctx context.Context) json.RawMessage {
 	var token json.RawMessage
 	// A _meta that is not an object has no token; the host rejects such a request anyway.
@@ -77,15 +78,16 @@ func Message(level, logger string, data any) error {
 	}{level, logger, data})
 }
 
-// PromptsChanged notifies clients, when the call ends, that the list of prompts has changed. This and ResourcesChanged
-// need list_changed in the manifest's [offers].
+// PromptsChanged notifies clients, when the call ends, that the list of prompts has changed. The manifest must set
+// list_changed in [offers].
 func PromptsChanged() error { return notify("notifications/prompts/list_changed", struct{}{}) }
 
-// ResourcesChanged notifies clients that the list of resources or of resource templates has changed.
+// ResourcesChanged notifies clients, when the call ends, that the list of resources or of resource templates has
+// changed. The manifest must set list_changed in [offers].
 func ResourcesChanged() error { return notify("notifications/resources/list_changed", struct{}{}) }
 
-// ResourceUpdated notifies the clients that subscribed to the resource at uri, when the call ends, that it has changed.
-// The manifest has to set subscribe in [offers].
+// ResourceUpdated notifies the clients that subscribed to the resource at uri, when the call ends, that the resource
+// has changed. The manifest must set subscribe in [offers].
 func ResourceUpdated(uri string) error {
 	return notify("notifications/resources/updated", struct {
 		URI string `json:"uri"`

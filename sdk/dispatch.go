@@ -33,7 +33,7 @@ func (p *Plugin) Dispatch(request []byte) []byte {
 // responseStart begins a response with a result.
 const responseStart = `{"result":`
 
-// handle returns a response without its closing brace.
+// handle returns a response without its closing brace, which Dispatch appends.
 func (p *Plugin) handle(request []byte) ([]byte, error) {
 	method, params, ctx, err := parseRequest(request)
 	if err != nil {
@@ -197,7 +197,7 @@ func encodeList[T any](name string, items []T, err error) ([]byte, error) {
 	return encodeResult(map[string][]T{name: items})
 }
 
-// encodeResult returns a response without its closing brace.
+// encodeResult returns a response without its closing brace, which Dispatch appends.
 func encodeResult(v any) ([]byte, error) {
 	result, err := rawjson.Marshal(v)
 	if err != nil {

@@ -26,9 +26,9 @@
 // such as sdk/git. Change files through sdk/atomicfile and sdk/transaction, since the host may terminate a call between
 // any two instructions.
 //
-// At the start of a call the module's variables have either their values after loading or those that an earlier call
-// left: do not store anything in a variable that a later call needs. If the memory is restored after each call, math/rand
-// repeats its numbers: use crypto/rand.
+// At the start of a call, each variable of the module has either the value that it had after the init functions or the
+// value that an earlier call left: do not keep anything in a variable that a later call needs. If the host restores the
+// memory after each call, math/rand repeats its numbers: use crypto/rand.
 //
 // Stability: exported names stay within a major version; renamed ones keep a deprecated alias. Modules built with an
 // older version run on newer hosts.

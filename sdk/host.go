@@ -9,7 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// HostError is the reason why the host did not perform an operation; its Code is one of abi.Host….
+// HostError is the reason why the host did not perform an operation. Its Code is a constant of package abi, such as
+// abi.HostDenied.
 type HostError = abi.HostError
 
 // HostCall performs a host operation and decodes its result into result, which may be nil. A refusal is a *HostError. The
@@ -51,8 +52,8 @@ const (
 	LevelError = Level(abi.LevelError)
 )
 
-// Log writes a line, formatted as by fmt.Sprintf, to the log of the host, for its operator; Message writes to that of the
-// client.
+// Log writes a line, formatted as by fmt.Sprintf, to the host's log, which its operator reads. To write to the client's
+// log, use Message.
 func Log(level Level, format string, arguments ...any) {
 	imports.Log(int32(level), fmt.Sprintf(format, arguments...))
 }

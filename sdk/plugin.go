@@ -21,17 +21,17 @@ type Plugin struct {
 
 type toolHandler func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error)
 
-// Error is a JSON-RPC error. A handler that returns one fails the request; any other error of a tool's handler becomes a
-// result that the model can read and react to.
+// Error is a JSON-RPC error. If a handler returns an Error, the request fails. Any other error of a tool's handler
+// becomes a result that the model can read and react to.
 type Error = abi.Error
 
 // New returns a plugin without handlers.
 func New() *Plugin { return &Plugin{tools: map[string]toolHandler{}} }
 
-// HandleTool registers the handler of the tool called name. The call's arguments are decoded into In by encoding/json; if
-// they are absent, In is its zero value. With In = json.RawMessage the handler gets the bytes that the client sent: nil
-// if absent. A returned error becomes a result with isError and its text; return an *Error to fail the request instead. A
-// duplicate name panics.
+// HandleTool registers the handler of the tool called name. The call's arguments are decoded into In by encoding/json;
+// if they are absent, In is its zero value. With In = json.RawMessage the handler gets the bytes that the client sent:
+// nil if absent. If the handler returns an *Error, the request fails; any other error becomes a result with isError and
+// the error's text. HandleTool panics if the name is already registered.
 func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In) (*ToolResult, error)) {
 	if _, duplicate := p.tools[name]; duplicate {
 		panic(fmt.Sprintf("sdk: tool %q is registered twice", name))

@@ -43,8 +43,8 @@ type CompleteFunc func(ctx context.Context, request CompleteRequest) (*Completio
 type CompleteRequest struct {
 	Ref struct {
 		Type string `json:"type"`           // "ref/prompt" or "ref/resource"
-		Name string `json:"name,omitempty"` // of the prompt
-		URI  string `json:"uri,omitempty"`  // template of the resource
+		Name string `json:"name,omitempty"` // for ref/prompt: the prompt's name
+		URI  string `json:"uri,omitempty"`  // for ref/resource: the resource's URI template
 	} `json:"ref"`
 	Argument struct {
 		Name  string `json:"name"`
@@ -55,7 +55,8 @@ type CompleteRequest struct {
 	} `json:"context"`
 }
 
-// Completion has at most 100 values; Total also counts the omitted ones, if known.
+// Completion has at most 100 values. Total is the number of all matching values, also of those that are omitted; 0 if
+// unknown.
 type Completion struct {
 	Values  []string `json:"values"`
 	Total   int      `json:"total,omitempty"`

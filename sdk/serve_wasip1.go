@@ -36,7 +36,8 @@ func call(n uint32) {
 	imports.Output(served.Dispatch(imports.Input(n)))
 }
 
-// init prepares the types that every host operation encodes or decodes, and those of operations that most plugins perform.
+// init prepares the types that host operations encode or decode (see rawjson.Prepare): the types of all operations, and
+// those of the operations that most plugins perform.
 func init() {
 	rawjson.Prepare(abi.HostRequest{}, abi.HostResponse{}, abi.HostError{}, abi.Lock{}, abi.FileMode{}, abi.FileModeResult{}, abi.GitPath{},
 		abi.GitTopLevel{}, abi.GitRepo{}, abi.GitHead{}, abi.GitRemote{}, abi.GitURL{}, abi.GitPaths{}, abi.GitIgnored{})
@@ -62,5 +63,5 @@ func init() {
 		return
 	}
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(limit / 4 * 3) // the last quarter is for memory that the limit does not count
+	debug.SetMemoryLimit(limit / 4 * 3) // leaves a quarter for memory that SetMemoryLimit does not count
 }

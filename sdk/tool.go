@@ -131,7 +131,7 @@ func (c ResourceLink) appendTo(out []byte) ([]byte, error) {
 		return nil, err
 	}
 	out = append(out, `{"type":"resource_link",`...)
-	return append(out, raw[1:]...), nil // raw is not {}, since a resource always has a URI, so a comma is needed
+	return append(out, raw[1:]...), nil // a resource has a URI, so raw is never {} and needs the comma
 }
 
 func (c EmbeddedResource) appendTo(out []byte) ([]byte, error) {

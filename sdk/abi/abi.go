@@ -59,8 +59,8 @@ type Request struct {
 	// Deadline is when the host ends the call, in milliseconds since the Unix epoch by the host's
 	// clock; 0: there is no deadline.
 	Deadline int64 `json:"deadline,omitempty"`
-	// Params contains the parameters of the MCP request, with the bytes that the client sent. It is absent if the client
-	// sent none.
+	// Params contains the parameters of the MCP request, byte for byte as the client sent them. It is absent if the
+	// client sent no parameters.
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
@@ -127,7 +127,7 @@ const (
 // ReasonNoIdentity is the Reason with which OpGitCommitBranch fails if user.name or user.email is not set.
 const ReasonNoIdentity = "no_identity"
 
-// Host operations.
+// Host operations, each with the types of its parameters -> its result.
 const (
 	OpGitBranchExists = "git/branch_exists" // GitBranch -> bool
 	OpGitReadFile     = "git/read_file"     // GitFile -> GitContent

@@ -6,8 +6,9 @@ const OpClaims = "claims"
 // MaxClaims is the maximum number of names and URIs in one request.
 const MaxClaims = 10_000
 
-// Claims are names of prompts and URIs of resources: in a request the names to check, in the result those of them that
-// a different plugin claims. Clients do not see a plugin's prompt or resource if another plugin claims its name.
+// Claims are names of prompts and URIs of resources. A request contains the names and URIs to check, the result those
+// among them that another plugin claims. Clients do not see a plugin's prompt or resource if another plugin claims its
+// name.
 type Claims struct {
 	Prompts   []string `json:"prompts,omitempty"`
 	Resources []string `json:"resources,omitempty"`

@@ -1,6 +1,6 @@
 package abi
 
-// Host operations on files that WASI does not have.
+// Host operations on files that WASI does not have, each with the types of its parameters -> its result.
 const (
 	OpFSMode = "fs/mode" // FileMode -> FileModeResult
 	OpFSScan = "fs/scan" // Scan -> a binary answer

@@ -36,16 +36,17 @@ type GitHead struct {
 	Commit string `json:"commit,omitempty"`
 }
 
-// GitRef names an object in a repository: HEAD, a full reference (refs/…), a tag, branch or remote
-// branch, or a hash of 4 to 40 hexadecimal digits. They are tried in git's order: a full hash, then
-// references, then an abbreviated hash. Expressions (^ ~ : @{) are not supported.
+// GitRef names an object in a repository: HEAD, a full reference (refs/…), a tag, branch or remote branch, or a hash of
+// 4 to 40 hexadecimal digits. As in git, a full hash precedes references, and references precede an abbreviated hash.
+// Expressions (^ ~ : @{) are not supported.
 type GitRef struct {
 	Repo string `json:"repo"`
 	Ref  string `json:"ref"`
 }
 
-// GitObject is the object that a reference names: its full hash, and the commit that it is or that an annotated tag
-// points to. Both are empty if nothing was found. Only Commit is empty if the object is not a commit.
+// GitObject is the result of resolving a GitRef. Hash is the full hash of the object; it is empty if no object was
+// found. Commit is the full hash of a commit: the object itself, or the commit that an annotated tag points to. It is
+// empty if there is no such commit.
 type GitObject struct {
 	Hash   string `json:"hash,omitempty"`
 	Commit string `json:"commit,omitempty"`
@@ -93,9 +94,9 @@ type GitStatus struct {
 	Truncated bool            `json:"truncated,omitempty"`
 }
 
-// GitPathStatus is one path, relative to the top level; that of an untracked directory ends in a slash. The
-// codes are those of git status --porcelain: Staged compares the index with HEAD, Unstaged the
-// working tree with the index. Each is one of " ", M, T, A, D, U, or ? (both, for an untracked path).
+// GitPathStatus is the status of one path. Path is relative to the top level; the path of an untracked directory ends
+// in a slash. Staged compares the index with HEAD, Unstaged the working tree with the index. Both have a code of git
+// status --porcelain: " ", M, T, A, D or U. For an untracked path both are ?.
 type GitPathStatus struct {
 	Path     string `json:"path"`
 	Staged   string `json:"staged"`
@@ -119,9 +120,9 @@ type GitNewCommit struct {
 	Changes []GitChange `json:"changes"`
 }
 
-// GitChange is a file that a commit writes or, with Deleted, removes. Path is relative to the top level
-// and slash-separated. Mode is GitModeFile or GitModeExecutable; empty keeps that of an existing file
-// and is GitModeFile for a new one. Content is encoded as base64.
+// GitChange is a file that a commit writes or, if Deleted is set, removes. Path is relative to the top level and
+// slash-separated. Mode is GitModeFile or GitModeExecutable; if it is empty, an existing file keeps its mode, and a new
+// file gets GitModeFile. Content is encoded as base64.
 type GitChange struct {
 	Path    string `json:"path"`
 	Content []byte `json:"content,omitempty"`
@@ -135,14 +136,14 @@ type GitCommitted struct {
 	Parent string `json:"parent"`
 }
 
-// GitRemoteQuery asks for references of the repository at a granted https URL: those with the given
-// full names (refs/heads/main, HEAD), or all if there are none.
+// GitRemoteQuery asks for references of the repository at a granted https URL. Names contains full names
+// (refs/heads/main, HEAD); if it is empty, all references are returned.
 type GitRemoteQuery struct {
 	URL   string   `json:"url"`
 	Names []string `json:"names,omitempty"`
 }
 
-// GitRemoteRefs are the references that the remote has, in its order, at most 10,000.
+// GitRemoteRefs are references of a remote, at most 10,000, in the order in which the remote lists them.
 type GitRemoteRefs struct {
 	Refs []GitRemoteRef `json:"refs"`
 }
@@ -156,9 +157,9 @@ type GitRemoteRef struct {
 	Target string `json:"target,omitempty"`
 }
 
-// GitFetch asks for the files of one commit of the repository at a granted https URL. Commit is a full
-// hash, which GitRemoteQuery returns. Folder, slash-separated, limits them to those below a directory. After is the last
-// path of the previous page; empty for the first.
+// GitFetch asks for the files of one commit of the repository at a granted https URL. Commit is a full hash, which
+// GitRemoteQuery returns. Folder, if not empty, is the slash-separated path of the directory whose files are wanted.
+// After is the last path of the previous page; it is empty for the first page.
 type GitFetch struct {
 	URL    string `json:"url"`
 	Commit string `json:"commit"`

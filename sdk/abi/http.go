@@ -27,8 +27,8 @@ type HTTPRequest struct {
 	Body []byte `json:"body,omitempty"`
 	// Redirect is RedirectFollow or RedirectManual; empty means RedirectFollow.
 	Redirect string `json:"redirect,omitempty"`
-	// TimeoutMS bounds the whole operation, in milliseconds; 0, or more than the host allows: the
-	// host's own limit.
+	// TimeoutMS bounds the whole operation, in milliseconds. If it is 0 or exceeds the host's own limit, the host's limit
+	// applies.
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
 }
 

@@ -10,7 +10,7 @@ type Scan struct {
 	Follow   bool     `json:"follow,omitempty"`   // describe symbolic links by their targets
 	Data     string   `json:"data,omitempty"`     // one of ScanData…; "": ScanDataContent
 	Function uint32   `json:"function,omitempty"` // index of the derive function, for ScanDataDerived; less than MaxScanFunctions
-	MaxFile  int64    `json:"max_file,omitempty"` // bytes of the largest file whose data is wanted; 0: MaxScanContent, MaxScanInput
+	MaxFile  int64    `json:"max_file,omitempty"` // bytes of the largest file whose data is wanted; 0: MaxScanContent, or MaxScanInput for ScanDataDerived
 	Max      int64    `json:"max,omitempty"`      // bytes of an answer, at most MaxScanAnswer; 0: ScanAnswer
 	After    string   `json:"after,omitempty"`    // relative path of the last entry of the previous answer
 }
@@ -35,20 +35,22 @@ const (
 	MaxScanAnswer    = 16 << 20 // bytes of an answer
 )
 
-// The answer to a Scan begins with ScanHeader bytes: ScanVersion, which no JSON text begins with, flags, two zeros, and
-// the number of entries as a uint32. Each entry has ScanEntry bytes (the length of its data as a uint32, that of its name
-// as a uint16, kind and state as a byte each, size and modification time in nanoseconds as an int64 each), and then its
-// path relative to Scan.Path and its data. Integers are little-endian.
+// The answer to a Scan begins with ScanHeader bytes: ScanVersion (a byte with which no JSON text begins), the flags as
+// a byte, two zero bytes, and the number of entries as a uint32. Then the entries follow. Each entry has ScanEntry
+// bytes, then its path relative to Scan.Path, then its data. The ScanEntry bytes are the length of the data as a
+// uint32, the length of the path as a uint16, kind and state as a byte each, size and modification time in nanoseconds
+// as an int64 each. Integers are little-endian.
 const (
 	ScanVersion = 1
 	ScanMore    = 1          // flag: there are more entries
 	ScanOmits   = 2          // flag: entries are left out, because their names are not UTF-8
 	ScanHeader  = 8          // bytes
 	ScanEntry   = 24         // bytes
-	ScanNone    = 0xffffffff // in place of the length if an entry has no data
+	ScanNone    = 0xffffffff // the length of the data of an entry without data
 )
 
-// Kinds of an entry of a Scan. Scan.Follow sets ScanLinked for a symbolic link whose target is described.
+// Kinds of an entry of a Scan. If Scan.Follow is set, a symbolic link has the kind of its target plus the bit
+// ScanLinked.
 const (
 	ScanOther     = 0
 	ScanDirectory = 3

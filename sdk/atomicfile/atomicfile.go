@@ -38,7 +38,7 @@ type Options struct {
 	Mode fs.FileMode
 	// Pattern is the name of temporary files; its one asterisk stands for random digits. "": DefaultPattern.
 	Pattern string
-	// TempDir is the directory of temporary files, on the same file system; "": that of the file.
+	// TempDir is the directory of temporary files, on the same file system; "": the directory of the file.
 	TempDir string
 }
 
@@ -138,7 +138,7 @@ func (f *File) Write(data []byte) (int, error) {
 }
 
 // Sync makes the content durable and closes the temporary file, which can then be read by its Name. Replace and
-// Create call it.
+// Create call Sync.
 func (f *File) Sync() error {
 	if f.file == nil {
 		return f.err

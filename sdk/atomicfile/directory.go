@@ -48,7 +48,7 @@ func CreateDir(path string, members []Member, o Options) error {
 	return nil
 }
 
-// dirMode returns the permission bits of a directory: whoever may read its files may also search it.
+// dirMode returns the permission bits of a directory: users who may read its files may also search the directory.
 func (o Options) dirMode() fs.FileMode { return o.mode() | o.mode()&0o444>>2 | 0o100 }
 
 func writeMember(path string, parts [][]byte, o Options) error {

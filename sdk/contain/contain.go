@@ -79,8 +79,9 @@ func (r *Resolver) Inside(dir, path string) (Target, error) {
 	return target, err
 }
 
-// InsideOnly is like Inside, but accesses nothing outside of dir, which a sandbox would refuse and report. dir is not
-// resolved, and a symbolic link to a path outside of it fails with ErrOutside, even if that path resolves to one inside.
+// InsideOnly is like Inside, but accesses nothing outside of dir, because a sandbox would refuse and report the access.
+// dir is not resolved. A symbolic link to a path outside of dir fails with ErrOutside, even if that path is itself a
+// link back into dir.
 func (r *Resolver) InsideOnly(dir, path string) (Target, error) {
 	relative, err := below(dir, path)
 	if err != nil {
@@ -96,8 +97,8 @@ func below(dir, path string) (string, error) {
 	return filepath.Rel(dir, path)
 }
 
-// follow resolves path, starting at the directory "start", which is not resolved itself. If bound is not empty, it does
-// not leave that directory.
+// follow resolves path, starting at the directory "start", which is not resolved itself. If bound is not empty, follow
+// accesses nothing outside of the directory bound.
 func (r *Resolver) follow(start, path, bound string) (Target, error) {
 	fsys := r.FS
 	if fsys == nil {

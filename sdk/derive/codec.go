@@ -8,11 +8,11 @@ import (
 )
 
 // Fielder is implemented by pointers to types that can be derived. Fields passes a pointer to each field to the codec,
-// always in the same order and without conditions: it describes both how a value is encoded and how it is decoded. Fields
-// that it does not pass are lost.
+// always in the same order and without conditions, because the same method encodes and decodes a value. Fields that it
+// does not pass are lost.
 type Fielder interface{ Fields(c *Codec) }
 
-// record is the type constraint of a pointer to T.
+// record constrains a type to a pointer to T that implements Fielder.
 type record[T any] interface {
 	*T
 	Fielder
@@ -20,7 +20,7 @@ type record[T any] interface {
 
 // Codec encodes or decodes the fields of a value. An empty slice is decoded as nil.
 //
-// After the first error while decoding, its methods set zero values.
+// After the first error while decoding, all methods set zero values.
 type Codec struct {
 	out      []byte // encoding
 	in       string // decoding: the rest of the data, whose memory decoded strings share
@@ -140,7 +140,8 @@ func (c *Codec) Strings(v *[]string) {
 	}
 }
 
-// List encodes or decodes a slice of values that describe their fields, at least one each. Lists may be nested 100 deep.
+// List encodes or decodes a slice of values of a type that implements Fielder and passes at least one field. Lists may
+// be nested 100 deep.
 func List[T any, P record[T]](c *Codec, v *[]T) {
 	if c.depth++; c.depth > maxDepth {
 		c.misuse(fmt.Sprintf("derive: lists are nested deeper than %d", maxDepth))
@@ -188,15 +189,15 @@ func Optional[T any](c *Codec, v **T, field func(*T)) {
 	}
 }
 
-// checkElement checks that an element of a list took at least one byte: count bounds the number of elements by the
-// number of bytes.
+// checkElement checks that an element of a list took at least one byte. count relies on this: when decoding, it refuses
+// a number of elements that exceeds the number of bytes left.
 func (c *Codec) checkElement(bytes int) {
 	if bytes == 0 && c.err == nil {
 		c.misuse("derive: an element of a list has no fields")
 	}
 }
 
-// misuse reports a value that cannot be encoded, or data that is no encoding of a value.
+// misuse reports an invalid value: it panics when encoding, and sets the error when decoding.
 func (c *Codec) misuse(message string) {
 	if !c.decoding {
 		panic(message)
@@ -204,7 +205,8 @@ func (c *Codec) misuse(message string) {
 	c.fail(errors.New(message))
 }
 
-// count encodes or decodes a number of elements, each of which takes at least one byte.
+// count encodes or decodes the number n of elements of a list. Each element takes at least one byte, so decoding fails
+// if n exceeds the number of bytes left.
 func (c *Codec) count(n int) int {
 	if !c.decoding {
 		c.out = binary.AppendUvarint(c.out, uint64(n))

@@ -30,8 +30,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Func is a derive function whose results are of type T. It is safe for concurrent use if the function passed to New
-// is.
+// Func is a derive function whose results are of type T. If the function that was passed to New is safe for concurrent
+// use, so is the Func.
 type Func[T any] struct {
 	number  uint32
 	compute func(content []byte) T
@@ -55,7 +55,8 @@ func New[T any, P record[T]](compute func(content []byte) T) *Func[T] {
 	return f
 }
 
-// Compute runs the function, and returns its result as Scan does: with the fields that T describes.
+// Compute runs the function on content. As in the results of Scan, only the fields that T's method Fields passes to the
+// codec are set.
 func (f *Func[T]) Compute(content []byte) T {
 	v, err := f.decode(f.encode(f.compute(content)))
 	if err != nil {

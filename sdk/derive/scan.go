@@ -21,9 +21,9 @@ type Entry[T any] struct {
 }
 
 // Scan returns the entries of a directory as scan.Dir does, with the results of the function for the files that match
-// o.Match. o.Data and o.Function have no effect. o.MaxFile is at most 16 MiB, which is the default; the host computes
-// results for files up to 4 MiB, and the call for larger ones. A file that is larger than MaxFile or cannot be read has
-// no value, but a State.
+// o.Match. o.Data and o.Function have no effect. o.MaxFile is at most 16 MiB, which is the default. The host computes
+// the results for files up to 4 MiB, and Scan itself for larger files. If a file is larger than MaxFile or cannot be
+// read, Value is not set, and State says why.
 func (f *Func[T]) Scan(dir string, o scan.Options) iter.Seq2[Entry[T], error] {
 	return func(yield func(Entry[T], error) bool) {
 		o.MaxFile = cmp.Or(o.MaxFile, abi.MaxScanContent)

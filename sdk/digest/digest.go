@@ -1,6 +1,6 @@
 // Package digest computes SHA-256 for data of any size. In a module crypto/sha256 takes some thirty times as long as
-// natively, so this package has the host hash what is larger than a kilobyte. Natively, and on a host that does not
-// support it, it uses crypto/sha256. Start with [Sum256], or with [New] for data that is not in memory at once.
+// natively, so the host hashes data of more than a kilobyte for this package. Natively, and on a host without the
+// operation, the package uses crypto/sha256. Start with [Sum256], or with [New] for data that is not in memory at once.
 //
 //	sum := digest.New()
 //	if _, err := io.Copy(sum, file); err != nil {
@@ -77,16 +77,18 @@ type state interface {
 	encoding.BinaryUnmarshaler
 }
 
-// digest is a hash.Hash that collects bytes in the request that will hash them, after its header.
+// digest is a hash.Hash. It collects the written bytes directly in the buffer of the next request to the host, after
+// the room for the request's header.
 type digest struct {
-	state   state  // digest of all bytes but the collected ones
-	request []byte // the header, which host fills in, and the collected bytes
+	state   state  // SHA-256 state of all bytes except the collected bytes
+	request []byte // room for the header, which the method host writes, and the collected bytes
 	sum     []byte // the sum for state, if the host has returned it; saves an operation
 }
 
 func newDigest() *digest { return &digest{state: sha256.New().(state)} }
 
-// reserve makes room for up to n more bytes in the request, as many as a request can still take, and returns the room.
+// reserve returns the unused part of the request's buffer. If that part has fewer than n bytes, reserve first enlarges
+// the buffer, up to the maximum size of a request.
 func (d *digest) reserve(n int) []byte {
 	if d.request == nil {
 		d.request = make([]byte, headerSize, headerSize+min(max(n, 512), maxHosted))
@@ -110,14 +112,14 @@ func (d *digest) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// add counts n bytes in the room that reserve has returned as collected.
+// add adds the first n bytes of the part that reserve returned to the collected bytes, and flushes a full request.
 func (d *digest) add(n int) {
 	if d.request = d.request[:len(d.request)+n]; len(d.request) == headerSize+maxHosted {
 		d.flush()
 	}
 }
 
-// minRead is the least room for a read.
+// minRead is the number of bytes that ReadFrom reserves for a read.
 const minRead = 4 << 10
 
 // ReadFrom implements io.ReaderFrom.

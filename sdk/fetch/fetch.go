@@ -74,8 +74,8 @@ func Get(ctx context.Context, url string) (*Response, error) {
 	return Do(ctx, Request{URL: url})
 }
 
-// Do sends a request and returns the response. The deadline of ctx limits the host as well; if it passes, the error is
-// that of ctx. A cancellation of ctx does not end a request in flight.
+// Do sends a request and returns the response. The host ends the request at the deadline of ctx; the error is then that
+// of ctx. A cancellation of ctx does not end a request in flight.
 func Do(ctx context.Context, r Request) (*Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ var (
 	ErrTooLarge   = errors.New("file too large")
 )
 
-// ReadFile returns the content of a regular file of at most limit bytes; a symbolic link is followed. Other files are
-// refused, and opening one does not block.
+// ReadFile returns the content of a regular file of at most limit bytes; a symbolic link is followed. Files of other
+// types are refused, and a pipe is refused without blocking.
 func ReadFile(fsys FS, path string, limit int64) ([]byte, error) {
 	if _, ok := fsys.(OS); ok {
 		return readOS(path, limit)

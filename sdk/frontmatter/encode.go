@@ -15,12 +15,13 @@ func String(text string) *Node {
 	return n
 }
 
-// maxEncodeDepth is the library's limit for trees that are not parsed.
+// maxEncodeDepth is the library's limit for the nesting of a tree that it encodes. Encode parses its result with this
+// limit, because root may be nested deeper than Parse allows.
 const maxEncodeDepth = 10_000
 
-// Encode returns the YAML of a tree, "" for nil: each node in its style, with its comments, two columns for a level, and
-// no folded lines. A scalar that its style cannot represent is written in a different style. Encode parses its result,
-// and returns an error if that tree is not [Equal] to root, since not every tree can be written as YAML.
+// Encode returns the YAML of a tree, "" for nil: each node in its style, with its comments, two columns for a level,
+// and no folded lines. A scalar that its style cannot represent is written in a different style. Not every tree can be
+// written as YAML, so Encode parses its result, and returns an error unless the parsed tree is [Equal] to root.
 func Encode(root *Node) (string, error) {
 	if root == nil {
 		return "", nil

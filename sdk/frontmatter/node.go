@@ -37,9 +37,9 @@ type Node struct {
 	Style Style
 
 	Tag      string    // the tag in the file, short if it is a standard one (!!str, !local); "" if it has none
-	Text     string    // of a scalar, without its quotes and escapes; of an alias, the anchor's name
+	Text     string    // the scalar without its quotes and escapes; for an alias, the anchor's name
 	Anchor   string    // the name by which aliases refer to this node; "" if it has none
-	Target   *Node     // of an alias, the node that it refers to, possibly one that contains the alias
+	Target   *Node     // for an alias, the node that it refers to, which may contain the alias
 	Children []*Node   // the items of a sequence; the keys and values of a mapping in turn
 	Comments *Comments // nil if there are none
 

@@ -54,14 +54,14 @@ func isSimpleText(text string) bool {
 // simpleParser is the state of parseSimple: the current line, which is not blank, and the text after it.
 type simpleParser struct {
 	text   string // the text after the line
-	line   string // without its indentation and trailing spaces
+	line   string // the current line without its indentation and trailing spaces
 	indent int    // indentation of the line
 	number int    // number of the line
 	done   bool   // there is no further line
 	failed bool   // the text is not simple
 	depth  int    // how much deeper blocks may be nested
 
-	nodes    []Node  // allocated nodes; the unused ones are in its capacity
+	nodes    []Node  // the slab from which nodes are allocated: elements beyond its length are unused
 	children []*Node // a stack: the children so far of nodes that are not complete
 }
 
@@ -74,7 +74,7 @@ func (p *simpleParser) next() {
 			continue
 		}
 		p.indent = strings.IndexByte(line, p.line[0])
-		// A comment, a document marker or a directive.
+		// A comment, a document marker or a directive is left to the library.
 		if p.line[0] == '#' || strings.Contains(p.line, " #") || p.indent == 0 && (strings.HasPrefix(p.line, "---") || strings.HasPrefix(p.line, "...") || p.line[0] == '%') {
 			p.fail()
 		}
@@ -138,7 +138,7 @@ func isItem(line string) bool { return strings.HasPrefix(line, "- ") }
 func (p *simpleParser) item(indent int) *Node {
 	p.line = p.line[2:]
 	at := indent + 2
-	for p.line[0] == ' ' { // the line does not end in spaces
+	for p.line[0] == ' ' { // ends within the line, which has no trailing spaces
 		p.line, at = p.line[1:], at+1
 	}
 	if isItem(p.line) || p.line == "-" {
@@ -333,7 +333,7 @@ func (p *simpleParser) flow(rest string, column int) *Node {
 func (p *simpleParser) literal(header string, column, indent int) *Node {
 	literal := p.node(Scalar, Literal, "", column)
 	first := strings.TrimLeft(p.text, " ")
-	own := len(p.text) - len(first) // the indentation of the first line decides
+	own := len(p.text) - len(first) // indentation of the scalar: that of its first line
 	if own <= indent || first == "" || first[0] == '\n' {
 		p.fail()
 		return nil

@@ -10,13 +10,14 @@ import (
 // !!merge (for <<), !!str, or the tag in the file. An alias has the tag of its target.
 //
 // It follows go.yaml.in/yaml/v4, which accepts more than the core schema does: 0b11, 0o17, 017 and 1_000 are integers,
-// and 2026-01-31 is a timestamp. Words such as yes and off are strings. A number that is out of range is a string if
-// it is neither an integer of 64 bits nor a finite float.
+// and 2026-01-31 is a timestamp. Words such as yes and off are strings. A decimal integer that does not fit in 64 bits
+// is a float. A number that fits neither 64 bits nor a finite float is a string, and so is an integer with the prefix
+// 0b, 0o or 0x that does not fit in 64 bits.
 func (n *Node) Tag12() string {
 	if n == nil {
 		return "!!null"
 	}
-	if n.Tag != "" && n.Tag != "!" { // ! asks for the tag that the kind has without resolution
+	if n.Tag != "" && n.Tag != "!" { // the tag ! means !!map, !!seq or !!str, depending on the kind
 		return n.Tag
 	}
 	switch {

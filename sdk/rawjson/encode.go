@@ -33,7 +33,7 @@ const hex = "0123456789abcdef"
 func AppendQuote(out []byte, s string) []byte {
 	b := unsafe.Slice(unsafe.StringData(s), len(s)) // read only
 	out = append(out, '"')
-	plain := 0 // the start of the pending bytes before i
+	plain := 0 // b[plain:i] needs no escapes and is not yet appended
 	for i := plainEnd(b, 0, nonASCII); i < len(b); i = plainEnd(b, i, nonASCII) {
 		size := 1
 		if b[i] >= utf8.RuneSelf {

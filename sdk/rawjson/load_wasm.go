@@ -2,7 +2,7 @@ package rawjson
 
 import "unsafe"
 
-// load returns the eight bytes at i, the first as the lowest. The compiler does not combine the eight loads of
+// load returns the eight bytes at i as a little-endian integer. The compiler does not combine the eight loads of
 // encoding/binary for WebAssembly, whose loads are little-endian and need no alignment.
 func load(b []byte, i int) uint64 {
 	_ = b[i+7]

@@ -23,7 +23,7 @@ type Scanner struct {
 // NewScanner returns a Scanner at the start of text.
 func NewScanner(text []byte) *Scanner { return &Scanner{text: text} }
 
-// Valid reports the same as json.Valid, at a multiple of its speed.
+// Valid returns the same as json.Valid, several times as fast.
 func Valid(text []byte) bool {
 	s := Scanner{text: text}
 	s.value(nil)
@@ -103,7 +103,8 @@ func (s *Scanner) value(member func(key []byte)) {
 	}
 }
 
-// open consumes the opening byte of an object or array and reports whether it is not empty. end is its closing byte.
+// open consumes the opening byte of an object or array. If the byte end closes it at once, open also consumes that byte
+// and returns false.
 func (s *Scanner) open(end byte) bool {
 	s.pos++
 	if s.depth++; s.depth > maxNesting {
@@ -123,7 +124,8 @@ func (s *Scanner) closed(end byte) bool {
 	return true
 }
 
-// more consumes the comma before another member or element. Otherwise the object or array must end.
+// more consumes a comma and returns true, or consumes the closing byte end and returns false. Anything else is an
+// error.
 func (s *Scanner) more(end byte) bool {
 	if s.next() == ',' {
 		s.pos++

@@ -38,7 +38,7 @@ func Unquote(value []byte) (string, bool) {
 	}
 }
 
-// appendUnescaped appends the character of the valid escape of that size at the beginning of text, and returns the rest.
+// appendUnescaped appends the character of the valid escape in the first size bytes of text, and returns the rest.
 // A surrogate without its other half becomes U+FFFD.
 func appendUnescaped(out, text []byte, size int) (extended, rest []byte) {
 	const escapes, characters = `"\/bfnrt`, "\"\\/\b\f\n\r\t"

@@ -98,7 +98,7 @@ func kindOf(mode fs.FileMode) fs.FileMode {
 	return fs.ModeIrregular
 }
 
-// describe sets the stat data.
+// describe sets the stat data of e, the entry at the path "at".
 func (w *walk) describe(e *Entry, at string) error {
 	info, err := os.Lstat(at)
 	if err != nil {

@@ -13,8 +13,8 @@
 //		}
 //	}
 //
-// If the host does not have the operation, if it fails, and outside of a host, Dir does the same by package os. So
-// errors about the directory are those of package os.
+// Outside of a host, and if the host does not have the operation or the operation fails, Dir uses package os. So errors
+// about the directory are those of package os.
 //
 // Stability: exported names stay within a major version.
 package scan
@@ -31,7 +31,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// MaxDepth is the largest Options.Depth, and SHA256 the Options.Data of digests.
+// MaxDepth is the maximum of Options.Depth. SHA256 is the value of Options.Data for digests.
 const (
 	MaxDepth = abi.MaxScanDepth
 	SHA256   = abi.ScanDataSHA256
@@ -43,8 +43,8 @@ type Options struct {
 	Match  []string // patterns of path.Match for the names of files whose data is wanted; if empty, no data is returned
 	Skip   []string // patterns for the names of directories that are not listed
 	Follow bool     // describe symbolic links by their targets; a linked directory is not listed
-	// Data is the kind of data: abi.ScanDataContent, which is the default, abi.ScanDataSHA256 or abi.ScanDataDerived,
-	// whose derive function is Function.
+	// Data selects the data of files: abi.ScanDataContent (the default), abi.ScanDataSHA256, or abi.ScanDataDerived,
+	// which is computed by the derive function with the index Function.
 	Data     string
 	Function uint32
 	Strict   bool  // fail with ErrName if a name is not UTF-8; otherwise such an entry is left out
@@ -85,7 +85,7 @@ const (
 )
 
 // Dir returns the entries of a directory, and of the directories below it: a directory before its entries, which are in
-// byte order of their names. An error is the last item.
+// byte order of their names. The sequence ends at the first error.
 func Dir(dir string, o Options) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := o.check(); err != nil {

@@ -93,13 +93,13 @@ func (m *manifest) compare(has abi.Description) error {
 		{"completions", m.Offers.Completions, has.Completions},
 	} {
 		if offer.declared != offer.has {
-			faults = append(faults, fmt.Errorf("offers.%s: the manifest offers it: %t; the plugin has a handler: %t", offer.name, offer.declared, offer.has))
+			faults = append(faults, fmt.Errorf("offers.%s: declared in the manifest: %t; handled by the plugin: %t", offer.name, offer.declared, offer.has))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// isOffered reports whether an offer is true, or names what it claims.
+// isOffered reports whether the value of a key in [offers] is true, or a list of claimed names that is not empty.
 func isOffered(offer any) bool {
 	switch offer := offer.(type) {
 	case bool:

@@ -136,7 +136,7 @@ func (r *Result) Text() string {
 
 // CallTool calls a tool with its arguments as JSON; "" sends none. As in the host, arguments that violate
 // the tool's schema are an error and do not reach the plugin, unless its manifest says validate = "plugin". A JSON-RPC
-// error of the plugin is an *sdk.Error.
+// error of the plugin is returned as an *sdk.Error.
 func (h *Host) CallTool(name, arguments string) (*Result, error) {
 	params := map[string]any{"name": name}
 	if arguments != "" {

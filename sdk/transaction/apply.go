@@ -9,8 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// The following methods change the file system, and record which directories have changed entries that are not durable
-// yet.
+// The following methods change the file system, and record the directories whose changed entries are not durable yet.
 
 func (t *run) mkdir(dir string) error {
 	if err := t.fs.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -200,8 +199,8 @@ func (t *run) relocate(i int, s Step) error {
 }
 
 // place gives a new file its name by a link, which, unlike a rename, never replaces a file that another program has
-// created since the check. It then removes the temporary name at once: while that exists, the step does not count as
-// switched.
+// created since the check. It then removes the temporary name at once, because a step counts as switched only when its
+// temporary name is gone.
 func (t *run) place(fresh, path string) error {
 	err := t.link(fresh, path)
 	if errors.Is(err, fs.ErrExist) {

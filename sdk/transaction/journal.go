@@ -31,7 +31,8 @@ type Journal struct {
 	Steps   []Step   `json:"steps"`
 }
 
-// Step is one change. Before and After are Digests, "" where there is no file; both are empty for a move.
+// Step is one change. Before and After are the Digests of the old and the new content, "" if there is no file. For a
+// move both are empty.
 type Step struct {
 	Root   string `json:"root"`
 	Path   string `json:"path"`
@@ -43,15 +44,16 @@ type Step struct {
 
 // Format defines how a Log stores its journal. Zero fields have defaults.
 type Format struct {
-	// Staging, Switching and Committed are the names of the journal's file in the states of a transaction. A rename
-	// changes the state, which takes no disk space. If names are equal, their states cannot be distinguished: a
-	// recovery takes the transaction as committed if all of its steps are switched, or the last one, if that is a move.
+	// Staging, Switching and Committed are the names of the journal's file in the states of a transaction. Renaming the
+	// file changes the state, which takes no disk space. Names may be equal, but Recover then cannot distinguish their
+	// states: it treats the transaction as committed if all steps are switched or, if the last step is a move, if that
+	// move is done.
 	Staging, Switching, Committed string
 	// Temporary is the atomicfile pattern of a journal that is being written.
 	Temporary string
 	// Encode and Decode convert a journal. Decode must refuse a journal that Encode has not written, since Recover
-	// moves and removes the files that it names. Decode returns ErrTorn for a journal that was not written completely;
-	// if its file has the name Staging, it is removed.
+	// moves and removes the files that the journal names. Decode returns ErrTorn for a journal that was not written
+	// completely; if the file's name is Staging, Recover removes the file.
 	Encode func(*Journal) ([]byte, error)
 	Decode func([]byte) (*Journal, error)
 	// Names returns the paths of the files that a transaction keeps for step i: the old and the new content. Both must
@@ -108,11 +110,11 @@ func (l Log) prefix() string {
 	return l.Prefix
 }
 
-// IsTemporary reports whether a file name, without its directory, is one that a transaction, in progress or
-// interrupted, uses beside its files. It does not know the names of Format.Names.
+// IsTemporary reports whether a file name, without its directory, is that of a temporary file beside the files of a
+// transaction, in progress or interrupted. It does not recognize the names that Format.Names returns.
 func (l Log) IsTemporary(name string) bool { return strings.HasPrefix(name, l.prefix()) }
 
-// Pending reports whether a transaction was interrupted, or is in progress, so that Recover has something to do.
+// Pending reports whether a transaction is in progress or was interrupted.
 func (l Log) Pending() (bool, error) {
 	state, err := l.state()
 	return state != "", l.convert(err)

@@ -28,9 +28,9 @@ type Report struct {
 	Kept    []string
 }
 
-// Recover rolls a transaction forward that was interrupted after its last file was switched, and rolls one back that
-// was interrupted earlier. It may be interrupted, too, and repeated. If Recover cannot read the journal, or this
-// process may not change the journal's directories, it keeps the journal and returns an error.
+// Recover ends an interrupted transaction: it rolls the transaction forward if all of its files were switched, and back
+// otherwise. If Recover is interrupted, too, it can be repeated. If it cannot read the journal, or this process may not
+// change the journal's directories, it keeps the journal and returns an error.
 func (l Log) Recover() (Report, error) {
 	report, err := l.recover()
 	if err == nil {
@@ -180,7 +180,7 @@ func (t *run) rollBack(state string) (kept []string, err error) {
 }
 
 // undo rolls one step back. If the file has neither the old nor the new content, another program has changed it. Then
-// the file stays, and so does its old content under the second name.
+// undo keeps the file, and its old content under the second name, and returns true.
 func (t *run) undo(i int, s Step) (theirs bool, err error) {
 	if err := t.proveStep(s); err != nil {
 		return !t.isOld(s), ignoreMoved(err)
@@ -222,8 +222,8 @@ func (t *run) undo(i int, s Step) (theirs bool, err error) {
 	return false, t.rename(old, s.Path)
 }
 
-// isOld reports whether a step, whose directory is not as expected, has nothing to roll back because it had not taken
-// effect.
+// isOld reports whether a step had not taken effect, so that nothing has to be rolled back. It is called if a directory
+// of the step is not as expected.
 func (t *run) isOld(s Step) bool {
 	if s.From != "" {
 		waits, err := filesystem.Exists(t.fs, s.From)
@@ -302,7 +302,7 @@ func (t *run) tidy() error {
 	return t.remove(t.at(t.format.Committed))
 }
 
-// removeEmpty removes a directory unless another program has put something into it, or a link in its place.
+// removeEmpty removes a directory unless another program has put something into it, or has replaced it by a link.
 func (t *run) removeEmpty(dir string) error {
 	err := filesystem.RemoveEmpty(t.fs, dir)
 	if err == nil {

@@ -4,7 +4,7 @@
 //
 // How a transaction proceeds:
 //
-//   - Check: each file is as the change expects it, and there is no symbolic link between its root and the file.
+//   - Check: each file is as its change expects, and no symbolic link is between the change's root and the file.
 //   - Stage: a journal names the files. New contents are written beside their destinations, and files that are to be
 //     replaced get a second name there. Whatever needs disk space has happened when this ends.
 //   - Switch: the journal is renamed, and each file is checked once more and switched by a rename or a link.
@@ -92,8 +92,9 @@ func Digest(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Apply makes all changes, in their order. If one fails, it makes none and returns an error: ErrPending, ErrChanged, or
-// one of the file system. If rolling back fails as well, the error says so, and Recover tries again.
+// Apply makes all changes, in their order. If one fails, it undoes the others and returns an error: ErrPending,
+// ErrChanged, or an error of the file system. If rolling back fails as well, the error says so, and Recover tries
+// again.
 //
 // Missing directories are created. A change is left out if its file already has the new state.
 func (l Log) Apply(changes []Change) error {
@@ -134,15 +135,15 @@ func (l Log) Apply(changes []Change) error {
 func (l Log) because(why, failed error, kept []string) error {
 	why = l.convert(why)
 	if len(kept) > 0 {
-		why = fmt.Errorf("%w; not rolled back, because another program has changed them since: %s", why, strings.Join(kept, ", "))
+		why = fmt.Errorf("%w; these files were not rolled back, because another program has changed them: %s", why, strings.Join(kept, ", "))
 	}
 	if failed != nil {
-		why = fmt.Errorf("%w; rolling back failed, too, and the next call that writes tries again: %w", why, l.convert(failed))
+		why = fmt.Errorf("%w; the rollback also failed, and the next call that writes repeats it: %w", why, l.convert(failed))
 	}
 	return why
 }
 
-// pathError is an error about a destination, while the system's error names a temporary file.
+// pathError adds the path of a destination to an error whose text may name a temporary file instead.
 type pathError struct {
 	path string
 	err  error
@@ -187,7 +188,7 @@ type run struct {
 	changes []Change        // the changes of the journal's steps; nil in a recovery
 	reached int             // number of steps that may be switched
 	dirty   []string        // directories with changed entries that are not durable yet
-	touched map[string]bool // the directories in dirty
+	touched map[string]bool // the set of the directories in dirty
 }
 
 func (l Log) run(j *Journal) *run {
@@ -244,7 +245,7 @@ func (t *run) planDir(dir string, planned map[string]bool) error {
 		if info, err = t.fs.Stat(dir); err == nil && info.IsDir() {
 			return nil // a root may be reached through a symbolic link
 		}
-		return about(dir, fmt.Errorf("%s is in the way of a directory: remove it", dir))
+		return about(dir, fmt.Errorf("%s is not a directory, but the change needs one there: remove it", dir))
 	case !filesystem.IsAbsent(err):
 		return about(dir, err)
 	case dir == filepath.Dir(dir):

@@ -60,7 +60,7 @@ func TestApplyRefusesAndChangesNothing(t *testing.T) {
 		{name: "a directory in the place of the file", files: map[string]string{"r/f/": ""}, path: "r/f",
 			change: transaction.Change{After: []byte("new")}, want: "not a regular file"},
 		{name: "a file in the place of the directory", files: map[string]string{"r/d": "x"}, path: "r/d/f",
-			change: transaction.Change{After: []byte("new")}, want: "r/d is in the way of a directory: remove it"},
+			change: transaction.Change{After: []byte("new")}, want: "r/d is not a directory, but the change needs one there: remove it"},
 		{name: "a move of what is gone", files: map[string]string{"r/": ""}, path: "r/to", from: "r/from", want: "was changed"},
 		{name: "a move to what exists", files: map[string]string{"r/to": "x", "r/from": "y"}, path: "r/to", from: "r/from", want: "was changed"},
 		{name: "a move out of the root", files: map[string]string{"r/": "", "from": "y"}, path: "r/to", from: "from", want: "is not in"},

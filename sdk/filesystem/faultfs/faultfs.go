@@ -36,8 +36,8 @@ const (
 // Modes contains all modes except Nothing.
 var Modes = []Mode{Fail, FailAll, Full, KillBefore, KillDuring, KillAfter}
 
-// FS passes operations on to another file system, counts those that change something, and lets some fail. Use one for
-// one run; it is not safe for concurrent use.
+// FS passes operations on to another file system, counts those that change something, and lets some fail. Use a new FS
+// for each run; it is not safe for concurrent use.
 type FS struct {
 	filesystem.FS
 	Mode Mode

@@ -1,6 +1,6 @@
-// Package flat decodes small JSON objects into structs of plain fields, such as the arguments of most tools. It reports
-// objects that it cannot decode, so that the caller can fall back to encoding/json. Decoding such an object with
-// encoding/json takes longer in a module than everything else in a small call.
+// Package flat decodes small JSON objects into structs of plain fields, such as the arguments of most tools. If it
+// cannot decode an object, it says so, and the caller uses encoding/json instead. In a module, encoding/json takes
+// longer for the arguments of a small call than everything else in the call.
 package flat
 
 import (
@@ -47,8 +47,8 @@ func For(t reflect.Type) *Decoder {
 
 var unmarshaler = reflect.TypeFor[interface{ UnmarshalJSON([]byte) error }]()
 
-// isSupported reports whether Decoder can set fields of type t. Named types may have methods that encoding/json would
-// call.
+// isSupported reports whether Decoder can set fields of type t. Named types are not supported, because they may have
+// methods that encoding/json would call.
 func isSupported(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:

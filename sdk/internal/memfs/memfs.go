@@ -20,7 +20,7 @@ import (
 type FS struct {
 	root  *node
 	nodes []*node // all nodes that were ever created
-	moves []move  // between directories, since the last loss of power
+	moves []move  // renames between directories since the last loss of power
 }
 
 // move is a rename between directories. A journaling file system loses the rename completely or not at all, and never
@@ -28,7 +28,7 @@ type FS struct {
 type move struct {
 	node     *node
 	from, to *node
-	name     string // the entry's name in from
+	name     string // name of the entry in the directory from
 }
 
 var _ filesystem.FS = (*FS)(nil)
@@ -37,9 +37,9 @@ var _ filesystem.FS = (*FS)(nil)
 type node struct {
 	mode     fs.FileMode
 	data     []byte
-	synced   []byte             // the data that survives
-	entries  map[string]*node   // of a directory
-	versions []map[string]*node // the entries at the last sync, and after each later change
+	synced   []byte             // for a file: the data at the last sync, which a loss of power preserves
+	entries  map[string]*node   // for a directory
+	versions []map[string]*node // for a directory: the entries at the last sync, and after each later change
 }
 
 // New returns an empty file system.
@@ -52,8 +52,8 @@ func newDir() *node {
 	return &node{mode: fs.ModeDir | 0o755, entries: map[string]*node{}, versions: []map[string]*node{{}}}
 }
 
-// LosePower puts every directory into one of the states since it was last synced, and loses unsynced data. Choose
-// returns a number below n.
+// LosePower simulates a loss of power. Each directory gets one of the states that it had since its last sync, and a
+// file with unsynced data may get its synced data back. choose makes these choices: it returns a number from 0 to n-1.
 func (f *FS) LosePower(choose func(n int) int) {
 	for _, n := range f.nodes {
 		if n.mode.IsDir() {
@@ -165,7 +165,7 @@ func (f *FS) Lstat(path string) (fs.FileInfo, error) {
 // Stat is Lstat.
 func (f *FS) Stat(path string) (fs.FileInfo, error) { return f.Lstat(path) }
 
-// Readlink fails.
+// Readlink fails, because there are no symbolic links.
 func (f *FS) Readlink(path string) (string, error) { return "", fail("readlink", path, syscall.EINVAL) }
 
 // ReadDir implements filesystem.FS.
