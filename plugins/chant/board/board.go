@@ -27,7 +27,7 @@ type Git interface {
 // Entry is one active spec.
 type Entry struct {
 	ID     string
-	Spec   *spec.Spec  // if the spec is in progress and has a branch, the version on the branch, else that of the file
+	Spec   *spec.Spec  // of a spec in progress with a branch, the version on the branch; otherwise the version in the file
 	Status spec.Status // set by computeStatus
 	File   store.File
 	Sum    store.Sum // checksum of the file's content; 0 until Board.Find has read the file
@@ -106,7 +106,7 @@ type specFile struct {
 	summary *summary
 	key     id.Key
 	order   int  // set by newest: place in the list of all files
-	matches bool // for Search: whether the body contains the text; only set if summary is
+	matches bool // for Search: whether the body contains the text; only valid if summary is not nil
 }
 
 // summarized returns all files in the order of their paths.

@@ -76,8 +76,8 @@ func (b *Board) Ready(entry *Entry) bool {
 	return !b.blocked(entry) && b.siblingsDone(entry) && b.membersDone(entry)
 }
 
-// siblingsDone reports whether all members of the same driver with lower numbers are completed. It is true for a member
-// with explicit dependencies, even if their list is empty.
+// siblingsDone reports whether all members of the same driver with lower numbers are completed. For a member with
+// explicit dependencies, even an empty list of them, it returns true.
 func (b *Board) siblingsDone(entry *Entry) bool {
 	driver, ok := id.Driver(entry.ID)
 	if !ok || entry.Spec.DependsOn != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// LoadForSearch is Load for Board.Search with a text in lower case.
+// LoadForSearch loads the board for a call of Board.Search. Lower is the text to search for, in lower case.
 func LoadForSearch(dir store.Dir, git Git, lower string) (*Board, error) {
 	return newBoard(dir, git, defaultLimits, searched(dir, lower))
 }

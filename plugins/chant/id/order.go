@@ -11,8 +11,8 @@ func Compare(a, b string) int { return KeyOf(a).Compare(KeyOf(b)) }
 
 // Key is an id in a form that is compared quickly, for sorting.
 type Key struct {
-	text, base  string // the id, and its driver or the id itself
-	number      int    // of a member
+	text, base  string // the id; the driver of a member, otherwise the id
+	number      int    // the member's number; 0 if the id is not a member
 	parts       generated
 	isGenerated bool // base is a generated id
 }

@@ -16,7 +16,7 @@ const (
 	kindString kind = iota
 	kindType        // a string that must not be null
 	kindStatus      // the name of a Status
-	kindList        // of strings; a single string is read as a list of one
+	kindList        // a list of strings; a single string is read as a list of one
 	kindCount       // a non-negative integer of at most 32 bits
 	kindBool
 	kindApproval // a mapping
@@ -57,8 +57,8 @@ func kindOf(key string) (kind, bool) {
 // isOptional reports whether a value of the kind may be null. A null value means the same as an absent key.
 func (k kind) isOptional() bool { return k != kindType && k != kindStatus }
 
-// checkValue returns an error if a value is invalid for a known key of the given kind. Aliases in place of the value must
-// be resolved.
+// checkValue returns an error if a value is invalid for a known key of the given kind. The caller has resolved
+// aliases.
 func checkValue(kind kind, value *frontmatter.Node) error {
 	if kind.isOptional() {
 		if err := checkOptional(value); err != nil || isNull(value) {

@@ -24,10 +24,11 @@ type File struct {
 	Err  error  // reason why the file cannot be read, if known without opening it
 }
 
-// Limits of Specs. A scan lists no deeper directories, and larger files are not read for their values.
+// Limits of Specs: it lists directories down to level maxDepth, and returns no Value for files of more than maxDerived
+// bytes.
 const (
 	maxDepth   = 32
-	maxDerived = 4 << 20 // bytes
+	maxDerived = 4 << 20
 )
 
 var errTooDeep = fmt.Errorf("is %d levels below the specs directory: files in it are not listed, so move them up", maxDepth)

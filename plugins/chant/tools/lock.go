@@ -19,8 +19,8 @@ const maxLockName = 256
 const sweepAge = time.Hour
 
 // lock makes other calls that change the same project wait until this call ends. Since it locks the .chant directory
-// itself, it excludes calls of all servers and users. It must be acquired before the call reads specs: otherwise two calls
-// could read the same content, and one update would be lost. Then lock removes temporary files of interrupted calls.
+// itself, it excludes calls of all servers and users. Call lock before the call reads specs: otherwise two calls could
+// read the same content, and one update would be lost. Then lock removes temporary files of interrupted calls.
 //
 // On a host without locks, lock only removes temporary files; store.ErrChanged then detects most races.
 func lock(dir store.Dir) error {

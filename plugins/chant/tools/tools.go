@@ -29,7 +29,7 @@ type access int
 
 const (
 	reads  access = iota
-	writes        // under the project's lock
+	writes        // holds the project's lock
 )
 
 // tool is one MCP tool.

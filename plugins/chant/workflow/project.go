@@ -50,14 +50,14 @@ func refuse(format string, arguments ...any) error {
 	return Refusal(fmt.Sprintf(format, arguments...))
 }
 
-// maxNamed is the maximum number of files that the warning of logErrors names, maxDetails that of the reasons that it logs.
+// logErrors names at most maxNamed files in its warning, and logs at most maxDetails reasons.
 const (
 	maxNamed   = 5
 	maxDetails = 20
 )
 
-// load reads the board. If branches is set, it reads specs in progress from their branches. Tools that change specs do not
-// set it: they change the files.
+// load reads the board. If branches is set, it reads specs in progress from their branches. Tools that change specs do
+// not set branches, because they change the files.
 func (p *Project) load(branches bool) (*board.Board, error) {
 	loaded, err := board.Load(p.Dir, p.boardGit(branches))
 	if err != nil {
