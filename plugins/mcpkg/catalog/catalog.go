@@ -25,8 +25,8 @@ type Catalog struct {
 type Dependencies struct {
 	// Lock takes an exclusive lock until the call ends. Each change calls it.
 	Lock func(name string) error
-	// Claimed returns those of the given names of prompts and URIs of resources that another plugin claims. Clients
-	// would never see an item with a claimed name or URI. If Claimed is nil, nothing is claimed.
+	// Claimed returns which of the given names of prompts and URIs of resources another plugin claims. Clients would
+	// never see an item with a claimed name or URI. If Claimed is nil, nothing is claimed.
 	Claimed func(prompts, uris []string) (claimed []string, err error)
 	// Warn receives messages about damaged files of the store.
 	Warn func(text string)

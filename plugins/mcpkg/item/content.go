@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of an item's content, in bytes. MaxJSON limits text in its encoded form, so that no text is stored that is too
-// large to be returned.
+// Limits of an item's content, in bytes. MaxJSON limits text in its encoded form, so that a response can return every
+// stored text.
 const (
 	maxPrompt   = 1 << 20
 	maxResource = 4 << 20

@@ -35,8 +35,8 @@ type Item struct {
 	Kind        Kind
 	Name        string // unique within its kind
 	Description string // "" for none
-	URI         string // of a resource; unique and opaque
-	MIMEType    string // of a resource
+	URI         string // a resource's URI; unique and opaque
+	MIMEType    string // a resource's MIME type
 	Binary      bool   // the content is bytes, not text
 }
 

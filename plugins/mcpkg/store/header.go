@@ -18,7 +18,7 @@ type header struct {
 	MIMEType    string `json:"mime_type,omitempty"`
 	Description string `json:"description,omitempty"`
 	Content     string `json:"content"`    // contentText or contentBinary
-	Size        int64  `json:"size"`       // of the content, in bytes
+	Size        int64  `json:"size"`       // size of the content, in bytes
 	Created     string `json:"created_at"` // RFC 3339; informative, never parsed
 	Updated     string `json:"updated_at"` // RFC 3339; informative, never parsed
 }

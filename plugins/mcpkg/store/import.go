@@ -25,7 +25,7 @@ func (p *Project) importDir() string { return filepath.Join(p.dir, importFolder)
 type Conflict struct {
 	Item   item.Item // the imported item
 	Err    error     // ErrNameTaken, ErrURITaken, ErrFull, ErrDamaged, ErrNewer or a file system error
-	HasURI string    // if the stored item of the same name has another URI, that URI
+	HasURI string    // the URI of the stored item of the same name, if it differs; otherwise ""
 }
 
 func (c *Conflict) Error() string {
