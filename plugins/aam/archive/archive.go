@@ -20,9 +20,9 @@ import (
 type Limits struct {
 	Compressed int64 // size of the archive's file, in bytes
 	Inflated   int64 // size of the tar, and total size of the extracted files, in bytes
-	Members    int
-	Depth      int // path elements
-	Path       int // a path, in bytes
+	Members    int   // maximum number of members of the tar
+	Depth      int   // maximum number of elements of a path
+	Path       int   // maximum length of a path, in bytes
 }
 
 // DefaultLimits returns the default limits: 50 MiB compressed, which is also the limit of the aam program, and 200 MiB
@@ -33,8 +33,8 @@ func DefaultLimits() Limits {
 
 // Listing describes the content of an archive.
 type Listing struct {
-	Checksum string // of the archive's file: "sha256:" and 64 hexadecimal digits
-	Size     int64  // of the archive's file, in bytes
+	Checksum string // SHA-256 of the archive's file: "sha256:" and 64 hexadecimal digits
+	Size     int64  // size of the archive's file, in bytes
 	Files    []File // in the order of the archive, without duplicate paths
 	Manifest *manifest.Manifest
 	tar      *kept // the decompressed tar; nil if it was not kept

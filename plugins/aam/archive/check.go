@@ -25,7 +25,7 @@ func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
 	return check(s, path, want, limits, nil)
 }
 
-// check is Check. It writes the decompressed tar to keep, unless that is nil.
+// check is Check, and writes the decompressed tar to keep unless keep is nil.
 func check(s files.System, path, want string, limits Limits, keep io.Writer) (*Listing, error) {
 	a, err := open(regular{s}, path, limits, digest.New())
 	if err != nil {

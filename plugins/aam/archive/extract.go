@@ -20,7 +20,7 @@ func Extract(s files.System, archive, dir string, listing *Listing, limits Limit
 	err := extract(s, archive, dir, listing, limits)
 	if err != nil {
 		if removing := files.RemoveAll(s, dir); removing != nil {
-			return fmt.Errorf("%w (and %s is left behind: %w)", err, dir, removing)
+			return fmt.Errorf("%w (and %s could not be removed: %w)", err, dir, removing)
 		}
 	}
 	return err

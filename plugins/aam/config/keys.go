@@ -39,7 +39,7 @@ var keys = []struct {
 	{"removed_defaults", shown},
 }
 
-// Keys returns the names of all settings, or with settable only of those that Set accepts.
+// Keys returns the names of all settings or, if settable is set, of the settings that Set accepts.
 func Keys(settable bool) []string {
 	var names []string
 	for _, key := range keys {
@@ -148,7 +148,7 @@ func plainSources(sources []Source) []any {
 	return all
 }
 
-// orNil dereferences p; an untyped nil if p is nil.
+// orNil returns *p, or an untyped nil if p is nil.
 func orNil[T any](p *T) any {
 	if p == nil {
 		return nil

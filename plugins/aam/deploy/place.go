@@ -65,7 +65,7 @@ var places = map[string]map[manifest.Type]place{
 	},
 }
 
-// InProject and InHome are the names of the entries that deployments change in the project, and in .codex of the home
+// InProject names the entries of the project that deployments change, InHome those of the directory .codex in the home
 // directory.
 var (
 	InProject = []string{".cursor", ".claude", ".github", "CLAUDE.md", "AGENTS.md"}

@@ -43,7 +43,7 @@ type doctor struct {
 	ws     *workspace.Workspace
 	checks []Check
 
-	lock        *lockfile.Lock         // nil if it cannot be read, or was not yet
+	lock        *lockfile.Lock         // nil before it is read, and if it cannot be read
 	deployments *workspace.Deployments // nil, like lock
 }
 

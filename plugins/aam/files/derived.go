@@ -7,13 +7,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// maxDerived bounds the size of a file for Derived, in bytes: larger ones exceed bounds of the host, which would run the
-// function in vain.
+// maxDerived bounds the size of a file for Derived, in bytes. For larger files the host could run the function and then
+// discard the result, because of its own limits.
 const maxDerived = 1 << 20
 
-// Derived returns the result of a derive function for a file below the directory folder, which the host keeps while the
-// file is unchanged. It returns false if the file is large, cannot be read, or is reached by a symbolic link out of folder
-// or at the end of path: use ReadInside, which reads the file or returns the error.
+// Derived returns the result of the derive function f for the file at path, which is below the directory folder. The
+// host keeps the result while the file is unchanged. Derived returns false if the file is too large or cannot be read,
+// if it is a symbolic link, or if its directory resolves to one outside of folder: use ReadInside, which reads the file
+// or returns the error.
 func Derived[T any](s System, f *derive.Func[T], folder, path string) (value T, ok bool) {
 	dir, err := Inside(s, folder, filepath.Dir(path))
 	if err != nil {

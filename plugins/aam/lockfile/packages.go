@@ -37,7 +37,7 @@ func (s *summary) Fields(c *derive.Codec) {
 	derive.List(c, &s.packages)
 }
 
-// Fields implements derive.Fielder. It omits what LoadPackages does.
+// Fields implements derive.Fielder. It omits the fields that LoadPackages leaves empty.
 func (e *Entry) Fields(c *derive.Codec) {
 	c.String(&e.Name)
 	c.String(&e.Version)

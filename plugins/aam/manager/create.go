@@ -128,7 +128,7 @@ func (m *Manager) write(path string, data []byte) error {
 	return err
 }
 
-// detect finds the artifacts of the types, nil for all, except artifacts that installed packages have deployed.
+// detect finds the artifacts of the given types (nil: of all types) that were not deployed by installed packages.
 func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error) {
 	ws := workspace.Workspace{Files: m.Files, Project: dir}
 	deployed, err := ws.Deployed()

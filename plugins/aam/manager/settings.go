@@ -62,7 +62,7 @@ type Registry struct {
 	Name       string `json:"name"`
 	URL        string `json:"url"`
 	Type       string `json:"type"`
-	IsDefault  bool   `json:"is_default"` // the registry is marked as default; not set for the fallback
+	IsDefault  bool   `json:"is_default"` // the registry is marked as default; false if it is the default only because none is marked
 	Accessible bool   `json:"accessible"` // the directory exists, or the server responds
 }
 

@@ -54,10 +54,10 @@ func (s *summary) Fields(c *derive.Codec) {
 	}
 }
 
-// AllCounts returns the artifact counts of the packages whose directories are in dir, by the names of these directories.
-// The host reads the manifests, in one operation, and keeps the counts while a manifest is unchanged. Packages whose
-// manifest is invalid, cannot be read, or is reached by a symbolic link are left out: Load returns the manifest or the
-// error.
+// AllCounts returns the artifact counts of the packages whose directories are in dir, by the names of these
+// directories. The host reads the manifests, in one operation, and keeps the counts while a manifest is unchanged.
+// AllCounts leaves out packages whose manifest is invalid, cannot be read, or is reached by a symbolic link; for these,
+// Load returns the manifest or the error.
 func AllCounts(dir string) iter.Seq2[string, Counts] {
 	return func(yield func(string, Counts) bool) {
 		options := scan.Options{Depth: 2, Match: []string{FileName}, Skip: []string{".*"}, MaxFile: MaxSize}

@@ -115,9 +115,9 @@ func maskPlain(url string) string {
 	return maskTail(url)
 }
 
-// userEnd returns the offset at which the user and password in rest end; rest is the string after a URL's scheme. They
-// end at the last @ that may end them. If there is none, because the string was truncated before the @, they end with
-// the word; ends contains the characters that end a word. If rest has neither user nor password, userEnd returns 0.
+// userEnd returns the offset after the user and password in rest, the string after a URL's scheme; 0 if rest has
+// neither. User and password reach to the last @ that can end them. If there is no such @, because the string was
+// truncated, they reach to the end of the word, at the first of the characters in ends.
 func userEnd(scheme, rest, ends string) int {
 	authority := upTo(rest, "/?#")
 	word := upTo(authority, ends)

@@ -35,7 +35,7 @@ type Tag struct{ Name, Version string }
 type Release struct {
 	Version   string // as in the file, not validated
 	Published string // "" if unknown
-	Checksum  string // of the archive; "" if there is none
+	Checksum  string // checksum of the archive; "" if there is none
 	Size      int64
 	// Dependencies are nil if the field is absent, and empty if there are none.
 	Dependencies []manifest.Dependency

@@ -36,7 +36,7 @@ type Publication struct {
 // Published is the result of Publish.
 type Published struct {
 	Checksum string
-	Size     int64 // of the archive, in bytes
+	Size     int64 // size of the archive, in bytes
 }
 
 // Publish packs a package and adds it to the registry atomically. It never replaces a version. The caller holds the lock
@@ -180,7 +180,7 @@ func (r Registry) afterFailure(err error, entry *journal, added Release) (Publis
 	finished, recovering := r.recover()
 	switch {
 	case recovering != nil:
-		return Published{}, fmt.Errorf("%w (and the recovery failed, which the next aam_publish repeats: %w)", err, recovering)
+		return Published{}, fmt.Errorf("%w (the recovery also failed, and the next aam_publish repeats it: %w)", err, recovering)
 	case finished != nil && finished.checksum == entry.checksum:
 		return Published{added.Checksum, added.Size}, nil
 	}

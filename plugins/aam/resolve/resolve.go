@@ -138,11 +138,12 @@ type walk struct {
 	released map[string]bool
 }
 
-// releaseError reports that a requester does not allow the installed version of a package, which another requester
-// allows.
+// releaseError reports that one requester allows the installed version of a package, and another does not.
 type releaseError struct{ name string }
 
-func (e releaseError) Error() string { return "the installed version of " + e.name + " cannot stay" }
+func (e releaseError) Error() string {
+	return "the installed version of " + e.name + " must be replaced"
+}
 
 // all processes the queue, and returns the specs that failed.
 func (w *walk) all(specs []pkgname.Spec) ([]Failure, error) {

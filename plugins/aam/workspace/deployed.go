@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 )
 
-// adopt adds deployments to the ledger that the aam program has made since the ledger was written. It considers
+// adopt adds to the ledger the deployments that the aam program has made since the ledger was written. It considers
 // packages whose version the aam program did not change, and adds their artifacts on the default platform if the
 // deployed content equals that of the package.
 func (w *Workspace) adopt(s *state) error {

@@ -15,7 +15,7 @@ import (
 type Uninstalled struct {
 	Version      string
 	FilesRemoved int      // deployed files only
-	Dependents   []string // installed packages that depend on it
+	Dependents   []string // installed packages that depend on the package
 	Backups      []deploy.Backup
 }
 

@@ -105,14 +105,14 @@ func checkScalar(node *yaml.Node, isKey bool) error {
 			return nil
 		case tag == binaryTag:
 			if _, ok := decodeBinary(node.Value); !ok {
-				return &SyntaxError{node.Line, "a value is not what its tag " + tag + " says"}
+				return &SyntaxError{node.Line, "a value does not have the type of its tag " + tag}
 			}
 			return nil
 		case kind == Text:
 			return unknownTag(node)
 		case kind == Float && plainKind(node.Value) == Int:
 		case plainKind(node.Value) != kind:
-			return &SyntaxError{node.Line, "a value is not what its tag " + tag + " says"}
+			return &SyntaxError{node.Line, "a value does not have the type of its tag " + tag}
 		}
 	}
 	if kind == Time && !realTime(node.Value) {

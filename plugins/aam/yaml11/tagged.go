@@ -31,11 +31,11 @@ func checkCollection(node *yaml.Node) error {
 	switch tag {
 	case "!!seq", omapTag, pairsTag:
 		if !isList {
-			return &SyntaxError{node.Line, "a mapping is not what its tag " + tag + " says"}
+			return &SyntaxError{node.Line, "a mapping does not have the form that its tag " + tag + " requires"}
 		}
 	case "!!map", setTag:
 		if isList {
-			return &SyntaxError{node.Line, "a list is not what its tag " + tag + " says"}
+			return &SyntaxError{node.Line, "a list does not have the form that its tag " + tag + " requires"}
 		}
 	default:
 		return unknownTag(node)
