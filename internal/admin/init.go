@@ -42,7 +42,7 @@ type SetupPlugin struct {
 	Description string        `json:"description"`
 	InConfig    bool          `json:"in_config"`          // its table exists and is not changed
 	Items       []review.Item `json:"asks_for,omitempty"` // of a plugin that is added
-	// Lacks are the requirements that Write does not meet, and the remedies.
+	// Lacks are the plugin's requirements that will still be unmet after Setup.Write, each with its remedy.
 	Lacks []string `json:"lacks,omitempty"`
 	// Call is a tool that reads and takes no arguments, for a first call; empty if there is none.
 	Call string `json:"call,omitempty"`

@@ -132,7 +132,7 @@ func (s *source) compareTools(has abi.Description) tomlfile.Problems {
 		p := tomlfile.Problem{File: s.file, Key: "tools", What: fmt.Sprintf("the module has a handler for %s, and no [[tools]] table names it", tomlfile.Quote(name)),
 			Remedy: "add the table, or remove the handler"}
 		if i == maxUnlisted {
-			p.What = fmt.Sprintf("the module has handlers for %d more, and no [[tools]] tables name them", len(unlisted)-i)
+			p.What = fmt.Sprintf("the module has handlers for %d more tools that no [[tools]] table names", len(unlisted)-i)
 			return append(ps, p)
 		}
 		ps = append(ps, p)

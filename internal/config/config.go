@@ -157,7 +157,7 @@ type Flags struct {
 
 // Places are the values of the variables in paths. They are absolute, with symbolic links resolved.
 type Places struct {
-	Project string // empty: no project may be granted
+	Project string // value of ${project}; empty: no path with ${project} can be granted
 	// NoProject is the reason why Project is empty, and the remedy.
 	NoProject string
 	Cwd       string

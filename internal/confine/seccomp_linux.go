@@ -66,7 +66,7 @@ func installFilter() error {
 		return errno
 	}
 	if thread != 0 {
-		return fmt.Errorf("thread %d has a different filter", thread)
+		return fmt.Errorf("cannot install the seccomp filter on thread %d: the thread has a seccomp filter that the other threads do not have", thread)
 	}
 	return nil
 }

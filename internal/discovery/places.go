@@ -123,9 +123,9 @@ func baseDir(s System, variable string, otherwise baseDefault) string {
 
 // baseDefault is a directory of the system for data of the user.
 type baseDefault struct {
-	variable      string // that names a directory; empty if the system has none
-	belowVariable string // of the directory that it names
-	belowHome     string // where the variable is unset
+	variable      string // environment variable with the path of a directory; empty if the system has none
+	belowVariable string // path below the directory that the variable names
+	belowHome     string // path below the home directory, if the variable is unset
 }
 
 // stateDir returns the directory of the plugins' state and of the trust records; "" if there is no location for it.
@@ -137,8 +137,8 @@ func stateDir(s System) string {
 	return filepath.Join(dir, "bulkhead")
 }
 
-// StateDir returns the directory of the plugins' state and of the trust records; "" if there is no location for it. The
-// error says why it is not used.
+// StateDir returns the directory of the plugins' state and of the trust records; "" and no error if there is no
+// location for it. The error says why an existing directory must not be used.
 func StateDir(s System) (string, error) {
 	s, err := s.complete()
 	if err != nil {
@@ -151,8 +151,8 @@ func StateDir(s System) (string, error) {
 	return dir, statedir.Check(dir)
 }
 
-// CacheDir returns the directory of compiled modules; "" if there is no location for it. The error says why it is not
-// used: it contains native code, so it must belong to the user.
+// CacheDir returns the directory of compiled modules; "" and no error if there is no location for it. The error says
+// why the directory must not be used: it contains native code, so no other user may be able to change it.
 func CacheDir(s System) (string, error) {
 	s, err := s.complete()
 	if err != nil {

@@ -31,7 +31,7 @@ var (
 
 // deriver runs the derive functions of a module, one derivation at a time.
 type deriver struct {
-	module   *Module       // shares the program of the module, and runs abi.ExportDerive
+	module   *Module       // a second Module with the same program as the plugin's; its entry is abi.ExportDerive
 	turn     chan struct{} // of capacity 1: full while a derivation runs
 	unusable bool          // no snapshot can be taken; guarded by turn
 }

@@ -161,7 +161,8 @@ func stateError(path string, err error) error {
 	return fmt.Errorf("state directory %s: %w: make it a directory that the user can write, or set $XDG_STATE_HOME to a different one", path, err)
 }
 
-// makeBelow opens the directory with those names below p. It creates missing ones with mode 0700.
+// makeBelow opens the directory whose path relative to p has the components names. It creates missing directories with
+// mode 0700.
 func (p *place) makeBelow(names []string) (*place, error) {
 	dir, ids, err := makeDirs(p.dir, names, 0o700)
 	if err != nil {

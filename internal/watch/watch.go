@@ -38,11 +38,11 @@ type Config struct {
 const (
 	// quiet is how long paths must not change before Changed is called: programs write a file in several steps.
 	quiet = 100 * time.Millisecond
-	// unsettled bounds the time that Run waits for that.
+	// unsettled bounds the time that Run waits for the paths to stop changing.
 	unsettled = 2 * time.Second
 	// maxPause bounds the time between two looks while events arrive that concern no path.
 	maxPause = 2 * time.Second
-	// Changed is called burst times at most, and once more for each period.
+	// Rate limit for calls of Changed: a burst, refilled by one call for each period.
 	burst  = 8
 	period = 5 * time.Second
 
@@ -56,8 +56,8 @@ const (
 type watcher struct {
 	Config
 	subscriptions
-	known    state // that Changed knows
-	calls    int   // of Changed that are still admitted
+	known    state // state of the paths at the last look
+	calls    int   // how many calls of Changed are allowed now: see burst and period
 	refilled time.Time
 }
 
