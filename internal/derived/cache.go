@@ -5,8 +5,8 @@
 // over to the host as records. A [Store] is the host's part: it appends the records to files, and bounds them. Results are
 // kept apart by plugin, module and grants (see [TagOf]), so that no worker gets data of files that it is not granted.
 //
-// The host does not interpret records, and a worker trusts the files only as far as its own results: a worker that was
-// compromised can forge results for later workers with the same Tag, and nothing else.
+// The host does not interpret records. A worker that was compromised can forge results, but only for later workers with
+// the same Tag.
 package derived
 
 import (
@@ -21,15 +21,15 @@ import (
 // Bounds of a Cache.
 const (
 	maxMemory  = 16 << 20  // bytes of the results in memory
-	maxQueue   = 8 << 20   // bytes of the records that are not handed over yet; further ones are not persisted
+	maxQueue   = 8 << 20   // bytes of the queued records; records beyond that are not persisted
 	maxDevices = 256       // devices whose file systems are remembered
-	chunkSize  = 256 << 10 // bytes from which records are not joined
+	chunkSize  = 256 << 10 // bytes of several records in one chunk; a larger record has a chunk of its own
 )
 
 // Cache is the cache of one worker. It is safe for concurrent use.
 type Cache struct {
 	tag        Tag
-	kept       bool // the host keeps records
+	kept       bool // the host accepts new records
 	files      [2]*os.File
 	load       sync.Once
 	now        func() time.Time
@@ -37,21 +37,21 @@ type Cache struct {
 
 	mu      sync.Mutex // guards what follows
 	entries generations
-	devices map[uint64]bool // whether results of files on a device are kept
+	devices map[uint64]bool // by device: whether results for files on the device are cached
 	flights map[Key]chan struct{}
 	queue   []queued
 	waiting int  // bytes of the records of queue
-	damaged bool // the newer file is damaged, which the host does not know yet
+	damaged bool // the newer file is damaged, and the host has not been told yet
 }
 
-// queued is a record that the host does not have yet. Its data are in entries unless they were dropped.
+// queued is a record that the host does not have yet. Its data are in Cache.entries, unless they were dropped there.
 type queued struct {
 	key  Key
 	size int
 }
 
-// NewCache returns the Cache for files with the tag. older and newer are the files of the Store, open for reading; nil: there
-// is none. The first Get reads and closes them. kept is set if the host takes new records.
+// NewCache returns the Cache for files with the tag. older and newer are the files of the Store, open for reading; nil
+// if a file does not exist. The first Get reads and closes them. kept is set if the host accepts new records.
 func NewCache(tag Tag, kept bool, older, newer *os.File) *Cache {
 	return &Cache{
 		tag: tag, kept: kept, files: [2]*os.File{older, newer}, now: time.Now, fileSystem: fileSystem,
@@ -59,12 +59,12 @@ func NewCache(tag Tag, kept bool, older, newer *os.File) *Cache {
 	}
 }
 
-// Get returns the cached data of a key, or else what compute returns. compute must read the version of the file that the
-// key identifies. open opens the file, for a look at its file system; nil: nothing is cached. The caller has checked that
-// the module may read the file, and must not modify the data.
+// Get returns the cached data of a key, or else what compute returns. compute must read the version of the file that
+// the key identifies. open opens the file, so that Get can determine its file system; if open is nil, nothing is
+// cached. The caller must have checked that the module may read the file, and must not modify the returned data.
 //
-// Concurrent calls compute a key once. A call whose context ends stops waiting for another one. Get calls busy before it
-// computes, waits or reads files of earlier workers.
+// Of concurrent calls for a key, one computes and the others wait. A waiting call returns when its context ends. Get
+// calls busy before it computes, waits or reads files of earlier workers.
 func (c *Cache) Get(ctx context.Context, k Key, open func() (*os.File, error), busy func(), compute func() ([]byte, error)) ([]byte, error) {
 	began := c.now() // read the clock before the file is read
 	if !k.isSettled(began) || !c.keeps(k.Dev, open) {
@@ -93,7 +93,8 @@ func (c *Cache) Get(ctx context.Context, k Key, open func() (*os.File, error), b
 	}
 }
 
-// find returns cached data, or the flight of the call that computes them: a new one if leads is set.
+// find returns cached data. If there are none, flight is closed when they have been computed: by the caller if leads is
+// set, otherwise by another call.
 func (c *Cache) find(k Key) (data []byte, found bool, flight chan struct{}, leads bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +113,7 @@ func (c *Cache) find(k Key) (data []byte, found bool, flight chan struct{}, lead
 	return nil, false, flight, true
 }
 
-// compute computes and stores the data of a key, and ends its flight.
+// compute computes and stores the data of a key, and closes its flight.
 func (c *Cache) compute(k Key, flight chan struct{}, compute func() ([]byte, error)) ([]byte, error) {
 	defer func() {
 		c.mu.Lock()
@@ -139,7 +140,7 @@ func (c *Cache) send(k Key, length int) {
 	}
 }
 
-// keeps reports whether results of files on a device are kept. It opens one file of each device.
+// keeps reports whether results for files on a device are cached. It calls open once for each device.
 func (c *Cache) keeps(dev uint64, open func() (*os.File, error)) bool {
 	c.mu.Lock()
 	local, known := c.devices[dev]

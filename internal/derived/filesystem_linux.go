@@ -9,7 +9,7 @@ import (
 const zfsMagic = 0x2fc12fc1
 
 var localTypes = []uint32{
-	unix.EXT4_SUPER_MAGIC, // and ext2, ext3
+	unix.EXT4_SUPER_MAGIC, // also the number of ext2 and ext3
 	unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
 	unix.BCACHEFS_SUPER_MAGIC, zfsMagic,
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSystem returns the device of a file, and whether its file system is one on which inode and times identify the version
-// of a file. Network file systems report times that are cached, or that other machines set by other clocks.
+// fileSystem returns the device of a file. local reports whether, on its file system, inode and times identify a
+// version of the file. On network file systems they do not: times are cached, or set by the clocks of other machines.
 func fileSystem(file *os.File) (dev uint64, local bool, err error) {
 	conn, err := file.SyscallConn()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Item is a set of files on disk.
+// Item describes a Set on disk.
 type Item struct {
 	Plugin string
 	Module string // the first 16 hex digits of the module's digest
@@ -36,8 +36,8 @@ func parseName(name string) (Item, bool) {
 	return Item{Plugin: parts[1], Module: parts[2], name: name}, true
 }
 
-// List returns the sets in the directory of a Store, by plugin and, for each plugin, the least recently used first. A
-// missing directory has none.
+// List returns the sets in the directory of a Store, sorted by plugin and then by last use, the oldest first. If the
+// directory is missing, the list is empty.
 func List(dir string) ([]Item, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -69,8 +69,8 @@ func List(dir string) ([]Item, error) {
 	return all, nil
 }
 
-// Clear removes the sets of a plugin, or all sets if plugin is empty, and returns what it removed. Workers that have opened
-// the files keep what they have read.
+// Clear removes the sets of a plugin, or all sets if plugin is empty, and returns the removed sets. Workers that have
+// opened the files keep the data that they have read.
 func (s *Store) Clear(plugin string) ([]Item, error) {
 	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -106,8 +106,8 @@ func (s *Store) remove(item Item) error {
 	return nil
 }
 
-// evict removes sets that were not used for unusedAge, and the least recently used ones beyond the bound of all files, but
-// never the one named. The caller holds the lock.
+// evict removes the sets that were not used for unusedAge, and then the least recently used sets until all files fit
+// into the bound. It never removes the set with the given name. The caller holds the lock.
 func (s *Store) evict(name string) error {
 	all, err := List(s.dir)
 	if err != nil {

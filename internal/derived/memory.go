@@ -3,15 +3,17 @@ package derived
 // entry is a cached result.
 type entry struct {
 	data []byte
-	// again is set if the record is in the older file only: a hit sends it to the host again, so that it outlives the file.
+	// again is set if only the older file has the record. A hit then sends the record to the host again, because the
+	// older file will be replaced.
 	again bool
 }
 
 // perEntry is charged for each entry in addition to its data: key, map slot and headers, in bytes.
 const perEntry = 160
 
-// generations is a map of bounded size. Entries are added to the current generation. When that is full it becomes the
-// previous one, whose entries are dropped unless a hit has moved them to the current one.
+// generations is a map of bounded size. Entries are added to the current generation. When that is full, it becomes the
+// previous generation, and the entries of the former previous generation are dropped. A hit moves an entry from the
+// previous to the current generation.
 type generations struct {
 	max               int // bytes of both generations
 	current, previous map[Key]entry

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// SHA256 is the Key.Function of the SHA-256 of a file.
+// SHA256 is the value of Key.Function for the SHA-256 of a file.
 const SHA256 = ^uint32(0)
 
 // MaxFunctions is the number of derive functions that a module may have.
@@ -27,7 +27,7 @@ type Key struct {
 	Mtime, Ctime int64
 }
 
-// Tag identifies what records are for; see TagOf.
+// Tag identifies the plugin, module and grants that records belong to; see TagOf.
 type Tag [sha256.Size]byte
 
 // A file consists of a header (magic and the Tag) and records. A record is a head and the data. The head, little-endian:
@@ -36,8 +36,8 @@ type Tag [sha256.Size]byte
 //	4  u32 length of the data
 //	8  the Key: u32 function, u64 device, u64 inode, i64 size, i64 mtime, i64 ctime
 const (
-	// magic contains the version of the format, and of the environment that derive functions run in: increment it with
-	// any change of either that changes results.
+	// magic contains a version number. Increment it if the format changes, or if the environment of derive functions
+	// changes in a way that changes their results.
 	magic      = "bulkhead derived 1\n"
 	headerSize = len(magic) + len(Tag{})
 	headSize   = 52
@@ -118,7 +118,7 @@ func decodeHead(head []byte) (k Key, length int64) {
 	}, int64(binary.LittleEndian.Uint32(head[4:]))
 }
 
-// valid reports whether a result of that length can exist.
+// valid reports whether a key can have a result of the given length.
 func (k Key) valid(length int64) bool {
 	if k.Function == SHA256 {
 		return length == sha256.Size && k.Size >= 0

@@ -14,7 +14,7 @@ const (
 	maxWaiting = 8 << 20 // waiting to be written
 	burst      = 2 * maxFile
 	perSecond  = 1 << 20
-	perChunk   = 1 << 10 // charged for each chunk in addition to its bytes: it takes memory, and a write of its own
+	perChunk   = 1 << 10 // added to the size of each chunk: a chunk also takes memory and a separate write
 )
 
 // Set is the pair of files with one tag: records are appended to the newer file, which replaces the older one when it is
@@ -37,7 +37,7 @@ type Set struct {
 // Handles are the open files of a Set, for one worker.
 type Handles struct {
 	Tag          Tag
-	Older, Newer *os.File // open for reading; nil: there is none
+	Older, Newer *os.File // open for reading; nil if the file does not exist
 	set          *Set
 	newer        fs.FileInfo // nil without Newer
 }
@@ -125,7 +125,7 @@ func (s *Store) begin() bool {
 	return true
 }
 
-// write writes what was taken until nothing is left.
+// write writes the waiting chunks, until none are left.
 func (s *Set) write() {
 	defer s.store.work.Done()
 	for {

@@ -38,8 +38,8 @@ const (
 // Dir returns the directory of the files in the host's cache directory.
 func Dir(cache string) string { return filepath.Join(cache, "derived") }
 
-// Store keeps derived data on disk for all hosts of a user. It is safe for concurrent use; hosts coordinate by a lock. A
-// Store that cannot write keeps nothing, which is never an error of a call.
+// Store keeps derived data on disk for all hosts of a user. It is safe for concurrent use; hosts coordinate by a lock.
+// If a Store cannot write, it drops the data, and calls do not fail.
 type Store struct {
 	dir string
 	log hclog.Logger
@@ -57,7 +57,7 @@ func NewStore(dir string, log hclog.Logger) *Store {
 	return &Store{dir: dir, log: log, now: time.Now, max: MaxTotal, sets: map[string]*Set{}}
 }
 
-// Close waits until what was taken from workers is written, and ignores what is taken later.
+// Close waits until all chunks taken from workers are written. Later chunks are dropped.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -73,7 +73,7 @@ func TagOf(plugin, module string, grants any) (Tag, error) {
 	return sha256.Sum256(text), err
 }
 
-// Set returns the files of the results with a tag. Its arguments are those of TagOf.
+// Set returns the Set for the results of a module. Its arguments are those of TagOf.
 func (s *Store) Set(plugin, module string, grants any) (*Set, error) {
 	tag, err := TagOf(plugin, module, grants)
 	if err != nil {
@@ -118,8 +118,8 @@ func openRegular(path string, flag int) (*os.File, error) {
 	return file, nil
 }
 
-// lock locks the directory, which it creates, against other processes and other writers of this one. Closing the file
-// unlocks it.
+// lock locks the directory against other processes and other writers of this process. It creates the directory if
+// necessary. Closing the returned file releases the lock.
 func (s *Store) lock() (*os.File, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (s *Store) lock() (*os.File, error) {
 	return nil, errors.Join(errors.New("another process holds its lock"), file.Close())
 }
 
-// append appends chunks of records to the newer file of a set, and then removes what exceeds the bounds of the Store.
+// append appends chunks of records to the newer file of a set, and then removes sets beyond the bounds of the Store.
 func (s *Store) append(name string, tag Tag, chunks [][]byte) error {
 	lock, err := s.lock()
 	if err != nil {
@@ -157,7 +157,8 @@ func (s *Store) append(name string, tag Tag, chunks [][]byte) error {
 	return s.evict(name)
 }
 
-// appendChunk writes a chunk at once. What a failed write leaves, for example on a full disk, is cut off.
+// appendChunk appends a chunk with one write. If the write fails, for example on a full disk, it truncates the file to
+// its old size.
 func (s *Store) appendChunk(name string, tag Tag, chunk []byte) error {
 	path := filepath.Join(s.dir, name+newerSuffix)
 	file, err := openRegular(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE)

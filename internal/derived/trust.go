@@ -7,10 +7,11 @@ import "time"
 // coarsest resolution in use.
 const settleTime = 2 * time.Second
 
-// isSettled reports whether a change of the file after now changes its times. Times in the future are never trusted. Neither
-// is a change time without a fraction of a second: a tool that builds disk images has set it, often to a constant, and the
-// next image can have the same inode, size and times for different content. The lower layer of an overlay file system can
-// be such an image. File systems that record whole seconds only are excluded too.
+// isSettled reports whether any change of the file after now also changes its times. Times in the future are never
+// trusted. A change time without a fraction of a second is not trusted either: a tool that builds disk images may have
+// set it, often to a constant, and the next image can have the same inode, size and times for different content. The
+// lower layer of an overlay file system can be such an image. This also excludes file systems that record only whole
+// seconds.
 func (k Key) isSettled(now time.Time) bool {
 	limit := now.Add(-settleTime).UnixNano()
 	return k.Mtime < limit && k.Ctime < limit && k.Ctime%int64(time.Second) != 0

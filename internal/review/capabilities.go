@@ -48,7 +48,7 @@ func (q *inquiry) directories() {
 	}
 }
 
-// giveDirectory adds a directory to the entry. A duplicate can only raise the access.
+// giveDirectory adds a directory to the entry. If the entry already has the directory, the higher access counts.
 func (q *inquiry) giveDirectory(f manifest.FS) {
 	given := manifest.FS{Path: f.Path, Access: q.granted(f.Access)}
 	for i, have := range q.entry.FS {
@@ -69,7 +69,7 @@ func accessWords(a manifest.Access) string {
 	return "read everything in "
 }
 
-// placeOf resolves a path; missing is the path's variable if it is unset.
+// placeOf resolves a path. missing is the variable that the path contains, if the variable is unset; otherwise "".
 func (q *inquiry) placeOf(kind, dir, missing string) Place {
 	if missing != "" {
 		return Place{}
@@ -77,7 +77,7 @@ func (q *inquiry) placeOf(kind, dir, missing string) Place {
 	return q.resolver.resolve(kind, dir, nil)
 }
 
-// describePath returns a path with the value of its variable and its resolved path.
+// describePath formats a path with the value of its variable, followed by the resolved path.
 func (q *inquiry) describePath(path string, place Place) string {
 	variable, _, _ := manifest.SplitPath(path)
 	dir, missing := q.places.Resolve(path, q.m.Name)
@@ -124,7 +124,7 @@ func (q *inquiry) repositories() {
 	}
 }
 
-// remotes returns the remotes that consent grants, and adds all requested ones to the words of item.
+// remotes returns the remotes that consent grants. It adds all requested remotes to item.Words.
 func (q *inquiry) remotes(g manifest.Git, item *Item) []string {
 	var named []string
 	for _, r := range g.Remotes {

@@ -12,7 +12,7 @@ import (
 
 // Change is one difference between two manifests.
 type Change struct {
-	Key   string `json:"key"`   // of plugin.toml; that of a tool begins with tools.NAME
+	Key   string `json:"key"`   // key in plugin.toml; keys of a tool begin with tools.NAME
 	Words string `json:"words"` // the difference in words
 	Old   string `json:"old,omitempty"`
 	New   string `json:"new,omitempty"`
@@ -21,7 +21,7 @@ type Change struct {
 	More bool `json:"asks_for_more,omitempty"`
 }
 
-// Compare returns the differences between two manifests, in the order of a manifest.
+// Compare returns the differences between two manifests, in the order in which manifests list their keys.
 func Compare(old, new *manifest.Manifest) []Change {
 	c := comparison{old: old, new: new, changes: []Change{}}
 	c.identity()
@@ -42,7 +42,7 @@ func AsksForMore(changes []Change) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool { return c.More })
 }
 
-// comparison is the state of one Compare.
+// comparison is the state of one call of Compare.
 type comparison struct {
 	old, new *manifest.Manifest
 	changes  []Change
@@ -52,7 +52,7 @@ func (c *comparison) add(key string, more bool, format string, args ...any) {
 	c.changes = append(c.changes, Change{Key: key, Words: fmt.Sprintf(format, args...), More: more})
 }
 
-// text reports a string that differs.
+// text adds a Change if a string differs.
 func (c *comparison) text(key, what, old, new string, more bool) {
 	if old == new {
 		return

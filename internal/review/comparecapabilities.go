@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// names reports added and removed names. A request for any name in the old manifest does not cover a name in the new one,
-// because a name that is requested can be granted without being listed by the admin.
+// names reports added and removed names. A name that only the new manifest lists is reported even if the old manifest
+// requests any name ("*"): a listed name can be granted without the admin naming it.
 func (c *comparison) names(key, what string, old, new []string) {
 	for _, name := range new {
 		switch {
@@ -34,7 +34,7 @@ func (c *comparison) names(key, what string, old, new []string) {
 	}
 }
 
-// normalizeOrigins returns origins in the form that is compared.
+// normalizeOrigins returns origins in the normalized form in which they are compared.
 func normalizeOrigins(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, text := range texts {
@@ -72,7 +72,7 @@ func (c *comparison) directories() {
 	}
 }
 
-// mergeDirectories merges duplicates: the result has the higher access, and is optional if all of them are.
+// mergeDirectories merges duplicates: the result has the highest access, and is optional only if all duplicates are.
 func mergeDirectories(list []manifest.FS) []manifest.FS {
 	var once []manifest.FS
 	for _, f := range list {
@@ -196,7 +196,7 @@ func findRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
 }
 
 // coversRepository reports whether a request for one repository includes another. A request for any repository does not
-// include named repositories: see names.
+// include named repositories: see the method names.
 func coversRepository(requested, repo string) bool {
 	return requested == repo || inside(requested, repo)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// requirements compares what the plugin cannot work without. A requirement asks for no access: it only decides when tools are
-// offered, and what bulkhead init creates after it has shown it.
+// requirements compares the requirements, without which the plugin cannot work. A requirement does not request access.
+// It only decides when tools are offered, and what `bulkhead init` shows to the user and then creates.
 func (c *comparison) requirements() {
 	old, new := requirementTexts(c.old), requirementTexts(c.new)
 	for _, text := range new {

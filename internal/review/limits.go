@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// limitWords say what each limit bounds. They follow the value of the limit.
+// limitWords say what each limit bounds. They follow the limit's value, as in "2 s of time for a call".
 var limitWords = map[string]string{
 	"memory": "of memory for a call", "time": "of time for a call", "fuel": "instructions for a call",
 	"input": "for a request", "output": "for an answer", "operations": "host operations for a call",
@@ -17,8 +17,8 @@ var limitWords = map[string]string{
 	"http_concurrency": "web requests at the same time",
 }
 
-// limits adds the limits that exceed the defaults. Those that exceed the ceilings are set in the entry, unless
-// the defaults of the config bound them.
+// limits adds an item for each requested limit that exceeds its default. If the request also exceeds the maximum that
+// applies without a config setting, and [defaults] does not bound the limit, the entry sets it.
 func (q *inquiry) limits() {
 	builtin, most, bound := config.DefaultLimits().List(), config.Ceilings().List(), q.defaults.Limits.List()
 	beyond := map[string]bool{}

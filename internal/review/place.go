@@ -4,11 +4,12 @@ package review
 type Place struct {
 	Resolved string `json:"resolved,omitempty"`
 	Breadth  string `json:"breadth,omitempty"` // "in the project", "the whole home directory"
-	Refused  string `json:"refused,omitempty"` // why the host does not open it; empty if it does
-	Broad    bool   `json:"-"`                 // all files of the user lie in it
+	Refused  string `json:"refused,omitempty"` // why the host does not open the path; empty if the host opens it
+	Broad    bool   `json:"-"`                 // the path contains all files of the user
 }
 
-// Resolver resolves a path; kind is Folder or Repository, within as in config.Mount. A nil Resolver returns zero Places.
+// Resolver resolves a path. kind is Folder or Repository; within is the Within of a config.Mount. A nil Resolver
+// returns zero Places.
 type Resolver func(kind, path string, within []string) Place
 
 func (r Resolver) resolve(kind, path string, within []string) Place {

@@ -42,7 +42,7 @@ type Grant struct {
 	Access  string   `json:"access,omitempty"` // "r" or "rw"
 	Remotes []string `json:"remotes,omitempty"`
 	More    string   `json:"more,omitempty"` // "private", and the name of a credential
-	Place            // of a directory or repository, if there is a Resolver
+	Place            // set for a directory or repository if Subject.Resolver is set
 	By      string   `json:"by"`
 }
 

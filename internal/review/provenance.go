@@ -64,7 +64,7 @@ func (s Subject) readOnlySuffix(requested, granted manifest.Access) string {
 	return ""
 }
 
-// cutBy returns why a ceiling cut a part of the grant; empty if it did not.
+// cutBy returns the reason why a ceiling reduced a part of the grant; empty if no ceiling did.
 func (s Subject) cutBy(key, what string) string {
 	for _, c := range s.Grant.Cuts {
 		if c.Key == key && c.What == what {

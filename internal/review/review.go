@@ -18,8 +18,8 @@ type Request struct {
 	Description  string `json:"description"`
 	License      string `json:"license,omitempty"`
 	Dir          string `json:"dir"`
-	Digest       string `json:"sha256"`        // of plugin.toml
-	ModuleDigest string `json:"module_sha256"` // from plugin.toml; empty: unset
+	Digest       string `json:"sha256"`        // SHA-256 of plugin.toml
+	ModuleDigest string `json:"module_sha256"` // SHA-256 of the module, from plugin.toml; empty: unset
 	Items        []Item `json:"asks_for"`
 	Tools        []Tool `json:"tools"`
 }
@@ -43,8 +43,8 @@ type Item struct {
 	Words    string `json:"words"`            // description
 	Why      string `json:"why,omitempty"`    // the author's reason
 	Optional bool   `json:"optional,omitempty"`
-	Caution  string `json:"caution,omitempty"` // what is unusual or dangerous about it
-	// NotGiven is the reason why consent does not grant the item, and the remedy; empty if it does.
+	Caution  string `json:"caution,omitempty"` // what is unusual or dangerous about the item
+	// NotGiven is the reason why consent does not grant the item, and the remedy; empty if consent grants the item.
 	NotGiven string `json:"not_given,omitempty"`
 }
 
@@ -55,22 +55,22 @@ type Tool struct {
 	Description string `json:"description"`
 	Writes      bool   `json:"writes"`
 	Destructive bool   `json:"destructive,omitempty"` // as declared by the author
-	WhyNot      string `json:"why_not,omitempty"`     // why it would not be offered; empty if it would
+	WhyNot      string `json:"why_not,omitempty"`     // why the tool would not be offered; empty if it would be
 }
 
 // Choice contains the admin's choices in addition to the consent.
 type Choice struct {
 	Path       string   // path of the plugin for the config
-	Prefix     string   // of tool names
+	Prefix     string   // prefix of tool names
 	ReadOnly   bool     // withhold write tools and write access
 	AllowWrite bool     // opt in to the write tools of a plugin with write = "opt-in"
 	AllowTools []string // globs; nil: all
 	Env        []string // variables that are taken from the host's environment
 }
 
-// Ask describes what m requests. The returned entry is the config's table if the admin consents. It spells
-// out every grant, and omits requests that are too broad to grant by consent. d are the config's defaults. A
-// nil resolver leaves paths unresolved.
+// Ask describes what m requests. The returned entry is the table that is written to the config if the admin consents.
+// It lists every grant, and omits requests that are too broad to grant by consent. d are the config's defaults. A nil
+// resolver leaves paths unresolved.
 func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.Places, resolver Resolver) (Request, config.Plugin) {
 	q := inquiry{m: m, choice: choice, defaults: d, places: places, resolver: resolver}
 	q.request = Request{
@@ -81,7 +81,7 @@ func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.P
 	q.entry = config.Plugin{
 		Path: choice.Path, SHA256: m.Digest, Prefix: choice.Prefix, AllowTools: choice.AllowTools,
 		ReadOnly: choice.ReadOnly, AllowWrite: choice.AllowWrite,
-		// Not nil: what the entry does not name is not granted, even if a later manifest requests it.
+		// Empty, not nil: the config then grants only what the entry lists, even if a later manifest requests more.
 		FS: []manifest.FS{}, HTTP: []config.HTTP{}, Git: []manifest.Git{},
 	}
 	q.directories()
@@ -99,7 +99,7 @@ func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.P
 	return q.request, q.entry
 }
 
-// inquiry is the state of one Ask.
+// inquiry is the state of one call of Ask.
 type inquiry struct {
 	m        *manifest.Manifest
 	choice   Choice
