@@ -33,7 +33,7 @@ func (c *evaluation) anyOf(nodes []*node, v any, at *location, ev *evaluated, f 
 	for _, n := range nodes {
 		if c.inPlace(n, v, at, ev, alternatives.next(f)) {
 			if matched = true; ev == nil {
-				break // otherwise the other alternatives may evaluate further properties
+				break // if ev is set, the other alternatives are applied too: they may evaluate further properties
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// compiler is the state of one Compile.
+// compiler is the state of one call of Compile.
 type compiler struct {
 	draft    int
 	patterns patterns
@@ -182,7 +182,7 @@ func (c *compiler) object(n *node, o map[string]any, at scope) (err error) {
 		n.unevaluatedItems, n.unevaluatedProperties = r.schema("unevaluatedItems"), r.schema("unevaluatedProperties")
 	}
 	for _, key := range []string{"$defs", "definitions"} {
-		r.schemas(key) // as targets of references, and to validate them
+		r.schemas(key) // the schemas are targets of references; unused ones must be valid, too
 	}
 	return r.err
 }

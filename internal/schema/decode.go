@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// decode decodes one JSON value and keeps numbers as json.Number. It refuses duplicate members, because decoders differ in
-// which one they use: the consumer may not use the one that was validated.
+// decode decodes one JSON value and keeps numbers as json.Number. It refuses duplicate members: decoders differ in
+// which of the duplicates they use, so the tool could use a value that was not validated.
 func decode(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -91,8 +91,8 @@ func readObject(d *json.Decoder, depth int) (any, error) {
 	return object, err
 }
 
-// checkCase refuses a member whose name differs from a property of the schema only in case. The schema would not validate
-// it, but a case-insensitive decoder, such as encoding/json, would use it.
+// checkCase refuses a member whose name differs from a property of the schema only in case. The schema would not
+// validate such a member, but a case-insensitive decoder, such as encoding/json, would use its value.
 func (s *Schema) checkCase(v any) error {
 	object, _ := v.(map[string]any)
 	for key := range object {

@@ -29,7 +29,7 @@ type evaluation struct {
 	corrects bool // failures show what to write in place of a value of a wrong type
 }
 
-// charge aborts the evaluation by a panic with errTooCostly if its work exceeds maxWork.
+// charge adds to the work of the evaluation. If the work exceeds maxWork, it panics with errTooCostly.
 func (c *evaluation) charge(work int) {
 	if c.work += work; c.work > maxWork {
 		panic(errTooCostly)
@@ -158,7 +158,8 @@ func (c *evaluation) all(nodes []*node, v any, at *location, ev *evaluated, f *f
 	return ok
 }
 
-// inPlace applies a subschema to the same instance. Its annotations of evaluated properties or items count if v is valid.
+// inPlace applies a subschema to the same instance. Its annotations of evaluated properties or items count only if the
+// subschema accepts v.
 func (c *evaluation) inPlace(n *node, v any, at *location, ev *evaluated, f *failures) bool {
 	if ev == nil {
 		return c.apply(n, v, at, nil, f)
@@ -205,8 +206,8 @@ func (c *evaluation) checkObject(r *objectRules, object map[string]any, at *loca
 	return ok
 }
 
-// checkProperty applies the subschemas for a property's name. It appends properties that additionalProperties forbids to
-// unknown.
+// checkProperty applies the subschemas for a property's name. If additionalProperties forbids the property, it appends
+// the name to unknown.
 func (c *evaluation) checkProperty(r *objectRules, name string, value any, at *location, ev *evaluated, f *failures, unknown *[]string) bool {
 	ok, known := true, false
 	here := &location{parent: at, member: true, name: name, of: r}

@@ -65,12 +65,12 @@ func (f *failures) add(at *location, what string) bool {
 	return false
 }
 
-// least adds a failure if got is less than want. want may be unset.
+// least adds a failure if got is less than want. A negative want means that the keyword is unset.
 func (f *failures) least(at *location, keyword string, got, want int) bool {
 	return got >= want || f.add(at, fmt.Sprintf("%s: got %d, want %d", keyword, got, want))
 }
 
-// most adds a failure if got is more than want. want may be unset.
+// most adds a failure if got is more than want. A negative want means that the keyword is unset.
 func (f *failures) most(at *location, keyword string, got, want int) bool {
 	return want < 0 || got <= want || f.add(at, fmt.Sprintf("%s: got %d, want %d", keyword, got, want))
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// formats returns the check of a format that drafts before 2019-09 assert and the standard library can parse; nil for other
-// formats, which are annotations.
+// formats returns the function that checks a format, if drafts before 2019-09 assert the format and the standard
+// library can parse it. Other formats are annotations; for them it returns nil.
 func formats(name string) func(string) bool {
 	switch name {
 	case "date-time":

@@ -44,7 +44,7 @@ type arrayRules struct {
 	items                    *node // for the items after prefixItems
 	contains                 *node
 	minContains, maxContains int
-	containsEvaluates        bool // since draft 2020-12
+	containsEvaluates        bool // contains marks matching items as evaluated, as it does since draft 2020-12
 }
 
 type objectRules struct {

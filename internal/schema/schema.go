@@ -22,7 +22,7 @@ const (
 	maxNumber = 400
 	// maxDepth limits the nesting of an instance or schema.
 	maxDepth = 512
-	// maxValues is the limit of Validate; see ValidateWithin.
+	// maxValues is the maximum number of values in an instance that Validate accepts.
 	maxValues = 1 << 20
 )
 
@@ -33,8 +33,8 @@ type Schema struct {
 	properties map[string][]string
 }
 
-// Compile compiles a JSON Schema. Without $schema it is of draft 2020-12. The error contains the location of the invalid
-// keyword.
+// Compile compiles a JSON Schema. A schema without $schema belongs to draft 2020-12. The error contains the location of
+// the invalid keyword.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("schema is larger than %d KiB", maxSchema>>10)
@@ -73,8 +73,9 @@ func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
 	return s.validate(v, &evaluation{})
 }
 
-// ValidateArguments is ValidateWithin for the arguments of a call. If a value has a wrong type, the error shows the value,
-// unless it is long, and what to write in its place. It may therefore contain secrets: it is for the caller only.
+// ValidateArguments is ValidateWithin for the arguments of a call. If a value has a wrong type, the error shows the
+// value (unless it is long) and what to write instead. Because the value may be a secret, only the caller may see the
+// error.
 func (s *Schema) ValidateArguments(raw json.RawMessage, values int) error {
 	v, err := s.decode(raw, values)
 	if err != nil {
