@@ -16,7 +16,7 @@ type Config struct {
 	MaxNesting   int // DefaultMaxNesting: depth of nested blocks
 	MaxLabels    int // DefaultMaxLabels: labels of a br_table
 	MaxTypes     int // DefaultMaxTypes
-	MaxArity     int // DefaultMaxArity: parameters, and results, of a type
+	MaxArity     int // DefaultMaxArity: parameters of a type; the same limit applies to its results
 	MaxValues    int // DefaultMaxValues: parameters and results of all types
 	MaxImports   int // DefaultMaxImports
 	MaxExports   int // DefaultMaxExports
@@ -38,7 +38,7 @@ type Config struct {
 // The defaults.
 const (
 	DefaultStack    = 16 << 20 // some ten thousand frames of Go code, or a hundred thousand small ones
-	DefaultTableMax = 1 << 18  // 2 MiB: what one instruction can move well within a millisecond
+	DefaultTableMax = 1 << 18  // 2 MiB, which one instruction moves in much less than a millisecond
 
 	DefaultMaxModule    = 64 << 20
 	DefaultMaxFunctions = 200_000
@@ -54,8 +54,8 @@ const (
 	DefaultMaxGlobals   = 2_000
 	DefaultMaxTables    = 16
 	DefaultMaxElements  = 20_000
-	DefaultMaxItems     = DefaultTableMax // each takes 12 bytes, and 8 in every instance
-	DefaultMaxData      = 200_000         // the Go linker writes ten for each kilobyte of a module
+	DefaultMaxItems     = DefaultTableMax // an element takes 12 bytes, and 8 bytes more in every instance
+	DefaultMaxData      = 200_000         // the Go linker writes ten data segments for each kilobyte of a module
 	DefaultMaxName      = 10_000
 	DefaultMaxNames     = 2 << 20
 
@@ -110,7 +110,7 @@ func (c Config) bounds() wasm.Bounds {
 	}
 }
 
-// Quantum is the recommended amount of fuel to grant at a time: several microseconds of typical work, and at most five
-// milliseconds of the worst, following pointers that miss every cache (see BenchmarkStalls). Twice the amount is hardly
+// Quantum is the recommended amount of fuel to grant at a time. It lasts several microseconds for typical work, and at
+// most five milliseconds for the slowest: loads that miss every cache (see BenchmarkStalls). A larger amount is hardly
 // faster.
 const Quantum = 25_000

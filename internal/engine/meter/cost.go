@@ -9,8 +9,8 @@ const (
 	costDivide = 8    // an integer division, or a square root or division of floats
 	costVector = 3    // an instruction on v128: some become ten machine instructions
 	costCall   = 2    // plus 1 for each parameter and result
-	costHost   = 50   // calling an imported function, in addition
-	costWASI   = 1000 // calling a WASI function, in addition: a system call takes microseconds
+	costHost   = 50   // calling an imported function, in addition to costCall
+	costWASI   = 1000 // calling a WASI function, in addition to costCall: a system call takes microseconds
 	costRefs   = 50   // ref.func, for which wazero calls its runtime
 	costGrow   = 250
 	costBulk   = 10 // calling the helper of an instruction of variable length, in addition to the length
@@ -21,8 +21,8 @@ const (
 	unitsPerPage = pageSize / bytesPerUnit
 	pageSize     = 64 << 10
 
-	// localsPerUnit: where control flow joins, the compiled code may have to move every local. A path through a join
-	// pays a unit for this many locals.
+	// localsPerUnit is the number of locals for which a path through a join of control flow pays a unit: the compiled
+	// code may have to move every local there.
 	localsPerUnit = 16
 )
 

@@ -14,13 +14,13 @@ import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 //	  local.set $pc
 //	  br $loop
 //
-// The branch of a forward jump can lead to the end of the target's block directly: nothing happens between the two, and the
-// local keeps its value. That saves the dispatch, and since it is no longer a back branch, its check.
+// A forward jump can branch to the end of the target's block directly, because only the dispatch runs in between. The
+// local is set as before. This saves the dispatch and, because the branch no longer leads backward, a check.
 
 // dispatch describes the dispatch at the beginning of a loop.
 type dispatch struct {
 	local  uint32 // the local that selects the label
-	labels uint32 // index in scan.labels of the number of labels, which follow
+	labels uint32 // index in scan.labels of the number of labels; the labels follow the number
 	blocks int    // number of blocks around the br_table, within the loop; 0: the loop has no dispatch
 }
 
@@ -33,7 +33,7 @@ type recent struct {
 	assignEnd int    // the offset after that local.set
 
 	read              uint32 // the local of the last local.get
-	readStart, readTo int    // its offset, and the offset after it
+	readStart, readTo int    // offsets of that local.get and of the instruction after it
 }
 
 var nothingRecent = recent{constEnd: -1, assignEnd: -1, readStart: -1, readTo: -1}
@@ -81,8 +81,8 @@ func (s *scan) noteDispatch(labels uint32) {
 	}
 }
 
-// thread returns the depth of the label that a br reaches through a dispatch. depth is that of the label which the br
-// names. The result is false if there is no dispatch, or if the block of the reached label has ended.
+// thread returns the depth of the label that a br reaches through a dispatch. The parameter depth is the depth that the
+// br states. The result is false if there is no dispatch, or if the block of the reached label has ended.
 func (s *scan) thread(depth uint32) (uint32, bool) {
 	innermost := len(s.frames) - 1
 	if s.recent.assignEnd != s.code.Start || int64(depth) > int64(innermost) {
@@ -99,8 +99,8 @@ func (s *scan) thread(depth uint32) (uint32, bool) {
 		return 0, false // the loop itself, or a label outside it
 	}
 	block := loop + d.blocks - int(label)
-	// The steps that open the blocks of the dispatch follow that of the loop. Another block may have taken the place of one
-	// that has ended.
+	// The steps that open the blocks of the dispatch directly follow the step that opens the loop. If the numbers do not
+	// match, the block has ended, and a later block has taken its place in frames.
 	if block > innermost || s.frames[block].step != s.frames[loop].step+block-loop {
 		return 0, false
 	}

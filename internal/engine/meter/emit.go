@@ -51,7 +51,7 @@ func (w *rewriter) module() ([]byte, error) {
 	return out, nil
 }
 
-// section is a section of the rewritten module. One without content is omitted.
+// section is a section of the rewritten module. A section without content is omitted.
 type section struct {
 	id      wasm.SectionID
 	content []byte

@@ -30,8 +30,8 @@ func (e *estimate) addControl(values uint32) {
 
 // Compile time in nanoseconds.
 const (
-	workPerPair   = 12 // pair of control instructions
-	workPerSquare = 2  // pair of block arguments of a control instruction
+	workPerPair   = 12 // for each pair of control instructions
+	workPerSquare = 2  // for each pair of block arguments of a control instruction
 )
 
 func (e *estimate) work() int64 {

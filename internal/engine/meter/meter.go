@@ -34,9 +34,9 @@ const (
 	ExportFuel = reserved + "fuel"
 
 	// ExportStack is a mutable i64, an estimate of the bytes of native stack left. Its value is Config.Stack in a new
-	// instance and whenever no call is in progress. When it drops below zero the module traps with unreachable and leaves
-	// it there, so a negative value after a trap means a stack overflow. After any trap the counter, like the whole
-	// instance, must not be used further.
+	// instance and whenever no call is in progress. When it drops below zero, the module traps with unreachable and
+	// leaves the value negative, so a negative value after a trap means a stack overflow. After any trap the counter,
+	// like the whole instance, must not be used further.
 	ExportStack = reserved + "stack"
 
 	// exportGlobal is the prefix of exported globals. The index of the global in the original module follows.
@@ -75,9 +75,9 @@ func (r *Result) Restorable() bool {
 	return !r.ChangesTables && !r.DropsSegments && !r.UnrestorableGlobals && !r.ImportsState
 }
 
-// Rewrite adds metering to a module. It is deterministic. A module that is malformed or uses features outside WebAssembly
-// 2.0 is an error that wraps *wasm.FormatError; one that exceeds a limit, an error that wraps *wasm.LimitError. A module
-// that uses a reserved name is also an error.
+// Rewrite adds metering to a module. It is deterministic. The error wraps *wasm.FormatError if the module is malformed
+// or uses features outside WebAssembly 2.0, and *wasm.LimitError if the module exceeds a limit. A module that uses a
+// reserved name is also an error.
 func Rewrite(module []byte, c Config) (Result, error) {
 	c = c.withDefaults()
 	if len(module) > c.MaxModule {

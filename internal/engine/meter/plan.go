@@ -31,8 +31,8 @@ package meter
 const (
 	maxUncharged = 128
 	maxLeafCost  = 32
-	// maxLeafUnchecked is the cost of a short leaf up to its first check beyond what its callers pay for. A call_indirect
-	// assumes the maximum, so its caller checks that much earlier.
+	// maxLeafUnchecked bounds the unchecked cost of a short leaf in addition to the cost that its callers pay for. The
+	// caller of a call_indirect assumes this maximum, so it checks that much earlier.
 	maxLeafUnchecked = 128
 	// maxUnchecked is several microseconds of work.
 	maxUnchecked = 4096
@@ -54,7 +54,7 @@ func (p pathCost) max(other pathCost) pathCost {
 	return pathCost{uncharged: max(p.uncharged, other.uncharged), unchecked: max(p.unchecked, other.unchecked)}
 }
 
-// charge returns a charge of the uncharged cost, and resets the costs to those in front of it.
+// charge returns a charge of the uncharged cost, and sets the costs to those in front of the charge.
 func (p *pathCost) charge(check bool) charge {
 	c := charge{amount: p.uncharged, check: check}
 	p.uncharged = 0
@@ -73,7 +73,7 @@ type planner struct {
 // openBlock is a block that the backward walk has entered, at its end.
 type openBlock struct {
 	after pathCost // cost after its end
-	other pathCost // of an if: cost at the beginning of its else, or after its end if it has none
+	other pathCost // for an if: cost at the beginning of its else, or after its end if it has no else
 	loop  bool     // branches to it are back branches
 	backs int      // first of these back branches in planner.backs; 0: none
 }
@@ -136,8 +136,8 @@ func (p *planner) open(kind stepKind, at pathCost) pathCost {
 	return at
 }
 
-// branch returns the cost after a branch instruction, and whether it may branch back. at is the cost of the code that
-// follows it.
+// branch returns the cost after a branch instruction, and whether the instruction may branch back. at is the cost of
+// the code that follows the instruction.
 func (p *planner) branch(s *scan, step *step, at pathCost) (pathCost, bool) {
 	switch step.kind {
 	case stepBrIf:

@@ -6,11 +6,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 )
 
-// rewriter is the state of one Rewrite.
+// rewriter is the state of one call of Rewrite.
 //
-// Imports precede definitions in each index space, so the import of yield, the last one, increments the indices of the
-// functions that the module defines. Everything else is added at the end of its index space and changes no index: helpers
-// after the functions, the two counters after the globals, types after the types.
+// Imports precede definitions in each index space. The yield function is added as the last import, which increments the
+// indices of the functions that the module defines. Everything else is added at the end of its index space and changes
+// no index: helpers after the functions, the two counters after the globals, types after the types.
 type rewriter struct {
 	m      *wasm.Module
 	config Config
@@ -76,8 +76,8 @@ func (w *rewriter) typeIndex(t wasm.FuncType) uint32 {
 	return index
 }
 
-// analyze scans every body once to validate it, to estimate its cost, and to find short leaves and facts. Bodies are
-// scanned again when they are written, so that only the steps of one body are in memory at a time.
+// analyze scans every body once to validate it, to estimate its cost, to find short leaves, and to collect facts.
+// Bodies are scanned again when they are written, so that only the steps of one body are in memory at a time.
 func (w *rewriter) analyze() error {
 	var sum total
 	for i, body := range w.m.Bodies {

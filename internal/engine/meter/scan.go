@@ -14,13 +14,13 @@ const (
 	stepEnd                      // the end of a block, loop or if
 	stepBr                       // arg is the depth of the label
 	stepBrIf                     // arg is the depth of the label
-	stepBrTable                  // arg is the index in scan.labels of the number of labels, which follow
+	stepBrTable                  // arg is the index in scan.labels of the number of labels; the labels follow the number
 	stepReturn                   // arg is the depth of the label of the function body
 	stepStop                     // unreachable
 	stepCall                     // arg is the function
 	stepIndirect                 // call_indirect; arg is the type
 	stepFunc                     // ref.func; arg is the function
-	stepBulk                     // an instruction of variable length; arg is its opcode, index that of its segment
+	stepBulk                     // an instruction of variable length; arg is its opcode, index the index of its segment
 	stepNote                     // an instruction of a run that facts.note records; no step has this kind
 )
 
@@ -28,14 +28,14 @@ const (
 type step struct {
 	at    uint32 // offset in the body
 	cost  uint32
-	extra uint32 // of a call of a short leaf: unchecked cost beyond cost
+	extra uint32 // for a call of a short leaf: unchecked cost in addition to cost
 	arg   uint32
 	index uint32
 	kind  stepKind
-	exit  bool // of stepEnd: a branch that leaves a loop leads here
-	loop  bool // of stepEnd: the end of a stepLoop
-	deep  bool // of stepCall and stepIndirect: the callee may call others
-	moved bool // of stepBr: arg differs from the depth in the original
+	exit  bool // for stepEnd: a branch that leaves a loop leads here
+	loop  bool // for stepEnd: the end of a stepLoop
+	deep  bool // for stepCall and stepIndirect: the callee may call others
+	moved bool // for stepBr: arg differs from the depth in the original module
 
 	before, after charge // set by the plan
 }
@@ -93,14 +93,14 @@ type scan struct {
 	calls      bool // the body contains a call
 	globals    int64
 	estimate   estimate
-	perControl uint32 // additional cost of a path through a control instruction
+	perControl uint32 // additional cost of each path through a control instruction
 }
 
 // callee describes a function to its callers.
 type callee struct {
 	leaf  bool   // the function is imported, or a short leaf
 	cost  uint32 // charged by callers; 0 if the function charges itself
-	extra uint32 // unchecked cost beyond cost
+	extra uint32 // unchecked cost in addition to cost
 }
 
 // facts are the properties of a module that Result reports.
@@ -176,7 +176,7 @@ func (s *scan) step(kind stepKind) {
 	next := step{at: uint32(c.Start), kind: kind, cost: 1, arg: c.A}
 	switch kind {
 	case stepOpen, stepIf:
-		next.cost += s.perControl // for the path that falls through its end
+		next.cost += s.perControl // for the path that reaches the end of the block without a branch
 		s.open(kind)
 	case stepElse:
 		f := &s.frames[len(s.frames)-1]

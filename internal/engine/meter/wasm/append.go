@@ -21,12 +21,12 @@ func AppendS64(out []byte, v int64) []byte {
 	}
 }
 
-// AppendVector appends content, a name, a body or a vector of bytes, with its length in front.
+// AppendVector appends content (a name, a body or a vector of bytes) with its length in front.
 func AppendVector(out, content []byte) []byte {
 	return append(AppendU32(out, uint32(len(content))), content...)
 }
 
-// AppendSection appends a section.
+// AppendSection appends a section with its id and length.
 func AppendSection(out []byte, id SectionID, content []byte) []byte {
 	return AppendVector(append(out, byte(id)), content)
 }

@@ -5,8 +5,8 @@ import "fmt"
 // Space holds the sizes of the index spaces.
 type Space struct {
 	Types, Funcs, Globals, Tables, Memories, Data, Elements uint32
-	// DataCount reports whether the module has a data count section, without which instructions may not refer to data
-	// segments.
+	// DataCount reports whether the module has a data count section. Instructions may refer to data segments only if it
+	// has.
 	DataCount bool
 }
 
@@ -14,14 +14,14 @@ type Space struct {
 type Code struct {
 	Op    Opcode
 	Start int // offset of the instruction in Body
-	// A and B are its indices, in order. Of block, loop and if, A is a type index and B is 0, or A is NoIndex and B is
-	// BlockVoid or a ValueType. Of select with a type, A is the ValueType.
+	// A and B are the indices in the instruction, in order. For block, loop and if, either A is a type index and B is 0,
+	// or A is NoIndex and B is BlockVoid or a ValueType. For select with a type, A is the ValueType.
 	A, B uint32
 	// Labels are the depths of a br_table, the default last. They are valid until the next call of Next.
 	Labels []uint32
 
 	Body     []byte
-	MaxTable int // limits Labels
+	MaxTable int // maximum number of Labels
 
 	base   int
 	pos    int
@@ -30,7 +30,8 @@ type Code struct {
 	err    error
 }
 
-// NoIndex is the value of Code.A for a block type that is not an index, and of Module.Start for a module without one.
+// NoIndex is the value of Code.A for a block type that is not an index, and of Module.Start for a module without a
+// start function.
 const NoIndex = ^uint32(0)
 
 // Reset starts the iteration over a body at offset base of the module.
@@ -200,7 +201,7 @@ func (c *Code) index(bound uint32, what string) uint32 {
 	return v
 }
 
-// skip skips an integer of n bytes; 0 means malformed.
+// skip skips an integer of n bytes. It fails if n is 0, which means that the integer is malformed.
 func (c *Code) skip(n int) {
 	if n == 0 {
 		c.Fail("malformed integer")

@@ -3,7 +3,7 @@ package wasm
 // Expr is a constant expression: one instruction and end.
 type Expr struct {
 	Op    Opcode
-	Index uint32 // of ref.func and global.get
+	Index uint32 // index of ref.func and global.get
 	raw   []byte
 }
 
@@ -90,7 +90,7 @@ func (m *Module) RewriteElements(number func(uint32) uint32) ([]byte, error) {
 // The flag bits of an element segment.
 const (
 	elementInactive = 1 // passive, or declarative if elementExplicit is set
-	elementExplicit = 2 // of an active segment: has a table index
+	elementExplicit = 2 // an active segment has a table index; an inactive one is declarative
 	elementExprs    = 4 // elements are expressions instead of function indices
 )
 

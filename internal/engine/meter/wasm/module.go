@@ -5,16 +5,16 @@ import "bytes"
 // Bounds limits the contents of a module. All fields must be set.
 type Bounds struct {
 	Types     int
-	Arity     int // parameters, and results, of a type
+	Arity     int // parameters of a type; the same limit applies to its results
 	Values    int // parameters and results of all types
 	Imports   int
-	Functions int // that the module defines
+	Functions int // functions that the module defines
 	Tables    int
 	Globals   int
 	Exports   int
-	Elements  int // segments
+	Elements  int // element segments
 	Items     int // elements of all segments
-	Data      int // segments
+	Data      int // data segments
 	Body      int // bytes of a function's body
 	Locals    int // parameters and locals of a function
 	Name      int // bytes of a name of an import, an export or a function
@@ -27,12 +27,12 @@ type Module struct {
 	Imports   []Import
 	Functions []uint32 // type indices of all functions, imported ones first
 	Tables    []Table
-	Memories  int // number of memories that it defines, 0 or 1
+	Memories  int // number of memories that the module defines, 0 or 1
 	Globals   []Global
 	Exports   []Export
 	Start     uint32 // NoIndex if the module has no start function
 	Bodies    []Body
-	Names     []byte // content of its first name section, without the section's name; nil if it has none
+	Names     []byte // content of the first name section, without the section's name; nil if there is none
 
 	Imported  Space // counts of imported functions, globals, tables and memories
 	Space     Space // sizes of the index spaces, imports included
@@ -54,7 +54,7 @@ type section struct {
 type Import struct {
 	Module, Name string
 	Kind         Kind
-	Type         uint32 // of a function
+	Type         uint32 // type index of an imported function
 	Global       GlobalType
 	Table        Table
 	Entry        []byte // the encoded import
@@ -95,7 +95,7 @@ type Export struct {
 type Body struct {
 	Locals []byte // the vector of local declarations
 	Code   []byte // the instructions, including the final end
-	Offset int    // of Code in the module
+	Offset int    // offset of Code in the module
 	Count  uint32 // number of parameters and locals
 	Wide   bool   // a parameter or local is a v128
 }

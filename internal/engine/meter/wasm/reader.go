@@ -13,7 +13,7 @@ import (
 
 // FormatError reports a malformed or invalid module.
 type FormatError struct {
-	Offset  int // in the module
+	Offset  int // offset in the module
 	Message string
 }
 
@@ -23,7 +23,7 @@ func (e *FormatError) Error() string {
 
 // LimitError reports a module that exceeds a limit.
 type LimitError struct {
-	Offset int    // in the module
+	Offset int    // offset in the module
 	What   string // the limited quantity, such as "functions"
 	Have   uint64
 	Limit  uint64
@@ -102,13 +102,13 @@ func (r *Reader) U32() uint32 {
 	return v
 }
 
-// Count reads the length of a vector whose entries take at least one byte each. what is the plural of the entries, for
-// error messages.
+// Count reads the length of a vector whose entries take at least one byte each. what names the entries in the plural,
+// for error messages.
 func (r *Reader) Count(what string, limit int) int {
 	at := r.Offset()
 	n := r.U32()
 	if uint64(n) > uint64(r.Len()) {
-		r.fail(&FormatError{Offset: at, Message: fmt.Sprintf("%d %s in %d bytes", n, what, r.Len())})
+		r.fail(&FormatError{Offset: at, Message: fmt.Sprintf("%d %s do not fit into the remaining %d bytes", n, what, r.Len())})
 		return 0
 	}
 	if uint64(n) > uint64(limit) {

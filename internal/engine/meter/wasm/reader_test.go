@@ -69,7 +69,7 @@ func TestCountChecksLengthBeforeAllocation(t *testing.T) {
 	if n := r.Count("things", math.MaxInt); n != 0 || r.Err() == nil {
 		t.Errorf("%d things in two bytes: %v", n, r.Err())
 	}
-	if want := "offset 0x64: 4294967295 things in 2 bytes"; r.Err().Error() != want {
+	if want := "offset 0x64: 4294967295 things do not fit into the remaining 2 bytes"; r.Err().Error() != want {
 		t.Errorf("error %q, want %q", r.Err(), want)
 	}
 }
