@@ -48,7 +48,7 @@ func (b *Box) ungranted(op string) string {
 		abi.OpGitRemoteURL, abi.OpGitIgnored, abi.OpGitStatus, abi.OpGitCommitBranch:
 		if len(b.config.Repos) == 0 {
 			return "this plugin is granted no repository; its manifest must ask for one under [capabilities] git, " +
-				"and if that is the project's repository, --project must name the project"
+				"and --project must name the project if its repository is meant"
 		}
 	case abi.OpGitListRemote, abi.OpGitFetch:
 		if len(b.config.Remotes) == 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxChanges = 1000     // of one commit
+	maxChanges = 1000     // changes in one commit
 	maxContent = 32 << 20 // bytes of the changed files
 	maxMessage = 64 << 10 // bytes
 	maxName    = 1 << 10  // bytes of a user's name or address

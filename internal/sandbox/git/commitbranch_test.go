@@ -113,7 +113,7 @@ func TestCommitBranchRefuses(t *testing.T) {
 			r.SetHead("unborn")
 			q.Branch, q.Base = "unborn", "main"
 		}, abi.HostFailed, "current branch"},
-		{"a branch below another", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Branch = "main/x" }, abi.HostFailed, "a prefix of it"},
+		{"a branch below another", func(_ *gittest.Repo, q *abi.GitNewCommit) { q.Branch = "main/x" }, abi.HostFailed, "a prefix of this name"},
 		{"a branch below a packed one", func(r *gittest.Repo, q *abi.GitNewCommit) {
 			q.Branch = "main/x"
 			gittest.Must(r.TB, r.Store.PackRefs())

@@ -15,14 +15,14 @@ import (
 const (
 	maxRepoPath = 4 << 10 // bytes of a request's path
 
-	accessWrite = "rw" // of a grant in which branches may be created
+	accessWrite = "rw" // access of a grant in which branches may be created
 )
 
 // Grant is a granted directory that is a repository or contains some.
 type Grant struct {
 	// Repo is the resolved absolute path, which modules use to name the directory. It is never opened by this path.
 	Repo string
-	// Alias is another path by which modules may name it: one with symbolic links. Empty: none.
+	// Alias is another path by which modules may name the directory, one with symbolic links; empty if there is none.
 	Alias string
 	// Access is "r" to read; "rw" also permits CommitBranch.
 	Access string
@@ -114,7 +114,7 @@ func (o *Ops) grantFor(at string, write bool) (best *Grant, named string, err er
 			"under [capabilities] git, and the config must not make it read-only", at)
 	case len(all) == 0:
 		return nil, "", hosterror.Denied("%s: this plugin is granted no repository; its manifest must ask for one under [capabilities] git, "+
-			"and if that is the project's repository, --project must name the project", at)
+			"and --project must name the project if its repository is meant", at)
 	}
 	return nil, "", hosterror.Denied("%s is outside of the granted repositories (%s); to use another project, name it with --project",
 		at, strings.Join(all, ", "))

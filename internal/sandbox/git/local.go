@@ -20,9 +20,9 @@ import (
 
 const (
 	maxText       = 1 << 10 // bytes that FindCommit searches for
-	maxPaths      = 1000    // of one call of Ignored
-	defaultStatus = 1000    // paths of Status without a limit
-	maxStatus     = 10_000  // the highest limit
+	maxPaths      = 1000    // paths in one call of Ignored
+	defaultStatus = 1000    // paths that Status returns if the request sets no limit
+	maxStatus     = 10_000  // the highest limit that a request of Status may set
 )
 
 // TopLevel returns the top level of the repository that contains a path, which need not exist.
@@ -63,7 +63,8 @@ func (o *Ops) CurrentBranch(ctx context.Context, q abi.GitRepo) (abi.GitHead, er
 	})
 }
 
-// ResolveRef returns the object that a reference or hash names, and the commit that it is or points to.
+// ResolveRef returns the object that a reference or hash names, and its commit: the object itself, or the commit that
+// an annotated tag points to.
 func (o *Ops) ResolveRef(ctx context.Context, q abi.GitRef) (abi.GitObject, error) {
 	if err := refs.CheckRevision(q.Ref); err != nil {
 		return abi.GitObject{}, err
@@ -167,7 +168,7 @@ func (o *Ops) RemoteURL(ctx context.Context, q abi.GitRemote) (abi.GitURL, error
 		if len(urls) == 0 {
 			return abi.GitURL{}, nil
 		}
-		url := strings.TrimSpace(urls[0]) // git fetches from the first
+		url := strings.TrimSpace(urls[0]) // git fetches from the first URL
 		answer := abi.GitURL{URL: remote.StripCredentials(url)}
 		if answer.URL != url {
 			answer.Digest = digestOf(url)
@@ -176,7 +177,7 @@ func (o *Ops) RemoteURL(ctx context.Context, q abi.GitRemote) (abi.GitURL, error
 	})
 }
 
-// digestOf returns abi.GitURL.Digest.
+// digestOf computes abi.GitURL.Digest.
 func digestOf(url string) string {
 	for strings.HasSuffix(url, ".git") {
 		url = strings.TrimSuffix(url, ".git")

@@ -82,7 +82,7 @@ func readUserFile(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	if !info.Mode().IsRegular() { // such as /dev/null, which users name to disable a file
+	if !info.Mode().IsRegular() { // such as /dev/null, to which users point a setting that names a file, to disable it
 		return nil, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))

@@ -13,7 +13,7 @@ import (
 const (
 	// MaxSize is the largest file that callers should read for Parse, in bytes.
 	MaxSize    = 1 << 20
-	maxEntries = 10_000 // of one file
+	maxEntries = 10_000 // entries in one file
 )
 
 // Entry is one line of a configuration file: section.subsection.key = value.
@@ -27,7 +27,7 @@ type Entry struct {
 // File is the entries of a configuration file, in order.
 type File []Entry
 
-// Last returns the effective value of a key, which is its last one; false if it has none.
+// Last returns the effective value of a key: the last value in the file. It returns false if the key is unset.
 func (f File) Last(section, subsection, key string) (string, bool) {
 	for i := len(f) - 1; i >= 0; i-- {
 		if e := f[i]; e.Section == section && e.Subsection == subsection && e.Key == key {
@@ -110,7 +110,7 @@ func Parse(data []byte) (File, error) {
 type parser struct {
 	rest                string
 	line                int
-	section, subsection string // of the entries that follow
+	section, subsection string // section and subsection of the entries that follow
 	entries             File
 }
 
@@ -177,7 +177,7 @@ func (p *parser) heading() error {
 	if c != '"' || !spaced {
 		return errors.New("the section's name is malformed")
 	}
-	// The rare [a.b "c"] is the subsection b.c.
+	// The rare [a.b "c"] is the section a with the subsection b.c.
 	sub := strings.TrimPrefix(p.subsection+".", ".")
 	for c = p.next(); c != '"'; c = p.next() {
 		if c == '\\' {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	maxParents  = 256 // of one commit
+	maxParents  = 256 // parents of one commit
 	maxTagChain = 8   // annotated tags of tags
 )
 
-// Commit is the part of a commit object that is used.
+// Commit has the parts of a commit object that this package uses.
 type Commit struct {
 	Tree    plumbing.Hash
 	parents []plumbing.Hash
-	date    uint64 // of the committer, in seconds since 1970; 0 if malformed, as in git
+	date    uint64 // date of the committer, in seconds since 1970; 0 if malformed, as in git
 	message []byte
 }
 
@@ -84,7 +84,8 @@ func parseDate(line []byte) uint64 {
 	return seconds
 }
 
-// Peel returns the commit that an object is, or that an annotated tag points to; false if it is of another type.
+// Peel returns the commit that a hash means: the object itself if it is a commit, or the commit that an annotated tag
+// points to. It returns false for other types of objects.
 func (s *Store) Peel(hash plumbing.Hash) (plumbing.Hash, bool, error) {
 	for range maxTagChain {
 		o, ok, err := s.find(hash, maxObject)

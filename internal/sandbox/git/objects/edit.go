@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Edit is a validated set of changes to a tree, as a trie of path components: the change of the file at a path,
-// and the changes below it.
+// Edit is a validated set of changes to a tree, as a trie of path components. Each node holds the change of the file at
+// its path, and the nodes below.
 type Edit struct {
 	change   *abi.GitChange
 	children map[string]*Edit
@@ -67,8 +67,8 @@ func (b *Batch) Add(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	return HashOf(kind, data)
 }
 
-// Write writes the objects in the order in which they were added, so each is written after those that it
-// refers to.
+// Write writes the objects in the order in which they were added. So an object is written after all objects to which it
+// refers.
 func (b *Batch) Write() error {
 	for _, o := range b.objects {
 		if err := b.store.write(o); err != nil {
@@ -115,7 +115,7 @@ func (b *Batch) apply(base *plumbing.Hash, edit *Edit, prefix string) ([]TreeEnt
 	return all, nil
 }
 
-// applyEntry returns the edited entry at a path, nil if it is deleted. Git has no empty directories: one that
+// applyEntry returns the edited entry at a path, nil if it is deleted. Git has no empty directories: a directory that
 // loses its last file is deleted.
 func (b *Batch) applyEntry(old *TreeEntry, edit *Edit, path string) (*TreeEntry, error) {
 	if edit.change != nil && edit.change.Deleted {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxCommits = 200_000 // visited by one search
+	maxCommits = 200_000 // commits visited by one search
 	maxShallow = 4 << 20 // bytes of the file "shallow"
 )
 
@@ -56,7 +56,7 @@ func (w *historyWalk) push(h plumbing.Hash) error {
 		return nil
 	}
 	if len(w.seen) == maxCommits {
-		return fmt.Errorf("not found among the newest %d commits, at which the search ends", maxCommits)
+		return fmt.Errorf("not found among the newest %d commits, and older ones are not searched", maxCommits)
 	}
 	if err := w.store.spend(0); err != nil {
 		return err

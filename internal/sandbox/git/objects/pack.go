@@ -16,7 +16,7 @@ const maxChain = 4096
 // pack is a pack and its index. The file of the pack is opened when the first object is read. A pack that a
 // remote sent is in memory, and has objects instead of an index.
 type pack struct {
-	name    string // in the root, without extension
+	name    string // name of the pack's files in the root, without extension
 	index   *packIndex
 	objects map[plumbing.Hash]int64
 	file    *os.File

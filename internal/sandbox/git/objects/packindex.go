@@ -19,7 +19,7 @@ const (
 	indexRow    = HashSize + 4 + 4
 	indexTail   = 2 * HashSize
 	largeOffset = 1 << 31 // flags an index into the column of 64-bit offsets
-	blockHashes = 200     // number of hashes that are read at once when a binary search has narrowed down to them
+	blockHashes = 200     // when a binary search has at most this many hashes left, they are read at once
 )
 
 var indexHeader = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}

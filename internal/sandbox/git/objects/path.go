@@ -42,8 +42,8 @@ func checkNewPath(name string) error {
 	return hosterror.Invalid("path: %q: some file systems resolve it into .git or a parent directory", hosterror.Truncate(name))
 }
 
-// ReservedName returns the reserved name (".git", ".gitmodules", "." or "..") to which some file system resolves a
-// component of a path; "" if there is none. Backslashes separate components on Windows.
+// ReservedName returns the reserved name (".git", ".gitmodules", "." or "..") that some file system would open instead
+// of a component of a path; "" if there is none. Backslashes separate components on Windows.
 func ReservedName(name string) string {
 	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c == '/' || c == '\\' }) {
 		switch plain := foldName(part); plain {

@@ -43,8 +43,8 @@ func FromPack(ctx context.Context, data []byte) (*Store, error) {
 	return s, nil
 }
 
-// indexer computes the hash of each object of a pack. A delta may precede its base; its hash is then computed when the
-// base is read.
+// indexer computes the hash of each object of a pack. If a delta precedes its base, the hash of the delta is computed
+// when the base is read.
 type indexer struct {
 	store    *Store
 	pack     *pack

@@ -91,7 +91,7 @@ func (s *Store) addPack(name string) error {
 		return fmt.Errorf("the repository has more than %d packs: run git gc, which combines them", maxPacks)
 	}
 	f, err := s.repo.Root.Open(name + ".idx")
-	if repo.IsAbsent(err) { // a repack has removed it since it was listed
+	if repo.IsAbsent(err) { // a repack has removed the pack since the directory was listed
 		return nil
 	}
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Store) find(h plumbing.Hash, limit int64) (object, bool, error) {
 		if ok, err = s.openPack(p); err != nil {
 			return object{}, false, err
 		}
-		if !ok { // a repack has removed the pack since it was listed
+		if !ok { // a repack has removed the pack since the directory was listed
 			p.close()
 			s.packs = slices.Delete(s.packs, i, i+1)
 			i--
@@ -212,7 +212,7 @@ func (s *Store) spend(n int64) error {
 	return s.ctx.Err()
 }
 
-// cache stores an object that may be the base of the next delta. When it is full, it is cleared first.
+// cache stores an object that may be the base of the next delta. If the cache is full, it is cleared first.
 func (s *Store) cache(at packOffset, o object) {
 	if len(o.data) > maxCacheObject {
 		return

@@ -39,10 +39,10 @@ func LockNewBranch(ctx context.Context, r *repo.Repository, branch string) (*New
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return nil, fmt.Errorf("%s: %s exists: another program is creating the branch, or was interrupted while it did; "+
-			"if none is running remove that file", branch, r.Root.Abs(b.lock))
+		return nil, fmt.Errorf("%s: %s exists: another program is creating the branch, or was interrupted while creating it; "+
+			"if no such program is running, remove that file", branch, r.Root.Abs(b.lock))
 	case errors.Is(err, beneath.ErrNotDir):
-		return nil, fmt.Errorf("%s: conflicts with a branch whose name is a prefix of it", branch)
+		return nil, fmt.Errorf("%s: conflicts with an existing branch whose name is a prefix of this name", branch)
 	case err != nil:
 		return nil, r.Root.Explain(b.lock, err)
 	}
@@ -73,7 +73,7 @@ func (b *NewBranch) checkAbsent(ctx context.Context, branch string) error {
 	case err == nil && !info.IsDir():
 		return exists
 	case err == nil:
-		// Git leaves empty directories of branches behind; Rmdir removes no other.
+		// Git leaves empty directories of branches behind. Rmdir fails for directories that are not empty.
 		if err := b.repo.Root.Handle.Rmdir(b.ref); err != nil {
 			return fmt.Errorf("%s: conflicts with branches whose names begin with %s/", branch, branch)
 		}

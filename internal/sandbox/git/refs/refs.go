@@ -24,7 +24,7 @@ import (
 const (
 	maxLoose  = 8 << 10   // bytes of a loose reference
 	maxPacked = 256 << 20 // bytes of packed-refs: over a million references
-	maxDepth  = 5         // of symbolic references, as in git
+	maxDepth  = 5         // nested symbolic references, as in git
 )
 
 // Resolve returns the object that a reference points to, through symbolic references. It returns false if the reference

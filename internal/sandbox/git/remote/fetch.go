@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	maxPack        = 64 << 20  // bytes
+	maxPack        = 64 << 20  // bytes of a pack
 	maxPreamble    = 1_000_000 // packets before a pack
 	maxFilesOnPage = 1000
 )
 
-// Fetch returns one page of the files of a commit of a remote repository: at most 1,000 files, and Config.MaxFile
-// bytes of content. Nothing is kept between pages: each fetches the commit again, without its history if the server
+// Fetch returns one page of the files of a commit of a remote repository: at most 1,000 files, and Config.MaxFile bytes
+// of content. Nothing is kept between pages: each call fetches the commit again, without its history if the server
 // supports that.
 //
 // A commit with a path that a checkout could write into .git, or with a file beyond Config.MaxFile, is refused.

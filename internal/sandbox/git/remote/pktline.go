@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 )
 
-// maxPacket is the length of a packet with its header (https://git-scm.com/docs/gitprotocol-common).
+// maxPacket is the maximum length of a packet with its header (https://git-scm.com/docs/gitprotocol-common).
 const maxPacket = 65520
 
 // Special packets, which have no content. contentPacket stands for all others.
@@ -39,7 +39,7 @@ func (p *packetReader) next() (data []byte, kind int, err error) {
 	size, err := strconv.ParseUint(string(p.data[:4]), 16, 16)
 	switch {
 	case err != nil || size == 3 || size > maxPacket:
-		return nil, 0, fmt.Errorf("the remote does not speak git's protocol: a packet of length %q", p.data[:4])
+		return nil, 0, fmt.Errorf("the remote does not speak git's protocol: it sent a packet with the length %q", p.data[:4])
 	case size < 3:
 		return nil, int(size), nil
 	}

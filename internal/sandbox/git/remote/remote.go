@@ -2,8 +2,8 @@
 // the operations are Client.List and Client.Fetch, which write nothing.
 //
 // Remotes are untrusted: everything that they send is bounded before it is stored or decoded. go-git's own client is
-// not used: it lacks protocol version 2, without which a server lists all its references and serves no commits but
-// those that references point to, and it reads without limits.
+// not used, because it reads without limits and lacks protocol version 2. With older versions, a server lists all its
+// references, and serves only commits to which a reference points.
 package remote
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const (
 	anyRemote  = "*"
-	maxURL     = 2 << 10         // bytes
+	maxURL     = 2 << 10         // bytes of a URL
 	maxFetches = 2               // packs in memory at the same time; further fetches wait
 	timeout    = 2 * time.Minute // of one operation; the context may end earlier
 )

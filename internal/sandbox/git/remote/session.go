@@ -25,9 +25,9 @@ type session struct {
 	http         *http.Client
 	url          string // URL after redirects
 	v2           bool
-	capabilities map[string]string // of the server; the value may be empty
+	capabilities map[string]string // capabilities of the server, by name; a value may be empty
 	firstRef     string            // version 0: the reference that precedes the capabilities; "" if there is none
-	first        *packetReader     // version 0: the other references follow
+	first        *packetReader     // version 0: reader of the references after firstRef
 	body         io.Closer
 }
 
@@ -100,7 +100,7 @@ func (s *session) readCapabilities(service string) error {
 
 func (s *session) addCapability(text string) {
 	key, value, _ := strings.Cut(text, "=")
-	if key == "symref" { // may be repeated; only that of HEAD is used
+	if key == "symref" { // the key may be repeated; only the symref of HEAD is used
 		if target, ok := strings.CutPrefix(value, "HEAD:"); ok {
 			s.capabilities[key] = target
 		}

@@ -21,18 +21,18 @@ import (
 const (
 	maxPointer      = 8 << 10  // bytes of a .git file or commondir
 	maxAlternates   = 64 << 10 // bytes of objects/info/alternates
-	maxObjectDirs   = 16       // of one repository
-	alternatesDepth = 5        // of nested alternates, as in git
+	maxObjectDirs   = 16       // object directories of one repository
+	alternatesDepth = 5        // levels of nested alternates, as in git
 )
 
 // Repository is a repository in a granted directory. Its paths are names in Root, except Top.
 type Repository struct {
 	Root       *Root
-	Work       *Root    // has the working tree; differs from Root if .git points into another granted directory
-	Top        string   // of the working tree, in Work
-	GitDir     string   // has HEAD and the index
-	Common     string   // has references and objects; differs from GitDir in a linked worktree
-	ObjectDirs []string // its own and those of its alternates
+	Work       *Root    // root of the working tree; differs from Root if .git points into another granted directory
+	Top        string   // top level of the working tree, a name in Work
+	GitDir     string   // directory of HEAD and the index
+	Common     string   // directory of references and objects; differs from GitDir in a linked worktree
+	ObjectDirs []string // of the repository itself and of its alternates
 }
 
 // Find returns the repository that contains the directory at an absolute path. It returns nil without an error if there
@@ -102,8 +102,8 @@ func (r *Root) OpenRepository(dir string) (*Repository, error) {
 	return repo, repo.addObjectDir(path.Join(repo.Common, "objects"), 0)
 }
 
-// readGitFile resolves a .git that is a file, as in linked worktrees and submodules. It returns a name in the root
-// that it returns, which is another granted directory if the file points there.
+// readGitFile resolves a .git that is a file, as in linked worktrees and submodules. The returned name is relative to
+// the returned root, which is r or, if the file points into another granted directory, the root of that directory.
 func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 	data, err := r.Read(dotGit, maxPointer)
 	if err != nil {
@@ -143,7 +143,8 @@ func ownerOf(gitDir string) string {
 	return strings.TrimSuffix(owner, "/.git")
 }
 
-// readCommonDir returns the directory that a linked worktree shares with its repository; otherwise gitDir.
+// readCommonDir returns the directory that a linked worktree shares with its repository. For any other repository it
+// returns gitDir.
 func (r *Root) readCommonDir(gitDir string) (string, error) {
 	file := path.Join(gitDir, "commondir")
 	data, err := r.Read(file, maxPointer)
@@ -160,7 +161,7 @@ func (r *Root) readCommonDir(gitDir string) (string, error) {
 	return r.resolvePointer(file, gitDir, string(pointer))
 }
 
-// isValid reports whether the files exist by which git recognizes a repository. The reftable format is an error.
+// isValid reports whether the repository has the files by which git recognizes one. The reftable format is an error.
 func (r *Repository) isValid() (bool, error) {
 	if _, err := r.Root.Handle.Lstat(path.Join(r.GitDir, "HEAD")); err != nil {
 		if IsAbsent(err) {
@@ -176,7 +177,7 @@ func (r *Repository) isValid() (bool, error) {
 	tables, err := r.Root.IsDir(path.Join(r.Common, "reftable"))
 	if tables {
 		err = fmt.Errorf("%s: stores its references as a reftable, which is not supported; "+
-			"git refs migrate --ref-format=files changes that", r.Root.Abs(r.Common))
+			"convert them with git refs migrate --ref-format=files", r.Root.Abs(r.Common))
 	}
 	return !tables, err
 }

@@ -30,13 +30,13 @@ const (
 type Root struct {
 	// Handle opens below the directory. Explain turns its errors into refusals.
 	Handle *beneath.Dir
-	// Other returns the root of another granted directory that contains an absolute path; nil if none does. A .git file
-	// may point there. A nil function knows no other.
+	// Other returns the root of the granted directory that contains an absolute path; nil if there is none. A .git file
+	// may point there. If Other itself is nil, no other directory is granted.
 	Other func(path string) *Root
-	// Write says that the repository is to be changed, and Other returns only directories that may be.
+	// Write is set if the repository is to be changed. Other then returns only directories with write access.
 	Write bool
-	path  string // as modules name it
-	real  string // with symbolic links resolved
+	path  string // absolute path that modules use
+	real  string // path with symbolic links resolved
 }
 
 // NewRoot returns the Root of an open directory. path is the absolute path that modules use for it; real is path with
@@ -181,7 +181,7 @@ func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
 	return name, nil
 }
 
-// Explain turns the error of a symbolic link that leaves the root into a refusal that names the link.
+// Explain replaces the error for a symbolic link that leaves the root by a refusal that names the link.
 func (r *Root) Explain(name string, err error) error {
 	if !errors.Is(err, beneath.ErrEscapes) {
 		return err

@@ -22,7 +22,7 @@ import (
 
 const (
 	maxIndex    = 128 << 20 // bytes of the index: over a million files
-	indexHeader = 12        // bytes
+	indexHeader = 12        // bytes of the index's header
 )
 
 // Flags of an entry of the index.
@@ -31,8 +31,8 @@ const (
 	flagExtended = 0x4000
 	flagStage    = 0x3000
 	flagName     = 0x0fff
-	flagSkip     = 0x4000 // of the second word: git update-index --skip-worktree
-	flagIntent   = 0x2000 // of the second word: git add --intent-to-add
+	flagSkip     = 0x4000 // in the second word: git update-index --skip-worktree
+	flagIntent   = 0x2000 // in the second word: git add --intent-to-add
 )
 
 // indexEntry is a tracked file.
@@ -136,7 +136,7 @@ func sortsBefore(a, b *indexEntry) bool {
 type indexParser struct {
 	all, rest []byte
 	version   uint32
-	name      string // of the previous entry
+	name      string // name of the previous entry
 }
 
 var errTruncated = errors.New("damaged: truncated")

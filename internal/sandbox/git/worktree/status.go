@@ -116,7 +116,7 @@ func merge(c *stagedChanges, w *walk) abi.GitStatus {
 			Path: strings.ToValidUTF8(path, "\uFFFD"), Staged: text(staged), Unstaged: text(unstaged)})
 	}
 	removed := c.removed
-	addRemoved := func(before string) { // "": all
+	addRemoved := func(before string) { // before is a path; "" adds all that are left
 		for len(removed) > 0 && (before == "" || removed[0] < before) {
 			add(removed[0], 'D', 0)
 			removed = removed[1:]

@@ -24,7 +24,7 @@ import (
 
 const (
 	maxVisited = 1_000_000 // files and directories of a working tree
-	maxNesting = 512       // directories
+	maxNesting = 512       // levels of nested directories
 	maxRead    = 1 << 30   // bytes of files hashed by one operation
 	listBatch  = 1024      // directory entries read at a time
 )
@@ -134,7 +134,7 @@ func (w *walk) subdir(name string, level *ignore.Level) error {
 			w.codes[i], err = w.submodule(name, t.hash)
 			return err
 		}
-		return nil // in place of a tracked file: git reports only that file, as deleted
+		return nil // a directory has replaced a tracked file: git reports only the file, as deleted
 	}
 	ignored, err := w.ignore.Ignores(level, name, true)
 	if err != nil {

@@ -84,8 +84,8 @@ func Read(r *Repo) func(context.Context) error {
 	}
 }
 
-// FindSample looks up the branch, a file and a commit of a Sample from a directory, and fails the test unless all
-// three are found, none is, or all fail with the same code.
+// FindSample looks up the branch, a file and a commit of a Sample from a directory. It fails the test if the results
+// disagree: all three must be found, none must be found, or all must fail with the same code.
 func FindSample(t *testing.T, grant, dir string) (found bool, err error) {
 	t.Helper()
 	ops := Granted(grant)
@@ -141,7 +141,7 @@ func FailsWith(t *testing.T, why string, f func(context.Context) error) {
 	}
 }
 
-// EndAfter returns a context that is canceled after n calls of Err, so that it ends within an operation.
+// EndAfter returns a context that is canceled after n calls of Err, to cancel an operation in progress.
 func EndAfter(ctx context.Context, n int) context.Context { return &countedContext{ctx, n} }
 
 type countedContext struct {

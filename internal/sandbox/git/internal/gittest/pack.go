@@ -18,8 +18,8 @@ type Packed struct {
 	Bytes []byte
 }
 
-// EntryBytes encodes a pack entry. size, which its header states, may be wrong; base is the reference of a delta to its
-// base.
+// EntryBytes encodes a pack entry. size is the size that the entry's header states, and may be wrong. base is the
+// encoded reference of a delta to its base.
 func EntryBytes(kind plumbing.ObjectType, size int, base, content []byte) []byte {
 	first := byte(kind)<<4 | byte(size&15)
 	size >>= 4

@@ -19,7 +19,7 @@ const (
 	MaxFile = 1 << 20
 
 	maxPattern  = 8 << 10 // bytes of a line
-	maxPatterns = 100_000 // of one operation
+	maxPatterns = 100_000 // patterns in one operation
 )
 
 // pattern is one line of an ignore file.
@@ -35,7 +35,7 @@ type pattern struct {
 // have lower precedence.
 type Level struct {
 	up       *Level
-	dir      string // of the ignore file: "" or "a/b/"
+	dir      string // directory of the ignore file: "" or "a/b/"
 	patterns []pattern
 	ignored  bool // the directory itself is ignored, and so is everything below it
 }
@@ -46,7 +46,7 @@ type Matcher struct {
 	ctx    context.Context
 	repo   *repo.Repository
 	fold   bool
-	count  int // of patterns
+	count  int // number of patterns
 	top    *Level
 	levels map[string]*Level // by directory, for IgnoresPath
 }

@@ -9,11 +9,11 @@ import (
 type tokenKind byte
 
 const (
-	tokenByte tokenKind = iota // that byte
+	tokenByte tokenKind = iota // the byte in token.byte
 	tokenSet                   // one byte of a set, never a slash
 	tokenStar                  // any run of bytes without a slash
 	tokenDeep                  // any run of bytes
-	tokenDirs                  // optional: the next two tokens, tokenDeep and a slash, or nothing
+	tokenDirs                  // either the next two tokens (tokenDeep and a slash), or nothing
 )
 
 type token struct {
@@ -154,7 +154,7 @@ func compileSet(s string, fold bool) (*byteSet, int) {
 	return &set, i + 1
 }
 
-// escaped parses a byte that may be escaped, and returns its length in s; 0 if s ends before it.
+// escaped parses a byte that may be escaped, and returns its length in s; 0 if s is empty or ends after the backslash.
 func escaped(s string) (byte, int) {
 	switch {
 	case s == "" || s == `\`:
