@@ -23,7 +23,7 @@ type NumberedTask struct {
 	Line      int // counted from 1
 }
 
-// lead returns the first number of the id, which should be that of the group.
+// lead returns the first number of the id. It should equal the number of the group.
 func (n NumberedTask) lead() string {
 	lead, _, _ := strings.Cut(n.ID, ".")
 	return lead

@@ -151,7 +151,7 @@ func LintNumbers(files []TaskFile) []Finding {
 	return findings
 }
 
-// place describes the location of a finding. It names the finding's file unless that is the file "from".
+// place describes the location of a finding. It omits the name of the file if that is the file "from".
 func (f Finding) place(from string) string {
 	if f.Path == from {
 		return fmt.Sprintf("on line %d", f.Line)

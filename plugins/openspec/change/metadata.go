@@ -14,13 +14,13 @@ import (
 type Metadata struct {
 	Schema             string
 	SkipSpecs          bool // the change intentionally has no deltas
-	RetireCapabilities bool // a capability may lose its last requirement and then its spec
+	RetireCapabilities bool // the change may remove the last requirement of a capability, and with it the capability's spec
 }
 
 // Invalid is the reason why a metadata file is ignored.
 type Invalid struct {
 	Reason string
-	// SkipSpecs and Retire report whether the file sets skip_specs and retire_capabilities. Both are ignored like the rest.
+	// SkipSpecs and Retire report whether the ignored file sets skip_specs and retire_capabilities.
 	SkipSpecs, Retire bool
 	// Cause is set if the file is valid but its schema is unusable; nil if the file itself is invalid. Unknown reports
 	// whether that schema does not exist.
@@ -52,7 +52,7 @@ const (
 	retireCapabilities = "retire_capabilities"
 )
 
-// reason returns the text of an error. It omits the position of a YAML syntax error, which the openspec CLI does not print.
+// reason returns the text of an error, without the position of a YAML syntax error: the openspec CLI does not print it.
 func reason(err error) string {
 	if errors.Is(err, yamlvalue.ErrSyntax) {
 		return yamlvalue.ErrSyntax.Error()

@@ -11,7 +11,7 @@ import (
 // contain lists.
 func (d *Delta) readRemoved(body *markdown.Text) {
 	_, blocks := requirement.Blocks(body)
-	bodies := map[string][]requirement.Block{} // blocks by name that the loop below has not yet reached
+	bodies := map[string][]requirement.Block{} // by name, the blocks that the loop below has not yet reached
 	for _, block := range blocks {
 		bodies[block.Name] = append(bodies[block.Name], block)
 	}

@@ -24,8 +24,8 @@ var (
 	Files = derive.New(fileOf)
 )
 
-// File has the facts of a file of a change. One function derives all of them, because a scan runs only one function,
-// which does not get the file's name.
+// File has the facts of a file of a change. One function derives all of them: a scan can run only one function, and
+// that function does not get the file's name.
 type File struct {
 	Tasks change.TaskFacts
 	// Metadata and Delta are nil if the content does not look like a file of that kind. The caller then parses the

@@ -5,8 +5,8 @@ import "strings"
 // minFence is the minimum length of a fence in backticks or tildes.
 const minFence = 3
 
-// mask reports for each line whether it is in a fence or is one of its delimiters. An unclosed fence, which extends to the
-// end, is open.
+// mask reports for each line whether the line is in a fence or delimits one. open reports whether a fence is not
+// closed; such a fence extends to the end of the text.
 func mask(lines []string) (fenced []bool, open bool) {
 	fenced = make([]bool, len(lines))
 	var mark byte // the character of the open fence; 0 outside of fences

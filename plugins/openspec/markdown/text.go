@@ -41,8 +41,7 @@ func Normalize(source string) string {
 	return strings.ReplaceAll(source, "\r", "\n")
 }
 
-// Fenced reports whether the line at index i is in a fence or is one of its delimiters. Such a line is never a header or
-// list item.
+// Fenced reports whether the line at index i is in a fence or delimits one. Such a line is never a header or list item.
 func (t *Text) Fenced(i int) bool { return t.fenced[i] }
 
 // Number returns the number of the line at index i in the original text, from 1.

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
-// Input is one capability's delta and the main spec that it is for.
+// Input is the delta of one capability with the main spec to which it is applied.
 type Input struct {
 	ID     string // the capability's id
 	Change string // the change's id
@@ -45,7 +45,7 @@ type Result struct {
 	Text     string
 	Counts   Counts
 	Warnings []string // in order of occurrence
-	Left     int      // number of requirements in the text
+	Left     int      // number of requirements in the new text
 }
 
 // Apply merges a delta: renames first, then removals, modifications and additions, each against the result

@@ -11,7 +11,7 @@ import (
 // maxNamed is the maximum number of added scenarios that a message names.
 const maxNamed = 3
 
-// Loss describes the scenarios that a modified requirement lacks and its merge would drop.
+// Loss describes the scenarios that a merge would drop, because the modified requirement lacks them.
 type Loss struct {
 	missing  []string
 	added    []string
@@ -55,8 +55,8 @@ func scenarios(n int) string {
 
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
-// warnTail warns if an entry that was removed or replaced contains a header that looks independent of it (see
-// requirement.LooksIndependent), and the text from that header on is lost.
+// warnTail adds a warning if an entry that was removed or replaced contains a header that looks independent of the
+// entry (see requirement.LooksIndependent). The text from that header on is lost.
 func (m *merger) warnTail(one *entry) {
 	old := one.block.Raw()
 	if one.raw == old && !one.gone {

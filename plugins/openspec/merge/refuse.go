@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Refuse returns an error if a delta contradicts itself, whatever its target is.
+// Refuse returns an error if a delta contradicts itself. It does not look at the target.
 func Refuse(id string, d *delta.Delta) error {
 	invalid := func(format string, arguments ...any) error {
 		return fmt.Errorf("%s validation failed - %s", id, fmt.Sprintf(format, arguments...))

@@ -159,7 +159,7 @@ func (p *plan) decide(a *ApplyInstructions, tracked bool) {
 	}
 }
 
-// tracking returns the id of the artifact whose files have the tasks, or nothing.
+// tracking returns the id of the artifact whose files contain the tasks; none if there is no such artifact.
 func (p *plan) tracking() []string {
 	for _, artifact := range p.schema.Artifacts {
 		if artifact.Generates == *p.schema.Apply.Tracks {

@@ -210,8 +210,8 @@ func (a *archiver) check() error {
 	return nil
 }
 
-// read reads the files of the change. It also reads the main specs that the change has deltas for, so that check
-// reports the ones that cannot be read; they stay cached.
+// read reads the files of the change. It also reads and caches the main specs for which the change has deltas, so that
+// check reports unreadable main specs.
 func (a *archiver) read() error {
 	files, loose, err := readDeltas(a.change)
 	if err != nil {
@@ -275,8 +275,8 @@ type rebuilt struct {
 	*merge.Result
 }
 
-// merge computes the new content of all specs that the change touches and adds them to the plan. As in the openspec CLI,
-// it computes all of them before it validates the first.
+// merge computes the new content of all specs that the change touches and adds them to the plan. As in the openspec
+// CLI, all contents are computed before the first one is validated.
 func (a *archiver) merge(plan *store.Plan) error {
 	var all []rebuilt
 	for _, file := range a.files {

@@ -95,7 +95,7 @@ func (w *workflows) archive(info RootInfo, name string) (*ArchiveInstructions, e
 	return &ArchiveInstructions{ChangeName: name, Context: context, OperationGuidance: guidance, Root: info}, nil
 }
 
-// operation returns the context and the guidance of a config for an operation.
+// operation returns the context of a config, and its guidance for an operation.
 func operation(config change.Config, name string) (context string, guidance []string) {
 	if strings.TrimSpace(config.Context) != "" {
 		context = config.Context

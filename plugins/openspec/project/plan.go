@@ -33,7 +33,7 @@ type plan struct {
 	// outputs has the existing files of each artifact, as paths relative to the change's directory.
 	outputs  map[string][]string
 	complete map[string]bool
-	skipped  map[string]bool // artifacts that count as complete because the change sets skip_specs
+	skipped  map[string]bool // artifacts that count as complete, because the change sets skip_specs
 }
 
 // plan reads a change by its name. Schema, unless empty, replaces the change's own schema.
@@ -69,7 +69,7 @@ func (w *workflows) planOfSchema(c store.Change, schema string) (*plan, error) {
 	return w.planOf(c, schema)
 }
 
-// change returns an active change by the name in a request, which it checks.
+// change returns an active change by a name from a request. It also checks the name.
 func (w *workflows) change(name string) (store.Change, error) {
 	if err := store.CheckChange(name); err != nil {
 		return store.Change{}, err

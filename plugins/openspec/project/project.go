@@ -25,8 +25,8 @@ type Project struct {
 	Now   time.Time // its time zone is that of the dates in archive names
 	// Owner distinguishes claims of this user's calls from claims of other users. The empty string is a valid owner.
 	Owner string
-	// Alone reports whether no other writing call of the owner runs. If it is false, a killed call cannot be
-	// distinguished from a running one and is not recovered.
+	// Alone reports whether no other call of the owner is writing. If Alone is false, interrupted calls are not
+	// recovered, because they could still be running.
 	Alone bool
 	// Warn writes a message to the log. If it is nil, messages are dropped.
 	Warn func(text string)
@@ -35,7 +35,7 @@ type Project struct {
 // RootInfo describes the root of a result.
 type RootInfo struct {
 	Path string `json:"path"`
-	// Source is "nearest" for an existing root, "implicit" for the place where one would be created.
+	// Source is "nearest" for an existing root, and "implicit" for the directory in which a root would be created.
 	Source string `json:"source"`
 }
 

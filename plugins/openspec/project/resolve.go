@@ -29,7 +29,7 @@ func checkName(name string, kind Kind) error {
 	return store.CheckChange(name)
 }
 
-// resolve returns the kind of the item with a name. Kind is that of the request and may be empty.
+// resolve returns the kind of the item with a name. The kind in the request may be empty.
 func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	if err := checkName(name, kind); err != nil {
 		return "", err

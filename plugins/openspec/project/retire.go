@@ -23,8 +23,8 @@ func onlyEmpty(issues []validation.Issue) bool {
 	})
 }
 
-// retire decides whether a capability that loses its last requirement is deleted. If so, it adds a warning. If not, fix is
-// the remedy, or "" if the general one applies.
+// retire decides whether a capability that loses its last requirement is deleted. If so, retire adds a warning. If not,
+// fix is the remedy; "" stands for the general remedy.
 func (a *archiver) retire(one rebuilt) (retired bool, fix string) {
 	emptied := one.target != nil && one.Counts.Removed > 0
 	var left []string

@@ -20,7 +20,7 @@ type ShowRequest struct {
 	Diff         bool // changes only: add diffs of modified requirements
 }
 
-// ChangeView is a change as its deltas.
+// ChangeView describes a change by its deltas.
 type ChangeView struct {
 	ID         string      `json:"id"`
 	Title      string      `json:"title"`
@@ -126,7 +126,7 @@ func (p *Project) item(name string, kind Kind) (*store.Root, RootInfo, Kind, err
 	return root, info, kind, err
 }
 
-// readProposal returns the proposal of a change, and the change.
+// readProposal returns a change and its proposal.
 func readProposal(root *store.Root, name string) (store.Change, string, error) {
 	c, exists, _ := root.Change(name)
 	if !exists {

@@ -28,7 +28,8 @@ type Status struct {
 	Root               *RootInfo        `json:"root,omitempty"`
 }
 
-// ArtifactPaths are the paths of an artifact: as in its schema, joined with the change's directory, and of existing files.
+// ArtifactPaths has the path of an artifact as in its schema and joined with the change's directory, and the paths of
+// its existing files.
 type ArtifactPaths struct {
 	OutputPath          string   `json:"outputPath"`
 	ResolvedOutputPath  string   `json:"resolvedOutputPath"`

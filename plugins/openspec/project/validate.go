@@ -293,8 +293,8 @@ func (v *validator) change(c store.Change) ([]validation.Issue, error) {
 	return validation.Change(in), nil
 }
 
-// deltas sets the deltas of a change, and returns the other files in the directory specs. It reads only files whose
-// facts are unknown or do not Fit the main spec.
+// deltas sets the deltas of a change, and returns the other files in the directory specs. It reads a delta only if its
+// facts are unknown, or if Fit reports that they do not suffice.
 func (v *validator) deltas(c store.Change, in *validation.Input) (loose []string, err error) {
 	ids, loose, err := c.Deltas()
 	if err != nil {
@@ -351,7 +351,7 @@ func (v *validator) input(c store.Change, in *validation.Input, loose []string) 
 	return err
 }
 
-// misplacedDeltas returns the loose files that contain delta sections, which have no effect there.
+// misplacedDeltas returns the loose files that contain delta sections. Such sections have no effect there.
 func misplacedDeltas(c store.Change, loose []string) ([]validation.Misplaced, error) {
 	var found []validation.Misplaced
 	for _, path := range loose {

@@ -31,7 +31,7 @@ type Prompt struct {
 	text        string
 }
 
-// Argument is the one argument of a prompt; it is optional.
+// Argument is the only argument of a prompt; it is optional.
 type Argument struct{ Name, Description string }
 
 //go:embed proposal.md

@@ -44,7 +44,8 @@ func scenarioName(title string) string {
 	return title
 }
 
-// Missing returns the names of want that are not in have, in want's order. A name that occurs twice must be in have twice.
+// Missing returns the names of want that are not in have, in want's order. A name that occurs twice in want must also
+// occur twice in have.
 func Missing(want, have []Scenario) []string {
 	left := map[string]int{}
 	for _, one := range have {

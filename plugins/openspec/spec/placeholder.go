@@ -38,8 +38,8 @@ func unfenced(text *markdown.Text) []string {
 	return lines
 }
 
-// placeholderIndex returns the index of the placeholder in a text; -1 if there is none. An incomplete placeholder may
-// precede it.
+// placeholderIndex returns the index of the first complete placeholder in a text; -1 if there is none. Incomplete
+// placeholders may precede it.
 func placeholderIndex(text string) int {
 	for from := 0; ; {
 		end := strings.Index(text[from:], placeholderEnd)

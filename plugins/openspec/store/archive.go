@@ -23,7 +23,7 @@ type Plan struct {
 type SpecWrite struct {
 	ID     string
 	Before *string // the content that was read; nil if the spec does not exist
-	After  *string // the new content; nil to delete the spec and the directories that are then empty
+	After  *string // the new content; nil to delete the spec, and then its directories that are empty
 }
 
 // Seen is a delta file with the content that was read.

@@ -74,8 +74,8 @@ func (r *Root) sweep() error {
 // ClaimPath is the path of the claim file.
 func (r *Root) ClaimPath() string { return filepath.Join(r.ArchiveDir(), claimName) }
 
-// log returns a transaction log whose journal is the claim file in all states of a transaction. Apply writes the claim c.
-// Recover accepts a claim of c's owner and copies the claim to c.
+// log returns a transaction log. In all states of a transaction, its journal is the claim file. Apply writes the claim
+// c. Recover accepts a claim of c's owner and copies it to c.
 func (r *Root) log(c *claim) transaction.Log {
 	return transaction.Log{
 		FS:  r.files,

@@ -32,8 +32,8 @@ func (r *Root) plain(id string) error {
 	return r.requireKind(filepath.Join(folder, specFile), fs.FileMode.IsRegular)
 }
 
-// plainDirs returns an error if one of the directories of an id is not a directory. Else it returns the innermost one; "" if
-// it does not exist.
+// plainDirs returns an error if one of the directories of an id is not a directory. Otherwise it returns the innermost
+// directory; "" if that does not exist.
 func (r *Root) plainDirs(id string) (innermost string, err error) {
 	dir := r.SpecsDir()
 	for segment := range strings.SplitSeq(id, "/") {

@@ -43,8 +43,9 @@ type Root struct {
 	files filesystem.FS
 	// entries counts the directory entries that the call has read, up to maxEntries.
 	entries  int
-	patterns map[string]*workflow.Pattern // parsed patterns by their source
-	// scanned is files; nil unless these are the files of the operating system, which a scan lists.
+	patterns map[string]*workflow.Pattern // parsed patterns, by source
+	// scanned is the value of files if these are the files of the operating system: only those can be scanned. Otherwise
+	// it is nil.
 	scanned *scanned
 }
 

@@ -131,8 +131,8 @@ func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string
 	return nil
 }
 
-// Entries returns the entries of the change's directory; none if the directory does not exist. They do not count toward
-// maxEntries: the caller has already counted them, or reads no other directory.
+// Entries returns the entries of the change's directory; none if the directory does not exist. The entries do not count
+// toward maxEntries: the caller has already counted them, or reads no other directory.
 func (c Change) Entries() ([]fs.DirEntry, error) {
 	entries, err := c.root.files.ReadDir(c.Dir)
 	return entries, filesystem.IgnoreAbsent(err)

@@ -29,7 +29,7 @@ type scanned struct {
 	depth  int  // levels of directories that the scan lists
 	count  int  // number of entries
 	room   int  // bytes left for facts
-	missed bool // whether the file system was asked since the scan
+	missed bool // whether the underlying file system was accessed since the scan
 	// newest is the time of the newest file, unless unsure is set.
 	newest time.Time
 	unsure bool
@@ -175,7 +175,7 @@ func foundOf(e scan.Entry) found {
 // levelOf returns the number of names in the path of an entry.
 func levelOf(path string) int { return strings.Count(path, "/") + 1 }
 
-// scanSpecs scans the directory of main specs for Specs.
+// scanSpecs scans the directory of main specs for the method Specs.
 func (r *Root) scanSpecs() {
 	if r.scanned == nil {
 		return
@@ -213,11 +213,12 @@ func (r *Root) SpecFacts() map[string]*validation.SpecFacts {
 	return known
 }
 
-// Each calls visit with each change of a list that Changes or Archived returned, until it returns an error. It scans their
-// directory, so that methods of the change access few files, and Facts has data.
+// Each calls visit with each change of a list that Changes or Archived returned. It stops at an error of visit. It
+// scans the directory of the changes, so that methods of the change access few files, and Facts has data.
 func (r *Root) Each(all []Change, visit func(Change) error) error {
 	next := 0
-	// until visits the changes before name, which the scan did not find because they may have been removed.
+	// until visits the changes that precede name in the list. The scan did not find them, perhaps because they were
+	// removed.
 	until := func(name string) error {
 		for ; next < len(all) && all[next].Name < name; next++ {
 			if err := visit(all[next]); err != nil {
@@ -257,7 +258,7 @@ func (r *Root) scanChanges(dir string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		s := r.scanned
 		options := scan.Options{Depth: maxDepth, Match: []string{specFile, TasksFile, MetadataFile}, MaxFile: MaxFile, Skip: []string{ArchiveName}, Strict: true}
-		name := "" // of the subdirectory whose entries are being read
+		name := "" // name of the subdirectory whose entries are being read
 		for e, err := range facts.Files.Scan(dir, options) {
 			if err != nil {
 				yield("", err)

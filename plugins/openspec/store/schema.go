@@ -94,7 +94,8 @@ func (c Change) Outputs(generates string) ([]string, error) {
 // maxPatterns bounds the number of parsed patterns in memory. A pattern may take 2 MiB.
 const maxPatterns = 8
 
-// pattern returns the parsed form of a pattern. All directories of a call share it, and so its budget of steps.
+// pattern returns the parsed form of a pattern. All directories of a call share the parsed form, and its budget of
+// steps.
 func (r *Root) pattern(generates string) *workflow.Pattern {
 	known := r.patterns[generates]
 	if known == nil {

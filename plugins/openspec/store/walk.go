@@ -183,8 +183,8 @@ func (r *Root) changeIn(dir, name string) (change Change, exists, linked bool) {
 	return change, info.IsDir(), info.Mode()&fs.ModeSymlink != 0
 }
 
-// walkFiles calls visit with every file and directory below dir, at most depth levels down, until it returns an
-// error. Hidden directories are entered, symbolic links are not.
+// walkFiles calls visit with every file and directory below dir, at most depth levels down. It stops at an error of
+// visit. It enters hidden directories, but no symbolic links.
 func (r *Root) walkFiles(dir string, depth int, visit func(path string, entry fs.DirEntry) error) error {
 	if depth < 0 {
 		return fmt.Errorf("%s: directories are nested more than %d deep", dir, maxDepth)

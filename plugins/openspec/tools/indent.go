@@ -1,7 +1,7 @@
 package tools
 
-// indent returns compact JSON as json.Indent does with two spaces. The JSON must be valid. json.Indent validates it
-// again, which took more time than anything else in a call that returns a long list.
+// indent returns compact JSON in the form of json.Indent with two spaces. The JSON must be valid: json.Indent also
+// validates it, which took more time than anything else in a call that returns a long list.
 func indent(compact []byte) string {
 	out := make([]byte, 0, len(compact)*3/2)
 	depth := 0

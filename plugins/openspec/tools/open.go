@@ -51,7 +51,7 @@ func openToRead() (*project.Project, error) {
 	return p, nil
 }
 
-// openToWrite opens and locks the project. The call must read the files that it changes only after that.
+// openToWrite opens and locks the project. The call must not read files that it changes before it has the lock.
 func openToWrite() (*project.Project, error) {
 	p, err := open()
 	if err != nil {

@@ -103,9 +103,9 @@ func nameOf(block requirement.Block) name {
 	return one
 }
 
-// isFound reports whether the lines raw, without trailing white space, still parse as the requirement with the name.
-// Trailing white space can be significant: "### Requirement: " has an empty name, and "### Requirement:" is not a
-// requirement.
+// isFound reports whether the lines raw, after trailing white space is removed, are still parsed as the requirement
+// with the name. Trailing white space can be significant: "### Requirement: " has an empty name, and "### Requirement:"
+// is not a requirement.
 func isFound(raw, name string) bool {
 	header, _, _ := strings.Cut(markdown.TrimRight(raw), "\n")
 	found, ok := requirement.ParseHeader(header)
@@ -121,8 +121,8 @@ func (f *DeltaFacts) issuesAt(path string) []Issue {
 	return all
 }
 
-// Fit reports whether the facts show that the delta loses no scenario of the main spec and an archive would not refuse
-// it. If it returns false, the files must be read and checked. The main spec is nil if it does not exist.
+// Fit reports whether the facts show that the delta loses no scenario of the main spec, and that an archive would not
+// refuse the delta. If Fit returns false, the files must be read and checked. main is nil if the spec does not exist.
 func (f *DeltaFacts) Fit(main *SpecFacts) bool {
 	if main == nil {
 		return f.failed || f.begins

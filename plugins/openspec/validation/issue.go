@@ -67,8 +67,8 @@ const (
 	bestUse    = ` (RFC 2119 best practice for English specs)`
 )
 
-// noKeyword returns the message that a requirement "must" or "should" (verb) contain SHALL or MUST. It says so if the
-// keyword is only in the header.
+// noKeyword returns the message that a requirement "must" or "should" (verb) contain SHALL or MUST. The message says so
+// if only the header contains the keyword.
 func noKeyword(subject, verb, name string) string {
 	text := fmt.Sprintf("%s %s contain SHALL or MUST", subject, verb)
 	if requirement.HasKeyword(name) {

@@ -97,7 +97,8 @@ func (s *Schema) Unlocks(id string) []string {
 	return unlocks
 }
 
-// Missing returns the incomplete artifacts among those with the given ids and all that they require, in build order.
+// Missing returns the incomplete artifacts in build order. It considers those with the given ids, and all artifacts
+// that these require.
 func (s *Schema) Missing(ids []string, complete map[string]bool) []string {
 	needed := map[string]bool{}
 	for queue := slices.Clone(ids); len(queue) > 0; queue = queue[1:] {

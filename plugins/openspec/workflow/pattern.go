@@ -21,7 +21,7 @@ var extendedGroup = regexp.MustCompile(`[!*+?@]\([^(]*\)`)
 // IsPattern reports whether the path of an artifact is a pattern rather than the path of one file.
 func IsPattern(generates string) bool {
 	text := strings.ReplaceAll(generates, `\`, "/")
-	if len(text) > maxPattern { // longer than any path
+	if len(text) > maxPattern { // too long for a path
 		return true
 	}
 	return strings.ContainsAny(text, "*?[") || extendedGroup.MatchString(text) || hasBraces(text)

@@ -4,7 +4,7 @@
 //	name := root.Get("name")
 //	if name.Kind() == yamlvalue.String { … name.Text() … }
 //
-// Files are untrusted: size and depth are bounded, and an alias is followed only when its value is asked for.
+// Files are untrusted: size and depth are bounded, and an alias is followed only when its value is needed.
 package yamlvalue
 
 import (
@@ -95,7 +95,7 @@ var (
 	numberForm = regexp.MustCompile(`^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.nan|\.NaN|\.NAN)$`)
 )
 
-// special has the first characters of plain scalars that may not be strings.
+// special has the characters with which a plain scalar begins that may not be a string.
 const special = "~nNtTfF+-.0123456789"
 
 // isDate reports whether a text begins like a date.
