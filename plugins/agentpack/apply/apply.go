@@ -21,8 +21,8 @@ const temporaryPrefix = ".agentpack-tmp-"
 // IsTemporary reports whether a file name belongs to a transaction that is in progress or was interrupted.
 func IsTemporary(name string) bool { return strings.HasPrefix(name, temporaryPrefix) }
 
-// Applier applies changes. Its file system errors are faults. The caller holds a lock that excludes every
-// other Applier with the same journal directory.
+// Applier applies changes. It returns file system errors as faults. The caller holds a lock that excludes every other
+// Applier with the same journal directory.
 type Applier struct{ transaction.Log }
 
 // New returns an Applier whose journal is in the directory dir, an absolute path.

@@ -55,7 +55,7 @@ func readFields(value yamldoc.Value) (fields, error) {
 	for _, field := range list {
 		all[field.Key] = field.Value
 	}
-	all[""] = value // need derives the location of a missing key from the map
+	all[""] = value // the method need derives the location of a missing key from the map
 	return all, nil
 }
 
@@ -203,7 +203,7 @@ func readSource(module *Module, value yamldoc.Value) error {
 		return err
 	}
 	module.Git = &Git{Ref: defaultRef}
-	shallow := true // only validated: the key sets the depth of a clone, and the host never fetches history
+	shallow := true // the value is only validated: it sets the depth of a clone, and the host never fetches history
 	return firstError(
 		func() error { module.Git.URL, err = parts.need("url").AsText(); return err },
 		func() error { return optionalText(parts["ref"], &module.Git.Ref) },

@@ -10,11 +10,11 @@ import (
 // Options are the settings of one target. Unknown settings are ignored.
 type Options struct{ values []option }
 
-// option is a setting whose value is a boolean or a string. Others are ignored.
+// option is a setting whose value is a boolean or a string. Settings with other values are ignored.
 type option struct {
 	key  string
 	kind kind
-	text string // of a string
+	text string // the value, if it is a string
 }
 
 type kind int

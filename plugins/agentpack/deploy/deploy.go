@@ -39,13 +39,13 @@ type Request struct {
 	Extra []transaction.Change
 }
 
-// Applier returns the applier of the data directory's journal, also for other writers in the same home.
+// Applier returns the applier of the data directory's journal. Other writers in the same home directory use it, too.
 func (d Deployer) Applier() apply.Applier {
 	return apply.New(d.FS, filepath.Join(d.Env.DataDir(), "state", "journal"))
 }
 
-// Recover completes or rolls back an interrupted call. The note for the user says which; it is "" if no call was
-// interrupted.
+// Recover completes or rolls back an interrupted call. The returned note tells the user which of the two; it is "" if
+// no call was interrupted.
 func (d Deployer) Recover() (note string, err error) {
 	report, err := d.Applier().Recover()
 	if err != nil || report.Outcome == transaction.Nothing {

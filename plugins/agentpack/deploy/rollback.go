@@ -71,7 +71,7 @@ type rollback struct {
 	dirs        []output.Key // directories of the manifests that the snapshots "to" and "head" wrote
 	applier     apply.Applier
 	reached     map[string]error      // results of transaction.CheckWritable by directory
-	unreachable []string              // files to remove in directories that this process cannot write
+	unreachable []string              // files that remain, because this process cannot write their directories
 	sums        map[output.Key]string // cached result of deployed
 	kept        []string              // warnings about edited files
 }
@@ -125,7 +125,7 @@ func (r *rollback) restoreState() error {
 	return nil
 }
 
-// revertChanges reverts the changes that the snapshots since "to" recorded. It is used for snapshots of older versions,
+// revertChanges reverts the changes that the snapshots after "to" recorded. It is used for snapshots of older versions,
 // which have no copies of the state.
 func (r *rollback) revertChanges(history *History) error {
 	since, err := history.Since(r.to.ID)

@@ -21,8 +21,8 @@ import (
 // SnapshotKind is the kind of command that made a snapshot.
 type SnapshotKind string
 
-// Kinds of snapshots. Another program records bootstrap snapshots. They are part of the history, but do not list
-// managed files.
+// Kinds of snapshots. The agentpack program itself records bootstrap snapshots. They are part of the history, but do
+// not list managed files.
 const (
 	KindDeploy    SnapshotKind = "deploy"
 	KindBootstrap SnapshotKind = "bootstrap"
@@ -49,7 +49,7 @@ type Snapshot struct {
 	CreatedAt    string           `json:"created_at"` // RFC 3339
 	Targets      []string         `json:"targets"`
 	Files        []SnapshotFile   `json:"managed_files,omitempty"` // the desired files, by target and path
-	Changes      []SnapshotChange `json:"changes"`                 // of files and of target manifests
+	Changes      []SnapshotChange `json:"changes"`                 // changes of files and of target manifests
 	RolledBackTo string           `json:"rolled_back_to,omitempty"`
 	LockSHA256   *string          `json:"lockfile_sha256"`
 	BackupRoot   string           `json:"backup_root"`

@@ -22,7 +22,8 @@ type image struct {
 	work  int // lines compared and moved so far
 }
 
-// imageLine is a line with its newline. Later hunks do not match patched lines, which an earlier hunk has written.
+// imageLine is a line with its newline. patched is set if a hunk has written the line; later hunks do not match such
+// lines.
 type imageLine struct {
 	text    []byte
 	patched bool

@@ -60,7 +60,7 @@ func (c *comparison) visit(oldLow, oldHigh, newLow, newHigh int) {
 	c.add(' ', oldHigh, newHigh, suffix)
 }
 
-// add appends an operation. If it and the last operation both keep lines, add joins them.
+// add appends an operation. If the new and the last operation both keep lines, add joins them.
 func (c *comparison) add(kind byte, old, new, count int) {
 	last := len(c.ops) - 1
 	switch {

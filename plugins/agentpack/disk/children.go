@@ -12,8 +12,8 @@ import (
 // Child is a file with its content, or a directory with the files below it.
 type Child struct {
 	IsDir   bool
-	Content []byte  // of a file
-	Entries []Entry // of a directory, as ListFiles returns them, with contents
+	Content []byte  // the content of a file
+	Entries []Entry // the entries of a directory, as ListFiles returns them, with contents
 }
 
 // Children reads files and directories in one scan of the directory that contains them. The result omits names that the

@@ -19,8 +19,8 @@ import (
 const MaxFile = 8 << 20
 
 const (
-	maxItems = 20_000 // in one directory tree
-	maxDepth = 64     // of nested directories
+	maxItems = 20_000 // files and directories in one tree
+	maxDepth = 64     // levels of nested directories
 )
 
 // Read returns the content of a regular file. It follows symbolic links. A file of more than limit bytes is an error.
@@ -61,7 +61,7 @@ func SumBytes(content []byte) string {
 type Entry struct {
 	Path string // relative to the tree's root, with slashes
 	Link bool   // a symbolic link; ListFiles does not follow links
-	// Content is that of a regular file that Children has read; nil if the file must be read.
+	// Content is the content of a regular file, if Children has read it; otherwise nil.
 	Content []byte
 }
 

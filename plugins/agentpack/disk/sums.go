@@ -60,7 +60,8 @@ func (s *Sums) Scan(dir string, files int, size int64) {
 	s.trees = append(s.trees, t)
 }
 
-// isAbsent reports whether a path does not exist, and no component of it is a dangling symbolic link.
+// isAbsent reports whether a path does not exist. It returns false if a component of the path is a dangling symbolic
+// link.
 func isAbsent(path string) bool {
 	target, err := new(contain.Resolver).Resolve(path)
 	return err == nil && !target.Exists && !target.Dangling
@@ -117,7 +118,7 @@ func isASCII(text string) bool {
 	return true
 }
 
-// File is SumFile with the scans as a cache.
+// File returns what SumFile returns. It uses the scans as a cache.
 func (s *Sums) File(at string) (string, error) {
 	if entry, _, _ := s.look(at); entry.sum != "" {
 		return entry.sum, nil
@@ -125,7 +126,7 @@ func (s *Sums) File(at string) (string, error) {
 	return SumFile(at)
 }
 
-// Place is SumPlace with the scans as a cache.
+// Place returns what SumPlace returns. It uses the scans as a cache.
 func (s *Sums) Place(at string) (*string, error) {
 	switch entry, _, absent := s.look(at); {
 	case entry.sum != "":
@@ -142,7 +143,7 @@ func (s *Sums) IsPlain(at string) bool {
 	return absent || exists && entry.kind&fs.ModeSymlink == 0
 }
 
-// List is ListFiles with the scans as a cache.
+// List returns what ListFiles returns. It uses the scans as a cache.
 func (s *Sums) List(root string) ([]Entry, error) {
 	if s != nil {
 		for _, t := range s.trees {
@@ -156,7 +157,7 @@ func (s *Sums) List(root string) ([]Entry, error) {
 	return ListFiles(root)
 }
 
-// list returns what ListFiles returns; false if the scan does not contain all that is needed.
+// list returns what ListFiles returns; false if the scan lacks a part of that.
 func (t *tree) list() (entries []Entry, ok bool) {
 	if t.partial || len(t.entries) > maxItems {
 		return nil, false

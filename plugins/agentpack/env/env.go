@@ -27,8 +27,8 @@ func (e Env) DataDir() string {
 	return e.AbsolutePath("~/.agentpack")
 }
 
-// RepoDir returns the directory of the config repo. It is the path in the argument named, resolved against the working
-// directory without expansion of "~"; or, if named is "", the directory "repo" in DataDir.
+// RepoDir returns the directory of the config repo. If named is not "", it is the path that is resolved against the
+// working directory without expansion of "~"; otherwise RepoDir returns the directory "repo" in DataDir.
 func (e Env) RepoDir(named string) string {
 	switch {
 	case named == "":

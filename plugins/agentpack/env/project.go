@@ -70,8 +70,8 @@ func NormalizeOrigin(origin string) string {
 	return strings.ToLower(url)
 }
 
-// MachineID returns the machine's id: the argument named, or if that is "", the value of the first environment variable
-// that is set, or "unknown".
+// MachineID returns the machine's id, from the first usable source: named, the variables AGENTPACK_MACHINE_ID, HOSTNAME
+// and COMPUTERNAME. If there is none, it returns "unknown".
 func MachineID(at Env, named string) string {
 	for _, candidate := range []string{named, at.Var("AGENTPACK_MACHINE_ID"), at.Var("HOSTNAME"), at.Var("COMPUTERNAME")} {
 		if id := NormalizeMachineID(candidate); id != "" {

@@ -189,7 +189,7 @@ func (p *proposalBuilder) add(candidate Candidate) error {
 	file := File{Path: filepath.ToSlash(relative), Content: candidate.content}
 	if at := slices.IndexFunc(p.files, func(f File) bool { return f.Path == file.Path }); at >= 0 {
 		if !bytes.Equal(p.files[at].Content, file.Content) {
-			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s is not proposed: its edit of %s differs from that of an earlier file", candidate.Path, candidate.ModuleID))
+			p.warnings = append(p.warnings, fmt.Sprintf("evolve: %s is not proposed: its edit of %s differs from the edit in an earlier file", candidate.Path, candidate.ModuleID))
 		}
 		return nil
 	}

@@ -72,11 +72,11 @@ func TestProposeTurnsEditsIntoOverlays(t *testing.T) {
 		{"a different edit of the same section", func(w *world) {
 			w.edit(".codex/AGENTS.md", "Two.", "First.")
 			w.edit("project/.github/copilot-instructions.md", "Two.", "Second.")
-		}, evolve.Request{}, map[string]string{overlayFile("instructions:two", "AGENTS.md"): "First.\n"}, "differs from that of an earlier file"},
+		}, evolve.Request{}, map[string]string{overlayFile("instructions:two", "AGENTS.md"): "First.\n"}, "differs from the edit in an earlier file"},
 		{"a different edit of the same file", func(w *world) {
 			w.write(".codex/prompts/hello.md", "First.\n")
 			w.write("project/.github/prompts/hello.prompt.md", "Second.\n")
-		}, evolve.Request{}, map[string]string{overlayFile("prompt:hello", "hello.md"): "First.\n"}, "differs from that of an earlier file"},
+		}, evolve.Request{}, map[string]string{overlayFile("prompt:hello", "hello.md"): "First.\n"}, "differs from the edit in an earlier file"},
 		{"of one module, with other sections in the same file", func(w *world) {
 			w.edit(".codex/AGENTS.md", "One.", "1.")
 			w.edit(".codex/AGENTS.md", "Two.", "2.")

@@ -37,8 +37,8 @@ type RestoreSummary struct {
 	SkippedUnread int `json:"skipped_read_error"`
 }
 
-// Restore writes missing desired files, of one module if moduleID is not "". It changes no existing files, and writes
-// neither manifests nor a snapshot.
+// Restore writes missing desired files. If moduleID is not "", it writes only the files of that module. It changes no
+// existing files, and writes neither manifests nor a snapshot.
 func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryRun bool) (Restored, []string, error) {
 	r := restoreBuilder{Restored: Restored{Files: []RestoredFile{}}, written: map[string]string{}}
 	for _, file := range result.State.Files {

@@ -71,7 +71,7 @@ type driftScan struct {
 	sections   map[string]string // by module, the first edit of its section
 }
 
-// run compares the desired files with the disk, or only those of one module.
+// run compares the desired files with the disk. If moduleID is not "", it compares only the files of that module.
 func (s *driftScan) run(state *output.State, moduleID string) {
 	s.sections, s.skipped = map[string]string{}, []Skipped{}
 	for _, file := range state.Files {
@@ -173,7 +173,7 @@ func (s *driftScan) addSections(file output.File, actual string) bool {
 			s.sections[origin.Module] = text
 			s.add(file, origin, []byte(text))
 		case first != text:
-			s.warnings = append(s.warnings, fmt.Sprintf("evolve: the section of %s in %s is not proposed: its edit differs from that of an earlier file", origin.Module, file.Path))
+			s.warnings = append(s.warnings, fmt.Sprintf("evolve: the section of %s in %s is not proposed: its edit differs from the edit in an earlier file", origin.Module, file.Path))
 		}
 	}
 	return edited

@@ -14,7 +14,7 @@ import (
 type Ready struct {
 	*Composed
 	Module config.Module
-	sums   map[string]string // by file; a cache
+	sums   map[string]string // cached SHA-256, by file
 }
 
 // SHA256 returns the SHA-256 of a file in hexadecimal. Several targets deploy the same file.

@@ -19,7 +19,7 @@ const metadataDir = ".agentpack"
 type Composed struct {
 	Files    Tree
 	Layers   map[string]Layer // by file, the highest layer that contains the whole file; patches do not count
-	Warnings []string         // about files that an overlay changes and that have changed upstream
+	Warnings []string         // warnings about files that an overlay changes and that have changed upstream
 }
 
 // overlay is a module's overlay in one layer.

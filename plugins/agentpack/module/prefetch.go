@@ -11,8 +11,8 @@ import (
 // module.
 const minSiblings = 4
 
-// Prefetch reads modules that are in the same directory of the config repo. Read uses the result. It reads a module
-// itself if Prefetch has not read it completely, and then returns any error.
+// Prefetch reads modules that are in the same directory of the config repo, for later calls of Read. If Prefetch has
+// not read a module completely, Read reads the module itself, and returns any error.
 func (s *Sources) Prefetch(modules []config.Module) {
 	siblings := map[string]map[string]bool{} // by directory
 	for _, module := range modules {

@@ -2,7 +2,7 @@ package output
 
 import "github.com/bulkhead-mcp/bulkhead/sdk/derive"
 
-// parsed is the result of ParseManifest for the target that the manifest names. The host caches it.
+// parsed is the result of ParseManifest, for the target that the manifest itself names. The host caches it.
 type parsed struct {
 	valid bool
 	Manifest

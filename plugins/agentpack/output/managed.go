@@ -67,7 +67,7 @@ func findManifest(root Root) (manifest *Manifest, path string, warnings []string
 	return manifest, path, warnings
 }
 
-// ParseManifest decodes a manifest. A manifest of another target than target is an error.
+// ParseManifest decodes a manifest. A manifest that names a different target is an error.
 func ParseManifest(text []byte, target string) (*Manifest, error) {
 	return parseManifest(text, func(tool string) error {
 		if tool != target {

@@ -24,7 +24,7 @@ var selectableTargets = []string{AllTargets, config.Codex, config.ClaudeCode, co
 
 // Request holds the arguments of a call.
 type Request struct {
-	Repo    string // "" for the one in agentpack's data directory
+	Repo    string // "" for the config repo in agentpack's data directory
 	Profile string
 	Target  string // a target, or AllTargets
 	Machine string // "" for this machine
@@ -58,7 +58,7 @@ type Prepared struct {
 	ManagedKeys []output.Key        // files that earlier deploys wrote, sorted
 	Sums        *disk.Sums          // scans of the roots
 	Warnings    []string
-	managedErr  error // the error of finding ManagedKeys
+	managedErr  error // the error with which finding ManagedKeys failed
 }
 
 // Prepare reads the config repo, renders it, and reads the manifests.
@@ -153,7 +153,8 @@ func (r *Prepared) Plan() (Plan, error) {
 // minScanned is the number of files from which scanning a root takes less time than looking at each file.
 const minScanned = 4
 
-// scanRoots scans the roots in which every file should be managed. Others can contain arbitrary files, such as a project.
+// scanRoots scans the roots in which every file should be managed. Other roots, such as a project, can contain any
+// files.
 func (r *Prepared) scanRoots() {
 	files, size := map[string]int{}, map[string]int64{}
 	count := func(key output.Key, length int) {

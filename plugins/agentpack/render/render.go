@@ -1,5 +1,5 @@
 // Package render converts modules to the desired state: the root directories of each target, and the files in these
-// directories. Render does so. JoinSections and ParseSections write and parse files that aggregate several modules.
+// directories. Start with Render. JoinSections and ParseSections write and parse files that aggregate several modules.
 package render
 
 import (

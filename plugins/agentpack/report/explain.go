@@ -32,8 +32,7 @@ type ChangeExplanation struct {
 	Modules   []ModuleOrigin `json:"modules"`
 }
 
-// ModuleOrigin is the origin of a file in a module. All fields but ID are nil if the module is no longer
-// configured.
+// ModuleOrigin describes a file in a module. All fields but ID are nil if the manifest no longer contains the module.
 type ModuleOrigin struct {
 	ID    string  `json:"module_id"`
 	Type  *string `json:"module_type"`
@@ -93,8 +92,8 @@ func origins(result *plan.Prepared, key output.Key) []output.Origin {
 	return nil
 }
 
-// deployedFrom derives the path of a module's file from deployed, the path in a root that the file was deployed to. The
-// module may have changed since that deploy.
+// deployedFrom derives the path of a file in a module from deployed, the path in a root to which the file was deployed.
+// The module may have changed since that deploy.
 func deployedFrom(result *plan.Prepared, id, deployed string) string {
 	configured, ok := result.Manifest.Module(id)
 	if !ok {

@@ -75,7 +75,7 @@ func (f privateFS) Create(path string, mode fs.FileMode) (filesystem.File, error
 	return file, nil
 }
 
-// copyMode copies a file's mode by host operations, because WASI has no file modes.
+// copyMode copies a file's mode. It uses host operations, because WASI has no file modes.
 func copyMode(from, to string) error {
 	if _, err := os.Stat(from); err != nil {
 		return err // an error of the host operation would not match fs.ErrNotExist

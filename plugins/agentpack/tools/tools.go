@@ -27,7 +27,7 @@ const (
 type tool struct {
 	name     string
 	takes    []string
-	needs    []string // the required arguments of takes
+	needs    []string // those of takes that are required
 	approval approval
 	command  func(a arguments) commandName
 	run      func(c *call) (data any, err error)
