@@ -81,7 +81,7 @@ func (s *Store) Set(plugin, module string, grants any) (*Set, error) {
 	}
 	name := fmt.Sprintf("%s-%.16s-%.16s", plugin, module, hex.EncodeToString(tag[:]))
 	if _, ok := parseName(name); !ok {
-		return nil, fmt.Errorf("%q is not a valid name of a file of derived data", name)
+		return nil, fmt.Errorf("%q is not a valid file name for derived data", name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
