@@ -20,8 +20,8 @@ func TestNarrowDirectories(t *testing.T) {
 	wide := fs("${project} rw", "${home}/ref rw", "/srv/x rw")
 	own := conf("fs = [\n{ path = '${project}', access = 'rw' },\n{ path = '${home}/ref', access = 'rw' },\n{ path = '/srv/x', access = 'r' }]")
 	broken := places
-	broken.Home = "/tmp" // HOME=/tmp, so that the home directory can be the project
-	broken.Project = "/home/me"
+	broken.Home = hostPath("/tmp") // HOME=/tmp, so that the home directory can be the project
+	broken.Project = hostPath("/home/me")
 	for name, c := range map[string]struct {
 		decide
 		mounts   string
@@ -235,8 +235,8 @@ func FuzzNarrow(f *testing.F) {
 		Git: []manifest.Git{{Repo: "*", Access: "rw", Remotes: []string{"*"}}}, FS: []manifest.FS{{Path: "${project}", Access: "rw"}}},
 		Tools: []manifest.Tool{{Name: "a", Write: true}, {Name: "b"}}}
 	f.Fuzz(func(t *testing.T, ceiling, text []byte) {
-		c, ps := config.ParseCeiling("/etc/bulkhead/bulkhead.toml", ceiling)
-		cfg, more := config.ParseWith("/etc/bulkhead.toml", text, tree{}.read)
+		c, ps := config.ParseCeiling("/etc/bulkhead/bulkhead.toml", []byte(onHost(string(ceiling))))
+		cfg, more := config.ParseWith("/etc/bulkhead.toml", []byte(onHost(string(text))), tree{}.read)
 		if ps.Err() != nil || more.Err() != nil || len(cfg.Plugins) == 0 {
 			return
 		}
@@ -246,7 +246,7 @@ func FuzzNarrow(f *testing.F) {
 		if problems.Err() != nil {
 			return
 		}
-		c.Home = "/home/me"
+		c.Home = hostPath("/home/me")
 		after, problems := c.Narrow(m, p, places, before)
 		if problems.Err() != nil {
 			if len(after.Tools)+len(after.FS)+len(after.Git)+len(after.HTTP)+len(after.Env) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-var places = config.Places{Project: "/home/me/work", Cwd: "/home/me/work/sub", Home: "/home/me", State: "/home/me/.state",
+var places = config.Places{Project: hostPath("/home/me/work"), Cwd: hostPath("/home/me/work/sub"), Home: hostPath("/home/me"), State: hostPath("/home/me/.state"),
 	NoProject: "pass --project"}
 
 // decide has the arguments of a call of Decide: parts of a manifest named "notes" and a config. If config is empty, there is
@@ -41,14 +41,14 @@ func (d decide) run(t *testing.T) (config.Grant, []string) {
 		bare := strings.TrimSuffix(name, "-")
 		fmt.Fprintf(&text, "[[tools]]\nname = %q\ndescription = \"x\"\naccess = %q\nalone = %v\n", bare, access, bare == name)
 	}
-	m, ps := manifest.Parse("/p/plugin.toml", []byte(text.String()))
+	m, ps := manifest.Parse(hostPath("/p/plugin.toml"), []byte(onHost(text.String())))
 	if ps.Err() != nil {
 		t.Fatalf("manifest: %v", ps)
 	}
 	var plugin config.Plugin
 	var defaults config.Defaults
 	if d.config != "" {
-		c, ps := config.Parse("/etc/bulkhead.toml", []byte(d.config))
+		c, ps := config.Parse("/etc/bulkhead.toml", []byte(onHost(d.config)))
 		if ps.Err() != nil {
 			t.Fatalf("config: %v", ps)
 		}
@@ -60,11 +60,11 @@ func (d decide) run(t *testing.T) (config.Grant, []string) {
 	}
 	g, ps := config.Decide(m, plugin, defaults, at, d.flags)
 	if d.ceiling != "" {
-		c, problems := config.ParseCeiling("/etc/bulkhead/bulkhead.toml", []byte(d.ceiling))
+		c, problems := config.ParseCeiling("/etc/bulkhead/bulkhead.toml", []byte(onHost(d.ceiling)))
 		if problems.Err() != nil {
 			t.Fatalf("ceiling: %v", problems)
 		}
-		c.Home = "/home/me"
+		c.Home = hostPath("/home/me")
 		g, problems = c.Narrow(m, plugin, at, g)
 		ps = append(ps, problems...)
 	}
@@ -74,7 +74,7 @@ func (d decide) run(t *testing.T) (config.Grant, []string) {
 		if p.Warning {
 			kind = "warning"
 		}
-		out = append(out, fmt.Sprintf("%s %s:%d %s: %s", kind, p.File, p.Line, p.Key, p.What))
+		out = append(out, plain(fmt.Sprintf("%s %s:%d %s: %s", kind, p.File, p.Line, p.Key, p.What)))
 	}
 	return g, out
 }
@@ -84,6 +84,9 @@ func conf(keys string) string { return "[[plugins]]\npath = \"p\"\n" + keys }
 
 func check(t *testing.T, what string, want, got any) {
 	t.Helper()
+	if text, ok := got.(string); ok {
+		got = plain(text)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: %s", what, diff)
 	}

@@ -17,13 +17,13 @@ const digest = "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789
 
 func TestAddPluginRoundTrips(t *testing.T) {
 	before := "# ours\r\n[credentials.token] # c\r\nenv = 'TOKEN'"
-	p := config.Plugin{Path: "/opt/a \"b\"", SHA256: digest, Prefix: "x_", AllowTools: []string{"a", "b*"}, DenyTools: []string{},
+	p := config.Plugin{Path: hostPath("/opt/a \"b\""), SHA256: digest, Prefix: "x_", AllowTools: []string{"a", "b*"}, DenyTools: []string{},
 		Prompts: config.Filter{Allow: []string{"p"}}, Resources: config.Filter{Deny: []string{"r://*"}}, AllowWrite: true,
-		FS:   []manifest.FS{{Path: "${project}", Access: "rw"}, {Path: "/srv/" + strings.Repeat("long", 30), Access: "r"}},
+		FS:   []manifest.FS{{Path: "${project}", Access: "rw"}, {Path: hostPath("/srv/") + strings.Repeat("long", 30), Access: "r"}},
 		Deny: []string{"**/.env"},
 		HTTP: []config.HTTP{{Origin: parseOrigin(t, "https://a.example")}, {Origin: parseOrigin(t, "http://[::1]:8080"), Private: true,
 			Credential: &config.Credential{Name: "token"}}},
-		Git: []manifest.Git{{Repo: "${project}", Access: "rw", Remotes: []string{"https://h/r", "*"}}, {Repo: "/r", Access: "r"}},
+		Git: []manifest.Git{{Repo: "${project}", Access: "rw", Remotes: []string{"https://h/r", "*"}}, {Repo: hostPath("/r"), Access: "r"}},
 		Env: map[string]string{"TOKEN": "${env:TOKEN}", "A": "$${x}\n"},
 		Limits: manifest.Limits{Memory: 1 << 20, Time: 90 * time.Second, Fuel: 1, Input: 1 << 10, Output: 1025, Operations: 2, Log: 1 << 10,
 			Files: 3, Concurrency: 4, Queue: time.Millisecond, HTTPRequest: 1 << 20, HTTPResponse: 1 << 30, HTTPConcurrency: 5},

@@ -60,21 +60,21 @@ http = [{ origin = "https://a", credential = "token" }]
 [[plugins]]
 path = "${env:HOME}/p/"
 `
-	c, ps := config.Parse("/etc/b/bulkhead.toml", []byte(text))
+	c, ps := config.Parse(hostPath("/etc/b/bulkhead.toml"), []byte(text))
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
-	if ps := config.Expand(c, environ{"LOGS": "/var/log", "HOME": "/home/me", "NAME": "n"}.lookup); len(ps) > 0 {
+	if ps := config.Expand(c, environ{"LOGS": hostPath("/var/log"), "HOME": hostPath("/home/me"), "NAME": "n"}.lookup); len(ps) > 0 {
 		t.Fatal(ps)
 	}
 	p := c.Plugins[0]
 	got := []string{c.Audit.File, p.HTTP[0].Credential.File, p.Path, p.FS[0].Path, p.FS[1].Path, p.Git[0].Repo, c.Plugins[1].Path}
 	want := []string{"/var/log/audit.jsonl", "/home/me/.token", "/etc/b/n/notes", "${project}/n", "${home}", "/home/me/repo", "/home/me/p"}
-	check(t, "paths", want, got)
+	check(t, "paths", strings.Join(want, " "), strings.Join(got, " "))
 }
 
 func TestExpandRefuses(t *testing.T) {
-	set := environ{"HUSH": "hush", "UP": "hush/../..", "VAR": "/${home}/hush", "ABS": "/hush", "NUL": "/hush\x00"}
+	set := environ{"HUSH": "hush", "UP": "hush/../..", "VAR": "/${home}/hush", "ABS": hostPath("/hush"), "NUL": hostPath("/hush\x00")}
 	for name, c := range map[string]struct{ text, want string }{
 		"a variable that is not set":         {conf("env = { A = '${env:NONE}' }"), "3 plugins[0].env.A: the variable NONE is not set"},
 		"one in a directory's path":          {conf("fs = [\n{ path = '${env:NONE}', access = 'r' }]"), "4 plugins[0].fs[0].path: the variable NONE is not set"},
@@ -90,7 +90,7 @@ func TestExpandRefuses(t *testing.T) {
 		"a duplicate directory":              {"[[plugins]]\npath = '/hush'\n[[plugins]]\npath = '${env:ABS}'", "4 plugins[1].path: is also the directory of the plugin in line 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg, ps := config.Parse("/etc/bulkhead.toml", []byte(c.text))
+			cfg, ps := config.Parse("/etc/bulkhead.toml", []byte(onHost(c.text)))
 			if ps.Err() != nil {
 				t.Fatal(ps)
 			}

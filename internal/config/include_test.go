@@ -15,18 +15,18 @@ import (
 type tree map[string]string
 
 func (t tree) read(path string) ([]byte, error) {
-	if text, ok := t[path]; ok {
-		return []byte(text), nil
+	if text, ok := t[plain(path)]; ok {
+		return []byte(onHost(text)), nil
 	}
 	return nil, os.ErrNotExist
 }
 
 // parse parses /c/main.toml.
 func (t tree) parse() (*config.Config, []string) {
-	c, ps := config.ParseWith("/c/main.toml", []byte(t["/c/main.toml"]), t.read)
+	c, ps := config.ParseWith(hostPath("/c/main.toml"), []byte(onHost(t["/c/main.toml"])), t.read)
 	var out []string
 	for _, p := range ps {
-		out = append(out, fmt.Sprintf("%s:%d %s: %s", p.File, p.Line, p.Key, p.What))
+		out = append(out, plain(fmt.Sprintf("%s:%d %s: %s", p.File, p.Line, p.Key, p.What)))
 	}
 	return c, out
 }
@@ -45,7 +45,7 @@ func TestIncludeMerges(t *testing.T) {
 	}
 	var plugins []string
 	for _, p := range c.Plugins {
-		plugins = append(plugins, fmt.Sprintf("%s %s %s:%d %v", p.Path, p.Key, p.File, p.Line, p.Included))
+		plugins = append(plugins, plain(fmt.Sprintf("%s %s %s:%d %v", p.Path, p.Key, p.File, p.Line, p.Included)))
 	}
 	want := []string{"/c/own plugins[0] /c/main.toml:6 false", "/c/team/pa plugins[0] /c/team/a.toml:7 true",
 		"/c/team/more/pd plugins[0] /c/team/more/d.toml:5 true", "/pd2 plugins[1] /c/team/more/d.toml:7 true", "/pb plugins[0] /o/b.toml:6 true"}
@@ -56,15 +56,15 @@ func TestIncludeMerges(t *testing.T) {
 		t.Errorf("server %+v", c.Server)
 	}
 	if l := c.Defaults.Limits; l.Time.Seconds() != 5 || l.Memory != 8<<20 || !slices.Equal(c.Defaults.Deny, []string{"x"}) ||
-		c.Defaults.Files["deny"] != "/c/team/a.toml" || c.Defaults.Files["limits.memory"] != "/o/b.toml" || len(c.Defaults.Files) != 2 {
+		plain(c.Defaults.Files["deny"]) != "/c/team/a.toml" || plain(c.Defaults.Files["limits.memory"]) != "/o/b.toml" || len(c.Defaults.Files) != 2 {
 		t.Errorf("defaults %+v", c.Defaults)
 	}
-	if c.Audit.Source != "/o/b.toml" || c.Plugins[0].HTTP[0].Credential.Source != "/c/team/more/d.toml" {
+	if plain(c.Audit.Source) != "/o/b.toml" || plain(c.Plugins[0].HTTP[0].Credential.Source) != "/c/team/more/d.toml" {
 		t.Errorf("audit %+v, credential %+v", c.Audit, c.Plugins[0].HTTP[0].Credential)
 	}
 	var paths []string
 	for _, f := range c.Files {
-		if paths = append(paths, f.Path); len(f.SHA256) != 64 {
+		if paths = append(paths, plain(f.Path)); len(f.SHA256) != 64 {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -189,7 +189,7 @@ func FuzzInclude(f *testing.F) {
 	f.Fuzz(func(t *testing.T, main, a, b string) {
 		files := tree{"/c/main.toml": main, "/c/a": a, "/c/b": b}
 		reads := 0
-		c, ps := config.ParseWith("/c/main.toml", []byte(main), func(path string) ([]byte, error) {
+		c, ps := config.ParseWith(hostPath("/c/main.toml"), []byte(main), func(path string) ([]byte, error) {
 			reads++
 			return files.read(path)
 		})
@@ -197,7 +197,7 @@ func FuzzInclude(f *testing.F) {
 			t.Errorf("%d files were read", reads)
 		}
 		for _, p := range ps {
-			if _, ok := files[p.File]; !ok {
+			if _, ok := files[plain(p.File)]; !ok {
 				t.Errorf("a problem of no file: %v", p)
 			}
 		}
@@ -205,7 +205,7 @@ func FuzzInclude(f *testing.F) {
 			return
 		}
 		for i, p := range c.Plugins {
-			if _, ok := files[p.File]; !ok || p.Included != (i >= c.Own()) || p.Included != (p.File != "/c/main.toml") {
+			if _, ok := files[plain(p.File)]; !ok || p.Included != (i >= c.Own()) || p.Included != (plain(p.File) != "/c/main.toml") {
 				t.Errorf("plugin %d: %+v", i, p)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/origin"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
 const full = `[server]
@@ -63,20 +64,20 @@ path = "/opt/other/"
 `
 
 func TestParseReadsEveryKey(t *testing.T) {
-	const file = "/etc/b/bulkhead.toml"
-	c, ps := config.Parse(file, []byte(full))
+	file := hostPath("/etc/b/bulkhead.toml")
+	c, ps := config.Parse(file, []byte(onHost(full)))
 	if err := ps.Err(); err != nil {
 		t.Fatal(err)
 	}
 	token := &config.Credential{Name: "token", Header: "X-Token", Prefix: "Bearer ", Env: "API_TOKEN", Source: file, Line: 16}
-	fromFile := &config.Credential{Name: "from-file", Header: "Authorization", File: "/etc/b/token", Source: file, Line: 20}
+	fromFile := &config.Credential{Name: "from-file", Header: "Authorization", File: hostPath("/etc/b/token"), Source: file, Line: 20}
 	want := &config.Config{
-		File: "/etc/b/bulkhead.toml", Server: &config.Server{Name: "bulkhead"},
+		File: file, Server: &config.Server{Name: "bulkhead"},
 		Defaults:    config.Defaults{Limits: manifest.Limits{Time: 30 * time.Second}, Deny: []string{"**/.env"}},
-		Audit:       &config.Audit{File: "/var/log/bulkhead.jsonl", MaxSize: 64 << 10, Keep: 3, Arguments: "none", OnFailure: "closed", Source: file, Line: 10},
+		Audit:       &config.Audit{File: hostPath("/var/log/bulkhead.jsonl"), MaxSize: 64 << 10, Keep: 3, Arguments: "none", OnFailure: "closed", Source: file, Line: 10},
 		Credentials: []*config.Credential{token, fromFile},
 		Plugins: []config.Plugin{
-			{Path: "/etc/b/plugins/notes", SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789",
+			{Path: hostPath("/etc/b/plugins/notes"), SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789",
 				Prefix: "n.", AllowTools: []string{"notes_*"}, DenyTools: []string{}, ReadOnly: true,
 				Prompts:   config.Filter{Allow: []string{"p*"}, Deny: []string{}},
 				Resources: config.Filter{Allow: []string{}, Deny: []string{"notes://*"}},
@@ -87,8 +88,8 @@ func TestParseReadsEveryKey(t *testing.T) {
 					{Origin: parseOrigin(t, "https://b.example.com"), Credential: fromFile}},
 				Git: []manifest.Git{{Repo: "${project}", Access: "rw", Remotes: []string{"https://example.com/r"}, Line: 39}},
 				Env: map[string]string{"USER": "me"}, Limits: manifest.Limits{Memory: 32 << 20, Time: 5 * time.Second, Concurrency: 4},
-				Isolation: config.IsolationReused, Line: 23, File: file, Dir: "/etc/b", Key: "plugins[0]"},
-			{Path: "/opt/other", Isolation: config.IsolationPristine, Line: 44, File: file, Dir: "/etc/b", Key: "plugins[1]"},
+				Isolation: config.IsolationReused, Line: 23, File: file, Dir: hostPath("/etc/b"), Key: "plugins[0]"},
+			{Path: hostPath("/opt/other"), Isolation: config.IsolationPristine, Line: 44, File: file, Dir: hostPath("/etc/b"), Key: "plugins[1]"},
 		},
 	}
 	if diff := cmp.Diff(want, c, cmpopts.IgnoreFields(config.Plugin{}, "Lines"), cmpopts.IgnoreFields(config.Config{}, "Files")); diff != "" {
@@ -122,8 +123,8 @@ func TestParseReadsServer(t *testing.T) {
 }
 
 func TestParseSetsAuditDefaults(t *testing.T) {
-	c, ps := config.Parse("/etc/bulkhead.toml", []byte("[audit]\nfile = '/a'\n"))
-	want := &config.Audit{File: "/a", MaxSize: 64 << 20, Keep: 5, Arguments: "hash", OnFailure: "open", Source: "/etc/bulkhead.toml", Line: 2}
+	c, ps := config.Parse("/etc/bulkhead.toml", []byte(onHost("[audit]\nfile = '/a'\n")))
+	want := &config.Audit{File: hostPath("/a"), MaxSize: 64 << 20, Keep: 5, Arguments: "hash", OnFailure: "open", Source: "/etc/bulkhead.toml", Line: 2}
 	if diff := cmp.Diff(want, c.Audit); diff != "" || len(ps) > 0 {
 		t.Error(ps, diff)
 	}
@@ -245,7 +246,7 @@ func TestPathsAreRelativeToConfig(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(full))
+	f.Add([]byte(onHost(full)))
 	f.Add([]byte(conf("fs = [{path='/'}]\nenv = { 'a b' = '' }")))
 	f.Add([]byte(conf("prefix='x_'\nhttp=['https://a', {origin='https://b', credential='c'}]\ngit=[{repo='${project}',access='rw',remotes=['https://h/r']}]\ndeny=['**/.{a,b}']\nisolation='reused'\n[credentials.c]\nenv='C'\n[audit]\nfile='/${env:A}'")))
 	f.Add([]byte("plugins = [{ path = 'a' }, { path = 'a' }, 1]"))
@@ -275,7 +276,7 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 			for _, r := range g.Git {
-				if !strings.HasPrefix(r.Repo+"/", places.Project+"/") || p.ReadOnly && r.Access != manifest.Read {
+				if !contain.Within(places.Project, r.Repo) || p.ReadOnly && r.Access != manifest.Read {
 					t.Errorf("repository %+v", r)
 				}
 			}
