@@ -160,6 +160,14 @@ func TestParseReadsServerChanges(t *testing.T) {
 	}
 }
 
+// A path after a variable of the environment is not one of the system: on Windows it has no drive.
+func TestParseReadsRequiredPathInVariable(t *testing.T) {
+	text := strings.Replace(small, "[[tools]]", "[capabilities]\nenv = ['ROOT']\n[[requires]]\nwhy = 'x'\npaths = ['${env:ROOT}/a/b']\n[[tools]]", 1)
+	if m, ps := manifest.Parse("plugin.toml", []byte(text)); len(ps) > 0 || len(m.Requires) != 1 {
+		t.Errorf("got %+v, %v", m.Requires, ps)
+	}
+}
+
 func TestParseSetsDefaults(t *testing.T) {
 	m, ps := manifest.Parse("plugin.toml", []byte(small))
 	if len(ps) > 0 {

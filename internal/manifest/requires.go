@@ -124,7 +124,7 @@ func (m *Manifest) checkRequiredPath(p string) error {
 	case !visible.Only(rest):
 		return errors.New(invisible)
 	}
-	return CheckPath(rest)
+	return CheckPath("${" + VarHome + "}" + rest) // any variable: rest alone has no drive on Windows
 }
 
 func (m *Manifest) checkToolNames(t *tomlfile.Table, key string, names []string) {
