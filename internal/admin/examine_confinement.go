@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"runtime"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/confine"
@@ -18,20 +19,28 @@ var remedies = map[string]string{
 }
 
 // confinement reports which layers of the confinement of worker processes this system supports. Each missing layer is
-// a separate check.
-func (e *examination) confinement() {
-	report := confine.Probe()
-	var active []string
+// a separate check, except on systems that have no such layers: nothing can be done about one of them.
+func (e *examination) confinement() { e.layers(confine.Probe(), runtime.GOOS) }
+
+func (e *examination) layers(report confine.Report, system string) {
+	var active, absent []string
 	for _, layer := range report {
-		if layer.State == confine.Active {
+		switch {
+		case layer.State == confine.Active:
 			active = append(active, layer.Name)
-			continue
+		case system != "linux":
+			absent = append(absent, layer.Name)
+		default:
+			remedy, known := remedies[layer.Name]
+			if !known {
+				remedy = "use a system that supports it"
+			}
+			e.missingLayer(layer.Name+" is missing: "+layer.Reason, remedy)
 		}
-		remedy, known := remedies[layer.Name]
-		if !known {
-			remedy = "use a system that supports it"
-		}
-		e.missingLayer(layer, remedy)
+	}
+	if len(absent) > 0 {
+		e.missingLayer("this system has none of "+strings.Join(absent, ", ")+": the WebAssembly sandbox is the only boundary",
+			"run untrusted plugins on Linux")
 	}
 	if len(active) > 0 {
 		e.ok("confinement", "%s", strings.Join(active, ", "))
@@ -39,8 +48,7 @@ func (e *examination) confinement() {
 }
 
 // missingLayer adds a warning, or a failed check if the config requires all layers.
-func (e *examination) missingLayer(layer confine.Layer, remedy string) {
-	detail := layer.Name + " is missing: " + layer.Reason
+func (e *examination) missingLayer(detail, remedy string) {
 	if e.confined || e.parsed != nil && e.parsed.Server != nil && e.parsed.Server.Confined {
 		e.fail("confinement", detail+`; confinement = "required" in [server], so nothing runs`, remedy)
 		return
