@@ -27,7 +27,8 @@ func FoldName(name string) string {
 }
 
 func foldUnicode(name string) string {
-	folded := cases.Fold().String(norm.NFD.String(strings.Map(dropIgnored, name)))
+	// Lower case first: Fold exchanges the upper and lower case of Cherokee letters.
+	folded := cases.Fold().String(strings.ToLower(norm.NFD.String(strings.Map(dropIgnored, name))))
 	return norm.NFC.String(strings.Map(dropIgnored, folded))
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"unicode"
 )
 
 func TestIsGit(t *testing.T) {
@@ -30,6 +31,17 @@ func TestFoldName(t *testing.T) {
 	} {
 		if got := FoldName(name); got != want {
 			t.Errorf("FoldName(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// All letters that differ in case only are equal, in whichever direction a file system folds them.
+func TestFoldNameFoldsCase(t *testing.T) {
+	for c := rune(0x80); c <= unicode.MaxRune; c++ {
+		for other := unicode.SimpleFold(c); other != c; other = unicode.SimpleFold(other) {
+			if FoldName(string(c)) != FoldName(string(other)) {
+				t.Errorf("%U and %U differ", c, other)
+			}
 		}
 	}
 }
