@@ -22,7 +22,8 @@ func (e ErrName) Error() string { return "the name is not allowed on Windows: " 
 //     "*", "?", "<", ">" and `"` are wildcards;
 //   - names that end in a dot or a space, which Windows removes: "a." is "a";
 //   - device names, with any extension: "NUL", "con.txt", "COM¹";
-//   - short names of the form NAME~1.EXT, which Windows generates for files with longer names.
+//   - short names of the form NAME~1.EXT, which Windows generates for files with longer names, and NAME~X5.EXT, which Samba and
+//     Wine generate.
 //
 // Upper and lower case is not its concern: who compares names folds them.
 func CheckName(name string) error {
@@ -64,14 +65,18 @@ func isDevice(name string) bool {
 	return false
 }
 
-// isShort reports whether a name has the form of the 8.3 names that Windows generates: at most eight characters that end in a
-// tilde and a number, and an extension of at most three.
+func isAlphanumeric(r rune) bool {
+	return '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z'
+}
+
+// isShort reports whether a name has the form of generated 8.3 names: at most eight characters that end in a tilde, and an extension
+// of at most three. After the tilde Windows has a number, and others have digits and letters.
 func isShort(name string) bool {
 	base, extension, _ := strings.Cut(name, ".")
 	tilde := strings.LastIndexByte(base, '~')
 	if tilde < 0 || len([]rune(base)) > 8 || len([]rune(extension)) > 3 || strings.Contains(extension, ".") {
 		return false
 	}
-	number := base[tilde+1:]
-	return number != "" && strings.Trim(number, "0123456789") == ""
+	mark := base[tilde+1:]
+	return mark != "" && !strings.ContainsFunc(mark, func(r rune) bool { return !isAlphanumeric(r) })
 }

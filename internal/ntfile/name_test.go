@@ -9,6 +9,7 @@ func TestCheckNameRefusesAliases(t *testing.T) {
 		"NUL", "nul", "NUL.txt", "nul .txt", "con", "CON.tar.gz", "aux.c", "prn", "COM1", "com9.log", "COM0", "LPT3", "COM¹", "lpt².x",
 		"CONIN$", "conout$", "CLOCK$",
 		"GIT~1", "git~1", "BULKHE~1.TOM", "a~1", "PROGRA~2", "X~1.A", "a\xff", "\xed\xa0\x80", "ABCD12~9", "~1", "é~1.txt",
+		"_GIT~IBP", "BULK~Y5J.TOM", "GBQ4T9~V", "a~b",
 	} {
 		if err := CheckName(name); err == nil {
 			t.Errorf("%q is accepted", name)
@@ -19,7 +20,7 @@ func TestCheckNameRefusesAliases(t *testing.T) {
 func TestCheckNameAcceptsFileNames(t *testing.T) {
 	for _, name := range []string{
 		"a", ".git", "bulkhead.toml", ".env", "a b", "a.b.c", "COM", "COM10", "COMA", "LPT", "NULL", "console", "con1", "auxiliary.c",
-		"a~b", "file~", "longname1~1", "a~1.html", "x~1.a.b", "~", "~x1", "ünïcode", "日本語", "a+b", "a,b;c=d", "[x]", "{x}", "$x", "#x#", "x~",
+		"file~", "draft~b.html", "long-name~b", "a~-", "longname1~1", "a~1.html", "x~1.a.b", "~", "~x-1", "ünïcode", "日本語", "a+b", "a,b;c=d", "[x]", "{x}", "$x", "#x#", "x~",
 	} {
 		if err := CheckName(name); err != nil {
 			t.Errorf("%q is refused: %v", name, err)

@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+	"golang.org/x/sys/windows"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
@@ -108,6 +110,43 @@ func TestTreeRefusesAliases(t *testing.T) {
 	}
 	if now := entries(t, dir); now != before {
 		t.Errorf("the directory has now\n%s, before\n%s", now, before)
+	}
+}
+
+// Names that the system generates for protected and hidden files open nothing, either.
+func TestTreeRefusesShortNames(t *testing.T) {
+	tree, dir := newTree(t)
+	for _, name := range []string{".git", ".env"} {
+		long, err := windows.UTF16PtrFromString(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]uint16, windows.MAX_LONG_PATH)
+		n, err := windows.GetShortPathName(long, &buf[0], uint32(len(buf)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		short := filepath.Base(windows.UTF16ToString(buf[:n]))
+		if short == name {
+			t.Skip("the file system generates no short names")
+		}
+		if _, errno := tree.Stat("C:/w/" + short); errno == 0 {
+			t.Errorf("%s is found as %s", name, short)
+		}
+	}
+}
+
+// Names that the system treats as equal are equal to FoldName.
+func TestFoldNameAgreesWithSystem(t *testing.T) {
+	upcase := windows.NewLazySystemDLL("ntdll.dll").NewProc("RtlUpcaseUnicodeChar")
+	for c := rune(1); c <= 0xffff; c++ {
+		if utf16.IsSurrogate(c) {
+			continue
+		}
+		result, _, _ := upcase.Call(uintptr(c))
+		if upper := rune(uint16(result)); vfs.FoldName(string(c)) != vfs.FoldName(string(upper)) {
+			t.Errorf("%U and %U are the same to the system, but not to FoldName", c, upper)
+		}
 	}
 }
 
