@@ -28,6 +28,9 @@ func openRegular(path string, flag int, forbidden fs.FileMode) (*os.File, error)
 	if err == nil {
 		err = checkFile(path, info, forbidden)
 	}
+	if err == nil {
+		err = checkOpen(path, f)
+	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -40,8 +43,6 @@ func checkFile(path string, info fs.FileInfo, forbidden fs.FileMode) error {
 		return fmt.Errorf("%s is a symbolic link: name the file itself", path)
 	case !mode.IsRegular():
 		return fmt.Errorf("%s is not a regular file", path)
-	case mode.Perm()&forbidden != 0:
-		return fmt.Errorf("%s is accessible to other users (mode %04o): check its content, then chmod 600 it", path, mode.Perm())
 	}
-	return nil
+	return checkPermissions(path, info, forbidden)
 }
