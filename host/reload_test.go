@@ -232,7 +232,7 @@ func TestRevokedTrustStopsServing(t *testing.T) {
 	o.ConfigFile, o.ServeNothing = "", true
 	h := w.Open(t, o)
 	c := connect(t, h)
-	if removed, err := w.TrustStore().Remove(w.Dir + "/work/bulkhead.toml"); err != nil || !removed {
+	if removed, err := w.TrustStore().Remove(filepath.Join(w.Dir, "work", "bulkhead.toml")); err != nil || !removed {
 		t.Fatal(removed, err)
 	}
 	reload(t, h)

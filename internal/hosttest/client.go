@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -60,7 +61,7 @@ func WantUsage(t testing.TB, err error, texts ...string) {
 		t.Fatalf("got %v, want a usage error", err)
 	}
 	for _, text := range texts {
-		if !strings.Contains(err.Error(), text) {
+		if !strings.Contains(filepath.ToSlash(err.Error()), text) {
 			t.Errorf("got %q, want it to say %q", err, text)
 		}
 	}
