@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/mod/semver"
 )
@@ -86,7 +87,7 @@ func (r *release) validate() error {
 		return fmt.Errorf("%q is not a semantic version with a leading v and without build metadata, such as v1.2.3 or v1.3.0-rc.1", r.version)
 	}
 	if r.makes("deb") {
-		if address, err := mail.ParseAddress(r.maintainer); err != nil || address.Name == "" {
+		if address, err := mail.ParseAddress(r.maintainer); err != nil || address.Name == "" || strings.ContainsFunc(r.maintainer, unicode.IsControl) {
 			return errors.New("the Debian packages need a maintainer: pass --maintainer 'NAME <ADDRESS>' or set RELEASE_MAINTAINER, or leave them out with --without deb")
 		}
 	}
@@ -102,10 +103,10 @@ func (r *release) validate() error {
 	return nil
 }
 
-// isURL reports whether text is the URL of a web page that can be quoted in a formula and a control file.
+// isURL reports whether text is the URL of a web page, without a password, that can be quoted in a formula and a control file.
 func isURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && !strings.ContainsAny(text, " \"'\\#\n\r\t")
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil && !strings.ContainsAny(text, " \"'\\#\n\r\t")
 }
 
 // inspectCheckout finds the commit, the date and the plugins, and refuses a checkout that a release cannot be built from.
@@ -157,17 +158,35 @@ func (r *release) inspectCheckout(ctx context.Context) error {
 	return err
 }
 
-// checkReplaceable refuses to replace a directory that is neither empty nor the output of an earlier run.
+// checkReplaceable refuses to replace a directory unless each file in it is listed in its SHA256SUMS, as in the output of an
+// earlier run.
 func checkReplaceable(dir string) error {
 	items, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(items) == 0 {
 		return nil
 	}
-	isSums := func(item fs.DirEntry) bool { return item.Name() == sumsFile }
-	if err == nil && len(items) > 0 && !slices.ContainsFunc(items, isSums) {
-		err = fmt.Errorf("%s is not empty, and no release: name another directory with --out, or remove it", dir)
+	if err != nil {
+		return err
 	}
-	return err
+	known := map[string]bool{sumsFile: true}
+	sums, err := os.ReadFile(filepath.Join(dir, sumsFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for line := range strings.Lines(string(sums)) {
+		if _, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); ok {
+			known[name] = true
+		}
+	}
+	for _, item := range items {
+		if !known[item.Name()] || !item.Type().IsRegular() {
+			return fmt.Errorf("%s contains %s, which is no file of a release: name another directory with --out, or remove it", dir, item.Name())
+		}
+	}
+	if len(sums) == 0 {
+		return fmt.Errorf("%s is not empty, and no release: name another directory with --out, or remove it", dir)
+	}
+	return nil
 }
 
 // findDate sets the date of all time stamps.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -132,10 +133,25 @@ func (r *release) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := errors.Join(os.RemoveAll(r.out), os.Rename(r.files, r.out)); err != nil {
+	if err := r.publish(filepath.Join(work, "earlier")); err != nil {
 		return err
 	}
 	return r.summarize()
+}
+
+// publish renames the new files to the output directory. What is there is moved to earlier, and moved back if that fails.
+func (r *release) publish(earlier string) error {
+	if err := checkReplaceable(r.out); err != nil { // again, since a build takes minutes
+		return err
+	}
+	if err := os.Rename(r.out, earlier); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := os.Rename(r.files, r.out)
+	if err != nil {
+		_ = os.Rename(earlier, r.out) // fails if there was none
+	}
+	return err
 }
 
 // summarize prints the files and what they were built from.

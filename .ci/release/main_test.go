@@ -33,8 +33,10 @@ func TestParseReportsWhatIsMissing(t *testing.T) {
 		"build metadata":             {[]string{"v1.2.3+x"}, "without build metadata"},
 		"no maintainer":              {[]string{"v1.2.3", home}, "the Debian packages need a maintainer: pass --maintainer"},
 		"a maintainer without name":  {[]string{"v1.2.3", home, "--maintainer=ann@example.org"}, "need a maintainer"},
+		"a maintainer in lines":      {[]string{"v1.2.3", home, "--maintainer=Ann Example <ann@example.org> (x\nDepends: y)"}, "need a maintainer"},
 		"no homepage":                {[]string{"v1.2.3", maintainer}, "need the project's homepage: pass --homepage"},
 		"a homepage with code":       {[]string{"v1.2.3", maintainer, `--homepage=https://example.org/#{x}"`}, "need the project's homepage"},
+		"a homepage with password":   {[]string{"v1.2.3", maintainer, "--homepage=https://ann:secret@example.org"}, "need the project's homepage"},
 		"no download location":       {[]string{"v1.2.3", home, maintainer}, "the formula needs the location of the archives: pass --download"},
 		"an unknown platform":        {[]string{"v1.2.3", "--platforms=linux/386"}, `--platforms: unknown name "linux/386": the names are linux/amd64`},
 		"no platform":                {[]string{"v1.2.3", "--platforms="}, "--platforms: name at least one"},
@@ -172,21 +174,56 @@ func TestOutputReplacesOnlyAReleaseOrAnEmptyDirectory(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	write := func(name string) {
+	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("mine")
-	for _, full := range []string{dir, filepath.Join(dir, "mine")} {
-		if checkReplaceable(full) == nil {
-			t.Errorf("%s may be replaced", full)
+	refuse := func(when, path string) {
+		t.Helper()
+		if checkReplaceable(path) == nil {
+			t.Errorf("%s: %s may be replaced", when, path)
 		}
 	}
-	write(sumsFile)
+	write("bulkhead.rb", "")
+	refuse("without sums", dir)
+	refuse("a file", filepath.Join(dir, "bulkhead.rb"))
+	write(sumsFile, "")
+	refuse("empty sums", dir)
+	write(sumsFile, strings.Repeat("0", 64)+"  bulkhead.rb\n")
 	if err := checkReplaceable(dir); err != nil {
 		t.Error(err)
+	}
+	write("mine", "")
+	refuse("a file that is not listed", dir)
+	if err := errors.Join(os.Remove(filepath.Join(dir, "mine")), os.Remove(filepath.Join(dir, "bulkhead.rb")), os.Mkdir(filepath.Join(dir, "bulkhead.rb"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	refuse("a directory with the name of a file", dir)
+}
+
+func TestEarlierOutputIsKeptUntilItIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	r := &release{out: filepath.Join(dir, "out"), files: filepath.Join(dir, "files")}
+	sums := filepath.Join(r.out, sumsFile)
+	if err := errors.Join(os.Mkdir(r.out, 0o700), os.WriteFile(sums, []byte("earlier\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.publish(filepath.Join(dir, "earlier")); err == nil { // there are no new files
+		t.Error("no error")
+	}
+	if text, err := os.ReadFile(sums); err != nil || string(text) != "earlier\n" {
+		t.Errorf("after the failure: %q, %v", text, err)
+	}
+	if err := errors.Join(os.Mkdir(r.files, 0o700), os.WriteFile(filepath.Join(r.files, sumsFile), []byte("new\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.publish(filepath.Join(dir, "earlier")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(sums); err != nil || string(text) != "new\n" {
+		t.Errorf("after the success: %q, %v", text, err)
 	}
 }
 
