@@ -122,7 +122,7 @@ func copyFile(w io.Writer, path string) error {
 
 // copyChangelog copies the changelog beside the archives.
 func (r *release) copyChangelog(context.Context) error {
-	return copyTree(filepath.Join(r.root, "CHANGELOG.md"), filepath.Join(r.files, "CHANGELOG.md"))
+	return copyFileTo(filepath.Join(r.root, "CHANGELOG.md"), filepath.Join(r.files, "CHANGELOG.md"))
 }
 
 // makeSums writes the digests of all files of the release.

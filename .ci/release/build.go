@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,7 +49,7 @@ func (r *release) buildAll(ctx context.Context) error {
 		}
 		file := filepath.Join(r.tree(p), p.exe())
 		if p == native {
-			if err := copyTree(program, file); err != nil {
+			if err := copyFileTo(program, file); err != nil {
 				return err
 			}
 		} else if err := r.buildProgram(ctx, p, file); err != nil {
@@ -97,10 +98,8 @@ func (r *release) buildCommon(ctx context.Context, program, dir string) error {
 	if err := r.writeModuleSums(plugins); err != nil {
 		return err
 	}
-	for _, name := range texts {
-		if err := copyTree(filepath.Join(r.root, name), filepath.Join(dir, name)); err != nil {
-			return err
-		}
+	if err := r.copyTexts(ctx, dir); err != nil {
+		return err
 	}
 	return r.writeCompletions(ctx, program, filepath.Join(dir, "completions"))
 }
@@ -154,24 +153,49 @@ func (r *release) writeCompletions(ctx context.Context, program, dir string) err
 	return nil
 }
 
-// copyTree copies a file or a directory.
-func copyTree(from, to string) error {
-	info, err := os.Stat(from)
+// copyTexts copies those of the texts that git tracks: an editor's files in docs, which git ignores, are no part of a release.
+func (r *release) copyTexts(ctx context.Context, dir string) error {
+	names, err := r.output(ctx, "git", append([]string{"ls-files", "-z", "--"}, texts...)...)
 	if err != nil {
 		return err
 	}
-	if info.IsDir() {
-		return os.CopyFS(to, os.DirFS(from))
+	for name := range strings.SplitSeq(strings.TrimRight(names, "\x00"), "\x00") {
+		err := copyFileTo(filepath.Join(r.root, name), filepath.Join(dir, name))
+		if r.snapshot && errors.Is(err, fs.ErrNotExist) { // removed in the working tree
+			continue
+		}
+		if err != nil {
+			return err
+		}
 	}
-	data, err := os.ReadFile(from)
-	return errors.Join(err, os.WriteFile(to, data, 0o644))
+	return nil
 }
 
-// normalize sets permissions and time stamps that do not depend on the machine.
+// copyFileTo copies a regular file, and creates the directory of the copy.
+func copyFileTo(from, to string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", from)
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, data, 0o644))
+}
+
+// normalize sets permissions and time stamps that do not depend on the machine. It refuses symbolic links, since both are
+// set on their targets.
 func normalize(dir string, date time.Time) error {
 	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if !e.IsDir() && !e.Type().IsRegular() {
+			return errors.New(path + " is neither a directory nor a regular file")
 		}
 		mode := os.FileMode(0o644)
 		if e.IsDir() || strings.HasPrefix(e.Name(), "bulkhead") && filepath.Dir(path) == dir {

@@ -130,7 +130,7 @@ func (r *release) inspectCheckout(ctx context.Context) error {
 	if err := r.findDate(ctx); err != nil {
 		return err
 	}
-	status, err := r.output(ctx, "git", "status", "--porcelain")
+	status, err := r.output(ctx, "git", "status", "--porcelain", "--untracked-files=all")
 	if err != nil {
 		return err
 	}

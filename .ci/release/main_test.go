@@ -126,13 +126,45 @@ func list(t *testing.T, format string, data []byte) []string {
 	}
 }
 
-func TestArchiveRefusesSymbolicLinks(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
+func TestSymbolicLinksAreRefused(t *testing.T) {
+	dir, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
+	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Symlink(target, filepath.Join(dir, "link"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeTarGz(io.Discard, dir, "bulkhead", time.Now()); err == nil || !strings.Contains(err.Error(), "neither a directory nor a regular file") {
-		t.Errorf("got %v", err)
+	for name, err := range map[string]error{
+		"pack":      writeTarGz(io.Discard, dir, "bulkhead", time.Now()),
+		"normalize": normalize(dir, time.Now()),
+		"copy":      copyFileTo(filepath.Join(dir, "link"), filepath.Join(t.TempDir(), "copy")),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "regular file") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if info, err := os.Stat(target); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the target is changed: %v, %v", info.Mode(), err)
+	}
+}
+
+func TestTextsAreThoseThatGitTracks(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{".gitignore": "*.swp\n", "LICENSE": "", "docs/a.md": "text", "docs/a.md.swp": "draft"} {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &release{root: root}
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "."}} {
+		if _, err := r.output(t.Context(), "git", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.copyTexts(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	got, err := filepath.Glob(filepath.Join(dir, "docs", "*"))
+	if want := []string{filepath.Join(dir, "docs", "a.md")}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 
