@@ -53,7 +53,9 @@ func (r *release) makeImage(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": r.number()})); err != nil {
+	// The tag is what skopeo and the OCI specification expect. podman and Docker load an image under the name of containerd.
+	names := map[string]string{"org.opencontainers.image.ref.name": r.number(), "io.containerd.image.name": "localhost/bulkhead:" + r.number()}
+	if err := path.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
 		return err
 	}
 	if err := normalize(dir, r.date); err != nil {
