@@ -38,9 +38,10 @@ lint:
 release VERSION *FLAGS:
     go run -C .ci/release . "$@"
 
-# two builds of a release in different directories have the same bytes
-reproducible:
-    .ci/reproducible
+# two builds of a release in different directories have the same bytes: linux/amd64, or those of `--platforms LIST`
+[positional-arguments]
+reproducible *FLAGS:
+    .ci/reproducible "$@"
 
 # what the continuous integration runs
 ci:
