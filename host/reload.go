@@ -52,14 +52,14 @@ func (h *Host) reload(ctx context.Context) error {
 	old := h.catalog()
 	found, err := discovery.Find(h.reloadOptions(old))
 	if err != nil {
-		h.rejected = filesOf(err)
+		h.rejected = discovery.WatchedAfter(err)
 		return err
 	}
 	h.rejected = found.Watched()
 	switch {
 	case found.Untrusted != nil && !isRevoked(old, found.Untrusted):
 		return &UsageError{Err: found.Untrusted}
-	case old.Config != "" && found.Config == "" && found.Untrusted == nil:
+	case old.Config != "" && old.Invalid == nil && found.Config == "" && found.Untrusted == nil:
 		return discovery.UsageErrorf("%s: there is no such file any more: restore it, or start the server again to serve without a config", old.Config)
 	}
 	next := catalog.New(found)
@@ -85,18 +85,6 @@ func (h *Host) reload(ctx context.Context) error {
 	return nil
 }
 
-// filesOf returns the files that an error blames, such as an included one, and their directories, in which one may be missing.
-func filesOf(err error) []string {
-	var problems Problems
-	var files []string
-	if errors.As(err, &problems) {
-		for _, p := range problems {
-			files = append(files, p.File, filepath.Dir(p.File))
-		}
-	}
-	return slices.DeleteFunc(files, func(file string) bool { return !filepath.IsAbs(file) })
-}
-
 // isRevoked reports whether the user has withdrawn the trust in what is served, so that it must not be served any more. A
 // change of the content leaves a record with another digest, and no reason to stop.
 func isRevoked(old *catalog.Catalog, not *UntrustedError) bool {
@@ -104,7 +92,9 @@ func isRevoked(old *catalog.Catalog, not *UntrustedError) bool {
 		return false
 	}
 	if not.Plugins {
-		return old.Config == "" && slices.ContainsFunc(old.Candidates, func(c discovery.Candidate) bool { return filepath.Dir(c.Entry.Path) == not.Path })
+		return old.Config == "" && slices.ContainsFunc(old.Candidates, func(c discovery.Candidate) bool {
+			return filepath.Dir(c.Entry.Path) == not.Path || c.Entry.Path == not.Path // the directory may be that of a single plugin
+		})
 	}
 	return old.Config == not.Path
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/trust"
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
@@ -242,6 +243,25 @@ func TestRevokedTrustStopsServing(t *testing.T) {
 	reload(t, h)
 	c.wantNext(toolsChanged)
 	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
+}
+
+// A directory of plugins may be that of a single plugin.
+func TestRevokedTrustInDirectoryOfPluginStopsServing(t *testing.T) {
+	module := string(wasmtest.Answering(`{"result":{"content":[{"type":"text","text":"A"}]}}`))
+	pin := fmt.Sprintf("sha256 = %q\n", trust.Digest([]byte(module)))
+	pinned := hosttest.At("work/dist/plugins", hosttest.Plugin("a", []byte(module), pin+hosttest.Reads("a_reads")))
+	w := hosttest.New(t, pinned)
+	o := w.Options()
+	o.PluginsDir, o.ServeNothing = "", true
+	w.Trust(t, "work/dist/plugins")
+	h := w.Open(t, o)
+	c := connect(t, h)
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
+	if removed, err := w.TrustStore().Remove(w.Dir + "/work/dist/plugins"); err != nil || !removed {
+		t.Fatal(removed, err)
+	}
+	reload(t, h)
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), "is not trusted")
 }
 
 // A config that appears with a higher precedence does not end the service of the one in force.

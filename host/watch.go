@@ -44,7 +44,7 @@ func (h *Host) watchedPaths(ctx context.Context) []string {
 	}
 	defer h.unlock()
 	c := h.catalog()
-	paths := slices.Concat(discovery.Watched(h.reloadOptions(c), c.Config != ""), c.Watched(), h.rejected)
+	paths := slices.Concat(discovery.Watched(h.reloadOptions(c), c.Config != "" && c.Invalid == nil), c.Watched(), h.rejected)
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })

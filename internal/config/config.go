@@ -35,6 +35,8 @@ type Config struct {
 	Plugins     []Plugin // in the file's order, those of included files last
 	// Files are the files that the config consists of: File, and then those that it includes.
 	Files []File
+	// Unread are the paths of files to include that cannot be read, which is a problem.
+	Unread []string
 	// References are the keys outside of Plugins whose values contain references to environment variables
 	// that Expand has not replaced yet.
 	References []string

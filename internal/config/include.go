@@ -28,19 +28,20 @@ type File struct {
 	Pinned bool   `json:"pinned"` // the file that includes it has its digest
 }
 
-// include merges the files that doc, the document of file, includes into it. It returns file and the included files, and
-// reports problems in doc.
-func include(doc *tomlfile.Doc, file string, data []byte, read func(path string) ([]byte, error)) []File {
+// include merges the files that doc, the document of file, includes into it. It returns file and the included files, the
+// paths of those that cannot be read, and reports problems in doc.
+func include(doc *tomlfile.Doc, file string, data []byte, read func(path string) ([]byte, error)) (files []File, unread []string) {
 	i := includer{read: read, main: doc, files: []File{{Path: file, SHA256: digest(data)}}, places: map[string]string{}}
 	i.places[canonical(file)] = ""
 	i.merge(doc, file, []string{canonical(file)})
-	return i.files
+	return i.files, i.unread
 }
 
 type includer struct {
 	read   func(path string) ([]byte, error)
 	main   *tomlfile.Doc
 	files  []File
+	unread []string
 	total  int               // bytes
 	places map[string]string // where each file is included, by canonical path; empty for the main file
 }
@@ -103,6 +104,9 @@ func checkInclude(path string) error {
 // parse reads and parses an included file. It returns nil if a problem was reported.
 func (i *includer) parse(path, pin string, fault func(what, remedy string)) *tomlfile.Doc {
 	data, err := i.read(path)
+	if err != nil {
+		i.unread = append(i.unread, path)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		remedy := "correct the path, or create the file"

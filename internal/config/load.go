@@ -28,7 +28,8 @@ func ParseWith(file string, data []byte, read func(path string) ([]byte, error))
 	if doc == nil {
 		return nil, ps
 	}
-	c := &Config{File: abs, Files: include(doc, file, data, read)}
+	c := &Config{File: abs}
+	c.Files, c.Unread = include(doc, file, data, read)
 	c.Files[0].Path = abs
 	root := doc.Root()
 	if t := root.Table("server"); t.Present() {

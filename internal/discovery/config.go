@@ -3,6 +3,7 @@ package discovery
 import (
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
@@ -40,7 +41,7 @@ func loadConfig(o Options, source Source, content []byte) (*config.Config, *Untr
 		o.Log.Warn(warning.String())
 	}
 	if errs := problems.Errors(); len(errs) > 0 {
-		return nil, nil, &UsageError{Err: &InvalidError{File: errs[0].File, Problems: errs}}
+		return nil, nil, &UsageError{Err: &InvalidError{File: errs[0].File, Included: includedFiles(c), Problems: errs}}
 	}
 	if source.By != ByFlag {
 		o.Log.Info("config", "file", c.File, "by", source.By.String())
@@ -126,4 +127,16 @@ func readTrusted(source Source, record *trust.Record, path string) ([]byte, *Unt
 		return nil, &UntrustedError{Path: source.File, Included: path, Since: record.At, Reason: err}
 	}
 	return data, nil
+}
+
+// includedFiles returns the files that a config includes, or would include if they could be read.
+func includedFiles(c *config.Config) []string {
+	if c == nil {
+		return nil
+	}
+	paths := slices.Clone(c.Unread)
+	for _, f := range c.Files[1:] {
+		paths = append(paths, f.Path)
+	}
+	return paths
 }

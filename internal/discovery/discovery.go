@@ -96,7 +96,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Files, found.Credentials = c.Files, c.Credentials
 		if len(c.Plugins) == 0 {
-			return nil, &UsageError{Err: &InvalidError{File: c.File, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
+			return nil, &UsageError{Err: &InvalidError{File: c.File, Included: includedFiles(c), Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}
 		}
 		found.Candidates = readManifests(c.Plugins)

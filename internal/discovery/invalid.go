@@ -9,6 +9,7 @@ import (
 // InvalidError says that the config cannot be used. Its text is that of Problems, which name the file, line, key and remedy.
 type InvalidError struct {
 	File     string
+	Included []string // files that the config includes, or would if they could be read
 	Problems tomlfile.Problems
 }
 

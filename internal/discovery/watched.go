@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 const maxWatched = 1000
 
 // Watched returns the files and directories, existing or not, that decide which config, or which plugins if there is no
-// config, Find finds with these options.
+// config, Find finds with these options, and the ceiling.
 func Watched(o Options, hasConfig bool) []string {
 	o, places, err := located(o)
 	if err != nil {
@@ -71,6 +72,12 @@ func (f *Found) Watched() []string {
 	if slices.ContainsFunc(f.Candidates, func(c Candidate) bool { return c.Entry.Name != "" }) {
 		paths = append(paths, folderPaths(f.Options)...)
 	}
+	switch {
+	case f.Untrusted != nil:
+		paths = append(paths, f.Untrusted.Included)
+	case f.Invalid != nil:
+		paths = append(paths, f.Invalid.Included...)
+	}
 	for _, c := range f.Candidates {
 		paths = append(paths, filepath.Join(c.Entry.Path, manifest.FileName))
 		if c.Manifest != nil && c.Manifest.Module.File != "" {
@@ -95,4 +102,13 @@ func pluginPaths(dir string) []string {
 		}
 	}
 	return paths
+}
+
+// WatchedAfter returns the files, existing or not, that have to change before Find succeeds, apart from those of the function
+// Watched. err is an error of Find.
+func WatchedAfter(err error) []string {
+	if invalid := (*InvalidError)(nil); errors.As(err, &invalid) {
+		return invalid.Included
+	}
+	return nil
 }

@@ -1,0 +1,88 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+)
+
+// watched opens and watches a host, and starts a session. Each change must be announced before the test goes on.
+func watched(t *testing.T, w *hosttest.World, o host.Options) *client {
+	t.Helper()
+	h := w.Open(t, o)
+	h.Watch(t.Context())
+	return connect(t, h)
+}
+
+// put replaces a file atomically.
+func put(t *testing.T, w *hosttest.World, name, content string) {
+	t.Helper()
+	w.Write(t, hosttest.Files{name + ".new": content})
+	if err := os.Rename(filepath.Join(w.Dir, name+".new"), filepath.Join(w.Dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const including = "include = ['team.toml']\n[server]\nname = 'bulkhead'\n"
+
+func TestWatchFollowsIncludedFiles(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), configOf("a", "b"))
+	c := watched(t, w, w.Options())
+	w.Write(t, hosttest.Files{"work/team.toml": "[[plugins]]\npath = '../plugins/a'\n"})
+	put(t, w, "work/bulkhead.toml", including)
+	c.wantNext(toolsChanged)
+	put(t, w, "work/team.toml", "[[plugins]]\npath = '../plugins/b'\n")
+	c.wantNext(toolsChanged)
+	c.want(c.ask("tools/call", `{"name":"b_reads"}`), `"B"`)
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), "Unknown tool")
+}
+
+// What keeps a config from being used is corrected in the included file alone.
+func TestWatchFollowsIncludedFileOfRejectedConfig(t *testing.T) {
+	for name, content := range map[string]string{"missing": "", "invalid": "x = 1\n", "no TOML": "x =\n", "without plugins": "#\n"} {
+		t.Run(name, func(t *testing.T) {
+			logging := hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[offers]\nlogging = true\n"+hosttest.Reads("a_reads"))
+			w := hosttest.New(t, logging, answering("b", "B"), configOf("a"))
+			c := watched(t, w, w.Options())
+			if content != "" {
+				w.Write(t, hosttest.Files{"work/team.toml": content})
+			}
+			put(t, w, "work/bulkhead.toml", including)
+			c.wantNext(`"method":"notifications/message"`, "rejected")
+			put(t, w, "work/team.toml", "[[plugins]]\npath = '../plugins/b'\n")
+			c.wantNext(toolsChanged)
+			c.want(c.ask("tools/list", `{}`), "b_reads")
+		})
+	}
+}
+
+func TestWatchFollowsCeiling(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), configOf("a"))
+	c := watched(t, w, w.Options())
+	put(t, w, hosttest.Ceiling, "[ceiling]\ndeny_tools = ['a_reads']\n")
+	c.wantNext(toolsChanged)
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), "Unknown tool")
+	put(t, w, hosttest.Ceiling, "[ceiling]\n")
+	c.wantNext(toolsChanged)
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
+}
+
+// A server that offers nothing because the ceiling is invalid serves once it is corrected, with or without a config.
+func TestCorrectedCeilingIsApplied(t *testing.T) {
+	for name, config := range map[string]hosttest.Files{"config": configOf("a"), "directory of plugins": {}} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t, answering("a", "A"), config, hosttest.Files{hosttest.Ceiling: "x = 1\n"})
+			o := w.Options()
+			o.ServeNothing = true
+			c := watched(t, w, o)
+			c.want(c.ask("tools/list", `{}`), `"tools":[]`)
+			put(t, w, hosttest.Ceiling, "[ceiling]\n")
+			c.wantNext(toolsChanged)
+			c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
+		})
+	}
+}
