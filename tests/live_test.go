@@ -231,6 +231,32 @@ func TestCallInFlightOutlivesItsPlugin(t *testing.T) {
 	s.end()
 }
 
+// A call that waits when its tool is denied does not run; others of the plugin do.
+func TestWaitingCallOfDeniedToolDoesNotRun(t *testing.T) {
+	t.Parallel()
+	one := tables("misbehave") + "limits = { concurrency = 1 }\n"
+	s := serveLive(t, one)
+	s.mustCall("misbehave_ok", `{}`)
+	running := s.startCall("misbehave_sleep", `{"ms":3600000}`)
+	waiting, allowed := s.sendCall("misbehave_sleep", `{"ms":1}`), s.sendCall("misbehave_ok", `{}`)
+	replace(t, s.config, one+"deny_tools = [\"misbehave_sleep\"]\n")
+	s.wantToolsChanged()
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, running))
+	for range 2 {
+		switch id, r := s.answer(); id {
+		case allowed:
+			if r.IsError || r.Code != 0 {
+				t.Errorf("the allowed tool: %+v", r)
+			}
+		case waiting:
+			if !r.IsError || !strings.Contains(r.Text, "did not run") {
+				t.Errorf("the denied tool ran: %+v", r)
+			}
+		}
+	}
+	s.end()
+}
+
 func sha256Of(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

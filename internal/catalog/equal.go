@@ -20,6 +20,20 @@ func (p *Plugin) Equal(other *Plugin) bool {
 	return reflect.DeepEqual(withoutLines(p.Grant), withoutLines(other.Grant))
 }
 
+// StillGrants reports whether a request that an earlier version of the plugin was to execute has the same grant now. tool is the
+// name of the tool in the manifest; "" if the request is not a call. The descriptions of tools may differ.
+func (p *Plugin) StillGrants(before *Plugin, tool string) bool {
+	if p.Problem != "" || before.Problem != "" || p.Name != before.Name || p.Entry.Path != before.Entry.Path {
+		return false
+	}
+	if tool != "" && !slices.ContainsFunc(p.Tools, func(t *Tool) bool { return t.Name == tool }) {
+		return false
+	}
+	now, then := withoutLines(p.Grant), withoutLines(before.Grant)
+	now.Tools, then.Tools = nil, nil
+	return reflect.DeepEqual(now, then)
+}
+
 // HasModuleOf reports whether the file of the module is that of a plugin of another Catalog, unmodified.
 func (p *Plugin) HasModuleOf(other *Plugin) bool {
 	a, b := p.module, other.module

@@ -47,6 +47,9 @@ func (p *plugin) module() code.Module {
 // prepare returns the Launch of a worker of the plugin: it compiles the module if necessary, and resolves the grant into
 // handles.
 func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
+	if err := p.checkGrant(""); err != nil {
+		return nil, err
+	}
 	p.compiling.Add(1)
 	compiled, err := p.verifiedCode(ctx)
 	p.compiling.Add(-1)

@@ -1,8 +1,11 @@
 package dispatch
 
 import (
+	"slices"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 )
 
 // Update is a snapshot that Apply can make the current one.
@@ -69,4 +72,18 @@ func (d *Dispatcher) Apply(u *Update) {
 	if warming != nil && len(fresh) > 0 {
 		d.background.Go(func() { d.warmAll(warming, fresh) })
 	}
+}
+
+// failureReplaced is the code of a request that did not run because its plugin's grant changed while the request waited.
+const failureReplaced = "replaced"
+
+// checkGrant returns an error if the plugin was replaced by one with a different grant. A request that has waited must not
+// begin then, nor a worker start: a tool may be denied now, or trust revoked. tool is as in catalog.Plugin.StillGrants.
+func (p *plugin) checkGrant(tool string) error {
+	now := p.dispatcher.current.Load()
+	if now == p.snapshot || slices.ContainsFunc(now.plugins, func(next *plugin) bool { return next.StillGrants(p.Plugin, tool) }) {
+		return nil
+	}
+	return &engine.Error{Code: failureReplaced, Plugin: p.Name,
+		Message: "did not run: what the config grants was changed while the call waited; repeat the call if the tool is still offered"}
 }

@@ -72,6 +72,13 @@ func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Not
 	if err := r.hold(ctx); err != nil {
 		return worker.Response{}, err
 	}
+	tool := ""
+	if r.tool != nil {
+		tool = r.tool.Name
+	}
+	if err := r.plugin.checkGrant(tool); err != nil {
+		return worker.Response{}, r.failed(err)
+	}
 	network, err := r.plugin.network()
 	if err != nil {
 		return worker.Response{}, r.failed(r.plugin.sandboxError(err))

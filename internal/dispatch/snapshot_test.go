@@ -64,6 +64,46 @@ func TestSnapshotKeepsRunnersOfEqualPlugins(t *testing.T) {
 	}
 }
 
+func TestWaitingRequestNeedsItsGrant(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*catalog.Catalog)
+		refused bool
+	}{
+		"nothing":      {nil, false},
+		"the manifest": {func(c *catalog.Catalog) { c.Plugins[0].Manifest.Digest = "2" }, false},
+		"a text of its tool": {func(c *catalog.Catalog) {
+			c.Plugins[0].Tools[0].Description = "new"
+			c.Plugins[0].Grant.Tools[0].Description = "new"
+		}, false},
+		"its tool":       {func(c *catalog.Catalog) { c.Plugins[0].Tools, c.Plugins[0].Grant.Tools = nil, nil }, true},
+		"a grant":        {func(c *catalog.Catalog) { c.Plugins[0].Grant.FS = nil }, true},
+		"a hidden file":  {func(c *catalog.Catalog) { c.Plugins[0].Grant.Deny = []string{"x"} }, true},
+		"the place":      {func(c *catalog.Catalog) { c.Plugins[0].Entry.Path = "/moved" }, true},
+		"a problem":      {func(c *catalog.Catalog) { c.Plugins[0].Problem = "x" }, true},
+		"the plugin":     {func(c *catalog.Catalog) { c.Plugins = nil }, true},
+		"another plugin": {func(c *catalog.Catalog) { c.Plugins[0].Name = "b" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withTool := func(change func(*catalog.Catalog)) *catalog.Catalog {
+				return catalogOf(func(c *catalog.Catalog) {
+					p, tool := c.Plugins[0], manifest.Tool{Name: "t"}
+					p.Grant.Tools, p.Tools = []manifest.Tool{tool}, []*catalog.Tool{{Tool: tool, Plugin: p}}
+					if change != nil {
+						change(c)
+					}
+				})
+			}
+			d := New(withTool(nil))
+			d.pool = worker.NewPool(1 << 30)
+			waiting := d.current.Load().plugins[0]
+			replaceBy(t, d, withTool(test.change))
+			if err := waiting.checkGrant("t"); (err != nil) != test.refused {
+				t.Errorf("got %v, want an error: %v", err, test.refused)
+			}
+		})
+	}
+}
+
 // opened returns a Dispatcher whose Apply can be called.
 func opened() *Dispatcher {
 	d := New(catalogOf(nil))
