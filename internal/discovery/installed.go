@@ -24,7 +24,7 @@ func Installed(o Options) (plugins []Candidate, dir string, err error) {
 		plugins = slices.DeleteFunc(readManifests(entries(dirs)), func(c Candidate) bool { return !c.isBuilt() })
 	}
 	if len(plugins) == 0 {
-		return nil, dir, UsageErrorf("no plugins are installed: no built plugin is in %s: %s, or name the directory of yours with --plugins DIR or $%s", dir, installation(dir), envPlugins)
+		return nil, dir, &UsageError{Err: &NoPluginsError{problem: "no plugins are installed: no built plugin is in " + dir, dir: dir}}
 	}
 	return plugins, dir, nil
 }

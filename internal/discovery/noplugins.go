@@ -8,24 +8,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
-// NoPluginsError says that neither a config nor a plugin was found, and how to get plugins.
+// NoPluginsError says that there are no plugins, and how to get them.
 type NoPluginsError struct {
-	dir    string   // working directory
-	looked []string // the default directories, and why none was used
-	remedy string
+	problem string
+	dir     string // where the remedy installs plugins
 }
 
-func (e *NoPluginsError) Error() string { return e.Problem() + "\n" + e.Remedy() }
+func (e *NoPluginsError) Error() string { return e.problem + "\n" + e.Remedy() }
 
 // Problem returns Error without the remedy.
-func (e *NoPluginsError) Problem() string {
-	return fmt.Sprintf("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and the default directories have none\n  %s",
-		config.FileName, e.dir, envPlugins, strings.Join(e.looked, "\n  "))
-}
+func (e *NoPluginsError) Problem() string { return e.problem }
 
 // Remedy returns how to get plugins.
 func (e *NoPluginsError) Remedy() string {
-	return e.remedy + ", or name the directory of yours with --plugins DIR"
+	return fmt.Sprintf("%s, or name the directory of yours with --plugins DIR or $%s", installation(e.dir), envPlugins)
+}
+
+// noneFound returns the error for neither a config nor a plugin. looked has the default directories, and why none was used.
+func noneFound(o Options, looked []string) error {
+	beside, _ := usualFolders(o.System)
+	return &UsageError{Err: &NoPluginsError{
+		problem: fmt.Sprintf("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and the default directories have none\n  %s",
+			config.FileName, o.System.Dir, envPlugins, strings.Join(looked, "\n  ")),
+		dir: beside,
+	}}
 }
 
 // installation returns how to get plugins into dir, which is beside the program unless the user has named it.

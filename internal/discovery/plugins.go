@@ -71,7 +71,7 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 			return plugins, nil, nil
 		}
 	}
-	return nil, nil, &UsageError{Err: &NoPluginsError{dir: o.System.Dir, looked: looked, remedy: installation(beside)}}
+	return nil, nil, noneFound(o, looked)
 }
 
 // namedFolder returns the directory of plugins that the caller named, as it was named, and how; "" if none was.
