@@ -27,12 +27,6 @@ const (
 // ErrNotDir is the error of a file in the place of a directory.
 const ErrNotDir = ntfile.ENOTDIR
 
-func (d *Dir) resolve(name string, flag int, perm uint32, follow bool) (int, error) {
-	return d.walk(name, flag, perm, follow)
-}
-
-func (d *Dir) statFollowing(name string) (Stat, error) { return d.walkStat(name) }
-
 // named replaces the error of a name that Windows would map to a different file.
 func named(err error) error {
 	if refused := ntfile.ErrName(""); errors.As(err, &refused) {

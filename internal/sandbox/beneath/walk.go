@@ -134,17 +134,3 @@ func (w *walk) link(name string) error {
 	w.rest = append(strings.Split(target, "/"), w.rest...)
 	return nil
 }
-
-// walkStat is statFollowing by a walk, which opens only directories: describing a file needs no read permission.
-func (d *Dir) walkStat(name string) (Stat, error) {
-	w := newWalk(d, name, true)
-	defer w.close()
-	leaf, err := w.toLeaf()
-	if err != nil {
-		return Stat{}, err
-	}
-	if leaf == "." {
-		return fstat(w.fd)
-	}
-	return fstatat(w.fd, leaf)
-}
