@@ -5,6 +5,7 @@ package tests
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -144,7 +145,14 @@ func TestAnswersDoNotWaitForLaterCall(t *testing.T) {
 		}
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, endless))
 	}
-	s.end()
+	if err := s.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	code, rest := s.exit()
+	rest = slices.DeleteFunc(rest, func(line string) bool { return strings.Contains(line, `"notifications/progress"`) }) // of the last call
+	if code != 0 || len(rest) > 0 {
+		t.Errorf("exit code %d, further output %q, want 0 and no answer", code, rest)
+	}
 }
 
 // TestReadsRunConcurrently makes four calls, each of which waits for the others. If they ran in sequence, they would hang.

@@ -157,13 +157,8 @@ func updateConcurrently(t *testing.T, states []string) {
 	}
 	acknowledged := 0
 	for _, s := range servers {
-		for answered := 0; answered < each; {
-			id, r := s.answer()
-			if id == 0 {
-				continue // a notification: the module is being compiled
-			}
-			answered++
-			if !r.IsError {
+		for range each {
+			if _, r := s.nextAnswer(); !r.IsError {
 				acknowledged++
 			}
 		}

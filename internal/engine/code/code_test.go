@@ -122,6 +122,9 @@ func TestRemovedEntryIsCompiledAgain(t *testing.T) {
 	if removed, err := all[0].Remove(); err != nil || !removed {
 		t.Errorf("%t, %v", removed, err)
 	}
+	if removed, err := all[0].Remove(); err != nil || !removed {
+		t.Errorf("after another process has removed it: %t, %v", removed, err)
+	}
 	if all, err := List(w.cache); err != nil || len(all) > 0 {
 		t.Errorf("left %+v, %v", all, err)
 	}

@@ -55,7 +55,10 @@ func (e Entry) Remove() (bool, error) {
 	}
 	defer lock.unlock()
 	gone := filepath.Join(q.dir, newPrefix+name)
-	if err := os.Rename(e.Dir, gone); err != nil {
+	switch err := os.Rename(e.Dir, gone); {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil // another process has removed it
+	case err != nil:
 		return false, err
 	}
 	items, err := os.ReadDir(gone)
