@@ -12,8 +12,9 @@ import (
 // watchDelay keeps the first examination of files from slowing down the first responses.
 const watchDelay = 250 * time.Millisecond
 
-// Watch makes the host Reload whenever the config, the directory of plugins, a manifest, a module or a trust record changes, or
-// something that a plugin requires is created or removed, until ctx ends or the host is closed. It returns at once. An error is logged, and the next change is another attempt.
+// Watch starts to watch the config, the directory of plugins, manifests, modules, trust records and what plugins require, and
+// calls Reload after each change. It returns at once. Watching ends with ctx or with the host. An error of Reload is logged,
+// and the next change is another attempt.
 func (h *Host) Watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(h.ended, cancel)
@@ -26,7 +27,9 @@ func (h *Host) Watch(ctx context.Context) {
 			return
 		}
 		watch.Run(ctx, watch.Config{
-			Paths: func() []string { return h.watchedPaths(ctx) }, Existing: func() []string { return h.catalog().RequiredPaths() }, Since: h.opened, Log: h.options.Log,
+			Paths:    func() []string { return h.watchedPaths(ctx) },
+			Existing: func() []string { return h.catalog().RequiredPaths() },
+			Since:    h.opened, Log: h.options.Log,
 			Changed: func() {
 				if h.lock(ctx) == nil {
 					defer h.unlock()

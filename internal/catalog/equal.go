@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
 // Equal reports whether the plugin and one of another Catalog are the same version with the same grant, so that a worker of
@@ -21,7 +22,7 @@ func (p *Plugin) Equal(other *Plugin) bool {
 }
 
 // StillGrants reports whether a request that an earlier version of the plugin was to execute has the same grant now. tool is the
-// name of the tool in the manifest; "" if the request is not a call. The descriptions of tools may differ.
+// name of the tool in the manifest; "" if the request is not a call. The descriptions of tools and the limits may differ.
 func (p *Plugin) StillGrants(before *Plugin, tool string) bool {
 	if p.Problem != "" || before.Problem != "" || p.Name != before.Name || p.Entry.Path != before.Entry.Path {
 		return false
@@ -31,6 +32,7 @@ func (p *Plugin) StillGrants(before *Plugin, tool string) bool {
 	}
 	now, then := withoutLines(p.Grant), withoutLines(before.Grant)
 	now.Tools, then.Tools = nil, nil
+	now.Limits, then.Limits = manifest.Limits{}, manifest.Limits{} // a request ends with the limits that it was accepted with
 	return reflect.DeepEqual(now, then)
 }
 
