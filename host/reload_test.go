@@ -257,7 +257,7 @@ func TestRevokedTrustInDirectoryOfPluginStopsServing(t *testing.T) {
 	h := w.Open(t, o)
 	c := connect(t, h)
 	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
-	if removed, err := w.TrustStore().Remove(w.Dir + "/work/dist/plugins"); err != nil || !removed {
+	if removed, err := w.TrustStore().Remove(filepath.Join(w.Dir, "work", "dist", "plugins")); err != nil || !removed {
 		t.Fatal(removed, err)
 	}
 	reload(t, h)

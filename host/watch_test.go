@@ -3,6 +3,7 @@ package host_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
@@ -24,6 +25,14 @@ func put(t *testing.T, w *hosttest.World, name, content string) {
 	w.Write(t, hosttest.Files{name + ".new": content})
 	if err := os.Rename(filepath.Join(w.Dir, name+".new"), filepath.Join(w.Dir, name)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// skipWithoutCeiling skips a test of the ceiling on systems that have none.
+func skipWithoutCeiling(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no ceiling on Windows")
 	}
 }
 
@@ -61,6 +70,7 @@ func TestWatchFollowsIncludedFileOfRejectedConfig(t *testing.T) {
 }
 
 func TestWatchFollowsCeiling(t *testing.T) {
+	skipWithoutCeiling(t)
 	w := hosttest.New(t, answering("a", "A"), configOf("a"))
 	c := watched(t, w, w.Options())
 	put(t, w, hosttest.Ceiling, "[ceiling]\ndeny_tools = ['a_reads']\n")
@@ -73,6 +83,7 @@ func TestWatchFollowsCeiling(t *testing.T) {
 
 // A server that offers nothing because the ceiling is invalid serves once it is corrected, with or without a config.
 func TestCorrectedCeilingIsApplied(t *testing.T) {
+	skipWithoutCeiling(t)
 	for name, config := range map[string]hosttest.Files{"config": configOf("a"), "directory of plugins": {}} {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t, answering("a", "A"), config, hosttest.Files{hosttest.Ceiling: "x = 1\n"})
