@@ -29,10 +29,11 @@ type Backend interface {
 // Request is a request for the backend: a tool call, or a method of prompts, resources or completions that
 // Config.Offers enables.
 type Request struct {
-	Method string
-	Name   string          // tool or prompt name, or resource URI, also of a completion's reference; empty for lists
-	Params json.RawMessage // as the client sent them: a JSON object; nil if absent
-	Client string          // "name/version" of the client; empty if it states none
+	Method    string
+	Name      string          // tool or prompt name, or resource URI, also of a completion's reference; empty for lists
+	Params    json.RawMessage // as the client sent them: a JSON object; nil if absent
+	Client    string          // "name/version" of the client; empty if it states none
+	Principal Principal
 
 	// Members of Params, as the client sent them; nil or empty if absent.
 	Arguments json.RawMessage // arguments of a tool or prompt

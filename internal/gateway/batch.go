@@ -35,36 +35,36 @@ func isBatch(line []byte) bool {
 }
 
 // batch handles a JSON-RPC batch, which MCP supports up to version 2025-03-26.
-func (s *session) batch(ctx context.Context, line []byte) {
+func (s *session) batch(ctx context.Context, line []byte, to Peer) {
 	var messages [][]byte
 	for _, value := range rawjson.Elements(line) {
 		messages = append(messages, value)
 	}
 	switch {
 	case s.version > mcp.ProtocolVersion20250326:
-		putError(s.out, nil, invalidRequest("protocol version "+s.version+" does not support batches"))
+		putError(to, nil, invalidRequest("protocol version "+s.version+" does not support batches"))
 	case len(messages) == 0:
-		putError(s.out, nil, invalidRequest("the batch is empty"))
+		putError(to, nil, invalidRequest("the batch is empty"))
 	case len(messages) > maxBatch:
-		putError(s.out, nil, invalidRequest(fmt.Sprintf("the batch has more than %d messages", maxBatch)))
+		putError(to, nil, invalidRequest(fmt.Sprintf("the batch has more than %d messages", maxBatch)))
 	case s.batched.Load() > maxBatchResponses:
-		putError(s.out, nil, invalidRequest(fmt.Sprintf("the responses of unfinished batches take more than %d bytes; wait until those are finished, or send requests on their own", maxBatchResponses)))
+		putError(to, nil, invalidRequest(fmt.Sprintf("the responses of unfinished batches take more than %d bytes; wait until those are finished, or send requests on their own", maxBatchResponses)))
 	default:
-		to := &batch{out: s.out, kept: &s.batched, missing: len(messages)}
+		b := &batch{out: to, kept: &s.batched, missing: len(messages)}
 		for _, value := range messages {
 			if rawjson.Kind(value) != '{' {
-				putError(to, nil, invalidRequest("a message must be a JSON object"))
+				putError(b, nil, invalidRequest("a message must be a JSON object"))
 				continue
 			}
 			value = bytes.Clone(value) // so that a small call does not retain the whole line
-			s.message(ctx, value, len(value), to)
+			s.message(ctx, value, len(value), b)
 		}
 	}
 }
 
 // batch collects the responses of a batch and sends them once all of its messages are handled.
 type batch struct {
-	out  *writer
+	out  Peer
 	kept *atomic.Int64 // bytes of the responses of all batches of the session
 
 	mu        sync.Mutex
@@ -73,11 +73,18 @@ type batch struct {
 	size      int64    // bytes of responses; included in kept
 }
 
-func (b *batch) respond(id []byte, member ...[]byte) {
+// Put implements Peer.
+func (b *batch) Put(message ...[]byte) { b.out.Put(message...) }
+
+// Closed implements Peer.
+func (b *batch) Closed() <-chan struct{} { return b.out.Closed() }
+
+// Respond implements Peer. An error that replaces a response is small enough to fit.
+func (b *batch) Respond(r Response) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if parts := response(id, member); !b.add(parts) {
-		putError(omitted{b}, id, invalidRequest(fmt.Sprintf("the request was executed, but its response is omitted: the responses of a client's unfinished batches are limited to %d bytes in total; send the request on its own", maxBatchResponses)))
+	if !b.add(r.Encode()) {
+		b.add(Response{ID: r.ID, Err: invalidRequest(fmt.Sprintf("the request was executed, but its response is omitted: the responses of a client's unfinished batches are limited to %d bytes in total; send the request on its own", maxBatchResponses))}.Encode())
 	}
 	b.settle()
 }
@@ -99,12 +106,8 @@ func (b *batch) add(parts [][]byte) bool {
 	return true
 }
 
-// omitted adds the error that replaces a response. It is small enough to fit.
-type omitted struct{ *batch }
-
-func (o omitted) respond(id []byte, member ...[]byte) { o.add(response(id, member)) }
-
-func (b *batch) skip() {
+// Skip implements Peer.
+func (b *batch) Skip() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.settle()
@@ -112,11 +115,16 @@ func (b *batch) skip() {
 
 // settle counts a message as handled. After the last one it sends the responses, if there are any.
 func (b *batch) settle() {
-	if b.missing--; b.missing == 0 && b.responses != nil {
-		b.out.put(slices.Concat([][]byte{[]byte(`[`)}, b.responses, [][]byte{[]byte(`]`)})...)
-		b.responses = nil
-		b.kept.Add(-b.size)
+	if b.missing--; b.missing > 0 {
+		return
 	}
+	if b.responses == nil {
+		b.out.Skip()
+		return
+	}
+	b.out.Respond(Response{Batch: slices.Concat([][]byte{[]byte(`[`)}, b.responses, [][]byte{[]byte(`]`)})})
+	b.responses = nil
+	b.kept.Add(-b.size)
 }
 
-var _ responder = (*batch)(nil)
+var _ Peer = (*batch)(nil)

@@ -15,7 +15,7 @@ import (
 
 // call starts a request that the backend executes. Whatever the gateway can refuse, it refuses before it calls
 // the backend.
-func (s *session) call(ctx context.Context, m *message, meta requestMeta, how method, to responder) {
+func (s *session) call(ctx context.Context, m *message, meta requestMeta, how method, to Peer) {
 	request, err := s.backendRequest(m, meta, how)
 	if err != nil {
 		putError(to, m.id, err)
@@ -26,7 +26,7 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	n := newNotifier(s, meta)
+	n := newNotifier(s, meta, to)
 	e, err := s.calls.add(m, to, func() { n.stop(); stop() })
 	if err != nil {
 		stop()
@@ -131,7 +131,7 @@ func (c *clientCall) end(result []byte, err *abi.Error, release func()) {
 	switch {
 	case !s.calls.claim(e):
 		if !e.failed {
-			e.to.skip()
+			e.to.Skip()
 		}
 	case err != nil:
 		putError(e.to, id, c.meta.translated(err))

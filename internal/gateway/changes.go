@@ -86,7 +86,7 @@ func (g *Gateway) announce(from *session, c changes) {
 }
 
 // deliver sends the notifications of changes that the session wants.
-func (s *session) deliver(c changes) { s.subscriptions.notify(s.out, c) }
+func (s *session) deliver(c changes) { s.subscriptions.notify(s.own, c) }
 
 // mailbox delivers changes to a session asynchronously, so that a client that does not read does not block other
 // sessions. Pending changes are merged, which bounds their size.

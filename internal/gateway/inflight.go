@@ -26,7 +26,7 @@ type inflight struct {
 type entry struct {
 	id     string
 	size   int64 // bytes of its request
-	to     responder
+	to     Peer
 	failed bool // failPending has sent its response
 	cancel context.CancelFunc
 }
@@ -44,7 +44,7 @@ func newInflight(max int, maxBytes int64) *inflight {
 // add registers a call before it starts, so that a cancellation sent right after the request finds it. It blocks while
 // the session has reached one of its bounds. The reader calls it, so blocking exerts backpressure on the client: no
 // further message is read, and no call is refused. After a nil error the caller must call done.
-func (f *inflight) add(m *message, to responder, cancel context.CancelFunc) (*entry, *abi.Error) {
+func (f *inflight) add(m *message, to Peer, cancel context.CancelFunc) (*entry, *abi.Error) {
 	e := &entry{id: string(m.id), size: int64(m.size), to: to, cancel: cancel}
 	f.mu.Lock()
 	defer f.mu.Unlock()

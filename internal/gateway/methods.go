@@ -59,7 +59,7 @@ func CheckResult(methodName string, result []byte) string {
 func (s *session) backendRequest(m *message, meta requestMeta, how method) (Request, *abi.Error) {
 	p := &m.params
 	r := Request{
-		Method: m.method, Client: s.clientOf(meta),
+		Method: m.method, Client: s.clientOf(meta), Principal: s.owner,
 		Params: p.all, Arguments: p.arguments, Argument: p.argument, Cursor: p.cursor,
 	}
 	switch {

@@ -24,6 +24,7 @@ const (
 type notifier struct {
 	s       *session
 	meta    requestMeta
+	to      Peer
 	stopped atomic.Bool
 	sending lock // held while a notification is sent
 
@@ -31,8 +32,8 @@ type notifier struct {
 	changes changes // guarded by mu
 }
 
-func newNotifier(s *session, meta requestMeta) *notifier {
-	return &notifier{s: s, meta: meta, sending: newLock()}
+func newNotifier(s *session, meta requestMeta, to Peer) *notifier {
+	return &notifier{s: s, meta: meta, to: to, sending: newLock()}
 }
 
 // Notify implements Notifier.
@@ -79,12 +80,12 @@ func (n *notifier) send(ctx context.Context, message ...[]byte) error {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		if !n.sending.acquire(n.s.out.closed) {
+		if !n.sending.acquire(n.to.Closed()) {
 			return
 		}
 		defer n.sending.release()
 		if !n.stopped.Load() {
-			n.s.out.put(message...)
+			n.to.Put(message...)
 		}
 	}()
 	select {
@@ -102,7 +103,7 @@ func (n *notifier) stop() { n.stopped.Store(true) }
 // effect even if the call failed or was cancelled.
 func (n *notifier) close() {
 	n.stop()
-	if n.sending.acquire(n.s.out.closed) {
+	if n.sending.acquire(n.to.Closed()) {
 		n.sending.release()
 	}
 	n.mu.Lock()

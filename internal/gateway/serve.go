@@ -37,7 +37,7 @@ func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, d
 	defer stop(nil)
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	s := newSession(g, out, stop)
+	s, w := newLineSession(g, out, stop)
 	g.register(s)
 	defer g.unregister(s)
 
@@ -58,7 +58,7 @@ func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, d
 	case <-calls.Done():
 		await(ended, stopGrace)
 	}
-	s.out.close()
+	w.close()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -75,7 +75,7 @@ func (s *session) finish() <-chan struct{} {
 	go func() {
 		s.waitHandled()
 		s.calls.ended.Wait()
-		s.subscriptions.close(s.out, s.g.served.Load().info) // blocks while the client does not read
+		s.subscriptions.close(s.g.served.Load().info) // blocks while the client does not read
 		close(ended)
 	}()
 	return ended
@@ -101,7 +101,7 @@ func (s *session) shutDown(ended <-chan struct{}, stop context.CancelCauseFunc, 
 	answered := make(chan struct{})
 	go func() {
 		s.calls.failPending()
-		s.subscriptions.close(s.out, s.g.served.Load().info)
+		s.subscriptions.close(s.g.served.Load().info)
 		close(answered)
 	}()
 	await(answered, answerGrace)

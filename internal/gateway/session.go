@@ -17,11 +17,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// session is the connection of one client. One goroutine reads and handles messages in order; each call of the
+// session is the connection of one client. Messages are handled in order, one at a time; each call of the
 // backend runs in a goroutine of its own.
 type session struct {
 	g       *Gateway
-	out     *writer
+	owner   Principal
+	own     Peer // takes the notifications that belong to no request
 	calls   *inflight
 	runners runners
 	lists   chan struct{} // a semaphore of running lists; see maxLists
@@ -33,21 +34,30 @@ type session struct {
 
 	handling sync.Mutex // held while a line is handled
 
-	// Accessed by the reader only.
+	// Guarded by handling.
 	version string // negotiated by initialize; empty before
 	client  string // stated by initialize; empty before
 }
 
-func newSession(g *Gateway, out io.Writer, broken func(error)) *session {
+func newSession(g *Gateway, owner Principal, own Peer) *session {
 	s := &session{
 		g:     g,
+		owner: owner,
+		own:   own,
 		lists: make(chan struct{}, maxLists),
 		calls: newInflight(g.maxInFlight, pendingLines*g.maxLine),
 	}
-	s.out = newWriter(out, broken, s.calls.several)
-	s.runners = runners{calls: make(chan func()), end: s.out.closed}
+	s.runners = runners{calls: make(chan func()), end: own.Closed()}
 	s.level.Store(mcp.LoggingLevelInfo)
 	return s
+}
+
+// newLineSession makes the session of a client that reads messages from out, one per line.
+func newLineSession(g *Gateway, out io.Writer, broken func(error)) (*session, *writer) {
+	w := newWriter(out, broken, nil)
+	s := newSession(g, LocalUser, w)
+	w.several = s.calls.several
+	return s, w
 }
 
 // read handles messages until in or reading ends; calls is the context of the calls that it starts. The error is
@@ -76,34 +86,34 @@ func (s *session) handle(reading, calls context.Context, line []byte, long bool)
 	}
 	switch {
 	case long:
-		putError(s.out, leadingID(line), invalidRequest(fmt.Sprintf("a message is longer than %d bytes", s.g.maxLine)))
+		putError(s.own, leadingID(line), invalidRequest(fmt.Sprintf("a message is longer than %d bytes", s.g.maxLine)))
 	case len(line) > 0:
 		if !utf8.Valid(line) {
 			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
 		}
-		s.line(calls, line)
+		s.line(calls, line, s.own)
 	}
 	return true
 }
 
 // line handles a line that is not blank: a message or a batch.
-func (s *session) line(ctx context.Context, line []byte) {
+func (s *session) line(ctx context.Context, line []byte, to Peer) {
 	switch kind := rawjson.Kind(line); {
 	case kind == '{':
-		s.message(ctx, line, cap(line), s.out)
+		s.message(ctx, line, cap(line), to)
 	case !rawjson.Valid(line):
-		putError(s.out, nil, parseError(line))
+		putError(to, nil, parseError(line))
 	case isBatch(line):
-		s.batch(ctx, line)
+		s.batch(ctx, line, to)
 	case kind == 'n':
-		putError(s.out, nil, invalidRequest("a message must be a JSON object"))
+		putError(to, nil, invalidRequest("a message must be a JSON object"))
 	default:
-		putError(s.out, nil, parseError(line))
+		putError(to, nil, parseError(line))
 	}
 }
 
 // message handles one message, which retains size bytes of memory while it is a call in flight.
-func (s *session) message(ctx context.Context, object []byte, size int, to responder) {
+func (s *session) message(ctx context.Context, object []byte, size int, to Peer) {
 	m, err := parse(object)
 	m.size = size
 	switch {
@@ -115,7 +125,7 @@ func (s *session) message(ctx context.Context, object []byte, size int, to respo
 		if m.method == string(mcp.MethodNotificationCancelled) {
 			s.cancelled(m)
 		}
-		to.skip()
+		to.Skip()
 	}
 }
 
@@ -127,7 +137,7 @@ func (s *session) cancelled(m *message) {
 
 // request responds to a request or starts a call that will. A panic becomes an error response and does not end the
 // session.
-func (s *session) request(ctx context.Context, m *message, to responder) {
+func (s *session) request(ctx context.Context, m *message, to Peer) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			s.g.log.Error("panic in the handling of a request", "method", m.method, "panic", fault, "stack", string(debug.Stack()))
@@ -161,7 +171,7 @@ func (s *session) request(ctx context.Context, m *message, to responder) {
 		}
 		s.subscribe(m, to)
 	case m.method == string(mcp.MethodSubscriptionsListen) && meta.modern:
-		s.listen(m, meta)
+		s.listen(m, meta, to)
 	default:
 		result, err := s.builtin(m, meta)
 		if err != nil {
@@ -173,7 +183,7 @@ func (s *session) request(ctx context.Context, m *message, to responder) {
 }
 
 // list responds to tools/list. The list is constant and has one page, so every cursor is unknown.
-func (s *session) list(m *message, meta requestMeta, to responder) {
+func (s *session) list(m *message, meta requestMeta, to Peer) {
 	switch cursor, _ := rawjson.Unquote(m.params.cursor); {
 	case cursor != "":
 		putError(to, m.id, invalidParams("unknown cursor"))

@@ -96,8 +96,8 @@ type endingCall struct {
 	end func()
 }
 
-func (e endingCall) respond(id []byte, member ...[]byte) {
-	e.batch.respond(id, member...)
+func (e endingCall) Respond(r Response) {
+	e.batch.Respond(r)
 	e.end()
 }
 
@@ -105,10 +105,10 @@ func (e endingCall) respond(id []byte, member ...[]byte) {
 // the end of the call counted as a second response, the batch would be sent without the responses of other calls.
 func TestCallThatEndsDuringShutdownCountsOnceInBatch(t *testing.T) {
 	out := &outBuffer{}
-	s := newSession(newGateway(t, Config{}, newFake()), out, func(error) {})
-	to := &batch{out: s.out, kept: &s.batched, missing: 2}
+	s, w := newLineSession(newGateway(t, Config{}, newFake()), out, func(error) {})
+	to := &batch{out: w, kept: &s.batched, missing: 2}
 	for _, id := range []string{"1", "2"} {
-		c := &clientCall{session: s, notifier: newNotifier(s, requestMeta{})}
+		c := &clientCall{session: s, notifier: newNotifier(s, requestMeta{}, w)}
 		e, err := s.calls.add(&message{id: []byte(id)}, endingCall{to, func() { c.end([]byte(`{}`), nil, func() {}) }}, func() {})
 		if err != nil {
 			t.Fatal(err)

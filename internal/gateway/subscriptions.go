@@ -38,6 +38,7 @@ type subscriptions struct {
 // stream is an open subscriptions/listen request and the notifications that it gets.
 type stream struct {
 	id        []byte
+	to        Peer
 	tools     bool // tools/list_changed
 	prompts   bool // prompts/list_changed
 	resources bool // resources/list_changed
@@ -64,15 +65,15 @@ func (subs *subscriptions) initialize(o Offers) {
 	subs.initialized = true
 }
 
-// notify sends the notifications of changes that the session wants.
-func (subs *subscriptions) notify(out *writer, c changes) {
+// notify sends the notifications of changes that the session wants: to the streams, and otherwise to own.
+func (subs *subscriptions) notify(own Peer, c changes) {
 	subs.mu.Lock()
 	defer subs.mu.Unlock()
 	if subs.initialized {
 		if c.warning != nil {
-			out.put([]byte(`{"jsonrpc":"2.0","method":"`+methodMessage+`","params":`), c.warning, []byte(`}`))
+			own.Put([]byte(`{"jsonrpc":"2.0","method":"`+methodMessage+`","params":`), c.warning, []byte(`}`))
 		}
-		subs.declared.notify(out, c, func(uri string) bool {
+		subs.declared.notify(own, c, func(uri string) bool {
 			for subscribed := range subs.uris {
 				if covers(subscribed, uri) {
 					return true
@@ -82,25 +83,25 @@ func (subs *subscriptions) notify(out *writer, c changes) {
 		})
 	}
 	for _, s := range subs.streams {
-		s.notify(out, c, func(uri string) bool {
+		s.notify(s.to, c, func(uri string) bool {
 			return slices.ContainsFunc(s.uris, func(subscribed string) bool { return covers(subscribed, uri) })
 		})
 	}
 }
 
-func (s stream) notify(out *writer, c changes, isSubscribed func(uri string) bool) {
+func (s stream) notify(to Peer, c changes, isSubscribed func(uri string) bool) {
 	if c.tools && s.tools {
-		out.put(changeNotification(mcp.MethodNotificationToolsListChanged, "", s.id))
+		to.Put(changeNotification(mcp.MethodNotificationToolsListChanged, "", s.id))
 	}
 	if c.prompts && s.prompts {
-		out.put(changeNotification(mcp.MethodNotificationPromptsListChanged, "", s.id))
+		to.Put(changeNotification(mcp.MethodNotificationPromptsListChanged, "", s.id))
 	}
 	if c.resources && s.resources {
-		out.put(changeNotification(mcp.MethodNotificationResourcesListChanged, "", s.id))
+		to.Put(changeNotification(mcp.MethodNotificationResourcesListChanged, "", s.id))
 	}
 	for _, uri := range c.updated {
 		if isSubscribed(uri) {
-			out.put(changeNotification(mcp.MethodNotificationResourceUpdated, uri, s.id))
+			to.Put(changeNotification(mcp.MethodNotificationResourceUpdated, uri, s.id))
 		}
 	}
 }
@@ -112,7 +113,7 @@ func covers(subscribed, uri string) bool {
 }
 
 // subscribe handles resources/subscribe and resources/unsubscribe of the legacy era.
-func (s *session) subscribe(m *message, to responder) {
+func (s *session) subscribe(m *message, to Peer) {
 	uri, ok := rawjson.Unquote(m.params.uri)
 	subs := &s.subscriptions
 	subs.mu.Lock()
@@ -126,7 +127,7 @@ func (s *session) subscribe(m *message, to responder) {
 			subs.cost -= subscriptionCost(uri)
 		}
 		delete(subs.uris, uri)
-	case !s.g.backend.CanSubscribe(Request{Method: m.method, Name: uri, Params: m.params.all, Client: s.client}):
+	case !s.g.backend.CanSubscribe(Request{Method: m.method, Name: uri, Params: m.params.all, Client: s.client, Principal: s.owner}):
 		putError(to, m.id, Unknown(m.method, uri, ""))
 		return
 	case len(subs.uris) >= maxSubscriptions && !subs.uris[uri]:
@@ -147,44 +148,46 @@ func (s *session) subscribe(m *message, to responder) {
 
 // listen opens a stream. The response to its request is sent when the session ends; there is none if the client
 // cancels the stream.
-func (s *session) listen(m *message, meta requestMeta) {
+func (s *session) listen(m *message, meta requestMeta, to Peer) {
 	requested := rawjson.Member(m.params.all, "notifications")
 	subs := &s.subscriptions
 	subs.mu.Lock()
 	defer subs.mu.Unlock()
 	switch {
 	case rawjson.Kind(requested) != '{':
-		putError(s.out, m.id, invalidParams("notifications must be an object"))
+		putError(to, m.id, invalidParams("notifications must be an object"))
 		return
 	case subs.index(m.id) >= 0:
-		putError(s.out, m.id, streamIDInUse())
+		putError(to, m.id, streamIDInUse())
 		return
 	case s.calls.isPending(m.id):
-		putError(s.out, m.id, callIDInUse())
+		putError(to, m.id, callIDInUse())
 		return
 	case len(subs.streams) >= s.g.maxInFlight:
-		putError(s.out, m.id, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many open streams (%d): cancel one first", len(subs.streams))})
+		putError(to, m.id, &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("too many open streams (%d): cancel one first", len(subs.streams))})
 		return
 	}
-	open, err := s.g.newStream(m, requested, meta.served.config.Offers, s.clientOf(meta))
+	open, err := s.newStream(m, requested, meta)
 	if err != nil {
-		putError(s.out, m.id, err)
+		putError(to, m.id, err)
 		return
 	}
 	cost := open.cost()
 	if subs.cost+cost > maxSubscriptionBytes {
-		putError(s.out, m.id, subscriptionsTooLarge())
+		putError(to, m.id, subscriptionsTooLarge())
 		return
 	}
+	open.to = to
 	open.id = bytes.Clone(open.id) // so that it does not retain the whole line
 	subs.streams, subs.cost = append(subs.streams, open), subs.cost+cost
-	s.out.put(open.acknowledgement())
+	to.Put(open.acknowledgement())
 }
 
 // newStream returns a stream with those of the requested notifications that the server offers.
-func (g *Gateway) newStream(m *message, requested []byte, o Offers, client string) (stream, *abi.Error) {
+func (s *session) newStream(m *message, requested []byte, meta requestMeta) (stream, *abi.Error) {
+	o := meta.served.config.Offers
 	wants := func(name string) bool { return string(bytes.TrimSpace(rawjson.Member(requested, name))) == "true" }
-	s := stream{
+	open := stream{
 		id:        m.id,
 		tools:     o.ToolsChange && wants("toolsListChanged"),
 		prompts:   o.PromptsChange && wants("promptsListChanged"),
@@ -192,21 +195,21 @@ func (g *Gateway) newStream(m *message, requested []byte, o Offers, client strin
 	}
 	uris := rawjson.Member(requested, "resourceSubscriptions")
 	if uris == nil || !o.Subscribe {
-		return s, nil
+		return open, nil
 	}
 	if rawjson.Kind(uris) != '[' {
-		return s, invalidSubscriptions()
+		return open, invalidSubscriptions()
 	}
 	for i, value := range rawjson.Elements(uris) {
 		uri, ok := rawjson.Unquote(value)
 		if !ok || i == maxSubscriptions {
-			return s, invalidSubscriptions()
+			return open, invalidSubscriptions()
 		}
-		if uri != "" && len(uri) <= maxURI && g.backend.CanSubscribe(Request{Method: m.method, Name: uri, Client: client}) {
-			s.uris = append(s.uris, uri)
+		if uri != "" && len(uri) <= maxURI && s.g.backend.CanSubscribe(Request{Method: m.method, Name: uri, Client: s.clientOf(meta), Principal: s.owner}) {
+			open.uris = append(open.uris, uri)
 		}
 	}
-	return s, nil
+	return open, nil
 }
 
 func invalidSubscriptions() *abi.Error {
@@ -256,16 +259,17 @@ func (subs *subscriptions) cancel(id []byte) {
 	defer subs.mu.Unlock()
 	if i := subs.index(id); i >= 0 {
 		subs.cost -= subs.streams[i].cost()
+		subs.streams[i].to.Skip()
 		subs.streams = slices.Delete(subs.streams, i, i+1)
 	}
 }
 
 // close responds to the requests of open streams. No notification is sent after that.
-func (subs *subscriptions) close(out *writer, info []byte) {
+func (subs *subscriptions) close(info []byte) {
 	subs.mu.Lock()
 	defer subs.mu.Unlock()
 	for _, open := range subs.streams {
-		putResult(out, open.id, fmt.Appendf(nil, `{%s,"_meta":{"%s":%s,%s}}`, resultComplete, mcp.MetaKeySubscriptionID, open.id, info))
+		putResult(open.to, open.id, fmt.Appendf(nil, `{%s,"_meta":{"%s":%s,%s}}`, resultComplete, mcp.MetaKeySubscriptionID, open.id, info))
 	}
 	subs.streams, subs.initialized = nil, false
 }

@@ -1,16 +1,11 @@
 package gateway
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync/atomic"
-
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
-	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
 // keptBuffer is the maximum size, in bytes, of a buffer that is reused.
@@ -18,12 +13,6 @@ const keptBuffer = 1 << 20
 
 // gatheredBuffer is the size, in bytes, above which responses do not wait for further ones.
 const gatheredBuffer = 64 << 10
-
-// responder takes the responses to requests: it writes them, or adds them to a batch.
-type responder interface {
-	respond(id []byte, member ...[]byte) // member is "result" or "error" with its value, in parts
-	skip()                               // there will be no response
-}
 
 // lock is a mutex that can be waited for until a channel is closed.
 type lock chan struct{}
@@ -60,9 +49,8 @@ func newWriter(out io.Writer, broken func(error), several func() bool) *writer {
 	return &writer{out: out, broken: broken, several: several, closed: make(chan struct{}), writing: newLock()}
 }
 
-// put sends one message, given in parts. It blocks while the client does not read, until the writer is closed.
-// Once the writer is closed or out has failed it does nothing.
-func (w *writer) put(message ...[]byte) {
+// Put implements Peer. Once the writer is closed or out has failed it does nothing.
+func (w *writer) Put(message ...[]byte) {
 	if w.writing.acquire(w.closed) {
 		w.add(message)
 		w.flush()
@@ -70,12 +58,12 @@ func (w *writer) put(message ...[]byte) {
 	}
 }
 
-// respond is like put. But if several calls are in flight, it first lets other goroutines run, and sends their
-// responses in the same Write; the respond calls of all of them return after it.
-func (w *writer) respond(id []byte, member ...[]byte) {
-	message := response(id, member)
+// Respond implements Peer. If several calls are in flight, it first lets other goroutines run, and sends their
+// responses in the same Write; the Respond calls of all of them return after it.
+func (w *writer) Respond(r Response) {
+	message := r.Encode()
 	if !w.several() {
-		w.put(message...)
+		w.Put(message...)
 		return
 	}
 	if !w.writing.acquire(w.closed) {
@@ -132,9 +120,13 @@ func (w *writer) flush() {
 	}
 }
 
-func (w *writer) skip() {}
+// Skip implements Peer.
+func (w *writer) Skip() {}
 
-// close makes every put return, except a put that is blocked in Write. It reports whether the writer was open.
+// Closed implements Peer.
+func (w *writer) Closed() <-chan struct{} { return w.closed }
+
+// close makes every Put return, except a Put that is blocked in Write. It reports whether the writer was open.
 func (w *writer) close() bool {
 	if w.isClosed.Swap(true) {
 		return false
@@ -143,40 +135,4 @@ func (w *writer) close() bool {
 	return true
 }
 
-// response encodes a response as a list of parts.
-func response(id []byte, member [][]byte) [][]byte {
-	return slices.Concat([][]byte{[]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,`)}, member, [][]byte{[]byte(`}`)})
-}
-
-func putResult(to responder, id, result []byte) {
-	to.respond(id, []byte(`"result":`), result)
-}
-
-// putError responds with an error; id is nil if it could not be parsed. Data of a module that is not valid JSON is
-// omitted, because it would invalidate the whole message.
-func putError(to responder, id []byte, err *abi.Error) {
-	if id == nil {
-		id = []byte("null")
-	}
-	parts := [][]byte{[]byte(`"error":{"code":`), strconv.AppendInt(nil, int64(err.Code), 10), []byte(`,"message":`), rawjson.Quote(err.Message)}
-	if rawjson.Valid(err.Data) {
-		parts = append(parts, []byte(`,"data":`), oneLine(bytes.ToValidUTF8(err.Data, []byte("\uFFFD"))))
-	}
-	to.respond(id, append(parts, []byte(`}`))...)
-}
-
-var _ responder = (*writer)(nil)
-
-// oneLine replaces line breaks by spaces. In valid JSON line breaks occur only between tokens.
-func oneLine(value []byte) []byte {
-	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
-		return value
-	}
-	line := bytes.Clone(value)
-	for i, c := range line {
-		if c == '\n' || c == '\r' {
-			line[i] = ' '
-		}
-	}
-	return line
-}
+var _ Peer = (*writer)(nil)

@@ -34,7 +34,7 @@ func TestResponsesOfConcurrentCallsShareOneWrite(t *testing.T) {
 				w.writing.acquire(nil) // so that all responses are ready when the first is added
 				var all sync.WaitGroup
 				for range 3 {
-					all.Go(func() { w.respond([]byte("1"), []byte(`"result":"`+strings.Repeat("x", c.size)+`"`)) })
+					all.Go(func() { w.Respond(Response{ID: []byte("1"), Result: []byte(`"` + strings.Repeat("x", c.size) + `"`)}) })
 				}
 				synctest.Wait()
 				w.writing.release()
@@ -53,10 +53,10 @@ func TestClosedWriterReleasesGatheredResponses(t *testing.T) {
 		defer blocked.Close()
 		w := newWriter(end, nil, func() bool { return true })
 		var all sync.WaitGroup
-		go w.put([]byte("blocks in Write"))
+		go w.Put([]byte("blocks in Write"))
 		synctest.Wait()
 		for range 3 {
-			all.Go(func() { w.respond([]byte("1"), []byte(`"result":{}`)) })
+			all.Go(func() { w.Respond(Response{ID: []byte("1"), Result: []byte(`{}`)}) })
 		}
 		synctest.Wait()
 		w.close()
