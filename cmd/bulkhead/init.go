@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -19,7 +18,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/client"
-	"github.com/bulkhead-mcp/bulkhead/internal/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
@@ -322,54 +320,4 @@ func (i *initCommand) next(s *admin.Setup) ([]string, error) {
 		lines = append(lines, c.AddLine(config, plugins))
 	}
 	return lines, err
-}
-
-// inProject formats a path for the terminal, relative to the project if it is in it.
-func inProject(project, path string) string {
-	if rel, err := filepath.Rel(project, path); err == nil && filepath.IsLocal(rel) {
-		path = rel
-	}
-	return oneLine(path)
-}
-
-// isAccess reports whether an item is access to the user's data. Limits and offers are left to --json and bulkhead policy.
-func isAccess(kind string) bool {
-	return slices.Contains([]string{review.Folder, review.Repository, review.Origin, review.Variable}, kind)
-}
-
-// printSetup prints what a plugin gets, what is created, and what is added to the config.
-func printSetup(to io.Writer, s *admin.Setup) {
-	w := bufio.NewWriter(to)
-	defer w.Flush()
-	for _, p := range s.Plugins {
-		fmt.Fprintf(w, "%s %s: %s\n", p.Name, oneLine(p.Version), excerpt(p.Description))
-		if p.InConfig {
-			fmt.Fprintf(w, "  is in %s already\n", inProject(s.Project, s.Config))
-		}
-		for _, item := range p.Items {
-			if item.NotGiven == "" && isAccess(item.Kind) {
-				fmt.Fprintf(w, "  may %s\n", excerpt(item.Words))
-			}
-		}
-		for _, lack := range p.Lacks {
-			fmt.Fprintf(w, "  cannot work yet: %s\n", excerpt(lack))
-		}
-	}
-	for n, f := range s.Files {
-		if n == 0 {
-			fmt.Fprintf(w, "\nThis is created in %s:\n", oneLine(s.Project))
-		}
-		fmt.Fprintf(w, "  %s\n", inProject(s.Project, f.Path))
-	}
-	if s.Adds == "" {
-		fmt.Fprintf(w, "\n%s needs no change.\n", inProject(s.Project, s.Config))
-		return
-	}
-	if s.PassedOver != "" {
-		fmt.Fprintf(w, "\nIn this project %s is not used any more.\n", oneLine(s.PassedOver))
-	}
-	fmt.Fprintf(w, "\nThis is added to %s, which is trusted then:\n\n", inProject(s.Project, s.Config))
-	for row := range strings.Lines(strings.TrimLeft(s.Adds, "\n")) {
-		fmt.Fprintf(w, "  + %s\n", strings.TrimRight(visible.Text(row), "\n"))
-	}
 }

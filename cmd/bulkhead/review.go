@@ -63,7 +63,10 @@ func printProposal(to io.Writer, p *admin.Proposal) {
 			creates = ", which is created, and from then on determines which plugins are offered"
 		}
 		fmt.Fprintf(w, "\nThis is added to %s%s:\n\n", oneLine(p.Config), creates)
-		for row := range strings.Lines(p.Table) {
+		if p.Audit != "" {
+			fmt.Fprintf(w, "  # because %s requires an audit log\n", oneLine(p.AuditRequiredBy))
+		}
+		for row := range strings.Lines(p.Audit + p.Table) {
 			fmt.Fprintf(w, "  %s\n", strings.TrimRight(visible.Text(row), "\n"))
 		}
 	}

@@ -25,16 +25,20 @@ type Addition struct {
 
 // Proposal is an addition that awaits the admin's consent.
 type Proposal struct {
-	Config   string            `json:"config"`         // the file that Write changes
-	Creates  bool              `json:"creates_config"` // the file does not exist yet
-	Plugin   review.Request    `json:"plugin"`
-	Table    string            `json:"table,omitempty"` // the new table of the config; empty if only the digest changes
-	Warnings tomlfile.Problems `json:"warnings,omitempty"`
+	Config  string         `json:"config"`         // the file that Write changes
+	Creates bool           `json:"creates_config"` // the file does not exist yet
+	Plugin  review.Request `json:"plugin"`
+	Table   string         `json:"table,omitempty"` // the new table of the config; empty if only the digest changes
+	// Audit is the [audit] table that is added too, because the ceiling's key at AuditRequiredBy requires an audit log.
+	Audit           string            `json:"audit,omitempty"`
+	AuditRequiredBy string            `json:"audit_required_by,omitempty"`
+	Warnings        tomlfile.Problems `json:"warnings,omitempty"`
 	// Trust is set by Write.
 	Trust ConfigTrust `json:"trust,omitzero"`
 
 	store   trust.Store
 	file    *configFile
+	base    []byte // the content of the config, with Audit
 	content []byte
 }
 
@@ -57,7 +61,14 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	}
 	o.ConfigFile = named
 	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o)}
-	at, err := indexInConfig(o, file, m)
+	c, problems := config.Parse(named, file.Data)
+	if err := problems.Err(); err != nil {
+		return nil, &discovery.UsageError{Err: err}
+	}
+	if err := p.addAudit(o, c, a); err != nil {
+		return nil, err
+	}
+	at, err := p.indexInConfig(o, c, m)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +78,19 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	case at < 0 && a.Repin:
 		return nil, usageErrorf("plugin %q is not in %s, so it has no digest to replace: leave out --repin", m.Name, named)
 	case a.Repin:
-		return p, p.repin(o, m, at)
+		return p, p.repin(o, c, m, at)
 	}
-	return p, p.add(o, m, a)
+	return p, p.add(o, c, m, a)
+}
+
+// addAudit adds the [audit] table that the ceiling requires. With --repin, nothing but the digest changes.
+func (p *Proposal) addAudit(o discovery.Options, c *config.Config, a Addition) (err error) {
+	if p.base = p.file.Data; a.Repin {
+		return nil
+	}
+	p.base, p.AuditRequiredBy, err = withAudit(o, c, p.file.Data)
+	p.Audit = strings.TrimLeft(string(p.base[len(p.file.Data):]), "\r\n")
+	return err
 }
 
 // loadReviewed loads the plugin and checks its manifest, its module and the choices of the admin.
@@ -124,11 +145,11 @@ func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) err
 
 // indexInConfig returns the index of the plugin in the config, by its directory, or -1 if the config does not contain it.
 // It refuses a plugin with the same name in a different directory.
-func indexInConfig(o discovery.Options, file *configFile, m *manifest.Manifest) (int, error) {
-	if !file.Exists || hasNoPlugins(file) {
+func (p *Proposal) indexInConfig(o discovery.Options, c *config.Config, m *manifest.Manifest) (int, error) {
+	if len(c.Plugins) == 0 {
 		return -1, nil
 	}
-	view, err := catalog.LookAs(o, file.Data)
+	view, err := catalog.LookAs(o, p.base)
 	if view == nil {
 		return -1, err
 	}
@@ -137,7 +158,7 @@ func indexInConfig(o discovery.Options, file *configFile, m *manifest.Manifest) 
 			return i, nil
 		}
 		if existing.Name == m.Name {
-			return -1, usageErrorf("a plugin named %q is in %s already, in %s: names must be unique: remove that one first", m.Name, file.Path, existing.Entry.Path)
+			return -1, usageErrorf("a plugin named %q is in %s already, in %s: names must be unique: remove that one first", m.Name, p.Config, existing.Entry.Path)
 		}
 	}
 	return -1, err
@@ -150,11 +171,7 @@ func hasNoPlugins(file *configFile) bool {
 }
 
 // add prepares the config with a table for the plugin.
-func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) error {
-	c, problems := config.Parse(p.Config, p.file.Data)
-	if err := problems.Err(); err != nil {
-		return &discovery.UsageError{Err: err}
-	}
+func (p *Proposal) add(o discovery.Options, c *config.Config, m *manifest.Manifest, a Addition) error {
 	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return err
@@ -163,15 +180,14 @@ func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) er
 	var entry config.Plugin
 	p.Plugin, entry = review.Ask(m, a.Choice, c.Defaults, places, newResolver(places, nil))
 	p.Table = config.Table(entry)
-	if p.content, err = config.AddPlugin(p.Config, p.file.Data, entry); err != nil {
+	if p.content, err = config.AddPlugin(p.Config, p.base, entry); err != nil {
 		return usageErrorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
 	}
 	return p.checkResult(o, c.Own())
 }
 
 // repin prepares the config with a new digest for the plugin at index.
-func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) error {
-	c, _ := config.Parse(p.Config, p.file.Data)
+func (p *Proposal) repin(o discovery.Options, c *config.Config, m *manifest.Manifest, index int) error {
 	if err := notIncluded(c, index, "add --repin "+m.Dir); err != nil {
 		return err
 	}

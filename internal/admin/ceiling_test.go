@@ -132,3 +132,74 @@ func TestInitStaysBelowCeiling(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+const auditing = "[server]\nconfinement = \"available\"\n[audit]\nrequired = true\n"
+
+func TestInitAndAddWriteTheAuditLogThatTheCeilingRequires(t *testing.T) {
+	for name, c := range map[string]struct{ config, state, want, file string }{
+		"no config":           {want: "[audit]\nfile = \"${env:HOME}/.local/state/bulkhead/audit.jsonl\"\n\n[[plugins]]\n"},
+		"a config without":    {config: "[defaults]\n\n[[plugins]]\npath = \"../plugins/first\"\n", want: "first\"\n\n[audit]\nfile = \"${env:HOME}/.local/state/bulkhead/audit.jsonl\"\n\n[[plugins]]\n"},
+		"a config with":       {config: "[audit]\nfile = \"/var/log/a.jsonl\"\n", want: "[audit]\nfile = \"/var/log/a.jsonl\"\n\n[[plugins]]\n"},
+		"another state":       {state: "/elsewhere", want: "[audit]\nfile = \"/elsewhere/bulkhead/audit.jsonl\"\n\n[[plugins]]\n"},
+		"an included [audit]": {config: "include = [\"../more.toml\"]\n", want: "include = [\"../more.toml\"]\n\n[[plugins]]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkspace(t)
+			w.env["XDG_STATE_HOME"] = c.state
+			w.plugin(t, "first", "")
+			second := w.plugin(t, "second", "")
+			w.write(t, "etc/bulkhead.toml", auditing)
+			w.write(t, "more.toml", "[audit]\nfile = \"/var/log/more.jsonl\"\n")
+			if c.config != "" {
+				w.config(t, c.config)
+			}
+			o := w.options()
+			o.PluginsDir = w.path("plugins")
+			o.ConfigFile = "bulkhead.toml"
+			p, err := admin.Propose(o, admin.Addition{Dir: second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			required := w.path("etc/bulkhead.toml") + ":3"
+			if wants := strings.Contains(c.want, "bulkhead/audit.jsonl"); wants != strings.HasPrefix(p.Audit, "[audit]\nfile = ") || wants != (p.AuditRequiredBy == required) {
+				t.Errorf("add shows %q, required by %q", p.Audit, p.AuditRequiredBy)
+			}
+			s, err := admin.ProposeSetup(o, admin.Preparation{Plugins: []string{"second"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Write(); err != nil {
+				t.Fatal(err)
+			}
+			byInit := w.read(t, "work/bulkhead.toml")
+			if !strings.Contains(byInit, c.want+"name = \"second\"\n") || strings.Contains(s.Adds, "[audit]") != (s.AuditRequiredBy == required) {
+				t.Errorf("init writes %s\nwant %s in it; required by %q", byInit, c.want, s.AuditRequiredBy)
+			}
+			if err := os.Remove(w.path("work/bulkhead.toml")); err != nil {
+				t.Fatal(err)
+			}
+			if c.config != "" {
+				w.config(t, c.config)
+			}
+			if p, err = admin.Propose(o, admin.Addition{Dir: second}); err == nil {
+				err = p.Write()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if byAdd := w.read(t, "work/bulkhead.toml"); !strings.Contains(byAdd, c.want+"path = \""+second+"\"\n") {
+				t.Errorf("add writes %s\nwant %s in it", byAdd, c.want)
+			}
+		})
+	}
+}
+
+// With --repin nothing changes but the digest, so the error says what to add.
+func TestRepinNamesTheAuditLogThatTheCeilingRequires(t *testing.T) {
+	w := newWorkspace(t)
+	w.plugin(t, "first", "")
+	w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
+	w.write(t, "etc/bulkhead.toml", auditing)
+	_, err := admin.Propose(w.options(), admin.Addition{Dir: "../plugins/first", Repin: true})
+	wantUsage(t, err, w.path("etc/bulkhead.toml")+":3: audit.required: ", w.path("work/bulkhead.toml")+" has no [audit]", "add [audit] with file = \"…\", the absolute path of the log, to the config")
+}

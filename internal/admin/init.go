@@ -23,10 +23,12 @@ type Setup struct {
 	Config  string `json:"config"`         // the file that Write changes
 	Creates bool   `json:"creates_config"` // the file does not exist yet
 	// PassedOver is the user's config, which is in force now, but no longer in this project once Config exists.
-	PassedOver string        `json:"passed_over,omitempty"`
-	Adds       string        `json:"adds,omitempty"` // the text that is appended to the config
-	Plugins    []SetupPlugin `json:"plugins"`
-	Files      []ready.File  `json:"creates"` // what is created for the plugins
+	PassedOver string `json:"passed_over,omitempty"`
+	Adds       string `json:"adds,omitempty"` // the text that is appended to the config
+	// AuditRequiredBy is the position of the ceiling's key for which Adds has [audit]; empty if Adds has no such table.
+	AuditRequiredBy string        `json:"audit_required_by,omitempty"`
+	Plugins         []SetupPlugin `json:"plugins"`
+	Files           []ready.File  `json:"creates"` // what is created for the plugins
 	// Trust is set by Write.
 	Trust ConfigTrust `json:"trust,omitzero"`
 
@@ -158,20 +160,22 @@ func (s *Setup) addTables(o discovery.Options, places config.Places, wanted Prep
 	if err != nil {
 		return err
 	}
+	c, problems := config.Parse(s.Config, s.file.Data)
+	if err := problems.Err(); err != nil {
+		return &discovery.UsageError{Err: err}
+	}
+	if s.content, s.AuditRequiredBy, err = withAudit(o, c, s.file.Data); err != nil {
+		return err
+	}
 	existing := map[string]bool{}
-	s.content = s.file.Data
-	if s.file.Exists && !hasNoPlugins(s.file) {
-		view, err := catalog.LookAs(o, s.file.Data)
+	if len(c.Plugins) > 0 {
+		view, err := catalog.LookAs(o, s.content)
 		if err != nil {
 			return err
 		}
 		for _, p := range view.Plugins {
 			existing[p.Name] = true
 		}
-	}
-	c, problems := config.Parse(s.Config, s.file.Data)
-	if err := problems.Err(); err != nil {
-		return &discovery.UsageError{Err: err}
 	}
 	for i, name := range wanted.Plugins {
 		if slices.Contains(wanted.Plugins[:i], name) {

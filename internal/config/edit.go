@@ -33,6 +33,17 @@ func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
 	return out, nil
 }
 
+// AddAudit adds [audit] with a file to data, the content of a config without that table, and preserves every other byte.
+// logFile is unexpanded.
+func AddAudit(file string, data []byte, logFile string) ([]byte, error) {
+	out, err := tomlfile.SetString(data, "audit", "file", logFile)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	_, ps := Parse(file, out)
+	return out, ps.Err()
+}
+
 // Table returns p as AddPlugin writes it.
 func Table(p Plugin) string { return "[[" + pluginsArray + "]]\n" + tableOf(p) }
 

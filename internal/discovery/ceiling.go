@@ -102,8 +102,12 @@ func (f *Found) applyCeiling() error {
 		return nil
 	}
 	if what := c.AuditProblem(f.Audit, f.Config); what != "" {
+		remedy := "`bulkhead init` writes a config with [audit]"
+		if f.Config != "" {
+			remedy = "add [audit] with file = \"…\", the absolute path of the log, to the config; `bulkhead init` and `bulkhead add` do so"
+		}
 		return &UsageError{Err: &InvalidError{File: c.File, Problems: tomlfile.Problems{{File: c.File, Line: c.AuditLine, Key: "audit.required",
-			What: "no plugin is served: " + what, Remedy: "add [audit] with a file to a config"}}}}
+			What: "no plugin is served: " + what, Remedy: remedy}}}}
 	}
 	if f.Audit != nil && c.AuditClosed {
 		narrowed := *f.Audit
