@@ -39,7 +39,8 @@ module's SHA-256. The build fails if the handlers do not match the manifest; the
 of the previous build is then preserved. Several plugins are built side by side; if one
 fails, the others are built nevertheless, and the exit code is 2.
 
-Go plugins require the go command; a plugin with [build] command runs that command.`,
+Go plugins require the go command; a plugin with [build] command runs that command,
+one plugin's at a time, each for at most half an hour.`,
 		Example: `  bulkhead plugin build plugins/chant
   bulkhead plugin build plugins/* -o /opt/bulkhead/plugins
   bulkhead plugin build . --json`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 
@@ -16,8 +17,8 @@ import (
 func maxBuilds() int { return runtime.GOMAXPROCS(0) + 1 }
 
 // All builds the plugins in dirs side by side, and continues after a failure. It returns the results of the successful
-// builds in the order of dirs, and the joined errors of the others, each with its directory. Duplicate plugin names are
-// an error before any build starts.
+// builds in the order of dirs, and the joined errors of the others, each with its directory. A directory that is given twice, and
+// duplicate plugin names, are an error before any build starts.
 func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 	b, err := newBuilder(o)
 	if err != nil {
@@ -73,7 +74,14 @@ func gather(dirs []string, results []Result, failures []error) ([]Result, error)
 	return built, errors.Join(failures...)
 }
 
-// duplicateNames reports plugins that would be built into the same directory.
+// sameDirectory reports whether two existing paths are the same directory.
+func sameDirectory(a, b string) bool {
+	one, err := os.Stat(a)
+	other, oerr := os.Stat(b)
+	return err == nil && oerr == nil && os.SameFile(one, other)
+}
+
+// duplicateNames reports directories that are given twice, and plugins that would be built into the same directory.
 func duplicateNames(sources []*source) tomlfile.Problems {
 	var ps tomlfile.Problems
 	first := map[string]*source{}
@@ -81,7 +89,12 @@ func duplicateNames(sources []*source) tomlfile.Problems {
 		if s == nil || s.m.Name == "" {
 			continue // reported by load
 		}
-		if other, ok := first[s.m.Name]; ok {
+		other, ok := first[s.m.Name]
+		if ok && sameDirectory(s.m.Dir, other.m.Dir) {
+			ps = append(ps, tomlfile.Problem{File: s.dir, What: "is given twice", Remedy: "name each plugin's directory once"})
+			continue
+		}
+		if ok {
 			ps = append(ps, s.problem("plugin", "name", fmt.Sprintf("%s is also the name of the plugin in %s", tomlfile.Quote(s.m.Name), other.dir),
 				"rename one, or build them into different directories"))
 			continue

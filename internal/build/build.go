@@ -8,6 +8,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,12 @@ type Options struct {
 	// Memory and Time bound a module that is asked for its handlers; 0: the limits of its manifest.
 	Memory int64
 	Time   time.Duration
+	// CommandTime bounds each build command, which the builds of other plugins wait for; 0: DefaultCommandTime.
+	CommandTime time.Duration
 }
+
+// DefaultCommandTime is the default of Options.CommandTime. A build with a cold cache on a busy machine takes minutes.
+const DefaultCommandTime = 30 * time.Minute
 
 // Result is a built plugin.
 type Result struct {
@@ -73,11 +79,12 @@ type builder struct {
 	store     *code.Store
 	memory    int64         // Options.Memory
 	time      time.Duration // Options.Time
+	command   time.Duration // Options.CommandTime
 	compileMu sync.Mutex    // see makeModule
 }
 
 func newBuilder(o Options) (*builder, error) {
-	b := &builder{out: o.Out, log: o.Log, memory: o.Memory, time: o.Time}
+	b := &builder{out: o.Out, log: o.Log, memory: o.Memory, time: o.Time, command: cmp.Or(o.CommandTime, DefaultCommandTime)}
 	if b.out == "" {
 		b.out = filepath.Join("dist", "plugins")
 	}

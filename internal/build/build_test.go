@@ -230,6 +230,18 @@ exit 1
 	}
 }
 
+func TestAllRefusesDirectoryThatIsGivenTwice(t *testing.T) {
+	dir := good().write(t, t.TempDir())
+	out := t.TempDir()
+	_, err := build.All(t.Context(), []string{dir, dir + "/."}, build.Options{Out: out})
+	if ps := problems(t, err); len(ps) != 1 || ps[0].File != dir+"/." || ps[0].What != "is given twice" {
+		t.Errorf("got %v", ps)
+	}
+	if left := read(t, out); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
 func TestAllRefusesDuplicateNames(t *testing.T) {
 	a, b, out := good().write(t, t.TempDir()), good().write(t, t.TempDir()), t.TempDir()
 	results, err := build.All(t.Context(), []string{a, b}, build.Options{Out: out})

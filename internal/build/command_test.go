@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 )
@@ -49,6 +50,22 @@ func TestCancelledBuildKillsProcessesAndRemovesFiles(t *testing.T) {
 	}
 	if left := read(t, out); len(left) > 0 {
 		t.Errorf("left %v", left)
+	}
+}
+
+// A build command that hangs is ended, so that the builds that wait for it go on.
+func TestCommandThatHangsIsEnded(t *testing.T) {
+	hangs := files{"plugin.toml": head + "[build]\ncommand = ['sh', '-c', 'echo waiting; sleep 300']\n" + tools("one")}.write(t, t.TempDir())
+	other := good()
+	other["plugin.toml"] = strings.Replace(other["plugin.toml"], `name = "hand"`, `name = "other"`, 1)
+	results, err := build.All(t.Context(), []string{hangs, other.write(t, t.TempDir())}, build.Options{Out: t.TempDir(), CommandTime: 200 * time.Millisecond})
+	if len(results) != 1 || results[0].Name != "other" {
+		t.Errorf("built %v", results)
+	}
+	for _, want := range []string{"build.command: ", "ran for more than 200ms and was ended: ", "\n  waiting", "run it in " + hangs + " to see what it waits for"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/progress"
@@ -27,7 +28,7 @@ func (b *builder) makeModule(ctx context.Context, s *source, st *stage, task *pr
 	}
 	if command := s.m.Build.Command; len(command) > 0 {
 		task.Step("running %s in %s", tomlfile.Quote(commandLine(command)), s.dir)
-		if err := run(ctx, s.m.Dir, st.file("output"), nil, command); err != nil {
+		if err := b.run(ctx, s, st, nil, command); err != nil {
 			return nil, tomlfile.Problems{s.commandProblem("command", tomlfile.Quote(commandLine(command)), err)}
 		}
 	}
@@ -54,7 +55,7 @@ func (b *builder) compile(ctx context.Context, s *source, st *stage, task *progr
 	command := []string{"go", "build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-o", made, pkg}
 	// A killed go tool leaves its temporary directory behind, so it is placed in the staging directory.
 	env := []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOTMPDIR=" + temporary}
-	if err := run(ctx, s.m.Dir, st.file("output"), env, command); err != nil {
+	if err := b.run(ctx, s, st, env, command); err != nil {
 		return nil, tomlfile.Problems{s.commandProblem("go", "go build "+pkg, err)}
 	}
 	module, err := code.OpenModule(made)
@@ -64,11 +65,34 @@ func (b *builder) compile(ctx context.Context, s *source, st *stage, task *progr
 	return module, err
 }
 
+// tooLongError is the cause of the end of a build command that ran for too long.
+type tooLongError struct{ limit time.Duration }
+
+func (e tooLongError) Error() string {
+	return fmt.Sprintf("ran for more than %s and was ended", e.limit)
+}
+
+// run runs a build command in the directory of the source, with a time limit, so that one that hangs does not block the builds
+// of other plugins forever.
+func (b *builder) run(ctx context.Context, s *source, st *stage, env, command []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.command, tooLongError{b.command})
+	defer cancel()
+	err := run(ctx, s.m.Dir, st.file("output"), env, command)
+	if tooLong := (tooLongError{}); err != nil && errors.As(context.Cause(ctx), &tooLong) {
+		return fmt.Errorf("%w: %w", tooLong, err)
+	}
+	return err
+}
+
 // commandProblem converts the error of a build command into a problem.
 func (s *source) commandProblem(key, program string, err error) tomlfile.Problem {
 	remedy := ""
-	if errors.Is(err, exec.ErrNotFound) {
+	tooLong := tooLongError{}
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
 		remedy = "install the program, or name the one that builds the module"
+	case errors.As(err, &tooLong):
+		remedy = "run it in " + s.dir + " to see what it waits for; it has no input"
 	}
 	return s.problem("build", key, fmt.Sprintf("%s: %v", program, err), remedy)
 }
