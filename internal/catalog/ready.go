@@ -97,8 +97,8 @@ func shortList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// RequiredPaths returns the absolute paths whose existence decides what is offered. A change of one may change the result of
-// ReadinessChanged.
+// RequiredPaths returns the absolute paths whose existence decides what is offered. If one is created or removed, a new
+// Catalog may have other offers.
 func (c *Catalog) RequiredPaths() []string {
 	var all []string
 	for _, p := range c.Plugins {
@@ -107,15 +107,4 @@ func (c *Catalog) RequiredPaths() []string {
 		}
 	}
 	return all
-}
-
-// ReadinessChanged reports whether a plugin now has something that its manifest requires and that it lacked when the Catalog
-// was built, or the reverse. It takes a few stat calls for each plugin with requirements. A new Catalog then has other offers.
-func (c *Catalog) ReadinessChanged() bool {
-	return slices.ContainsFunc(c.Plugins, func(p *Plugin) bool {
-		if !p.checksReadiness {
-			return false
-		}
-		return !slices.EqualFunc(p.lacks, p.Lacks(c.Places), func(a, b ready.Lack) bool { return a.Line == b.Line })
-	})
 }

@@ -63,33 +63,18 @@ func TestPluginThatCannotWorkYetIsNotOffered(t *testing.T) {
 	}
 }
 
-func TestReadinessChanges(t *testing.T) {
+func TestOffersFollowRequiredPaths(t *testing.T) {
 	w, o := unready(t)
 	_, c := offered(t, o)
-	if c.ReadinessChanged() {
-		t.Error("changed, but nothing was created")
-	}
 	hosttest.WantEqual(t, c.RequiredPaths(), []string{w.Dir + "/work/.a", w.Dir + "/work/.b"})
-	for _, dir := range []string{".a", ".b"} {
-		if err := os.Mkdir(w.Dir+"/work/"+dir, 0o755); err != nil {
+	for _, dir := range c.RequiredPaths() {
+		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if !c.ReadinessChanged() {
-			t.Errorf("not changed, but %s was created", dir)
-		}
-		_, c = offered(t, o)
-		if c.ReadinessChanged() {
-			t.Errorf("changed after %s", dir)
-		}
 	}
-	names, _ := offered(t, o)
+	names, c := offered(t, o)
 	hosttest.WantEqual(t, names, []string{"a_reads", "b_reads", "b_init", "p", "b://"})
-	if err := os.Remove(w.Dir + "/work/.b"); err != nil {
-		t.Fatal(err)
-	}
-	if !c.ReadinessChanged() {
-		t.Error("not changed, but .b was removed")
-	}
+	hosttest.WantEqual(t, c.RequiredPaths(), []string{w.Dir + "/work/.a", w.Dir + "/work/.b"})
 }
 
 func TestPluginThatCannotWorkYetIsOfferedIf(t *testing.T) {
@@ -97,8 +82,8 @@ func TestPluginThatCannotWorkYetIsOfferedIf(t *testing.T) {
 	o.Plugins = []string{"b"}
 	names, c := offered(t, o)
 	hosttest.WantEqual(t, names, []string{"b_reads", "b_init", "p", "b://"}) // served alone
-	if c.ReadinessChanged() {
-		t.Error("changed")
+	if paths := c.RequiredPaths(); paths != nil {
+		t.Errorf("required %q", paths)
 	}
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nalways_offer = true\n[[plugins]]\npath = '../plugins/b'\n"})
 	o.Plugins, o.ConfigFile = nil, "bulkhead.toml"
