@@ -50,7 +50,7 @@ func (h *Host) reloadLocked(ctx context.Context) error {
 
 func (h *Host) reload(ctx context.Context) error {
 	old := h.catalog()
-	found, err := discovery.Find(h.reloadOptions(old))
+	found, err := discovery.FindForReload(h.reloadOptions(old))
 	if err != nil {
 		h.rejected = discovery.WatchedAfter(err)
 		return err
@@ -163,6 +163,9 @@ func (h *Host) reportChange(old, next *catalog.Catalog) {
 	}
 	if next.Untrusted != nil {
 		h.options.Log.Error(next.Untrusted.Error())
+	}
+	if next.NoPlugins != nil {
+		h.options.Log.Error(next.NoPlugins.Error())
 	}
 	next.Report()
 	next.WarnOfUnusedEnv()

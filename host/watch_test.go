@@ -50,6 +50,17 @@ func TestWatchFollowsIncludedFiles(t *testing.T) {
 	c.want(c.ask("tools/call", `{"name":"a_reads"}`), "Unknown tool")
 }
 
+func TestWatchFollowsIncludedFileInAnotherDirectory(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), hosttest.Files{
+		"work/bulkhead.toml":  "include = ['../shared/of/team.toml']\n[server]\nname = 'bulkhead'\n",
+		"shared/of/team.toml": "[[plugins]]\npath = '../../plugins/a'\n",
+	})
+	c := watched(t, w, w.Options())
+	put(t, w, "shared/of/team.toml", "[[plugins]]\npath = '../../plugins/b'\n")
+	c.wantNext(toolsChanged)
+	c.want(c.ask("tools/call", `{"name":"b_reads"}`), `"B"`)
+}
+
 // What keeps a config from being used is corrected in the included file alone.
 func TestWatchFollowsIncludedFileOfRejectedConfig(t *testing.T) {
 	for name, content := range map[string]string{"missing": "", "invalid": "x = 1\n", "no TOML": "x =\n", "without plugins": "#\n"} {
@@ -92,6 +103,39 @@ func TestCorrectedCeilingIsApplied(t *testing.T) {
 			c := watched(t, w, o)
 			c.want(c.ask("tools/list", `{}`), `"tools":[]`)
 			put(t, w, hosttest.Ceiling, "[ceiling]\n")
+			c.wantNext(toolsChanged)
+			c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
+		})
+	}
+}
+
+// TestWatchFollowsRemovalOfLastPlugin removes the only plugin of a directory, and adds one again.
+func TestWatchFollowsRemovalOfLastPlugin(t *testing.T) {
+	for name, moved := range map[string]bool{"named": false, "beside the program": true} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t, answering("a", "A"), answering("b", "B"))
+			o := w.Options()
+			if moved {
+				o.System.Executable = filepath.Join(w.Dir, "bulkhead")
+				o.PluginsDir = ""
+			}
+			h := w.Open(t, o)
+			h.Watch(t.Context())
+			c := connect(t, h)
+			for _, plugin := range []string{"a", "b"} {
+				if err := os.Rename(filepath.Join(w.Dir, "plugins", plugin), filepath.Join(w.Dir, plugin)); err != nil {
+					t.Fatal(err)
+				}
+				c.wantNext(toolsChanged)
+			}
+			c.want(c.ask("tools/list", `{}`), `"tools":[]`)
+			c.want(c.ask("tools/call", `{"name":"b_reads"}`), "no plugin")
+			if plugins := h.Plugins(); len(plugins) != 0 {
+				t.Errorf("plugins: %v", plugins)
+			}
+			if err := os.Rename(filepath.Join(w.Dir, "a"), filepath.Join(w.Dir, "plugins", "a")); err != nil {
+				t.Fatal(err)
+			}
 			c.wantNext(toolsChanged)
 			c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
 		})

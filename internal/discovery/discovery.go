@@ -33,7 +33,7 @@ type Found struct {
 	Untrusted *UntrustedError
 	// Invalid is set if nothing is served because the config is invalid. Only FindOrExplain sets it.
 	Invalid *InvalidError
-	// NoPlugins is set if nothing is served because there are no plugins. Only FindOrExplain sets it.
+	// NoPlugins is set if nothing is served because there are no plugins. Only FindOrExplain and FindForReload set it.
 	NoPlugins *NoPluginsError
 
 	source  Source

@@ -24,7 +24,7 @@ func Installed(o Options) (plugins []Candidate, dir string, err error) {
 		plugins = slices.DeleteFunc(readManifests(entries(dirs)), func(c Candidate) bool { return !c.isBuilt() })
 	}
 	if len(plugins) == 0 {
-		return nil, dir, &UsageError{Err: &NoPluginsError{problem: "no plugins are installed: no built plugin is in " + dir, dir: dir}}
+		return nil, dir, noneIn(dir)
 	}
 	return plugins, dir, nil
 }

@@ -25,16 +25,32 @@ func FindOrExplain(o Options) (*Found, error) {
 	if !o.ServeNothing || !errors.As(err, &invalid) && !errors.As(err, &none) {
 		return found, err
 	}
-	if o, err = o.complete(); err != nil {
+	return nothing(o, invalid, none)
+}
+
+// FindForReload is like Find, but without plugins it returns a Found with NoPlugins: the last one may have been removed. Plugins
+// of which none is built remain an error, since a module may be about to be replaced.
+func FindForReload(o Options) (*Found, error) {
+	found, err := Find(o)
+	if none := (*NoPluginsError)(nil); errors.As(err, &none) && !none.unbuilt {
+		return nothing(o, nil, none)
+	}
+	return found, err
+}
+
+// nothing returns a Found without plugins, with the reason.
+func nothing(o Options, invalid *InvalidError, none *NoPluginsError) (*Found, error) {
+	o, err := o.complete()
+	if err != nil {
 		return nil, err
 	}
 	places, err := findPlaces(o)
 	if err != nil {
 		return nil, err
 	}
-	explained := &Found{Options: o, Invalid: invalid, NoPlugins: none, Places: places, CacheDir: cacheDir(o.System)}
+	f := &Found{Options: o, Invalid: invalid, NoPlugins: none, Places: places, CacheDir: cacheDir(o.System)}
 	if invalid != nil {
-		explained.Config = invalid.File
+		f.Config = invalid.File
 	}
-	return explained, nil
+	return f, nil
 }

@@ -10,28 +10,36 @@ import (
 
 // NoPluginsError says that there are no plugins, and how to get them.
 type NoPluginsError struct {
-	problem string
-	dir     string // where the remedy installs plugins
+	problem, remedy string
+	unbuilt         bool // there are plugins, but none of them has a module
 }
 
-func (e *NoPluginsError) Error() string { return e.problem + "\n" + e.Remedy() }
+func (e *NoPluginsError) Error() string { return e.problem + "\n" + e.remedy }
 
 // Problem returns Error without the remedy.
 func (e *NoPluginsError) Problem() string { return e.problem }
 
 // Remedy returns how to get plugins.
-func (e *NoPluginsError) Remedy() string {
-	return fmt.Sprintf("%s, or name the directory of yours with --plugins DIR or $%s", installation(e.dir), envPlugins)
+func (e *NoPluginsError) Remedy() string { return e.remedy }
+
+// noneIn returns the error for a directory of installed plugins that contains none that is built.
+func noneIn(dir string) error {
+	return &UsageError{Err: &NoPluginsError{problem: "no plugins are installed: no built plugin is in " + dir, remedy: install(dir)}}
 }
 
 // noneFound returns the error for neither a config nor a plugin. looked has the default directories, and why none was used.
-func noneFound(o Options, looked []string) error {
+func noneFound(o Options, looked []string, unbuilt bool) error {
 	beside, _ := usualFolders(o.System)
 	return &UsageError{Err: &NoPluginsError{
 		problem: fmt.Sprintf("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and the default directories have none\n  %s",
 			config.FileName, o.System.Dir, envPlugins, strings.Join(looked, "\n  ")),
-		dir: beside,
+		remedy: install(beside), unbuilt: unbuilt,
 	}}
+}
+
+// install returns how to get plugins into dir, or from another directory.
+func install(dir string) string {
+	return fmt.Sprintf("%s, or name the directory of yours with --plugins DIR or $%s", installation(dir), envPlugins)
 }
 
 // installation returns how to get plugins into dir, which is beside the program unless the user has named it.

@@ -52,6 +52,7 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 		return plugins, nil, err
 	}
 	var looked []string
+	unbuilt := false
 	beside, here := usualFolders(o.System)
 	for _, dir := range []string{beside, here} {
 		dirs, err := pluginFolders(dir)
@@ -62,7 +63,7 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 		case len(dirs) == 0:
 			looked = append(looked, dir+": no plugin is in it")
 		case !slices.ContainsFunc(plugins, Candidate.isBuilt):
-			looked = append(looked, dir+": no plugin in it is built")
+			looked, unbuilt = append(looked, dir+": no plugin in it is built"), true
 		default:
 			o.Log.Debug("plugins", "dir", dir)
 			if dir != beside {
@@ -71,7 +72,7 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 			return plugins, nil, nil
 		}
 	}
-	return nil, nil, noneFound(o, looked)
+	return nil, nil, noneFound(o, looked, unbuilt)
 }
 
 // namedFolder returns the directory of plugins that the caller named, as it was named, and how; "" if none was.
@@ -94,7 +95,8 @@ func searchFolder(dir, named, by string) ([]Candidate, error) {
 		return nil, UsageErrorf("%s: %w", by, err)
 	}
 	if len(dirs) == 0 {
-		return nil, UsageErrorf("%s: no plugin is in %s: a plugin is a directory with a %s; build one with `bulkhead plugin build DIR -o %s`", by, dir, manifest.FileName, named)
+		return nil, &UsageError{Err: &NoPluginsError{problem: fmt.Sprintf("%s: no plugin is in %s", by, dir),
+			remedy: fmt.Sprintf("a plugin is a directory with a %s: build one with `bulkhead plugin build DIR -o %s`", manifest.FileName, named)}}
 	}
 	return readManifests(entries(dirs)), nil
 }
