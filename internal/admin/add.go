@@ -154,7 +154,7 @@ func (p *Proposal) indexInConfig(o discovery.Options, c *config.Config, m *manif
 		return -1, err
 	}
 	for i, existing := range view.Plugins {
-		if sameDirectory(existing.Entry.Path, m.Dir) {
+		if discovery.SameDirectory(existing.Entry.Path, m.Dir) {
 			return i, nil
 		}
 		if existing.Name == m.Name {

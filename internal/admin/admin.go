@@ -65,19 +65,6 @@ func expandPaths(o discovery.Options, c *config.Config) error {
 	return discovery.ResolveNames(o, c)
 }
 
-// sameDirectory reports whether two paths name the same directory, also through symbolic links.
-func sameDirectory(a, b string) bool {
-	if filepath.Clean(a) == filepath.Clean(b) {
-		return true
-	}
-	infoA, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	infoB, err := os.Stat(b)
-	return err == nil && os.SameFile(infoA, infoB)
-}
-
 // pathInConfig returns dir as the config in file names it: relative if dir is below the directory of the config.
 func pathInConfig(file, dir string) string {
 	rel, err := filepath.Rel(filepath.Dir(file), dir)

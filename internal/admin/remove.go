@@ -98,7 +98,7 @@ func findPlugin(o discovery.Options, c *config.Config, which string) (int, error
 		if names = append(names, name); name == which {
 			byName = append(byName, i)
 		}
-		if p.Path != "" && sameDirectory(p.Path, dir) {
+		if p.Path != "" && discovery.SameDirectory(p.Path, dir) {
 			byDir = i
 		}
 	}

@@ -1,11 +1,13 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
@@ -55,8 +57,7 @@ func (c *Catalog) conflicts() []Conflict {
 	names, owners := map[string]*Plugin{}, owners{tools: map[string]*Tool{}, prompts: map[string]*Plugin{}}
 	for _, p := range c.Plugins {
 		if first := names[p.Name]; first != nil { // they would share a state directory
-			all = append(all, Conflict{First: first, Second: p, Remedy: "remove one of them",
-				What: fmt.Sprintf("two plugins are called %q: %s and %s", p.Name, placeOf(first, nameLine(first)), placeOf(p, nameLine(p)))})
+			all = append(all, Conflict{First: first, Second: p, What: sameName(first, p), Remedy: "remove one of them"})
 			continue
 		}
 		names[p.Name] = p
@@ -65,6 +66,24 @@ func (c *Catalog) conflicts() []Conflict {
 		}
 	}
 	return all
+}
+
+// sameName returns the message for two plugins of one name. A config can list one plugin twice: by its name and by its path.
+func sameName(first, second *Plugin) string {
+	a, b := first.Entry, second.Entry
+	if a.File != "" && discovery.SameDirectory(a.Path, b.Path) {
+		return fmt.Sprintf("plugin %q is listed twice: %s and %s", second.Name, listedAt(a), listedAt(b))
+	}
+	return fmt.Sprintf("two plugins are called %q: %s and %s", second.Name, placeOf(first, nameLine(first)), placeOf(second, nameLine(second)))
+}
+
+// listedAt returns the key of the config that names a plugin, for messages.
+func listedAt(entry config.Plugin) string {
+	key := "path"
+	if entry.Name != "" {
+		key = "name"
+	}
+	return fmt.Sprintf("%s:%d (%s)", entry.File, cmp.Or(entry.Lines[key], entry.Line), key)
 }
 
 // owners maps the names of tools and prompts, and the prefixes of resources, to plugins.

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -73,6 +74,19 @@ func TestPluginsOfADirectoryInConflictAreLeftOut(t *testing.T) {
 				t.Errorf("got %q", why)
 			}
 		})
+	}
+}
+
+func TestPluginThatIsListedByNameAndByPathIsReportedWithBothLines(t *testing.T) {
+	w := hosttest.New(t, hosttest.Plugin("a", done, hosttest.Reads("one")), hosttest.Files{
+		"work/bulkhead.toml": "[[plugins]]\nname = 'a'\n[[plugins]]\nprefix = 'x_'\npath = '../link/a'\n"})
+	if err := os.Symlink("plugins", w.Dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	c := look(t, w)
+	wantConflict(t, c, fmt.Sprintf(`plugin "a" is listed twice: %[1]s:2 (name) and %[1]s:5 (path): remove one of them`, w.Dir+"/work/bulkhead.toml"))
+	if c.Plugins[0].Problem != "" || c.Plugins[1].Problem != c.Conflicts[0].String() {
+		t.Errorf("got problems %q and %q", c.Plugins[0].Problem, c.Plugins[1].Problem)
 	}
 }
 

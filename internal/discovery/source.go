@@ -75,14 +75,32 @@ func PassedOver(o Options) ([]Source, error) {
 		return nil, err
 	}
 	var out []Source
-	inForce := !o.NoConfig
+	var seen []string
 	for source, err := range searchConfigs(o, places) {
-		if _, serr := os.Stat(source.File); err == nil && serr == nil && source.By != ByNothing && !inForce {
+		isInForce := len(seen) == 0 && !o.NoConfig
+		isNew := !slices.ContainsFunc(seen, func(file string) bool { return isSameConfig(file, source.File) })
+		if _, serr := os.Stat(source.File); err == nil && serr == nil && source.By != ByNothing && !isInForce && isNew {
 			out = append(out, source)
 		}
-		inForce = false
+		seen = append(seen, source.File)
 	}
 	return out, nil
+}
+
+// isSameConfig reports whether two paths are those of one config: a file in its usual place can also be named. Symbolic links are
+// resolved as searchConfigs does.
+func isSameConfig(a, b string) bool {
+	return filepath.Base(a) == filepath.Base(b) && SameDirectory(filepath.Dir(a), filepath.Dir(b))
+}
+
+// SameDirectory reports whether two paths name the same directory, also through symbolic links.
+func SameDirectory(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	one, err := os.Stat(a)
+	other, oerr := os.Stat(b)
+	return err == nil && oerr == nil && os.SameFile(one, other)
 }
 
 // DiscoveredConfig returns the path of the config that needs trust: that of the working directory, else that of the

@@ -68,6 +68,38 @@ func TestConfigPrecedence(t *testing.T) {
 	}
 }
 
+// A config that is in force because it is named is not passed over in its usual place, and none is listed twice.
+func TestConfigIsNotPassedOverInFavourOfItself(t *testing.T) {
+	w, o := fiveConfigs(t)
+	if err := os.Symlink("pkg", w.Dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		flag, variable string
+		want           []discovery.By
+	}{
+		"flag":              {"bulkhead.toml", "", []discovery.By{discovery.ByProject, discovery.ByUser}},
+		"a linked place":    {"/link/bulkhead.toml", "", []discovery.By{discovery.ByWorkDir, discovery.ByUser}},
+		"variable":          {"", "/pkg/bulkhead.toml", []discovery.By{discovery.ByWorkDir, discovery.ByUser}},
+		"flag and variable": {"/user.toml", "/pkg/bulkhead.toml", []discovery.By{discovery.ByVariable, discovery.ByWorkDir, discovery.ByUser}},
+	} {
+		if o.ConfigFile = c.flag; strings.HasPrefix(c.flag, "/") {
+			o.ConfigFile = w.Dir + c.flag
+		}
+		if w.Env["BULKHEAD_CONFIG"] = c.variable; c.variable != "" {
+			w.Env["BULKHEAD_CONFIG"] = w.Dir + c.variable
+		}
+		over, err := discovery.PassedOver(o)
+		var got []discovery.By
+		for _, source := range over {
+			got = append(got, source.By)
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: passed over: %+v, %v", name, over, err)
+		}
+	}
+}
+
 func TestNoConfigIgnoresAllConfigs(t *testing.T) {
 	w, o := fiveConfigs(t)
 	o.ConfigFile, o.NoConfig, o.PluginsDir = "", true, w.Dir+"/plugins/flag"
