@@ -119,7 +119,7 @@ func checkImport(f api.FunctionDefinition) string {
 	case wasi_snapshot_preview1.ModuleName:
 		return "" // wazero reports unknown WASI functions when it instantiates the module
 	case meter.ImportModule:
-		return "" // added by meter.Rewrite, which refuses modules that import it themselves
+		return "" // meter.Rewrite adds these imports, and refuses a module that has such imports of its own
 	case abi.ImportModule:
 		for _, have := range hostFunctions {
 			if have.name != name {

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// BenchmarkIsolation compares the median time of a call on a restored instance, including the restore, with two others: a
-// call on a reused instance (target: ratio at most 1.5) and creating an instance (target: at most 0.05). The three alternate.
+// BenchmarkIsolation compares the median time of a call on a restored instance, including the restore, with the times of a
+// call on a reused instance (target: ratio at most 1.5) and of creating an instance (target: ratio at most 0.05). The three
+// alternate.
 func BenchmarkIsolation(b *testing.B) {
 	var sides [2]struct {
 		m     *Module

@@ -15,24 +15,24 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// call is one run of bulkhead_call, of bulkhead_derive, or of _initialize, which has no request. The latter two may
-// perform no host operations. Host functions get the call from their context. Only the goroutine that runs the instance
-// uses it.
+// call is one run of bulkhead_call, of bulkhead_derive, or of _initialize. A run of _initialize has no request. Runs of
+// bulkhead_derive and _initialize may perform no host operations. A host function gets the call from its context. Only
+// the goroutine that runs the instance uses the call.
 type call struct {
 	ctx      context.Context
 	module   *Module
 	instance *instance
-	busy     func()
+	busy     func() // see Request.Busy
 
 	fuelLimit   int64 // 0: no limit
 	fuelGranted int64
 	logged      int       // bytes logged
 	operations  int       // host operations performed
-	yielded     time.Time // when other goroutines last got a turn
+	yielded     time.Time // time of the last yield to other goroutines
 
 	request     []byte
 	hasRequest  bool
-	describing  bool // the call before the snapshot, which may perform no host operations
+	describing  bool // set in the bulkhead/describe call before the snapshot, which may perform no host operations
 	response    []byte
 	hasResponse bool
 	result      []byte // result of the last host operation
@@ -41,7 +41,7 @@ type call struct {
 	faults  []error // reported by Caller.Fault
 	aborted *Error  // why the host aborted the call; nil if it did not
 
-	released atomic.Bool // the instance may be used by another call
+	released atomic.Bool // set once another call may use the instance
 }
 
 type callKey struct{}
@@ -95,7 +95,8 @@ func (c *call) output(response []byte) {
 	c.response, c.hasResponse = cloneChunked(response), true
 }
 
-// maxFaults bounds the faults that a call keeps. The first ones are kept, since later ones are usually consequences.
+// maxFaults bounds the faults that a call records. The first faults are recorded, since later faults are usually
+// consequences of them.
 const maxFaults = 5
 
 func (c *call) fault(err error) {
@@ -134,12 +135,12 @@ func (c *call) hostCall(request []byte) int {
 	return len(c.result)
 }
 
-// chargePerByte is the charge for each data byte that follows the JSON of a request, which the host hashes. It is given
-// in copied bytes, and equals one unit of fuel.
+// chargePerByte is the charge for each data byte that follows the JSON of a request. The host hashes these data bytes. The
+// charge is a number of copied bytes, and equals one unit of fuel.
 const chargePerByte = bytesPerFuel
 
-// minOperation is the minimal charge of an operation that does not count towards Spec.Operations, in copied bytes: as
-// much as for a WASI function.
+// minOperation is the minimum charge for an operation that does not count towards Spec.Operations, in copied bytes. It
+// equals the charge for a WASI function.
 const minOperation = 1000 * bytesPerFuel
 
 // countOperation charges for an operation and enforces Spec.Operations. An operation with data bytes after its JSON
@@ -178,7 +179,7 @@ const maxLogLine = 4 << 10
 // writing a short one.
 const minLogLine = 64
 
-// bytesPerLogLine is the fuel charged for a line, as a number of copied bytes: writing it takes microseconds.
+// bytesPerLogLine is the fuel charged for a line, as a number of copied bytes: writing a line takes microseconds.
 const bytesPerLogLine = 16 << 10
 
 // chargeLog charges fuel for log output and enforces LogSize.

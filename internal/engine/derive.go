@@ -13,26 +13,27 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// A derive function computes data from the content of one file. Its result must depend on nothing else, since the host
-// caches it and gives it to other calls. So it runs in an instance of its own, which starts each derivation from the same
-// snapshot and has no files, variables, arguments or operations; its clocks and random numbers are deterministic, and its
-// limits are constants, which no config changes.
+// A derive function computes data from the content of one file. Its result must depend on that content only, since the
+// host caches the result and returns it to other calls. So the function runs in an instance of its own, which starts each
+// derivation from the same snapshot and has no files, variables, arguments or operations. The clocks and random numbers of
+// the instance are deterministic, and its limits are constants, which no config changes.
 const (
 	DeriveMemory = 32 << 20      // bytes of linear memory
-	deriveFuel   = 2_000_000_000 // for one derivation: some seconds
+	deriveFuel   = 2_000_000_000 // instructions of one derivation; executing them takes some seconds
 )
 
 // Errors of Derive. Any other error means that the call that asked for the data must end.
 var (
 	ErrUnavailable = errors.New("the module has no derive functions that this host can run")
-	// ErrDerivation is wrapped if the function failed for this content. Do not cache it: the system may have refused memory.
+	// ErrDerivation is wrapped if the function failed for this content. Do not cache the failure, because it may be due to
+	// a lack of memory in the system.
 	ErrDerivation = errors.New("the derive function failed")
 )
 
 // deriver runs the derive functions of a module, one derivation at a time.
 type deriver struct {
 	module   *Module       // a second Module with the same program as the plugin's; its entry is abi.ExportDerive
-	turn     chan struct{} // of capacity 1: full while a derivation runs
+	turn     chan struct{} // has capacity 1, and is full while a derivation runs
 	unusable bool          // no snapshot can be taken; guarded by turn
 }
 
@@ -57,9 +58,9 @@ func (m *Module) derives() bool { return m.entry == abi.ExportDerive }
 func (m *Module) Derives() bool { return m.deriver != nil }
 
 // Derive returns what a derive function of the module computes from content. The first derivation creates an instance.
-// Derivations of a module run one at a time. If ctx is that of an operation (Spec.Operate), the fuel is charged to its call,
-// so only the goroutine that runs the operation may call Derive then. An error is ErrUnavailable, wraps ErrDerivation, or
-// is an *Error with the reason why the call must end.
+// Derivations of a module run one at a time. If ctx is the context of a host operation (see Spec.Operate), the fuel is
+// charged to the call that performs the operation; then only the goroutine that runs the operation may call Derive. An
+// error is ErrUnavailable, wraps ErrDerivation, or is an *Error with the reason why the call must end.
 func (m *Module) Derive(ctx context.Context, function uint32, content []byte) ([]byte, error) {
 	d := m.deriver
 	if d == nil {
@@ -95,8 +96,8 @@ func (d *deriver) prepare(ctx context.Context, asker *call) error {
 		return ErrUnavailable
 	}
 	failure := d.takeSnapshot(ctx, asker, true)
-	// Results depend on the snapshot. So the second kind of snapshot is not tried if memory or time was short: the load
-	// of the machine must not decide which snapshot is used.
+	// Results depend on the snapshot, so the load of the machine must not decide which kind of snapshot is used. If the
+	// first kind failed for lack of memory or time, the second kind is not tried.
 	if failure != nil && failure.Code != CodeMemory && d.module.contextError(ctx) == nil {
 		failure = d.takeSnapshot(ctx, asker, false)
 	}
@@ -163,8 +164,8 @@ func (d *deriver) derive(ctx context.Context, asker *call, function uint32, cont
 	return nil, d.errorOf(ctx, failure)
 }
 
-// acquire returns an idle instance, or a new one. After a derivation that traps, the next one needs a new instance. So
-// a new instance is charged to the asking call: the module's start function and the copy of the snapshot.
+// acquire returns an idle instance, or a new one. A derivation that follows one that trapped needs a new instance. The
+// asking call is charged for a new instance: for the module's start function and for the copy of the snapshot.
 func (d *deriver) acquire(ctx context.Context, asker *call) (*instance, *Error) {
 	if inst := d.module.pool.take(ctx, func() {}); inst != nil {
 		return inst, nil

@@ -152,10 +152,10 @@ func TestSpinningDerivationEnds(t *testing.T) {
 		defer cancel()
 		_, err := m.Derive(ctx, deriveSpin, nil)
 		if wantCode(t, err, CodeTimeout); errors.Is(err, ErrDerivation) {
-			t.Error("counts as a failure of the function")
+			t.Error("an exceeded time limit counts as a failure of the function")
 		}
 	})
-	t.Run("by cancellation, and one that waits too", func(t *testing.T) {
+	t.Run("by cancellation, as does one that waits", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		for range 2 {
@@ -194,12 +194,12 @@ func TestDerivationIsChargedToItsCall(t *testing.T) {
 	for name, test := range map[string]struct {
 		function uint32
 		fuel     int64
-		code     Code // of the call; empty: it succeeds
+		code     Code // the code of the call's failure; empty: the call succeeds
 		failed   bool // whether the derive function counts as failed
 	}{
-		"work":               {deriveWork, 0, "", false},
-		"no fuel is left":    {deriveWork, 10_000_000, CodeFuel, false},
-		"it exceeds its own": {deriveSpin, 0, "", true},
+		"no limit is exceeded":                        {deriveWork, 0, "", false},
+		"the call exceeds its fuel limit":             {deriveWork, 10_000_000, CodeFuel, false},
+		"the derivation exceeds its constant of fuel": {deriveSpin, 0, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, failure := deriving(t, Spec{Fuel: test.fuel}, test.function)
@@ -222,19 +222,19 @@ func TestDerivationIsChargedToItsCall(t *testing.T) {
 	}
 }
 
-// A module whose derivations trap must not get instances, and the work of their start functions, for nothing.
+// A module whose derivations trap must be charged for each new instance, including the work of its start function.
 func TestNewDeriveInstanceIsChargedToItsCall(t *testing.T) {
 	const drop, rounds = 0x1a, 1_000_000
 	module := wasmtest.Plugin(wasmtest.Code(wasmtest.Invoke(wasmtest.HostCall, 0, 2), drop, wasmtest.Invoke(wasmtest.Output, 0, 2)), "{}")
 	module.Start = []byte{module.Next()}
 	module.Funcs = append(module.Funcs, wasmtest.Func{Type: wasmtest.Void, Code: wasmtest.Code(
 		0x03, 0x40, wasmtest.I32(8), wasmtest.I32(8), 0x28, 2, 0, wasmtest.I32(1), 0x6a, 0x36, 2, 0, // memory[8]++
-		wasmtest.I32(8), 0x28, 2, 0, wasmtest.I32(rounds), 0x49, 0x0d, 0, 0x0b, // until it is rounds
+		wasmtest.I32(8), 0x28, 2, 0, wasmtest.I32(rounds), 0x49, 0x0d, 0, 0x0b, // until memory[8] == rounds
 		0x0b,
 	)}, wasmtest.Func{Name: abi.ExportDerive, Type: wasmtest.OfTwo, Code: wasmtest.Code(0x00, 0x0b)})
 	var m *Module
 	m = loadBytes(t, module.Bytes(), Spec{Operate: func(ctx context.Context, _ []byte) []byte {
-		for range 2 { // the instance of the snapshot, and a new one
+		for range 2 { // the first derivation runs in the instance of the snapshot, the second in a new one
 			if _, err := m.Derive(ctx, 0, []byte("x")); !errors.Is(err, ErrDerivation) {
 				t.Error(err)
 			}
@@ -270,7 +270,7 @@ func TestDeriveFromManyGoroutines(t *testing.T) {
 	work.Wait()
 }
 
-// A derive function's output is content of files, which must not get to the log.
+// A derive function may print the content of files, which must not be logged.
 func TestDeriveFunctionDoesNotLog(t *testing.T) {
 	var log strings.Builder
 	m := newModule(t, Spec{Log: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace})})
@@ -319,12 +319,12 @@ func TestModulesWithoutDerivedData(t *testing.T) {
 			}
 		}
 		if !m.deriver.unusable {
-			t.Error("each derivation tries again")
+			t.Error("each derivation tries to take the snapshot again")
 		}
 	})
 }
 
-// A function that crashes without content derives from other content.
+// If the derivation before the snapshot crashes, derivations from other content still work.
 func TestDeriveFunctionThatCrashesBeforeSnapshot(t *testing.T) {
 	m := loadBytes(t, deriveModule(wasmtest.Code(
 		0x20, 1, 0x45, 0x04, 0x40, 0x00, 0x0b, // if len == 0, unreachable
@@ -340,7 +340,7 @@ func TestDeriveFunctionThatCrashesBeforeSnapshot(t *testing.T) {
 	}
 }
 
-// The system may refuse memory at any time, so a result that depends on it must not be used.
+// The system may refuse memory at any time, so a result that may depend on a refusal must not be used.
 func TestRefusalOfMemoryFailsDerivation(t *testing.T) {
 	m := loadBytes(t, deriveModule(wasmtest.Code(
 		wasmtest.I32(0), wasmtest.I32(64), 0x40, 0, 0x36, 2, 0, // memory[0] = memory.grow(64)
@@ -364,12 +364,12 @@ func TestRefusalOfMemoryFailsDerivation(t *testing.T) {
 	}
 }
 
-// A cancelled first derivation must not leave a snapshot that differs from what a complete one leaves.
+// A cancelled first derivation must not leave a snapshot that differs from the snapshot after a complete one.
 func TestSnapshotOfDeriveInstanceIsComplete(t *testing.T) {
 	spin := deriveModule(wasmtest.Code(
 		0x20, 1, 0x45, 0x04, 0x40, // if len == 0
 		0x03, 0x40, wasmtest.I32(0), wasmtest.I32(0), 0x28, 2, 0, wasmtest.I32(1), 0x6a, 0x36, 2, 0, // memory[0]++
-		wasmtest.I32(0), 0x28, 2, 0, wasmtest.I32(20_000_000), 0x49, 0x0d, 0, 0x0b, // until it is 20,000,000
+		wasmtest.I32(0), 0x28, 2, 0, wasmtest.I32(20_000_000), 0x49, 0x0d, 0, 0x0b, // until memory[0] == 20,000,000
 		0x0b,
 		wasmtest.Invoke(wasmtest.Output, 0, 4),
 	), wasmtest.OfTwo).Bytes()
@@ -383,7 +383,7 @@ func TestSnapshotOfDeriveInstanceIsComplete(t *testing.T) {
 	}
 }
 
-// The SDK's functions are run once before the snapshot, and no state of them survives.
+// The SDK calls each derive function once before the snapshot. No state of later derivations survives.
 func TestDeriveFunctionsOfSDK(t *testing.T) {
 	m := loaded(t, Spec{Code: compiled(t, deriveGuest()).Dir})
 	for range 2 {
@@ -391,9 +391,9 @@ func TestDeriveFunctionsOfSDK(t *testing.T) {
 			t.Errorf("title: %q", got)
 		}
 		if got := derived(t, m, 0, ""); got != "\x00" {
-			t.Errorf("title of nothing: %q", got)
+			t.Errorf("title of empty content: %q", got)
 		}
-		if got := derived(t, m, 1, "\x05"); got != "\x0a\x04" { // 5, and 2: the call before the snapshot panicked
+		if got := derived(t, m, 1, "\x05"); got != "\x0a\x04" { // First is 5; Calls is 2, since the call before the snapshot, which panicked, counts
 			t.Errorf("count: %q", got)
 		}
 		for _, function := range []uint32{1, 2, 1 << 31} { // function 1 panics; the others do not exist

@@ -5,7 +5,8 @@
 // Each call has an instance to itself. Unless Spec.Reused is set, the instance is restored to its snapshot after the
 // call. An instance that trapped, exited, was stopped or cannot be restored is closed.
 //
-// A call whose time limit is exceeded, or whose context ends, is stopped within a few milliseconds, whatever it is doing.
+// A call whose time limit is exceeded, or whose context ends, is stopped within a few milliseconds, whatever the module
+// does.
 package engine
 
 import (
@@ -37,16 +38,17 @@ type Spec struct {
 	Input  int64         // limit of a request in bytes; 0: 16 MiB
 	Time   time.Duration // time limit of a call; 0: 30 s
 	Fuel   int64         // instruction limit of a call; 0: no limit
-	// Operations and LogSize limit a call's host operations and the bytes that it logs; 0: 10,000 and 1 MiB.
+	// Operations limits the number of host operations of a call; 0: 10,000. LogSize limits the bytes that a call logs;
+	// 0: 1 MiB.
 	Operations int
 	LogSize    int
 	// Reused keeps an instance's state from one call to the next.
 	Reused bool
 	Env    map[string]string
-	// FS returns the file system that an instance has at "/"; nil: none.
+	// FS returns the file system that an instance has at "/"; nil: instances have no files.
 	FS func(Caller) experimentalsys.FS
-	// Operate performs a host operation: it gets an abi.HostRequest and returns an abi.HostResponse; nil: none.
-	// ctx is derived from the context of Call; from it Spend and Derive know which call to charge.
+	// Operate performs a host operation: it gets an abi.HostRequest and returns an abi.HostResponse; nil: no operation is
+	// available. ctx is derived from the context of Call, and tells Spend and Derive which call to charge.
 	Operate func(ctx context.Context, request []byte) []byte
 	// Tracker records the pages that calls write, so that restoring an instance takes microseconds; nil: memories are
 	// compared with the snapshot.

@@ -112,7 +112,7 @@ func TestWASIProvidesRealClocksRandomnessAndGrantedEnvironment(t *testing.T) {
 			t.Errorf("environment: got %q", got.Env)
 		}
 		if in := got.Deadline - before; !got.Limited || in < time.Minute.Milliseconds() || in > 2*time.Minute.Milliseconds() {
-			t.Errorf("the deadline is in %d ms, %t", in, got.Limited)
+			t.Errorf("the deadline is in %d ms (set: %t), want one to two minutes", in, got.Limited)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func TestLoadRefusesABIViolations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Load(t.Context(), Spec{Code: compiled(t, writeModule(t, test.module.Bytes())).Dir, File: "m.wasm"})
 			if failure := wantCode(t, err, CodeInvalidModule); !strings.Contains(failure.Message, test.says) || !strings.HasPrefix(failure.Message, "cannot run m.wasm: ") {
-				t.Errorf("%q does not say %q", failure.Message, test.says)
+				t.Errorf("message %q does not contain %q", failure.Message, test.says)
 			}
 		})
 	}

@@ -30,9 +30,9 @@ func (c *call) nextQuantum() int64 {
 // shortCall is the number of quanta after which Request.Busy is called, also within a WASI call.
 const shortCall = 16
 
-// timeSlice is how long a module runs before other goroutines get a turn, in which timers and cancellations take effect
-// too. Yielding after each quantum woke an idle thread each time, which took a tenth of the processor time of long
-// calls.
+// timeSlice is how long a module runs before it yields to other goroutines. Timers and cancellations take effect then, too.
+// The module does not yield after each quantum, because each yield wakes an idle thread, which took a tenth of the
+// processor time of long calls.
 const timeSlice = 100 * time.Microsecond
 
 // yield is called by the module when its fuel is used up. It lets other goroutines run, ends the call if its time limit has
@@ -59,14 +59,14 @@ func (c *call) yield() {
 	fuel.Set(uint64(left))
 }
 
-// busyIfLong calls busy if the call is not short any more. A single WASI call can spend many quanta.
+// busyIfLong calls busy if the call has used shortCall quanta. A single WASI call can use many quanta.
 func (c *call) busyIfLong() {
 	if c.fuelUsed() >= shortCall*meter.Quantum {
 		c.busy()
 	}
 }
 
-// charge takes fuel for bytes that the host copies on the guest's behalf.
+// charge deducts fuel for bytes that the host copies on the guest's behalf.
 func (c *call) charge(bytes int) { c.chargeFuel(int64(bytes / bytesPerFuel)) }
 
 func (c *call) chargeFuel(n int64) {
@@ -81,7 +81,7 @@ func (c *call) fuelUsed() int64 {
 
 func (c *call) fuel() api.MutableGlobal { return c.instance.fuel }
 
-// fuelLeft returns the fuel that a call may still use, if that is limited. c is nil outside of a call.
+// fuelLeft returns the fuel that a call may still use, and whether the call has a fuel limit. c is nil outside of a call.
 func (c *call) fuelLeft() (left int64, limited bool) {
 	if c == nil || c.fuelLimit == 0 {
 		return 0, false

@@ -92,7 +92,7 @@ func (i *instance) bindCounters(mod api.Module) {
 	}
 }
 
-// allocate maps an instance's linear memory. wazero's allocator interface has no error, so a failure panics.
+// allocate maps an instance's linear memory. It panics on failure, because wazero's allocators cannot return an error.
 func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
 	tracker := i.owner.spec.Tracker
 	if i.owner.spec.Reused || !i.owner.program.Restorable { // the instance is never restored
@@ -106,8 +106,8 @@ func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
 	return memory
 }
 
-// moduleConfig configures WASI for an instance. By default wazero's clocks and random numbers are deterministic, its
-// sleep ignores contexts, and it calls the start function of a command (_start).
+// moduleConfig configures WASI for an instance. It replaces defaults of wazero: deterministic clocks and random numbers, a
+// sleep that ignores contexts, and a call of the start function of commands (_start).
 func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 	config := wazero.NewModuleConfig().
 		WithName("").        // allows several instances of a module
@@ -196,8 +196,8 @@ func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
 	return i.respond(c, uint64(len(c.request)))
 }
 
-// describe calls bulkhead/describe before the snapshot is taken: a Go module lazily initializes its runtime and its
-// handler tables in the first call.
+// describe calls bulkhead/describe before the snapshot is taken. A Go module lazily initializes its runtime and its handler
+// tables in the first call, so the snapshot then contains them.
 func (i *instance) describe(ctx context.Context) *Error {
 	c := newCall(ctx, i.owner, i)
 	c.request, c.hasRequest, c.describing = []byte(`{"method":"`+abi.MethodDescribe+`"}`), true, true

@@ -60,7 +60,8 @@ func TestTimeLimitEndsLoop(t *testing.T) {
 	})
 }
 
-// A single WASI call can make the host do much work. Each part of the work must be charged to the call and check its context.
+// A single WASI call can make the host do much work. Each part of this work must be charged to the call, and must check the
+// call's context.
 func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 	const all = 16 << 20
 	wasi := func(name string, typ byte) wasmtest.Import {
@@ -73,7 +74,7 @@ func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		module []byte
-		fuel   int64 // minimum
+		fuel   int64 // minimum that the call must use
 	}{
 		"random numbers": {long(wasmtest.Invoke(wasmtest.Extra, 0, all), "", wasi("random_get", wasmtest.TwoToI)), all / bytesPerFuel},
 		"empty writes":   {long(wasmtest.Invoke(wasmtest.Extra, 2, 64, all/8-8, 8), "", wasi("fd_write", wasmtest.FourToI)), 0},
@@ -128,15 +129,15 @@ func TestOperationsWithBytesAreChargedInsteadOfCounted(t *testing.T) {
 		t.Errorf("got %d answers for %d units of fuel, %v", answered, fuel, err)
 	}
 	if fuel, _, err := run(1, request+"\x00"); err != nil || fuel < 1000 {
-		t.Errorf("no bytes behind a request: %d units of fuel, %v", fuel, err)
+		t.Errorf("a request with a separator and no data bytes: %d units of fuel, %v", fuel, err)
 	}
 	for name, request := range map[string]string{
-		"a request without bytes":         request,
-		"a request that is long":          request + data,
-		"a NUL byte where none separates": request + data + "\x00",
+		"a request without data bytes":        request,
+		"a long request":                      request + data,
+		"a NUL byte after abi.MaxBeforeBytes": request + data + "\x00",
 	} {
 		if _, _, err := run(limit+1, request); err == nil {
-			t.Errorf("%s does not count", name)
+			t.Errorf("%s does not count towards Spec.Operations", name)
 		} else {
 			wantCode(t, err, CodeOperations)
 		}
@@ -181,7 +182,7 @@ func TestCancellationEndsLoop(t *testing.T) {
 	wantCode(t, err, CodeCanceled)
 }
 
-// A worker reads cancellations only after a call has called Busy.
+// A worker reads cancellations only after the call has called Busy, so a long WASI call must call it.
 func TestCancellationEndsWASICall(t *testing.T) {
 	const all = 16 << 20
 	m := wasmtest.Plugin(wasmtest.Code(wasmtest.Invoke(wasmtest.Extra, 0, all), 0x1a, wasmtest.Invoke(wasmtest.Output, 0, 2)), "",

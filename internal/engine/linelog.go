@@ -15,7 +15,7 @@ type lineLog struct {
 	level    hclog.Level
 	line     []byte   // the incomplete last line
 	kept     []string // the first and last keptLines lines, for Error.Detail
-	logged   int      // lines of the current call
+	logged   int      // number of lines that the current call has printed
 }
 
 // maxLogged bounds the lines of one call that are logged: a crashing Go program prints hundreds.

@@ -56,7 +56,7 @@ func (m *Module) initialMemory() int64 {
 	return int64(m.program.Compiled.ExportedMemories()[abi.ExportMemory].Min()) * pageSize
 }
 
-// snapshotTime limits the calls that precede a snapshot.
+// snapshotTime limits the time of the calls that precede a snapshot.
 const snapshotTime = 10 * time.Second
 
 // takeSnapshot creates the first instance and keeps a snapshot of it. A module that leaves files open or crashes before

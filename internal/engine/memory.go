@@ -22,7 +22,7 @@ type linearMemory struct {
 	// starved is set if the system, and not the limit, refused the growth.
 	starved bool
 
-	written writtenPages // which pages are dirty, as far as restore knows
+	written writtenPages // the record of dirty pages that restore uses
 }
 
 var _ experimental.LinearMemory = (*linearMemory)(nil)
@@ -71,7 +71,8 @@ func (l *linearMemory) setAccessible(size uint64) bool {
 }
 
 // lazyBytes is the length of the prefix whose pages are allocated on first access. A page fault takes up to several
-// microseconds during which the goroutine cannot be preempted, so all pages above are allocated when memory grows.
+// microseconds during which the goroutine cannot be preempted, so all pages above the prefix are allocated when memory
+// grows.
 const lazyBytes = 2 << 20
 
 // commit allocates the pages of a range above lazyBytes. It reports whether the system has the memory.

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/dirtypages"
 )
 
-// A goroutine cannot be preempted during a page fault, so the pages of a large memory are allocated before small access.
+// A goroutine cannot be preempted during a page fault, so the pages of a large memory are allocated before they are accessed.
 func TestLargeMemoryIsPopulatedWhenItGrows(t *testing.T) {
 	const small, large = 1 << 20, 20 << 20
 	l, err := newLinearMemory(32<<20, tracker())
@@ -31,7 +31,7 @@ func TestLargeMemoryIsPopulatedWhenItGrows(t *testing.T) {
 	}
 	for range 2 { // the second time, after restore returned the pages to the system
 		if l.Reallocate(large) == nil || resident(lazyBytes, large) != (large-lazyBytes)/dirtypages.PageSize {
-			t.Errorf("%d pages of a large memory are allocated", resident(lazyBytes, large))
+			t.Errorf("%d pages of a large memory are allocated, want all %d above lazyBytes", resident(lazyBytes, large), (large-lazyBytes)/dirtypages.PageSize)
 		}
 		l.space[large-1] = 7
 		l.restore(make([]byte, small), func() {})

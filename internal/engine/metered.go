@@ -10,11 +10,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
 )
 
-// A single WASI call can make the host do much work: a write takes any number of buffers of any length. So reads, writes
-// and random numbers are charged like the module's own work, and each piece of them checks the call's context.
+// A single WASI call can make the host do much work: a write accepts any number of buffers of any length. So reads, writes
+// and random numbers are charged like the module's own work, and each piece of this work checks the call's context.
 
 // copyChunk is the number of bytes copied at a time. The Go runtime cannot preempt a copy, and a garbage collection that
-// waits for one stops all other goroutines.
+// waits for the end of a copy stops all other goroutines.
 const copyChunk = 256 << 10
 
 // copyChunked is copy, with preemption points.

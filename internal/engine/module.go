@@ -38,8 +38,9 @@ type Response struct {
 }
 
 // Release restores the instance of a call for the next one. It must be called once for the Response of each Call that
-// succeeded, preferably after the response was sent, so that the client does not wait for it. It calls Request.Busy before
-// it does more than to copy the pages that a small call wrote. Further calls of Release have no effect.
+// succeeded, preferably after the response was sent, so that the client does not wait for the restore. It calls
+// Request.Busy before work that takes longer than copying the pages that a small call wrote. Further calls of Release have
+// no effect.
 func (r Response) Release() {
 	if r.call != nil && !r.call.released.Swap(true) {
 		r.call.module.release(r.call.instance, r.call.busy)
@@ -137,7 +138,7 @@ func (m *Module) release(inst *instance, busy func()) {
 	})
 }
 
-// trackCalls adds delta to the number of calls in progress. While there are none, the idle timer runs.
+// trackCalls adds delta to the number of calls in progress. While no call is in progress, the idle timer runs.
 func (m *Module) trackCalls(delta int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// pool holds the idle instances of a module: at most one for each concurrent call, and the spare ones.
+// pool stores the idle instances of a module: at most one for each concurrent call, and spare more.
 type pool struct {
 	mu      sync.Mutex
 	ready   []*instance   // a stack: the memory of the last one is most likely in the processor's caches
@@ -13,9 +13,9 @@ type pool struct {
 	changed chan struct{} // if not nil, closed when the field ending decreases
 }
 
-// spare is the number of instances beyond one for each concurrent call. A caller may start its next call while the
-// instance of its previous call is still being restored. Without this bound, instances would take more memory than
-// their calls may.
+// spare bounds the number of instances beyond one for each concurrent call. A caller may start its next call while the
+// instance of its previous call is still being restored. Without this bound, the instances could use more memory than
+// the concurrent calls may.
 const spare = 1
 
 // take returns an idle instance; nil if there is none, or if ctx ended first. It calls busy before it waits for an

@@ -16,7 +16,7 @@ func TestReleaseTwiceKeepsOneInstance(t *testing.T) {
 	first := m.pool.take(t.Context(), func() {}) // as another call would
 	response.Release()
 	if second := m.pool.take(t.Context(), func() {}); first == nil || second != nil {
-		t.Error("an instance in use is idle, too")
+		t.Error("the pool contains an instance that is in use")
 	}
 	m.pool.end(first, func(*instance) bool { return true })
 	if m.active != 0 {
@@ -60,7 +60,7 @@ func TestCallsWaitForRestores(t *testing.T) {
 		}()
 		synctest.Wait()
 		if len(done) > 0 || !busy {
-			t.Error("a call did not wait for the restores, or did not call Busy before")
+			t.Error("a call did not wait for the restores, or did not call Busy before it waited")
 		}
 		close(resume)
 		if err := <-done; err != nil {

@@ -7,25 +7,26 @@ import (
 )
 
 // writtenPages finds the dirty pages of a linear memory. While the kernel records writes, a restore copies the pages that
-// it reports. They stay writable, because a page fault of the next call costs more than copying a page that the call may
-// not write. After a number of copied bytes (see isDue) all pages are compared, which verifies the record, and a new
-// record begins.
+// the kernel reports as written. These pages stay writable, so every later restore copies them again: a page fault in the
+// next call costs more than copying a page in vain. After a number of copied bytes (see isDue) all pages are compared,
+// which verifies the record, and a new record begins.
 type writtenPages struct {
 	tracked *dirtypages.Memory // nil: each restore compares all pages
-	size    int                // bytes of memory whose writes are recorded; 0: none
+	size    int                // writes to the first size bytes are recorded; 0: there is no record
 	first   int                // bytes that the first restore since the record began copied
 	copied  int                // bytes that all restores since the record began copied
 }
 
-// minRecord is the least number of bytes that are copied before a new record begins: a few hundred calls of a small
-// plugin, so that the comparison and the page faults after it, some 150 µs, are a small part of each restore.
+// minRecord is the minimum number of bytes that are copied before a new record begins. The restores of a few hundred calls
+// of a small plugin copy as much, so that the comparison and the page faults after it, which take some 150 µs, add little
+// to each restore.
 const minRecord = 64 << 20
 
 // isDue reports whether a new record should begin. If one call wrote far more pages than the others, the restores of
 // later calls copy these pages too, but at most 16 times.
 func (w *writtenPages) isDue() bool { return w.copied >= max(minRecord, 16*w.first, w.size) }
 
-// largeRestore is the number of bytes to copy or clear from which a restore calls busy: some 200 µs.
+// largeRestore is a number of bytes: a restore that copies or clears as many or more calls busy. It takes some 200 µs.
 const largeRestore = 1 << 20
 
 // restore copies image to the beginning of the memory and clears the rest. It calls busy before it compares the memory, or

@@ -55,13 +55,13 @@ func TestLargeRestoreCallsBusy(t *testing.T) {
 			l.restore(image, func() { busy = true })
 			l.Reallocate(uint64(len(image)))
 			if busy != test.busy {
-				t.Errorf("busy was called: %t", busy)
+				t.Errorf("busy was called: %t, want %t", busy, test.busy)
 			}
 		})
 	}
 }
 
-// After a missed write, no memory of the process is restored by the kernel's record of written pages.
+// After a missed write, restores of all memories of the process compare pages and do not use the kernel's record.
 func TestMissedWriteEndsAllRecords(t *testing.T) {
 	own, err := dirtypages.Open()
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 )
 
 // snapshot is the state of the first instance after _initialize and one bulkhead/describe. For derive instances, it is
-// the state of the first one after _initialize and, if that succeeds, one derivation of empty content. All instances of
-// the module are restored to the same snapshot, so no state of a call survives, unless Spec.Reused is set.
+// the state of the first one after _initialize and one derivation of empty content; if this derivation fails, the state
+// after _initialize. All instances of the module are restored to the same snapshot, so no state of a call survives, unless
+// Spec.Reused is set.
 type snapshot struct {
 	memory  []byte
 	globals []uint64 // values of the mutable globals, in the order of code.Program.Globals
@@ -22,8 +23,8 @@ func (i *instance) capture() *snapshot {
 	return s
 }
 
-// restore sets the instance to the state of a snapshot. It calls busy before it does more than to copy the pages that a
-// small call wrote. It reports whether that succeeded.
+// restore sets the instance to the state of a snapshot, and reports success. It calls busy before work that takes longer
+// than copying the pages that a small call wrote.
 func (i *instance) restore(s *snapshot, busy func()) bool {
 	size := uint64(len(s.memory))
 	// Growing populates pages, which may write to them, so it precedes the copy and the record of written pages.
@@ -37,7 +38,7 @@ func (i *instance) restore(s *snapshot, busy func()) bool {
 	if !ok {
 		return false
 	}
-	if i.memory.size > size && !i.resize(size) { // last: restore has cleared the pages that now become inaccessible
+	if i.memory.size > size && !i.resize(size) { // memory.restore has cleared the pages that now become inaccessible
 		return false
 	}
 	for n, g := range i.globals {

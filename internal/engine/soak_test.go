@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// After concurrent calls, some of which are cancelled, crash or exceed a limit, idle instances equal the snapshot. Their
-// number is about the maximum number of concurrent calls.
+// After concurrent calls, some of which are cancelled, crash or exceed a limit, idle instances equal the snapshot. There are
+// at most spare more of them than concurrent calls.
 func TestIdleInstancesEqualSnapshot(t *testing.T) {
 	const concurrent, calls = 3, 40
 	m := newModule(t, Spec{Memory: 24 << 20, Fuel: 20_000_000})
@@ -33,7 +33,7 @@ func TestIdleInstancesEqualSnapshot(t *testing.T) {
 				if random.IntN(3) == 0 {
 					request.Busy = cancel
 				}
-				response, _ := m.Call(ctx, request) // the errors are those of the tools above
+				response, _ := m.Call(ctx, request) // the tools above fail in some calls
 				response.Release()
 				cancel()
 			}

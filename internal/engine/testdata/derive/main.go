@@ -1,4 +1,4 @@
-// Derive is a module with derive functions of the SDK.
+// Derive is a module whose derive functions use the SDK.
 package main
 
 import (
@@ -12,7 +12,7 @@ type title struct{ Text string }
 
 func (t *title) Fields(c *derive.Codec) { c.String(&t.Text) }
 
-// count is a function that panics for empty content.
+// count is the result of a derive function that panics for empty content.
 type count struct{ First, Calls int }
 
 func (n *count) Fields(c *derive.Codec) {

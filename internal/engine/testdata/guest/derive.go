@@ -49,8 +49,8 @@ var derivations = []func(content []byte) []byte{
 	},
 }
 
-// derive is exported as a hostile module does it, without the SDK. The empty content of the derivation before the snapshot
-// is counted like any other.
+// derive is exported without the SDK, as a hostile module may do it. It treats the derivation of empty content before the
+// snapshot like any other.
 //
 //go:wasmexport bulkhead_derive
 func derive(function, size uint32) {
