@@ -15,8 +15,8 @@ const (
 	entryPrefix = "module-"
 	// legacyPrefix begins the names of entries of versions up to 0.1. Hosts of these versions may still use them.
 	legacyPrefix = "code-"
-	// newPrefix begins the names of directories that are being filled. A complete one is renamed, so that entries appear
-	// atomically.
+	// newPrefix begins the names of directories that are being filled. A complete directory is renamed, so that entries
+	// appear atomically.
 	newPrefix = ".new-"
 	// unusedAge is how long unused code stays in the cache.
 	unusedAge = 30 * 24 * time.Hour
@@ -141,7 +141,7 @@ func publish(fresh, entry string) error {
 	if err := seal(fresh); err != nil {
 		return err
 	}
-	if err := os.Rename(fresh, entry); err != nil && !isIntact(entry) { // an intact entry comes from a process that does not use the same lock
+	if err := os.Rename(fresh, entry); err != nil && !isIntact(entry) { // an intact entry was published by a process that does not use the same lock
 		return storageError(err)
 	}
 	return nil

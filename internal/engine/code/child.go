@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 )
 
-// Exit codes of a child. A child that ends in any other way says nothing about the module.
+// Exit codes of a child. Any other end of a child does not tell whether the module is valid.
 const (
 	exitInvalid = 1
 	exitStorage = 9
@@ -106,8 +106,8 @@ func isStorage(err error) bool {
 	return errors.As(err, &path) || errors.As(err, &number)
 }
 
-// confineChild restricts the process to its standard streams and its output directory, and returns the path of that
-// directory afterwards. Layers that the system lacks are skipped; the host's workers report them.
+// confineChild restricts the process to its standard streams and its output directory, and returns the path that the
+// output directory then has. Layers that the system lacks are skipped; the host's workers report them.
 func confineChild(c childConfig) (dir string, err error) {
 	root, err := os.OpenFile(c.Dir, os.O_RDONLY|openflag.Directory, 0)
 	if err != nil {
@@ -191,7 +191,7 @@ func compileFor(bare, module []byte, dir string, workers int) error {
 	return os.Rename(kept, stub)
 }
 
-// compile has wazero compile a module, and returns the file with the code, the only one.
+// compile has wazero compile a module, and returns the path of the file to which wazero wrote the code.
 func compile(module []byte, dir string, workers int) (string, error) {
 	ctx := context.Background()
 	cache, err := wazero.NewCompilationCacheWithDir(dir)

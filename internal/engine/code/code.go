@@ -39,7 +39,7 @@ type Config struct {
 	wall time.Duration // wall-clock limit of a child; 0: wallFactor*CPU
 }
 
-// defaultCPU is three times what the most expensive module within the meter's limits was seen to take.
+// defaultCPU is three times the processor time measured for the most expensive module within the meter's limits.
 const defaultCPU = 2 * time.Minute
 
 // wallFactor times Config.CPU is the wall-clock limit of a child, which may wait for processors.
@@ -55,7 +55,8 @@ type Module struct {
 // Priority orders callers that wait for a compiler.
 type Priority int
 
-// Background leaves one slot to Foreground, takes no slot while a Foreground waits, and compiles with one thread.
+// A Background caller leaves one slot to Foreground callers, acquires no slot while a Foreground caller waits, and compiles
+// with one thread.
 const (
 	Foreground Priority = iota
 	Background
@@ -123,7 +124,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	s.end()
 	s.mu.Unlock()
-	s.work.Wait() // each ends within endGrace
+	s.work.Wait() // each compiler ends within endGrace
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.private == nil {
@@ -134,8 +135,9 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Ensure returns verified code of the module. It compiles the module if there is none, and waits for a compiler slot
-// until ctx ends. The error is an *Error, the cause of ctx's cancellation, or errClosed if the Store was closed.
+// Ensure returns verified code of the module. If the cache has no code of it, Ensure waits for a compiler slot until ctx
+// ends, and compiles the module. The error is an *Error, the cause of ctx's cancellation, or errClosed if the Store was
+// closed.
 func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error) {
 	ctx, cancel := s.withStore(ctx)
 	defer cancel()
@@ -179,8 +181,8 @@ func (s *Store) lookup(m Module) (*Code, string, error) {
 	return found, m.SHA256, nil
 }
 
-// Verified returns the code of the module with a digest, if it is cached, without reading the module's file. The caller must
-// have had Ensure verify the digest.
+// Verified returns the cached code of the module with the digest sum, without reading the module's file. An earlier call of
+// Ensure must have verified the digest. If the code is not cached, the error is fs.ErrNotExist.
 func (s *Store) Verified(sum string) (*Code, error) {
 	s.mu.Lock()
 	caches := []*cache{s.private}

@@ -248,7 +248,7 @@ func (w *env) open(role string, change ...func(*Config)) *Store {
 	return s
 }
 
-// module writes a module that differs from those of other names.
+// module writes a module whose content depends on its name.
 func (w *env) module(name string) Module {
 	w.t.Helper()
 	return w.raw(name, wasmtest.Answering(`{"result":"`+name+`"}`))

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
 )
 
-// lockDir tries to lock a directory. Closing the file releases the lock.
+// lockDir tries to lock a directory. Closing the returned file releases the lock.
 func lockDir(path string) (lock *os.File, locked bool, err error) {
 	if lock, err = os.Open(path); err != nil {
 		return nil, false, err
@@ -19,7 +19,7 @@ func lockDir(path string) (lock *os.File, locked bool, err error) {
 	return lock, err == nil && locked && isLinked(lock, path), err
 }
 
-// forgetLock removes what lockDir created.
+// forgetLock does nothing: on Unix, lockDir creates no file.
 func forgetLock(string) error { return nil }
 
 func ownedByUser(info fs.FileInfo) bool {

@@ -7,8 +7,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
 )
 
-// lockDir tries to lock a directory, by a file beside it, since Windows locks no directories. Closing the file releases the
-// lock.
+// lockDir tries to lock a directory. It locks a file beside the directory, since Windows cannot lock directories. Closing
+// the returned file releases the lock.
 func lockDir(path string) (lock *os.File, locked bool, err error) {
 	if lock, err = filelock.Open(path + ".lock"); err != nil {
 		return nil, false, err
@@ -20,7 +20,7 @@ func lockDir(path string) (lock *os.File, locked bool, err error) {
 	return lock, err == nil, err
 }
 
-// forgetLock removes what lockDir created.
+// forgetLock removes the file that lockDir created.
 func forgetLock(path string) error { return os.Remove(path + ".lock") }
 
 // ownedByUser accepts all directories: the cache directory, which contains them, was checked.
@@ -29,5 +29,5 @@ func ownedByUser(fs.FileInfo) bool { return true }
 // removeLock removes a locked file and releases its lock.
 func removeLock(f *os.File, path string) {
 	f.Close()
-	_ = os.Remove(path) // fails while another process has it open
+	_ = os.Remove(path) // fails while another process has the file open
 }

@@ -36,10 +36,10 @@ const (
 
 // Code is the verified code of a module.
 type Code struct {
-	Dir    string // for Load
+	Dir    string // the directory that Load reads
 	SHA256 string // digest of the module's file, lower-case hex
 	Size   int64  // total size of the files in bytes
-	Fresh  bool   // this call of Ensure compiled it
+	Fresh  bool   // set if the call of Ensure that returned this Code compiled the module
 	root   *os.File
 }
 

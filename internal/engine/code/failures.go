@@ -14,8 +14,8 @@ const (
 	maxFailed  = 256
 )
 
-// failures caches the failures of modules that cannot be compiled, so that not every call starts a compiler. The failure of
-// a killed compiler is not cached, because it says nothing about the module.
+// failures caches the failures of modules that cannot be compiled, so that repeated calls do not start a compiler each. The
+// failure of a killed compiler is not cached, because the module may be valid.
 type failures struct {
 	mu    sync.Mutex
 	byKey map[string]cachedFailure

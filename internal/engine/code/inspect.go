@@ -20,7 +20,7 @@ type Entry struct {
 	Used time.Time
 }
 
-// EntryName returns the name of the entry of the module whose file has that digest.
+// EntryName returns the name of the entry of the module whose file has the digest sum.
 func EntryName(sum string) string { return entryPrefix + keyOf(sum) }
 
 // List returns the entries of the cache in dir, without verifying them, in the order of their names. A missing directory is
@@ -43,9 +43,9 @@ func List(dir string) ([]Entry, error) {
 	return all, nil
 }
 
-// Remove removes the entry. It returns false if a process is compiling its module now. Hosts may be running: a worker
-// that does not find the code any more makes its host compile the module again. The empty directory remains until the
-// next sweep, since a worker that is just starting may use the directory as its root directory.
+// Remove removes the entry. It returns false if a process is compiling the module. Hosts may be running: if a worker does
+// not find the code, its host compiles the module again. The empty directory remains until the next sweep, since a worker
+// that is starting may have it as its root directory.
 func (e Entry) Remove() (bool, error) {
 	dir, name := filepath.Split(e.Dir)
 	q := queue{dir: filepath.Clean(dir)}
@@ -110,7 +110,7 @@ func Inspect(ctx context.Context, dir string) (Report, error) {
 	return r, nil
 }
 
-// sizeOf returns the total size of the regular files at and below path. Files that disappear meanwhile count as 0.
+// sizeOf returns the total size of the regular files at and below path. A file that is removed during the walk counts as 0.
 func sizeOf(path string) int64 {
 	var size int64
 	_ = filepath.WalkDir(path, func(_ string, item fs.DirEntry, err error) error {

@@ -58,7 +58,7 @@ func (j *job) compile(ctx context.Context, o confine.Options) error {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		// The child gets its parent-death signal when this thread exits.
+		// The kernel sends the child its parent-death signal when this thread exits, so the thread must outlive the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := child.Start(); err != nil {
@@ -86,7 +86,7 @@ func (j *job) command(ctx context.Context, o confine.Options) *exec.Cmd {
 	command = append(command, j.dir, strconv.Itoa(j.workers), strconv.Itoa(int(j.cpu()/time.Second)))
 	child := exec.CommandContext(ctx, command[0], command[1:]...)
 	child.Dir = "/"
-	child.WaitDelay = endGrace / 2 // another process may hold its standard error open
+	child.WaitDelay = endGrace / 2 // another process may hold the child's standard error open
 	confine.Prepare(child, o)
 	return child
 }
@@ -113,7 +113,7 @@ func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr str
 	case errors.As(err, &failed):
 		return failed
 	case errors.Is(context.Cause(ctx), errStarved):
-		return &Error{Reason: Compiler, Text: fmt.Sprintf("compiling it did not finish within %s: the machine is too busy: try again", j.config.wall), Err: errStarved}
+		return &Error{Reason: Compiler, Text: fmt.Sprintf("compiling the module did not finish within %s: the machine is too busy: try again", j.config.wall), Err: errStarved}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case state == nil:
@@ -121,7 +121,7 @@ func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr str
 	case state.ExitCode() == exitInvalid:
 		return &Error{Reason: Invalid, Text: strings.TrimSpace(stderr)}
 	case state.ExitCode() == exitStorage:
-		return &Error{Reason: Storage, Text: "the compiler cannot write: " + strings.TrimSpace(stderr)}
+		return &Error{Reason: Storage, Text: "the compiler cannot write the code: " + strings.TrimSpace(stderr)}
 	case state.ExitCode() < 0 && state.UserTime()+state.SystemTime() >= j.cpu()/10*9: // rusage and RLIMIT_CPU are accounted slightly differently
 		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling the module takes more than %s of processor time: simplify its largest functions", j.cpu())}
 	case state.ExitCode() == exitCrash && outOfMemory(stderr):

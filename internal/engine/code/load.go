@@ -17,14 +17,14 @@ import (
 
 // ErrMiss is returned by Load if a directory lacks the code for this processor and this version of wazero, or was cleared
 // after Ensure had returned it.
-var ErrMiss = errors.New("the compiled code was removed, or is not for this program on this machine")
+var ErrMiss = errors.New("the compiled code was removed, or is for another processor or another version of this program")
 
 // Program is a loaded module, ready to be instantiated.
 type Program struct {
 	Runtime    wazero.Runtime
 	Compiled   wazero.CompiledModule
 	Globals    []meter.Global // the mutable globals to restore
-	Restorable bool           // restoring the memory and Globals restores the whole state
+	Restorable bool           // whether the memory and Globals are the whole state of an instance
 	cache      wazero.CompilationCache
 }
 

@@ -19,7 +19,8 @@ func isLinked(f *os.File, path string) bool {
 	return err == nil && os.SameFile(have, want)
 }
 
-// poll calls try with exponential backoff until it succeeds or fails, or ctx ends. A blocking flock could not be cancelled.
+// poll calls try with exponential backoff until try succeeds or fails, or ctx ends. A blocking flock is not used, because it
+// cannot be cancelled.
 func poll(ctx context.Context, try func() (bool, error)) error {
 	const longest = 40 * time.Millisecond
 	for wait := time.Millisecond; ; wait = min(2*wait, longest) {
@@ -56,7 +57,7 @@ func newLockedDir(dir, prefix string) (*lockedDir, error) {
 		if lock != nil {
 			lock.Close()
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // if it is absent, sweepDead of another process has removed it
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // sweepDead of another process may have removed the directory; then another one is created
 			return nil, errors.Join(err, removeTree(path))
 		}
 	}

@@ -48,7 +48,7 @@ func checkRegular(path string, info fs.FileInfo) error {
 // DigestOf returns the SHA-256 of a module's file in lower-case hex.
 func DigestOf(path string) (string, error) { return readModule(Module{File: path}, io.Discard) }
 
-// CheckDigest returns an error unless a module's file has a SHA-256.
+// CheckDigest returns an error unless the module's file has the SHA-256 sum.
 func CheckDigest(path, sum string) error {
 	_, err := readModule(Module{File: path, SHA256: sum}, io.Discard)
 	return err

@@ -10,7 +10,8 @@ import (
 )
 
 // queue limits the compilers that run at once in all processes that share dir: each compiler holds the lock of a slot
-// file. Each waiting Foreground holds a shared lock of waitingFile; a Background takes no slot while that is locked.
+// file. Each waiting Foreground caller holds a shared lock of waitingFile. A Background caller acquires no slot while
+// waitingFile is locked.
 type queue struct {
 	dir   string
 	slots int
@@ -22,7 +23,7 @@ const waitingFile = "waiting.lock"
 func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 	first := 0
 	if p == Background && q.slots > 1 {
-		first = 1 // slot 0 is reserved for Foreground
+		first = 1 // slot 0 is reserved for Foreground callers
 	}
 	var files []*os.File
 	defer func() {
@@ -68,7 +69,7 @@ func (q queue) acquireSlot(ctx context.Context, p Priority) (*os.File, error) {
 	return got, err
 }
 
-// noForegroundWaits reports whether no Foreground waits.
+// noForegroundWaits reports whether waitingFile is unlocked, so that no Foreground caller waits.
 func noForegroundWaits(waiting *os.File) (bool, error) {
 	free, err := filelock.Try(waiting, filelock.Exclusive)
 	if free {
@@ -83,7 +84,7 @@ type entryLock struct {
 	file *os.File
 }
 
-// tryLockEntry takes the lock of an entry. It returns nil if another caller holds it.
+// tryLockEntry acquires the lock of an entry. It returns nil if another caller holds the lock.
 func (q queue) tryLockEntry(key string) (*entryLock, error) {
 	path := filepath.Join(q.dir, key+".lock")
 	file, err := filelock.Open(path)
@@ -91,7 +92,7 @@ func (q queue) tryLockEntry(key string) (*entryLock, error) {
 		return nil, err
 	}
 	locked, err := filelock.Try(file, filelock.Exclusive)
-	if err != nil || !locked || !isLinked(file, path) { // if not linked, the previous owner has removed it
+	if err != nil || !locked || !isLinked(file, path) { // the previous owner of the lock may have removed the file
 		file.Close()
 		return nil, err
 	}
@@ -130,8 +131,9 @@ func (t *turn) release() {
 // acquireTurn waits for the right to fill an entry. It returns nil without an error if another caller has just released
 // the right; the caller should then look the entry up again.
 //
-// Lock order: Foreground locks the entry and then waits for a slot (see takeSlot). Background takes a slot and then tries
-// to lock the entry. It never waits while it holds the lock of an entry, so no Foreground waits for a waiting Background.
+// Lock order: a Foreground caller locks the entry and then waits for a slot (see takeSlot). A Background caller acquires a
+// slot and then tries to lock the entry. It never waits while it holds the lock of an entry, so no Foreground caller waits
+// for a Background caller that waits.
 func (q queue) acquireTurn(ctx context.Context, key string, p Priority) (*turn, error) {
 	if p == Foreground {
 		entry, err := q.lockEntry(ctx, key)
@@ -158,7 +160,7 @@ func (q queue) acquireTurn(ctx context.Context, key string, p Priority) (*turn, 
 	return nil, err
 }
 
-// takeSlot acquires a slot for a turn that has none. Callers check first whether the entry exists by now.
+// takeSlot acquires a slot for a turn that has none. The caller must first check whether another caller has filled the entry.
 func (t *turn) takeSlot(ctx context.Context, q queue, p Priority) (err error) {
 	if t.slot == nil {
 		t.slot, err = q.acquireSlot(ctx, p)

@@ -104,9 +104,9 @@ func testBackgroundYields(t *testing.T) {
 		}
 	}
 	background := acquire(Background)
-	cannot(Background, "the last one is reserved for Foreground")
+	cannot(Background, "the last slot is reserved for Foreground")
 	foreground := acquire(Foreground)
-	cannot(Foreground, "both are taken")
+	cannot(Foreground, "both slots are in use")
 	waits := make(chan *os.File)
 	go func() {
 		slot, err := q.acquireSlot(t.Context(), Foreground)
@@ -243,7 +243,7 @@ func zombie(pid int) bool {
 	return err == nil && bytes.Contains(stat, []byte(") Z "))
 }
 
-// The compiler of a killed host dies with it, and the next host removes its directory.
+// The compiler of a killed host dies with the host, and the next host removes the compiler's output directory.
 func TestLeftoversOfDeadHostAreRemoved(t *testing.T) {
 	w := newEnv(t)
 	m := w.module("a")
@@ -253,7 +253,7 @@ func TestLeftoversOfDeadHostAreRemoved(t *testing.T) {
 	if err := host.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.until("it compiles", func() bool { return w.count("running-") == 1 })
+	w.until("the host compiles", func() bool { return w.count("running-") == 1 })
 	another := w.module("another")
 	s := w.open("compile", slots(2))
 	w.ensure(s, another)
@@ -264,7 +264,7 @@ func TestLeftoversOfDeadHostAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = host.Wait()
-	w.until("its compiler is dead", func() bool { return !alive(w, "running-") })
+	w.until("the compiler of the killed host is dead", func() bool { return !alive(w, "running-") })
 	if err := w.open("compile").Warm(t.Context(), another); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestLeftoversOfDeadHostAreRemoved(t *testing.T) {
 	w.ensure(s, m) // the lock and the slot of the killed host are free
 }
 
-// Some systems have no parent-death signal.
+// Some systems have no parent-death signal, so a child also exits when its standard input ends.
 func TestChildExitsAtEndOfInput(t *testing.T) {
 	w := newEnv(t)
 	for name, sent := range map[string]string{"nothing": "", "a part of the module": "\x00\x00\x00\x00\x00\x00\x00\x09abc"} {

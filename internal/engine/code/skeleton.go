@@ -11,14 +11,15 @@ const (
 	codeSection = 10
 )
 
-// emptyBody is a function without locals that traps, with its size before it. It is valid for every type.
+// emptyBody is the body of a function that has no locals and traps, preceded by its size. It is valid for every function
+// type.
 var emptyBody = []byte{3, 0, 0x00, 0x0b}
 
 var errMalformed = errors.New("the rewritten module is malformed")
 
-// skeleton returns a valid module with the bodies of all functions replaced. In addition to the functions' native code,
-// a worker needs nothing else of the module. If the module had bodies, wazero would decode and validate all of them at
-// each start, which took half of the time of a plugin's first call.
+// skeleton returns a valid module in which emptyBody replaces the bodies of all functions. A worker needs only the skeleton
+// and the functions' native code. wazero would decode and validate the original bodies at each start, which took half of
+// the time of a plugin's first call.
 func skeleton(module []byte) ([]byte, error) {
 	if len(module) < headerSize {
 		return nil, errMalformed

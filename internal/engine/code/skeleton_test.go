@@ -27,7 +27,7 @@ func TestSkeletonKeepsAllButBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(bare) >= len(result.Module) {
-		t.Errorf("%d bytes, the module has %d", len(bare), len(result.Module))
+		t.Errorf("the skeleton has %d bytes, and the module only %d", len(bare), len(result.Module))
 	}
 	again, err := skeleton(bare)
 	if err != nil || !bytes.Equal(again, bare) {
