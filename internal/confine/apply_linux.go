@@ -65,8 +65,8 @@ func inNamespaces() error {
 }
 
 // dieWithParent sets PR_SET_PDEATHSIG again, because execve clears the setting of Prepare for a program with more rights
-// than its caller. It is set on all threads, because it belongs to a thread and is not inherited. A parent that has ended
-// before is detected by the end of the socket.
+// than its caller. The setting belongs to a thread and is not inherited, so it is set on all threads. If the parent has
+// ended before, this process detects EOF on its socket.
 func dieWithParent() error {
 	err := allThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
 	if err == unix.ENOTSUP {
@@ -75,7 +75,8 @@ func dieWithParent() error {
 	return err
 }
 
-// oomScore is added to the share of memory, in thousandths, that the process uses.
+// oomScore is the value of oom_score_adj. The kernel adds it to the share of memory, in thousandths, that the process uses,
+// and kills the process with the highest sum.
 const oomScore = 500
 
 // raiseOOMScore must run before no_dump, after which the file oom_score_adj belongs to root.
@@ -117,7 +118,7 @@ func (a *application) closeInherited() error {
 		if err == nil && flags&unix.FD_CLOEXEC == 0 {
 			err = unix.Close(fd)
 		}
-		if err != nil && err != unix.EBADF { // EBADF: the directory that was listed
+		if err != nil && err != unix.EBADF { // EBADF: the descriptor of /proc/self/fd itself, which is closed by now
 			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
 	}
@@ -130,7 +131,7 @@ func setNoNewPrivs() error {
 		// Setting it on this thread is enough for seccomp: installing a filter on all threads sets no_new_privs on all of
 		// them.
 		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
-			err = missingError(cgoReason + "; set on one thread, and by seccomp on all")
+			err = missingError(cgoReason + "; no_new_privs is set on one thread, and by seccomp on all threads")
 		}
 	}
 	return err
@@ -138,7 +139,7 @@ func setNoNewPrivs() error {
 
 const cgoReason = "the program is linked with cgo: build it with CGO_ENABLED=0"
 
-// allThreads makes a system call on every thread. ENOTSUP: see cgoReason.
+// allThreads makes a system call on every thread. It returns ENOTSUP in a program that is linked with cgo.
 func allThreads(call, a1, a2, a3 uintptr) error {
 	if _, _, errno := syscall.AllThreadsSyscall(call, a1, a2, a3); errno != 0 {
 		return errno

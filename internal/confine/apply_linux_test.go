@@ -79,14 +79,14 @@ func TestDeletedDirectoryLeavesOtherHandlesUsable(t *testing.T) {
 		t.Error("the handle of a deleted directory counts as replaced")
 	}
 	if answer.Results["new file"] != "" {
-		t.Error(answer.Results["new file"])
+		t.Errorf("cannot create a file in the writable directory: %s", answer.Results["new file"])
 	}
 }
 
 func TestConfinedProcessHasNoEnvironment(t *testing.T) {
 	t.Setenv("BULKHEAD_SECRET", "1")
 	if got := run(t, job{Scenario: "apply"}, Options{}).Results["environment"]; got != "" {
-		t.Errorf("environment %q", got)
+		t.Errorf("the environment is %q, want it empty", got)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestConfinedProcessHasRaisedOOMScore(t *testing.T) {
 		score, err := os.ReadFile(proc + "/oom_score_adj")
 		must(t, err)
 		if got := strings.TrimSpace(string(score)); got != strconv.Itoa(oomScore) {
-			t.Errorf("oom_score_adj %s", got)
+			t.Errorf("oom_score_adj is %s, want %d", got, oomScore)
 		}
 	})
 }

@@ -18,12 +18,13 @@ import (
 type attack struct {
 	name    string
 	run     func(job) error // returns nil if the attack succeeded
-	stopped []string        // the layers each of which alone stops the attack
+	stopped []string        // each of these layers alone stops the attack
 	lacking []syscall.Errno // errors on systems where the attack fails even without confinement
 }
 
-// systemDependent has the attacks that a layer stops on some systems only. A process without capabilities cannot trace a
-// process with capabilities. /proc/PID/mem requires rights in the user namespace of the process, which may be a new one.
+// systemDependent lists, by attack, the layers that stop the attack on some systems only. A process without capabilities
+// cannot trace a process with capabilities. /proc/PID/mem requires rights in the user namespace of process PID, and a
+// process in a new user namespace may lack them.
 var systemDependent = map[string][]string{
 	"trace another process":              {LayerCapabilities},
 	"open the memory of another process": {LayerCapabilities, LayerNamespaces, LayerHandles},

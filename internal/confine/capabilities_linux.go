@@ -17,8 +17,9 @@ func hasCapability(number uint) bool {
 	return data[number/32].Effective&(1<<(number%32)) != 0
 }
 
-// Secure bits, each with its lock (linux/securebits.h): user 0 gets no capabilities automatically, changing the user
-// changes no capabilities, and no capability can become ambient.
+// Secure bits and their locks (linux/securebits.h). noRoot: user 0 gets no capabilities automatically. noSetuidFixup: a
+// change of the user changes no capabilities. noKeepCaps: keeping capabilities over a change of the user stays disabled.
+// noAmbientRaise: no capability can become ambient.
 const (
 	noRoot         = 1<<0 | 1<<1
 	noSetuidFixup  = 1<<2 | 1<<3
@@ -27,9 +28,9 @@ const (
 )
 
 // dropCapabilities empties the capability sets of every thread, except the bounding set. Emptying the permitted and the
-// inheritable set empties the ambient set too. The bounding set matters only to execve, which the secure bits and
-// no_new_privs keep from adding capabilities: emptying it takes one call per capability and thread, together more time
-// than all other layers.
+// inheritable set empties the ambient set too. The bounding set only limits which capabilities execve may add, and the
+// secure bits and no_new_privs let execve add none. Emptying it would take one call per capability and thread, which takes
+// longer than all other layers.
 func dropCapabilities() error {
 	if hasCapability(unix.CAP_SETPCAP) {
 		err := allThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, noRoot|noSetuidFixup|noKeepCaps|noAmbientRaise, 0)

@@ -91,7 +91,7 @@ func checks(of map[string]func() error) map[string]string {
 
 var builtDir, built string
 
-// program returns the path of a test binary without cgo: this one if possible.
+// program returns the path of a test binary that is not linked with cgo: of this binary, or of one that it builds.
 func program(t testing.TB) string {
 	t.Helper()
 	if _, _, errno := syscall.AllThreadsSyscall(syscall.SYS_GETPID, 0, 0, 0); errno == 0 {

@@ -13,8 +13,8 @@
 //   - parent_death: SIGKILL when the thread that started the process ends. A thread of the Go runtime ends
 //     early only if a goroutine that is locked to it ends, so start the process from an unlocked goroutine.
 //   - oom_score: the kernel ends this process before the host when memory is short.
-//   - descriptors: inherited descriptors that Config.Keep does not list are closed. Inherited are those
-//     without FD_CLOEXEC, because Go sets the flag on all that it opens.
+//   - descriptors: inherited descriptors that Config.Keep does not list are closed. A descriptor without
+//     FD_CLOEXEC counts as inherited, because Go sets the flag on all descriptors that it opens.
 //   - no_new_privs: no program started later can gain rights. Landlock and seccomp require it.
 //   - handles: each directory handle is replaced, under its number, by a clone of its mount. The parent of
 //     a clone's root is the root itself, so ".." cannot leave a handle. Clones of read-only directories are
@@ -23,42 +23,45 @@
 //   - root: Config.Root becomes the root directory. With handles active, nothing outside Config.Dirs and
 //     Config.Root can be reached or seen, not even whether it exists. With root missing, Landlock hides the
 //     contents only: existence, size, owner and times of any file remain visible (stat, O_PATH). With
-//     handles missing, the same holds through ".." of a handle, also after the change of root.
+//     handles missing, they remain visible through ".." of a handle, even after the change of root.
 //   - capabilities: the effective, permitted, inheritable and ambient sets are emptied, and secure bits keep
 //     execve from refilling them. A process of user 0 then accesses files as their owner, group or others
 //     only.
 //   - no_dump: no core dump, and no other process of the user may trace this one or read its memory.
 //   - landlock: file contents and directory entries are reachable in Config.Dirs and Config.Root only, with
-//     their access. ABI 1 (Linux 5.13) refuses each rename and link across directories with EXDEV; ABI 2
-//     has the right for it. Landlock cannot exclude a path within a granted directory.
-//   - landlock_network: bind and connect of TCP (ABI 4).
-//   - landlock_scope: connections to abstract sockets and signals to processes outside (ABI 6). Signals are
-//     scoped only where the kernel lets threads of one process signal each other, which Go requires.
-//   - limits: no core dumps, and the numbers of Config.
+//     the access of each. ABI 1 (Linux 5.13) refuses each rename and link across directories with EXDEV;
+//     from ABI 2 on, they are allowed. Landlock cannot exclude a path within a granted directory.
+//   - landlock_network: bind and connect of TCP sockets are denied (ABI 4).
+//   - landlock_scope: connections to abstract sockets of other processes, and signals to other processes, are
+//     denied (ABI 6). Signals are denied only if the kernel still lets threads of one process signal each
+//     other, which Go requires.
+//   - limits: core dumps are disabled, and the limits in Config are set.
 //   - seccomp: the allow list of system calls below.
 //
 // Landlock, no_new_privs and capabilities belong to threads. Apply sets them on every thread with
-// syscall.AllThreadsSyscall, which a program linked with cgo does not have: there landlock, its parts and
-// capabilities are missing. Release builds use CGO_ENABLED=0.
+// syscall.AllThreadsSyscall, which does not work in a program linked with cgo. In such a program the three
+// layers of Landlock and the layer capabilities are missing. Release builds use CGO_ENABLED=0.
 //
 // # Memory
 //
 // Config.Memory sets RLIMIT_DATA, not RLIMIT_AS: the Go runtime reserves more than 1 GiB of address space at
 // start. RLIMIT_DATA counts private writable mappings, touched or not: about 75 MB for the empty worker,
 // plus compiled code (counted while it is written), plus each linear memory that is mapped writable, plus
-// the heap, which Go can let grow to twice what is live. Reaching the limit ends the process with exit
-// status 2.
+// the heap, which can grow to twice the size of the live objects. Reaching the limit ends the process with
+// exit status 2.
 //
 // # System calls
 //
-// Default: EPERM. Another architecture ends the process; the x32 ABI gets ENOSYS. ENOSYS also answers where
-// Go or a libc falls back to an older call: clone3, sendfile, splice, copy_file_range. The lists are
-// in syscalls_linux.go. Allowed with conditions on arguments:
+// A call that is not listed fails with EPERM. A call of another architecture ends the process. A call of the
+// x32 ABI fails with ENOSYS. clone3, sendfile, splice and copy_file_range fail with ENOSYS too, after which Go
+// or a libc uses an older call. The lists are in syscalls_linux.go. These calls are allowed with conditions on
+// their arguments:
 //
 //   - clone: threads only (CLONE_THREAD and CLONE_VM set, no new namespace).
 //   - kill, tgkill: this process only. Go preempts goroutines with tgkill.
-//   - mmap: not MAP_GROWSDOWN, whose growth RLIMIT_DATA does not count; not MAP_SHARED, so that a file changes through write calls only, which clear set-user-ID bits.
-//     PROT_EXEC stays allowed: wazero compiles to native code.
+//   - mmap: not with MAP_GROWSDOWN, since RLIMIT_DATA does not count the growth of such a mapping; not with
+//     MAP_SHARED, so that a file changes through write calls only, which clear set-user-ID bits. PROT_EXEC
+//     stays allowed: wazero compiles to native code.
 //   - fchmod: without the set-user-ID, set-group-ID and sticky bits.
 //   - utimensat: with a null path only, which changes an open file.
 //   - fcntl: descriptor and status flags, F_DUPFD_CLOEXEC.
@@ -67,14 +70,14 @@
 //   - prlimit64: reading limits of this process.
 //   - ioctl: the requests of package dirtypages, on descriptors that the process opened before.
 //
-// Denied by the default are: everything by path that changes mode, owner, times or extended attributes
+// Not listed, and so denied, are: everything by path that changes mode, owner, times or extended attributes
 // (chmod, fchmodat, fchmodat2, the chown and setxattr families), socket, socketpair, connect, bind, listen
 // and accept, execve, fork and vfork, ptrace, process_vm_readv and process_vm_writev, pidfd_open,
 // setns, unshare, chroot, chdir and mounts, io_uring, bpf, perf_event_open, keyctl, userfaultfd,
 // memfd_create, other requests of ioctl, setrlimit, setpriority, mknodat, open_by_handle_at.
 //
-// seccomp cannot read strings or structures: paths, the flags of openat2 and the attributes of clone3 are
-// out of its reach.
+// seccomp cannot read strings or structures. So it cannot check paths, the flags of openat2 or the attributes
+// of clone3.
 package confine
 
 import (
@@ -110,7 +113,7 @@ const (
 type Layer struct {
 	Name   string `json:"name"`
 	State  string `json:"state"`            // Active or Missing
-	Reason string `json:"reason,omitempty"` // why it is missing; of an active one, what it leaves out
+	Reason string `json:"reason,omitempty"` // why the layer is missing, or what an active layer does not restrict
 }
 
 // Report lists every layer once.
@@ -137,7 +140,7 @@ func (r Report) Missing() []Layer {
 	return missing
 }
 
-// Dir is an open directory that stays usable: its contents can be read, or read and changed.
+// Dir is an open directory that stays usable: its contents can be read and, if Write is set, changed.
 type Dir struct {
 	FD    int // opened with O_RDONLY or O_PATH; keeps its number
 	Write bool
@@ -153,7 +156,7 @@ type Config struct {
 	// reachable by their old path: see Report.Active(LayerRoot). If nil, the root directory is unchanged.
 	Root *Dir
 
-	// Keep lists inherited descriptors that stay open, besides 0, 1, 2, Dirs and Root. Nil: none are closed.
+	// Keep lists inherited descriptors that stay open, besides 0, 1, 2, Dirs and Root. Nil: all stay open.
 	Keep []int
 
 	Memory    uint64        // RLIMIT_DATA in bytes; reaching it ends the process with exit status 2; 0: not set

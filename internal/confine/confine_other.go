@@ -12,7 +12,7 @@ type Options struct {
 	NoNamespaces bool // start without namespaces
 }
 
-// Prepare sets an empty environment for cmd. The layer is LayerNamespaces, missing here.
+// Prepare sets an empty environment for cmd. It returns LayerNamespaces, which is missing on this system.
 func Prepare(cmd *exec.Cmd, _ Options) Layer {
 	cmd.Env = []string{}
 	return Layer{LayerNamespaces, Missing, noSuchLayer}
@@ -20,7 +20,7 @@ func Prepare(cmd *exec.Cmd, _ Options) Layer {
 
 const noSuchLayer = runtime.GOOS + " has no such layer"
 
-// Apply sets the limits that exist here. All other layers are missing.
+// Apply sets the limits that this system supports. All other layers are missing.
 func Apply(c Config) (Report, error) {
 	a := application{Config: c}
 	none := func() error { return missingError(noSuchLayer) }
@@ -33,7 +33,7 @@ func Apply(c Config) (Report, error) {
 	return a.report, a.err
 }
 
-// Probe reports what Apply would find.
+// Probe returns the Report that Apply would return, without restricting the caller.
 func Probe() Report {
 	report, _ := Apply(Config{off: map[string]bool{LayerLimits: true}})
 	for i, l := range report {

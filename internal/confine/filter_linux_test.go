@@ -38,7 +38,7 @@ func TestFilter(t *testing.T) {
 		{"32-bit x86", unix.AUDIT_ARCH_I386, unix.SYS_READ, args{}, killed},
 		{"big-endian arm64", unix.AUDIT_ARCH_ARMEB, unix.SYS_READ, args{}, killed},
 		{"x32 read", auditArch, x32 | unix.SYS_READ, args{}, unknown},
-		{"number of the future", auditArch, 1000, args{}, denied},
+		{"unassigned number", auditArch, 1000, args{}, denied},
 		{"negative number", auditArch, 0xffffffff, args{}, unknown},
 		{"thread of Go", auditArch, unix.SYS_CLONE, args{goThread}, allowed},
 		{"fork", auditArch, unix.SYS_CLONE, args{uint64(unix.SIGCHLD)}, denied},
@@ -121,8 +121,9 @@ func TestFilterDenies(t *testing.T) {
 	}
 }
 
-// decide runs the filter. The VM reads big-endian words, the kernel native ones, here little-endian: each
-// word is stored big-endian, in the kernel's order of words.
+// decide runs the filter. The VM reads big-endian words, and the kernel reads words in the byte order of the
+// machine, which is little-endian. So each word is stored big-endian, and the words of an argument are in the
+// kernel's order: the lower word is first.
 func decide(t *testing.T, vm *bpf.VM, arch, call uint32, a args) uint32 {
 	t.Helper()
 	data := make([]byte, 64)

@@ -14,19 +14,20 @@ const (
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 
-	// erratumSignals means that this erratum is fixed: with it, scoped signals did not reach threads of the same process
-	// in a different domain. Apply restricts each thread separately, so each thread has its own domain.
+	// erratumSignals is the bit of an erratum that is fixed. A kernel with the erratum also denies scoped signals between
+	// threads of one process that are in different domains. Apply restricts each thread separately, so each thread has
+	// its own domain.
 	erratumSignals = 1 << 1
 )
 
-// landlockABI returns the ABI version of the kernel, and a bit set of fixed errata (0 before Linux 6.15, which does not
-// report them).
+// landlockABI returns the ABI version of the kernel, and a bit set of fixed errata. The bit set is 0 before Linux 6.15, the
+// first version that reports errata.
 func landlockABI() (version, errata int, err error) {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch errno {
 	case 0:
 	case unix.ENOSYS, unix.EPERM:
-		return 0, 0, missingError("the kernel or a container's policy offers no Landlock (Linux 5.13)")
+		return 0, 0, missingError("the kernel lacks Landlock (Linux 5.13), or a container's policy denies it")
 	case unix.EOPNOTSUPP:
 		return 0, 0, missingError("Landlock is disabled at boot: see the kernel parameter lsm=")
 	default:
@@ -80,11 +81,11 @@ func landlockOffer() (offer, error) {
 	if abi >= 4 {
 		o.rules.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	} else {
-		o.network = missingError(fmt.Sprintf("Landlock ABI %d has no network rules (4, Linux 6.7)", abi))
+		o.network = missingError(fmt.Sprintf("Landlock ABI %d has no network rules: they require ABI 4 (Linux 6.7)", abi))
 	}
 	switch {
 	case abi < 6:
-		o.scope = missingError(fmt.Sprintf("Landlock ABI %d has no scopes (6, Linux 6.12)", abi))
+		o.scope = missingError(fmt.Sprintf("Landlock ABI %d has no scopes: they require ABI 6 (Linux 6.12)", abi))
 	case errata&erratumSignals == 0:
 		o.rules.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 		o.scopeNote = "abstract sockets only: this kernel would refuse signals between threads"

@@ -24,8 +24,8 @@ func (a *application) detachHandles() error {
 }
 
 // detach opens the directory again by its path, because a mount can be cloned only within the mount
-// namespace of the process, and the handle comes from the host's. The clone is used only if it shows the
-// same directory.
+// namespace of the process, and the handle belongs to the host's mount namespace. The clone is used only if
+// it is of the same directory.
 func detach(d Dir) error {
 	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(d.FD))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rule allows one system call whose arguments meet all conditions.
+// rule allows a system call if its arguments meet all conditions.
 type rule struct {
 	call uint32
 	when []condition
@@ -31,7 +31,7 @@ const (
 	argOffset  = 16
 )
 
-// low compares the lower half of an argument, all that the kernel reads of an int.
+// low compares the lower 32 bits of an argument. The kernel reads only these bits of an int.
 func low(arg, mask, value uint32) condition {
 	return condition{argOffset + 8*arg, mask, value}
 }
@@ -43,7 +43,7 @@ func null(arg uint32) []condition {
 
 const every = 1<<32 - 1
 
-// x32 is the bit in the number of a call of the x32 ABI, which shares the architecture of amd64.
+// x32 is a bit that is set in the numbers of calls of the x32 ABI. seccomp reports the architecture of amd64 for them.
 const x32 = 1 << 30
 
 // installFilter sets no_new_privs and installs the filter on all threads.
@@ -74,7 +74,7 @@ func installFilter() error {
 func probeSeccomp() error {
 	action := uint32(unix.SECCOMP_RET_ERRNO)
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))); errno != 0 {
-		return missingError("the kernel or a container's policy offers no system call filters: " + errno.Error())
+		return missingError("the kernel lacks system call filters, or a container's policy denies them: " + errno.Error())
 	}
 	return nil
 }

@@ -2,7 +2,7 @@
 
 package confine
 
-const noList = missingError("no list of system calls for this architecture")
+const noList = missingError("there is no list of allowed system calls for this architecture")
 
 func installFilter() error { return noList }
 

@@ -18,7 +18,8 @@ var allowedCalls = [...]uint32{
 	unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_MINCORE,
 	// Go runtime: network poller. It starts with the first descriptor that can be polled.
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
-	// glibc, in programs that use cgo: if the first thread could register an rseq area, a thread that cannot aborts.
+	// glibc, in programs that use cgo: if the first thread has registered an rseq area, and a later thread cannot, glibc
+	// aborts the process.
 	unix.SYS_RSEQ,
 	// Information about this process, and the time: harmless.
 	unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_GETRUSAGE,
@@ -46,7 +47,7 @@ func rules(pid uint32) []rule {
 		namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 			unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWTIME
 		thread = unix.CLONE_THREAD | unix.CLONE_VM
-		shared = unix.MAP_SHARED // set in MAP_SHARED_VALIDATE too, in no other type of mapping
+		shared = unix.MAP_SHARED // also set in MAP_SHARED_VALIDATE, and in no other type of mapping
 	)
 	all := []rule{
 		{unix.SYS_CLONE, []condition{low(0, thread|namespaces, thread)}},

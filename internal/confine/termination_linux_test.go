@@ -98,7 +98,7 @@ func TestExceededLimitTerminatesTheProcess(t *testing.T) {
 			err := cmd.Run()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || !test.status(exit.Sys().(syscall.WaitStatus)) {
-				t.Errorf("%v", err)
+				t.Errorf("the process ended with %v", err)
 			}
 			if first, _, _ := strings.Cut(stderr.String(), "\n"); !strings.Contains(first, test.stderr) {
 				t.Errorf("first line of the standard error: %q", first)
