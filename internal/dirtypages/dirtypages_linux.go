@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requests of ioctl that a Tracker makes. A process that is confined has to allow them.
+// Requests of ioctl that a Tracker makes. The system call filter of a process that uses a Tracker must allow the exported
+// ones.
 const (
-	requestAPI = 0xc018aa3f // UFFDIO_API, made by Open only
+	requestAPI = 0xc018aa3f // UFFDIO_API; only Open makes it
 
 	RequestRegister = 0xc020aa00 // UFFDIO_REGISTER
 	RequestProtect  = 0xc018aa06 // UFFDIO_WRITEPROTECT
@@ -38,7 +39,7 @@ type Tracker struct {
 
 var errDistrusted = errors.New("the record of written pages was incomplete")
 
-// Open returns a Tracker. A process that confines itself opens it before.
+// Open returns a Tracker. A process that confines itself must call Open before.
 func Open() (*Tracker, error) {
 	faults, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|unix.O_NONBLOCK|userModeOnly, 0, 0)
 	if errno != 0 {
@@ -96,7 +97,7 @@ func (t *Tracker) Close() {
 type Memory struct {
 	tracker *Tracker
 	start   uint64
-	found   [64]region // on the heap, so that its address does not change while the kernel writes to it
+	found   [64]region // the kernel writes to it; a Memory is on the heap, so that this address does not change
 }
 
 // region is a struct page_region of the kernel: addresses of a range of pages.
@@ -119,11 +120,11 @@ func (t *Tracker) Track(mapping []byte) (*Memory, error) {
 	return m, nil
 }
 
-// Distrust is to be called if the kernel did not record a write to m. From then on, Protect and Written fail for all
+// Distrust must be called if the kernel did not record a write to m. From then on, Protect and Written fail for all
 // memories of the Tracker.
 func (m *Memory) Distrust() { m.tracker.distrusted.Store(true) }
 
-// Protect begins to record writes to the first size bytes: from now on their pages count as not written.
+// Protect begins a new record of writes to the first size bytes. All pages of this range count as not written at first.
 func (m *Memory) Protect(size int) error {
 	if m.tracker.distrusted.Load() {
 		return errDistrusted
@@ -132,8 +133,8 @@ func (m *Memory) Protect(size int) error {
 	return ioctl(m.tracker.faults, RequestProtect, unsafe.Pointer(&request))
 }
 
-// Written calls page for each range of whole pages, in order, that was written since Protect, with its offsets. size must
-// be the one passed to Protect. The pages stay writable, and further calls report them again.
+// Written calls page with the offsets of each range of pages that was written since Protect, in ascending order. size must
+// equal the size passed to Protect. The pages stay writable, and further calls of Written report them again.
 func (m *Memory) Written(size int, page func(from, to int)) error {
 	if m.tracker.distrusted.Load() {
 		return errDistrusted
