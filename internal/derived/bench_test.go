@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BenchmarkGet measures a hit, which a scan of unchanged files costs for each file.
+// BenchmarkGet measures a cache hit. A scan of unchanged files costs one hit for each file.
 func BenchmarkGet(b *testing.B) {
 	c := NewCache(Tag{}, false, nil, nil)
 	c.devices[7] = true
@@ -25,7 +25,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkRead measures the first derivation of a worker: it reads a full file of earlier workers.
+// BenchmarkRead measures what a worker does before its first derivation: it reads a full file of earlier workers.
 func BenchmarkRead(b *testing.B) {
 	content := header(Tag{})
 	for n := 0; len(content) < maxFile; n++ {

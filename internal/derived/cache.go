@@ -3,7 +3,7 @@
 //
 // A [Cache] is the worker's part. It holds results in memory, reads the files of earlier workers, and hands new results
 // over to the host as records. A [Store] is the host's part: it appends the records to files, and bounds them. Results are
-// kept apart by plugin, module and grants (see [TagOf]), so that no worker gets data of files that it is not granted.
+// kept apart by plugin, module and grants (see [TagOf]), so that no worker gets data of files to which it has no access.
 //
 // The host does not interpret records. A worker that was compromised can forge results, but only for later workers with
 // the same Tag.
@@ -41,10 +41,10 @@ type Cache struct {
 	flights map[Key]chan struct{}
 	queue   []queued
 	waiting int  // bytes of the records of queue
-	damaged bool // the newer file is damaged, and the host has not been told yet
+	damaged bool // the newer file is damaged, and Take has not reported that yet
 }
 
-// queued is a record that the host does not have yet. Its data are in Cache.entries, unless they were dropped there.
+// queued is a record that the host does not have yet. Its data are in Cache.entries, unless the entry was dropped.
 type queued struct {
 	key  Key
 	size int
@@ -93,8 +93,8 @@ func (c *Cache) Get(ctx context.Context, k Key, open func() (*os.File, error), b
 	}
 }
 
-// find returns cached data. If there are none, flight is closed when they have been computed: by the caller if leads is
-// set, otherwise by another call.
+// find returns the cached data of a key. If the data are not cached and leads is set, the caller must compute them and close
+// flight. If leads is not set, another call computes them and closes flight.
 func (c *Cache) find(k Key) (data []byte, found bool, flight chan struct{}, leads bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,8 +184,8 @@ func (c *Cache) read() {
 	}
 }
 
-// Take returns encoded records for the host, at most max bytes in chunks of at most MaxRecord bytes, for Handles.Take. An
-// empty chunk reports that the newer file is damaged. The host gets each chunk once.
+// Take returns encoded records, at most max bytes in chunks of at most MaxRecord bytes. Each chunk must be sent to the host
+// once, which passes it to Handles.Take. An empty chunk reports that the newer file is damaged.
 func (c *Cache) Take(max int) (chunks [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,7 +29,7 @@ func old(n int) Key {
 	return Key{Function: 1, Dev: 7, Ino: uint64(n), Size: 10, Mtime: at, Ctime: at}
 }
 
-// newCache returns a Cache on whose devices results are kept.
+// newCache returns a Cache that caches results for files on the device 7.
 func newCache(t *testing.T, h *Handles) (*Cache, *clock) {
 	t.Helper()
 	c, at := NewCache(Tag{1}, true, nil, nil), &clock{start}
@@ -64,8 +64,8 @@ func TestGetComputesOnce(t *testing.T) {
 	}
 }
 
-// A file that was replaced or changed differs in one part of its identity at least. The times of a file can be set, except
-// for ctime.
+// A file that was replaced or changed differs in at least one part of its identity. Programs can set the times of a file,
+// except for ctime.
 func TestGetDistinguishesEachPartOfAKey(t *testing.T) {
 	c, _ := newCache(t, nil)
 	c.devices[8] = true
@@ -94,7 +94,7 @@ func TestGetDoesNotKeepRacilyCleanFiles(t *testing.T) {
 		c, _ := newCache(t, nil)
 		get(t, c, k, "a")
 		if got, computed := get(t, c, k, "b"); got != "b" || !computed {
-			t.Errorf("%s: got %q of the first reading", name, got)
+			t.Errorf("%s: got the cached result %q", name, got)
 		}
 		if chunks := c.Take(1 << 20); chunks != nil {
 			t.Errorf("%s: %d chunks for the host", name, len(chunks))
@@ -114,11 +114,11 @@ func TestGetDoesNotKeepFilesWhoseChangeTimeIsAWholeSecond(t *testing.T) {
 	k.Mtime, k.Ctime = k.Ctime, k.Ctime+1 // a file that was copied or unpacked with its times
 	get(t, c, k, "a")
 	if _, computed := get(t, c, k, "b"); computed {
-		t.Error("nothing is kept of a file whose modification time is a whole second")
+		t.Error("the result for a file whose modification time is a whole second is not cached")
 	}
 }
 
-// The age counts from before the file is read, however long that takes: the file may change during the read.
+// Get reads the clock before the file is read, since the file may change during the read.
 func TestGetTakesTheTimeBeforeTheFileIsRead(t *testing.T) {
 	c, at := newCache(t, nil)
 	k := old(1)
@@ -130,7 +130,7 @@ func TestGetTakesTheTimeBeforeTheFileIsRead(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got, computed := get(t, c, k, "c"); got != "b" || computed {
-		t.Errorf("of a settled file: got %q, computed: %t", got, computed)
+		t.Errorf("a settled file: got %q, computed: %t", got, computed)
 	}
 }
 
@@ -176,14 +176,14 @@ func TestGetKeepsNothingOfOtherFileSystems(t *testing.T) {
 			t.Errorf("%s: computed %d times", name, computed)
 		}
 		if test.dev == 9 && test.err == nil && looks != 1 {
-			t.Errorf("%s: looked %d times", name, looks)
+			t.Errorf("%s: the file system was queried %d times", name, looks)
 		}
 	}
 	c, _ := newCache(t, nil)
 	delete(c.devices, 7)
 	for range 2 {
 		if _, computed := get(t, c, old(1), "a"); !computed {
-			t.Error("kept on a device that could not be looked at")
+			t.Error("a result is cached although the file system is unknown")
 		}
 	}
 }
@@ -230,7 +230,7 @@ func TestConcurrentGetsComputeOnce(t *testing.T) {
 	})
 }
 
-// A call whose computation fails, for example because it was cancelled, does not fail those that wait for it.
+// A call whose computation fails, for example because it was cancelled, does not fail the calls that wait for it.
 func TestGetComputesAfterAnotherCallFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newCache(t, nil)
@@ -321,11 +321,11 @@ func TestTakeIsBounded(t *testing.T) {
 	c.kept = false
 	c.send(old(1), 10)
 	if chunks := c.Take(1 << 20); chunks != nil {
-		t.Error("records for a host that keeps none")
+		t.Error("records are queued for a host that accepts none")
 	}
 }
 
-// encode returns a file with these records.
+// encode returns the content of a file with a record for each string of data.
 func encode(tag Tag, data ...string) []byte {
 	all := header(tag)
 	for n, text := range data {
@@ -373,7 +373,7 @@ func TestAnyChangedByteIsDetected(t *testing.T) {
 	}
 }
 
-// FuzzReadRecords: whatever a file contains, reading ends, and what it returns are valid results, within the bounds.
+// FuzzReadRecords checks that readRecords ends for any content, and returns only valid results within the bounds.
 func FuzzReadRecords(f *testing.F) {
 	f.Add(encode(Tag{1}, "first", "second"))
 	f.Add(encode(Tag{1}, "first")[:headerSize+20])
@@ -405,7 +405,7 @@ func TestReadRefusesResultsThatCannotExist(t *testing.T) {
 	}
 }
 
-// A file that is replaced by one with the same size and modification time has another inode, or at least another ctime.
+// A file that is overwritten with content of the same size, and whose modification time is then restored, differs in ctime.
 func TestReplacedFileHasAnotherKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	set := func(content string) Key {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSystem returns the device of a file. local reports whether, on its file system, inode and times identify a
-// version of the file. On network file systems they do not: times are cached, or set by the clocks of other machines.
+// fileSystem returns the device of a file. local reports whether inode and times identify a version of a file on its file
+// system. On network file systems they do not: times are cached, or set by the clocks of other machines.
 func fileSystem(file *os.File) (dev uint64, local bool, err error) {
 	conn, err := file.SyscallConn()
 	if err != nil {

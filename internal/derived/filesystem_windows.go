@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/ntfile"
 )
 
-// fileSystem returns the volume of a file, and whether its file system is one on which index and times identify the version of
-// a file: NTFS has a time of change that programs do not set.
+// fileSystem returns the volume of a file. local reports whether index and times identify a version of a file on its file
+// system. On NTFS they do: it records a change time that programs do not set.
 func fileSystem(file *os.File) (dev uint64, local bool, err error) {
 	info, err := ntfile.Stat(int(file.Fd()))
 	if err != nil {

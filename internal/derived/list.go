@@ -107,7 +107,7 @@ func (s *Store) remove(item Item) error {
 }
 
 // evict removes the sets that were not used for unusedAge, and then the least recently used sets until all files fit
-// into the bound. It never removes the set with the given name. The caller holds the lock.
+// into the bound. It never removes the set with the given name. The caller must hold the lock.
 func (s *Store) evict(name string) error {
 	all, err := List(s.dir)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Bounds of what a Set takes from workers, which are untrusted, in bytes. What exceeds them is dropped.
+// Bounds, in bytes, of the chunks that a Set accepts from workers, which are untrusted. Chunks beyond them are dropped.
 const (
-	maxWaiting = 8 << 20 // waiting to be written
-	burst      = 2 * maxFile
-	perSecond  = 1 << 20
-	perChunk   = 1 << 10 // added to the size of each chunk: a chunk also takes memory and a separate write
+	maxWaiting = 8 << 20     // size of the chunks that wait to be written
+	burst      = 2 * maxFile // maximum of Set.allowance
+	perSecond  = 1 << 20     // increase of Set.allowance
+	perChunk   = 1 << 10     // added to the size of each chunk, since a chunk also costs memory and a write of its own
 )
 
 // Set is the pair of files with one tag: records are appended to the newer file, which replaces the older one when it is
@@ -24,13 +24,13 @@ type Set struct {
 	name  string
 	tag   Tag
 
-	mu        sync.Mutex // guards what follows
-	chunks    [][]byte   // waiting to be written
-	waiting   int        // total size of chunks
-	damaged   fs.FileInfo
+	mu        sync.Mutex  // guards what follows
+	chunks    [][]byte    // waiting to be written
+	waiting   int         // total size of chunks
+	damaged   fs.FileInfo // the newer file, if a worker has reported that it is damaged; otherwise nil
 	writing   bool
 	failed    time.Time // time of the last write, if it failed; otherwise zero
-	allowance int64     // bytes that may be taken now
+	allowance int64     // bytes that may be accepted now
 	refilled  time.Time
 }
 
@@ -39,7 +39,7 @@ type Handles struct {
 	Tag          Tag
 	Older, Newer *os.File // open for reading; nil if the file does not exist
 	set          *Set
-	newer        fs.FileInfo // nil without Newer
+	newer        fs.FileInfo // identity of Newer; nil if Newer is nil
 }
 
 // Open opens the files for a worker, and marks them as used.
@@ -56,7 +56,7 @@ func (s *Set) Open() (*Handles, error) {
 	now := s.store.now()
 	for _, file := range []*os.File{h.Older, h.Newer} {
 		if file != nil {
-			_ = os.Chtimes(filepath.Join(s.store.dir, filepath.Base(file.Name())), now, now) // a hint for the eviction
+			_ = os.Chtimes(filepath.Join(s.store.dir, filepath.Base(file.Name())), now, now) // only the order of evictions depends on it
 		}
 	}
 	return h, nil
@@ -76,8 +76,8 @@ func (h *Handles) Close() error {
 	return errors.Join(errs...)
 }
 
-// Take takes a chunk that the worker's Cache.Take returned. It does not wait for the disk, and does not interpret the chunk.
-// The chunk must not be modified afterwards.
+// Take queues a chunk that the worker's Cache.Take returned, to be written. It does not wait for the disk, and does not
+// interpret the chunk. The caller must not modify the chunk afterwards.
 func (h *Handles) Take(chunk []byte) {
 	s := h.set
 	s.mu.Lock()
@@ -100,7 +100,7 @@ func (h *Handles) Take(chunk []byte) {
 	}
 }
 
-// allow reports whether a number of bytes may be taken, and charges them.
+// allow reports whether a chunk of this size may be accepted, and deducts the size from the allowance.
 func (s *Set) allow(size int64) bool {
 	now := s.store.now()
 	if since := now.Sub(s.refilled); since > 0 {
@@ -125,7 +125,7 @@ func (s *Store) begin() bool {
 	return true
 }
 
-// write writes the waiting chunks, until none are left.
+// write writes the waiting chunks until no chunk is left.
 func (s *Set) write() {
 	defer s.store.work.Done()
 	for {
@@ -147,7 +147,7 @@ func (s *Set) write() {
 		s.mu.Lock()
 		if s.failed = (time.Time{}); err != nil {
 			s.failed = s.store.now()
-			s.store.log.Debug("derived data are not kept", "file", s.name, "reason", err)
+			s.store.log.Debug("derived data cannot be stored", "file", s.name, "reason", err)
 		}
 		s.mu.Unlock()
 	}

@@ -26,7 +26,7 @@ const (
 	maxFile   = 16 << 20 // bytes of a file; a Set has two
 	unusedAge = 30 * 24 * time.Hour
 	lockTime  = time.Second // how long a write waits for other processes
-	retryTime = time.Minute // how long nothing is written after a failure
+	retryTime = time.Minute // how long a Set drops chunks after a failed write
 )
 
 const (
@@ -52,7 +52,7 @@ type Store struct {
 	work   sync.WaitGroup
 }
 
-// NewStore returns a Store in dir, which the caller has checked to belong to the user. It creates nothing.
+// NewStore returns a Store in dir. The caller must have checked that dir belongs to the user. NewStore creates nothing.
 func NewStore(dir string, log hclog.Logger) *Store {
 	return &Store{dir: dir, log: log, now: time.Now, max: MaxTotal, sets: map[string]*Set{}}
 }
@@ -93,7 +93,7 @@ func (s *Store) Set(plugin, module string, grants any) (*Set, error) {
 	return set, nil
 }
 
-// open opens a file for reading; nil if there is none.
+// open opens a file for reading. It returns nil if the file does not exist.
 func (s *Store) open(name string) (*os.File, error) {
 	file, err := openRegular(filepath.Join(s.dir, name), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +139,7 @@ func (s *Store) lock() (*os.File, error) {
 		}
 		time.Sleep(pause)
 	}
-	return nil, errors.Join(errors.New("another process holds its lock"), file.Close())
+	return nil, errors.Join(fmt.Errorf("another process holds the lock of %s", s.dir), file.Close())
 }
 
 // append appends chunks of records to the newer file of a set, and then removes sets beyond the bounds of the Store.

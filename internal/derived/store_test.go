@@ -55,7 +55,7 @@ func (h host) worker(t *testing.T, plugin string) *Handles {
 	return handles
 }
 
-// settle waits until everything taken is written.
+// settle waits until all chunks that were accepted are written.
 func (h host) settle() { h.work.Wait() }
 
 func record(n int, data string) []byte { return appendRecord(nil, old(n), []byte(data)) }
@@ -102,13 +102,13 @@ func TestResultsAreKeptApart(t *testing.T) {
 			t.Errorf("another %s: %+v, %v", name, handles, err)
 		}
 	}
-	// A file that was renamed is not of the set with that name.
+	// The tag in the header, not the name of a file, decides to which set the file belongs.
 	if err := os.Rename(filepath.Join(h.dir, h.set(t, "notes").name+newerSuffix), filepath.Join(h.dir, h.set(t, "other").name+newerSuffix)); err != nil {
 		t.Fatal(err)
 	}
 	c, _ := newCache(t, h.worker(t, "other"))
 	if got, computed := get(t, c, old(1), "b"); got != "b" || !computed {
-		t.Errorf("got %q of a renamed file", got)
+		t.Errorf("got %q from a renamed file", got)
 	}
 }
 
@@ -120,11 +120,11 @@ func TestSetRefusesNamesThatAreNoFileNames(t *testing.T) {
 		}
 	}
 	if _, err := h.Set("a", "short", nil); err == nil {
-		t.Error("accepts a module without digest")
+		t.Error("accepts a module digest that is too short")
 	}
 }
 
-// A hit of a result in the older file is written again, so that it outlives the file.
+// A result in the older file is written again when it is used, so that it outlives the file.
 func TestResultsInUseOutliveRotation(t *testing.T) {
 	h := newHost(t, t.TempDir())
 	w := h.worker(t, "notes")
@@ -213,7 +213,7 @@ func TestFloodOfRecordsIsDropped(t *testing.T) {
 	}
 }
 
-// The same bytes in small chunks would take many times their memory, and a write each.
+// Small chunks use many times the memory of their bytes, and each chunk costs a write.
 func TestFloodOfSmallChunksIsDropped(t *testing.T) {
 	h := newHost(t, t.TempDir())
 	w := h.worker(t, "notes")
@@ -258,7 +258,7 @@ func TestHostsAppendConcurrently(t *testing.T) {
 	}
 }
 
-// A damaged file is replaced once a worker has found it, and what precedes the damage is still used.
+// A damaged file is replaced once a worker has reported it. The records before the damage are still used.
 func TestDamagedFileIsReplaced(t *testing.T) {
 	h := newHost(t, t.TempDir())
 	w := h.worker(t, "notes")
@@ -343,7 +343,7 @@ func TestUnusableDirectoryIsNoError(t *testing.T) {
 	before := w.set.allowance
 	w.Take(record(1, "a"))
 	if w.set.allowance != before {
-		t.Error("tried again at once")
+		t.Error("a write is tried again immediately after a failure")
 	}
 	if err := os.Remove(Dir(dir)); err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func TestUnusableDirectoryIsNoError(t *testing.T) {
 	w.Take(record(1, "a"))
 	h.settle()
 	if h.worker(t, "notes").Newer == nil {
-		t.Error("not tried again")
+		t.Error("no write is tried after retryTime")
 	}
 }
 
