@@ -29,7 +29,7 @@ func remove(dir int, name string, isDir bool) error {
 	case !isDir && info.IsDir && !info.Link:
 		return syscall.EISDIR
 	}
-	// The name is free at once, even if others have the file open.
+	// With POSIX semantics the name is free immediately, even if other processes have the file open.
 	ex := uint32(windows.FILE_DISPOSITION_DELETE | windows.FILE_DISPOSITION_POSIX_SEMANTICS | windows.FILE_DISPOSITION_IGNORE_READONLY_ATTRIBUTE)
 	err = set(h, windows.FileDispositionInformationEx, unsafe.Slice((*byte)(unsafe.Pointer(&ex)), unsafe.Sizeof(ex)))
 	if !lacks(err) {
@@ -42,7 +42,7 @@ func remove(dir int, name string, isDir bool) error {
 	return set(h, windows.FileDispositionInformation, del)
 }
 
-// lacks reports whether a file system, or an old version of Windows, does not know the request.
+// lacks reports whether err means that the file system, or an old version of Windows, does not support the request.
 func lacks(err error) bool {
 	return errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EINVAL) || errors.Is(err, windows.ERROR_INVALID_PARAMETER)
 }
@@ -55,7 +55,7 @@ func set(h windows.Handle, class uint32, data []byte) error {
 	return nil
 }
 
-// renameInformation is FILE_RENAME_INFORMATION and FILE_LINK_INFORMATION, up to the name.
+// renameInformation is the part of FILE_RENAME_INFORMATION, and of FILE_LINK_INFORMATION, that precedes the name.
 type renameInformation struct {
 	flags  uint32 // the first byte is ReplaceIfExists for the classes without Ex
 	root   windows.Handle
@@ -72,7 +72,7 @@ func renameData(flags uint32, dir int, name string) ([]byte, error) {
 	}
 	text = text[:len(text)-1]
 	const begin = unsafe.Offsetof(renameInformation{}.length) + unsafe.Sizeof(uint32(0))
-	words := make([]uint64, (int(begin)+2*len(text)+15)/8) // aligned; the system wants room for one character more
+	words := make([]uint64, (int(begin)+2*len(text)+15)/8) // words, for alignment; the system requires room for one more character
 	data := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
 	*(*renameInformation)(unsafe.Pointer(&words[0])) = renameInformation{flags, windows.Handle(dir), uint32(2 * len(text))}
 	copy(data[begin:], unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(text))), 2*len(text)))
@@ -132,12 +132,12 @@ func Link(from int, name string, to int, other string) error {
 	return set(h, fileLinkInformation, data)
 }
 
-// reopen opens the file of a handle with other rights.
+// reopen opens the file of a handle again, with different access rights.
 func reopen(fd int, access uint32) (windows.Handle, error) {
 	return create(windows.Handle(fd), ".", access|windows.SYNCHRONIZE, shareAll, windows.FILE_OPEN, windows.FILE_OPEN_REPARSE_POINT, 0)
 }
 
-// Chmod sets or clears the read-only attribute, by the permission of the owner to write.
+// Chmod clears the read-only attribute of an open file if writable is set, and sets the attribute otherwise.
 func Chmod(fd int, writable bool) error {
 	h, err := reopen(fd, windows.FILE_READ_ATTRIBUTES|windows.FILE_WRITE_ATTRIBUTES)
 	if err != nil {
@@ -163,7 +163,7 @@ func clearReadOnly(h windows.Handle) error {
 	return setBasic(h, basicInfo{attributes: max(basic.attributes&^windows.FILE_ATTRIBUTE_READONLY, windows.FILE_ATTRIBUTE_NORMAL)})
 }
 
-// SetTimes sets the times of an open file, in nanoseconds since 1970, with a precision of 100.
+// SetTimes sets the times of an open file, in nanoseconds since 1970. Their precision is 100 ns.
 func SetTimes(fd int, atime, mtime int64) error {
 	h, err := reopen(fd, windows.FILE_WRITE_ATTRIBUTES)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// List reads records of an open directory for NextEntry into buf, whose length is a multiple of 8. It returns io.EOF at the
-// end.
+// List reads the next records of an open directory into buf, for NextEntry. The length of buf must be a multiple of 8. List
+// returns io.EOF at the end.
 func List(fd int, buf []byte, restart bool) ([]byte, error) {
 	class := uint32(windows.FileIdBothDirectoryInfo)
 	if restart {

@@ -1,9 +1,8 @@
-// Package ntfile opens and changes files on Windows by a name in an open directory, as the *at system calls of Unix systems do:
-// NtCreateFile takes a directory handle, on which package os builds os.Root, too. A name is one component, a symbolic link or
-// junction is never followed, and names that Windows would map to a different file are refused (CheckName). Errors have the
-// numbers of POSIX.
+// Package ntfile opens and changes files on Windows by a name in an open directory, as the *at system calls of Unix systems do.
+// It uses NtCreateFile, which accepts a directory handle, as os.Root does. A name is one component. A symbolic link or junction
+// is never followed, and names that Windows would map to a different file are refused (CheckName). Errors are those of POSIX.
 //
-// On other systems the package has only the rules of names, so that they are tested there.
+// On other systems the package contains only the check of names and the decoders, so that they can be tested there.
 package ntfile
 
 import (
@@ -16,7 +15,7 @@ type ErrName string
 
 func (e ErrName) Error() string { return "the name is not allowed on Windows: " + string(e) }
 
-// CheckName refuses names that no file can have, and those by which a file has a second name:
+// CheckName refuses names that no file can have, and names by which Windows may open a file with a different name:
 //
 //   - special characters: "a:b" is the stream b of the file a, and ":" alone separates a drive; "\" separates components, and
 //     "*", "?", "<", ">" and `"` are wildcards;
@@ -25,13 +24,13 @@ func (e ErrName) Error() string { return "the name is not allowed on Windows: " 
 //   - short names of the form NAME~1.EXT, which Windows generates for files with longer names, and NAME~X5.EXT, which Samba and
 //     Wine generate.
 //
-// Upper and lower case is not its concern: who compares names folds them.
+// CheckName ignores upper and lower case. Code that compares names must fold them.
 func CheckName(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
-		return ErrName("empty, or a reference to a directory")
+		return ErrName("it is empty, or a reference to a directory")
 	case !utf8.ValidString(name):
-		return ErrName("it is not valid UTF-8") // which the conversion to UTF-16 would change
+		return ErrName("it is not valid UTF-8") // the conversion to UTF-16 would change the name
 	case strings.ContainsFunc(name, isReservedRune):
 		return ErrName("it contains a reserved character")
 	case name[len(name)-1] == '.' || name[len(name)-1] == ' ':
@@ -46,7 +45,7 @@ func CheckName(name string) error {
 
 func isReservedRune(r rune) bool { return r < ' ' || strings.ContainsRune(`"*/:<>?\|`, r) }
 
-// isDevice reports whether the part of a name before its first dot or colon names a device, which exists in every directory.
+// isDevice reports whether the part of a name before its first dot is the name of a device. Devices exist in every directory.
 func isDevice(name string) bool {
 	base, _, _ := strings.Cut(name, ".")
 	base = strings.ToUpper(strings.TrimRight(base, " "))
@@ -58,7 +57,7 @@ func isDevice(name string) bool {
 	if !ok {
 		number, ok = strings.CutPrefix(base, "LPT")
 	}
-	switch number { // the superscript digits are digits to Windows
+	switch number { // Windows accepts superscript digits, too
 	case "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "¹", "²", "³":
 		return ok
 	}
@@ -69,8 +68,9 @@ func isAlphanumeric(r rune) bool {
 	return '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z'
 }
 
-// isShort reports whether a name has the form of generated 8.3 names: at most eight characters that end in a tilde, and an extension
-// of at most three. After the tilde Windows has a number, and others have digits and letters.
+// isShort reports whether a name has the form of a generated 8.3 name: at most eight characters, the last of which are a tilde
+// and digits or letters, and an extension of at most three characters. Windows generates digits after the tilde, and Samba and
+// Wine generate digits and letters.
 func isShort(name string) bool {
 	base, extension, _ := strings.Cut(name, ".")
 	tilde := strings.LastIndexByte(base, '~')

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Flags of Open, besides those of package os. Their bits are unused by those.
+// Flags of Open, in addition to the flags of package os, which do not use these bits.
 const (
-	// Directory opens a directory for lookups and listing, and nothing else.
+	// Directory opens a directory, and only for lookups and listing.
 	Directory = 1 << 28
-	// NoFollow is always in force.
+	// NoFollow has no effect: Open never follows a link.
 	NoFollow = 1 << 29
-	// Hold makes others fail that open the directory with Hold, or remove it, until the handle is closed. It implies Directory.
+	// Hold implies Directory. Until the handle is closed, the directory cannot be removed or opened with Hold again.
 	Hold = 1 << 30
 )
 
@@ -23,7 +23,7 @@ const shareAll = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FI
 // stored elsewhere, are opened by their drivers.
 const objDontReparse = windows.OBJ_DONT_REPARSE
 
-// create is NtCreateFile. A name is relative to dir; "." opens dir again, and if dir is 0, name is an absolute path.
+// create calls NtCreateFile. name is relative to dir, or absolute if dir is 0. The name "." opens dir again.
 func create(dir windows.Handle, name string, access, share, disposition, options uint32, attributes uint32) (windows.Handle, error) {
 	object := windows.OBJECT_ATTRIBUTES{RootDirectory: dir, Attributes: windows.OBJ_CASE_INSENSITIVE | attributes}
 	switch {
@@ -51,8 +51,8 @@ func create(dir windows.Handle, name string, access, share, disposition, options
 	return handle, nil
 }
 
-// OpenRoot opens an absolute path, such as the root directory of a volume, as a directory. It follows no link as the last
-// component.
+// OpenRoot opens the directory at an absolute path, such as the root directory of a volume. It does not follow a link in the
+// last component.
 func OpenRoot(path string) (int, error) {
 	h, err := create(0, path, dirAccess, shareAll, windows.FILE_OPEN, windows.FILE_DIRECTORY_FILE, objDontReparse)
 	return int(h), err
@@ -112,7 +112,7 @@ func Mkdir(dir int, name string) error {
 	return err
 }
 
-// posix returns the number of an error of NtCreateFile and its siblings.
+// posix converts an NTSTATUS into the error that POSIX defines for the same condition.
 func posix(err error) error {
 	status, ok := err.(windows.NTStatus)
 	if !ok {
@@ -151,6 +151,5 @@ func posix(err error) error {
 	return status.Errno()
 }
 
-// ENOTDIR is the error of a file in the place of a directory. On Windows syscall.ENOTDIR is the number of a path that does not
-// exist.
+// ENOTDIR is the error for a file where a directory is required. On Windows, syscall.ENOTDIR means that a path does not exist.
 const ENOTDIR = windows.ERROR_DIRECTORY

@@ -32,7 +32,7 @@ func targetOf(data []byte) (string, error) {
 		return "", errReparse
 	}
 	offset, length := int(binary.LittleEndian.Uint16(data[12:])), int(binary.LittleEndian.Uint16(data[14:]))
-	if length == 0 { // no printed name: the one that the system uses
+	if length == 0 { // without a printed name, use the substitute name, which the system resolves
 		offset, length = int(binary.LittleEndian.Uint16(data[8:])), int(binary.LittleEndian.Uint16(data[10:]))
 	}
 	if offset%2 != 0 || length%2 != 0 || begin+offset+length > len(data) {
@@ -49,10 +49,11 @@ func targetOf(data []byte) (string, error) {
 type Entry struct {
 	Name       string
 	Attributes uint32
-	Tag        uint32 // of a reparse point
+	Tag        uint32 // tag of the reparse point, if Attributes has FILE_ATTRIBUTE_REPARSE_POINT
 }
 
-// NextEntry decodes the first of the records FILE_ID_BOTH_DIR_INFO, and returns the rest. ok is false if it is malformed.
+// NextEntry decodes the first FILE_ID_BOTH_DIR_INFO record of data, and returns the records after it. ok is false if the
+// record is malformed.
 func NextEntry(data []byte) (e Entry, rest []byte, ok bool) {
 	const header = 104
 	if len(data) < header {

@@ -57,7 +57,7 @@ func TestNextEntry(t *testing.T) {
 	if !ok || e.Name != "abcd" || len(rest) != 108 {
 		t.Fatalf("got %+v, %d bytes, %v", e, len(rest), ok)
 	}
-	// A name that is not UTF-16 is not the name of another file.
+	// A name that is not valid UTF-16 must not be decoded to the name of another file.
 	if e, rest, ok = NextEntry(rest); !ok || rest != nil || !strings.HasSuffix(e.Name, "\xff") || CheckName(e.Name) == nil {
 		t.Errorf("got %+v, %d bytes, %v", e, len(rest), ok)
 	}

@@ -10,15 +10,15 @@ import (
 
 // Info describes a file. Times are in nanoseconds since 1970.
 type Info struct {
-	Volume, Index         uint64 // its identity while it exists
-	IsDir, Link, ReadOnly bool   // Link: it is a symbolic link or a junction
-	Special               bool   // a reparse point that is no file, such as a socket
+	Volume, Index         uint64 // the identity of the file while it exists
+	IsDir, Link, ReadOnly bool   // Link is set for a symbolic link or junction
+	Special               bool   // set for a reparse point that is no file, such as a socket
 	Links                 uint64
 	Size                  int64
 	Atime, Mtime, Ctime   int64
 }
 
-// basicInfo is FILE_BASIC_INFO. Its times are in ticks; 0 leaves one unchanged.
+// basicInfo is FILE_BASIC_INFO. Its times are in ticks. setBasic leaves times unchanged for which info has 0.
 type basicInfo struct {
 	created, accessed, written, changed int64
 	attributes                          uint32
@@ -39,10 +39,10 @@ func setBasic(h windows.Handle, info basicInfo) error {
 	return windows.SetFileInformationByHandle(h, windows.FileBasicInfo, data, size)
 }
 
-// A tick is 100 ns; the first one was at the begin of 1601.
+// Windows counts time in ticks of 100 ns since the beginning of 1601.
 const (
-	perTick = 100
-	epoch   = 116444736000000000 // of Unix, in ticks
+	perTick = 100                // nanoseconds
+	epoch   = 116444736000000000 // the Unix epoch, in ticks
 )
 
 func ticks(nanoseconds int64) int64 { return nanoseconds/perTick + epoch }
@@ -77,14 +77,14 @@ func Stat(fd int) (Info, error) {
 	return info, nil
 }
 
-// kindOf classifies a reparse point. Those that stand for another file or directory are treated as links.
+// kindOf classifies a reparse point. Reparse points that stand for another file or directory are treated as links.
 func kindOf(tag uint32) (link, special bool) {
 	const surrogate = 0x20000000 // IsReparseTagNameSurrogate
 	const socket, executable = 0x80000023, 0x8000001B
 	return tag&surrogate != 0, tag == socket || tag == executable
 }
 
-// StatAt describes a file or directory, or a link itself.
+// StatAt describes a file, directory or link. It does not follow a link.
 func StatAt(dir int, name string) (Info, error) {
 	h, err := openItself(dir, name, 0)
 	if err != nil {
@@ -94,7 +94,7 @@ func StatAt(dir int, name string) (Info, error) {
 	return Stat(int(h))
 }
 
-// Readlink returns the target of a symbolic link or junction, as it was written for display.
+// Readlink returns the target of a symbolic link or junction, in the form for display if there is one.
 func Readlink(dir int, name string) (string, error) {
 	h, err := openItself(dir, name, 0)
 	if err != nil {
