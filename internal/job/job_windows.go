@@ -7,20 +7,21 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Limits are the limits of a job. The zero value sets none.
+// Limits are the limits of a job. A limit of 0 is not set.
 type Limits struct {
 	Memory    uint64 // bytes of memory that each process may commit
-	Processes uint32 // at the same time
-	CPU       int64  // processor time of each process, in units of 100 ns
+	Processes uint32 // number of processes at the same time
+	CPU       int64  // user-mode processor time of each process, in units of 100 ns
 }
 
 // Job is a group of processes.
 type Job struct{ handle windows.Handle }
 
-// New returns a job without processes. The processes of the job, and those that they start, end when it is closed.
+// New returns a job without processes. When the job is closed, its processes end, and all processes that they have started.
 func New(l Limits) (*Job, error) { return create(l, windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE) }
 
-// Confine puts this process into a job of its own, which it cannot leave. Limits of jobs that it is in already remain.
+// Confine puts this process into a job of its own, which the process cannot leave. The limits of jobs that contain the process
+// already stay in force.
 func Confine(l Limits) error {
 	j, err := create(l, windows.JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION)
 	if err != nil {
