@@ -22,11 +22,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Values of Config.Arguments: what the log keeps of a call's arguments.
+// Values of Config.Arguments: what the log records of a call's arguments.
 const (
-	ArgumentsHash = "hash" // their HMAC-SHA-256 with a key that belongs to the log
-	ArgumentsFull = "full" // their text, secrets included, at most 32 KiB
-	ArgumentsNone = "none"
+	ArgumentsHash = "hash" // the HMAC-SHA-256 of the arguments with a key that belongs to the log
+	ArgumentsFull = "full" // the arguments, secrets included, at most 32 KiB
+	ArgumentsNone = "none" // nothing
 )
 
 // Values of Config.OnFailure: what happens to calls while no record can be written.
@@ -191,7 +191,7 @@ func (l *Log) Write(r Record) error {
 	return l.sink.put(text.b)
 }
 
-// arguments returns what the log keeps of a call's arguments.
+// arguments returns what the log records of a call's arguments.
 func (l *Log) arguments(raw []byte) string {
 	switch {
 	case len(raw) == 0 || l.config.Arguments == ArgumentsNone:
@@ -199,7 +199,7 @@ func (l *Log) arguments(raw []byte) string {
 	case l.hasher != nil:
 		return l.hasher.hash(raw)
 	}
-	return string(raw[:min(len(raw), maxArguments)]) // encode keeps no more
+	return string(raw[:min(len(raw), maxArguments)]) // encode would truncate a longer string
 }
 
 // Close drains the queue until ctx is done, and closes the file.
@@ -216,5 +216,5 @@ func (l *Log) Close(ctx context.Context) error {
 	return l.sink.close()
 }
 
-// countLines returns the number of records in whole lines.
+// countLines returns the number of lines. Each line is a record.
 func countLines(lines []byte) int64 { return int64(bytes.Count(lines, []byte{'\n'})) }

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/audit"
 )
 
-// The mode of a file is always 0666 or 0444 here.
+// On Windows, package os reports the mode 0666 or 0444 for every file. Open must not refuse such a file.
 func TestOpenExistingFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	for range 2 {

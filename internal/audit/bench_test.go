@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/audit"
 )
 
-// BenchmarkWrite measures the cost of a record to a call: queued with FailOpen, written with FailClosed.
+// BenchmarkWrite measures the time that a record adds to a call. With FailOpen the record is queued, with FailClosed written.
 func BenchmarkWrite(b *testing.B) {
 	for _, onFailure := range []string{audit.FailOpen, audit.FailClosed} {
 		b.Run(onFailure, func(b *testing.B) {

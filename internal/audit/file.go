@@ -27,13 +27,13 @@ type file struct {
 	path string
 	max  int64            // bytes
 	keep int              // number of rotated files
-	now  func() time.Time // clock of lockWait
+	now  func() time.Time // clock for lockWait
 
 	open *os.File    // nil: not open
 	info fs.FileInfo // describes open, for os.SameFile
 	end  int64       // offset after the last line of this process; if the size differs, other processes have written
 
-	unrotated error // why the last rotation failed, so that the file exceeds max; nil if it did not fail
+	unrotated error // error of a failed rotation, after which the file may exceed max; nil if the last append did not fail to rotate
 }
 
 func newFile(path string, size int64, keep int, now func() time.Time) *file {

@@ -44,7 +44,7 @@ func (h *hasher) hash(data []byte) string {
 
 const keySize = 32
 
-// loadKey reads the key file, 64 hexadecimal digits, or creates it if it is absent. The caller holds the lock
+// loadKey reads the key file, 64 hexadecimal digits, or creates it if it is absent. The caller must hold the lock
 // of the log.
 func loadKey(path string) ([]byte, error) {
 	f, err := openRegular(path, os.O_RDONLY, 0o077)

@@ -13,19 +13,19 @@ const reportInterval = time.Minute
 const lostRecords = "records are missing in the audit log"
 
 // losses counts lost records, for the audit log itself and, once a minute, for the host's log. Its lock is never
-// held during I/O, so that a hanging disk does not block those who count.
+// held during I/O, so that a hanging disk does not block add.
 type losses struct {
 	file string
 	log  hclog.Logger
 	now  func() time.Time
 
 	mu         sync.Mutex
-	lost       gap   // since the last gap line
-	unreported int64 // lost since the last report to the host's log
-	cause      error // of the latest loss
-	reportedAt time.Time
-	failing    bool      // the host's log has a report of a failure, but not yet of the recovery
-	warnedAt   time.Time // of the last warning about a rotation
+	lost       gap       // records lost since the last gap line
+	unreported int64     // number of records lost since the last report to the host's log
+	cause      error     // cause of the latest loss
+	reportedAt time.Time // time of the last report to the host's log
+	failing    bool      // a failure was reported to the host's log, and its recovery was not
+	warnedAt   time.Time // time of the last warning about a rotation
 }
 
 // add counts n lost records.
@@ -93,7 +93,7 @@ func (l *losses) reportPending(final bool) {
 	}
 }
 
-// rotationFailed warns that the file grows past its maximum size. No records are lost by that.
+// rotationFailed warns that the file grows past its maximum size. A failed rotation loses no records.
 func (l *losses) rotationFailed(err error) {
 	now := l.now()
 	l.mu.Lock()

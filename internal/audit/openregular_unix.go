@@ -15,4 +15,4 @@ func checkPermissions(path string, info fs.FileInfo, forbidden fs.FileMode) erro
 	return nil
 }
 
-func checkOpen(string, *os.File) error { return nil } // the mode says it all
+func checkOpen(string, *os.File) error { return nil } // checkPermissions has checked the mode

@@ -13,16 +13,17 @@ import (
 // Query selects entries of a log. Empty fields select all.
 type Query struct {
 	Plugins  []string
-	Tools    []string // names of tools and prompts, and URIs; a name that ends with * stands for all that begin like it
+	Tools    []string // names of tools or prompts, or URIs of resources; a trailing * selects all names with that prefix
 	Outcomes []Outcome
 	Since    time.Time
-	Limit    int // the newest entries; 0: all. Entries that are written later while following are not counted
+	Limit    int // number of the newest entries to select; 0: all. Follow also yields all entries that are written later
 }
 
 // Outcomes are the outcomes that a line can have.
 var Outcomes = []Outcome{OK, ToolError, RPCError, Failed, Denied, Cancelled}
 
-// matches reports whether q selects e. Lines that count lost records always match the names, because a lost record could.
+// matches reports whether q selects e. A line that counts lost records matches all names and outcomes, because a lost record
+// could have any.
 func (q Query) matches(e Entry) bool {
 	if e.Time.Before(q.Since) {
 		return false
@@ -39,8 +40,8 @@ func (q Query) matches(e Entry) bool {
 }
 
 // Read reads the log at path with its rotated files, the oldest entries first, and calls yield for each entry that q selects
-// and damaged for each line that is not a record. It reads what was written when it began. The error is from yield or of a
-// file, and fs.ErrNotExist if there is no file.
+// and damaged for each line that is not a record. It reads only lines that were written before it began. It returns an error
+// of yield or of reading a file, or one that wraps fs.ErrNotExist if there is no file.
 func Read(path string, q Query, yield func(Entry) error, damaged func(Damage)) error {
 	files, err := openLogFiles(path)
 	defer closeAll(files)
@@ -50,8 +51,8 @@ func Read(path string, q Query, yield func(Entry) error, damaged func(Damage)) e
 	return readAll(files, q, yield, damaged, false)
 }
 
-// Follow is like Read, and then reads what is written until ctx ends, also after rotations. An absent log is empty until it
-// is created.
+// Follow reads the log like Read, and then the lines that are written until ctx ends, also after rotations. An absent log
+// counts as empty until it is created.
 func Follow(ctx context.Context, path string, q Query, yield func(Entry) error, damaged func(Damage)) error {
 	files, err := openLogFiles(path)
 	defer func() { closeAll(files) }()
@@ -81,15 +82,15 @@ func Follow(ctx context.Context, path string, q Query, yield func(Entry) error, 
 	}
 }
 
-// followInterval is the time between two looks at a log that is followed.
+// followInterval is the time between two reads of Follow.
 const followInterval = 250 * time.Millisecond
 
-// maxAbsent is the maximum number of consecutive names in a log that are absent. A rotation has one at a time, which moves
-// from the oldest to the newest; a second rotation can begin between two looks.
+// maxAbsent is the maximum number of consecutive files of a log that may be absent. During a rotation one name is absent at a
+// time, first that of the oldest file and last that of the newest. A second rotation can begin while the files are opened.
 const maxAbsent = 3
 
-// openLogFiles opens the files of a log, oldest first. A rotation renames them at the same time, so the newest is opened
-// first: then none is missed, and one that appears twice is recognized.
+// openLogFiles returns the open files of a log, oldest first. It opens the newest file first, because a rotation may rename
+// files at the same time: then no file is missed, and a renamed file that is found twice is recognized.
 func openLogFiles(path string) ([]*logFile, error) {
 	var files []*logFile
 	absent := 0
@@ -126,7 +127,7 @@ func closeAll(files []*logFile) {
 }
 
 // readAll reads files up to the sizes that they had when they were opened. With a limit it reads them twice, so that it need
-// not hold entries in memory. If it will be followed, the end of the last file is not reported as incomplete.
+// not hold entries in memory. If followed is set, an incomplete line at the end of the last file is not reported.
 func readAll(files []*logFile, q Query, yield func(Entry) error, damaged func(Damage), followed bool) error {
 	skip := 0
 	if q.Limit > 0 {
@@ -184,14 +185,14 @@ func readNew(path string, files []*logFile, yield func(Entry) error, damaged fun
 		return files, err
 	}
 	known := slices.IndexFunc(all, func(f *logFile) bool { return os.SameFile(f.info, newest.info) })
-	if err := newest.readNew(yield, damaged); err != nil { // its last lines
+	if err := newest.readNew(yield, damaged); err != nil { // lines that were written before the rotation
 		closeAll(all)
 		return files, err
 	}
 	newest.incomplete(damaged)
 	closeAll(files)
 	if known < 0 {
-		damaged(Damage{File: path, Line: 1, What: "the file replaces one that was removed: records between them may be missing"})
+		damaged(Damage{File: path, Line: 1, What: "the file replaces a file that was removed: records may be missing"})
 	}
 	closeAll(all[:known+1])
 	return readRotated(all[known+1:], nil, yield, damaged)
@@ -213,7 +214,7 @@ func readRotated(files []*logFile, err error, yield func(Entry) error, damaged f
 	return files[max(0, len(files)-1):], err
 }
 
-// recent returns the files that can have entries since q.Since: a rotated file was written last before the next one began.
+// recent returns the files that can contain entries since q.Since, by the time of the last write to each.
 func (q Query) recent(files []*logFile) []*logFile {
 	return slices.DeleteFunc(slices.Clone(files), func(f *logFile) bool { return f.info.ModTime().Before(q.Since) })
 }

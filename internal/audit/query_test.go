@@ -129,7 +129,7 @@ func TestReadReportsAndSkipsDamagedLines(t *testing.T) {
 			t.Fatalf("got %q, want %q", f.damaged, want)
 		}
 	}
-	// The last line has a line feed, as a writer that finds an incomplete line adds it.
+	// The incomplete last line ends in a line feed, as if the next writer had terminated it.
 	if last := f.damaged[len(f.damaged)-1]; len(f.damaged) != 7 || !strings.HasPrefix(last, "audit.jsonl:7: ") {
 		t.Errorf("the last damaged line is %q", f.damaged)
 	}
@@ -167,7 +167,7 @@ func TestReadStopsAtErrorOfYield(t *testing.T) {
 	}
 }
 
-// following runs Follow and returns functions that wait for the next entry or damage.
+// following runs Follow and returns a function that waits for the next entry or damage.
 func following(t *testing.T, file string, q audit.Query) (next func() string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -192,7 +192,7 @@ func following(t *testing.T, file string, q audit.Query) (next func() string) {
 		case text := <-events:
 			return text
 		case <-time.After(30 * time.Second):
-			t.Fatal("no entry")
+			t.Fatal("Follow reports no entry or damage")
 			return ""
 		}
 	}
@@ -203,7 +203,7 @@ func TestFollowContinuesOverRotations(t *testing.T) {
 	next := following(t, file, audit.Query{Tools: []string{"n*"}}) // the log does not exist yet
 	l := open(t, audit.Config{File: file, MaxSize: audit.MinMaxSize, Keep: 20, OnFailure: audit.FailClosed})
 	for round := range 3 {
-		for i := range 100 { // several rotations between two looks
+		for i := range 100 { // several rotations between two reads
 			write(t, l, fmt.Sprintf("n%d-%03d-%s", round, i, filler), "other")
 		}
 		for i := range 100 {
@@ -244,7 +244,7 @@ func TestFollowReadsIncompleteLineOnceComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(os.O_CREATE, fmt.Sprintf(line, "fourth"))
-	expect("the file replaces one that was removed: records between them may be missing")
+	expect("the file replaces a file that was removed: records may be missing")
 	expect("fourth")
 }
 

@@ -20,7 +20,7 @@ var errQueueFull = errors.New("the queue is full: records arrive faster than the
 // dropped and counted as lost.
 type queue struct {
 	losses *losses
-	wake   chan struct{} // lines were added, or the queue was closed
+	wake   chan struct{} // signals that lines were added, or that the queue was closed
 	done   chan struct{} // closed after the last record was written
 
 	mu     sync.Mutex

@@ -27,11 +27,11 @@ type Entry struct {
 	Operations []EntryOperation `json:"operations"`
 	LeftOut    int64            `json:"operations_left_out"`
 
-	Lost  int64     `json:"lost"` // records, of a line of kind KindGap
+	Lost  int64     `json:"lost"` // number of lost records, in a line of kind KindGap
 	Since time.Time `json:"since"`
 	Cause string    `json:"cause"`
 
-	Line []byte `json:"-"` // as it is in the file; valid until the next entry is read
+	Line []byte `json:"-"` // the unparsed line; valid until the next entry is read
 }
 
 // EntryOperation is a host operation in a line.
@@ -52,12 +52,12 @@ type Damage struct {
 
 func (d Damage) String() string { return fmt.Sprintf("%s:%d: %s", d.File, d.Line, d.What) }
 
-// logFile is an open file of the log, and how far it was read.
+// logFile is an open file of the log, with the position up to which it was read.
 type logFile struct {
 	*os.File
 	info   fs.FileInfo
-	end    int64 // its size when it was opened, or read last
-	offset int64 // of the next unread byte
+	end    int64 // size of the file when it was opened, or last read
+	offset int64 // offset of the next unread byte
 	line   int   // number of the last line that was read
 }
 
@@ -73,8 +73,8 @@ func openLogFile(path string) (*logFile, error) {
 	return &logFile{File: f, info: info, end: info.Size()}, nil
 }
 
-// read reads the lines up to offset end, and calls yield for each entry and damaged for each line that is none. A last line
-// without a line feed stays unread, as its writer may not be done. The error is from yield or of the file.
+// read reads the lines up to offset end, and calls yield for each entry and damaged for each line that is not a record. A
+// last line without a line feed stays unread, as its writer may not have finished. The error is that of yield or of the file.
 func (f *logFile) read(end int64, yield func(Entry) error, damaged func(Damage)) error {
 	lines := bufio.NewReaderSize(io.NewSectionReader(f, f.offset, end-f.offset), MaxLine)
 	for {
@@ -107,7 +107,8 @@ func (f *logFile) read(end int64, yield func(Entry) error, damaged func(Damage))
 	}
 }
 
-// readNew reads what was written since the last read. A file that is shorter now was truncated, and is read from its start.
+// readNew reads the lines that were written since the last read. If the file is shorter than before, it was truncated, and
+// readNew reads it from the start.
 func (f *logFile) readNew(yield func(Entry) error, damaged func(Damage)) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -127,7 +128,7 @@ func (f *logFile) incomplete(damaged func(Damage)) {
 	}
 }
 
-// parseEntry parses a line. If it is not a record, what says why.
+// parseEntry parses a line. If the line is not a record, what is the reason.
 func parseEntry(text []byte) (e Entry, what string) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return e, "the line is empty"

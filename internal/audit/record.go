@@ -24,8 +24,8 @@ const (
 	ToolError Outcome = "tool_error" // the tool returned an error result
 	RPCError  Outcome = "rpc_error"  // the plugin returned a JSON-RPC error
 	Failed    Outcome = "failed"     // the host terminated the call, or the module crashed
-	Denied    Outcome = "denied"     // not granted
-	Cancelled Outcome = "cancelled"  // by the client
+	Denied    Outcome = "denied"     // the call or operation was not granted
+	Cancelled Outcome = "cancelled"  // the client cancelled the call
 )
 
 // Record is one line. Its strings are untrusted: they are bounded, and escaped so that they cannot control a
@@ -33,15 +33,15 @@ const (
 type Record struct {
 	Time    time.Time // zero: now
 	Kind    Kind
-	ID      string // of the call, from Log.NewID; a refused operation has the ID of its call
+	ID      string // ID of the call, from Log.NewID; a refused operation has the ID of its call
 	Plugin  string
-	Version string // of the plugin
-	Digest  string // of its module
+	Version string // version of the plugin
+	Digest  string // digest of the plugin's module
 	Client  string // name and version that the client reported
-	Method  string // of MCP
-	Tool    string // or the prompt's name, or the resource's URI
+	Method  string // MCP method
+	Tool    string // name of the tool or prompt, or URI of the resource
 	Outcome Outcome
-	Code    string // of the failure
+	Code    string // code of the failure
 
 	Duration time.Duration
 	Fuel     uint64
@@ -51,7 +51,7 @@ type Record struct {
 	Arguments []byte // exactly as the client sent them; Config.Arguments decides what is kept
 
 	Operations []Operation // host operations of the call
-	LeftOut    int64       // number of further operations
+	LeftOut    int64       // number of further operations, which the record does not list
 }
 
 // Operation is a host operation of a module, with the number of its repetitions.
@@ -73,7 +73,7 @@ const (
 	maxClient     = 256
 	maxTool       = 2 << 10 // a URI can be long
 	maxTarget     = 1 << 10
-	maxOperations = 24 << 10 // in total, exceeded by at most one operation
+	maxOperations = 24 << 10 // size of all operations; the last one may exceed it
 	maxArguments  = 32 << 10
 )
 

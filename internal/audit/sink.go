@@ -66,8 +66,8 @@ func (s *sink) fillGap() error {
 	return nil
 }
 
-// ready returns an error if records cannot be written. Records that were lost, but for which no gap line has been written
-// yet, mean that writing fails. To recover, ready tries to write the gap line.
+// ready returns an error if records cannot be written. After a loss, it assumes that writing still fails until a gap line is
+// written. To detect the recovery, ready tries to write the gap line.
 func (s *sink) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// MaxDistinct bounds the distinct operations that a Trail keeps. It applies separately to denied and to other
-// operations, so that a flood of one cannot hide the other.
+// MaxDistinct bounds the distinct operations that a Trail records. It applies separately to denied and to other
+// operations, so that a flood of one kind cannot hide the other.
 const MaxDistinct = 32
 
 // Trail collects the host operations of one call for its Record, and counts equal ones. The zero value is ready to use; a
@@ -19,8 +19,8 @@ type Trail struct {
 	leftOut int64
 }
 
-// Add counts an operation, and reports whether it is new and kept. The caller writes a line of kind refused only
-// for new denied operations, so that a call has at most MaxDistinct of them.
+// Add counts an operation, and reports whether it is new and recorded. The caller writes a line of kind refused only
+// for new denied operations, so that a call causes at most MaxDistinct such lines.
 func (t *Trail) Add(o Operation) (first bool) {
 	if t == nil {
 		return false
