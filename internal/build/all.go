@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// maxBuilds returns the maximum number of concurrent builds: one runs its build command, and the engine compiles the modules of
-// the others, each mostly on one processor.
+// maxBuilds returns the maximum number of concurrent builds. One of them runs its build command. The engine compiles the
+// modules of the other builds, each mostly on one processor.
 func maxBuilds() int { return runtime.GOMAXPROCS(0) + 1 }
 
 // All builds the plugins in dirs side by side, and continues after a failure. It returns the results of the successful

@@ -47,12 +47,12 @@ const DefaultCommandTime = 30 * time.Minute
 // Result is a built plugin.
 type Result struct {
 	Name     string            `json:"name"`
-	Dir      string            `json:"dir"`                // Name below Out
+	Dir      string            `json:"dir"`                // output directory: Name below Out
 	Module   string            `json:"module"`             // path of the module in Dir
-	SHA256   string            `json:"sha256"`             // of the module, lower-case hex
-	Size     int64             `json:"size"`               // of the module, in bytes
-	Took     time.Duration     `json:"took_ns"`            // includes waiting for the other builds of All
-	Warnings tomlfile.Problems `json:"warnings,omitempty"` // of the manifest
+	SHA256   string            `json:"sha256"`             // SHA-256 of the module in lower-case hex
+	Size     int64             `json:"size"`               // size of the module in bytes
+	Took     time.Duration     `json:"took_ns"`            // duration, including the time waiting for the other builds of All
+	Warnings tomlfile.Problems `json:"warnings,omitempty"` // warnings about the manifest
 }
 
 // Build builds the plugin in the directory dir. The error is tomlfile.Problems, with all problems, if the plugin

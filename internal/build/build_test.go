@@ -276,7 +276,7 @@ func TestAllContinuesAfterFailure(t *testing.T) {
 	}
 }
 
-// TestAllBuildsWhatBuildBuilds checks that plugins that are built side by side have the same bytes as those built one by one.
+// TestAllBuildsWhatBuildBuilds checks that plugins that All builds concurrently have the same bytes as plugins that Build builds.
 func TestAllBuildsWhatBuildBuilds(t *testing.T) {
 	dirs := []string{"testdata/greeter"}
 	for i := range 6 {

@@ -17,7 +17,7 @@ func Check(ctx context.Context, dir string, o Options) tomlfile.Problems {
 		return ps
 	}
 	ps = append(ps, s.check()...)
-	if filepath.IsLocal(s.m.Module.File) { // otherwise already reported
+	if filepath.IsLocal(s.m.Module.File) { // load has reported any other path
 		ps = append(ps, checkModule(ctx, s, o)...)
 	}
 	return sortByLine(ps)

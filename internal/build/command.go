@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// maxOutput bounds the part of a program's output that its error quotes: the end, which has the cause.
+	// maxOutput bounds, in bytes, the part of a program's output that its error quotes. It is the end of the output, where
+	// most programs state the cause.
 	maxOutput = 8 << 10
 	// grace is how long an interrupted program may clean up.
 	grace = 5 * time.Second
 )
 
-// run runs a program in dir with the environment of the process and env. It and the
-// programs that it starts are killed when ctx is cancelled. Its output goes to the new file output, because background processes that the
-// program leaves would keep a pipe open. The error quotes the end of the output.
+// run runs a program in dir with the environment of the process and env. When ctx is cancelled, the program and all programs
+// that it has started are killed. Their output goes to the new file output, and not to a pipe, which background processes of
+// the program would keep open. The error quotes the end of the output.
 func run(ctx context.Context, dir, output string, env, command []string) error {
 	printed, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -36,7 +37,7 @@ func run(ctx context.Context, dir, output string, env, command []string) error {
 		return nil
 	}
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
-		return err // the command was never started
+		return err // the command was not started
 	}
 	text, readErr := tail(printed)
 	if readErr != nil {

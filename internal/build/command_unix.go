@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// runGroup runs a command in its own process group, which ends when ctx is cancelled.
+// runGroup runs a command in its own process group. When ctx is cancelled, the group is interrupted, and then killed.
 func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// An interrupt lets a program such as make remove incomplete files.

@@ -7,8 +7,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/job"
 )
 
-// runGroup runs a command in a job object, which ends when ctx is cancelled. Windows has no signal by which a program could
-// clean up first.
+// runGroup runs a command in a job object, whose processes are killed when ctx is cancelled. Windows has no signal that lets
+// a program clean up first.
 func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	group, err := job.New(job.Limits{})
 	if err != nil {

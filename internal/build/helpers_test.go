@@ -115,7 +115,7 @@ func brief(p tomlfile.Problem) string {
 	return fmt.Sprintf("%s:%d %s: %s", filepath.Base(p.File), p.Line, p.Key, p.What)
 }
 
-// wantProblems compares ps, in any order, with prefixes of their briefs.
+// wantProblems checks that ps are, in any order, the problems whose briefs begin with want.
 func wantProblems(t testing.TB, ps tomlfile.Problems, want ...string) {
 	t.Helper()
 	left := append(tomlfile.Problems(nil), ps...)
@@ -128,7 +128,7 @@ func wantProblems(t testing.TB, ps tomlfile.Problems, want ...string) {
 			}
 		}
 		if !found {
-			t.Errorf("no problem is %s", w)
+			t.Errorf("no problem begins with %s", w)
 		}
 	}
 	if t.Failed() || len(left) > 0 {

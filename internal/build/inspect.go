@@ -28,8 +28,8 @@ const (
 	maxDetail = 2 << 10
 )
 
-// inspect runs the module in file in a worker process without grants, and reports differences between its
-// handlers and the manifest. Unless sum is empty, it must be the digest of the module.
+// inspect runs the module in file in a worker process without grants, and reports differences between the module's
+// handlers and the manifest. If sum is not empty, the module must have this digest.
 func (b *builder) inspect(ctx context.Context, s *source, file, sum string) tomlfile.Problems {
 	described, err := b.describe(ctx, s, file, sum)
 	var rpcError *abi.Error

@@ -34,7 +34,7 @@ const (
 type stage struct {
 	dir    string // absolute path of the staging directory
 	plugin string // subdirectory of dir in which the new plugin is built
-	keep   bool   // close must not remove it, because it contains the only copy of a plugin
+	keep   bool   // set if close must not remove dir, because it contains the only copy of a plugin
 	log    hclog.Logger
 }
 
@@ -63,8 +63,8 @@ func newStage(out, name string, log hclog.Logger) (*stage, error) {
 // stagePrefix returns the name prefix of a plugin's staging directories.
 func stagePrefix(name string) string { return "." + name + ".staged-" }
 
-// sweep removes staging directories of killed builds of the same plugin. A plugin that such a build had moved into its
-// staging directory is moved back, or kept there if another plugin exists in its directory.
+// sweep removes staging directories of killed builds of the same plugin. If such a build had moved the previous version of the
+// plugin into its staging directory, sweep moves this version back, or leaves it there if a newer version has been built.
 func sweep(out, name string, log hclog.Logger) {
 	entries, err := os.ReadDir(out)
 	if err != nil {

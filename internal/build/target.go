@@ -50,10 +50,11 @@ func (s *source) isInside(parent os.FileInfo) bool {
 		}
 		dir = filepath.Dir(dir)
 	}
-	return true // fail safe
+	return true // after an error, do not replace the target
 }
 
-// notBuilt returns the reason why dir is not a built plugin; empty if it is one, or is empty.
+// notBuilt returns the reason why dir must not be treated as a built plugin. The reason is empty for a built plugin, and for an
+// empty directory.
 func notBuilt(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) == 0 {
