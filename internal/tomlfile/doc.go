@@ -41,8 +41,8 @@ func (d *Doc) Add(p Problem) {
 	d.problems = append(d.problems, p)
 }
 
-// Problems returns all problems reported so far and an error for each unknown key, sorted by file and line. Call it when everything has
-// been read.
+// Problems returns all problems reported so far and an error for each unknown key, sorted by file and line. Call it after all
+// known keys have been read.
 func (d *Doc) Problems() Problems {
 	ps := append(Problems(nil), d.problems...)
 	for _, t := range d.tables {

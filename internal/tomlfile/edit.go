@@ -45,7 +45,7 @@ func set(data []byte, table, key string, value any, text string) ([]byte, error)
 	f := finder{data: data, table: path, full: append(slices.Clone(path), key)}
 	f.walk(data)
 	if f.sealed && f.value.Length == 0 && f.inline == 0 {
-		// The decoder that verifies the result accepts such a file, but it is not valid TOML.
+		// TOML forbids a header that adds to an inline table, but the decoder that verifies the result accepts it.
 		return nil, fmt.Errorf("%s cannot be set, because it is in an inline table: rewrite that table with a [header]", strings.Join(f.full, "."))
 	}
 	out := f.edit(data, path, key, text)
@@ -60,8 +60,8 @@ type finder struct {
 	data        []byte
 	table, full []string
 
-	value  unstable.Range // of the key's value; Length 0: not found
-	inline int            // offset after the { of the table if it is inline
+	value  unstable.Range // range of the key's value; Length 0: the key was not found
+	inline int            // offset after the { of the table if it is inline; otherwise 0
 	empty  bool           // the inline table is empty
 	sealed bool           // a parent of table is an inline table, to which no header can add
 	after  int            // an offset in the line after which the key can be inserted
@@ -166,7 +166,7 @@ func (f *finder) edit(data []byte, table []string, key, quoted string) []byte {
 	return splice(data, len(data), len(data), add)
 }
 
-// verify checks that edited differs from data in that one value only, independently of finder.
+// verify checks that edited differs from data only in the value of key. It does not rely on finder.
 func verify(data, edited []byte, table []string, key string, value any) error {
 	before, serr := decode(data)
 	if serr != nil {
@@ -184,7 +184,7 @@ func verify(data, edited []byte, table []string, key string, value any) error {
 		next, ok := in[part].(map[string]any)
 		if !ok {
 			if in[part] != nil {
-				return errors.New("the table exists as another type")
+				return fmt.Errorf("%s exists, but is not a table", Quote(part))
 			}
 			next = map[string]any{}
 			in[part] = next

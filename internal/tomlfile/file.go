@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 )
 
-// Limits of a file, far above what a person writes. They bound the time for a malicious file: one of the two parsers recurses,
-// and the decoder builds a string for the path of every key.
+// Limits of a file, far above what a person writes. They bound the time to read a malicious file: one of the two parsers
+// recurses, and the decoder builds a string for the path of every key.
 const (
 	MaxSize     = 1 << 20 // bytes
 	maxNesting  = 64      // depth of arrays and inline tables
@@ -60,8 +60,8 @@ func cause(err error) error {
 	return err
 }
 
-// Parse parses TOML. file is its name in problems. If data is invalid, Parse returns a nil Doc and the problems. Otherwise it
-// returns no problems; reading the document's tables finds them, and Doc.Problems returns them.
+// Parse parses TOML. file is the name of the file in problems. If data is invalid, Parse returns a nil Doc and the problems.
+// Otherwise it returns no problems: problems are found while the document's tables are read, and Doc.Problems returns them.
 func Parse(file string, data []byte) (*Doc, Problems) {
 	refuse := func(line int, what, remedy string) (*Doc, Problems) {
 		return nil, Problems{{File: file, Line: line, What: what, Remedy: remedy}}

@@ -3,8 +3,8 @@ package tomlfile
 import "fmt"
 
 // Include merges another document into d: its tables key by key, the items of its array of tables at the top-level key
-// list after those of d, and all other values as a whole. Where d's own file has a key, its value is kept. A key that an
-// earlier Include has added is a conflict. Top-level keys of other that were read already are not merged.
+// list after those of d, and all other values as a whole. A value in d's own file takes precedence. A key that an earlier
+// Include has added is a conflict. Top-level keys of other that were read already are not merged.
 //
 // Problems continue to name the file that they are in. other must not be used afterwards.
 func (d *Doc) Include(other *Doc, list string) {

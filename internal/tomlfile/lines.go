@@ -72,7 +72,7 @@ func skipString(data []byte, i int) int {
 			continue
 		}
 		if bytes.HasPrefix(data[i:], triple) {
-			// Up to two quotes more belong to the content.
+			// Up to two more quotes belong to the content of the string.
 			for i += 3; i < len(data) && data[i] == quote; i++ {
 			}
 			return i

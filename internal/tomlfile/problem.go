@@ -35,7 +35,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems are the problems of a file. Its error text has a line for each.
+// Problems are the problems of a file. The error text begins a new line for each problem.
 type Problems []Problem
 
 func (ps Problems) Error() string {

@@ -257,7 +257,7 @@ func (t *Table) Tables(key string) []*Table {
 	index, file := 0, ""
 	for _, item := range n.items {
 		if item.file != file {
-			index, file = 0, item.file // items of included files follow each other
+			index, file = 0, item.file // the items of each file are adjacent
 		}
 		name := fmt.Sprintf("%s[%d]", t.Path(key), index)
 		index++

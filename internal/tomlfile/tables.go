@@ -96,7 +96,7 @@ func RemoveSubtable(data []byte, path [2]string) ([]byte, error) {
 }
 
 // SetTableString sets key to value in a table of the array of tables named array. It replaces the existing string, or adds the
-// key after the first one of the table. All other bytes of data are preserved.
+// key after the table's first key. All other bytes of data are preserved.
 func SetTableString(data []byte, array string, index int, key, value string) ([]byte, error) {
 	before, own, err := tableAt(data, array, index)
 	if err != nil {
@@ -142,14 +142,14 @@ func verified(want map[string]any, edited []byte) ([]byte, error) {
 // section is a table header with the keys up to the next header.
 type section struct {
 	path    []string // empty: the top level before all headers
-	array   bool     // [[…]]
+	array   bool     // set if the header is written as [[…]]
 	pairs   []pair
 	heading int // offset after the key of the header
 	start   int // offset of the header's line
 	end     int // offset after the line of the last key
 	lead    int // offset of the comment lines directly above the header
 	tail    int // offset after the comment lines directly below the last key
-	index   int // among the file's sections
+	index   int // index of this section among the sections of the file
 }
 
 type pair struct {
@@ -185,7 +185,7 @@ func arrayTables(data []byte, array string) (map[string]any, []section, error) {
 	return values, own, nil
 }
 
-// tableAt is arrayTables for the sections of one table. The section of its header is the first.
+// tableAt is arrayTables for the sections of one table. The first section is that of the table's header.
 func tableAt(data []byte, array string, index int) (map[string]any, []section, error) {
 	values, all, err := arrayTables(data, array)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 type node struct {
 	kind    kind
 	line    int
-	file    string // empty: the document's own
-	value   any    // of a scalar: string, int64, float64, bool or time.Time
+	file    string // the file that contains the node; empty: the document's own
+	value   any    // value of a scalar: string, int64, float64, bool or time.Time
 	entries []entry
-	index   map[string]int // of entries; nil while they are few
+	index   map[string]int // from a key to its index in entries; nil up to fewEntries entries
 	items   []*node
 }
 
