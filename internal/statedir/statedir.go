@@ -1,5 +1,5 @@
-// Package statedir checks the host's state directory: others must not be able to write it, and a newer version of the host must
-// not have written it in a format that this version does not know.
+// Package statedir checks the host's state directory: other users must not be able to write to it, and its format must not be
+// that of a newer version of the host.
 package statedir
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
 )
 
-// Format is the version of the layout of the state directory. Version 1 has no file marker; a version that changes the layout
-// writes its number there.
+// Format is the version of the layout of the state directory. Version 1 writes no marker file. A version that changes the
+// layout must write its number to the marker file.
 const Format = 1
 
 const marker = ".format"
 
 // NewerError says that a newer version of the host has written the directory.
 type NewerError struct {
-	File   string // the marker
-	Format string // its content
+	File   string // path of the marker file
+	Format string // content of the marker file
 }
 
 func (e *NewerError) Error() string {
