@@ -12,7 +12,7 @@ import (
 type Error struct {
 	Dir    string      // the directory or file that was checked
 	At     string      // the directory or symbolic link that is not safe: Dir or a component of its path
-	Owner  int         // user id
+	Owner  int         // user ID of the owner of At
 	Mode   fs.FileMode // permissions of At
 	What   string      // what is wrong with At, as the rest of a sentence that begins with At
 	Remedy string
@@ -27,10 +27,10 @@ func (e *Error) Error() string {
 
 // Check returns an error if a user other than the effective user and root owns dir, can write to it, or can replace it,
 // one of its ancestors or a symbolic link on its path. It accepts a path that does not exist. The caller must check again
-// after creating it, because in a directory with the sticky bit, such as /tmp, another user can create it first.
+// after creating dir, because in a directory with the sticky bit, such as /tmp, another user can create dir first.
 //
-// Access control lists are covered: on Unix their mask is reflected in the permissions of the group, and on Windows, where
-// Administrators and the system stand for root, they are read.
+// Check covers access control lists. On Unix, the permissions of the group contain the mask of the list. On Windows, Check
+// reads the list, and treats Administrators and the system like root.
 func Check(dir string) error { return checkDir(dir) }
 
 // CheckFile is Check for a regular file, and for the user with the ID user in place of the effective user. Unlike a

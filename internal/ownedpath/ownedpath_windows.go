@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Rights by which the content of a directory can be changed, and by which it, or an entry of it, can be replaced.
+// Rights of other users that Check refuses: replaces lets a user replace a directory or one of its entries, and writes also
+// lets a user change the content of the directory.
 const (
 	replaces = windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER | fileDeleteChild | windows.GENERIC_ALL
 	writes   = replaces | windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | windows.GENERIC_WRITE
@@ -24,8 +25,8 @@ func checkDir(dir string) error { return check(dir, fs.ModeDir) }
 
 func checkFile(path string, _ int) error { return check(path, 0) }
 
-// check checks the owner and the access control list of each component of the path of a file of that type. A symbolic link or
-// junction is checked itself, and then the path that it resolves to.
+// check checks the owner and the access control list of each component of the path dir, which must be of the type kind. If a
+// component is a symbolic link or junction, check checks the link, and then the components of the resolved path.
 func check(dir string, kind fs.FileMode) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("%s is not an absolute path", dir)
@@ -39,7 +40,7 @@ func check(dir string, kind fs.FileMode) error {
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || strings.EqualFold(real, filepath.Clean(dir)) {
-		return nil // absent, or without links
+		return nil // dir does not exist, or its path contains no links
 	}
 	return checkComponents(dir, real, kind, trusted)
 }
@@ -59,7 +60,7 @@ func checkComponents(dir, path string, kind fs.FileMode, trusted []*windows.SID)
 			return nil
 		}
 		if linked := fs.ModeSymlink | fs.ModeIrregular; err == nil && i == 0 && info.Mode()&linked == 0 && info.Mode().Type() != kind {
-			return &Error{Dir: dir, At: list[i], Mode: info.Mode().Perm(), What: "is not a " + kindName(kind), Remedy: "use a different one"}
+			return &Error{Dir: dir, At: list[i], Mode: info.Mode().Perm(), What: "is not a " + kindName(kind), Remedy: "use a different " + kindName(kind)}
 		}
 		if err == nil {
 			err = checkItem(dir, list[i], i == 0, trusted)
@@ -81,7 +82,7 @@ func kindName(kind fs.FileMode) string {
 	return "regular file"
 }
 
-// checkItem checks one component; last is set for the directory itself.
+// checkItem checks one component of the path; last is set for the last component.
 func checkItem(dir, path string, last bool, trusted []*windows.SID) error {
 	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
@@ -99,7 +100,8 @@ func checkItem(dir, path string, last bool, trusted []*windows.SID) error {
 		Remedy: "take ownership of it and remove that user's rights, or use a directory of your own"}
 }
 
-// untrusted returns the owner, or the first user with one of the rights, that is not in the list; empty if there is none.
+// untrusted returns the owner, or the first user with one of the rights, who is not in the list trusted. It returns an empty
+// string if all of them are trusted.
 func untrusted(sd *windows.SECURITY_DESCRIPTOR, rights windows.ACCESS_MASK, trusted []*windows.SID) (string, error) {
 	isTrusted := func(sid *windows.SID) bool {
 		for _, t := range trusted {
