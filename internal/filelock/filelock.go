@@ -1,5 +1,5 @@
-// Package filelock has advisory locks between processes. The system releases a lock when the last descriptor of the open file
-// is closed.
+// Package filelock provides advisory locks between processes. The system releases a lock when the last descriptor of the open
+// file is closed.
 package filelock
 
 import (
@@ -23,7 +23,7 @@ func Open(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|openflag.NoFollow|openflag.NonBlock, 0o600)
 }
 
-// Try takes a lock without blocking, and reports whether the lock was free. Not every system locks directories.
+// Try acquires a lock without blocking, and reports whether the lock was free. Not every system can lock directories.
 func Try(f *os.File, mode Mode) (bool, error) {
 	free, err := try(f, mode)
 	if err != nil {
@@ -32,5 +32,5 @@ func Try(f *os.File, mode Mode) (bool, error) {
 	return free, nil
 }
 
-// Unlock releases a lock. Closing the file does so, too.
+// Unlock releases a lock. Closing the file also releases it.
 func Unlock(f *os.File) error { return unlock(f) }

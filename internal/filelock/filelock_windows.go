@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// LockFileEx excludes other processes from the bytes that it locks. One byte beyond the end of any file is locked, so that
-// reading and writing need no lock, as with flock.
+// region is one byte beyond the end of any file. LockFileEx denies other processes access to the bytes that it locks, so a lock
+// on this byte does not affect reading and writing, as with flock.
 func region() *windows.Overlapped {
 	return &windows.Overlapped{Offset: math.MaxUint32, OffsetHigh: math.MaxInt32}
 }
