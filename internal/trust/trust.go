@@ -27,8 +27,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Record is the decision to trust a path while the digest of its content is SHA256, and while those of the files that it
-// includes are unchanged too.
+// Record is the decision to trust a path while the digest of its content is SHA256, and the digests of the files that it
+// includes are those in Includes.
 type Record struct {
 	Path     string    `json:"path"`
 	SHA256   string    `json:"sha256"`
@@ -42,7 +42,7 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Trusts reports whether the record covers an included file with content of that digest.
+// Trusts reports whether the record covers an included file whose content has the digest.
 func (r *Record) Trusts(path, digest string) bool {
 	return slices.Contains(r.Includes, File{path, digest})
 }
@@ -73,12 +73,12 @@ func (s Store) File(path string) string {
 
 const (
 	suffix = ".json"
-	// version is the newest version of a record that is understood. Records without a version have version 1.
+	// version is the newest version of a record that decode accepts. Records without a version have version 1.
 	version = 1
 	// tempPattern begins with a dot, by which List recognizes the temporary file of an interrupted write.
 	tempPattern = ".new-*"
-	// maxRecord bounds the file of a record in bytes. A path of maxPath bytes, escaped, fits, and so do the usual ones of 64
-	// included files.
+	// maxRecord bounds the file of a record in bytes. An escaped path of maxPath bytes fits, and so do 64 included files with
+	// paths of usual length.
 	maxRecord = 64 << 10
 	maxPath   = 4096
 	// maxRecords bounds List.
@@ -106,16 +106,16 @@ func (s Store) Lookup(path string) (*Record, error) {
 	return r, nil
 }
 
-// Add durably records that path is trusted with content of that digest, as long as it includes these files.
+// Add durably records that path is trusted while its content has the digest and the files that it includes are includes.
 func (s Store) Add(path, digest string, includes ...File) error {
 	for _, f := range append([]File{{path, digest}}, includes...) {
 		switch {
 		case !isPath(f.Path):
-			return fmt.Errorf("%q cannot be trusted: its path is not absolute, or too long", f.Path)
+			return fmt.Errorf("%q cannot be trusted: the path must be absolute, without . and .., and at most %d bytes long", f.Path, maxPath)
 		case !utf8.ValidString(f.Path):
-			return fmt.Errorf("%q cannot be trusted: its path is not UTF-8", f.Path)
+			return fmt.Errorf("%q cannot be trusted: the path is not UTF-8", f.Path)
 		case !isDigest(f.SHA256):
-			return fmt.Errorf("%q is not a SHA-256", f.SHA256)
+			return fmt.Errorf("%q cannot be trusted: the digest %q is not a SHA-256 in lower-case hex", f.Path, f.SHA256)
 		}
 	}
 	if err := s.check(); err != nil {

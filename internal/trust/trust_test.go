@@ -250,7 +250,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// trusted reports whether path is trusted with content of that digest.
+// trusted reports whether path is trusted while its content has the digest.
 func trusted(s Store, path, digest string) (bool, error) {
 	r, err := s.Lookup(path)
 	return r != nil && r.SHA256 == digest, err
