@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// Style colours text for one stream. The zero value leaves text as it is. Colour repeats what the text says: a reader without
-// colours must miss nothing.
+// Style colours text for one stream. The zero value leaves text unchanged. A colour must not carry information that the text
+// lacks, for readers without colours.
 type Style struct{ on bool }
 
 // StyleOf returns the style for w: colours if w is a terminal that interprets them, unless NO_COLOR is set. CLICOLOR_FORCE

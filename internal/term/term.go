@@ -16,8 +16,8 @@ func IsTerminal(stream any) bool {
 	return ok && file != nil && term.IsTerminal(int(file.Fd()))
 }
 
-// CanRedraw reports whether w is a terminal that interprets control sequences, with a person who watches it: not a dumb
-// terminal, and not the log of a build service, some of which allocate a terminal.
+// CanRedraw reports whether w is a terminal that interprets control sequences, and that a person watches. Some build services
+// allocate a terminal for the log of a build; they set the variable CI.
 func CanRedraw(w io.Writer) bool {
 	return os.Getenv("CI") == "" && interprets(w)
 }
