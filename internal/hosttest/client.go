@@ -38,7 +38,7 @@ func Request(t testing.TB, h *host.Host, method, params string) string {
 	return string(answer.Result)
 }
 
-// Initialize is a request of a client that begins a session.
+// Initialize are the parameters of the request by which a client begins a session.
 const Initialize = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
 
 // Decode makes a request and decodes its response.
@@ -62,7 +62,7 @@ func WantUsage(t testing.TB, err error, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(filepath.ToSlash(err.Error()), text) {
-			t.Errorf("got %q, want it to say %q", err, text)
+			t.Errorf("got %q, want an error that contains %q", err, text)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // World is a directory with everything that a host reads from its environment: the working directory work, the program
-// bin/bulkhead, the home directory home.
+// bin/bulkhead and the home directory home.
 type World struct {
 	Dir string
 	Env map[string]string
@@ -43,7 +43,7 @@ func New(t testing.TB, contents ...Files) *World {
 	return w
 }
 
-// Files maps paths to their content. A path that ends with "/" is a directory.
+// Files maps paths to their content. The content "/" stands for a directory.
 type Files map[string]string
 
 // Write writes files.
@@ -67,7 +67,7 @@ func (w *World) Write(t testing.TB, f Files) {
 	}
 }
 
-// Ceiling is the path of the ceiling in a World. If it exists, it applies.
+// Ceiling is the path of the ceiling in a World. The ceiling applies if the file exists.
 const Ceiling = "etc/bulkhead.toml"
 
 // Options returns the options of a host in the World, whose plugins are in the directory plugins. They name the config in
