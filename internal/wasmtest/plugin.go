@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Indices of the imports of a Plugin: those of ABI 1, and the first additional one.
+// Indices of the imports of a Plugin: the functions of ABI 1, and Extra, the first additional import.
 const (
 	Input = iota
 	Output
