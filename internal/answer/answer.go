@@ -23,9 +23,9 @@ type Checker struct {
 	Values int
 }
 
-// Parse returns the result of a response. output returns the schema of its structured content; nil: none. The error is an
-// *abi.Error from the module, or an *engine.Error without Plugin. Response.Faults are appended to a response that reports an
-// error, because WASI has no errno for them and the module could not describe them.
+// Parse returns the result of a response. output returns the schema of its structured content; nil: there is no schema. The
+// error is an *abi.Error from the module, or an *engine.Error without Plugin. Parse appends Response.Faults to a response that
+// reports an error, because WASI has no errno for them and the module could not describe them.
 func (c Checker) Parse(method string, r engine.Response, output func() (*schema.Schema, error)) (json.RawMessage, error) {
 	var result, answered []byte
 	s := rawjson.NewScanner(r.Body)

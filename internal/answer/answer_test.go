@@ -25,14 +25,14 @@ func TestWithFaults(t *testing.T) {
 	for name, c := range map[string]struct{ result, want string }{
 		"the content of an error": {`{"content":[{"type":"text","text":"it did not work"}],"isError":true,"x":1}`,
 			`{"content":[{"type":"text","text":"it did not work"},` + item + `],"isError":true,"x":1}`},
-		"an error without content":        {`{"content":[],"isError": true}`, `{"content":[` + item + `],"isError":true}`},
-		"no result that is a success":     {`{"content":[],"isError":false}`, `{"content":[],"isError":false}`},
-		"no result that does not say":     {`{"content":[]}`, `{"content":[]}`},
-		"no content that is none":         {`{"content":"x","isError":true}`, `{"content":"x","isError":true}`},
-		"no error that lacks content":     {`{"isError":true}`, `{"isError":true}`},
-		"nothing that is not an object":   {`[1]`, `[1]`},
-		"no error that is not true":       {`{"content":[],"isError":"true"}`, `{"content":[],"isError":"true"}`},
-		"content that keeps its integers": {`{"content":[{"n":9007199254740993}],"isError":true}`, `{"content":[{"n":9007199254740993},` + item + `],"isError":true}`},
+		"an error with empty content":                     {`{"content":[],"isError": true}`, `{"content":[` + item + `],"isError":true}`},
+		"a success is unchanged":                          {`{"content":[],"isError":false}`, `{"content":[],"isError":false}`},
+		"a result without isError is unchanged":           {`{"content":[]}`, `{"content":[]}`},
+		"content that is not an array is unchanged":       {`{"content":"x","isError":true}`, `{"content":"x","isError":true}`},
+		"an error that lacks content is unchanged":        {`{"isError":true}`, `{"isError":true}`},
+		"a result that is not an object is unchanged":     {`[1]`, `[1]`},
+		"a result whose isError is a string is unchanged": {`{"content":[],"isError":"true"}`, `{"content":[],"isError":"true"}`},
+		"large integers are unchanged":                    {`{"content":[{"n":9007199254740993}],"isError":true}`, `{"content":[{"n":9007199254740993},` + item + `],"isError":true}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := string(withFaults(json.RawMessage(c.result), faults)); got != c.want {
@@ -54,23 +54,23 @@ func TestParse(t *testing.T) {
 		want   string
 		err    error
 	}{
-		"keeps the bytes of its result":            {body: `{"result":{"b": 1, "content":[ ]}}`, want: `{"b": 1, "content":[ ]}`},
-		"with faults that is an error tells them":  {body: `{"result":{"content":[],"isError":true}}`, faults: fault, want: `{"content":[{"text":"bulkhead: disk full","type":"text"}],"isError":true}`},
-		"with faults that is none keeps its bytes": {body: `{"result":{"content": []}}`, faults: fault, want: `{"content": []}`},
-		"may be an error of the plugin's own": {body: `{"error":{"code":-7,"message":"m","data":[1]}}`,
+		"a result is returned unchanged":      {body: `{"result":{"b": 1, "content":[ ]}}`, want: `{"b": 1, "content":[ ]}`},
+		"an error result contains the faults": {body: `{"result":{"content":[],"isError":true}}`, faults: fault, want: `{"content":[{"text":"bulkhead: disk full","type":"text"}],"isError":true}`},
+		"a success with faults is unchanged":  {body: `{"result":{"content": []}}`, faults: fault, want: `{"content": []}`},
+		"an error of the plugin": {body: `{"error":{"code":-7,"message":"m","data":[1]}}`,
 			err: &abi.Error{Code: -7, Message: "m", Data: json.RawMessage("[1]")}},
-		"of the plugin's own error tells faults": {body: `{"error":{"code":-7,"message":"m"}}`, faults: fault,
+		"an error of the plugin contains the faults": {body: `{"error":{"code":-7,"message":"m"}}`, faults: fault,
 			err: &abi.Error{Code: -7, Message: "m\nbulkhead: disk full"}},
-		"with both is an error":             {body: `{"result":{},"error":{"code":1,"message":"m"}}`, err: &abi.Error{Code: 1, Message: "m"}},
-		"of no JSON fails":                  {body: `{"result":`, err: invalid("returned a response that is not JSON")},
-		"of nothing fails":                  {body: ``, err: invalid("returned a response that is not JSON")},
-		"of two values fails":               {body: `{} {}`, err: invalid("returned a response that is not JSON")},
-		"that is empty fails":               {body: `{}`, err: invalid(neither)},
-		"that is no object fails":           {body: `["result"]`, err: invalid(neither)},
-		"with another key fails":            {body: `{"Result":{}}`, err: invalid(neither)},
-		"whose error is a text fails":       {body: `{"error":"no"}`, err: invalid(notOfABI)},
-		"whose error is null fails":         {body: `{"error":null}`, err: invalid(notOfABI)},
-		"whose error has a text code fails": {body: `{"error":{"code":"1","message":"m"}}`, err: invalid(notOfABI)},
+		"a result and an error":          {body: `{"result":{},"error":{"code":1,"message":"m"}}`, err: &abi.Error{Code: 1, Message: "m"}},
+		"malformed JSON":                 {body: `{"result":`, err: invalid("returned a response that is not JSON")},
+		"an empty response":              {body: ``, err: invalid("returned a response that is not JSON")},
+		"two values":                     {body: `{} {}`, err: invalid("returned a response that is not JSON")},
+		"an empty object":                {body: `{}`, err: invalid(neither)},
+		"an array":                       {body: `["result"]`, err: invalid(neither)},
+		"a key in upper case":            {body: `{"Result":{}}`, err: invalid(neither)},
+		"an error that is a string":      {body: `{"error":"no"}`, err: invalid(notOfABI)},
+		"an error that is null":          {body: `{"error":null}`, err: invalid(notOfABI)},
+		"an error code that is a string": {body: `{"error":{"code":"1","message":"m"}}`, err: invalid(notOfABI)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := anyResult.Parse("m", engine.Response{Body: []byte(c.body), Faults: c.faults}, nil)
