@@ -51,7 +51,7 @@ func BenchmarkNeighbour(b *testing.B) {
 	}
 }
 
-// waits has the latencies of calls and pings.
+// waits contains the latencies of calls and pings.
 type waits struct{ call, ping times }
 
 type times []time.Duration
@@ -76,7 +76,7 @@ func (w *waits) measure(s *server) {
 	}
 }
 
-// harm starts calls of the plugin harm, which stop cancels.
+// harm starts calls of the plugin harm. The function stop cancels them.
 func (s *server) harm(calls int) (stop func()) {
 	s.t.Helper()
 	var ids []int

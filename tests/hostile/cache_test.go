@@ -51,7 +51,7 @@ func TestTamperedCacheIsRecompiled(t *testing.T) {
 			s := serveVictim()
 			checkCall(s)
 			if !strings.Contains(s.log.String(), "compiled code is damaged and is compiled again") {
-				t.Error("the log does not report it")
+				t.Error("the log does not report the damaged code")
 			}
 		})
 	}

@@ -134,7 +134,7 @@ func TestKilledCompilerIsRestarted(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 	if !strings.Contains(s.log.String(), "the compiler failed and is retried once") {
-		t.Error("the log does not report it")
+		t.Error("the log does not report the retry")
 	}
 }
 

@@ -139,8 +139,8 @@ func TestPathsOutsideGrantAreUnreachable(t *testing.T) {
 	}
 }
 
-// TestSwappedLinksAreNotFollowed races with a second process. That process repeatedly swaps the target of a link between a
-// directory in the project and one outside, while the intruder reads and writes through the link.
+// TestSwappedLinksAreNotFollowed races with a second process. The second process repeatedly changes the target of a link from
+// a directory in the project to one outside and back, while the intruder reads and writes through the link.
 func TestSwappedLinksAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)

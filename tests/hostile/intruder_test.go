@@ -151,7 +151,7 @@ func TestGoModuleFaultsAreContained(t *testing.T) {
 	s.end()
 	w.checkRecords(all)
 	if strings.Contains(s.log.String(), "\x1b") {
-		t.Error("the log holds an escape sequence")
+		t.Error("the log contains an escape sequence")
 	}
 }
 

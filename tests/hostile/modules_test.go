@@ -72,11 +72,11 @@ func plugin(parts ...any) wasmtest.Module { return wasmtest.Plugin(answering(par
 
 func forever(parts ...any) []byte { return code(loop, void, code(parts...), br, 0, end) }
 
-// exceptAtLoad returns code that runs the code in other for bulkhead/describe and that in parts for calls. It
-// distinguishes them by the length of the request, which is shorter for bulkhead/describe.
+// exceptAtLoad returns code that runs other for bulkhead/describe, and parts for calls. It distinguishes the two by the
+// length of the request, which is shorter for bulkhead/describe.
 func exceptAtLoad(other []byte, parts ...any) []byte { return exceptUpTo(40, other, parts...) }
 
-// exceptUpTo returns code that runs the code in other for requests shorter than length, else that in parts.
+// exceptUpTo returns code that runs other for requests shorter than length, and parts for all other requests.
 func exceptUpTo(length int32, other []byte, parts ...any) []byte {
 	return code(localGet, 0, num(length), ltU, ifThen, void, other, returnOp, end, code(parts...))
 }
@@ -136,7 +136,9 @@ func attacks() []attack {
 	exiting := func(with ...byte) wasmtest.Module {
 		return wasmtest.Plugin(code(0x41, with, callFunc, wasmtest.Extra), "", wasi("proc_exit", wasmtest.OfI32))
 	}
-	waiting := func(subscription int) wasmtest.Module { // 48 bytes: a clock with the longest timeout, or stdin
+	// waiting returns a module that waits for one event: 0 is a clock with the longest timeout, and 1 is stdin. The
+	// subscription of 48 bytes is its data.
+	waiting := func(subscription int) wasmtest.Module {
 		data := strings.Repeat("\x00", 8) + string(rune(subscription)) + strings.Repeat("\x00", 15) + "\xff\xff\xff\xff\xff\xff\xff\x7f" + strings.Repeat("\x00", 16)
 		m := wasmtest.Plugin(forever(invoke(wasmtest.Extra, 0, 100, 1, 200), drop), data, wasi("poll_oneoff", wasmtest.FourToI))
 		return m
@@ -250,7 +252,7 @@ func TestHostileModulesAreContained(t *testing.T) {
 		})
 	}
 	s.checkOthers()
-	// Tables and native stacks are not linear memory; one module once took gigabytes for its table.
+	// Tables and native stacks do not count as linear memory. The table of a module once used gigabytes.
 	if most := s.peakMemory(); most > 1<<30 {
 		t.Errorf("peak memory of the host: %d MiB", most>>20)
 	}

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// TestOnlyGrantedOriginsAreRequested requests other spellings of granted origins, redirects, and other names.
+// TestOnlyGrantedOriginsAreRequested requests other spellings of granted origins, redirects to other origins, and origins that
+// are not granted.
 func TestOnlyGrantedOriginsAreRequested(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// swapVariable is the environment variable that makes this executable run swapForever, in the directory it names.
+// swapVariable is the environment variable that makes this executable run swapForever. Its value is the argument.
 const swapVariable = "HOSTILE_SWAP"
 
-// swapForever points the link work/swapped to work/real and to outside in turns, until it is killed or the longest
-// duration of a test has passed.
+// swapForever alternately points the link work/swapped to work/real and to outside, until the process is killed, or ten
+// minutes have passed.
 func swapForever(dir string) {
 	name, next := filepath.Join(dir, "work", "swapped"), filepath.Join(dir, "work", "next")
 	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); {

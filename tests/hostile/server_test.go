@@ -182,7 +182,7 @@ func (s *server) await(from <-chan answer) answer {
 	select {
 	case a := <-from:
 		if leaks(a.Text) {
-			s.t.Errorf("the answer holds the secret: %q", a.Text)
+			s.t.Errorf("the answer contains the secret: %q", a.Text)
 		}
 		return a
 	case <-s.exited:
@@ -225,7 +225,7 @@ func (s *server) end() {
 		s.t.Errorf("exit code %d, stray lines %q, want 0 and none", code, s.stray)
 	}
 	if leaks(s.log.String()) {
-		s.t.Error("the log holds the secret")
+		s.t.Error("the log contains the secret")
 	}
 }
 
@@ -236,7 +236,7 @@ func (s *server) checkOthersUntil(over <-chan struct{}) {
 		select {
 		case <-over:
 			if rounds == 0 {
-				s.t.Error("no other request was served meanwhile")
+				s.t.Error("no other request was served before the channel was closed")
 			}
 			return
 		default:

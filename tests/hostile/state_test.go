@@ -19,7 +19,8 @@ type statefulModule struct {
 func statefulModules() []statefulModule {
 	const found = `{"result":{"content":[{"type":"text","text":"0"}]}}`
 	at := int32(strings.Index(found, `0"`))
-	// keeping returns a module that pushes what it found and then changes the state.
+	// keeping returns a module whose calls run finding, which pushes 1 if it finds the change of an earlier call, and then
+	// leaving, which changes the state.
 	keeping := func(finding, leaving []byte) wasmtest.Module {
 		answer := invoke(wasmtest.Output, 0, int32(len(found)))
 		return wasmtest.Plugin(exceptAtLoad(answer,

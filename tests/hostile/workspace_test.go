@@ -122,7 +122,7 @@ func (w *workspace) records() []record {
 			w.t.Errorf("a line of the audit log: %v: %s", err, line)
 		}
 		if strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsPrint(c) }) || leaks(line) {
-			w.t.Errorf("a line of the audit log holds control characters or the secret: %q", line)
+			w.t.Errorf("a line of the audit log contains control characters or the secret: %q", line)
 		}
 		all = append(all, r)
 	}

@@ -40,7 +40,7 @@ func init() {
 
 func main() {}
 
-// actions has the functions by action name.
+// actions maps the names of actions to their functions.
 var actions = map[string]func(action) (string, error){
 	"nothing": func(action) (string, error) { return "nothing", nil },
 	"read":    read, "read raw": readRaw, "read often": readOften, "write": write, "write often": writeOften,

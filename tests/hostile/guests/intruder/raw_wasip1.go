@@ -6,7 +6,7 @@ import "syscall"
 //go:noescape
 func pathOpen(dir int32, follow uint32, path string, flags uint32, rights, inheriting uint64, fdFlags uint32, fd *int32) uint32
 
-// readRaw opens a path without the cleaning that package os does.
+// readRaw reads a file by a path that is not cleaned; package os would clean it.
 func readRaw(a action) (string, error) {
 	const root, followLinks, mayRead = 3, 1, 1 << 1
 	var fd int32
