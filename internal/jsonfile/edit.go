@@ -171,7 +171,7 @@ func (d *document) insert(in *hujson.Value, object *hujson.Object, name string, 
 	}
 }
 
-// insertFirst adds a member to an object without members. Its braces are at the offsets open and end.
+// insertFirst adds a member to an object without members, whose braces are at the offsets open and end.
 func (d *document) insertFirst(open, end int, label string, value any) {
 	outer := d.indentAt(open)
 	indent := outer + d.unit()
@@ -188,7 +188,7 @@ func (d *document) insertFirst(open, end int, label string, value any) {
 }
 
 // tail scans the text from the end of the last value of an object (start) to its closing brace (end). It returns the
-// offset of a trailing comma, -1 if there is none, and the end of the line that the value or the comma is on.
+// offset of the comma after the value (-1 if there is none), and the end of the line that contains the comma, or else the value.
 func (d *document) tail(start, end int) (comma, line int) {
 	comma, line = -1, -1
 	for i := start; i < end; {
@@ -226,11 +226,11 @@ func (d *document) cut(in *hujson.Value, object *hujson.Object, at int) {
 	if comma >= 0 && blank(d.data[end:comma]) {
 		end, comma = comma+1, -1
 	}
-	previous := -1 // the comma before the last member
+	previous := -1 // offset of the comma before the last member
 	if at > 0 && at == len(object.Members)-1 && comma < 0 && end == m.Value.EndOffset {
 		previous, _ = d.tail(object.Members[at-1].Value.EndOffset, start)
 	}
-	if comma >= 0 { // after a comment, which stays
+	if comma >= 0 { // the comma follows a comment, which is preserved
 		d.splice(comma, comma+1, "")
 	}
 	switch {
@@ -247,7 +247,7 @@ func (d *document) cut(in *hujson.Value, object *hujson.Object, at int) {
 	if previous >= 0 {
 		d.splice(previous, previous+1, "")
 	}
-	// An object that is empty now needs no lines of its own.
+	// Remove the line breaks between the braces of an object that is now empty.
 	if len(object.Members) == 1 {
 		if last := bytes.IndexByte(d.data[in.StartOffset:], '}'); last > 0 && blank(d.data[in.StartOffset+1:in.StartOffset+last]) {
 			d.splice(in.StartOffset+1, in.StartOffset+last, "")

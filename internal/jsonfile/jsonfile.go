@@ -16,7 +16,7 @@ import (
 
 // Limits of a file.
 const (
-	MaxSize    = 32 << 20 // bytes; clients keep their history in some of these files
+	MaxSize    = 32 << 20 // bytes; some clients store their history in the same file as their configuration
 	maxNesting = 500      // bounds the recursion of the parser
 )
 
@@ -28,7 +28,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.What) }
 
-// Decode returns the members of the object in data. A file without values, such as an empty one, has no members.
+// Decode returns the members of the object in data. An empty file, or one of white space only, has no members.
 func Decode(data []byte) (map[string]any, error) {
 	if Blank(data) {
 		return map[string]any{}, nil
@@ -45,7 +45,7 @@ func Blank(data []byte) bool { return len(bytes.TrimSpace(bytes.TrimPrefix(data,
 
 var byteOrderMark = []byte("\ufeff")
 
-// document is a parsed file. Offsets of the tree are offsets of data.
+// document is a parsed file. The offsets in root are indexes of data.
 type document struct {
 	data []byte // without byte order mark
 	mark []byte // the byte order mark, if any
@@ -55,7 +55,7 @@ type document struct {
 func parse(data []byte) (*document, error) {
 	d := &document{}
 	if len(data) > MaxSize {
-		return nil, &Error{1, fmt.Sprintf("the file is larger than the %d MiB that are read", MaxSize>>20)}
+		return nil, &Error{1, fmt.Sprintf("the file is larger than the limit of %d MiB", MaxSize>>20)}
 	}
 	if bytes.HasPrefix(data, byteOrderMark) {
 		d.mark, data = byteOrderMark, data[len(byteOrderMark):]
@@ -67,7 +67,7 @@ func parse(data []byte) (*document, error) {
 	if at := tooDeep(data); at >= 0 {
 		return nil, &Error{lineOf(data, at), fmt.Sprintf("is nested more than %d deep", maxNesting)}
 	}
-	// The parser wants a line feed after a comment in the last line.
+	// The parser requires a line feed after a comment, even at the end of the file.
 	root, err := hujson.Parse(append(bytes.Clone(data), '\n'))
 	if err != nil {
 		return nil, syntaxError(err)

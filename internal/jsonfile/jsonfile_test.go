@@ -65,7 +65,7 @@ func TestSetAddsMemberInStyleOfFile(t *testing.T) {
 			}
 			want, _ := Decode(after)
 			if got, err := Decode(again); err != nil || !reflect.DeepEqual(want, got) {
-				t.Errorf("setting it again: %v\n%s", err, again)
+				t.Errorf("setting the same value again: got error %v, values %v, file\n%s", err, got, again)
 			}
 			if !strings.Contains(test.before, `"a"`) {
 				return
@@ -75,7 +75,7 @@ func TestSetAddsMemberInStyleOfFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.before, string(removed)); diff != "" {
-				t.Errorf("removing it does not restore the file (want -, got +)\n%s", diff)
+				t.Errorf("removing the added member does not restore the file (want -, got +)\n%s", diff)
 			}
 		})
 	}
