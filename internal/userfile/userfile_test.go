@@ -31,10 +31,10 @@ func TestReplaceKeepsLinkAndMode(t *testing.T) {
 		}
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link: %v, %v", info, err)
+		t.Errorf("the symbolic link was replaced: got %v, %v", info, err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
-		t.Errorf("left: %v, %v", entries, err)
+		t.Errorf("the directory contains %v, %v; want the file and the link only", entries, err)
 	}
 }
 
