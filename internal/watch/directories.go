@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-const maxLinks = 40 // symbolic links of one path
+const maxLinks = 40 // maximum number of symbolic links that are followed for one path
 
 // directories returns the existing directories whose entries decide what an absolute path refers to: its parent, the
-// parents of the symbolic links that it contains, and the path itself if it is a directory. If the parent does not exist, it
-// is the nearest existing ancestor.
+// parents of the symbolic links that it contains, and the path itself if it is a directory. The nearest existing ancestor
+// stands for a parent that does not exist.
 func directories(path string) []string {
 	root := filepath.VolumeName(path) + string(filepath.Separator)
 	at, rest := root, split(path)
@@ -54,8 +54,8 @@ func directories(path string) []string {
 	return dirs
 }
 
-// split returns the components of a path, without its volume. The .. of a symbolic link's target are kept: they apply to
-// the resolved directory.
+// split returns the components of a path, without its volume. Components ".." of a symbolic link's target are not resolved
+// lexically: they refer to the parent of the resolved directory.
 func split(path string) []string {
 	path = path[len(filepath.VolumeName(path)):]
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator })

@@ -12,9 +12,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// source notifies of events in directories.
+// source reports events in directories.
 type source struct {
-	events <-chan struct{} // has an element if there were events since the last one was received
+	events <-chan struct{} // contains an element if events occurred since the last receive
 	add    func(dir string) error
 	remove func(dir string) error
 	close  func()
@@ -40,9 +40,9 @@ func openSource() (*source, error) {
 	return &source{events: events, add: w.Add, remove: w.Remove, close: func() { _ = w.Close(); <-ended }}, nil
 }
 
-// forward merges the events and errors of a Watcher until it is closed. An error means that events were lost. Of a flood of
-// events it reads a bounded number each second; the system drops those that do not fit into its queue. It must go on
-// reading, since Add and Remove may wait for that.
+// forward merges the events and errors of a Watcher until the Watcher is closed. An error means that events were lost. It reads a
+// bounded number of events per second; the system drops those that do not fit into its queue. It must not stop reading, since Add
+// and Remove may block until an event is read.
 func forward(w *fsnotify.Watcher, merged chan<- struct{}) {
 	for n := 1; ; n++ {
 		var open bool
@@ -67,12 +67,12 @@ const maxDirectories = 1024
 
 var errTooMany = fmt.Errorf("the configuration has files in more than %d directories", maxDirectories)
 
-// subscriptions are the directories that the source notifies of.
+// subscriptions are the directories that the source watches.
 type subscriptions struct {
 	config Config
-	source *source // nil: there is none
+	source *source // nil if the system offers no suitable notifications
 	dirs   map[string]bool
-	polled bool // some directory is missing from dirs
+	polled bool // the source does not watch all directories: poll with pollFast
 	warned bool
 }
 
@@ -91,8 +91,8 @@ func (s *subscriptions) close() {
 	}
 }
 
-// subscribe makes the directories of these paths those that the source notifies of. It adds all of them again: if one was
-// replaced, the system still notifies of the old one, or of none.
+// subscribe makes the source watch exactly the directories of paths. It adds each of them again, since for a replaced directory
+// the system still watches the old one, or nothing.
 func (s *subscriptions) subscribe(paths []path) {
 	s.polled = s.source == nil
 	if s.source == nil {
@@ -107,7 +107,7 @@ func (s *subscriptions) subscribe(paths []path) {
 	maps.DeleteFunc(wanted, func(_ string, is bool) bool { return !is })
 	for dir := range s.dirs {
 		if !wanted[dir] {
-			_ = s.source.remove(dir) // fails if the directory was removed
+			_ = s.source.remove(dir) // it fails for a removed directory, which needs no subscription
 			delete(s.dirs, dir)
 		}
 	}
@@ -126,12 +126,12 @@ func (s *subscriptions) add(dir string) {
 		return
 	}
 	s.polled = true
-	if !errors.Is(err, fs.ErrNotExist) { // else it was removed just now, and the next look finds its ancestor
+	if !errors.Is(err, fs.ErrNotExist) { // no warning if dir was just removed: the next look subscribes its ancestor
 		s.warnOfPolling(err)
 	}
 }
 
-// warn logs the first warning.
+// warn logs a warning at its first call, and nothing at later ones.
 func (s *subscriptions) warn(text string, args ...any) {
 	if !s.warned {
 		s.warned = true
@@ -140,11 +140,11 @@ func (s *subscriptions) warn(text string, args ...any) {
 }
 
 func (s *subscriptions) warnOfPolling(err error) {
-	s.warn("the system does not notify of all changes of configuration: files are examined at intervals (on Linux raise fs.inotify.max_user_watches and fs.inotify.max_user_instances)",
+	s.warn("the system does not report all changes of the configuration: the files are examined at intervals (on Linux raise fs.inotify.max_user_watches and fs.inotify.max_user_instances)",
 		"interval", pollFast, "reason", err)
 }
 
-// events returns the channel of the source; nil if there is none.
+// events returns the channel of the source, or nil without a source.
 func (s *subscriptions) events() <-chan struct{} {
 	if s.source == nil {
 		return nil
@@ -168,7 +168,7 @@ func (s *subscriptions) awaitEvent(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// forget forgets the events so far.
+// forget discards the events up to now.
 func (s *subscriptions) forget() {
 	select {
 	case <-s.events():

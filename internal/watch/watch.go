@@ -1,10 +1,10 @@
 // Package watch reports changes of files and directories. Run calls a function when one of a set of paths is created,
 // changed, replaced or removed, whichever way an editor or a deployment does so.
 //
-// Notifications of the system only tell Run when to look: it compares the metadata of all paths with those of the time
-// before, once they have stopped changing. So an event in a directory that other programs write to, such as the root of a
-// project, costs a few system calls, and any number of events costs a bounded share of a processor. Where the system
-// cannot notify, Run looks at intervals.
+// Notifications of the system only tell Run when to look: once the paths have stopped changing, Run compares their metadata with
+// those of the previous look. So an event in a directory that other programs write to, such as the root of a project, costs a few
+// system calls, and any number of events costs a bounded share of a processor. Where the system cannot notify, Run looks at
+// intervals.
 package watch
 
 import (
@@ -23,11 +23,11 @@ type Config struct {
 	// Paths returns the absolute paths. It is called at the start and after each call of Changed. The paths need not exist.
 	// A directory changes if an entry is added, removed or replaced.
 	Paths func() []string
-	// Existing is like Paths, but these are changed only when they are created or removed.
+	// Existing is like Paths, but only the creation and removal of its paths count as changes.
 	Existing func() []string
 	// Changed is called after a change, in the goroutine of Run.
 	Changed func()
-	// Since is the time of the state that the caller knows. If a path was modified after it, Changed is called at the start.
+	// Since is the time of the state that the caller knows. If a path was modified later, Changed is called at the start.
 	Since time.Time
 	Log   hclog.Logger
 
@@ -36,18 +36,20 @@ type Config struct {
 }
 
 const (
-	// quiet is how long paths must not change before Changed is called: programs write a file in several steps.
+	// quiet is the time without a change after which Changed is called: programs write a file in several steps.
 	quiet = 100 * time.Millisecond
 	// unsettled bounds the time that Run waits for the paths to stop changing.
 	unsettled = 2 * time.Second
-	// maxPause bounds the time between two looks while events arrive that concern no path.
+	// maxPause bounds the time between two looks while events arrive that change no path.
 	maxPause = 2 * time.Second
 	// Rate limit for calls of Changed: a burst, refilled by one call for each period.
 	burst  = 8
 	period = 5 * time.Second
 
-	pollFast = 2 * time.Second  // if the system does not notify of events in every directory
-	pollSlow = 30 * time.Second // otherwise, because of network file systems and renamed ancestors
+	// pollFast is the interval of looks if the source does not watch all directories.
+	pollFast = 2 * time.Second
+	// pollSlow is the interval otherwise: network file systems and renamed ancestors cause no events.
+	pollSlow = 30 * time.Second
 
 	maxPaths = 4096
 )
@@ -57,7 +59,7 @@ type watcher struct {
 	Config
 	subscriptions
 	known    state // state of the paths at the last look
-	calls    int   // how many calls of Changed are allowed now: see burst and period
+	calls    int   // number of calls of Changed that the rate limit (burst, period) allows now
 	refilled time.Time
 }
 
@@ -114,7 +116,7 @@ func (w *watcher) settle(ctx context.Context) {
 	}
 }
 
-// report calls Changed, and continues with the paths that are then of interest. It reports whether one of them may have
+// report calls Changed, and then examines the paths that Paths and Existing now return. It returns true if one of them may have
 // changed after Changed read it.
 func (w *watcher) report(ctx context.Context) bool {
 	if w.admit(ctx); ctx.Err() != nil {
@@ -158,7 +160,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// path is a path, and whether only its existence matters.
+// path is a watched path; existing is true if only its creation and removal count.
 type path struct {
 	name     string
 	existing bool
@@ -167,7 +169,7 @@ type path struct {
 // state has the metadata of paths: nil for a path that does not exist or cannot be examined.
 type state map[path]fs.FileInfo
 
-// paths returns the paths that are of interest now.
+// paths returns the paths that Paths and Existing name now.
 func (w *watcher) paths() []path {
 	var all []path
 	for _, name := range w.Paths() {
@@ -181,16 +183,16 @@ func (w *watcher) paths() []path {
 	return all
 }
 
-// exists is the metadata of a path of which only the existence matters.
+// exists stands for the metadata of an existing path of which only the creation and removal count.
 type exists struct{ fs.FileInfo }
 
 func (exists) ModTime() time.Time { return time.Time{} }
 
-// look subscribes the directories of paths, which may have been created or replaced, and returns the state of paths. What
-// changes after that causes an event.
+// look subscribes the directories of paths, which may have been created or replaced, and then returns the state of paths. Changes
+// after the subscription cause events, so none is missed.
 func (w *watcher) look(paths []path) state {
 	if len(paths) > maxPaths {
-		w.warn("not all files are watched: after changes of the others send SIGHUP", "files", len(paths), "watched", maxPaths)
+		w.warn("not all files are watched: send SIGHUP after changing others", "files", len(paths), "watched", maxPaths)
 		paths = paths[:maxPaths]
 	}
 	w.subscribe(paths)
@@ -222,7 +224,7 @@ func isSame(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// granularity is how much the time of a modification may lag behind the clock.
+// granularity is the maximum lag of a file's modification time behind the clock.
 const granularity = 50 * time.Millisecond
 
 func (s state) modifiedSince(t time.Time) bool {

@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// world is a directory with a source that a test controls, in a synctest bubble.
+// world is a directory and a fake source of events, for a test in a synctest bubble.
 type world struct {
 	t        *testing.T
 	dir      string
@@ -30,7 +30,7 @@ type world struct {
 
 	mu    sync.Mutex
 	stats int
-	calls []string // content of the first path at each call of Changed
+	calls []string // for each call of Changed, the content of the first path
 }
 
 // newWorld returns a world whose paths are files with these names.
@@ -50,13 +50,13 @@ func (w *world) write(name, content string) {
 	}
 }
 
-// run starts Run. The source exists if sourceErr is nil.
+// run starts Run, with a source that cannot be opened if sourceErr is not nil.
 func (w *world) run(sourceErr error) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	w.t.Cleanup(func() { cancel(); <-done })
 	c := Config{
-		Paths: func() []string { return w.paths }, Existing: func() []string { return w.existing }, Since: time.Now().AddDate(100, 0, 0), // the files have times of the real clock
+		Paths: func() []string { return w.paths }, Existing: func() []string { return w.existing }, Since: time.Now().AddDate(100, 0, 0), // after the files' times, which come from the real clock
 		Changed: func() {
 			content, _ := os.ReadFile(w.paths[0])
 			w.mu.Lock()
@@ -79,7 +79,7 @@ func (w *world) run(sourceErr error) {
 	synctest.Wait()
 }
 
-// looks returns how often the files were examined.
+// looks returns the number of stat calls.
 func (w *world) looks() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +120,7 @@ func TestChangedIsCalledOnceFileIsComplete(t *testing.T) {
 	})
 }
 
-// A program that writes a file again and again cannot delay Changed for ever, nor have it called without bound.
+// A program that writes a file again and again cannot delay Changed for ever, and cannot cause an unbounded number of calls.
 func TestRestlessFileIsReportedAtBoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "config")
@@ -153,7 +153,7 @@ func TestEventsThatConcernNoPathAreCheap(t *testing.T) {
 		}
 		w.wantCalls()
 		if most := 2*int(minutes*time.Minute/maxPause) + 20; w.looks() > most {
-			t.Errorf("%d events caused %d looks, want at most %d", events, w.looks(), most)
+			t.Errorf("%d events caused %d stat calls, want at most %d", events, w.looks(), most)
 		}
 		time.Sleep(time.Minute)
 		w.write("config", "changed")
@@ -197,7 +197,7 @@ func TestLostNotificationDelaysOnly(t *testing.T) {
 	})
 }
 
-// A directory whose content changes all the time is of interest only as far as it exists.
+// For a path of Existing only its creation and removal count: a directory may have content that changes all the time.
 func TestExistingPathIsChangedWhenItAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "config")
@@ -231,10 +231,10 @@ func TestDirectoriesAreBounded(t *testing.T) {
 		w.run(nil)
 		synctest.Wait()
 		if len(w.added) != maxDirectories {
-			t.Errorf("%d directories are watched", len(w.added))
+			t.Errorf("%d directories are watched, want %d", len(w.added), maxDirectories)
 		}
 		if !strings.Contains(w.log.String(), "[WARN]") {
-			t.Error("no warning")
+			t.Error("no warning of too many directories was logged")
 		}
 	})
 }
