@@ -30,13 +30,13 @@ type Set struct {
 
 	mu      sync.Mutex
 	start   time.Time // when the first task started
-	running []*Task   // in the order in which they started
-	tasks   int       // all tasks
-	ended   int       // done or failed
-	failed  int
-	shown   int    // lines at the end of w that the next draw replaces
-	partial []byte // written to the set, without its line feed yet
-	frame   int    // index of the spinner's frame
+	running []*Task   // in the order of their starts
+	tasks   int       // number of all tasks
+	ended   int       // number of tasks that are done or failed
+	failed  int       // number of tasks that failed
+	shown   int       // number of lines at the end of w that the next draw replaces
+	partial []byte    // last line written to the set, until its line feed follows
+	frame   int       // index of the spinner's frame
 	stop    chan struct{}
 	drawer  sync.WaitGroup
 }
@@ -154,7 +154,7 @@ func (t *Task) run() {
 	}
 }
 
-// Write prints complete lines above those that are redrawn, such as lines of a log. The text is not sanitized.
+// Write prints complete lines, such as those of a log, above the lines that are redrawn. The text is not sanitized.
 func (s *Set) Write(text []byte) (int, error) {
 	if s == nil {
 		return len(text), nil

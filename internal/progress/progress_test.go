@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 )
 
-// screen is a terminal that knows the control sequences of the package, and reports all others.
+// screen emulates a terminal. It interprets the control sequences that the package writes; any other fails the test.
 type screen struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -191,6 +191,6 @@ func TestConcurrentTasks(t *testing.T) {
 	all.Wait()
 	tasks.Close()
 	if n := strings.Count(shown.String(), ": done"); n != 20 {
-		t.Errorf("%d tasks left a line:\n%s", n, shown)
+		t.Errorf("%d tasks left a line, want 20:\n%s", n, shown)
 	}
 }
