@@ -22,17 +22,17 @@ type File struct {
 	IsDir   bool   `json:"is_directory,omitempty"`
 
 	root   string // the project, the home directory or the state directory, which contains Path
-	rel    string // path of Path relative to root, with slashes
+	rel    string // Path relative to root, with slashes
 	permit Permit
 }
 
 // Permit returns an error if the plugin may not write the file at an absolute path, which need not exist. It decides on the
-// resolved path: a manifest could name a file that the host hides from the plugin, such as a Git hook or a config, or one
-// behind a symbolic link.
+// resolved path, since a manifest could name a symbolic link, or a file that the host hides from the plugin, such as a Git hook
+// or a config.
 type Permit func(path string) error
 
 // Missing returns what Create has to create so that the requirement is met: only what does not exist, and only what permit
-// allows. Create calls it again, because the user may take long to consent.
+// allows. Create calls permit again, since permissions may change while the user decides whether to consent.
 func Missing(m *manifest.Manifest, r manifest.Requirement, places config.Places, permit Permit) ([]File, error) {
 	var files []File
 	for _, c := range r.Create {
@@ -83,8 +83,8 @@ func Value(r manifest.Requirement, places config.Places) string {
 	return strings.ReplaceAll(r.Value, manifest.ProjectPlaceholder, ProjectName(places))
 }
 
-// Create creates the files in order, with their parents, and returns the paths that it has created, also with an error. It
-// overwrites nothing, and follows no symbolic link out of the root of a file.
+// Create creates the files in order, with their parents. It returns the paths that it has created, even if it fails. It overwrites
+// nothing, and follows no symbolic link out of the root of a file.
 func Create(files []File) (created []string, err error) {
 	for _, f := range files {
 		if err := f.permit(f.Path); err != nil {
@@ -97,7 +97,7 @@ func Create(files []File) (created []string, err error) {
 		made, err := f.create(root)
 		created = append(created, made...)
 		if link := f.outwardLink(root); err != nil && link != "" {
-			err = fmt.Errorf("%s is a symbolic link to a path outside of %s: replace it by a directory", link, f.root)
+			err = fmt.Errorf("%s is a symbolic link to a path outside of %s: replace it with a directory", link, f.root)
 		}
 		if err = errors.Join(err, root.Close()); err != nil {
 			return created, fmt.Errorf("%s cannot be created: %w", f.Path, err)
@@ -147,8 +147,8 @@ func (f File) outwardLink(root *os.Root) string {
 	return ""
 }
 
-// write creates the file under a temporary name and links it to its name, so that no partial file ever has that name. made is
-// false if another file has the name.
+// write creates the file under a temporary name and then links it to its final name, which therefore never refers to a partial
+// file. made is false if a file with the final name exists.
 func (f File) write(root *os.Root) (made bool, err error) {
 	temporary := path.Join(path.Dir(f.rel), config.HolderPrefix+rand.Text()+".tmp")
 	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

@@ -20,14 +20,14 @@ import (
 // Lack is a requirement that is not met.
 type Lack struct {
 	manifest.Requirement
-	What   string // "the variable NAME (…) is not granted", "/p/.chant/specs (…) does not exist"
+	What   string // for example "the variable NAME (…) is not granted" or "/p/.chant/specs (…) does not exist"
 	Remedy string
 }
 
 func (l Lack) String() string { return l.What + ": " + l.Remedy }
 
-// Check returns the requirements of the plugin of m that are not met under its grant. p is its table in the config, of which
-// only the existence matters: bulkhead init does not change it.
+// Check returns the requirements of the plugin of m that are not met under its grant. p is the plugin's table in the config. Only
+// the existence of the table matters: bulkhead init does not change an existing one, so it is no remedy then.
 func Check(m *manifest.Manifest, p config.Plugin, g config.Grant, places config.Places) []Lack {
 	var lacks []Lack
 	c := check{m: m, configured: p.Line > 0, grant: g, places: places}
@@ -49,7 +49,7 @@ func Check(m *manifest.Manifest, p config.Plugin, g config.Grant, places config.
 	return lacks
 }
 
-// IsWhole reports whether nothing of the plugin works because of the lack.
+// IsWhole reports whether the lack disables the whole plugin, not only some of its tools.
 func (l Lack) IsWhole() bool { return len(l.Tools) == 0 && len(l.Except) == 0 }
 
 // Paths returns the absolute paths whose existence Check examines.
@@ -110,8 +110,8 @@ func (c check) grantIt() string {
 
 func (c check) initialize() string { return "run `bulkhead init --plugin " + c.m.Name + "`" }
 
-// decided returns the requirement with only the path whose variable is granted, if there is one: the plugin then looks nowhere
-// else, and what init would create is elsewhere.
+// decided reduces the requirement to the path that begins with a granted variable, if there is one: the plugin then uses only that
+// path. The files that init would create are elsewhere, so they are removed from the requirement.
 func (c check) decided(r manifest.Requirement) manifest.Requirement {
 	for _, path := range r.Paths {
 		if strings.HasPrefix(path, manifest.EnvPath) && len(c.candidates(path)) > 0 {
@@ -122,7 +122,7 @@ func (c check) decided(r manifest.Requirement) manifest.Requirement {
 	return r
 }
 
-// paths checks that one of the paths exists. The message names the first of the granted ones.
+// paths checks that one of the paths exists in a granted directory. Otherwise the message names the first granted path.
 func (c check) paths(r manifest.Requirement) (what, remedy string) {
 	first := ""
 	for _, path := range r.Paths {
@@ -146,8 +146,8 @@ func (c check) paths(r manifest.Requirement) (what, remedy string) {
 	return fmt.Sprintf("%s (%s) does not exist", first, r.Why), c.initialize()
 }
 
-// candidates returns the absolute paths that a required path stands for. One that begins with ${cwd} is looked for in the
-// directory in which calls start and in its parents up to the project.
+// candidates returns the absolute paths that a required path stands for. A path that begins with ${cwd} stands for several: it is
+// looked for in the working directory of calls and in the parents of that directory up to the project.
 func (c check) candidates(path string) []string {
 	if after, ok := strings.CutPrefix(path, manifest.EnvPath); ok {
 		name, rest, _ := strings.Cut(after, "}")

@@ -14,7 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/ready"
 )
 
-// world is a project and a home directory, which a plugin is granted, beside a directory that it is not.
+// world is a directory that contains a project, a home directory and a directory named outside. The plugin is granted the project
+// and a directory in the home directory.
 type world struct {
 	m      *manifest.Manifest
 	entry  config.Plugin
@@ -52,7 +53,7 @@ fs = [{ path = "${project}", access = "rw" }, { path = "${home}/.own", access = 
 	return world{m, config.Plugin{}, grant, places}
 }
 
-// lacks returns what is missing, with $DIR for the directory of the world.
+// lacks describes the requirements that are not met. $DIR stands for the directory of the world.
 func (w world) lacks() string {
 	var all []string
 	for _, l := range ready.Check(w.m, w.entry, w.grant, w.places) {
@@ -204,7 +205,7 @@ create = [{ path = "${project}/a", content = "" }, { path = "${project}/b/c", co
 	}
 }
 
-// The user may take long to consent.
+// Permissions may change while the user decides whether to consent.
 func TestPermissionIsCheckedAgainBeforeCreation(t *testing.T) {
 	w := newWorld(t, specs+`paths = ["${project}/b"]
 create = [{ path = "${project}/a", content = "" }, { path = "${project}/b", content = "" }]`)
