@@ -69,7 +69,7 @@ func (n *Network) Close() { n.config.Fetch.Close() }
 // Session is the network state of one call. Its operations must not run concurrently.
 type Session struct {
 	network *Network
-	ctx     context.Context // context of the call, because a body is read after the operation that opened it has ended
+	ctx     context.Context // context of the call and not of an operation: later operations read the body that one opened
 	cancel  context.CancelFunc
 
 	mu         sync.Mutex
@@ -89,7 +89,7 @@ func (s *Session) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, body := range s.streams {
-		_ = body.Close() // read only, so the error is irrelevant
+		_ = body.Close() // a body is only read, so no data is lost if closing fails
 	}
 	s.streams = nil
 }
@@ -134,7 +134,7 @@ const (
 
 // Bounds of a Session.
 const (
-	maxStreams = 4         // open streams, and redirects
+	maxStreams = 4         // open streams; also the bound of redirected repositories
 	maxRead    = 256 << 10 // bytes that one read returns
 )
 
@@ -190,7 +190,7 @@ func (s *Session) gitRequest(q wire.GitRequest) (*http.Request, error) {
 	u, err := url.Parse(q.URL)
 	switch {
 	case err != nil || u.Scheme != "https" || u.User != nil || u.Opaque != "" || u.Fragment != "":
-		return nil, errors.New("the URL is not that of a git server")
+		return nil, errors.New("the URL is not an https URL of a git repository without user name and fragment")
 	case gitPaths[q.Method] == "" || !strings.HasSuffix(u.Path, gitPaths[q.Method]) || u.RawQuery != gitQueries[q.Method]:
 		return nil, errors.New("the request is not part of git's fetch protocol")
 	case !s.network.any && !slices.Contains(s.network.remotes, base(u, gitPaths[q.Method])) && !slices.Contains(s.redirected, base(u, gitPaths[q.Method])):
@@ -220,7 +220,7 @@ func (s *Session) allowRedirect(request *http.Request, response *http.Response) 
 	}
 }
 
-// read returns the next bytes of a stream; none at EOF.
+// read returns the next bytes of a stream, or no bytes at EOF.
 func (s *Session) read(ctx context.Context, params []byte) ([]byte, error) {
 	body, _, err := s.stream(params)
 	if err != nil {
@@ -252,7 +252,7 @@ func (s *Session) stream(params []byte) (io.ReadCloser, int, error) {
 	defer s.mu.Unlock()
 	body := s.streams[number]
 	if err != nil || body == nil {
-		return nil, 0, errors.New("there is no open stream with this number")
+		return nil, 0, fmt.Errorf("no stream with the number %.20q is open", params)
 	}
 	return body, number, nil
 }

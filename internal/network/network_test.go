@@ -35,7 +35,7 @@ func do(t *testing.T, s *Session, op string, params any) (string, error) {
 	}
 	result, err, known := s.Do(t.Context(), wire.Ask{Op: op, Params: []byte(text)})
 	if !known {
-		t.Fatalf("%s is not known", op)
+		t.Fatalf("Do does not accept the operation %s", op)
 	}
 	return string(result), err
 }
@@ -108,11 +108,11 @@ func TestStreamsAreReadInChunks(t *testing.T) {
 			break
 		}
 		if read += len(chunk); len(chunk) > maxRead {
-			t.Errorf("a chunk of %d bytes", len(chunk))
+			t.Errorf("a read returned %d bytes, want at most %d", len(chunk), maxRead)
 		}
 	}
 	if read != len(git.body) {
-		t.Errorf("%d bytes, want %d", read, len(git.body))
+		t.Errorf("read %d bytes in total, want %d", read, len(git.body))
 	}
 	if _, err := do(t, s, wire.OpGitShut, stream); err != nil {
 		t.Error(err)
@@ -133,11 +133,11 @@ func TestStreamsAreBoundedAndClosedByEnd(t *testing.T) {
 		}
 	}
 	if opened != maxStreams {
-		t.Errorf("%d are open", opened)
+		t.Errorf("%d streams were opened, want %d", opened, maxStreams)
 	}
 	s.End()
 	if len(s.streams) > 0 || s.ctx.Err() != context.Canceled {
-		t.Errorf("%d streams are left, %v", len(s.streams), s.ctx.Err())
+		t.Errorf("after End %d streams are open, want none; error of the context: %v", len(s.streams), s.ctx.Err())
 	}
 }
 
@@ -145,6 +145,6 @@ func TestDoRejectsUnknownOperations(t *testing.T) {
 	s := New(Config{}).Begin(t.Context())
 	defer s.End()
 	if _, _, known := s.Do(t.Context(), wire.Ask{Op: "lock"}); known {
-		t.Error("lock is known")
+		t.Error("Do accepts the operation lock, which is not a network operation")
 	}
 }
