@@ -50,7 +50,7 @@ func Of(u *url.URL) (Origin, error) {
 		return Origin{}, errNoURL
 	}
 	if u.User != nil {
-		return Origin{}, errors.New("has a user name: leave it out")
+		return Origin{}, errors.New("has a user name: remove it")
 	}
 	host, err := hostOf(u.Host)
 	if err != nil {
@@ -75,7 +75,7 @@ func (o Origin) Authority() string {
 	return fmt.Sprintf("%s:%d", host, o.Port)
 }
 
-// String formats the origin for Parse.
+// String formats the origin as Parse accepts it.
 func (o Origin) String() string { return o.Scheme + "://" + o.Authority() }
 
 func defaultPort(scheme string) uint16 {
@@ -89,13 +89,13 @@ func portOf(u *url.URL) (uint16, error) {
 	digits := u.Port()
 	if digits == "" {
 		if strings.HasSuffix(u.Host, ":") {
-			return 0, errors.New("has a colon without a port: leave it out")
+			return 0, errors.New("has a colon without a port: remove the colon")
 		}
 		return defaultPort(u.Scheme), nil
 	}
 	port, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil || digits[0] == '0' {
-		return 0, errors.New("has no port from 1 to 65535")
+		return 0, errors.New("has a port that is not a number from 1 to 65535")
 	}
 	return uint16(port), nil
 }
@@ -122,7 +122,7 @@ func parseIPv6(literal string) (string, error) {
 	case err != nil || !a.Is6():
 		return "", errors.New("has no IPv6 address between its brackets")
 	case a.Zone() != "":
-		return "", errors.New("has an address with a zone: leave the zone out")
+		return "", errors.New("has an address with a zone: remove the zone")
 	case a.Is4In6():
 		return "", errors.New("has an IPv4 address written as IPv6: write it as IPv4")
 	}
@@ -139,10 +139,10 @@ func checkName(name string) error {
 	last := ""
 	for label := range strings.SplitSeq(name, ".") {
 		if len(label) == 0 || len(label) > 63 {
-			return errors.New("has a host with an empty part, or one of more than 63 bytes")
+			return errors.New("has a host with an empty part, or a part of more than 63 bytes")
 		}
 		if strings.IndexFunc(label, isInvalid) >= 0 {
-			return errors.New("has a host with other characters than letters, digits, - and _: write an international name in its xn-- form")
+			return errors.New("has a host with characters other than letters, digits, - and _: write an international name in its xn-- form")
 		}
 		last = label
 	}

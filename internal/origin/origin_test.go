@@ -57,13 +57,13 @@ func TestParse(t *testing.T) {
 		"a full-width dot":              {text: "https://api。example.com", fault: "xn--"},
 		"a percent-encoded host":        {text: "https://%61pi.example.com", fault: "is not the URL"},
 		"percent-encoded UTF-8":         {text: "https://b%C3%BCcher.example", fault: "xn--"},
-		"a wildcard":                    {text: "https://*.example.com", fault: "other characters"},
+		"a wildcard":                    {text: "https://*.example.com", fault: "characters other"},
 		"a space":                       {text: "https://api.example.com ", fault: "is not the URL"},
 		"a line break":                  {text: "https://api.example.com\r\nHost: x", fault: "is not the URL"},
 		"a colon without a port":        {text: "https://api.example.com:", fault: "colon without a port"},
-		"port zero":                     {text: "https://api.example.com:0", fault: "no port"},
-		"a port with a leading zero":    {text: "https://api.example.com:0443", fault: "no port"},
-		"a port that is too large":      {text: "https://api.example.com:65536", fault: "no port"},
+		"port zero":                     {text: "https://api.example.com:0", fault: "port that is not a number"},
+		"a port with a leading zero":    {text: "https://api.example.com:0443", fault: "port that is not a number"},
+		"a port that is too large":      {text: "https://api.example.com:65536", fault: "port that is not a number"},
 		"a port by name":                {text: "https://api.example.com:https", fault: "is not the URL"},
 		"two ports":                     {text: "https://api.example.com:1:2", fault: "is not the URL"},
 		"IPv6 without brackets":         {text: "https://::1", fault: "is not the URL"},
@@ -132,25 +132,25 @@ func FuzzParse(f *testing.F) {
 		o, err := origin.Of(u)
 		if err != nil {
 			if parsed, err := origin.Parse(text); err == nil {
-				t.Fatalf("%q has no origin, and is %s", text, parsed)
+				t.Fatalf("%q: Of returns an error, but Parse returns %s", text, parsed)
 			}
 			return
 		}
 		again, err := origin.Parse(o.String())
 		if err != nil || again != o {
-			t.Fatalf("%q is %s, which is parsed as %s, %v", text, o, again, err)
+			t.Fatalf("the origin of %q is %s, which Parse converts to %s, %v", text, o, again, err)
 		}
 		want := dialled(&url.URL{Scheme: o.Scheme, Host: o.Authority()})
 		host, port, err := net.SplitHostPort(want)
 		if err != nil || host != o.Host || port == "" {
-			t.Fatalf("%s is dialed at %q", o, want)
+			t.Fatalf("net/http dials %q for the origin %s", want, o)
 		}
 		as := dialled(u)
 		if a, err := netip.ParseAddrPort(as); err == nil {
 			as = a.String() // normalize: an IPv6 address may not be in its shortest form
 		}
 		if !strings.EqualFold(as, want) {
-			t.Fatalf("%q is %s, and is dialed at %s instead of %s", text, o, as, want)
+			t.Fatalf("net/http dials %s for %q, but %s for its origin %s", as, text, want, o)
 		}
 	})
 }
