@@ -1,18 +1,18 @@
 //go:build unix
 
-// Package openflag has flags of os.OpenFile that not every system has; where one is missing, it is 0. A file that is opened
-// with them may still be of any type: the caller has to check the opened file.
+// Package openflag defines flags of os.OpenFile that some systems lack. A flag that the system lacks is 0, so the caller has to
+// check the type of the opened file.
 package openflag
 
 import "syscall"
 
 const (
-	// NoFollow opens no symbolic link as the last component.
+	// NoFollow makes opening fail if the last component is a symbolic link.
 	NoFollow = syscall.O_NOFOLLOW
-	// NonBlock does not wait for the other end of a FIFO.
+	// NonBlock makes opening a FIFO not wait for the other end.
 	NonBlock = syscall.O_NONBLOCK
-	// NoTTY does not make a terminal the controlling one.
+	// NoTTY prevents that an opened terminal becomes the controlling terminal of the process.
 	NoTTY = syscall.O_NOCTTY
-	// Directory opens nothing but a directory.
+	// Directory makes opening fail unless the file is a directory.
 	Directory = syscall.O_DIRECTORY
 )

@@ -1,16 +1,16 @@
-// Package openflag has flags of os.OpenFile that not every system has; where one is missing, it is 0. A file that is opened
-// with them may still be of any type: the caller has to check the opened file.
+// Package openflag defines flags of os.OpenFile that some systems lack. A flag that the system lacks is 0, so the caller has to
+// check the type of the opened file.
 package openflag
 
 import "golang.org/x/sys/windows"
 
 const (
-	// NoFollow opens a symbolic link as the last component itself, which is no regular file.
+	// NoFollow opens a symbolic link itself if it is the last component. The caller detects it, since it is no regular file.
 	NoFollow = windows.FILE_FLAG_OPEN_REPARSE_POINT
-	// NonBlock does not exist: FIFOs are not in the file system.
+	// NonBlock does not exist on Windows, whose FIFOs are not in the file system.
 	NonBlock = 0
-	// NoTTY does not exist.
+	// NoTTY does not exist on Windows.
 	NoTTY = 0
-	// Directory does not exist.
+	// Directory does not exist on Windows.
 	Directory = 0
 )
