@@ -12,7 +12,7 @@ func WriteFile(path string) error {
 // CreateIn returns an error if the user may not create files in the directory.
 func CreateIn(dir string) error { return open(dir, windows.FILE_WRITE_DATA|windows.FILE_APPEND_DATA) }
 
-// open has the system compare the rights with the access control list, which opening does.
+// open opens the path with the rights, so that the system checks them against the access control list.
 func open(path string, rights uint32) error {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
