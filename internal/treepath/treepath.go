@@ -1,5 +1,5 @@
-// Package treepath converts paths of the host to those that modules use, which are the same except on Windows: there the path
-// C:\Users\x is /C:/Users/x in the file tree of a module, as in a file URI.
+// Package treepath converts paths of the host to paths in the file tree of a module. They are equal except on Windows, where
+// C:\Users\x is /C:/Users/x in the file tree, as in a file URI.
 package treepath
 
 import "strings"
@@ -18,7 +18,7 @@ func hasDrive(path string) bool {
 		('A' <= path[0] && path[0] <= 'Z' || 'a' <= path[0] && path[0] <= 'z')
 }
 
-// OfAll is Of for several paths.
+// OfAll converts several paths as Of does.
 func OfAll(paths []string) []string {
 	var out []string
 	for _, p := range paths {

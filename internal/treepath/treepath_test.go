@@ -7,7 +7,7 @@ func TestWindowsPathsInTheTree(t *testing.T) {
 		`C:\Users\x y\p`: "/C:/Users/x y/p", `C:\`: "/C:/", `D:\a`: "/D:/a",
 	} {
 		if got := fromWindows(host); got != tree {
-			t.Errorf("%s is %s in the tree, want %s", host, got, tree)
+			t.Errorf("fromWindows(%s) = %s, want %s", host, got, tree)
 		}
 	}
 	if got := fromWindows("c:/Users/x"); got != "/C:/Users/x" {
@@ -15,7 +15,7 @@ func TestWindowsPathsInTheTree(t *testing.T) {
 	}
 	for _, other := range []string{"", "/", "/home/x", "C:", "C:x", `\a`, `\\server\share\x`, "https://x/y", "relative/C:/x", "1:/x", "::/x"} {
 		if got := fromWindows(other); got != other {
-			t.Errorf("%q becomes %q", other, got)
+			t.Errorf("fromWindows(%q) = %q, want it unchanged", other, got)
 		}
 	}
 }

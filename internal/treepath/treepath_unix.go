@@ -2,8 +2,8 @@
 
 package treepath
 
-// Of returns the path in the tree of an absolute path of the host; any other string is returned unchanged.
+// Of converts an absolute path of the host to a path in the file tree of a module. It returns any other string unchanged.
 func Of(path string) string { return path }
 
-// Values returns the values of variables with absolute paths as modules use them.
+// Values converts the values of environment variables, each as Of does.
 func Values(env map[string]string) map[string]string { return env }
