@@ -1,4 +1,4 @@
-// Package tmpdir places the temporary directories of tests. Call InMemory in TestMain of tests that create thousands.
+// Package tmpdir places the temporary directories of tests. Call InMemory in the TestMain of tests that create thousands of files.
 package tmpdir
 
 import "os"
