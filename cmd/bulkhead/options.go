@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
@@ -91,7 +92,7 @@ func (o *options) logTo(w io.Writer, level hclog.Level) hclog.Logger {
 
 // parseEnv parses NAME=VALUE and NAME. Errors do not contain values, which are often secret.
 func parseEnv(pairs []string) (map[string]string, error) {
-	env := map[string]string{}
+	env, lookup := map[string]string{}, discovery.System{}.Lookup()
 	for _, pair := range pairs {
 		name, value, given := strings.Cut(pair, "=")
 		if name == "" {
@@ -99,7 +100,7 @@ func parseEnv(pairs []string) (map[string]string, error) {
 		}
 		if !given {
 			var set bool
-			if value, set = os.LookupEnv(name); !set {
+			if value, set = lookup(name); !set {
 				return nil, usageErrorf("--env: %s is not set here: write %s=VALUE", name, name)
 			}
 		}

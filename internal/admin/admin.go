@@ -43,18 +43,10 @@ func absolutePath(o discovery.Options, path string) (string, error) {
 	return filepath.Join(dir, path), nil
 }
 
-// lookup returns the function that looks up environment variables of the host.
-func lookup(o discovery.Options) func(string) (string, bool) {
-	if o.System.LookupEnv != nil {
-		return o.System.LookupEnv
-	}
-	return os.LookupEnv
-}
-
 // expandPaths expands variables in the paths of plugins. The error names those that are not set.
 func expandPaths(o discovery.Options, c *config.Config) error {
 	var problems tomlfile.Problems
-	for _, p := range config.Expand(c, lookup(o)) {
+	for _, p := range config.Expand(c, o.System.Lookup()) {
 		if slices.ContainsFunc(c.Plugins, func(have config.Plugin) bool { return p.Key == have.Key+".path" }) {
 			problems = append(problems, p)
 		}

@@ -155,7 +155,7 @@ func (e *examination) config() bool {
 		return false
 	}
 	if c != nil && problems.Err() == nil { // else Expand repeats problems
-		problems = append(problems, config.Expand(c, lookup(e.options))...)
+		problems = append(problems, config.Expand(c, e.options.System.Lookup())...)
 	}
 	e.problems("config", problems)
 	if problems.Err() != nil {

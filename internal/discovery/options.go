@@ -53,9 +53,7 @@ func (o Options) complete() (Options, error) {
 
 // complete sets defaults for unset fields, and resolves the working directory.
 func (s System) complete() (System, error) {
-	if s.LookupEnv == nil {
-		s.LookupEnv = lookupEnv
-	}
+	s.LookupEnv = s.Lookup()
 	if s.Executable == "" {
 		s.Executable, _ = os.Executable() // after an error the plugins beside the executable are not found
 	}
@@ -77,6 +75,14 @@ func (s System) complete() (System, error) {
 	}
 	s.Dir = dir
 	return s, nil
+}
+
+// Lookup returns s.LookupEnv, or its default.
+func (s System) Lookup() func(name string) (string, bool) {
+	if s.LookupEnv == nil {
+		return lookupEnv
+	}
+	return s.LookupEnv
 }
 
 // getenv returns the value of a variable, "" if it is not set.
