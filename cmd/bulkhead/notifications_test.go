@@ -26,7 +26,7 @@ func TestNotificationsAreLinesWithoutRepetitions(t *testing.T) {
 
 func TestNotificationsOnTerminalLeaveOnlyLogLines(t *testing.T) {
 	var out strings.Builder
-	n := notifications{tasks: progress.New(&out, func() int { return 70 })}
+	n := notifications{tasks: progress.New(&out, func() (int, int) { return 70, 24 })}
 	n.add("notifications/progress", json.RawMessage(`{"progress":1,"total":2,"message":"one\u001b[2J"}`))
 	n.add("notifications/message", json.RawMessage(`{"level":"info","data":"text"}`))
 	n.add("notifications/progress", json.RawMessage(`{"progress":3,"total":1e-300}`))

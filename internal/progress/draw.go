@@ -9,7 +9,7 @@ import (
 // interval is the time between two frames of a spinner.
 const interval = 100 * time.Millisecond
 
-// maxLines is the maximum number of tasks with a line of their own. More would scroll in a small terminal, where lines that
+// maxLines is the maximum number of tasks with a line of their own. A terminal with few rows shows fewer, since lines that have
 // left the screen cannot be redrawn.
 const maxLines = 8
 
@@ -37,7 +37,7 @@ func (s *Set) redraw(stop <-chan struct{}) {
 
 // line prints the step of a task on a stream that is not redrawn.
 func (s *Set) line(name, step string) {
-	if s.width == nil {
+	if s.size == nil {
 		fmt.Fprintf(s.w, "%s: %s\n", name, step)
 	}
 }
@@ -58,35 +58,46 @@ func (s *Set) erase() {
 
 // draw replaces the lines that are redrawn, in one write so that they do not flicker.
 func (s *Set) draw() {
-	if s.width == nil || s.stop == nil {
+	if s.size == nil || s.stop == nil {
 		return
 	}
-	width := s.width()
+	width, height := s.size()
 	var b strings.Builder
 	if s.shown > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", s.shown)
 	}
-	s.shown = 0
-	add := func(text string) {
-		b.WriteString(truncate(text, width-1)) // a full line would wrap on some terminals
+	rows := height - 1 // the cursor is in the row below
+	var total []string
+	if s.tasks > 1 && s.ended < s.tasks && rows > 0 {
+		total = []string{s.status()}
+	}
+	lines := append(s.lines(rows-len(total)), total...)
+	for _, line := range lines {
+		b.WriteString(truncate(line, width-1)) // a full line would wrap on some terminals
 		b.WriteByte('\n')
-		s.shown++
+	}
+	s.shown = len(lines)
+	fmt.Fprint(s.w, b.String())
+}
+
+// lines returns at most room lines for the running tasks.
+func (s *Set) lines(room int) []string {
+	tasks := s.running
+	if len(tasks) > min(room, maxLines) {
+		tasks = tasks[:max(0, min(room, 1), min(room-1, maxLines))]
 	}
 	names := 0
-	for _, t := range s.running[:min(len(s.running), maxLines)] {
+	for _, t := range tasks {
 		names = max(names, columns(t.name))
 	}
-	for i, t := range s.running {
-		if i == maxLines {
-			add(fmt.Sprintf("  and %d more", len(s.running)-maxLines))
-			break
-		}
-		add(fmt.Sprintf("%c %s  %5s  %s", spinner[s.frame%len(spinner)], pad(t.name, min(names, 30)), elapsed(t.start), t.status()))
+	var lines []string
+	for _, t := range tasks {
+		lines = append(lines, fmt.Sprintf("%c %s  %5s  %s", spinner[s.frame%len(spinner)], pad(t.name, min(names, 30)), elapsed(t.start), t.status()))
 	}
-	if s.tasks > 1 && s.ended < s.tasks {
-		add(s.status())
+	if more := len(s.running) - len(tasks); more > 0 && len(lines) < room {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
 	}
-	fmt.Fprint(s.w, b.String())
+	return lines
 }
 
 // status describes a running task.

@@ -25,8 +25,8 @@ import (
 
 // Set is a set of tasks that are shown on one stream. A nil *Set shows nothing. Methods may be called concurrently.
 type Set struct {
-	w     io.Writer
-	width func() int // columns of the terminal; nil: w is not redrawn
+	w    io.Writer
+	size func() (width, height int) // columns and rows of the terminal; nil: w is not redrawn
 
 	mu      sync.Mutex
 	start   time.Time // when the first task started
@@ -62,17 +62,17 @@ const (
 // To returns a set of tasks that are shown on w. Lines are redrawn if w is a terminal that a person watches.
 func To(w io.Writer) *Set {
 	if term.CanRedraw(w) {
-		return New(w, func() int { return term.Width(w) })
+		return New(w, func() (width, height int) { return term.Size(w) })
 	}
 	return New(w, nil)
 }
 
-// New returns a set of tasks that are shown on w, with lines that are redrawn and have at most width() columns, or with
-// plain lines if width is nil.
-func New(w io.Writer, width func() int) *Set { return &Set{w: w, width: width} }
+// New returns a set of tasks that are shown on w, with lines that are redrawn and fit into size(), or with plain lines if size is
+// nil.
+func New(w io.Writer, size func() (width, height int)) *Set { return &Set{w: w, size: size} }
 
 // Redraws reports whether lines are redrawn, so that a running task is always visible.
-func (s *Set) Redraws() bool { return s != nil && s.width != nil }
+func (s *Set) Redraws() bool { return s != nil && s.size != nil }
 
 // Add adds a task that is waiting.
 func (s *Set) Add(name string) *Task {
@@ -85,7 +85,7 @@ func (s *Set) Add(name string) *Task {
 		s.start = time.Now()
 	}
 	s.tasks++
-	if s.width != nil && s.stop == nil {
+	if s.size != nil && s.stop == nil {
 		stop := make(chan struct{})
 		s.stop = stop
 		s.drawer.Go(func() { s.redraw(stop) })
@@ -161,7 +161,7 @@ func (s *Set) Write(text []byte) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.width == nil {
+	if s.size == nil {
 		return s.w.Write(text)
 	}
 	s.partial = append(s.partial, text...)

@@ -65,7 +65,7 @@ func (s *screen) String() string {
 
 func onScreen(t *testing.T, width int) (*screen, *progress.Set) {
 	s := &screen{t: t, width: width}
-	return s, progress.New(s, func() int { return width })
+	return s, progress.New(s, func() (int, int) { return width, 24 })
 }
 
 func expect(t *testing.T, got fmt.Stringer, want ...string) {
@@ -115,6 +115,30 @@ func TestTerminalBoundsLinesAndColumns(t *testing.T) {
 	})
 }
 
+// Lines that leave the screen at its top cannot be redrawn, so that fewer are drawn on a terminal with few rows.
+func TestTerminalBoundsRows(t *testing.T) {
+	const bar = "[>                   ] 0 of 3  0 s"
+	for height, want := range map[int][]string{
+		24: {"| a    0 s  x", "| b    0 s  x", "| c    0 s  x", bar},
+		5:  {"| a    0 s  x", "| b    0 s  x", "| c    0 s  x", bar},
+		4:  {"| a    0 s  x", "  and 2 more", bar},
+		3:  {"| a    0 s  x", bar},
+		2:  {bar},
+		1:  {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			shown := &screen{t: t, width: 60}
+			tasks := progress.New(shown, func() (int, int) { return 60, height })
+			for _, name := range []string{"a", "b", "c"} {
+				tasks.Add(name).Step("x")
+			}
+			expect(t, shown, want...)
+			tasks.Close()
+			expect(t, shown)
+		})
+	}
+}
+
 func TestWriteKeepsLinesAboveTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shown, tasks := onScreen(t, 60)
@@ -151,15 +175,15 @@ func TestToWritesPlainLinesToFiles(t *testing.T) {
 }
 
 func TestInvisibleCodePointsAreReplaced(t *testing.T) {
-	for _, width := range []func() int{nil, func() int { return 70 }} {
+	for _, size := range []func() (int, int){nil, func() (int, int) { return 70, 24 }} {
 		synctest.Test(t, func(t *testing.T) {
 			shown := &screen{t: t, width: 70}
-			tasks := progress.New(shown, width)
+			tasks := progress.New(shown, size)
 			defer tasks.Close()
 			task := tasks.Add("ch\x1b[2Jant\u202e")
 			task.Step("a\rb\x07\u009b\xff")
 			task.Done("c\nd\x1b]0;title\x07")
-			expect(t, shown, append(map[bool][]string{true: {"ch·[2Jant·: a b··�"}}[width == nil], "ch·[2Jant·: c d·]0;title·")...)
+			expect(t, shown, append(map[bool][]string{true: {"ch·[2Jant·: a b··�"}}[size == nil], "ch·[2Jant·: c d·]0;title·")...)
 		})
 	}
 }

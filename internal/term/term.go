@@ -1,5 +1,5 @@
 // Package term reports what an output stream can display: whether it is a terminal, whether lines can be redrawn, and how
-// wide they are.
+// large it is.
 package term
 
 import (
@@ -34,15 +34,15 @@ func interprets(w io.Writer) bool {
 	return enableSequences(w.(*os.File))
 }
 
-// defaultWidth is the width of a stream whose width is unknown.
-const defaultWidth = 80
+// Size of a stream whose size is unknown.
+const defaultWidth, defaultHeight = 80, 24
 
-// Width returns the number of columns of w.
-func Width(w io.Writer) int {
+// Size returns the number of columns and rows of w.
+func Size(w io.Writer) (width, height int) {
 	if file, ok := w.(*os.File); ok && file != nil {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-			return width
+		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
+			return width, height
 		}
 	}
-	return defaultWidth
+	return defaultWidth, defaultHeight
 }

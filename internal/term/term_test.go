@@ -44,7 +44,7 @@ func TestFilesAndDevicesAreNoTerminals(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("CI", "")
 	for _, w := range []*os.File{file, null, nil} {
-		if term.IsTerminal(w) || term.CanRedraw(w) || term.Width(w) != 80 {
+		if width, height := term.Size(w); term.IsTerminal(w) || term.CanRedraw(w) || width != 80 || height != 24 {
 			t.Errorf("%v counts as a terminal", w)
 		}
 	}
