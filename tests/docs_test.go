@@ -45,14 +45,20 @@ var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 func TestLinksBetweenPagesResolve(t *testing.T) {
 	for name, text := range markdownPages(t) {
-		for _, m := range link.FindAllStringSubmatch(text, -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target == "" || strings.Contains(target, "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join("..", filepath.Dir(name), target)); err != nil {
-				t.Errorf("%s links to %s: %v", name, m[1], err)
-			}
+		checkLinks(t, filepath.Join("..", name), text)
+	}
+}
+
+// checkLinks checks that the links of a page to files resolve.
+func checkLinks(t *testing.T, page, text string) {
+	t.Helper()
+	for _, m := range link.FindAllStringSubmatch(text, -1) {
+		target, _, _ := strings.Cut(m[1], "#")
+		if target == "" || strings.Contains(target, "://") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(page), target)); err != nil {
+			t.Errorf("%s links to %s: %v", page, m[1], err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -120,9 +121,38 @@ func copyFile(w io.Writer, path string) error {
 	return err
 }
 
-// copyChangelog copies the changelog beside the archives.
+// copyChangelog writes the changelog, and its section of the version, beside the archives.
 func (r *release) copyChangelog(context.Context) error {
-	return copyFileTo(filepath.Join(r.root, "CHANGELOG.md"), filepath.Join(r.files, "CHANGELOG.md"))
+	text, err := os.ReadFile(filepath.Join(r.root, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	section := changelogSection(string(text), r.version)
+	if section == "" { // a snapshot: see checkVersion
+		section = changelogSection(string(text), "Unreleased")
+	}
+	return errors.Join(os.WriteFile(filepath.Join(r.files, "CHANGELOG.md"), text, 0o644), os.WriteFile(filepath.Join(r.files, notesFile), []byte(section), 0o644))
+}
+
+// changelogSection returns the section of a changelog whose heading contains the word version, without that heading; empty if there
+// is none.
+func changelogSection(changelog, version string) string {
+	var section strings.Builder
+	inside := false
+	for line := range strings.Lines(changelog) {
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			if inside {
+				break
+			}
+			inside = slices.Contains(strings.Fields(heading), version)
+		} else if inside {
+			section.WriteString(line)
+		}
+	}
+	if !inside {
+		return ""
+	}
+	return strings.TrimSpace(section.String()) + "\n"
 }
 
 // makeSums writes the digests of all files of the release.

@@ -17,11 +17,14 @@ import (
 
 const mainPackage = "github.com/bulkhead-mcp/bulkhead/cmd/bulkhead"
 
-// texts are the files and directories of the checkout that each archive contains. The links of the readme are to docs.
-var texts = []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "docs"}
+// texts are the files and directories of the checkout that each archive contains. Their links must resolve in it.
+var texts = []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "docs", "examples"}
 
 // noticesFile is the name of the file with the licences of linked modules.
 const noticesFile = "THIRD-PARTY-NOTICES"
+
+// notesFile is the name of the file with the changelog's section of the version.
+const notesFile = "RELEASE-NOTES.md"
 
 // sumsFile is the name of files with digests, which sha256sum -c reads.
 const sumsFile = "SHA256SUMS"

@@ -221,10 +221,8 @@ func (r *release) checkVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(string(changelog)) {
-		if heading, ok := strings.CutPrefix(line, "## "); ok && slices.Contains(strings.Fields(heading), r.version) {
-			return nil
-		}
+	if changelogSection(string(changelog), r.version) != "" {
+		return nil
 	}
 	return fmt.Errorf("CHANGELOG.md has no section %q: rename \"## Unreleased\", or pass --snapshot", "## "+r.version)
 }

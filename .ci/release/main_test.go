@@ -259,6 +259,31 @@ func TestEarlierOutputIsKeptUntilItIsReplaced(t *testing.T) {
 	}
 }
 
+func TestNotesAreTheSectionOfTheVersion(t *testing.T) {
+	const changelog = "# Changelog\n\n## Unreleased\n\n- new\n\n## v1.2.10 (2026-02-01)\n\n### Added\n\n- ten\n\n## v1.2.1\n\n- one\n"
+	for version, want := range map[string]string{
+		"v1.2.10": "### Added\n\n- ten\n", "v1.2.1": "- one\n", "v1.2": "", "Unreleased": "- new\n",
+	} {
+		if got := changelogSection(changelog, version); got != want {
+			t.Errorf("%s: got %q, want %q", version, got, want)
+		}
+	}
+	r := &release{root: t.TempDir(), files: t.TempDir(), version: "v9.9.9"}
+	if err := os.WriteFile(filepath.Join(r.root, "CHANGELOG.md"), []byte(changelog), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{"v1.2.1": "- one\n", "v9.9.9": "- new\n"} {
+		r.version = version
+		if err := r.copyChangelog(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(r.files, notesFile))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v, want %q", version, got, err, want)
+		}
+	}
+}
+
 func TestCertificatesArePEM(t *testing.T) {
 	if n := strings.Count(certificates(), "-----BEGIN CERTIFICATE-----\n"); n < 50 {
 		t.Errorf("only %d certificates", n)
