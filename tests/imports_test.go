@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/watch", "internal/worker/child", "sdk/abi"},
 	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/statedir", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile", "sdk/contain", "internal/access"},
 	"internal/build":           {"internal/progress", "internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem", "internal/openflag", "internal/job"},
-	"internal/config":          {"internal/origin", "internal/manifest", "internal/tomlfile", "sdk/contain"},
+	"internal/config":          {"internal/origin", "internal/manifest", "internal/tomlfile", "internal/visible", "sdk/contain"},
 	"internal/audit":           {"internal/ownedpath", "internal/visible", "sdk/atomicfile", "internal/openflag", "internal/filelock"},
 	"internal/engine":          {"internal/dirtypages", "internal/engine/...", "internal/confine", "internal/filelock", "internal/visible", "sdk/abi", "internal/openflag"},
 	"internal/gateway":         {"sdk/rawjson", "internal/visible", "sdk/abi"},

@@ -53,21 +53,21 @@ func (c *Catalog) serverConfig() gateway.Config {
 	o := c.Options
 	s := gateway.Config{Name: "bulkhead", Version: o.Version, Offers: c.serverOffers(), Checked: true, Log: o.Log.Named("gateway")}
 	if c.Server != nil && c.Server.Name != "" {
-		s.Name = c.Server.Name
+		s.Name, s.Title = c.Server.Name, c.Server.Title
 	}
 	if c.Untrusted != nil {
-		s.Instructions = "This server offers nothing yet. " + c.Untrusted.Error() + "; its tools are then offered without a restart. Only the user can decide that."
+		s.Instructions = "This server offers nothing yet. " + c.Untrusted.Error() + ". Only the user can decide that. " + liveChanges
 	}
 	if c.Invalid != nil {
 		var lines []string
 		for _, p := range c.Invalid.Problems {
 			lines = append(lines, p.String())
 		}
-		s.Instructions = "This server offers nothing: its config is invalid. The user has to correct it; its tools are then offered without a " +
-			"restart (`bulkhead doctor` has details):\n" + list(lines)
+		s.Instructions = "This server offers nothing: its config is invalid. The user has to correct it. " + liveChanges +
+			" `bulkhead doctor` has details:\n" + list(lines)
 	}
 	if c.NoPlugins != nil {
-		s.Instructions = "This server offers nothing yet: " + c.NoPlugins.Error() + ". Only the user can do that; the tools are then offered without a restart."
+		s.Instructions = "This server offers nothing yet: " + c.NoPlugins.Error() + ". Only the user can do that. " + liveChanges
 	}
 	if c.speaksForItself() {
 		m := c.Plugins[0].Manifest.Server
@@ -94,6 +94,10 @@ func (c *Catalog) serverConfig() gateway.Config {
 	}
 	return s
 }
+
+// liveChanges says which of the remedies that a server without tools names need a restart.
+const liveChanges = "The tools are offered without a restart once the files are there, correct and trusted; other flags and environment variables " +
+	"need a restart."
 
 // Bounds of the problems in instructions, since clients pass them to a model.
 const (

@@ -120,6 +120,33 @@ func TestCompletelyDeniedOfferIsNoCapability(t *testing.T) {
 	}
 }
 
+func TestServerHasTitleOfConfig(t *testing.T) {
+	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), hosttest.Reads("a_reads")),
+		hosttest.Files{"work/bulkhead.toml": "[server]\nname = 'team'\ntitle = 'Tools of the team'\n[[plugins]]\npath = '../plugins/a'\n"})
+	got := hosttest.Request(t, w.Open(t, w.Options()), "initialize", hosttest.Initialize)
+	if want := `"title":"Tools of the team"`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s in it", got, want)
+	}
+}
+
+// What a server without tools tells to do must say which of it needs a restart.
+func TestServerWithoutToolsSaysWhatNeedsARestart(t *testing.T) {
+	for name, files := range map[string]hosttest.Files{
+		"an invalid config": {"work/bulkhead.toml": "x = 1\n"},
+		"no plugin":         {"plugins": "/"},
+	} {
+		w := hosttest.New(t, files)
+		o := w.Options()
+		o.ServeNothing = true
+		got := hosttest.Request(t, w.Open(t, o), "initialize", hosttest.Initialize)
+		for _, want := range []string{"This server offers nothing", "without a restart once the files are there, correct and trusted; other flags and environment variables need a restart."} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: got %s, want %s in it", name, got, want)
+			}
+		}
+	}
+}
+
 func TestLookReportsInvalidServerIdentity(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[server]\nprotocol_versions = ['1999-01-01']\n"+hosttest.Reads("a_reads")))
 	v, err := catalog.Look(w.Options())

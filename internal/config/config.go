@@ -54,6 +54,7 @@ func (c *Config) Own() int {
 // Server is [server]. Its name applies even if only one plugin is served.
 type Server struct {
 	Name   string        // empty: unset
+	Title  string        // for people; empty: none
 	Drain  time.Duration // how long calls in flight may continue during a shutdown; 0: DefaultDrain
 	Memory int64         // bytes that the workers of all plugins may use; 0: DefaultMemory
 	// If Confined is set, no module runs on a system that lacks a layer of confinement of processes.

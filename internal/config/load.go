@@ -10,6 +10,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 // Parse parses a config and the files that it includes. file is its path, data its content. The config is nil if data is not
@@ -53,14 +54,22 @@ func ParseWith(file string, data []byte, read func(path string) ([]byte, error))
 	return c, doc.Problems()
 }
 
-// readServer reads [server], which must set at least one key. For an empty table the reported problem is a missing name.
+// maxTitle is the maximum length of the server's title, in bytes.
+const maxTitle = 200
+
+// readServer reads [server], which must set at least one key. A title needs a name, since a plugin that is served alone has its
+// own. For an empty table the reported problem is a missing name.
 func readServer(t *tomlfile.Table) *Server {
 	s := &Server{
+		Title:    t.String("title"),
 		Drain:    manifest.ReadDuration(t, "drain"),
 		Memory:   manifest.ReadSize(t, "memory", 64<<20, 1<<50),
 		Confined: t.OneOf("confinement", ConfinementAvailable, ConfinementRequired) == ConfinementRequired,
 	}
-	if t.Has("name") || !t.Has("drain") && !t.Has("memory") && !t.Has("confinement") {
+	if !visible.Only(s.Title) || len(s.Title) > maxTitle {
+		t.Fault("title", fmt.Sprintf("is longer than %d bytes, or contains invisible characters", maxTitle), "write a short name for people")
+	}
+	if t.Has("name") || t.Has("title") || !t.Has("drain") && !t.Has("memory") && !t.Has("confinement") {
 		s.Name = t.Required("name", `write name = "bulkhead" in [server]`)
 	}
 	return s

@@ -112,6 +112,7 @@ func parseOrigin(t *testing.T, text string) origin.Origin {
 func TestParseReadsServer(t *testing.T) {
 	for text, want := range map[string]config.Server{
 		"[server]\nname = 'x'":                  {Name: "x"},
+		"[server]\nname = 'x'\ntitle = 'Our x'": {Name: "x", Title: "Our x"},
 		"[server]\ndrain = '5s'":                {Drain: 5 * time.Second},
 		"[server]\nname = 'x'\ndrain = '100ms'": {Name: "x", Drain: 100 * time.Millisecond},
 	} {
@@ -149,6 +150,9 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown limit":                    {"[defaults.limits]\nmem = '1MiB'", "2 defaults.limits.mem: is not a known key"},
 		"an unknown default":                  {"[defaults]\nread_only = true", "2 defaults.read_only: is not a known key"},
 		"a server without name":               {"[server]", "1 server.name: is missing"},
+		"a title without name":                {"[server]\ntitle = 'X'", "1 server.name: is missing"},
+		"an invisible title":                  {"[server]\nname = 'x'\ntitle = \"X\\u200b\"", "3 server.title: is longer than 200 bytes, or contains invisible characters"},
+		"a long title":                        {"[server]\nname = 'x'\ntitle = '" + strings.Repeat("x", 201) + "'", "3 server.title: is longer than 200 bytes"},
 		"a drain without unit":                {"[server]\ndrain = '5'", `2 server.drain: "5" is not a duration write a number and ms, s, m or h: "30s"`},
 		"a drain that is too long":            {"[server]\ndrain = '25h'", "2 server.drain: is 25h0m0s, which is out of range write a duration from 1ms to 24h0m0s"},
 		"a plugin without path":               {"[[plugins]]", "1 plugins[0].path: is missing"},

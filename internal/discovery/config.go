@@ -74,7 +74,7 @@ func unreadable(source Source, err error) tomlfile.Problem {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return tomlfile.Problem{File: source.File, What: err.Error()}
 	}
-	remedy := "pass the config's path with --config"
+	remedy := "create it, or pass the path of another one with --config"
 	switch source.By {
 	case ByVariable:
 		remedy = "correct $" + envConfig + ", or unset it"

@@ -98,7 +98,7 @@ func encode(result any) ([]byte, *abi.Error) {
 }
 
 func (c Config) implementation() mcp.Implementation {
-	return mcp.Implementation{Name: c.Name, Version: c.Version}
+	return mcp.Implementation{Name: c.Name, Title: c.Title, Version: c.Version}
 }
 
 // capabilities returns the server capabilities for initialize and server/discover.

@@ -39,6 +39,7 @@ const (
 // Config configures a Gateway. Name and Version are required.
 type Config struct {
 	Name         string
+	Title        string // of the server, for people; empty: none
 	Version      string
 	Instructions string // for the client's model; empty: none
 
