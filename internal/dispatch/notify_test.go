@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,16 +11,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// lateReader is a client whose first read is delayed.
+// lateReader is a client that reads the notification of the plugin only after the audit log has the record of the call.
 type lateReader struct {
 	bytes.Buffer
-	reads <-chan time.Time
+	audit string
 }
 
 func (r *lateReader) Write(p []byte) (int, error) {
-	if r.reads != nil {
-		<-r.reads
-		r.reads = nil
+	for i := 0; bytes.Contains(p, []byte(`"data":1`)) && i < 6000; i++ { // at most a minute
+		if info, err := os.Stat(r.audit); err == nil && info.Size() > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	return r.Buffer.Write(p)
 }
@@ -28,9 +31,10 @@ func (r *lateReader) Write(p []byte) (int, error) {
 // process, with all calls of the plugin, two seconds later.
 func TestUnreadNotificationEndsWithTimeLimit(t *testing.T) {
 	t.Parallel()
-	const limits = "[offers]\nlogging = true\n[limits]\ntime = '200ms'\n"
+	const limits = "[offers]\nlogging = true\n[limits]\ntime = '1s'\n"
 	w := hosttest.New(t, hosttest.Plugin("a", wasmtest.Operating(`{"op":"notify","params":{"method":"notifications/message","params":{"level":"error","data":1}}}`, hosttest.Done), limits+hosttest.Reads("a_reads")))
-	out := &lateReader{reads: time.After(3 * time.Second)}
+	out := &lateReader{audit: w.Dir + "/audit.jsonl"}
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = '" + out.audit + "'\n[[plugins]]\npath = '../plugins/a'\n"})
 	if err := w.Open(t, w.Options()).Serve(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_reads"}}`+"\n"), out); err != nil {
 		t.Error(err)
 	}
