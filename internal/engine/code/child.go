@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 )
 
-// Exit codes of a child. Any other end of a child does not tell whether the module is valid.
+// Exit codes of a child. If a child ends in any other way, it is unknown whether the module is valid.
 const (
 	exitInvalid = 1
 	exitStorage = 9
@@ -44,7 +44,7 @@ type childConfig struct {
 // parseChild reads the arguments that a Store appends to Config.Compiler.
 func parseChild(args []string) (childConfig, error) {
 	if len(args) != 3 {
-		return childConfig{}, errors.New("the compiler's arguments are DIR WORKERS SECONDS")
+		return childConfig{}, errors.New("the compiler requires the arguments DIR WORKERS SECONDS")
 	}
 	workers, err := strconv.Atoi(args[1])
 	if err != nil || workers < 1 {

@@ -150,11 +150,11 @@ func (s *Store) Ensure(ctx context.Context, m Module, p Priority) (*Code, error)
 		if failure := (*Error)(nil); !errors.As(err, &failure) || failure.Reason != Storage {
 			return found, err
 		}
-		s.log.Warn("the cache directory is unusable: compiled code is kept until the host exits", "plugin", m.Name, "reason", err)
+		s.log.Warn("the cache directory is unusable: compiled code is stored in a temporary directory until the host exits", "plugin", m.Name, "reason", err)
 	}
 	private, err := s.privateCache()
 	if err != nil {
-		return nil, &Error{Reason: Storage, Text: "its compiled code cannot be stored: " + err.Error(), Err: err}
+		return nil, &Error{Reason: Storage, Text: "its compiled code cannot be stored in a temporary directory: " + err.Error(), Err: err}
 	}
 	return private.ensure(ctx, m, sum, p)
 }

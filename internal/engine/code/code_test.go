@@ -65,7 +65,7 @@ func TestCodeIsCompiledOnceAndLoaded(t *testing.T) {
 	}
 }
 
-// A worker that loads code cannot write to its directory and has no time to compile.
+// A worker that loads code cannot write to the directory of the code, and has no time to compile.
 func TestLoadNeitherWritesNorCompiles(t *testing.T) {
 	w := newEnv(t)
 	found := w.ensure(w.open("compile"), w.module("a"))

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
 )
 
-// MaxModule limits a module's file, in bytes: the memory and time that compiling takes grow in proportion.
+// MaxModule limits a module's file, in bytes, because the memory and time for compiling grow in proportion to it.
 const MaxModule = 64 << 20
 
 // OpenModule opens a module's file. It refuses files that are not regular, and does not block on a FIFO.
