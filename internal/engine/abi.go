@@ -54,7 +54,7 @@ func withCall(f func(c *call, mod api.Module, stack []uint64)) api.GoModuleFunc 
 // instantiateImports instantiates the modules that guests import: WASI, the ABI and the meter.
 func instantiateImports(ctx context.Context, runtime wazero.Runtime) error {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
-		return fmt.Errorf("WASI: %w", err)
+		return fmt.Errorf("WASI cannot be instantiated: %w", err)
 	}
 	builder := runtime.NewHostModuleBuilder(abi.ImportModule)
 	for _, f := range hostFunctions {
@@ -63,14 +63,14 @@ func instantiateImports(ctx context.Context, runtime wazero.Runtime) error {
 			Export(f.name)
 	}
 	if _, err := builder.Instantiate(ctx); err != nil {
-		return fmt.Errorf("host functions: %w", err)
+		return fmt.Errorf("the host functions cannot be instantiated: %w", err)
 	}
 	yield := withCall(func(c *call, _ api.Module, _ []uint64) { c.yield() })
 	_, err := runtime.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
 		WithGoModuleFunction(yield, nil, nil).Export(meter.ImportYield).
 		Instantiate(ctx)
 	if err != nil {
-		return fmt.Errorf("host functions: %w", err)
+		return fmt.Errorf("the host functions of the meter cannot be instantiated: %w", err)
 	}
 	return nil
 }

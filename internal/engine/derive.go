@@ -87,7 +87,7 @@ func (m *Module) Derive(ctx context.Context, function uint32, content []byte) ([
 	return d.derive(ctx, asker, function, content)
 }
 
-// prepare takes the snapshot unless there is one.
+// prepare takes the snapshot unless it was taken before.
 func (d *deriver) prepare(ctx context.Context, asker *call) error {
 	if d.module.snapshot != nil {
 		return nil
@@ -112,9 +112,9 @@ func (d *deriver) prepare(ctx context.Context, asker *call) error {
 	return ErrUnavailable
 }
 
-// takeSnapshot takes the snapshot after _initialize and, if warm is set, one derivation of empty content, in which a
-// module with a language runtime initializes what all later derivations need. Results depend on the snapshot, so this
-// derivation always gets the full fuel limit, even if the asking call has less fuel left.
+// takeSnapshot takes the snapshot after _initialize and, if warm is set, one derivation of empty content. In this derivation
+// a module with a language runtime initializes what all later derivations need. Results depend on the snapshot, so this
+// derivation always has the full fuel limit, even if the asking call has less fuel left.
 func (d *deriver) takeSnapshot(ctx context.Context, asker *call, warm bool) *Error {
 	inst, failure := d.module.newInstance(ctx)
 	if failure != nil {
@@ -232,7 +232,7 @@ func (s *sources) now() int64 {
 // sleep advances the clock, up to its maximum.
 func (s *sources) sleep(ns int64) { s.clock += max(0, min(ns, maxClock-s.clock)) }
 
-// configureSources configures WASI for a derive instance. Its output is discarded.
+// configureSources configures WASI for a derive instance. The output of the instance is discarded.
 func (i *instance) configureSources(config wazero.ModuleConfig) wazero.ModuleConfig {
 	walltime := func() (int64, int32) {
 		now := i.sources.now()

@@ -176,7 +176,8 @@ func TestSpinningDerivationEnds(t *testing.T) {
 	}
 }
 
-// deriving is a module whose operations derive from the content "x" with the function.
+// deriving returns a module whose host operations derive data from the content "x" with the function, and the error of the
+// last derivation.
 func deriving(t *testing.T, spec Spec, function uint32) (*Module, *error) {
 	var m *Module
 	var failure error

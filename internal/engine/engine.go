@@ -20,7 +20,7 @@ import (
 )
 
 // Caller gives an instance's file system access to the current call. It is an alias so that packages that implement
-// file systems need not import this one.
+// file systems need not import this package.
 type Caller = interface {
 	// Context returns the context of the current call, or context.Background between calls.
 	Context() context.Context

@@ -19,7 +19,8 @@ func (c *call) resetCounters() {
 	c.instance.stack.Set(meter.DefaultStack)
 }
 
-// nextQuantum returns the fuel to grant next: meter.Quantum, some ten microseconds of work, or the rest of the limit.
+// nextQuantum returns the fuel to grant next: meter.Quantum, which is some ten microseconds of work, or the rest of the fuel
+// limit if the rest is less.
 func (c *call) nextQuantum() int64 {
 	if c.fuelLimit > 0 {
 		return min(meter.Quantum, c.fuelLimit-c.fuelGranted)

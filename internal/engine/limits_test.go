@@ -182,7 +182,7 @@ func TestCancellationEndsLoop(t *testing.T) {
 	wantCode(t, err, CodeCanceled)
 }
 
-// A worker reads cancellations only after the call has called Busy, so a long WASI call must call it.
+// A worker reads cancellations only after the call has called Busy, so the host must call Busy during a long WASI call.
 func TestCancellationEndsWASICall(t *testing.T) {
 	const all = 16 << 20
 	m := wasmtest.Plugin(wasmtest.Code(wasmtest.Invoke(wasmtest.Extra, 0, all), 0x1a, wasmtest.Invoke(wasmtest.Output, 0, 2)), "",

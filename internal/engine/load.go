@@ -59,8 +59,8 @@ func (m *Module) initialMemory() int64 {
 // snapshotTime limits the time of the calls that precede a snapshot.
 const snapshotTime = 10 * time.Second
 
-// takeSnapshot creates the first instance and keeps a snapshot of it. A module that leaves files open or crashes before
-// its first call gets none; each of its calls gets a new instance.
+// takeSnapshot creates the first instance and stores a snapshot of it. A module that leaves files open or crashes before
+// its first call has no snapshot: each of its calls creates an instance.
 func (m *Module) takeSnapshot(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, min(m.spec.Time, snapshotTime))
 	defer cancel()
@@ -75,6 +75,6 @@ func (m *Module) takeSnapshot(ctx context.Context) {
 		inst.close()
 	}
 	if failure != nil {
-		m.spec.Log.Debug("no snapshot is kept", "plugin", m.spec.Name, "reason", failure.Message)
+		m.spec.Log.Debug("the module has no snapshot: each call creates an instance", "plugin", m.spec.Name, "reason", failure.Message)
 	}
 }

@@ -70,8 +70,8 @@ func (l *linearMemory) setAccessible(size uint64) bool {
 	return true
 }
 
-// lazyBytes is the length of the prefix whose pages are allocated on first access. A page fault takes up to several
-// microseconds during which the goroutine cannot be preempted, so all pages above the prefix are allocated when memory
+// lazyBytes is the length of the prefix of linear memory whose pages are allocated on first access. A page fault takes up to
+// several microseconds during which the goroutine cannot be preempted, so all pages above the prefix are allocated when memory
 // grows.
 const lazyBytes = 2 << 20
 

@@ -15,12 +15,12 @@ func reserve(size uint64) ([]byte, error) {
 	return unsafe.Slice((*byte)(pointer(base)), size), nil
 }
 
-// pointer converts an address outside of Go's heap. The conversion is indirect because vet reports the direct one.
+// pointer converts an address outside of Go's heap. The conversion is indirect, because vet reports a direct conversion.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 func address(pages []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(pages))) }
 
-// allow makes pages accessible. Those that are accessible for the first time are committed, and count towards the memory
+// allow makes pages accessible. Pages that become accessible for the first time are committed, and count towards the memory
 // limit of the process.
 func allow(pages []byte) error {
 	_, err := windows.VirtualAlloc(address(pages), uintptr(len(pages)), windows.MEM_COMMIT, windows.PAGE_READWRITE)

@@ -26,7 +26,7 @@ const minRecord = 64 << 20
 // later calls copy these pages too, but at most 16 times.
 func (w *writtenPages) isDue() bool { return w.copied >= max(minRecord, 16*w.first, w.size) }
 
-// largeRestore is a number of bytes: a restore that copies or clears as many or more calls busy. It takes some 200 µs.
+// largeRestore is the number of bytes from which on a restore is long enough to call busy: copying them takes some 200 µs.
 const largeRestore = 1 << 20
 
 // restore copies image to the beginning of the memory and clears the rest. It calls busy before it compares the memory, or
@@ -86,8 +86,8 @@ func (l *linearMemory) copyDifferent(image []byte) int {
 	return different
 }
 
-// record begins a new record of writes to the first size bytes, which equal the image. If the kernel missed a write,
-// its records are not used again, for any memory.
+// record begins a new record of writes to the first size bytes, which equal the image. If the kernel missed a write, the
+// records of all memories are not used any more.
 func (l *linearMemory) record(size int, missed bool) {
 	w := &l.written
 	if missed {

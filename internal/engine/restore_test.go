@@ -25,7 +25,7 @@ func eachTracker(t *testing.T, test func(*testing.T, *dirtypages.Tracker)) {
 	})
 }
 
-// restore makes the memory equal to the image after any changes: sparse and dense writes, reads by system calls, growth, and
+// restore makes the memory equal to the image after any changes: sparse and dense writes, writes by system calls, growth, and
 // writes to the new pages.
 func TestRestoredMemoryEqualsImage(t *testing.T) {
 	const size, limit, rounds = 3 << 20, 12 << 20, 400
@@ -81,7 +81,7 @@ func (l *linearMemory) change(t *testing.T, random *rand.Rand, file *os.File) {
 		l.space[l.size-1] = 1
 	case 1: // bulk memory
 		clear(l.space[at:min(at+random.IntN(500_000), int(l.size))])
-	case 2: // a read by the kernel
+	case 2: // a system call that writes to the memory
 		if _, err := unix.Pread(int(file.Fd()), l.space[at:at+random.IntN(10_000)], int64(random.IntN(1000))); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func (l *linearMemory) change(t *testing.T, random *rand.Rand, file *os.File) {
 		copy(l.space[at:at+1], l.space[at:])
 	case 4: // a read
 		_ = bytes.Count(l.space[:at], []byte{1})
-	case 5: // a vector of buffers
+	case 5: // a system call that writes to two ranges of the memory
 		buffers := [][]byte{l.space[at : at+10], l.space[at+5000 : at+9000]}
 		if _, err := unix.Preadv(int(file.Fd()), buffers, 0); err != nil {
 			t.Fatal(err)
