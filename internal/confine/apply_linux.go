@@ -96,7 +96,7 @@ func raiseOOMScore() error {
 // of this program have FD_CLOEXEC and stay open.
 func (a *application) closeInherited() error {
 	if a.Keep == nil {
-		return missingError("no list of descriptors to keep")
+		return missingError("the caller gives no list of descriptors to keep")
 	}
 	keep := slices.Clone(a.Keep)
 	for _, d := range a.dirs() {
@@ -128,7 +128,7 @@ func (a *application) closeInherited() error {
 func setNoNewPrivs() error {
 	err := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0)
 	if err == unix.ENOTSUP {
-		// Setting it on this thread is enough for seccomp: installing a filter on all threads sets no_new_privs on all of
+		// Setting no_new_privs on this thread is enough for seccomp: installing a filter on all threads sets it on all of
 		// them.
 		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
 			err = missingError(cgoReason + "; no_new_privs is set on one thread, and by seccomp on all threads")

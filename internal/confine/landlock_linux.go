@@ -55,7 +55,7 @@ func fileRights(abi int) uint64 {
 	return rights
 }
 
-// offer describes which of the three layers a version of Landlock supports.
+// offer describes which of the three layers of Landlock the kernel supports.
 type offer struct {
 	rules                 unix.LandlockRulesetAttr
 	files, network, scope error

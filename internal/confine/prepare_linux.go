@@ -18,8 +18,8 @@ type Options struct {
 
 // Prepare sets the attributes of a process that will call Apply, before cmd.Start: an empty environment, a
 // process group of its own, SIGKILL when the starting thread ends, and new namespaces where the system
-// allows them. The layer is LayerNamespaces; its reason says why they are missing, which the process itself
-// cannot know. Variables may be appended to cmd.Env afterwards.
+// allows them. It returns LayerNamespaces. The reason of this layer says why namespaces are missing, which
+// the started process cannot know. Variables may be appended to cmd.Env afterwards.
 func Prepare(cmd *exec.Cmd, o Options) Layer {
 	cmd.Env = []string{}
 	if cmd.SysProcAttr == nil {
@@ -43,8 +43,8 @@ const (
 	allNamespaces   = unix.CLONE_NEWUSER | otherNamespaces
 )
 
-// setNamespaces keeps the IDs of user and group. The ambient capabilities survive execve for a user other than 0; Apply
-// uses them (chroot, clones of mounts, secure bits) and drops them.
+// setNamespaces requests the namespaces in flags. The IDs of user and group stay the same. The ambient capabilities survive
+// execve for a user other than 0; Apply uses them (chroot, clones of mounts, secure bits) and drops them.
 func setNamespaces(attr *syscall.SysProcAttr, flags uintptr) {
 	attr.Cloneflags = flags
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
@@ -55,8 +55,8 @@ func setNamespaces(attr *syscall.SysProcAttr, flags uintptr) {
 	}
 }
 
-// availableNamespaces returns the flags of the namespaces that can be created: it tries all of them, and then, for the
-// superuser, all but the user namespace.
+// availableNamespaces returns the flags of the namespaces that can be created. It tries all namespaces, and, if that fails
+// for the superuser, all but the user namespace.
 var availableNamespaces = sync.OnceValues(func() (uintptr, error) {
 	err := tryNamespaces(allNamespaces)
 	if err == nil {

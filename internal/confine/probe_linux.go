@@ -52,7 +52,7 @@ func probeHandles(namespaces error) error {
 	}
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &attr); err == unix.ENOSYS {
-		return missingError("the kernel has no mount_setattr (Linux 5.12)")
+		return missingError("the kernel lacks the system call mount_setattr (Linux 5.12)")
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func TestAsUnprivilegedUser(t *testing.T) {
 		t.Skip("the tests run as an unprivileged user already")
 	}
 	const nobody = 65534
-	dir, err := os.MkdirTemp("", "confine") // t.TempDir is below a directory of root's
+	dir, err := os.MkdirTemp("", "confine") // t.TempDir is below a directory that belongs to root
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, os.Chown(dir, nobody, nobody))
