@@ -22,7 +22,7 @@ import (
 const (
 	maxMemory  = 16 << 20  // bytes of the results in memory
 	maxQueue   = 8 << 20   // bytes of the queued records; records beyond that are not persisted
-	maxDevices = 256       // devices whose file systems are remembered
+	maxDevices = 256       // number of devices in Cache.devices
 	chunkSize  = 256 << 10 // bytes of several records in one chunk; a larger record has a chunk of its own
 )
 
@@ -35,9 +35,9 @@ type Cache struct {
 	now        func() time.Time
 	fileSystem func(*os.File) (dev uint64, local bool, err error)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries generations
-	devices map[uint64]bool // by device: whether results for files on the device are cached
+	devices map[uint64]bool // whether results for files on a device are cached
 	flights map[Key]chan struct{}
 	queue   []queued
 	waiting int  // bytes of the records of queue

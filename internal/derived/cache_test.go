@@ -23,7 +23,7 @@ func (c *clock) now() time.Time { return c.at }
 
 var start = time.Unix(1_700_000_000, 123_456_789)
 
-// old is a key whose times are settled at start.
+// old returns a key whose times are settled at start.
 func old(n int) Key {
 	at := start.Add(-time.Hour).UnixNano()
 	return Key{Function: 1, Dev: 7, Ino: uint64(n), Size: 10, Mtime: at, Ctime: at}
@@ -268,7 +268,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	g := generations{max: 100 * perEntry}
 	for n := range 1000 {
 		g.put(old(n), entry{data: make([]byte, n%50)})
-		g.get(old(0)) // in use all the time
+		g.get(old(0)) // this entry stays in use
 		size := 0
 		for _, m := range []map[Key]entry{g.current, g.previous} {
 			for _, e := range m {

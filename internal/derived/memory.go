@@ -11,13 +11,13 @@ type entry struct {
 // perEntry is charged for each entry in addition to its data: key, map slot and headers, in bytes.
 const perEntry = 160
 
-// generations is a map of bounded size. Entries are added to the current generation. When that is full, it becomes the
-// previous generation, and the entries of the former previous generation are dropped. A hit moves an entry from the
-// previous to the current generation.
+// generations is a map of bounded size. Entries are added to the current generation. A current generation that is full
+// becomes the previous generation, and the entries of the former previous generation are dropped. A hit moves an entry
+// from the previous to the current generation.
 type generations struct {
-	max               int // bytes of both generations
+	max               int // maximum size of both generations in bytes
 	current, previous map[Key]entry
-	size              int // bytes of current
+	size              int // size of current in bytes
 }
 
 func cost(e entry) int { return len(e.data) + perEntry }

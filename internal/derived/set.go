@@ -24,8 +24,8 @@ type Set struct {
 	name  string
 	tag   Tag
 
-	mu        sync.Mutex  // guards what follows
-	chunks    [][]byte    // waiting to be written
+	mu        sync.Mutex  // guards the fields below
+	chunks    [][]byte    // chunks that wait to be written
 	waiting   int         // total size of chunks
 	damaged   fs.FileInfo // the newer file, if a worker has reported that it is damaged; otherwise nil
 	writing   bool

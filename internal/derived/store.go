@@ -44,9 +44,9 @@ type Store struct {
 	dir string
 	log hclog.Logger
 	now func() time.Time
-	max int64 // bytes of all files
+	max int64 // maximum size of all files in bytes
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	sets   map[string]*Set
 	closed bool
 	work   sync.WaitGroup
@@ -57,7 +57,7 @@ func NewStore(dir string, log hclog.Logger) *Store {
 	return &Store{dir: dir, log: log, now: time.Now, max: MaxTotal, sets: map[string]*Set{}}
 }
 
-// Close waits until all chunks taken from workers are written. Later chunks are dropped.
+// Close waits until all chunks that were accepted from workers are written. Later chunks are dropped.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -102,7 +102,7 @@ func (s *Store) open(name string) (*os.File, error) {
 	return file, err
 }
 
-// openRegular opens a file that must be a regular one.
+// openRegular opens a file. It refuses a file that is not regular.
 func openRegular(path string, flag int) (*os.File, error) {
 	file, err := os.OpenFile(path, flag|openflag.NoFollow|openflag.NonBlock, 0o600)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Store) appendChunk(name string, tag Tag, chunk []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// rotate makes the newer file of a set the older one.
+// rotate replaces the older file of a set by the newer one.
 func (s *Store) rotate(name string) error {
 	path := filepath.Join(s.dir, name)
 	return os.Rename(path+newerSuffix, path+olderSuffix)

@@ -22,7 +22,7 @@ import (
 
 const module = "0123456789abcdef0123456789abcdef"
 
-// host is a host's Store with its clock.
+// host is the Store of a host, with a fake clock.
 type host struct {
 	*Store
 	at *clock
@@ -177,7 +177,7 @@ func TestFilesAreBounded(t *testing.T) {
 func TestFloodOfRecordsIsDropped(t *testing.T) {
 	h := newHost(t, t.TempDir())
 	w := h.worker(t, "notes")
-	held, err := h.lock() // the disk does not keep up
+	held, err := h.lock() // no chunk can be written while the lock is held
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestFloodOfRecordsIsDropped(t *testing.T) {
 func TestFloodOfSmallChunksIsDropped(t *testing.T) {
 	h := newHost(t, t.TempDir())
 	w := h.worker(t, "notes")
-	held, err := h.lock() // the disk does not keep up
+	held, err := h.lock() // no chunk can be written while the lock is held
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +444,7 @@ func TestClear(t *testing.T) {
 	if gone, err := h.Clear("a"); err != nil || len(gone) != 1 || gone[0].Plugin != "a" || gone[0].Size == 0 || gone[0].Module != module[:16] {
 		t.Errorf("%v, %v", gone, err)
 	}
-	running.Take(record(2, "y")) // a server that is still running
+	running.Take(record(2, "y")) // a worker of a server that is still running
 	h.settle()
 	if all, err := List(h.dir); err != nil || len(all) != 3 {
 		t.Errorf("%v, %v", all, err)
