@@ -93,7 +93,7 @@ func Open(dir int, name string, flag int) (int, error) {
 	return int(h), err
 }
 
-// openItself opens a file, directory, link or junction, but not what a link refers to.
+// openItself opens a file, directory, link or junction. It does not follow a link.
 func openItself(dir int, name string, access uint32) (windows.Handle, error) {
 	return create(windows.Handle(dir), name, access|windows.FILE_READ_ATTRIBUTES|windows.SYNCHRONIZE, shareAll, windows.FILE_OPEN,
 		windows.FILE_OPEN_REPARSE_POINT, 0)
