@@ -33,7 +33,7 @@ type file struct {
 	info fs.FileInfo // describes open, for os.SameFile
 	end  int64       // offset after the last line of this process; if the size differs, other processes have written
 
-	unrotated error // error of a failed rotation, after which the file may exceed max; nil if the last append did not fail to rotate
+	unrotated error // error of the last append's rotation, after which the file may exceed max; nil if it succeeded or was not needed
 }
 
 func newFile(path string, size int64, keep int, now func() time.Time) *file {
@@ -139,7 +139,7 @@ func (f *file) lock() (int64, error) {
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("%s: another program keeps replacing the file", f.path)
+	return 0, fmt.Errorf("cannot lock %s: another program has replaced the file %d times: stop that program", f.path, maxReopen)
 }
 
 func (f *file) reopen() error {
@@ -166,7 +166,7 @@ func (f *file) flock() error {
 		case begin.IsZero():
 			begin = f.now()
 		case f.now().Sub(begin) > lockWait:
-			return fmt.Errorf("cannot lock %s: another process has held it for more than %s", f.path, lockWait)
+			return fmt.Errorf("cannot lock %s: another process has held the lock for more than %s", f.path, lockWait)
 		}
 		time.Sleep(pause)
 	}

@@ -27,7 +27,7 @@ func TestAppendTimesOutWaitingForLock(t *testing.T) {
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := f.append([]byte("2\n")); n != 0 || err == nil || !strings.Contains(err.Error(), "another process has held it") {
+	if n, err := f.append([]byte("2\n")); n != 0 || err == nil || !strings.Contains(err.Error(), "another process has held the lock") {
 		t.Errorf("got %d, %v", n, err)
 	}
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_UN); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/audit"
 )
 
-// entry are the fields of a line that the tests inspect.
+// entry contains the fields of a line that the tests inspect.
 type entry struct {
 	Kind, ID, Tool, Arguments, Cause string
 

@@ -42,7 +42,7 @@ func checkFile(path string, info fs.FileInfo, forbidden fs.FileMode) error {
 	case mode&fs.ModeSymlink != 0:
 		return fmt.Errorf("%s is a symbolic link: name the file itself", path)
 	case !mode.IsRegular():
-		return fmt.Errorf("%s is not a regular file", path)
+		return fmt.Errorf("%s is not a regular file: move it away, or name a different file", path)
 	}
 	return checkPermissions(path, info, forbidden)
 }

@@ -122,7 +122,7 @@ func TestConcurrentHostsNeitherLoseNorDuplicateLines(t *testing.T) {
 	}
 }
 
-// room is the file size limit of the child in bytes. It is in the middle of a line.
+// room is the file size limit of the child in bytes. A write reaches it in the middle of a line.
 const room = 5000
 
 // fillDisk runs a host whose disk is temporarily full.
@@ -159,7 +159,7 @@ func fillDisk(file, onFailure string) error {
 	if err := l.Close(context.Background()); err != nil {
 		return err
 	}
-	if n := strings.Count(host.String(), "records are missing"); n < 1 || n > 2 { // immediately, and on Close
+	if n := strings.Count(host.String(), "records are missing"); n < 1 || n > 2 { // once immediately, and at most once more by Close
 		return fmt.Errorf("the full disk is reported %d times: %s", n, host.String())
 	}
 	closed := onFailure == audit.FailClosed

@@ -166,7 +166,7 @@ func readAll(files []*logFile, q Query, yield func(Entry) error, damaged func(Da
 	return nil
 }
 
-// readNew reads what was written to the log since files were read, and returns the file that is the log now.
+// readNew reads what was written to the log since files were read, and returns the current log file.
 func readNew(path string, files []*logFile, yield func(Entry) error, damaged func(Damage)) ([]*logFile, error) {
 	if len(files) == 0 {
 		files, err := openLogFiles(path)
@@ -214,7 +214,7 @@ func readRotated(files []*logFile, err error, yield func(Entry) error, damaged f
 	return files[max(0, len(files)-1):], err
 }
 
-// recent returns the files that can contain entries since q.Since, by the time of the last write to each.
+// recent returns the files that can contain entries since q.Since: those to which the last write was not before q.Since.
 func (q Query) recent(files []*logFile) []*logFile {
 	return slices.DeleteFunc(slices.Clone(files), func(f *logFile) bool { return f.info.ModTime().Before(q.Since) })
 }
