@@ -16,9 +16,9 @@ import (
 // modules of the other builds, each mostly on one processor.
 func maxBuilds() int { return runtime.GOMAXPROCS(0) + 1 }
 
-// All builds the plugins in dirs side by side, and continues after a failure. It returns the results of the successful
-// builds in the order of dirs, and the joined errors of the others, each with its directory. A directory that is given twice, and
-// duplicate plugin names, are an error before any build starts.
+// All builds the plugins in dirs concurrently, and continues after a failure. It returns the results of the successful builds
+// in the order of dirs, and the joined errors of the failed builds, each with its directory. If a directory is given twice, or
+// plugin names are duplicate, All returns an error and builds nothing.
 func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 	b, err := newBuilder(o)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package build builds plugins from their sources. Build builds the plugin in one directory and All those in
-// several. The output is a directory with the module, the manifest with the module's digest, and the readme and
+// Package build builds plugins from their sources. Build builds the plugin in one directory, and All the plugins
+// in several. The output is a directory with the module, the manifest with the module's digest, and the readme and
 // licence. Check reports all problems of a source or of a built plugin.
 //
 // Before a module is accepted it runs once, without files, variables and host operations, and is asked for its
@@ -80,7 +80,7 @@ type builder struct {
 	memory    int64         // Options.Memory
 	time      time.Duration // Options.Time
 	command   time.Duration // Options.CommandTime
-	compileMu sync.Mutex    // see makeModule
+	compileMu sync.Mutex    // held while a build command runs; see makeModule
 }
 
 func newBuilder(o Options) (*builder, error) {

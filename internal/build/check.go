@@ -9,8 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Check returns all problems of the plugin in dir, by file and line: those of its manifest, and those of its
-// module unless that has yet to be built. It writes only to the cache, and ignores o.Out and o.Progress.
+// Check returns all problems of the plugin in dir, by file and line: the problems of its manifest, and those of its module
+// unless the module has yet to be built. It writes only to the cache, and ignores o.Out and o.Progress.
 func Check(ctx context.Context, dir string, o Options) tomlfile.Problems {
 	s, ps := load(dir)
 	if s == nil {

@@ -15,7 +15,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	err := cmd.Run()
 	if ctx.Err() != nil && cmd.Process != nil {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the rest of the group, if any
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // kill the processes of the group that ignore the interrupt
 	}
 	return err
 }

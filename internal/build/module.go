@@ -65,15 +65,15 @@ func (b *builder) compile(ctx context.Context, s *source, st *stage, task *progr
 	return module, err
 }
 
-// tooLongError is the cause of the end of a build command that ran for too long.
+// tooLongError is the error of a build command that was ended because it exceeded its time limit.
 type tooLongError struct{ limit time.Duration }
 
 func (e tooLongError) Error() string {
 	return fmt.Sprintf("ran for more than %s and was ended", e.limit)
 }
 
-// run runs a build command in the directory of the source, with a time limit, so that one that hangs does not block the builds
-// of other plugins forever.
+// run runs a build command in the directory of the source. It limits the command's time, so that a command that hangs does not
+// block the builds of other plugins forever.
 func (b *builder) run(ctx context.Context, s *source, st *stage, env, command []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.command, tooLongError{b.command})
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 
 // source is a plugin's directory, either a source tree or the output of a build.
 type source struct {
-	dir  string // as given by the caller
+	dir  string // path of the directory, as the caller wrote it
 	file string // path of the manifest below dir
 	m    *manifest.Manifest
 	data []byte        // content of the manifest

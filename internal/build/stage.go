@@ -64,7 +64,7 @@ func newStage(out, name string, log hclog.Logger) (*stage, error) {
 func stagePrefix(name string) string { return "." + name + ".staged-" }
 
 // sweep removes staging directories of killed builds of the same plugin. If such a build had moved the previous version of the
-// plugin into its staging directory, sweep moves this version back, or leaves it there if a newer version has been built.
+// plugin into its staging directory, sweep moves this version back, or leaves it there if the plugin was built again.
 func sweep(out, name string, log hclog.Logger) {
 	entries, err := os.ReadDir(out)
 	if err != nil {
@@ -226,7 +226,7 @@ func withLock(dir string, log hclog.Logger, do func() error) error {
 	}
 	defer out.Close()
 	if err := lockDirectory(out); err != nil {
-		log.Warn("cannot lock the output directory: do not run concurrent builds into it", "error", err)
+		log.Warn("cannot lock the output directory: do not run concurrent builds into it", "directory", dir, "error", err)
 	}
 	return do()
 }
