@@ -14,7 +14,7 @@ type Doc struct {
 	file     string
 	included []string // other files, in the order of Include
 	root     *Table
-	tables   []*Table // all returned tables
+	tables   []*Table // all tables that were returned to callers
 	problems Problems
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // SetString sets key in table (a dotted key, "" for the top level) to value and preserves all other bytes of data: it replaces
-// the existing value, or adds the key after the last one of the table, or adds the table at the end. It is an error if data
+// the existing value, or adds the key after the last key of the table, or adds the table at the end. It is an error if data
 // is not valid TOML, the existing value is not a string, or table is not a table.
 func SetString(data []byte, table, key, value string) ([]byte, error) {
 	return set(data, table, key, value, quote(value))

@@ -10,7 +10,7 @@ import (
 // Problem is a problem in a file.
 type Problem struct {
 	File   string `json:"file"`
-	Line   int    `json:"line,omitempty"` // from 1; 0: the file as a whole
+	Line   int    `json:"line,omitempty"` // line number from 1; 0: the file as a whole
 	Key    string `json:"key,omitempty"`  // dotted, with array indices: tools[2].input
 	What   string `json:"problem"`
 	Remedy string `json:"remedy,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// servers has tables of a table, with comments in all positions.
+// servers is a file with tables of a table, and with comments in all positions.
 const servers = `# mine
 model = "x" # keep
 

@@ -2,7 +2,7 @@ package tomlfile
 
 import "strings"
 
-// Nearest returns the known name that name is most likely a misspelling of, or "".
+// Nearest returns the known name that name is most likely a misspelling of, or "" if there is none.
 func Nearest(name string, known []string) string {
 	name = strings.ToLower(name)
 	best, bestDist := "", 3
