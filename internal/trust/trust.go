@@ -63,7 +63,7 @@ func In(state string) Store {
 // Dir returns the store's directory. It is empty if there is no store.
 func (s Store) Dir() string { return s.dir }
 
-// File returns the file of a path's record, which need not exist. It is empty if there is no store.
+// File returns the path of the file for the record of path. The file need not exist. The result is empty if there is no store.
 func (s Store) File(path string) string {
 	if s.dir == "" {
 		return ""
@@ -176,7 +176,7 @@ func (s Store) List() ([]Record, error) {
 	slices.Sort(names)
 	for _, name := range names {
 		if strings.HasPrefix(name, ".") {
-			continue // see tempPattern
+			continue // the temporary file of an interrupted write
 		}
 		r, err := s.read(name)
 		if err == nil && fileName(r.Path) != name {
