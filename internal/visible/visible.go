@@ -21,9 +21,9 @@ const firstSpecial = 0x300
 // small script filler, Egyptian full and half blank, musical null notehead.
 var blanks = [...]rune{0x2800, 0x16fe4, 0x13441, 0x13442, 0x1d159}
 
-// Rune reports whether r is visible. Invisible are control and format characters, separators and spaces other than U+0020,
-// surrogates, private use, unassigned code points and noncharacters, variation selectors, and other default ignorable code
-// points.
+// Rune reports whether r is visible. These code points are invisible: control and format characters, separators and spaces other
+// than U+0020, surrogates, private use, unassigned code points and noncharacters, variation selectors, and other default
+// ignorable code points.
 func Rune(r rune) bool {
 	switch {
 	case !unicode.IsPrint(r):
@@ -52,7 +52,7 @@ func Text(text string) string {
 	}, text)
 }
 
-// Bounded truncates text to limit bytes, with … appended if it was longer, and applies Text.
+// Bounded truncates text to limit bytes, appends … if text was longer, and applies Text.
 func Bounded(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit] + "…"
