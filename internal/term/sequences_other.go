@@ -4,5 +4,5 @@ package term
 
 import "os"
 
-// enableSequences has nothing to enable: TERM tells whether a terminal interprets control sequences.
+// enableSequences does nothing on this system, where TERM tells whether a terminal interprets control sequences.
 func enableSequences(*os.File) bool { return true }
