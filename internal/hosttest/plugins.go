@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// Plugin returns the directory of a plugin: its manifest, to which more is appended, and its module, unless wasm is nil.
+// Plugin returns the files of a plugin: a manifest that ends in more, and the module wasm, unless wasm is nil.
 func Plugin(name string, wasm []byte, more string) Files {
 	f := Files{"plugins/" + name + "/plugin.toml": fmt.Sprintf(`manifest = 1
 [plugin]
@@ -23,7 +23,7 @@ file = "it.wasm"
 	return f
 }
 
-// At returns the files of a plugin with dir as their directory.
+// At returns the files of a plugin, moved to the directory dir.
 func At(dir string, f Files) Files {
 	moved := Files{}
 	for name, content := range f {
