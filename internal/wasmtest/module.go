@@ -39,7 +39,7 @@ type Func struct {
 	Name   string // export name; empty: not exported
 	Type   byte   // index in Module.Types
 	Locals []byte // vector of declarations; nil: none
-	Code   []byte // including the final end
+	Code   []byte // instructions, including the final end
 }
 
 // Bytes encodes the module in the binary format.
