@@ -103,7 +103,7 @@ func (c Checker) checkOutput(result json.RawMessage, output func() (*schema.Sche
 func withFaults(result json.RawMessage, faults []error) json.RawMessage {
 	content := bytes.TrimSpace(rawjson.Member(result, "content"))
 	if !IsError(result) || rawjson.Kind(content) != '[' {
-		return result // not an error, or an invalid result, which Checker.Result reports
+		return result // it is not an error, or it is invalid, which Checker.Result reports
 	}
 	items := bytes.TrimSpace(content[1 : len(content)-1])
 	longer := append(make([]byte, 0, len(content)+256), '[')
