@@ -81,8 +81,8 @@ func wasiFunctions(t *testing.T) []api.FunctionDefinition {
 	return all
 }
 
-// badArguments has arguments that are invalid for every function. The field first is the first argument, which may be a
-// descriptor; the field rest is each of the other arguments.
+// badArguments are arguments that are invalid for every function. The field first is the value of the first argument, which
+// may be a descriptor. The field rest is the value of each other argument.
 var badArguments = []struct {
 	name        string
 	first, rest int32

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// swapVariable is the environment variable that makes this executable run swapForever. Its value is the argument.
+// swapVariable is the environment variable that makes this executable run swapForever. Its value is the argument dir.
 const swapVariable = "HOSTILE_SWAP"
 
 // swapForever alternately points the link work/swapped to work/real and to outside, until the process is killed, or ten

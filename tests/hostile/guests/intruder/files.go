@@ -53,7 +53,7 @@ func list(a action) (string, error) {
 	return strings.Join(names, " "), err
 }
 
-// scanTree returns the paths in a tree. The content of a file follows its path, and "!" follows a link that cannot be followed.
+// scanTree returns the paths in a tree. A file's content follows its path. "!" marks a link that cannot be followed.
 func scanTree(a action) (string, error) {
 	var found []string
 	for e, err := range scan.Dir(a.Path, scan.Options{Depth: 9, Match: []string{"*"}, Follow: true, Max: 300}) {
