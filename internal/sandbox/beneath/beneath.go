@@ -39,7 +39,7 @@ type Dir struct {
 }
 
 // New returns the strict form of a directory that the caller has opened, on Linux possibly with O_PATH. The caller closes
-// the file, after the last use of the Dir and its Following.
+// the file, after the last use of the Dir and of those that its Following returned.
 func New(file *os.File) (*Dir, error) {
 	conn, err := file.SyscallConn()
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *Dir) Stat() (Stat, error) {
 	return st, pathError("stat", ".", err)
 }
 
-// StatName describes a file; in the form that follows links, the target of a symbolic link.
+// StatName describes a file. In the form that follows links, it describes the target of a symbolic link.
 func (d *Dir) StatName(name string) (Stat, error) {
 	if !d.follow {
 		return d.Lstat(name)
@@ -153,7 +153,7 @@ func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 	})
 }
 
-// MkdirAll creates a directory and its missing ancestors. An existing file that is no directory is ENOTDIR.
+// MkdirAll creates a directory and its missing ancestors. It fails with ENOTDIR if a file on the path is not a directory.
 func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
 	for end := 0; end < len(name); {
 		if next := strings.IndexByte(name[end+1:], '/'); next >= 0 {
@@ -209,8 +209,8 @@ func Link(from *Dir, name string, to *Dir, other string) error {
 	})
 }
 
-// at runs do with the open parent directory of a name and the name's last component, for an *at system call. The component
-// is neither ".." nor contains a slash, so the call cannot leave that directory.
+// at runs do with the open parent directory of a name and the name's last component, for an *at system call. The component is
+// not ".." and contains no slash, so the call cannot leave the parent directory.
 func (d *Dir) at(op, name string, do func(fd int, leaf string) error) error {
 	defer runtime.KeepAlive(d)
 	fd, leaf := d.fd, name
@@ -244,8 +244,8 @@ func checkLeaf(leaf string) error {
 	return nil
 }
 
-// lookup opens a name. follow states whether a symbolic link as the last component is followed. Links in other components
-// are followed if d follows links.
+// lookup opens a name. A symbolic link as the last component is followed if follow is true, and symbolic links as other
+// components if d follows links.
 func (d *Dir) lookup(name string, flag int, perm uint32, follow bool) (int, error) {
 	if !follow {
 		flag |= noFollow

@@ -102,7 +102,7 @@ func TestOpenStaysBelowDirectory(t *testing.T) {
 	}
 }
 
-// openResult returns the content of a file, or a word for the error.
+// openResult opens and reads a file. It returns the content, or a word that stands for the error.
 func openResult(d *Dir, name string) string {
 	file, _, err := d.Open(name, os.O_RDONLY, 0)
 	for word, is := range map[string]error{
@@ -163,7 +163,7 @@ func TestOperations(t *testing.T) {
 		must(d.MkdirAll("a/x/y", 0o755))
 		must(d.MkdirAll("a/x/y", 0o755))
 		if err := d.MkdirAll("f/x", 0o755); !errors.Is(err, unix.ENOTDIR) {
-			t.Errorf("make a directory in a file: %v", err)
+			t.Errorf("MkdirAll below a file: got %v, want ENOTDIR", err)
 		}
 		must(d.Symlink("../f", "a/x/s"))
 		if target, err := d.Readlink("a/x/s"); target != "../f" || err != nil {
@@ -197,7 +197,7 @@ func TestOperations(t *testing.T) {
 		}
 		info, err := os.Stat(filepath.Join(root, "in/a/x/new"))
 		if err != nil || info.Mode() != st.Mode || !info.ModTime().Equal(st.ModTime()) || info.Sys().(*syscall.Stat_t).Ino != st.Ino {
-			t.Errorf("os says %v, %v", info, err)
+			t.Errorf("Stat differs from that of package os: got %+v, want %v, %v", st, info, err)
 		}
 	})
 }
@@ -209,7 +209,7 @@ func TestNewRefusesFile(t *testing.T) {
 	}
 	defer file.Close()
 	if _, err := New(file); !errors.Is(err, unix.ENOTDIR) {
-		t.Errorf("a device: %v", err)
+		t.Errorf("New with a device: got %v, want ENOTDIR", err)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestListing(t *testing.T) {
 				types[e.Name] = e.Type
 			}
 			if len(l.left) > listBuffer {
-				t.Fatalf("%d bytes are held", len(l.left))
+				t.Fatalf("the Listing stores %d bytes, want at most %d", len(l.left), listBuffer)
 			}
 		}
 		slices.Sort(got)
@@ -257,7 +257,7 @@ func TestListing(t *testing.T) {
 			t.Errorf("in portions of %d: %d names, want %d", n, len(got), len(want))
 		}
 		if types["z-dir"] != fs.ModeDir || types["z-link"] != fs.ModeSymlink || types[want[0]] != 0 {
-			t.Errorf("types %v, %v, %v", types["z-dir"], types["z-link"], types[want[0]])
+			t.Errorf("got the types %v, %v, %v; want those of a directory, a symbolic link and a regular file", types["z-dir"], types["z-link"], types[want[0]])
 		}
 		if err := l.Rewind(); err != nil {
 			t.Fatal(err)

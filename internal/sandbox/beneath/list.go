@@ -28,15 +28,15 @@ type Listing struct {
 // List starts to list a directory that Open returned. The caller closes the file.
 func List(file *os.File) *Listing { return &Listing{file: file} }
 
-// Rewind goes back to the first entry.
+// Rewind makes the next Read begin with the first entry.
 func (l *Listing) Rewind() error {
 	l.left, l.begun = nil, false
 	_, err := l.file.Seek(0, io.SeekStart)
 	return err
 }
 
-// Read returns the next entries, at least one and at most n, without "." and ".."; io.EOF at the end. Entries that are
-// removed during the listing may be left out.
+// Read returns the next entries without "." and "..": at least one and at most n, or io.EOF at the end. Entries that are removed
+// during the listing may be left out.
 func (l *Listing) Read(n int) ([]Entry, error) {
 	var out []Entry
 	err := control(l.file, func(fd int) error {

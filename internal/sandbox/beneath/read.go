@@ -9,14 +9,13 @@ import (
 	"syscall"
 )
 
-// ErrChanged means that a file is not the one that was described, or was changed since. It comes wrapped in an
-// *fs.PathError.
+// ErrChanged means that a file was replaced or changed after it had been described. It is wrapped in an *fs.PathError.
 var ErrChanged = errors.New("the file has changed")
 
-// Append appends the content of the regular file that st describes to buf, with five system calls, where Open and an
-// *os.File need nine. It fails with ErrChanged if the name refers to a different file, or if size or times of the file
-// differ from st before or after the read; so content and st belong together. A symbolic link as the last component is
-// not followed. buf is returned unchanged after an error.
+// Append appends the content of the regular file that st describes to buf. It needs five system calls, whereas Open and an
+// *os.File need nine. It fails with ErrChanged if the name refers to a different file, or if size or times of the file differ from
+// st before or after the read; so content and st belong together. A symbolic link as the last component is not followed. After an
+// error buf is returned unchanged.
 func (d *Dir) Append(buf []byte, name string, st Stat) ([]byte, error) {
 	fd, err := d.lookup(name, os.O_RDONLY|openFlags, 0, false)
 	runtime.KeepAlive(d)
@@ -48,8 +47,8 @@ func unchanged(fd int, st Stat) error {
 	return err
 }
 
-// appendAll reads a file of that size to its end. A byte beyond the size means that the file has grown, or that its size
-// is not known before it is read.
+// appendAll reads a file of the given size to its end. If it can read a byte beyond that size, the file has grown, or its file
+// system reports no size before the read.
 func appendAll(fd int, buf []byte, size int) ([]byte, error) {
 	begin := len(buf)
 	buf = slices.Grow(buf, size+1)

@@ -18,8 +18,8 @@ func statOf(st *unix.Stat_t) Stat {
 func SetTimes(file *os.File, atime, mtime int64) error {
 	err := control(file, func(fd int) error {
 		ts := [2]unix.Timespec{unix.NsecToTimespec(atime), unix.NsecToTimespec(mtime)}
-		// The path is NULL, unlike in x/sys/unix, so that the seccomp filter can distinguish this from setting the
-		// times of a name.
+		// The path is NULL, unlike in x/sys/unix, so that the seccomp filter can distinguish this call from one that sets
+		// the times of a file by name.
 		_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 		if errno != 0 {
 			return errno

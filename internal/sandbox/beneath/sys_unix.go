@@ -6,14 +6,14 @@ import "golang.org/x/sys/unix"
 
 // Flags of Open, besides those of package os.
 const (
-	// Directory opens nothing but a directory.
+	// Directory makes Open fail unless the file is a directory.
 	Directory = unix.O_DIRECTORY
 
 	noFollow  = unix.O_NOFOLLOW
 	openFlags = unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY
 )
 
-// ErrNotDir is the error of a file in the place of a directory.
+// ErrNotDir means that a file is not a directory, where the operation requires one.
 const ErrNotDir = unix.ENOTDIR
 
 func sysOpenat(dir int, name string, flag int, perm uint32) (int, error) {

@@ -16,7 +16,7 @@ import (
 
 // Flags of Open, besides those of package os.
 const (
-	// Directory opens nothing but a directory.
+	// Directory makes Open fail unless the file is a directory.
 	Directory = ntfile.Directory
 
 	noFollow     = ntfile.NoFollow
@@ -24,7 +24,7 @@ const (
 	openDirFlags = ntfile.Directory
 )
 
-// ErrNotDir is the error of a file in the place of a directory.
+// ErrNotDir means that a file is not a directory, where the operation requires one.
 const ErrNotDir = ntfile.ENOTDIR
 
 // named replaces the error of a name that Windows would map to a different file.
@@ -82,7 +82,7 @@ func (l *Listing) next(int) (e Entry, ok bool, err error) {
 	return e, true, nil
 }
 
-// readlinkat returns the target in the form of paths in the tree: with slashes, and with one before a drive.
+// readlinkat returns the target in the form of paths in the file tree: with slashes, and with a slash before the drive.
 func readlinkat(dir int, leaf string) (string, error) {
 	target, err := ntfile.Readlink(dir, leaf)
 	if err != nil {
@@ -100,7 +100,7 @@ func readlinkat(dir int, leaf string) (string, error) {
 
 func mkdirat(dir int, leaf string, _ uint32) error { return named(ntfile.Mkdir(dir, leaf)) }
 
-// symlinkat fails: most users of Windows may not create symbolic links, and their targets are in a different form.
+// symlinkat fails: most users of Windows may not create symbolic links, and a target has a different form than paths of the tree.
 func symlinkat(string, int, string) error { return syscall.ENOTSUP }
 
 func unlinkat(dir int, leaf string) error { return named(ntfile.Unlink(dir, leaf)) }
@@ -117,7 +117,7 @@ func linkat(from int, old string, to int, new string) error {
 
 func fchmod(fd int, perm uint32) error { return ntfile.Chmod(fd, perm&0o200 != 0) }
 
-// SetTimes sets the times of an open file, in nanoseconds since 1970, with a precision of 100.
+// SetTimes sets the times of an open file, in nanoseconds since 1970, with a precision of 100 ns.
 func SetTimes(file *os.File, atime, mtime int64) error {
 	err := control(file, func(fd int) error { return ntfile.SetTimes(fd, atime, mtime) })
 	return pathError("utimens", file.Name(), err)
