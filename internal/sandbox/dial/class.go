@@ -75,8 +75,8 @@ var blocks6 = []block{
 	{netip.MustParsePrefix("::/0"), Reserved}, // not allocated
 }
 
-// embeddings are the IPv6 formats that embed the IPv4 address to which packets are finally delivered. plain is the class
-// of the IPv6 address if the embedded one is public.
+// embeddings are the IPv6 formats that embed the IPv4 address to which packets are finally delivered. plain is the class of the
+// IPv6 address if the embedded address is public.
 var embeddings = []struct {
 	prefix netip.Prefix
 	at     int  // offset of the IPv4 address
@@ -90,8 +90,8 @@ var embeddings = []struct {
 	{netip.MustParsePrefix("::/96"), 12, 0, Tunnel},        // IPv4-compatible
 }
 
-// Classify returns the class of an address. If the address embeds an IPv4 address, that is classified instead; if it
-// embeds several, the first that is not public. An invalid address is Reserved.
+// Classify returns the class of an address. If the address embeds an IPv4 address, the embedded address is classified instead; of
+// several embedded addresses, the first that is not public. An invalid address is Reserved.
 func Classify(a netip.Addr) Class {
 	a = a.Unmap().WithZone("")
 	switch {

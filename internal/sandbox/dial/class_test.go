@@ -32,7 +32,7 @@ func TestClassify(t *testing.T) {
 		}
 	}
 	if got := dial.Classify(netip.Addr{}); got != dial.Reserved {
-		t.Errorf("no address is %s", got)
+		t.Errorf("the invalid address is %s, want %s", got, dial.Reserved)
 	}
 }
 
@@ -70,7 +70,7 @@ func FuzzClassify(f *testing.F) {
 		local := plain.IsLoopback() || plain.IsPrivate() || plain.IsLinkLocalUnicast() || plain.IsMulticast() || plain.IsUnspecified() || !plain.IsGlobalUnicast()
 		for _, form := range forms {
 			if got := dial.Classify(form); local && got == dial.Public {
-				t.Errorf("%s, a form of %s, is %s", form, a, got)
+				t.Errorf("%s is classified as %s, although it embeds %s, which is not public", form, got, a)
 			}
 		}
 	})

@@ -22,7 +22,7 @@ func TestSocketConnectsOnlyToCheckedAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := checkAddress(c.socket, netip.MustParseAddrPort(c.checked)); (err == nil) != c.ok {
-				t.Errorf("got the error %v", err)
+				t.Errorf("got the error %v, want an error: %t", err, !c.ok)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// names is a resolver: each lookup of a host returns its next answer, and the last one repeatedly.
+// names is a resolver. Each lookup of a host returns the next of its answers; the last answer repeats.
 type names struct {
 	answers map[string][]string // by name; each answer has addresses separated by blanks
 	lookups int
@@ -25,7 +25,7 @@ type names struct {
 func (n *names) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	n.lookups++
 	if network != "ip" {
-		return nil, errors.New("network " + network)
+		return nil, errors.New("lookup for the network " + network + " instead of ip")
 	}
 	answers, ok := n.answers[host]
 	if !ok {
@@ -124,12 +124,12 @@ func TestNameIsResolvedOncePerConnection(t *testing.T) {
 	}
 	conn.Close()
 	if diff := cmp.Diff([]string{"93.184.216.34:80"}, net.dialed); diff != "" || resolver.lookups != 1 {
-		t.Errorf("%d lookups, and dialed %s", resolver.lookups, diff)
+		t.Errorf("%d lookups, want 1; dialed addresses (-want +got):\n%s", resolver.lookups, diff)
 	}
 	_, err = d.DialContext(t.Context(), "tcp", "rebind.example:80")
 	var refused *dial.Refused
 	if !errors.As(err, &refused) || refused.Class != dial.Loopback || len(net.dialed) != 1 {
-		t.Errorf("the second connection: %v; dialed %q", err, net.dialed)
+		t.Errorf("the second connection: got the error %v, want loopback refused; dialed in total %q, want one address", err, net.dialed)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestNextAddressIsTriedAfterFailure(t *testing.T) {
 			t.Error(diff)
 		}
 		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("DialContext took %v, want at most 10 s", took)
 		}
 	})
 }
@@ -243,7 +243,7 @@ func TestNonTCPAddressesFail(t *testing.T) {
 				t.Errorf("got the error %v, want %q in it", err, c.want)
 			}
 			if len(net.dialed) != 0 {
-				t.Errorf("dialed %q", net.dialed)
+				t.Errorf("dialed %q, want no address", net.dialed)
 			}
 		})
 	}
@@ -280,6 +280,6 @@ func TestRealConnection(t *testing.T) {
 		t.Errorf("read %q, %v", got, err)
 	}
 	if _, err := dial.New(dial.Config{}).DialContext(t.Context(), "tcp", listener.Addr().String()); !errors.As(err, new(*dial.Refused)) {
-		t.Errorf("without the grant: %v", err)
+		t.Errorf("dialing loopback without a private grant: got %v, want a *Refused", err)
 	}
 }
