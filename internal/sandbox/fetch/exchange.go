@@ -35,7 +35,7 @@ func (f *Fetcher) exchange(ctx context.Context, h hop, manual bool) (response ab
 	response = abi.HTTPResponse{Status: answer.StatusCode, URL: h.url.String()}
 	if !manual && isRedirect(answer.StatusCode) {
 		if location = answer.Header.Get("Location"); location != "" {
-			_, _ = io.CopyN(io.Discard, answer.Body, maxDiscard) // to reuse the connection
+			_, _ = io.CopyN(io.Discard, answer.Body, maxDiscard) // the connection can be reused only if its body was read
 			return response, location, nil
 		}
 	}
@@ -70,18 +70,18 @@ func (f *Fetcher) request(ctx context.Context, h hop) (*http.Request, error) {
 	}
 	value, err := grant.Credential.Value()
 	if err != nil {
-		f.log.Error("http: no credential", "origin", h.origin, "header", grant.Credential.Header, "error", err)
+		f.log.Error("http: the credential cannot be read", "origin", h.origin, "header", grant.Credential.Header, "error", err)
 		return nil, failed("the credential for %s cannot be read: see the host's log for the reason", h.origin)
 	}
 	if value == "" || checkValue(value) != nil {
-		f.log.Error("http: no credential", "origin", h.origin, "header", grant.Credential.Header, "error", "it is empty or contains a control character")
+		f.log.Error("http: the credential is empty or contains a control character", "origin", h.origin, "header", grant.Credential.Header)
 		return nil, failed("the credential for %s is empty or contains a control character", h.origin)
 	}
 	request.Header.Set(grant.Credential.Header, value)
 	return request, nil
 }
 
-// headers returns the response's headers with names in lower case, as in HTTP/2, without those of the connection.
+// headers returns the response's headers, without those of the connection. Their names are in lower case, as in HTTP/2.
 func (f *Fetcher) headers(h hop, answer *http.Response) (map[string][]string, error) {
 	headers, count := map[string][]string{}, 0
 	for name, values := range answer.Header {

@@ -45,7 +45,7 @@ const (
 
 // Config configures a Fetcher: which origins it may reach, and how.
 type Config struct {
-	// Grants are the granted origins, without duplicates; without any, every request is denied.
+	// Grants are the granted origins, without duplicates. If there are none, every request is denied.
 	Grants []Grant
 	Limits Limits
 	// Dial configures how hosts are resolved and reached. Its Private and Log are ignored: the grants and Config.Log
@@ -81,10 +81,10 @@ type Credential struct {
 
 // Limits bound one plugin's requests. Zero means the default.
 type Limits struct {
-	RequestBody  int64         // bytes; DefaultRequestBody
-	ResponseBody int64         // bytes after decompression; DefaultResponseBody
-	Time         time.Duration // of an operation, with redirects and queueing; DefaultTime
-	Concurrent   int           // operations in flight; further ones wait; DefaultConcurrent
+	RequestBody  int64         // maximum size in bytes; default DefaultRequestBody
+	ResponseBody int64         // maximum size in bytes after decompression; default DefaultResponseBody
+	Time         time.Duration // maximum duration of an operation, including redirects and queueing; default DefaultTime
+	Concurrent   int           // maximum number of operations in flight, beyond which operations wait; default DefaultConcurrent
 }
 
 // Fetcher performs the requests of one plugin. It is safe for concurrent use.

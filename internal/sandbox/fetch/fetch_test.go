@@ -110,7 +110,7 @@ func TestOnlyGrantedOriginsAreReached(t *testing.T) {
 				t.Errorf("got the error %v, want %q", err, c.code)
 			}
 			if (asked == 1) != (c.code == "") {
-				t.Errorf("%d requests were sent", asked)
+				t.Errorf("%d requests were sent, want one only if the URL is accepted", asked)
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func TestDNSRebindingHasNoEffect(t *testing.T) {
 		t.Errorf("got the error %v, want %s", err, want)
 	}
 	if diff := cmp.Diff([]string{"93.184.216.1:80"}, w.dialled); diff != "" || outside != 1 || inside != 0 {
-		t.Errorf("%d requests outside, %d inside; dialled %s", outside, inside, diff)
+		t.Errorf("%d requests to the public address, want 1; %d to loopback, want 0; dialled addresses (-want +got):\n%s", outside, inside, diff)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestCookiesAreNotKept(t *testing.T) {
 	f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com")})
 	for range 2 {
 		if _, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com/first"}); err != nil || cookies != 0 {
-			t.Errorf("%v, and %d cookies came back", err, cookies)
+			t.Errorf("got the error %v; the server received %d cookies, want none", err, cookies)
 		}
 	}
 }

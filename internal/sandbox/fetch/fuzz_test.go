@@ -25,7 +25,7 @@ var public = netip.MustParseAddr("93.184.216.34")
 type pipes struct {
 	mu           sync.Mutex
 	names, ports []string
-	hosts        []string // of the requests' Host headers
+	hosts        []string // values of the requests' Host headers
 	answer       string
 }
 
@@ -38,7 +38,7 @@ func (p *pipes) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, er
 
 func (p *pipes) connect(_ context.Context, to netip.AddrPort) (net.Conn, error) {
 	if to.Addr() != public {
-		return nil, errors.New("an address that nobody resolved: " + to.String())
+		return nil, errors.New("an address that no lookup returned is dialed: " + to.String())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,12 +81,12 @@ func (p *pipes) check(t *testing.T, what string) {
 	defer p.mu.Unlock()
 	for i, name := range p.names {
 		if i >= len(p.ports) || !slices.Contains([]string{"a.example:80", "b.example:8080"}, name+":"+p.ports[i]) {
-			t.Fatalf("%q led to %q at %q", what, p.names, p.ports)
+			t.Fatalf("%q caused connections to the hosts %q, ports %q", what, p.names, p.ports)
 		}
 	}
 	for _, host := range p.hosts {
 		if host != "a.example" && host != "b.example:8080" {
-			t.Fatalf("%q named the host %q", what, host)
+			t.Fatalf("%q caused a request with the Host header %q", what, host)
 		}
 	}
 }
@@ -105,12 +105,12 @@ func FuzzURL(f *testing.F) {
 		switch code(err) {
 		case abi.HostInvalid, abi.HostDenied:
 			if len(p.names) != 0 {
-				t.Fatalf("%q was refused, and led to %q", text, p.names)
+				t.Fatalf("%q was refused, but caused connections to %q", text, p.names)
 			}
 		case "":
 			u, err := url.Parse(text)
 			if err != nil || !strings.EqualFold(u.Hostname(), p.names[0]) || u.Port() != "" && u.Port() != p.ports[0] {
-				t.Fatalf("%q, %v led to %q at %q", text, err, p.names, p.ports)
+				t.Fatalf("%q (error %v) caused connections to the hosts %q, ports %q", text, err, p.names, p.ports)
 			}
 		default:
 			t.Fatalf("%q: %v", text, err)
@@ -157,11 +157,11 @@ func FuzzHeaders(f *testing.F) {
 		switch code(err) {
 		case "":
 			if len(p.hosts) != 1 {
-				t.Fatalf("%d requests were read", len(p.hosts))
+				t.Fatalf("the server parsed %d requests, want 1", len(p.hosts))
 			}
 		case abi.HostInvalid:
 			if len(p.names) != 0 {
-				t.Fatalf("it was refused, and led to %q", p.names)
+				t.Fatalf("the request was refused, but caused connections to %q", p.names)
 			}
 		default:
 			t.Fatalf("%q %q %q: %v", method, name, value, err)

@@ -110,19 +110,19 @@ func TestCredentialIsAddedAndNotDisclosed(t *testing.T) {
 		got = "Bearer " + hidden
 		response, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: url})
 		if code(err) != want || got != "Bearer "+hidden {
-			t.Errorf("%s: %v; the server got %q", url, err, got)
+			t.Errorf("%s: got the error %v, want the code %q; the server received the credential %q", url, err, want, got)
 		}
 		if err != nil && (strings.Contains(err.Error(), hidden) || strings.Contains(err.Error(), "my-own")) || len(response.Headers["authorization"]) > 0 {
-			t.Errorf("%s: %v, %v", url, err, response.Headers)
+			t.Errorf("%s: the error %v or the headers %v contain a secret", url, err, response.Headers)
 		}
 	}
 	for _, record := range w.records {
 		if strings.Contains(record.Target, hidden) || strings.ContainsAny(record.Target, "?@") {
-			t.Errorf("the record %+v", record)
+			t.Errorf("the record contains a secret: %+v", record)
 		}
 	}
 	if text := w.log.String(); strings.Contains(text, hidden) || strings.Contains(text, "my-own") || !strings.Contains(text, "http: denied") {
-		t.Errorf("the log: %s", text)
+		t.Errorf("the log contains a secret, or reports no refusal: %s", text)
 	}
 }
 
@@ -142,8 +142,8 @@ func TestUnusableCredentialFailsRequest(t *testing.T) {
 			if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "the credential for https://api.example.com") || strings.Contains(err.Error()+w.log.String(), "s3cr3t") {
 				t.Errorf("got the error %v; the log: %s", err, w.log.String())
 			}
-			if !strings.Contains(w.log.String(), "no credential") {
-				t.Error("the log says nothing")
+			if !strings.Contains(w.log.String(), "http: the credential ") {
+				t.Errorf("the log does not report the credential: %s", w.log.String())
 			}
 		})
 	}

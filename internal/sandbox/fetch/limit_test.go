@@ -63,7 +63,7 @@ func TestResponseLimitAppliesAfterDecompression(t *testing.T) {
 				t.Errorf("got %d bytes and the error %v", len(response.Body), err)
 			}
 			if err == nil && response.Headers["content-encoding"] != nil {
-				t.Errorf("an unpacked answer with the headers %v", response.Headers)
+				t.Errorf("a decompressed response has the header content-encoding: %v", response.Headers)
 			}
 		})
 	}
@@ -186,13 +186,13 @@ func TestConcurrentRequestsAreBounded(t *testing.T) {
 	}
 	for start := time.Now(); now.Load() < 2; time.Sleep(time.Millisecond) {
 		if time.Since(start) > 10*time.Second {
-			t.Fatal("no two requests arrived")
+			t.Fatal("two concurrent requests did not arrive within 10 s")
 		}
 	}
-	// All slots are taken: another request waits until its timeout.
+	// All slots are in use: another request waits until its timeout.
 	_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com/", TimeoutMS: 20})
 	if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "no response within 20ms") {
-		t.Errorf("without a place: %v", err)
+		t.Errorf("a request without a free slot: got the error %v", err)
 	}
 	close(release)
 	for range 6 {
@@ -201,7 +201,7 @@ func TestConcurrentRequestsAreBounded(t *testing.T) {
 		}
 	}
 	if most.Load() != 2 {
-		t.Errorf("%d requests at the same time", most.Load())
+		t.Errorf("the maximum of concurrent requests was %d, want 2", most.Load())
 	}
 }
 
@@ -283,6 +283,6 @@ func TestHTTP2IsUsed(t *testing.T) {
 	}
 	_, err = f.Fetch(t.Context(), abi.HTTPRequest{URL: "https://api.example.com/large"})
 	if code(err) != abi.HostFailed || !strings.Contains(err.Error(), "bytes of headers") {
-		t.Errorf("large headers: %v", err)
+		t.Errorf("a response with large headers: got the error %v", err)
 	}
 }

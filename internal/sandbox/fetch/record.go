@@ -19,10 +19,10 @@ const maxTarget = 300
 type Record struct {
 	Method   string
 	Target   string // origin and path
-	Code     string // of the *abi.HostError, or Canceled; empty on success
+	Code     string // code of the *abi.HostError, or Canceled; empty on success
 	Status   int    // 0 without a response
-	Sent     int64  // bytes of the body
-	Received int64  // bytes of the body after decompression
+	Sent     int64  // size of the request's body in bytes
+	Received int64  // size of the response's body in bytes, after decompression
 }
 
 // target returns origin and path for logs.

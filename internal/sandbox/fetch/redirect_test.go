@@ -67,10 +67,10 @@ func TestRedirectsReachOnlyGrantedOrigins(t *testing.T) {
 				t.Errorf("got %q from %q and the error %v; want %q and the error %q", response.URL, reached, err, c.url, c.code)
 			}
 			if refused := strings.Contains(w.log.String(), "http: denied"); refused != (c.code == abi.HostDenied) {
-				t.Errorf("the log: %s", w.log.String())
+				t.Errorf("the log reports a refusal: %t, want %t; the log: %s", refused, c.code == abi.HostDenied, w.log.String())
 			}
 			if last := w.records[len(w.records)-1]; last.Code != c.code {
-				t.Errorf("the last record is %+v", last)
+				t.Errorf("the last record is %+v, want the code %q", last, c.code)
 			}
 		})
 	}
@@ -157,7 +157,7 @@ func TestRedirectsAreBounded(t *testing.T) {
 		f := w.fetcher(t, fetch.Config{Grants: grants(t, "https://api.example.com")})
 		_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: fmt.Sprintf("https://api.example.com/%d", hops)})
 		if code(err) != want || asked != 11 {
-			t.Errorf("%d redirects: %d requests, and the error %v", hops, asked, err)
+			t.Errorf("%d redirects: got %d requests, want 11; the error %v, want the code %q", hops, asked, err, want)
 		}
 	}
 }
@@ -288,7 +288,7 @@ func TestCrossOriginRedirectUsesNoAuthority(t *testing.T) {
 			_, err := f.Fetch(t.Context(), abi.HTTPRequest{URL: c.ask})
 			switch {
 			case reached != (c.want == ""):
-				t.Errorf("reached: %t, %v", reached, err)
+				t.Errorf("the redirect's target received a request: %t, want %t; error %v", reached, c.want == "", err)
 			case c.want == "" && err != nil:
 				t.Error(err)
 			case c.want != "" && (code(err) != abi.HostDenied || !strings.Contains(err.Error(), c.want)):

@@ -16,9 +16,9 @@ import (
 // hop is one request of an operation: the module's own, or that of a redirect.
 type hop struct {
 	method string
-	url    url.URL // has this origin, and neither user nor fragment
-	origin origin.Origin
-	header http.Header // the module's; canonical names
+	url    url.URL       // without user and fragment
+	origin origin.Origin // origin of url
+	header http.Header   // headers of the module, with canonical names
 	body   []byte
 }
 
@@ -35,8 +35,8 @@ func isHeaderName(s string) bool {
 	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
 }
 
-// connectionHeaders belong to the connection, as do those that begin with Proxy-. With them a module could confuse the
-// framing of a request (request smuggling), or with Connection make the next server drop other headers.
+// connectionHeaders belong to the connection, as do all headers that begin with Proxy-. A module could use them to confuse the
+// framing of a request (request smuggling), and could use Connection to make the next server drop other headers.
 var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade"}
 
@@ -114,7 +114,7 @@ func (h *hop) aim(u *url.URL) error {
 
 func checkHeaders(given map[string][]string) (http.Header, error) {
 	header, count, size := http.Header{}, 0, 0
-	// Sorted, so that the values of two spellings of one name have a deterministic order.
+	// The names are sorted, so that the values of two spellings of one name have a deterministic order.
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if err := CheckHeader(name); err != nil {
 			return nil, invalid("%v", err)

@@ -65,7 +65,7 @@ func (w *world) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error
 	server, ok := w.servers[to]
 	w.mu.Unlock()
 	if !ok {
-		return nil, errors.New("nothing is there")
+		return nil, errors.New("no server listens at " + to.String())
 	}
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", server)
