@@ -131,7 +131,7 @@ func TestUngrantedChangesAreRefused(t *testing.T) {
 				}
 			}
 			if refused := errno == sys.EACCES || errno == sys.EPERM || strings.Contains(name, "in no mount"); refused != (len(w.denied) == 1) {
-				t.Errorf("%v, reported as denied: %q", errno, w.denied)
+				t.Errorf("got %v, reported as denied: %q; want one report for a refusal, and none otherwise", errno, w.denied)
 			}
 		})
 	}
@@ -230,7 +230,7 @@ func TestGrantedChanges(t *testing.T) {
 				t.Fatalf("got %v", errno)
 			}
 			if got := w.host(c.file); got != c.want {
-				t.Errorf("%s holds %q, want %q", c.file, got, c.want)
+				t.Errorf("%s contains %q, want %q", c.file, got, c.want)
 			}
 			if len(w.denied) > 0 || len(w.errors) > 0 {
 				t.Errorf("reported: denied %q, errors %v", w.denied, w.errors)

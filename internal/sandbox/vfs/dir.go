@@ -25,7 +25,7 @@ func (f *FS) openDir(p *place) (sys.File, error) {
 	return &dir{handle: newHandle(f, osFile, p.path, *p.info), list: beneath.List(osFile)}, nil
 }
 
-// dir is an open directory of a mount, for listing and metadata; names in it are looked up by path.
+// dir is an open directory of a mount. It serves listing and metadata only; wazero opens the files in it by their paths.
 type dir struct {
 	handle
 	sys.DirFile
@@ -51,8 +51,8 @@ func (h *dir) Seek(offset position, whence int) (int64, sys.Errno) {
 	return 0, h.fail("seek", h.list.Rewind())
 }
 
-// Readdir returns the next n entries without "." and "..", which wazero adds. wazero takes fewer than n entries for the
-// end of the directory, so a listing that exceeds the memory limit is an error and not a partial result.
+// Readdir returns the next n entries without "." and "..", which wazero adds. wazero interprets fewer than n entries as the end of
+// the directory, so a listing that exceeds the memory limit is an error and not a partial result.
 func (h *dir) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	var names portion
 	for n <= 0 || names.len() < n {
@@ -95,7 +95,7 @@ type virtualDir struct {
 
 	fs     *FS
 	path   string
-	names  []string // not yet listed; nil before the first Readdir
+	names  []string // entries not yet listed; nil before the first Readdir
 	closed atomic.Bool
 }
 

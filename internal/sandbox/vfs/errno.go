@@ -13,8 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// refusal is the error of an operation that is not granted. why is a reason for the host's log, if the path alone does
-// not explain the refusal.
+// refusal is the error of an operation that is not granted. why is the reason for the host's log; nil if the path alone explains
+// the refusal.
 type refusal struct {
 	errno sys.Errno
 	why   error
@@ -32,7 +32,7 @@ var (
 	errChanged      = errors.New("the file was replaced repeatedly while it was being opened")
 	errLinkEscapes  = errors.New("the symbolic link would resolve outside the granted directories")
 	errMoveTooLarge = fmt.Errorf("a directory of more than %d entries cannot be moved to a different parent directory", maxMoved)
-	errGitDirectory = errors.New("it would complete a git directory, which a plugin may not write")
+	errGitDirectory = errors.New("the new file would complete a git directory, which a plugin may not write")
 	errListings     = fmt.Errorf("the listings of open directories take more than %d bytes", maxListed)
 )
 
@@ -45,7 +45,8 @@ func (n tooManyOpen) Error() string {
 
 func (tooManyOpen) Unwrap() error { return syscall.EMFILE }
 
-// fail maps an error to the errno that the module gets, and reports to the host what the errno does not express.
+// fail maps an error to the errno that the module receives. If the errno is less specific than the error, it reports the error to
+// the host.
 func (f *FS) fail(op, name string, err error) sys.Errno {
 	if err == nil || err == io.EOF {
 		return 0

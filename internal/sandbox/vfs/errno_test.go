@@ -51,7 +51,7 @@ func TestErrnoMapping(t *testing.T) {
 			var got error
 			f := New(Config{OnError: func(op, path string, err error) {
 				if op != "op" || path != "/a/b" {
-					t.Errorf("reported for %s %s", op, path)
+					t.Errorf("reported for the operation %s on %s, want op on /a/b", op, path)
 				}
 				got = err
 			}, Denied: func(string, string) { t.Error("reported as denied") }})
@@ -105,6 +105,6 @@ func TestPartialWriteIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n != limit || errno != sys.EIO || !errors.Is(reported, syscall.EFBIG) {
-		t.Errorf("wrote %d, got %v, reported %v", n, errno, reported)
+		t.Errorf("wrote %d bytes, got %v and the reported error %v; want %d bytes, EIO and EFBIG", n, errno, reported, limit)
 	}
 }

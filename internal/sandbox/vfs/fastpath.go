@@ -11,10 +11,10 @@ import (
 	wsys "github.com/tetratelabs/wazero/sys"
 )
 
-// Most paths contain no symbolic link. Those are opened with one system call, where a walk needs several for each
-// component. Package beneath follows no link here, so a path with a symbolic link fails. If a path contains a symbolic
-// link, "..", or a hidden name, or cannot be decided here for another reason, ok is false, nothing is reported, and the
-// walk decides.
+// Most paths contain no symbolic link. The functions in this file open such a path with one system call, whereas a walk needs
+// several for each component. Package beneath follows no link here, so a path with a symbolic link fails. If a path contains a
+// symbolic link, "..", or a hidden name, or cannot be decided here for another reason, the result ok is false, nothing is reported,
+// and the walk decides.
 
 // lexicalPlace returns the place of a path that contains no symbolic link, and its name relative to the mount.
 func (f *FS) lexicalPlace(name string) (at *place, rel string, ok bool) {
@@ -68,7 +68,7 @@ func (f *FS) fastOpen(name string) (sys.File, error, bool) {
 	case err != nil:
 		return nil, nil, false
 	case !st.Mode.IsRegular():
-		_ = osFile.Close() // a directory
+		_ = osFile.Close() // the walk opens directories
 		return nil, nil, false
 	}
 	file, err := f.newFile(osFile, at, st, sys.O_RDONLY)

@@ -57,12 +57,12 @@ func TestFastPathAgreesWithWalk(t *testing.T) {
 	for _, name := range names {
 		below := strings.TrimPrefix(dir, "/") + "/"
 		if got, want := inspect(tree, below+name), inspect(tree, below+"w/../"+name); got != want {
-			t.Errorf("%s: %s, and the walk says %s", name, got, want)
+			t.Errorf("%s: the fast path returns %s, the walk %s", name, got, want)
 		}
 	}
 	for _, name := range []string{"w/out/f", "w/outfile", "w/../out/f", "out/f"} {
 		if got := inspect(tree, strings.TrimPrefix(dir, "/")+"/"+name); strings.Contains(got, "out/f") {
-			t.Errorf("%s was read: %s", name, got)
+			t.Errorf("%s gives access to a file that is not granted: %s", name, got)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// maxOpenTries bounds the retries of an open that lost a race, as with a program that saves by renaming.
+// maxOpenTries bounds the retries of an open that lost a race, for example against a program that saves by renaming.
 const maxOpenTries = 16
 
 // OpenFile implements sys.FS. New files have the mode 0644, whatever perm says.
@@ -24,7 +24,7 @@ func (f *FS) OpenFile(name string, flag sys.Oflag, perm fs.FileMode) (sys.File, 
 		return nil, f.fail("open", name, err)
 	}
 	if name == "." && perm == 0 {
-		f.preopens.Add(1) // opened by wazero: when a module opens a file, perm is 0600
+		f.preopens.Add(1) // wazero opens its preopened directory with perm 0, and files of the module with 0600
 		file = &preopenedDir{File: file, fs: f}
 	}
 	return file, 0
@@ -119,7 +119,7 @@ func (f *FS) openRegular(p *place, flag sys.Oflag) (sys.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Truncate only after the identity check: O_TRUNC would already have emptied a file that was not authorized.
+	// Truncate only after the identity check: O_TRUNC would empty a file before it is known to be the authorized one.
 	if flag&sys.O_TRUNC != 0 {
 		if err := osFile.Truncate(0); err != nil {
 			_ = osFile.Close()
@@ -246,7 +246,7 @@ type handle struct {
 
 	fs     *FS
 	os     *os.File
-	path   string // by which it was opened
+	path   string // path by which the file was opened
 	id     FileID
 	closed atomic.Bool
 	// changeable is set if changing the file was authorized when it was opened.

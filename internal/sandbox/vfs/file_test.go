@@ -61,7 +61,7 @@ func TestFileHandle(t *testing.T) {
 		}
 	}
 	if got := w.host("w/new"); got != "Jello!" {
-		t.Errorf("the file holds %q", got)
+		t.Errorf("the file contains %q", got)
 	}
 }
 
@@ -80,10 +80,10 @@ func TestOpenFlagsApplyToHandle(t *testing.T) {
 	}
 	a := w.mustOpen("w/a.txt", sys.O_WRONLY|sys.O_APPEND)
 	if !a.IsAppend() {
-		t.Error("a file opened for appending does not say so")
+		t.Error("IsAppend is false for a file opened for appending")
 	}
 	if _, errno := a.Write([]byte("+")); errno != 0 || w.host("w/a.txt") != "a+" {
-		t.Errorf("append: %v, the file holds %q", errno, w.host("w/a.txt"))
+		t.Errorf("append: %v, the file contains %q", errno, w.host("w/a.txt"))
 	}
 }
 
@@ -162,7 +162,7 @@ func TestVirtualDirectoriesListOnlyMounts(t *testing.T) {
 		t.Fatal(errno)
 	}
 	if got := w.names(w.mustOpen("", sys.O_RDONLY), 10); !slices.Contains(got, "absent") {
-		t.Errorf("a mount that another instance made is not listed: %q", got)
+		t.Errorf("a mount that another instance created is not listed: %q", got)
 	}
 	for p := w.root; p != "/"; p = path.Dir(p) {
 		d, errno := w.fs.OpenFile(path.Dir(p), sys.O_RDONLY, 0)
@@ -191,7 +191,7 @@ func TestMaxOpen(t *testing.T) {
 	w.mustOpen("", sys.O_RDONLY)
 	for range 3 {
 		if _, errno := w.open("w/a.txt", sys.O_RDONLY); errno != sys.EIO {
-			t.Errorf("one more: %v, want EIO", errno)
+			t.Errorf("open beyond the limit: got %v, want EIO", errno)
 		}
 	}
 	if len(w.errors) != 3 || w.errors[0].Error() != "the plugin has 2 files and directories open, as many as limits.files allows" {
@@ -201,7 +201,7 @@ func TestMaxOpen(t *testing.T) {
 	a.Close()
 	w.mustOpen("w/a.txt", sys.O_RDONLY)
 	if _, errno := w.open("w/a.txt", sys.O_RDONLY); errno != sys.EIO {
-		t.Errorf("closing twice freed two: %v", errno)
+		t.Errorf("open, after one file was closed twice: got %v; the limit counts the file as two", errno)
 	}
 }
 
@@ -260,13 +260,13 @@ func TestSwappedLinksAreNotFollowedOnWrite(t *testing.T) {
 	close(stop)
 	done.Wait()
 	if wrote == 0 {
-		t.Error("no write came through, so nothing was shown")
+		t.Error("no write succeeded, so the test proves nothing")
 	}
 	if got := w.host("w/.git/hooks/t"); got != "hook" {
-		t.Errorf("the hook holds %q", got)
+		t.Errorf("the hook contains %q, want it unchanged", got)
 	}
 	entries := w.names(w.mustOpen("w/.git/hooks", sys.O_RDONLY), -1)
 	if !slices.Equal(entries, []string{"t"}) {
-		t.Errorf("hooks: %s", strings.Join(entries, " "))
+		t.Errorf("the directory of hooks contains %s, want t only", strings.Join(entries, " "))
 	}
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// Modes of new files and directories, before the umask: WASI passes none.
+// Modes of new files and directories, before the umask. They are fixed, since WASI passes no mode.
 const (
 	fileMode = 0o644
 	dirMode  = 0o755
@@ -79,9 +79,9 @@ type FS struct {
 	// changing is Config.Changing.
 	changing func()
 	listed   listings
-	open     atomic.Int64 // handles that are not closed
-	preopens atomic.Int64 // those of the open handles that belong to the descriptor that wazero opens itself
-	altered  atomic.Bool  // the preopened descriptor was listed
+	open     atomic.Int64 // number of open handles
+	preopens atomic.Int64 // number of open handles of "/", which wazero opens itself
+	altered  atomic.Bool  // whether the module has listed the preopened descriptor of "/"
 }
 
 var _ sys.FS = (*FS)(nil)
@@ -110,7 +110,7 @@ func New(c Config) *FS {
 	}
 }
 
-// Handles returns how many files and directories the module has open, without the preopened descriptor of "/".
+// Handles returns the number of files and directories that the module has open, without the preopened descriptor of "/".
 func (f *FS) Handles() int { return int(f.open.Load() - f.preopens.Load()) }
 
 // Altered reports whether the module has listed the preopened descriptor of "/". wazero keeps its position, which a later
@@ -171,7 +171,7 @@ func ifExists(check func(*place) error) func(*place) error {
 	}
 }
 
-// Mkdir implements sys.FS. The mode is 0755, whatever perm says. It also creates the directory of an absent mount.
+// Mkdir implements sys.FS. It ignores the requested mode and uses 0755. It also creates the directory of an absent mount.
 func (f *FS) Mkdir(name string, _ fs.FileMode) sys.Errno {
 	return f.fail("mkdir", name, f.mkdir(name))
 }
@@ -213,7 +213,7 @@ func (p *place) chmod(perm fs.FileMode) error {
 	return p.withOpen(func(file *os.File) error { return beneath.Chmod(file, perm) })
 }
 
-// withOpen opens p to change its metadata. A file that is only writable is opened for writing.
+// withOpen opens p and runs do, which changes metadata. A file that cannot be read, but written, is opened for writing.
 func (p *place) withOpen(do func(*os.File) error) error {
 	file, err := p.openSame(os.O_RDONLY)
 	if errors.Is(err, syscall.EACCES) && p.info.Mode.IsRegular() {

@@ -129,7 +129,7 @@ func TestDeniedAndErrorsAreReported(t *testing.T) {
 	}
 	want := []string{"open " + w.at("out/canary.txt"), "open " + w.at("w/.git/config")}
 	if diff := cmp.Diff(want, w.denied); diff != "" {
-		t.Errorf("denied (-want +got):\n%s", diff)
+		t.Errorf("operations reported as denied (-want +got):\n%s", diff)
 	}
 	if errno := w.fs.Rename(w.in("w/a.txt"), w.in("p/a.txt")); errno != sys.ENOTSUP {
 		t.Errorf("rename between mounts: %v", errno)

@@ -126,14 +126,14 @@ func FuzzOperationsStayInsideGrants(f *testing.F) {
 		s := &script{w: w, left: ops, raw: raw}
 		for range 20 {
 			if read := s.run(); strings.Contains(read, canary) || strings.Contains(read, "canary.txt\n") {
-				t.Fatal("what is not granted was read")
+				t.Fatal("a file that is not granted was read")
 			}
 			if len(s.left) == 0 {
 				break
 			}
 		}
 		if diff := cmp.Diff(before, protected(t, w)); diff != "" {
-			t.Fatalf("what may not be written changed (-before +after):\n%s", diff)
+			t.Fatalf("a file that no operation may write has changed (-before +after):\n%s", diff)
 		}
 	})
 }

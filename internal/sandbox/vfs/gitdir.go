@@ -11,15 +11,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// Git runs programs that a git directory configures: hooks, core.fsmonitor, filters. It recognizes one not only by the
-// name .git but by structure: a bare repository, the target of --separate-git-dir, the directory of a linked worktree. A
-// module that could write one would execute code as the user. So no module changes anything in or below a directory that
+// Git runs programs that a git directory configures: hooks, core.fsmonitor, filters. Git recognizes such a directory not only by
+// the name .git but also by its structure: a bare repository, the target of --separate-git-dir, the directory of a linked
+// worktree. A module that could write to one would execute code as the user. So no module changes anything in or below a
+// directory that
 //
-//   - is called .git on some file system, or
-//   - has HEAD and commondir, or HEAD, objects and refs, of any type,
+//   - some file system treats as named .git, or
+//   - contains HEAD and commondir, or HEAD, objects and refs, whatever their types.
 //
-// and none creates the last of these names in a directory, since it could have written hooks there before. Reads are not
-// affected. A change costs one more system call for each directory on the path, to look for HEAD; the result is not
+// Nor does a module create the last missing one of these names in a directory, since it could have written hooks there before.
+// Reads are not affected. A change costs one more system call for each directory on the path, to look for HEAD; the result is not
 // cached, since other processes can create HEAD at any time.
 
 // The names that make a directory a git directory.
@@ -60,8 +61,8 @@ func isGitDirectory(contains func(name string) bool) bool {
 	return contains(gitHead) && (contains(gitCommonDir) || contains(gitObjects) && contains(gitRefs))
 }
 
-// lookIn returns a function that reports whether a directory contains a name. prefix is "" or a path below dir that ends
-// in a slash. A directory that cannot be searched cannot be changed either.
+// lookIn returns a function that reports whether a directory contains a name. prefix is "" or a path below dir that ends in a
+// slash. Errors count as absence: a directory that cannot be searched cannot be changed either.
 func lookIn(dir *beneath.Dir, prefix string) func(name string) bool {
 	return func(name string) bool {
 		_, err := dir.Lstat(prefix + name)

@@ -146,7 +146,7 @@ func TestConcurrentCallsCannotCompleteGitDirectory(t *testing.T) {
 				seam.Before = nil
 				reached = calls > at
 				if _, err := os.Lstat(w.at("w/half/refs")); other && (err == nil || errno != sys.EPERM) {
-					t.Errorf("call %d: %v, %v", at, errno, err)
+					t.Errorf("the other plugin acts before system call %d: got %v, want EPERM; the part exists: %t", at, errno, err == nil)
 				}
 			}
 		})

@@ -65,7 +65,7 @@ func TestTreeReadsAndWrites(t *testing.T) {
 		t.Error("rename:", errno)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, `e\b.txt`)); err != nil || string(text) != "beta" {
-		t.Errorf("the moved file has %q, %v", text, err)
+		t.Errorf("the moved file contains %q, %v", text, err)
 	}
 	if errno := tree.Rmdir("C:/w/sub"); errno != 0 {
 		t.Error("rmdir:", errno)
@@ -81,7 +81,7 @@ func TestTreeReadsAndWrites(t *testing.T) {
 	}
 }
 
-// Names by which Windows finds a protected, hidden or other file open nothing and create nothing.
+// A name that Windows maps to a protected, hidden or different file neither opens nor creates a file.
 func TestTreeRefusesAliases(t *testing.T) {
 	tree, dir := newTree(t)
 	before := entries(t, dir)
@@ -109,11 +109,11 @@ func TestTreeRefusesAliases(t *testing.T) {
 		}
 	}
 	if now := entries(t, dir); now != before {
-		t.Errorf("the directory has now\n%s, before\n%s", now, before)
+		t.Errorf("the directory has changed; it contains\n%s, and contained before\n%s", now, before)
 	}
 }
 
-// Names that the system generates for protected and hidden files open nothing, either.
+// Short names, which the system generates, do not open protected or hidden files.
 func TestTreeRefusesShortNames(t *testing.T) {
 	tree, dir := newTree(t)
 	for _, name := range []string{".git", ".env"} {
@@ -136,7 +136,7 @@ func TestTreeRefusesShortNames(t *testing.T) {
 	}
 }
 
-// Names that the system treats as equal are equal to FoldName.
+// FoldName maps names that the system treats as equal to the same form.
 func TestFoldNameAgreesWithSystem(t *testing.T) {
 	upcase := windows.NewLazySystemDLL("ntdll.dll").NewProc("RtlUpcaseUnicodeChar")
 	for c := rune(1); c <= 0xffff; c++ {
@@ -145,7 +145,7 @@ func TestFoldNameAgreesWithSystem(t *testing.T) {
 		}
 		result, _, _ := upcase.Call(uintptr(c))
 		if upper := rune(uint16(result)); vfs.FoldName(string(c)) != vfs.FoldName(string(upper)) {
-			t.Errorf("%U and %U are the same to the system, but not to FoldName", c, upper)
+			t.Errorf("the system treats %U and %U as equal, but FoldName does not", c, upper)
 		}
 	}
 }

@@ -72,8 +72,8 @@ func (f *FS) createLink(p *place, target string) error {
 	return errChanged
 }
 
-// Link implements sys.FS. Only regular files can be linked, and only within one mount: a hard link in another mount would
-// bypass the access of the first.
+// Link implements sys.FS. Only regular files can be linked, and only within one mount: a hard link in another mount would bypass
+// the access rights of the first mount.
 func (f *FS) Link(from, to string) sys.Errno {
 	return f.fail("link", to, f.link(from, to))
 }

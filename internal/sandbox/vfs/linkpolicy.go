@@ -21,7 +21,7 @@ import (
 //   - ".." is only allowed at the start of a target, where it is relative to the link's own resolved directory. After a
 //     name it would be relative to what that name resolves to later.
 //   - Existing components of the target, such as the user's own symbolic links, must not leave the grants either.
-//   - Moving a symbolic link is authorized like creating it at its new path, whoever created it.
+//   - Moving a symbolic link, even one that the user has created, is authorized like creating it at its new path.
 //   - Moving a directory moves the symbolic links in it. Each must resolve into the grants from its new path, or have the
 //     same target as before: a user's absolute link out of the grants does not prevent the move.
 
@@ -103,7 +103,7 @@ func (f *FS) checkMove(p *place, old, moved string) error {
 func (f *FS) checkLinks(dir *beneath.Dir, name, old, moved string) error {
 	seen, size := 0, 0
 	for pending := []string{""}; len(pending) > 0; {
-		below := pending[len(pending)-1] // "" or "/a/b"
+		below := pending[len(pending)-1] // path relative to name: "", or for example "/a/b"
 		pending = pending[:len(pending)-1]
 		size -= len(below)
 		err := f.eachEntry(dir, name+below, func(e beneath.Entry) error {
@@ -143,7 +143,7 @@ func (f *FS) eachEntry(dir *beneath.Dir, name string, do func(beneath.Entry) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // read-only
+	defer func() { _ = file.Close() }() // the directory is only read, so no data is lost
 	list := beneath.List(file)
 	for {
 		entries, err := list.Read(chargeEach)

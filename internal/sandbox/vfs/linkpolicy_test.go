@@ -87,7 +87,7 @@ func TestMovedDirectorySizeIsBounded(t *testing.T) {
 		t.Errorf("errors: %v", w.errors)
 	}
 	if charged < 1<<15 {
-		t.Errorf("%d entries were charged", charged)
+		t.Errorf("%d entries were charged, want at least %d", charged, 1<<15)
 	}
 	if errno := w.fs.Rename(w.in("w/dir/many"), w.in("w/dir/much")); errno != 0 {
 		t.Errorf("renamed: %v", errno)

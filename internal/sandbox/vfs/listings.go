@@ -66,7 +66,7 @@ type keptPortion struct {
 	size  int64
 }
 
-// keep adds a portion; it fails with errListings beyond the limit.
+// keep adds a portion. It fails with errListings if the portions then exceed maxListed.
 func (l *listings) keep(p *portion, charge func(entries int)) error {
 	if p.len() == 0 {
 		return nil
@@ -79,7 +79,7 @@ func (l *listings) keep(p *portion, charge func(entries int)) error {
 		l.drop()
 	}
 	if l.size+size > maxListed && l.since >= maxListed/2 {
-		// Rate limit: listing half of the limit takes longer than a collection.
+		// Rate limit for collections: listing half of maxListed takes longer than a collection.
 		runtime.GC()
 		l.since = 0
 		l.drop()

@@ -22,10 +22,10 @@ type FileID = beneath.FileID
 type Mount struct {
 	// Path is absolute and clean, and resolved by the caller. The tree does not open it.
 	Path string
-	// Aliases are other paths by which modules name the directory: those with symbolic links. In another mount they have
-	// no effect, since its links are followed there.
+	// Aliases are paths with symbolic links by which modules name the directory as well. An alias inside another mount has no
+	// effect, since the symbolic links of that mount are followed.
 	Aliases []string
-	// Write allows changes; false: the directory can only be read.
+	// Write allows changes; otherwise the directory is read-only.
 	Write bool
 	// Dir is the open directory, on Linux possibly with O_PATH; nil means that it does not exist yet. It must stay open
 	// while the trees are used.
@@ -33,11 +33,11 @@ type Mount struct {
 	// Create creates the directory if Dir is nil, when a module calls mkdir with the mount's path; the context is that of
 	// the module's call. All trees use the directory from then on. nil means that it cannot be created.
 	Create func(context.Context) (*os.File, error)
-	// Anchors are the directories and symbolic links on the granted path, which no module may move or replace: otherwise
-	// it could choose the directory that is granted at the next start.
+	// Anchors are the directories and symbolic links on the granted path. No module may move or replace them: it could
+	// otherwise choose the directory that is granted at the next start.
 	Anchors []FileID
-	// InGit says that InGitDirectory holds for the directory: nothing in it can be changed. The same applies if an alias is
-	// in a .git, since git finds the directory there.
+	// InGit means that InGitDirectory is true for the directory, so nothing in it can be changed. The same applies if an alias
+	// is in a .git directory, since git finds the directory there.
 	InGit bool
 }
 
@@ -94,7 +94,7 @@ func NewMounts(list []Mount) (*Mounts, error) {
 	})
 	for i := 1; i < len(ms.list); i++ {
 		if ms.list[i].Path == ms.list[i-1].Path {
-			return nil, fmt.Errorf("mount %q is given twice", ms.list[i].Path)
+			return nil, fmt.Errorf("mount %q is a duplicate", ms.list[i].Path)
 		}
 	}
 	return ms, nil
@@ -171,7 +171,7 @@ func (ms *Mounts) open(p string) *mount {
 	return nil
 }
 
-// atAlias is at for the aliases too.
+// atAlias returns the mount of which p is the path or an alias; nil if there is none.
 func (ms *Mounts) atAlias(p string) *mount {
 	if m := ms.at(p); m != nil {
 		return m

@@ -40,7 +40,7 @@ func TestFoldNameFoldsCase(t *testing.T) {
 	for c := rune(0x80); c <= unicode.MaxRune; c++ {
 		for other := unicode.SimpleFold(c); other != c; other = unicode.SimpleFold(other) {
 			if FoldName(string(c)) != FoldName(string(other)) {
-				t.Errorf("%U and %U differ", c, other)
+				t.Errorf("FoldName maps %U and %U, which differ in case only, to different forms", c, other)
 			}
 		}
 	}

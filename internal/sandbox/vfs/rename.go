@@ -12,8 +12,8 @@ import (
 
 // Rename implements sys.FS. Between two mounts it fails with ENOTSUP, since wazero has no EXDEV.
 //
-// A file that replaces another gets its permissions. Programs save by renaming a new file over the old one, and WASI gives
-// them no way to preserve the mode.
+// A file that replaces another file receives the permissions of the replaced file. Programs save by renaming a new file over the
+// old one, and WASI gives them no way to preserve the mode.
 func (f *FS) Rename(from, to string) sys.Errno {
 	return f.fail("rename", from, f.rename(from, to))
 }
@@ -62,7 +62,7 @@ func (f *FS) checkMoved(src, dst *place) error {
 	st, err := dst.dir.Lstat(dst.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // moved again or removed by another process
+		return nil // another process has moved the file again, or removed it
 	case err != nil:
 		return err
 	case !sameFile(st, *src.info):

@@ -28,7 +28,7 @@ type place struct {
 	mount   *mount        // nil for a virtual directory above the mounts
 	dir     *beneath.Dir  // contains name; nil for a virtual directory and for an absent mount
 	name    string        // one component; "." for the directory of a mount
-	info    *beneath.Stat // of name itself, not of a link's target; nil if it is virtual or absent
+	info    *beneath.Stat // describes name itself, not a link's target; nil for a virtual directory and an absent file
 	dirOnly bool          // the path ended in a slash
 	inGit   bool          // the place is, or is in, a git directory; only computed for a change
 	viaGit  bool          // a symbolic link called .git was followed
@@ -92,7 +92,7 @@ type walk struct {
 	rest  []string // remaining components
 	steps int
 	links int
-	place place // reached so far: path, mount and the open directory dir
+	place place // the place that the walk has reached
 }
 
 // resolve resolves a path to a place, which the caller must close. The last component need not exist.
@@ -134,8 +134,8 @@ func (w *walk) run() error {
 	return err
 }
 
-// restart continues from the innermost mount on the lexical path of the rest. Its directory was opened when it was
-// granted, so its ancestors, which may have been replaced since, are not resolved again.
+// restart continues from the innermost mount on the lexical path of the remaining components. The mount's directory was opened when
+// it was granted, so its ancestors, which may have been replaced since, are not resolved again.
 func (w *walk) restart() error {
 	w.place.close()
 	w.place.path, w.place.mount, w.place.inGit = "/", nil, false
@@ -276,7 +276,7 @@ func (w *walk) enter(name, next string, info *beneath.Stat, nested *mount) error
 	dir, err := w.place.dir.OpenDir(name)
 	if err != nil {
 		if errors.Is(err, beneath.ErrNotDir) || errors.Is(err, syscall.ELOOP) {
-			err = sys.ENOENT // it was a directory when it was checked
+			err = sys.ENOENT // the directory was replaced after the check
 		}
 		return err
 	}

@@ -49,7 +49,7 @@ func TestMountAtRoot(t *testing.T) {
 	}
 }
 
-// Between check and open the name is replaced by a symbolic link, which could be followed, or by a FIFO, which could block.
+// Between check and open, the test replaces the name by a symbolic link, which could be followed, or by a FIFO, which could block.
 func TestOpenRefusesPathSwappedAfterCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		place func(name string) error // replaces the file or directory

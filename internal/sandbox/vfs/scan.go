@@ -14,17 +14,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// A scan describes and reads a directory with all that is below it, for the host operation fs/scan. It shows what readdir,
-// stat and open show. Where those walk from the mount for each file, a scan opens each directory once and uses names in
-// it, so that an entry costs one system call. Only symbolic links are resolved from their mounts.
+// A scan describes and reads a directory with all files and directories below it, for the host operation fs/scan. It shows what
+// readdir, stat and open show. These walk from the mount for each file, whereas a scan opens each directory once and uses names in
+// it, so an entry costs one system call. Only symbolic links are resolved from their mounts.
 
 // Scan is the walk that FS.Scan performs.
 type Scan struct {
-	Depth  int                    // levels of directories to list; 1: only the directory itself
-	Enter  func(name string) bool // whether to list the directories of this name; nil: all of them
-	Follow bool                   // describe symbolic links by the files and directories that they refer to
-	After  string                 // relative path, which need not exist: the scan begins with the entry that follows it
-	Omit   func()                 // called for an entry that is left out because of its name; may be nil
+	Depth  int                    // levels of directories to list; 1 lists only the directory itself
+	Enter  func(name string) bool // reports whether directories with this name are listed; nil lists all of them
+	Follow bool                   // whether a symbolic link is described by the file or directory that it refers to
+	After  string                 // relative path, which need not exist; the scan begins with the entry that follows it
+	Omit   func()                 // called for each entry that is left out because of its name; may be nil
 }
 
 // Scan visits the entries of a directory, and of the directories below it, until visit returns false. A directory comes
@@ -72,23 +72,23 @@ type scan struct {
 	Scan
 	fs    *FS
 	visit func(*Scanned) bool
-	held  int // bytes of the listings of the directories on the path
+	held  int // size in bytes of the listings of all directories on the path
 }
 
 // scannedDir is a directory on the path of a walk.
 type scannedDir struct {
 	scan    *scan
 	path    string // resolved, absolute
-	rel     string // path relative to the scanned directory: "", or with a slash at the end
+	rel     string // path relative to the scanned directory: "", or ending in a slash
 	level   int
-	mounts  bool // there may be mounts below path
+	mounts  bool // whether there may be mounts below path
 	file    *os.File
 	dir     *beneath.Dir // nil for a virtual directory
 	entries []beneath.Entry
 	size    int
 }
 
-// use takes the result of opening the directory.
+// use stores the opened directory, or returns the error of opening it.
 func (d *scannedDir) use(file *os.File, err error) error {
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (d *scannedDir) use(file *os.File, err error) error {
 
 func (d *scannedDir) close() {
 	if d.file != nil {
-		_ = d.file.Close() // read-only
+		_ = d.file.Close() // the directory is only read, so no data is lost
 	}
 	d.scan.held -= d.size
 	d.file, d.entries, d.size = nil, nil, 0
@@ -109,7 +109,7 @@ func (d *scannedDir) close() {
 // listedSize is the memory of an entry without its name, in a slice of which half may be unused.
 const listedSize = 64
 
-// read reads and sorts the names. The listings that a walk holds are bounded together.
+// read reads and sorts the names. It fails with errListings if all listings of the scan exceed maxListed.
 func (d *scannedDir) read() error {
 	d.mounts = d.scan.fs.mounts.hasBelow(d.path)
 	if d.file == nil {
@@ -189,7 +189,7 @@ func (d *scannedDir) entry(listed beneath.Entry, visited bool, after []string) e
 	defer e.close()
 	if err := e.describe(); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it was removed after it had been listed
+			return nil // the file was removed after it had been listed
 		}
 		e.Kind, e.Unreadable = listed.Type, true
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 
-// manyFiles is a world with 1,000 files of 1,000 bytes in w/many, and hidden names to compare with.
+// manyFiles returns a world with 1,000 files of 1,000 bytes in w/many. Its function Hidden has a typical cost for each path.
 func manyFiles(b *testing.B) *world {
 	w := newWorld(b, func(c *vfs.Config) {
 		c.Hidden = func(p string, _ bool) bool { return strings.HasSuffix(p, "/.env") }
@@ -47,7 +47,7 @@ func benchmarkScan(b *testing.B, content bool) {
 	}
 }
 
-// BenchmarkWalkNames and BenchmarkWalkContent are the same by readdir, stat, and open, read and close.
+// BenchmarkWalkNames and BenchmarkWalkContent are the baselines of the scans: they use readdir, stat, open, read and close.
 func BenchmarkWalkNames(b *testing.B) { benchmarkWalk(b, false) }
 
 func BenchmarkWalkContent(b *testing.B) { benchmarkWalk(b, true) }

@@ -34,7 +34,7 @@ type shown struct {
 	Size, Time int64
 	Linked     bool
 	Unreadable bool
-	Content    string // "-" for none
+	Content    string // "-" if the entry has no content
 }
 
 func scanned(t testing.TB, tree *vfs.FS, dir string, o vfs.Scan) []shown {
@@ -56,7 +56,7 @@ func scanned(t testing.TB, tree *vfs.FS, dir string, o vfs.Scan) []shown {
 	return out
 }
 
-// walked is what a module finds by readdir, stat and open.
+// walked returns the entries that a module finds by readdir, stat and open.
 func walked(t testing.TB, tree *vfs.FS, dir, rel string, o vfs.Scan) []shown {
 	t.Helper()
 	var out []shown
@@ -121,7 +121,7 @@ func contentOf(tree *vfs.FS, name string, st wsys.Stat_t) string {
 	return string(buf[:n])
 }
 
-// compareScan checks that a scan shows what a walk shows, also if it is interrupted after any entry.
+// compareScan checks that a scan shows what a walk shows, and that a scan can be interrupted and resumed after any entry.
 func compareScan(t *testing.T, tree *vfs.FS, dir string, o vfs.Scan) {
 	t.Helper()
 	want := walked(t, tree, dir, "", o)
@@ -252,17 +252,17 @@ func TestScanReadsOnlyTheFileThatItDescribes(t *testing.T) {
 				}
 				w.fs.Scan(w.in("w/dir"), vfs.Scan{Depth: 2, Follow: true}, func(e *vfs.Scanned) bool {
 					if e.Name == "canary.txt" && e.Dir == "" {
-						t.Errorf("at %d: a directory outside was listed", at)
+						t.Errorf("change before system call %d: a directory outside was listed", at)
 					}
 					if !e.IsRegular() {
 						return true
 					}
 					content, err := e.Append(nil)
 					if err == nil && (e.Stat.Size != int64(len(content)) || string(content) == canary && e.Dir == "") {
-						t.Errorf("at %d: got %q for size %d", at, content, e.Stat.Size)
+						t.Errorf("change before system call %d: got the content %q for a file described with size %d", at, content, e.Stat.Size)
 					}
 					if err != nil && !vfs.IsChanged(err) && !errors.Is(err, beneath.ErrEscapes) {
-						t.Errorf("at %d: %v", at, err)
+						t.Errorf("change before system call %d: got the error %v, want one that reports the change", at, err)
 					}
 					return true
 				})

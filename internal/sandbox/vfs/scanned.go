@@ -12,21 +12,21 @@ import (
 
 // Scanned is an entry that a scan visits. It is valid until visit returns.
 type Scanned struct {
-	Dir  string // directory of the entry, relative to the scanned directory: empty, or with a slash at the end
+	Dir  string // directory of the entry, relative to the scanned directory: empty, or ending in a slash
 	Name string
-	// Kind has the bits of fs.ModeType: of a symbolic link's target if Linked is set.
+	// Kind has the bits of fs.ModeType. If Linked is set, they are those of the symbolic link's target.
 	Kind fs.FileMode
-	// Stat is zero for a virtual directory, and where it cannot be read.
+	// Stat is zero for a virtual directory, and for a file that cannot be described.
 	Stat beneath.Stat
-	// Linked says that the entry is a symbolic link to the file or directory that is described.
+	// Linked means that the entry is a symbolic link, and that Kind and Stat describe its target.
 	Linked bool
-	// Unreadable says that there is no Stat, or that the entries of a directory that was to be listed cannot be read.
+	// Unreadable means that the file cannot be described, or that the entries of a directory cannot be listed as requested.
 	Unreadable bool
 
 	dir     *scannedDir
-	mount   *mount // the mount whose directory the entry is
-	virtual bool   // a virtual directory above mounts
-	target  *place // target of a link that was followed
+	mount   *mount // the mount, if the entry is the directory of a mount
+	virtual bool   // whether the entry is a virtual directory above mounts
+	target  *place // target of a followed symbolic link
 }
 
 func (e *Scanned) close() {
@@ -81,7 +81,7 @@ func (e *Scanned) describeMount() (done bool, err error) {
 	case above && m == nil && tree.mounts.hasBelow(at):
 		e.virtual = true
 	case above:
-		return true, sys.EACCES // an absent mount
+		return true, sys.EACCES // the entry is an absent mount
 	default:
 		return false, nil
 	}
@@ -106,7 +106,7 @@ func (e *Scanned) follow() {
 	}
 }
 
-// IsRegular reports whether the entry is a regular file, or a link to one that was followed.
+// IsRegular reports whether the entry is a regular file, or a followed symbolic link to one.
 func (e *Scanned) IsRegular() bool { return !e.Unreadable && e.Kind.IsRegular() }
 
 // Append appends the content of a regular file to buf. It fails with beneath.ErrChanged if the file is not the one that
@@ -121,7 +121,7 @@ func (e *Scanned) Append(buf []byte) ([]byte, error) {
 	return e.dir.dir.Append(buf, e.Name, e.Stat)
 }
 
-// Open opens a regular file for reading. It may not be the file that Stat describes.
+// Open opens a regular file for reading. The name may now refer to a different file than the one that Stat describes.
 func (e *Scanned) Open() (file *os.File, err error) {
 	switch {
 	case !e.IsRegular():
@@ -134,8 +134,8 @@ func (e *Scanned) Open() (file *os.File, err error) {
 	return file, err
 }
 
-// Refresh describes a file again, after Append has failed with ErrChanged. If it is no regular file any more, it becomes
-// Unreadable.
+// Refresh describes a file again, after Append has failed with ErrChanged. If the name no longer refers to a regular file, the
+// entry becomes Unreadable.
 func (e *Scanned) Refresh() {
 	old := *e
 	if err := e.describe(); err != nil || !e.IsRegular() {
@@ -143,7 +143,7 @@ func (e *Scanned) Refresh() {
 	}
 }
 
-// IsChanged reports whether err is of a file that was replaced or changed while it was read.
+// IsChanged reports whether err means that a file was changed, replaced or removed while it was read.
 func IsChanged(err error) bool {
 	return errors.Is(err, beneath.ErrChanged) || errors.Is(err, fs.ErrNotExist)
 }

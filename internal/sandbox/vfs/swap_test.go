@@ -88,7 +88,7 @@ func TestSwapsBetweenSystemCallsDoNotEscape(t *testing.T) {
 		}
 	}
 	if swapped < 5000 || done < 500 {
-		t.Errorf("only %d swaps and %d operations were done", swapped, done)
+		t.Errorf("only %d swaps and %d operations succeeded, want at least 5000 and 500", swapped, done)
 	}
 	unharmed(t, w, before)
 }
@@ -145,12 +145,12 @@ func mayNotChange(t *testing.T, w *world) []map[string]string {
 func unharmed(t *testing.T, w *world, before []map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(before, mayNotChange(t, w)); diff != "" {
-		t.Errorf("what may not be written changed (-before +after):\n%s", diff)
+		t.Errorf("a file that no operation may write has changed (-before +after):\n%s", diff)
 	}
 	noLinkLeadsOut(t, w)
 }
 
-// made is the prefix of all names that operations of the tree create. Names of the other process do not have it.
+// made is the prefix of all names that operations of the tree create. Names that the other process creates do not have the prefix.
 const made = "made-"
 
 // anyOperation performs a random operation and reports whether it succeeded.
@@ -244,7 +244,7 @@ func noLinkLeadsOut(t *testing.T, w *world) {
 		}
 		target, err := os.Readlink(p)
 		if leads := filepath.Join(filepath.Dir(p), target); !strings.HasPrefix(leads, w.at("w")+"/") {
-			t.Errorf("%s -> %s leads to %s", p, target, leads)
+			t.Errorf("the symbolic link %s with the target %s resolves to %s, outside of the grants", p, target, leads)
 		}
 		return err
 	})

@@ -55,12 +55,12 @@ func TestGoProgram(t *testing.T) {
 		WithEnv("PWD", w.at("w")).WithRandSource(rand.Reader).
 		WithSysWalltime().WithSysNanotime().WithStdout(&out).WithStderr(&out))
 	if err != nil || out.String() != "all well\n" {
-		t.Errorf("the program said %q, and ended with %v", out.String(), err)
+		t.Errorf("the program printed %q and exited with %v", out.String(), err)
 	}
 	if len(w.errors) > 0 {
 		t.Errorf("errors: %v", w.errors)
 	}
 	if w.host("ro/r.txt") != "r" || w.host("out/canary.txt") != canary {
-		t.Error("a file that cannot be written was changed")
+		t.Error("the program changed a file outside of its writable directory")
 	}
 }

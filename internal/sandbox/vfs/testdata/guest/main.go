@@ -50,7 +50,7 @@ func at(name string) string { return filepath.Join(work, name) }
 func differ(name, want string) error {
 	got, err := os.ReadFile(name)
 	if err == nil && string(got) != want {
-		err = fmt.Errorf("%s holds %q, want %q", name, got, want)
+		err = fmt.Errorf("%s contains %q, want %q", name, got, want)
 	}
 	return err
 }
@@ -83,10 +83,10 @@ func bigFolder() error {
 	for range 2 {
 		entries, err := os.ReadDir("big")
 		if err != nil || len(entries) != 3000 {
-			return fmt.Errorf("%d entries, %v", len(entries), err)
+			return fmt.Errorf("got %d entries, want 3000; %v", len(entries), err)
 		}
 		if last := entries[2999]; last.Name() != "a-file-with-a-name-of-some-length-2999" || last.IsDir() {
-			return fmt.Errorf("the last is %v", last)
+			return fmt.Errorf("the last entry is %v", last)
 		}
 	}
 	return os.RemoveAll("big")
@@ -156,7 +156,7 @@ func links() error {
 	}
 	b, err := os.Stat("hard")
 	if err != nil || !os.SameFile(a, b) {
-		return fmt.Errorf("a hard link is another file, %v", err)
+		return fmt.Errorf("a hard link and its original are different files, %v", err)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func root() error {
 		return err
 	}
 	if _, err := r.ReadFile("../two"); err == nil {
-		return errors.New("the guest's own root let it out")
+		return errors.New("os.Root opened a file outside of its directory")
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func refusals() error {
 	}
 	b, err := os.ReadFile(filepath.Join(read, "r.txt"))
 	if err == nil && !bytes.Equal(b, []byte("r")) {
-		err = fmt.Errorf("the read directory holds %q", b)
+		err = fmt.Errorf("the file in the read-only directory contains %q", b)
 	}
 	return err
 }
