@@ -41,7 +41,7 @@ func TestBoxHidesDeniedAndHostFiles(t *testing.T) {
 		}
 	}
 	if errno := tree.Rename(w.path("$W/work/plain"), w.path("$W/work/.env")); errno == 0 {
-		t.Error("a file came to a hidden name")
+		t.Error("a file was renamed to a hidden name")
 	}
 	for i := range 3 {
 		_, errno := tree.OpenFile(w.path("$W/work/plain"), experimentalsys.O_RDONLY, 0o600)
@@ -97,11 +97,11 @@ func TestGrantAboveStatesShowsOwnStateOnly(t *testing.T) {
 	defer root.Close()
 	entries, errno := root.Readdir(-1)
 	if errno != 0 || !slices.ContainsFunc(entries, func(e experimentalsys.Dirent) bool { return e.Name == "states" }) {
-		t.Errorf("the way there is not listed: %v, %v", entries, errno)
+		t.Errorf("the ancestor of the state directory is not listed: got %v, %v", entries, errno)
 	}
 	for _, dir := range []string{"$W/states/p/new", "$W/all/p/by-link", "$W/work/mine/by-relative-link"} {
 		if errno := tree.Mkdir(w.path(dir), 0); errno != 0 {
-			t.Errorf("write in its own, %s: %v", dir, errno)
+			t.Errorf("mkdir %s in the plugin's own state directory: %v", dir, errno)
 		}
 	}
 	for op, errno := range map[string]experimentalsys.Errno{

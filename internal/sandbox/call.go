@@ -25,12 +25,12 @@ type Call struct {
 type Operation struct {
 	Op     string // name of the host operation, or "file/" and the name of the refused file operation
 	Target string // a path, repository, origin, lock's directory or name, or notification's method; never a secret
-	Code   string // of the abi.HostError; empty on success
+	Code   string // code of the abi.HostError; empty on success
 }
 
 type callKey struct{}
 
-// Begin starts a call. The returned context is that of the call's operations and files. record, which may be nil, is called
+// Begin starts a call. The call's operations and file accesses must use the returned context. record, which may be nil, is called
 // for each operation and each refused access to a file.
 func Begin(ctx context.Context, n Notifier, record func(Operation)) (context.Context, *Call) {
 	c := &Call{notifier: n, record: record}
@@ -50,7 +50,7 @@ func (c *Call) End() {
 	c.locks, c.dirs = nil, nil
 }
 
-// callOf returns the call of a context, or an empty one if the engine was called without Begin.
+// callOf returns the Call of a context, or an empty Call if the engine was called without Begin.
 func callOf(ctx context.Context) *Call {
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		return c

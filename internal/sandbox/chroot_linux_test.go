@@ -48,7 +48,7 @@ func TestBoxWorksInEmptyRoot(t *testing.T) {
 	}
 	out, err := child.CombinedOutput()
 	if _, ran := err.(*exec.ExitError); err != nil && !ran {
-		t.Skipf("there are no user namespaces: %v", err)
+		t.Skipf("the system does not permit user namespaces: %v", err)
 	}
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -67,7 +67,7 @@ func inEmptyRoot(t *testing.T, w world) {
 	}
 	empty := w.path("$W/empty")
 	if err := unix.Chroot(empty); err != nil {
-		t.Skipf("no other root directory: %v", err)
+		t.Skipf("the system does not permit chroot: %v", err)
 	}
 	if err := os.Chdir("/"); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func inEmptyRoot(t *testing.T, w world) {
 	tree := b.tree(&faults{})
 	for name, want := range map[string]string{"$W/work/f": "content\n", "$W/work/l": "g", "$W/work/sub/../f": "content\n"} {
 		if got := readIn(tree, w.path(name)); got != want {
-			t.Errorf("%s holds %q", name, got)
+			t.Errorf("%s contains %q, want %q", name, got, want)
 		}
 	}
 	dir, errno := tree.OpenFile(w.path("$W/work"), experimentalsys.O_RDONLY, 0o600)
@@ -90,7 +90,7 @@ func inEmptyRoot(t *testing.T, w world) {
 		t.Fatal(errno)
 	}
 	if entries, errno := dir.Readdir(-1); errno != 0 || len(entries) < 4 {
-		t.Errorf("listed: %v, %v", entries, errno)
+		t.Errorf("the directory lists %v, %v; want at least 4 entries", entries, errno)
 	}
 	for op, errno := range map[string]experimentalsys.Errno{
 		"mkdir": tree.Mkdir(w.path("$W/work/new"), 0), "symlink": tree.Symlink("../f", w.path("$W/work/new/l")),

@@ -15,12 +15,12 @@ import (
 
 // Verdict is the decision on a path and its reason.
 type Verdict struct {
-	Path        string        // resolved, on which the decision is based
-	Read, Write bool          // whether the grants permit it; the system may still refuse it
-	Rule        Rule          // the rule that restricts the access; RuleGranted if there is none
+	Path        string        // resolved path, on which the decision is based
+	Read, Write bool          // whether the grants permit the access; the system may still refuse it
+	Rule        Rule          // rule that restricts the access; RuleGranted if there is none
 	Mount       *config.Mount // innermost granted directory that contains the path, as granted; nil if there is none
-	Pattern     string        // deny pattern that hides it, if any
-	Own         string        // the host's file or directory that hides it, if any
+	Pattern     string        // deny pattern that hides the path, if any
+	Own         string        // file or directory of the host that hides the path, if any
 }
 
 // Rule names the reason of a Verdict.
@@ -28,12 +28,12 @@ type Rule string
 
 // The rules, in order of precedence.
 const (
-	RuleOutside  Rule = "outside"  // no granted directory contains it
-	RuleAbove    Rule = "above"    // not granted or hidden, but an ancestor of a granted directory: only the path to that directory is visible
-	RuleOwn      Rule = "own"      // it belongs to the host, and no grant names it
-	RuleHidden   Rule = "hidden"   // a deny pattern hides it
-	RuleGit      Rule = "git"      // it is in a git directory, which no module writes
-	RuleReadOnly Rule = "readonly" // its directory is granted read-only
+	RuleOutside  Rule = "outside"  // no granted directory contains the path
+	RuleAbove    Rule = "above"    // the path is not granted, or hidden; as an ancestor of a granted directory it shows the way there only
+	RuleOwn      Rule = "own"      // the path belongs to the host, and no grant names it
+	RuleHidden   Rule = "hidden"   // a deny pattern hides the path
+	RuleGit      Rule = "git"      // the path is in a git directory, which no module may write
+	RuleReadOnly Rule = "readonly" // the granted directory is read-only
 	RuleGranted  Rule = "granted"
 )
 
@@ -112,7 +112,7 @@ func (h *hidden) reason(p, mount string, patterns []string) (rule Rule, own, pat
 // realMount is a granted directory and its resolved path.
 type realMount struct {
 	config.Mount
-	real  string // as modules see it
+	real  string // resolved path, which is the one that modules see
 	inGit bool   // one of its granted paths is in a .git directory
 }
 
@@ -155,7 +155,7 @@ func innermost(mounts []realMount, p string) *realMount {
 	return found
 }
 
-// realPaths resolves paths. One that cannot be resolved may be created later, and is kept unchanged.
+// realPaths resolves paths. A path that cannot be resolved is retained unchanged, since it may be created later.
 func realPaths(paths []string) []string {
 	var out []string
 	for _, path := range paths {

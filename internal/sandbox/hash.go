@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// hashPiece is the number of bytes that are hashed between checks of the context, which takes a fraction of a
-// millisecond. The Go runtime cannot preempt it.
+// hashPiece is the number of bytes that are hashed between two checks of the context. The Go runtime cannot preempt the hashing of
+// a piece, which takes a fraction of a millisecond.
 const hashPiece = 256 << 10
 
 // hashSHA256 implements abi.OpHashSHA256.

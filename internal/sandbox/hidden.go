@@ -72,9 +72,9 @@ func (h *hidden) ownOf(p, mount string) string {
 	return ""
 }
 
-// reservedIn returns the path of the configuration file or placeholder that p is, or is below, in a mount. A plugin that
-// wrote a project's configuration could grant itself more at the next start. A placeholder contains the directory that
-// stands in for an absent granted directory, in most cases that of another plugin.
+// reservedIn returns the path of the configuration file or placeholder in a mount that is p or an ancestor of p; "" if there is
+// none. A plugin that wrote a project's configuration could grant itself more at the next start. A placeholder contains the
+// directory that stands in for an absent granted directory, in most cases one that is granted to another plugin.
 func reservedIn(p, mount string) string {
 	for end := len(mount); end < len(p); {
 		begin := end + 1
@@ -92,8 +92,8 @@ func reservedIn(p, mount string) string {
 	return ""
 }
 
-// isReserved reports whether name is that of a configuration file or placeholder on some file system, including as a short
-// name on FAT and NTFS.
+// isReserved reports whether name refers to a configuration file or placeholder on some file system. Short names of FAT and NTFS
+// are included.
 func isReserved(name string) bool {
 	if len(name) < len("bulkhe~1") {
 		return false

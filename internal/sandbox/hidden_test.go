@@ -74,6 +74,6 @@ func TestIsHidden(t *testing.T) {
 		})
 	}
 	if _, err := newHidden(nil, Hidden{Patterns: []string{"[a"}}); err == nil {
-		t.Error("a broken pattern was taken")
+		t.Error("newHidden accepts the malformed pattern [a")
 	}
 }

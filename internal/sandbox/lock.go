@@ -136,12 +136,12 @@ func (b *Box) lockDir(ctx context.Context, c *Call, path string) error {
 			c.dirs = append(c.dirs, &fileLock{file})
 			return nil
 		}
-		_ = file.Close() // read-only
+		_ = file.Close() // the directory is only read, so no data is lost
 	}
 }
 
-// openForLock opens a directory to be locked. It must be writable by the plugin: a plugin that can only read it must not
-// block others.
+// openForLock opens a directory to be locked. It refuses a directory that the plugin can only read: such a plugin must not block
+// others.
 func (b *Box) openForLock(path string) (*os.File, error) {
 	var asked faults // nothing is recorded here, since the operation is recorded with its result
 	file, errno := b.tree(&asked).OpenDirectory(path)
@@ -165,7 +165,7 @@ func (b *Box) refersTo(path string, file *os.File) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = now.Close() }() // read-only
+	defer func() { _ = now.Close() }() // the directory is only read, so no data is lost
 	return sameFile(now, file)
 }
 

@@ -85,14 +85,14 @@ func TestLockDirectoryNeedsWriteAccess(t *testing.T) {
 					t.Errorf("state %q: got %v, want the code %q", state, err, test.code)
 				}
 				if test.code != "" && len(call.locks)+len(call.dirs) > 0 {
-					t.Error("something is held")
+					t.Errorf("after a failed lock the call holds %d names and %d directories", len(call.locks), len(call.dirs))
 				}
 				call.End()
 			}
 		})
 	}
 	if left, err := os.ReadDir(w.path("$W/work/empty")); err != nil || len(left) > 0 {
-		t.Errorf("in a directory that was locked is %v, %v", left, err)
+		t.Errorf("a directory that was locked contains %v, %v; want nothing", left, err)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestLockedDirectoryExcludesOtherCalls(t *testing.T) {
 			short, cancel := context.WithTimeout(second, 20*time.Millisecond)
 			defer cancel()
 			if _, err := two.lock(short, test.ask); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("while it is held: got %v", err)
+				t.Errorf("while another call holds the lock: got %v, want a timeout", err)
 			}
 			taken := make(chan error)
 			go func() {
@@ -148,13 +148,13 @@ func TestLockedDirectoryExcludesOtherCalls(t *testing.T) {
 			}()
 			call.End()
 			if err := <-taken; err != nil {
-				t.Errorf("when it is free: %v", err)
+				t.Errorf("after the other call released the lock: got %v", err)
 			}
 		})
 	}
 }
 
-// A call that holds a directory acquires it again by any name and path, and holds it once.
+// A call that holds the lock of a directory can acquire it again by any name and path. It holds the lock once.
 func TestLockIsReentrantWithinCall(t *testing.T) {
 	w := newWorld(t)
 	if err := os.Symlink("sub", w.path("$W/work/in")); err != nil {
@@ -172,7 +172,7 @@ func TestLockIsReentrantWithinCall(t *testing.T) {
 		}
 	}
 	if len(call.locks) != 2 || len(call.dirs) != 1 {
-		t.Errorf("%d names and %d directories are held", len(call.locks), len(call.dirs))
+		t.Errorf("the call holds %d names and %d directories, want 2 and 1", len(call.locks), len(call.dirs))
 	}
 }
 
@@ -188,7 +188,7 @@ func TestLockedDirectoriesAreBounded(t *testing.T) {
 		}
 		_, err := box.lock(ctx, abi.Lock{Name: "n", Folder: folder})
 		if over := i == maxLocks; over != (err != nil && strings.Contains(err.Error(), "locks of 16 directories, the maximum")) {
-			t.Errorf("directory %d: %v", i, err)
+			t.Errorf("lock of directory %d: got %v, want an error only beyond %d", i, err, maxLocks)
 		}
 	}
 }
@@ -233,10 +233,10 @@ func TestLockFollowsReplacedDirectory(t *testing.T) {
 	short, cancel := context.WithTimeout(third, 20*time.Millisecond)
 	defer cancel()
 	if _, err := box.lock(short, abi.Lock{Name: "n", Folder: folder}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the new directory: got %v", err)
+		t.Errorf("lock of the new directory, which is held: got %v, want a timeout", err)
 	}
 	if _, err := box.lock(third, abi.Lock{Name: "n", Folder: folder + "-old"}); err != nil {
-		t.Errorf("the old directory: %v", err)
+		t.Errorf("lock of the old directory, which is free: got %v", err)
 	}
 }
 
@@ -270,16 +270,16 @@ func TestFileSystemWithoutLocksUsesNameOnly(t *testing.T) {
 			short, cancel := context.WithTimeout(second, 20*time.Millisecond)
 			defer cancel()
 			if _, err := box.lock(short, ask); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the name: got %v", err)
+				t.Errorf("lock of the name, which is held: got %v, want a timeout", err)
 			}
 			if n := strings.Count(log.String(), "cannot be locked"); n != 1 || len(call.dirs) > 0 {
-				t.Errorf("%d lines and %d directories; the log:\n%s", n, len(call.dirs), log.String())
+				t.Errorf("%d warnings, want 1; the call holds %d directories, want none; the log:\n%s", n, len(call.dirs), log.String())
 			}
 			nowhere := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work")})
 			nowhere.flock = box.flock
 			_, err := nowhere.lock(second, ask)
 			if got := hostCode(t, err); got != abi.HostUnavailable {
-				t.Errorf("without a state directory: got %v", err)
+				t.Errorf("lock without a state directory: got %v, want the code %s", err, abi.HostUnavailable)
 			}
 		})
 	}

@@ -31,10 +31,10 @@ func TestLockIsHeldUntilCallEnds(t *testing.T) {
 	short, cancel := context.WithTimeout(second, 20*time.Millisecond)
 	defer cancel()
 	if _, err := two.lock(short, abi.Lock{Name: "confirm"}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the second call got %v", err)
+		t.Errorf("lock of the second call, while the first holds it: got %v, want a timeout", err)
 	}
 	if _, err := two.lock(second, abi.Lock{Name: "another"}); err != nil {
-		t.Errorf("another name: %v", err)
+		t.Errorf("lock of another name: got %v", err)
 	}
 	taken := make(chan error)
 	go func() {
@@ -43,7 +43,7 @@ func TestLockIsHeldUntilCallEnds(t *testing.T) {
 	}()
 	held.End()
 	if err := <-taken; err != nil {
-		t.Errorf("after the first call: %v", err)
+		t.Errorf("lock after the first call has ended: got %v", err)
 	}
 }
 
@@ -77,15 +77,15 @@ func TestLocksAreBounded(t *testing.T) {
 		}
 	}
 	if _, err := box.lock(ctx, abi.Lock{Name: "one more"}); err == nil || !strings.Contains(err.Error(), "already holds 16 locks, the maximum") {
-		t.Errorf("one more: %v", err)
+		t.Errorf("lock beyond the maximum: got %v", err)
 	}
 	files, err := os.ReadDir(w.path("$W/states/.locks/p"))
 	if err != nil || len(files) != maxLocks {
-		t.Errorf("the directory of locks holds %v, %v", files, err)
+		t.Errorf("the directory of locks contains %v, %v; want %d files", files, err, maxLocks)
 	}
 	nowhere := w.new(t, Setup{Plugin: "p"})
 	if _, err := nowhere.lock(ctx, abi.Lock{Name: "n"}); err == nil {
-		t.Error("a lock without a place for it was held")
+		t.Error("a name was locked without a state directory")
 	}
 }
 

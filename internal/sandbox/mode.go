@@ -29,7 +29,7 @@ func (b *Box) mode(_ context.Context, q abi.FileMode) (any, error) {
 	return abi.FileModeResult{Mode: uint32(stat.Mode.Perm())}, nil
 }
 
-// faults is a Caller for use outside of a call. It keeps the last fault.
+// faults is a Caller for use outside of a call. It stores the last fault.
 type faults struct{ last error }
 
 func (f *faults) Context() context.Context { return context.Background() }

@@ -19,19 +19,19 @@ func TestMkdirCreatesAbsentGrant(t *testing.T) {
 	b := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/other/new/er", "r $W/work/none")})
 	one, two := b.FS(&faults{}), b.FS(&faults{})
 	if _, errno := one.Stat(w.path("$W/other/new/er")); errno != experimentalsys.ENOENT {
-		t.Errorf("before: %v", errno)
+		t.Errorf("stat of the absent directory: got %v, want ENOENT", errno)
 	}
 	if errno := one.Mkdir(w.path("$W/work/none"), 0); errno != experimentalsys.EACCES {
-		t.Errorf("make one that can only be read: %v", errno)
+		t.Errorf("mkdir of an absent read-only grant: got %v, want EACCES", errno)
 	}
 	if errno := one.Mkdir(w.path("$W/other/new/er"), 0); errno != 0 {
 		t.Fatal(errno)
 	}
 	if errno := two.Mkdir(w.path("$W/other/new/er"), 0); errno != experimentalsys.EEXIST {
-		t.Errorf("make it again: %v", errno)
+		t.Errorf("mkdir of the created directory, in the other tree: got %v, want EEXIST", errno)
 	}
 	if errno := two.Mkdir(w.path("$W/other/new/er/x"), 0); errno != 0 {
-		t.Errorf("make another in it: %v", errno)
+		t.Errorf("mkdir in the created directory, in the other tree: got %v", errno)
 	}
 	if info, err := os.Stat(w.path("$W/other/new/er/x")); err != nil || !info.IsDir() {
 		t.Errorf("%v, %v", info, err)
@@ -46,10 +46,10 @@ func TestAbsentGrantIsNotCreatedBehindSymbolicLink(t *testing.T) {
 	}
 	var asked faults
 	if errno := b.FS(&asked).Mkdir(w.path("$W/other/new/er"), 0); errno == 0 {
-		t.Error("it was made")
+		t.Error("mkdir through a symbolic link succeeded")
 	}
 	if _, err := os.Lstat(w.path("$W/work/er")); err == nil {
-		t.Error("it was made behind the link")
+		t.Error("the directory was created in the target of the symbolic link")
 	}
 }
 
@@ -67,7 +67,7 @@ func TestAncestorsOfGrantCannotBeMoved(t *testing.T) {
 		}
 	}
 	if errno := tree.Rename(w.path("$W/workshop"), w.path("$W/moved")); errno != 0 {
-		t.Errorf("move what leads nowhere: %v", errno)
+		t.Errorf("move a directory that is not on the path of a grant: got %v", errno)
 	}
 }
 

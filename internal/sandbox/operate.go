@@ -83,15 +83,15 @@ var operations = map[string]operation{
 	}, "method"},
 }
 
-// byteOperations are the operations that take data bytes after the JSON of a request. They access nothing, and a call
-// may perform any number of them, so only their failures are recorded.
+// byteOperations are the operations whose requests have data bytes after the JSON. They access nothing, and a call may perform any
+// number of them, so only their failures are recorded.
 var byteOperations = map[string]func(ctx context.Context, params json.RawMessage, data []byte) (any, error){
 	abi.OpHashSHA256: func(ctx context.Context, params json.RawMessage, data []byte) (any, error) {
 		return with(ctx, params, func(ctx context.Context, p abi.SHA256) (abi.SHA256Sum, error) { return hashSHA256(ctx, p, data) })
 	},
 }
 
-// with decodes parameters and passes them to do. admit has checked their size before.
+// with decodes parameters and passes them to do. admit has already checked their size.
 func with[P, R any](ctx context.Context, params json.RawMessage, do func(context.Context, P) (R, error)) (any, error) {
 	var p P
 	if err := json.Unmarshal(params, &p); err != nil {
@@ -204,7 +204,7 @@ func originOf(text string) string {
 func auditRecord(r abi.HostRequest, target string, err error) Operation {
 	o := Operation{Op: r.Op}
 	if r.Op == abi.OpLock && rawjson.Member(r.Params, "folder") != nil {
-		target = "folder" // the directory is what other calls are excluded from
+		target = "folder" // record the locked directory, not the name: it is what other calls wait for
 	}
 	if text := rawjson.Member(r.Params, target); target != "" && text != nil {
 		o.Target, _ = rawjson.Unquote(text)

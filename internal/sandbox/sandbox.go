@@ -53,7 +53,8 @@ type Config struct {
 	// Limits are the limits of the plugin. The Box enforces Files and passes Memory to the module; the engine enforces
 	// the others.
 	Limits manifest.Limits
-	// Cwd and Project are the host's directories; the first of them that the module can see is its working directory.
+	// Cwd and Project are the working directory and the project of the host. The first of the two that the module can see is
+	// the module's working directory.
 	Cwd, Project string
 	// Messages forwards log messages of calls to the client; otherwise they are dropped.
 	Messages bool
@@ -61,7 +62,7 @@ type Config struct {
 	Zone []byte
 	// GitUser returns the user's current git configuration; nil means that there is none.
 	GitUser func(context.Context) (git.User, error)
-	// Claimed returns those of the names that a different plugin claims; nil means that no other plugin claims any.
+	// Claimed returns the subset of the names that other plugins claim; nil means that no other plugin claims any.
 	Claimed func(context.Context, abi.Claims) (abi.Claims, error)
 	// Changing is called before a call changes a file or repository; nil means that no call is needed.
 	Changing func(context.Context)
@@ -79,8 +80,7 @@ type Config struct {
 // Hidden defines which files a module does not see in its directories.
 type Hidden struct {
 	Patterns []string // deny patterns of the admin, relative to each mount
-	// Own are resolved absolute paths of the host's files and directories, which are not granted by a grant of an
-	// ancestor.
+	// Own are resolved absolute paths of the host's files and directories. A grant of an ancestor does not include them.
 	Own []string
 }
 
@@ -225,7 +225,7 @@ func cause(err error) error {
 
 // Rate limit of the log: a module can provoke any number of refusals.
 const (
-	maxDenials   = 20 // of one instance in each denialWindow
+	maxDenials   = 20 // maximum number of logged refusals of one instance in each denialWindow
 	denialWindow = 10 * time.Second
 )
 

@@ -94,7 +94,7 @@ func TestGrantedDirectoriesAreMounted(t *testing.T) {
 			var got []vfs.Mount
 			for _, m := range b.config.Mounts {
 				if there := !strings.Contains(m.Path, "/new"); (m.Dir != nil) != there || (m.Create != nil) == there {
-					t.Errorf("%s: handle %v, to be made: %t", m.Path, m.Dir, m.Create != nil)
+					t.Errorf("%s: got the handle %v and a function Create: %t; want only the one of them that fits", m.Path, m.Dir, m.Create != nil)
 				}
 				got = append(got, vfs.Mount{Path: m.Path, Write: m.Write})
 			}
@@ -102,7 +102,7 @@ func TestGrantedDirectoriesAreMounted(t *testing.T) {
 				t.Error(diff)
 			}
 			if tree := b.FS(&faults{}); tree == nil {
-				t.Error("there is no file tree")
+				t.Error("FS returned nil")
 			}
 		})
 	}
@@ -167,7 +167,7 @@ func TestMovingSymbolicLinkDoesNotMoveGrant(t *testing.T) {
 		t.Errorf("the granted directory: %v", errno)
 	}
 	if _, errno := tree.Stat(w.path("$W/link/secret")[1:]); errno == 0 {
-		t.Error("the directory that the link leads to now is open")
+		t.Error("the new target of the symbolic link can be accessed")
 	}
 }
 
@@ -228,7 +228,7 @@ func TestEnvironment(t *testing.T) {
 				t.Error(diff)
 			}
 			if len(c.granted) != before {
-				t.Errorf("the grant was changed: %v", c.granted)
+				t.Errorf("the caller's map of variables was changed: %v", c.granted)
 			}
 		})
 	}
@@ -242,7 +242,7 @@ func TestRefusalLogIsRateLimited(t *testing.T) {
 		tree := b.FS(&faults{})
 		for range 3 * maxDenials {
 			if errno := tree.Mkdir(w.path("$W/work/new")[1:], 0o755); errno == 0 {
-				t.Fatal("a directory was made in what is read-only")
+				t.Fatal("a directory was created in a read-only directory")
 			}
 		}
 	}
@@ -250,7 +250,7 @@ func TestRefusalLogIsRateLimited(t *testing.T) {
 		t.Errorf("%d refusals are logged, want %d", got, 2*maxDenials)
 	}
 	if !strings.Contains(log.String(), w.path("$W/work/new")) {
-		t.Errorf("no path is in %s", log.String())
+		t.Errorf("the log does not contain the refused path: %s", log.String())
 	}
 }
 

@@ -24,10 +24,10 @@ type scannedEntry struct {
 	name        string
 	kind, state byte
 	size, mtime int64
-	data        []byte // nil: none
+	data        []byte // nil if the entry has no data
 }
 
-// decodeScan decodes an answer to a scan strictly.
+// decodeScan decodes an answer to a scan, and fails the test if the answer does not have the exact format.
 func decodeScan(t testing.TB, answer []byte) (entries []scannedEntry, more bool) {
 	t.Helper()
 	if len(answer) < abi.ScanHeader || answer[0] != abi.ScanVersion || answer[1]&^abi.ScanMore != 0 || answer[2] != 0 || answer[3] != 0 {
@@ -205,7 +205,7 @@ func TestScanContinuesAfterEachAnswer(t *testing.T) {
 
 func TestScanComputesDigestsWithoutDerive(t *testing.T) {
 	w, box := scanBox(t)
-	big := bytes.Repeat([]byte("0123456789abcdef"), 64<<10) // more than is digested at a time
+	big := bytes.Repeat([]byte("0123456789abcdef"), 64<<10) // larger than copyPiece
 	if err := os.WriteFile(w.path("$W/scan/sub/big.bin"), big, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func openGrant(s Setup) (Config, error) {
 	if s.Places.State != "" {
 		var err error
 		if c.Locks, err = openLocks(s.Places.State, s.Plugin); err != nil && s.Log != nil {
-			s.Log.Warn("nothing can be locked", "error", err)
+			s.Log.Warn("no directory for locks, so nothing can be locked", "error", err)
 		}
 	}
 	return c, nil
@@ -215,7 +215,7 @@ func anchors(path string, links int) []vfs.FileID {
 			continue
 		}
 		id, target := anchor(dir, filepath.Base(path))
-		_ = dir.Close() // read-only
+		_ = dir.Close() // the directory is only read, so no data is lost
 		ids = append(ids, id...)
 		if target == "" || links == 0 {
 			continue
@@ -267,7 +267,7 @@ func (s *Setup) newFetch() (*fetch.Fetcher, error) {
 
 func (s *Setup) secret(c *config.Credential) (string, error) {
 	if s.Secret == nil {
-		return "", errors.New("there is nothing that credentials are read with")
+		return "", errors.New("the Setup has no function Secret, so no credential can be read")
 	}
 	value, err := s.Secret(c)
 	if err != nil {

@@ -14,10 +14,9 @@ const maxZone = 64 << 10
 // zoneDirs are the directories of the zone database on Unix systems.
 var zoneDirs = []string{"/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo"}
 
-// LocalZone reads the local time zone as TZif data; nil means UTC. tz is the value of the environment variable TZ, and
-// set tells whether the variable is set. After an optional colon, tz is the name of a zone or an absolute path; an
-// empty tz means UTC. Without the variable, /etc/localtime is read. As in package time, a zone that cannot be read is
-// UTC.
+// LocalZone reads the local time zone as TZif data; nil means UTC. tz is the value of the environment variable TZ, and set reports
+// whether the variable is set. After an optional colon, tz is the name of a zone or an absolute path; an empty tz means UTC. If
+// the variable is unset, /etc/localtime is read. As in package time, UTC replaces a zone that cannot be read.
 func LocalZone(tz string, set bool) []byte {
 	if !set {
 		return readZone("/etc/localtime")
