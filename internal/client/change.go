@@ -35,12 +35,12 @@ type Change struct {
 	Creates bool     `json:"creates,omitempty"`
 	Action  Action   `json:"action"`
 	In      string   `json:"in"`                // dotted path of the object that contains the entries
-	Diff    []string `json:"diff,omitempty"`    // the lines of the entry, marked with -, + or a space
-	Command []string `json:"command,omitempty"` // of the client, if it makes the change
+	Diff    []string `json:"diff,omitempty"`    // lines of the entry, marked with -, + or a space
+	Command []string `json:"command,omitempty"` // the client's own command that makes the change; empty if Apply edits the file
 	Notes   []string `json:"notes,omitempty"`
 	Next    string   `json:"next,omitempty"`   // what the user has to do next
-	Backup  string   `json:"backup,omitempty"` // path of a copy of the previous content, once the change is made
-	Changed bool     `json:"changed"`          // Apply has made the change
+	Backup  string   `json:"backup,omitempty"` // path of a copy of the previous content; Apply sets it
+	Changed bool     `json:"changed"`          // whether Apply has made the change
 
 	client  *Client
 	system  System
@@ -70,7 +70,7 @@ func Add(c *Client, s System, o Options) (*Change, error) {
 	path := change.path(old.doc)
 	if old.fields != nil {
 		if !old.ours(s) {
-			return nil, discovery.UsageErrorf("%s has an entry %q that starts another server: choose a name with --name, or remove it there", change.File, o.Name)
+			return nil, discovery.UsageErrorf("%s has an entry %q that starts another server: choose a different name with --name, or remove the entry from the file", change.File, o.Name)
 		}
 		if change.Action = ActionUpdate; old.isEntry && old.entry.equal(entry) {
 			change.Action = ActionNone
@@ -120,12 +120,12 @@ func Remove(c *Client, s System, o Options) (*Change, error) {
 	return change, nil
 }
 
-// current is the entry that a file has.
+// current is the content of the file, and the entry in it, before the change.
 type current struct {
 	doc     object
-	fields  object // nil: there is none
+	fields  object // fields of the entry; nil if the file has no entry
 	entry   Entry
-	isEntry bool // entry is valid: it starts a program
+	isEntry bool // whether the fields describe the start of a program, which is entry
 }
 
 // ours reports whether the entry starts a program named like this one.
@@ -143,7 +143,7 @@ func open(c *Client, s System, o Options) (*Change, current, error) {
 		return nil, current{}, err
 	}
 	if o.Scope == ProjectScope {
-		// The project can be of an untrusted author, so a symbolic link in it must not point to files of the user.
+		// The author of the project may be untrusted, so a symbolic link in the project must not point to files of the user.
 		if _, err := new(contain.Resolver).Inside(s.Project, path); err != nil {
 			return nil, current{}, discovery.UsageErrorf("%w: remove the link, or use --scope user", err)
 		}
@@ -201,8 +201,8 @@ func (c *Change) Apply(ctx context.Context) error {
 
 // replace writes the content.
 func (c *Change) replace() error {
-	// The files of a user may later contain credentials of other servers. Those of a project are for everyone who has
-	// the project.
+	// The files of a user may later contain credentials of other servers. Files in a project are meant for everyone who has the
+	// project.
 	fileMode, dirMode := atomicfile.Options{Mode: 0o600}, atomicfile.Options{Mode: 0o700}
 	if c.Scope == ProjectScope {
 		fileMode, dirMode = atomicfile.Options{Mode: 0o644}, atomicfile.Options{Mode: 0o755}

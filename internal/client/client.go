@@ -35,26 +35,26 @@ type Client struct {
 	ID    string // for the command line
 	Title string
 
-	programs []string                  // names of its programs, any of which means that it is installed
-	dirs     func(s System) []string   // directories, any of which means that it is installed
+	programs []string                  // names of its programs; the client is installed if one of them is
+	dirs     func(s System) []string   // its directories; the client is installed if one of them exists
 	user     func(s System) []string   // possible files, in order of preference
-	project  []string                  // possible files below the project, in order of preference; empty: there are none
+	project  []string                  // possible files below the project, in order of preference; empty if not supported
 	format   format                    // format of the files
 	at       func(doc object) []string // path of the object of servers
 	shape    shape                     // shape of an entry
-	expands  []string                  // texts that begin a variable in an entry
-	// variable is what the client replaces by the project directory, by scope.
+	expands  []string                  // strings that begin a variable in an entry
+	// variable maps a scope to the variable that the client replaces with the project directory.
 	variable map[Scope]string
 	// elsewhere is set if the client does not start servers in the project directory.
 	elsewhere bool
-	own       *ownCommand // the client's own command for the user scope; nil if there is none, or if it does not keep the rest of the file
+	own       *ownCommand // the client's own command for the user scope; nil if there is none, or if it changes other parts of the file
 	next      map[Scope]string
 }
 
 // object is a decoded object of a file.
 type object = map[string]any
 
-// Entry is what a client starts.
+// Entry is the command that a client starts as a server.
 type Entry struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args"`
@@ -62,7 +62,7 @@ type Entry struct {
 
 func (e Entry) equal(f Entry) bool { return e.Command == f.Command && slices.Equal(e.Args, f.Args) }
 
-// shape is how a client writes an entry.
+// shape converts an Entry to the fields that a client expects, and back.
 type shape struct {
 	fields func(e Entry) jsonfile.Object
 	read   func(fields object) (Entry, bool)
@@ -122,8 +122,8 @@ func (c *Client) installed(s System) bool {
 	return slices.ContainsFunc(c.dirs(s), s.exists)
 }
 
-// file returns the file of a scope and whether the client has one: of the possible files whose directory exists, one that has an
-// entry with the name, else one that exists, else the first.
+// file returns the path of the client's file for a scope, or an error if the client has none. Of the possible files whose directory
+// exists it is the first that has an entry with the name, else the first that exists, else the first.
 func (c *Client) file(s System, scope Scope, name string) (string, error) {
 	paths := c.user(s)
 	if scope == ProjectScope {
@@ -167,7 +167,7 @@ func (c *Client) servers(doc object) object {
 	return doc
 }
 
-// Render returns the configuration with an entry, as the whole file of a client.
+// Render returns the content of a client's file that contains only the given entry.
 func (c *Client) Render(name string, e Entry) (string, error) {
 	text, err := c.format.set(nil, append(c.at(nil), name), c.shape.fields(e))
 	return string(text), err
@@ -182,7 +182,7 @@ func checkName(name string) error {
 
 // Serve holds the flags of serve in an entry.
 type Serve struct {
-	Config  string // absolute path of the config; "": what the server discovers
+	Config  string // absolute path of the config; empty if the server is to discover it
 	Plugins string // absolute path of the directory of plugins
 	Project string // absolute path of the project, or a variable of the client
 }

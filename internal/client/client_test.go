@@ -27,7 +27,7 @@ func newUser(t *testing.T) *user {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(root, 0o700); err != nil { // whatever the umask: the state directory must be private
+	if err := os.Chmod(root, 0o700); err != nil { // the state directory must be private, and the umask may be permissive
 		t.Fatal(err)
 	}
 	u := &user{t: t, root: root, env: map[string]string{}}
@@ -60,7 +60,7 @@ func (u *user) read(name string) string {
 	return string(data)
 }
 
-// place replaces the test's directory and quotes for comparison.
+// place replaces the path of the test's directory with ROOT, for comparison.
 func (u *user) place(text string) string { return strings.ReplaceAll(text, u.root, "ROOT") }
 
 type planner = func(*Client, System, Options) (*Change, error)
@@ -96,9 +96,9 @@ func (u *user) try(plan planner, id string, o Options) (*Change, error) {
 // places are the files of all clients on Linux and macOS (onWindows has those on Windows), and what Add writes there.
 var places = []struct {
 	id            string
-	linux, mac    string // below the home directory
-	project       string // below the project
-	entry, inProj string // in a file of its own
+	linux, mac    string // path of the user's file, relative to the home directory
+	project       string // path of the project's file, relative to the project; empty if not supported
+	entry, inProj string // content of a new file of the user and of the project, after Add
 }{
 	{"claude-code", ".claude.json", ".claude.json", ".mcp.json",
 		`{"mcpServers":{"bulkhead":{"type":"stdio","command":"ROOT/bin/bulkhead","args":["serve"]}}}`, ""},
@@ -237,29 +237,29 @@ func TestAddAndRemoveKeepRestOfFile(t *testing.T) {
 				t.Errorf("(want -, got +)\n%s", diff)
 			}
 			if text := strings.Join(change.Diff, "\n"); strings.Contains(text, "s3cret") || !strings.Contains(text, "/etc/bulkhead.toml") {
-				t.Errorf("the difference is %s", text)
+				t.Errorf("the difference contains a secret, or does not contain the path of the config: %s", text)
 			}
 			if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 || u.place(change.Target) != "ROOT/dotfiles/"+test.name {
-				t.Errorf("the link: %v %v, target %s", info, err, change.Target)
+				t.Errorf("the symbolic link was replaced, or its target is not reported: %v, %v, target %s", info, err, change.Target)
 			}
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
-				t.Errorf("the file: %v %v", info, err)
+				t.Errorf("the permissions of the file have changed: %v, %v", info, err)
 			}
 			if backup, err := os.ReadFile(change.Backup); err != nil || string(backup) != string(before) {
-				t.Errorf("backup: %v\n%s", err, backup)
+				t.Errorf("the backup differs from the file before the change: %v\n%s", err, backup)
 			}
 			if info, err := os.Stat(change.Backup); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("backup: %v %v", info, err)
+				t.Errorf("the backup does not have the mode 0600: %v, %v", info, err)
 			}
 			if again := u.run(Add, test.id, Options{Serve: Serve{Config: "/etc/bulkhead.toml"}}); again.Action != ActionNone || u.read("dotfiles/"+test.name) != after {
-				t.Errorf("adding it again: %+v", again)
+				t.Errorf("adding the same entry again changes the file: %+v", again)
 			}
 			u.run(Remove, test.id, Options{})
 			if diff := cmp.Diff(string(before), u.read("dotfiles/"+test.name)); diff != "" {
-				t.Errorf("after it was removed (want -, got +)\n%s", diff)
+				t.Errorf("removing the entry does not restore the file (want -, got +)\n%s", diff)
 			}
 			if again := u.run(Remove, test.id, Options{}); again.Action != ActionNone {
-				t.Errorf("removing it again: %+v", again)
+				t.Errorf("removing the absent entry changes the file: %+v", again)
 			}
 		})
 	}
@@ -321,7 +321,7 @@ func TestFilesThatMustNotBeChangedAreRefused(t *testing.T) {
 		"duplicate":          {"zed", ".config/zed/settings.json", "{\"context_servers\": {},\n\"context_servers\": {}}", `settings.json:2: has a second member "context_servers": remove one of them`},
 		"inline TOML":        {"codex", ".codex/config.toml", "mcp_servers = { a = { command = \"s3cret\" } }\n", "ROOT/home/.codex/config.toml: [mcp_servers.bulkhead] cannot be added to the file: write mcp_servers as [mcp_servers.…] tables, or add it by hand"},
 		"string in TOML":     {"codex", ".codex/config.toml", "mcp_servers = \"s3cret\"\n", "cannot be added"},
-		"another server":     {"cursor", ".cursor/mcp.json", `{"mcpServers": {"bulkhead": {"command": "npx", "args": ["s3cret"]}}}`, `has an entry "bulkhead" that starts another server: choose a name with --name, or remove it there`},
+		"another server":     {"cursor", ".cursor/mcp.json", `{"mcpServers": {"bulkhead": {"command": "npx", "args": ["s3cret"]}}}`, `has an entry "bulkhead" that starts another server: choose a different name with --name, or remove the entry from the file`},
 		"server at a URL":    {"cursor", ".cursor/mcp.json", `{"mcpServers": {"bulkhead": {"url": "https://s3cret"}}}`, "starts another server"},
 		"entry of no object": {"cursor", ".cursor/mcp.json", `{"mcpServers": {"bulkhead": 7}}`, "starts another server"},
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/jsonfile"
 )
 
-// clients are all clients. docs/clients.md says which of these facts were verified with the real client.
+// clients is the table of all supported clients. docs/clients.md says which of its facts were verified with the real clients.
 var clients = []*Client{
 	{
 		ID: "claude-code", Title: "Claude Code", programs: []string{"claude"},
@@ -56,8 +56,8 @@ var clients = []*Client{
 		},
 		project: []string{".vscode/mcp.json"},
 		format:  jsonFormat{}, at: under("servers"), shape: commandAndArgs("stdio"), expands: []string{"${"},
-		// It starts servers in the folder of the window. In the user's file the variable would keep the server from starting in
-		// windows without a folder.
+		// VS Code starts servers in the folder of the window. In the user's file the variable would prevent the start of the
+		// server in windows without a folder.
 		variable: map[Scope]string{ProjectScope: "${workspaceFolder}"},
 		next: map[Scope]string{
 			UserScope:    "run `MCP: List Servers` in VS Code, start the server, and confirm that you trust it",
@@ -98,7 +98,7 @@ var clients = []*Client{
 		dirs: func(s System) []string {
 			return []string{s.xdgDir("devin"), filepath.Join(s.Home, ".codeium", "windsurf")}
 		},
-		// Since it was renamed to Devin Desktop, it reads the first of these files.
+		// Versions since the renaming of the program to Devin Desktop read the first of these files.
 		user: func(s System) []string {
 			return []string{filepath.Join(s.xdgDir("devin"), "mcp_config.json"), filepath.Join(s.Home, ".codeium", "windsurf", "mcp_config.json")}
 		},
@@ -148,7 +148,7 @@ func opencodeServers(doc object) []string {
 	return []string{"mcp"}
 }
 
-// commandAndArgs is the most common shape. kind is the value of type, "" if there is none.
+// commandAndArgs is the most common shape. kind is the value of the field type; an empty kind omits the field.
 func commandAndArgs(kind string) shape {
 	return shape{
 		fields: func(e Entry) jsonfile.Object {
@@ -180,7 +180,7 @@ var commandList = shape{
 	},
 }
 
-// stringList returns a decoded list of strings. An absent one is empty.
+// stringList returns a decoded list of strings. An absent list is empty.
 func stringList(value any) ([]string, bool) {
 	if value == nil {
 		return nil, true

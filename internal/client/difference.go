@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/jsonfile"
 )
 
-// fieldsToShow returns the fields of an entry: those that this package writes, then the names of the others, whose values can be
-// credentials.
+// fieldsToShow returns the fields of an entry: first those that this package writes, then the names of the other fields, whose
+// values may be credentials.
 func (c *Client) fieldsToShow(fields object) []field {
 	var out []field
 	rest := maps.Clone(fields)
@@ -42,7 +42,7 @@ func (c *Client) otherFields(fields object) string {
 	return strings.Join(slices.Sorted(maps.Keys(rest)), ", ")
 }
 
-// withFields returns fields with those of an entry to write.
+// withFields returns fields as they are after write was written.
 func withFields(fields []field, write jsonfile.Object) []field {
 	fields = slices.Clone(fields)
 	for _, w := range write {
@@ -73,8 +73,8 @@ func redact(args []string) []string {
 	return args
 }
 
-// difference marks lines that are only in before with "- ", those only in after with "+ ", and the others with two spaces. A comma at
-// the end of a line does not count.
+// difference marks lines that are only in before with "- ", lines that are only in after with "+ ", and common lines with two
+// spaces. A comma at the end of a line is ignored in the comparison.
 func difference(before, after []string) []string {
 	// common[i][j] is the length of the longest common subsequence of before[i:] and after[j:].
 	common := make([][]int, len(before)+1)

@@ -18,14 +18,14 @@ type format interface {
 	read(path string) ([]byte, error)
 	// decode decodes data; file is its name in errors.
 	decode(file string, data []byte) (object, error)
-	// set sets the fields of the entry at path, and keeps others that it has.
+	// set sets fields of the entry at path, and preserves the other fields of the entry.
 	set(data []byte, path []string, fields jsonfile.Object) ([]byte, error)
 	remove(data []byte, path []string) ([]byte, error)
-	// lines formats an entry for a person: a heading, one line for each field, and an end.
+	// lines formats an entry for a person: a heading, one line for each field, and a last line that closes the entry.
 	lines(path []string, fields []field) []string
 }
 
-// field is a field of an entry to show. A hidden one is shown without its value.
+// field is a field of an entry to show. The value of a hidden field is not shown.
 type field struct {
 	name   string
 	value  any
@@ -38,7 +38,7 @@ func (jsonFormat) read(path string) ([]byte, error) {
 	data, err := filesystem.ReadFile(filesystem.OS{}, path, jsonfile.MaxSize)
 	switch {
 	case errors.Is(err, filesystem.ErrNotRegular):
-		return nil, filesystem.ErrNotRegular // without the path, which the caller names
+		return nil, filesystem.ErrNotRegular // the error of the caller names the path
 	case errors.Is(err, filesystem.ErrTooLarge):
 		return nil, filesystem.ErrTooLarge
 	}

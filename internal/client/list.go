@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/userfile"
 )
 
-// Status is what a client has in one of its files.
+// Status describes one file of a client and the entries in it that start Bulkhead.
 type Status struct {
 	Client    string  `json:"client"`
 	Title     string  `json:"title"`
@@ -87,7 +87,7 @@ func (c *Client) check(s System, fields object, e Entry) []string {
 		}
 	}
 	if !sameProgram(command, s.Program) {
-		what := "starts %s, not this program, %s"
+		what := "starts %s instead of this program, %s"
 		if info, err := os.Stat(e.Command); filepath.IsAbs(e.Command) && (err != nil || info.IsDir()) {
 			what = "starts %s, which does not exist; this program is %s"
 		}

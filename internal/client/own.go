@@ -33,7 +33,7 @@ func (c *Change) setCommand(args func(own *ownCommand) []string) {
 	}
 }
 
-// runCommand has the client make the change, and checks that it did.
+// runCommand runs the client's command, which makes the change, and checks that the file then contains the change.
 func (c *Change) runCommand(ctx context.Context) error {
 	if err := c.file.CheckUnchanged(); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *Change) runCommand(ctx context.Context) error {
 	}
 	if err != nil {
 		const most = 400
-		return discovery.UsageErrorf("`%s %s %s` of %s failed: %w: %s\n  remedy: run it yourself, or take it out of PATH to have the file edited", c.client.own.program, c.Command[1], c.Command[2], c.Title, err, visible.Bounded(string(out), most))
+		return discovery.UsageErrorf("`%s %s %s` of %s failed: %w: %s\n  remedy: run the command yourself, or remove it from PATH so that the file is edited instead", c.client.own.program, c.Command[1], c.Command[2], c.Title, err, visible.Bounded(string(out), most))
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ esac`)
 	t.Setenv("HOME", u.Home)
 	added := u.run(Add, "claude-code", Options{})
 	if again := u.run(Add, "claude-code", Options{}); again.Action != ActionNone {
-		t.Errorf("adding it again: %+v", again)
+		t.Errorf("adding the same entry again changes the file: %+v", again)
 	}
 	removed := u.run(Remove, "claude-code", Options{})
 	want := "ROOT/home: mcp add --scope user bulkhead -- ROOT/bin/bulkhead serve\nROOT/home: mcp remove --scope user bulkhead\n"
@@ -44,7 +44,7 @@ esac`)
 		t.Errorf("command line: %s", line)
 	}
 	if removed.Backup == "" || !removed.Changed {
-		t.Errorf("removed: %+v", removed)
+		t.Errorf("Remove made no change, or no backup: %+v", removed)
 	}
 
 	// An entry that exists is edited in place: its other fields stay.
@@ -53,7 +53,7 @@ esac`)
 	if got := u.read("home/.claude.json"); !strings.Contains(got, `"env": {"A": "b"}`) || u.place(u.read("calls")) != want {
 		t.Errorf("got %s, calls %s", got, u.read("calls"))
 	}
-	// In a project the command would not keep the rest of the file.
+	// In a project the command is not used, since it would change the rest of the file.
 	u.run(Add, "claude-code", Options{Scope: ProjectScope})
 	if got := u.place(u.read("calls")); got != want {
 		t.Errorf("calls: %s", got)
@@ -116,7 +116,7 @@ func TestListFindsEntriesAndTheirProblems(t *testing.T) {
 	if got := strings.Join(cursor.Entries[1].Problems, "; "); u.place(got) != "starts /nowhere/bulkhead, which does not exist; this program is ROOT/bin/bulkhead; --config /nowhere/b.toml does not exist" {
 		t.Errorf("got %s", got)
 	}
-	if got := strings.Join(cursor.Entries[2].Problems, "; "); u.place(got) != "starts ROOT/other/bulkhead, not this program, ROOT/bin/bulkhead; does not run serve; --project sub is not an absolute path; is disabled" {
+	if got := strings.Join(cursor.Entries[2].Problems, "; "); u.place(got) != "starts ROOT/other/bulkhead instead of this program, ROOT/bin/bulkhead; does not run serve; --project sub is not an absolute path; is disabled" {
 		t.Errorf("got %s", got)
 	}
 	if got := strings.Join(cursor.Entries[1].Args, " "); strings.Contains(got, "s3cret") {

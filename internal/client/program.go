@@ -9,11 +9,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 )
 
-// stableProgram returns a path of this program that stays valid after an upgrade. The result of os.Executable would
-// not: a package manager installs each version in a directory of its own and changes a link in PATH to it, and
-// os.Executable returns the path with links resolved. stableProgram returns the first path in PATH that resolves to
-// this program. If there is none, it returns the path by which the program was started (argv0), or else that of
-// os.Executable.
+// stableProgram returns a path of this program that remains valid after an upgrade. The result of os.Executable becomes invalid: a
+// package manager installs each version in a directory of its own and changes a symbolic link in PATH to it, and os.Executable
+// returns the path with links resolved. stableProgram returns the first path in PATH that resolves to this program. If there is
+// none, it returns the path by which the program was started (argv0), or else the result of os.Executable.
 func stableProgram(argv0, path string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -22,7 +21,7 @@ func stableProgram(argv0, path string) (string, error) {
 	return stableName(self, argv0, path)
 }
 
-// stableName is stableProgram for the program at self.
+// stableName implements stableProgram for the program at self.
 func stableName(self, argv0, path string) (string, error) {
 	info, err := os.Stat(self)
 	if err != nil {

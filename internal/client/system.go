@@ -10,13 +10,13 @@ import (
 
 // System is the environment of the user.
 type System struct {
-	OS        string // as runtime.GOOS
+	OS        string // a value of runtime.GOOS
 	Home      string
-	Project   string // "": there is none, for the reason NoProject
-	NoProject string
-	State     string // the state directory, which contains the backups; "": there is none, for the reason NoState
-	NoState   string
-	Program   string // the path of this program that entries contain
+	Project   string // empty if there is no project
+	NoProject string // why there is no project
+	State     string // the state directory, which contains the backups; empty if there is none
+	NoState   string // why there is no state directory
+	Program   string // path of this program that entries contain
 	Getenv    func(string) string
 	LookPath  func(string) (string, error)
 }
@@ -51,7 +51,7 @@ func (s System) absoluteEnv(name, otherwise string) string {
 	return otherwise
 }
 
-// xdgDir returns a directory below ~/.config, which these programs use on macOS and Windows too.
+// xdgDir returns a directory below ~/.config. The clients with files there use it on macOS and Windows too.
 func (s System) xdgDir(name string) string {
 	return filepath.Join(s.absoluteEnv("XDG_CONFIG_HOME", filepath.Join(s.Home, ".config")), name)
 }
@@ -67,7 +67,7 @@ func (s System) appDir(name string) string {
 	return s.xdgDir(name)
 }
 
-// zedDir returns the directory of Zed's settings, which on macOS no variable changes.
+// zedDir returns the directory of Zed's settings. On macOS, no environment variable changes it.
 func (s System) zedDir() string {
 	switch s.OS {
 	case "darwin":
