@@ -29,7 +29,7 @@ func TestCodeErrorNamesTheReason(t *testing.T) {
 		}
 	}
 	if err := CodeError("it", "m.wasm", context.Canceled); !errors.Is(err, context.Canceled) || errors.As(err, new(*engine.Error)) {
-		t.Errorf("the end of a context: %v", err)
+		t.Errorf("CodeError converts the error of a context to %v, want it unchanged", err)
 	}
 }
 
@@ -51,6 +51,6 @@ func TestStaleCodeIsRecompiled(t *testing.T) {
 	wantEcho(t, s)
 	<-released // the launch of the worker that could not use the code
 	if discarded != 1 {
-		t.Errorf("discarded %d times", discarded)
+		t.Errorf("the compiled code was discarded %d times, want 1", discarded)
 	}
 }

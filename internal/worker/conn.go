@@ -31,7 +31,7 @@ type conn struct {
 	derived func([]byte) // Launch.Derived
 	kill    func(reason string)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	calls   map[uint32]*pending
 	last    uint32
 	reading bool
@@ -39,7 +39,7 @@ type conn struct {
 	logged  int                   // bytes of log frames that are not yet charged to a call
 	records int                   // bytes of frames of derived data that are not yet charged to a call
 	watched map[*pending]struct{} // calls whose method call has not returned
-	next    time.Time             // when checkLate runs; zero: not scheduled
+	next    time.Time             // time at which checkLate runs; zero if it is not scheduled
 	timer   *time.Timer           // runs checkLate
 }
 
@@ -50,22 +50,22 @@ type pending struct {
 	ctx    context.Context
 	ask    Asker
 	record func(wire.Record)
-	late   time.Time     // when the worker is killed unless it has ended the call and read the reply to its operation; guarded by conn.mu
+	late   time.Time     // time at which the worker is killed, unless it has ended the call and read the reply to its operation; guarded by conn.mu
 	end    time.Time     // deadline of the call's operations
-	wake   chan struct{} // of capacity 1: the state has changed
+	wake   chan struct{} // receives an element when the state has changed; capacity 1
 
 	sent, canceled atomic.Bool // whether the call, and its cancellation, were sent
 
 	asking  sync.WaitGroup     // host operations in flight
-	cancel  context.CancelFunc // cancels the operations; nil if there was none; guarded by conn.mu
-	wrote   bool               // the call may have written something; guarded by conn.mu
-	told    bool               // the worker reported that the call writes; guarded by conn.mu
-	records int                // guarded by conn.mu
+	cancel  context.CancelFunc // cancels the operations; nil if the call had none; guarded by conn.mu
+	wrote   bool               // whether the call may have written something; guarded by conn.mu
+	told    bool               // whether the worker has reported that the call writes; guarded by conn.mu
+	records int                // number of records; guarded by conn.mu
 	asked   int                // number of operations; guarded by conn.mu
-	parts   int                // number of parts of git operations; see maxParts; guarded by conn.mu
-	busy    bool               // an operation is in flight; guarded by conn.mu
-	waiting bool               // the call is in await, so it can take over reading; guarded by conn.mu
-	done    bool               // guarded by conn.mu
+	parts   int                // number of parts of git operations, bounded by maxParts; guarded by conn.mu
+	busy    bool               // whether an operation is in flight; guarded by conn.mu
+	waiting bool               // whether the call is in await, so that it can take over reading; guarded by conn.mu
+	done    bool               // whether the call has ended; guarded by conn.mu
 	result  wire.Result
 	err     error
 }
@@ -75,7 +75,7 @@ const (
 	// maxRecords bounds the records of a call: one for each distinct operation, and a second one for denied operations.
 	maxRecords = 3 * 32
 	maxRecord  = 8 << 10
-	maxLogText = 64 << 10 // escaped
+	maxLogText = 64 << 10 // size of an escaped log line
 	maxFailure = 64 << 10
 	// maxParts bounds how often a call may open, read and close responses of git servers.
 	maxParts = 16 << 10
@@ -156,7 +156,7 @@ func (p *pending) sendCancel() {
 	}
 }
 
-// add registers a call, and reports whether there are others.
+// add registers a call, and reports whether other calls are in flight.
 func (c *conn) add(p *pending) (others bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -300,7 +300,7 @@ func (c *conn) take(f wire.Frame) error {
 	case wire.TypeAsk:
 		return c.takeAsk(p, f.Payload)
 	}
-	return wire.Violation("a frame of type %d during calls", f.Type)
+	return wire.Violation("a frame of type %d, which is not permitted during calls", f.Type)
 }
 
 // finish ends a call with the worker's result.
@@ -334,7 +334,7 @@ func (c *conn) takeAsk(p *pending, payload []byte) error {
 		return err
 	}
 	if p.busy {
-		return wire.Violation("two operations of call %d at once", p.number)
+		return wire.Violation("call %d requests an operation while another one is in flight", p.number)
 	}
 	count, most := &p.asked, c.limits.Operations
 	switch ask.Op {
@@ -398,7 +398,7 @@ func (c *conn) takeLog(f wire.Frame) error {
 	return nil
 }
 
-// takeDerived passes records on. A worker that sends more than its calls may in total has been compromised.
+// takeDerived passes records of derived data on. A worker that sends more than its calls may send in total has been compromised.
 func (c *conn) takeDerived(records []byte) error {
 	c.mu.Lock()
 	c.records += len(records) + perDerivedFrame
@@ -433,10 +433,10 @@ func (c *conn) failLocked(err error) {
 // lostError is the error of a call whose worker ended before the result arrived.
 type lostError struct {
 	reason error
-	sent   bool // the worker may have received the call
-	wrote  bool // the call may have written something
-	alone  bool // no other call was in flight
-	late   bool // the call's time limit had passed
+	sent   bool // whether the worker may have received the call
+	wrote  bool // whether the call may have written something
+	alone  bool // whether no other call was in flight
+	late   bool // whether the call's time limit had passed
 }
 
 func (e *lostError) Error() string { return fmt.Sprintf("the worker process ended: %v", e.reason) }

@@ -51,13 +51,13 @@ func FuzzConn(f *testing.F) {
 				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour), record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
 				result, err := c.call(p, wire.Call{Method: "m"})
 				if err == nil && len(result.Body) > len(data) {
-					t.Errorf("a body of %d bytes of %d", len(result.Body), len(data))
+					t.Errorf("the result has a body of %d bytes, but the worker sent only %d bytes", len(result.Body), len(data))
 				}
 			})
 		}
 		all.Wait()
 		if _, err := c.call(&pending{ctx: t.Context(), late: time.Now().Add(time.Hour)}, wire.Call{}); err == nil && c.closed == nil && len(data) == 0 {
-			t.Error("a call of a connection that has ended gives a result")
+			t.Error("a call on a connection that has ended returned a result")
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestSocketCloseEndsReadsAndWrites(t *testing.T) {
 func TestReadingGitUserIsNoChange(t *testing.T) {
 	for op, want := range map[string]bool{wire.OpGitUser: false, wire.OpGitOpen: false, abi.OpClaims: false, wire.OpCreate: true, "unknown": true} {
 		if got := changes(wire.Ask{Op: op}); got != want {
-			t.Errorf("%s: got %t", op, got)
+			t.Errorf("changes(%s) = %t, want %t", op, got, want)
 		}
 	}
 }

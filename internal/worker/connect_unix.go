@@ -16,11 +16,11 @@ const socketFile = 3
 // firstFile is the worker's descriptor of the first of Launch.Files.
 const firstFile = socketFile + 1
 
-// numberInWorker returns the worker's descriptor of the file with that index in Launch.Files.
+// numberInWorker returns the worker's descriptor of the file with the given index in Launch.Files.
 func numberInWorker(index int, _ *os.File) int { return firstFile + index }
 
-// connect gives a command its end of a connection, and files. It returns the host's end, and a function that closes the other
-// one, for after the start.
+// connect creates a connection, and makes a command inherit the worker's end of it and files. It returns the host's end, and a
+// function that closes the host's copy of the worker's end. The caller calls the function after the command has been started.
 func connect(cmd *exec.Cmd, files []*os.File) (ours io.ReadWriteCloser, close func(), err error) {
 	end, theirs, err := socketPair()
 	if err != nil {
@@ -32,7 +32,7 @@ func connect(cmd *exec.Cmd, files []*os.File) (ours io.ReadWriteCloser, close fu
 
 // socketPair returns the host's end of a connection, and the end that a child process inherits.
 func socketPair() (ours, theirs *os.File, err error) {
-	syscall.ForkLock.RLock() // so that no other child inherits an end
+	syscall.ForkLock.RLock() // no other child process may inherit an end
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(fds[0])

@@ -13,8 +13,9 @@ import (
 // numberInWorker returns the worker's number of a file: an inherited handle has the same number in both processes.
 func numberInWorker(_ int, file *os.File) int { return int(file.Fd()) }
 
-// connect gives a command its ends of two pipes as standard input and output, and files. It returns the host's ends, and a
-// function that closes the other ones, for after the start. The process inherits these handles and no others.
+// connect creates two pipes, and makes a command inherit the worker's ends, as standard input and output, and files, but no other
+// handles. It returns the host's ends, and a function that closes the host's copies of the worker's ends. The caller calls the
+// function after the command has been started.
 func connect(cmd *exec.Cmd, files []*os.File) (ours io.ReadWriteCloser, done func(), err error) {
 	in, toWorker, err := os.Pipe()
 	if err != nil {
@@ -46,10 +47,10 @@ func (p *pipes) Read(buf []byte) (int, error) { return p.in.Read(buf) }
 // Write implements io.Writer.
 func (p *pipes) Write(data []byte) (int, error) { return p.out.Write(data) }
 
-// Close closes the pipe to the worker, whereupon the worker ends, and with it a Read. Closing the pipe from the worker waits
-// for that Read.
+// Close closes the pipe to the worker. The worker then ends, which ends a Read. The pipe from the worker is closed in the
+// background, since closing it waits for the Read.
 func (p *pipes) Close() error {
 	err := p.out.Close()
-	go func() { _ = p.in.Close() }() // nothing was written
+	go func() { _ = p.in.Close() }() // the pipe is only read, so no data is lost
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
-// Each call may send the maximum number of records, however many other calls have sent.
+// Each call may send the maximum size of records, regardless of what other calls have sent.
 func TestRecordsOfDerivedDataAreBoundedPerCall(t *testing.T) {
 	var bytes, empty atomic.Int64
 	take := func(records []byte) {
@@ -25,7 +25,7 @@ func TestRecordsOfDerivedDataAreBoundedPerCall(t *testing.T) {
 		}
 	}
 	if got := bytes.Load(); got != calls*wire.DerivedPerCall {
-		t.Errorf("the host took %d bytes", got)
+		t.Errorf("the host accepted %d bytes of records, want %d", got, calls*wire.DerivedPerCall)
 	}
 	for _, how := range []string{"derived flood", "empty derived flood"} {
 		bytes.Store(0)
@@ -33,11 +33,11 @@ func TestRecordsOfDerivedDataAreBoundedPerCall(t *testing.T) {
 			t.Errorf("%s: %v", how, err)
 		}
 		if got := bytes.Load() + perDerivedFrame*empty.Load(); got > 2*maxDerived {
-			t.Errorf("%s: the host took %d bytes", how, got)
+			t.Errorf("%s: the host accepted %d bytes, want at most %d", how, got, 2*maxDerived)
 		}
 	}
 	without := newSupervisor(t, nil)
 	if _, err := without.Call(t.Context(), method("derived")); codeOf(t, err) != engine.CodeWorkerLost {
-		t.Errorf("records that the host does not take: %v", err)
+		t.Errorf("a worker that sends records unrequested: got %v, want the code %s", err, engine.CodeWorkerLost)
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"time"
 )
 
-// fairInterval is how often the workers' processor time is sampled while calls run.
+// fairInterval is the interval at which the workers' processor time is sampled while calls run.
 const fairInterval = 250 * time.Millisecond
 
-// crowdingTime is how much processor time a worker may use while other plugins have calls before it is demoted. An
-// unprivileged process cannot raise a priority again, so a demoted worker is replaced as soon as it is idle.
+// crowdingTime is the processor time after which a worker is demoted. Only the time that it uses while other plugins have calls
+// counts. An unprivileged process cannot raise a priority again, so a demoted worker is replaced as soon as it is idle.
 const crowdingTime = 2 * time.Second
 
 // keepFair starts the sampling of processor time, which stops when no call runs.
@@ -60,7 +60,7 @@ func (b *Pool) demoteCrowding(calls map[*Supervisor]int64) {
 		if p.crowding >= crowdingTime && !p.demoted.Load() {
 			p.demoted.Store(true)
 			p.demote()
-			s.config.Log.Warn("the plugin keeps processors from other plugins: its priority is lowered", "processor time", p.crowding)
+			s.config.Log.Warn("the plugin used much processor time while other plugins had calls: its priority is lowered", "processor time", p.crowding)
 		}
 	}
 	for _, s := range b.workers {

@@ -33,7 +33,7 @@ type fake struct {
 	identity uint64
 
 	mu   sync.Mutex
-	held []uint32 // numbers of the calls to answer later
+	held []uint32 // numbers of the calls to be answered later
 	asks map[uint32]chan wire.Reply
 }
 

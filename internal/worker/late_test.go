@@ -17,8 +17,8 @@ import (
 func TestWorkerIsKilledWhenFirstOfItsCallsIsLate(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		after  []time.Duration // until each call is late
-		cancel time.Duration   // until the last call is cancelled; 0: it is not
+		after  []time.Duration // for each call, the time until it is late
+		cancel time.Duration   // time until the last call is cancelled; 0 if it is not cancelled
 		want   time.Duration
 	}{
 		{"one call", []time.Duration{5 * time.Second}, 0, 5 * time.Second},
@@ -41,7 +41,7 @@ func TestWorkerIsKilledWhenFirstOfItsCallsIsLate(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				// This call ends, and must not count.
+				// The result of this call is sent below, so its deadline must not cause a kill.
 				go func() {
 					_, _ = conn.call(&pending{ctx: t.Context(), late: began.Add(time.Second)}, wire.Call{})
 				}()

@@ -9,20 +9,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Launch contains what is needed to start a worker.
+// Launch contains what is needed to start a worker. Each of its functions may be nil.
 type Launch struct {
 	Setup wire.Setup
-	// Files are inherited.
+	// Files are the files that the worker inherits.
 	Files []*os.File
-	// Stale returns the reason why a worker that was started with this Launch must not get further calls; empty if it may
-	// get them. All functions of a Launch may be nil.
+	// Stale returns the reason why a worker that was started with this Launch must not receive further calls. It returns an
+	// empty string if the worker may receive them.
 	Stale func() string
 	// Confined decides whether the confinement that the worker reports is sufficient.
 	Confined func(confine.Report) error
-	// Create creates the granted directory of the mount with that index, which did not exist at the start. It moves the
+	// Create creates the granted directory of the mount with the given index, which did not exist at the start. It moves the
 	// staged directory, whose handle the worker has, to the path.
 	Create func(mount int) error
-	// Derived takes the records of derived data that the worker sends; nil: they are a protocol violation.
+	// Derived receives the records of derived data that the worker sends. If it is nil, records are a protocol violation.
 	Derived func(records []byte)
 	// Discard removes compiled code that the worker rejected.
 	Discard func() error
@@ -42,7 +42,7 @@ func (l *Launch) Inherit(file *os.File) int {
 // Memory of a worker beyond its calls' limits, in bytes.
 const (
 	runtimeMemory = 160 << 20 // the Go runtime, this program, and garbage
-	perCodeByte   = 8         // of compiled code and the module: wazero decodes the module and copies the code
+	perCodeByte   = 8         // for each byte of compiled code and module: wazero decodes the module and copies the code
 	perCall       = 24 << 20  // native stacks and bookkeeping of a call
 	derivedCache  = 16 << 20  // derived data of files
 	// derivedMemory is for derived data: an instance, its snapshot, the derivation with a file and its result, and the cache.

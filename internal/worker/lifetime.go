@@ -10,7 +10,7 @@ import (
 
 // starting is the start of a worker. Several calls may wait for it.
 type starting struct {
-	done    chan struct{} // closed when the worker has been started, or err is set
+	done    chan struct{} // closed after the start succeeded, or failed with err
 	err     error
 	waiting int // number of calls that wait
 	cancel  context.CancelFunc
@@ -66,7 +66,7 @@ func (s *Supervisor) usable() *process {
 	return p
 }
 
-// retire makes a process get no further calls, and ends it when its last call has ended.
+// retire excludes a process from further calls, and ends it when its last call has ended.
 func (s *Supervisor) retire(p *process) {
 	p.retired = true
 	if s.current == p {
@@ -92,7 +92,7 @@ func (s *Supervisor) startProcess() {
 		p, err := s.launch(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err == nil && (s.closed || s.starting != st) { // second condition: no call waits for the process any more
+		if err == nil && (s.closed || s.starting != st) { // starting differs if no call waits for the process any more
 			p.end()
 			err = errClosed
 		}
@@ -162,7 +162,7 @@ func (s *Supervisor) launch(ctx context.Context) (*process, error) {
 	}
 	p, err := s.start(ctx, l)
 	if failure := (*engine.Error)(nil); errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil {
-		s.config.Log.Warn("compiled code is unusable and is compiled again", "reason", failure.Message)
+		s.config.Log.Warn("the compiled code is unusable: the module is compiled again", "reason", failure.Message)
 		if err = l.Discard(); err == nil {
 			if l, err = s.config.Prepare(ctx); err == nil {
 				p, err = s.start(ctx, l)
@@ -190,7 +190,7 @@ func (s *Supervisor) adopt(p *process) error {
 	return nil
 }
 
-// leave ends a call's use of a process.
+// leave ends the use of a process by a call.
 func (s *Supervisor) leave(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +203,7 @@ func (s *Supervisor) leave(p *process) {
 	}
 }
 
-// scheduleExpiry makes expire run after some time.
+// scheduleExpiry schedules expire.
 func (s *Supervisor) scheduleExpiry(after time.Duration) {
 	if s.idle == nil {
 		s.idle = time.AfterFunc(after, s.expire)

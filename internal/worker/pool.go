@@ -9,17 +9,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 )
 
-// Pool keeps the workers of all plugins within one memory budget, and demotes those that keep processors from
-// others. It is safe for concurrent use.
+// Pool bounds the memory of the workers of all plugins by one budget. It demotes workers that use much processor time while other
+// plugins have calls. It is safe for concurrent use.
 type Pool struct {
 	mu       sync.Mutex
 	budget   int64
 	workers  map[*process]*Supervisor
-	running  int           // number of calls
-	reserved int64         // bytes, for the calls that run
+	running  int           // number of running calls
+	reserved int64         // bytes that running calls have reserved
 	changed  chan struct{} // closed when a call or a worker ends
-	waiting  int           // calls that wait for memory
-	sampling bool          // keepFair runs
+	waiting  int           // number of calls that wait for memory
+	sampling bool          // whether the sampling that keepFair started is running
 }
 
 // baseMemory is the resident memory of a worker without a module, in bytes, measured with Go 1.26.
@@ -37,7 +37,7 @@ func (b *Pool) Budget() int64 {
 	return b.budget
 }
 
-// SetBudget changes the budget. Calls that run keep the memory that they have reserved.
+// SetBudget changes the budget. Running calls retain the memory that they have reserved.
 func (b *Pool) SetBudget(budget int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -57,12 +57,12 @@ func TestCallsWaitForTheBudget(t *testing.T) {
 	})
 	<-asked
 	if _, err := second.Call(t.Context(), method("echo")); codeOf(t, err) != engine.CodeQueue {
-		t.Errorf("beyond the budget: %v", err)
+		t.Errorf("a call beyond the budget: got %v, want the code %s", err, engine.CodeQueue)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := second.Call(ctx, method("echo")); codeOf(t, err) != engine.CodeCanceled {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("a cancelled call beyond the budget: got %v, want the code %s", err, engine.CodeCanceled)
 	}
 	patient := inPool(t, pool, nil)
 	all.Go(func() { wantEcho(t, patient) })
@@ -102,7 +102,7 @@ func TestCrowdingWorkerIsDemoted(t *testing.T) {
 	p := spinning.current
 	spinning.mu.Unlock()
 	if _, err := p.processorTime(); err != nil {
-		t.Skip("this system does not tell the processor time of processes:", err)
+		t.Skip("this system does not report the processor time of processes:", err)
 	}
 	calls := map[*Supervisor]int64{}
 	p.computed, p.crowding = 1, crowdingTime+time.Second // simulate that the worker has used much processor time
@@ -110,7 +110,7 @@ func TestCrowdingWorkerIsDemoted(t *testing.T) {
 	pool.demoteCrowding(calls)
 	pool.mu.Unlock()
 	if !p.demoted.Load() {
-		t.Fatal("it was not demoted")
+		t.Fatal("the worker was not demoted")
 	}
 	wantEcho(t, spinning) // runs in the demoted process, which then ends
 	<-p.gone

@@ -30,26 +30,26 @@ type process struct {
 	gone    chan struct{} // closed when the process has ended
 	killed  atomic.Pointer[string]
 
-	active atomic.Int32 // calls; changes under the lock of the Supervisor that started it
+	active atomic.Int32 // number of calls in flight; changed under the lock of the Supervisor that started the process
 
 	// The following fields are guarded by the lock of that Supervisor.
-	retired bool // the process gets no further call
+	retired bool // whether the process receives no further calls
 
-	idleSince atomic.Int64 // time when its last call ended, in nanoseconds since 1970
-	resident  atomic.Int64 // bytes of memory at the last measurement
-	measured  atomic.Int64 // nanoseconds since 1970
+	idleSince atomic.Int64 // time when the last call ended, in nanoseconds since 1970
+	resident  atomic.Int64 // resident memory at the last measurement, in bytes
+	measured  atomic.Int64 // time of the last measurement, in nanoseconds since 1970
 	demoted   atomic.Bool  // whether the priority was lowered
 
 	// The following fields are guarded by the lock of the Pool.
 	computed time.Duration // processor time at the last sample
-	crowding time.Duration // part of it that was used while other plugins had calls
+	crowding time.Duration // processor time used while other plugins had calls
 }
 
 // start starts a worker and returns when it is confined and its module is loaded. The error is an *engine.Error if
 // the module is the cause.
 func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
 	p, err := s.spawn(l, confine.Options{})
-	if err != nil { // a system limits the number of namespaces
+	if err != nil { // retry without namespaces, whose number the system may limit
 		p, err = s.spawn(l, confine.Options{NoNamespaces: true})
 	}
 	if err != nil {
@@ -96,8 +96,8 @@ func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
 	return p, nil
 }
 
-// startTime bounds the start of a worker and the loading of its module. It is long because the machine may be busy;
-// the worker bounds the module's own share of it.
+// startTime bounds the start of a worker and the loading of its module. It is long because the machine may be busy. The worker
+// itself bounds the time that the module takes.
 const startTime = time.Minute
 
 // handshake sends the set-up to the worker and waits until the module is loaded.
@@ -151,12 +151,12 @@ func failure(plugin string, payload []byte) error {
 
 // wait waits for the process to exit, and reaps it.
 func (p *process) wait() {
-	_ = p.command.Wait() // the process state contains how it ended
+	_ = p.command.Wait() // the process state describes how the process ended
 	close(p.gone)
 	p.launch.release()
 }
 
-// kill ends the process at once. The first reason is kept.
+// kill ends the process at once. If it is called again, the first reason remains.
 func (p *process) kill(reason string) {
 	if p.killed.CompareAndSwap(nil, &reason) {
 		_ = p.command.Process.Kill() // fails only if the process has already ended
@@ -223,8 +223,8 @@ func (p *process) outOfMemory() bool {
 	return strings.Contains(line, "out of memory") || strings.Contains(line, "cannot allocate")
 }
 
-// firstBytes keeps the first limit bytes that are written to it. Further writes fail, which closes the pipe, so that no
-// time is spent on copying more.
+// firstBytes stores the first limit bytes that are written to it. Further writes fail, which closes the pipe, so that no time is
+// spent on copying more.
 type firstBytes struct {
 	limit int
 

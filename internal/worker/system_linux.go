@@ -14,7 +14,7 @@ import (
 // workers on two processors: p99 of 17 to 30 ms at 0, 5 to 10 ms at 10.
 const demotedNice = 10
 
-// demote lowers the priority of all threads. New threads inherit it from the one that starts them.
+// demote lowers the priority of all threads. A new thread inherits the priority of the thread that starts it.
 func (p *process) demote() {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.command.Process.Pid))
 	if err != nil {
@@ -36,9 +36,9 @@ func (p *process) processorTime() (time.Duration, error) {
 	// The fields after the name, which is in parentheses: utime is the 12th of them, stime the 13th, in ticks.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/PID/stat of a worker has %d fields", len(fields))
+		return 0, fmt.Errorf("/proc/PID/stat of a worker has %d fields after the name, want at least 13", len(fields))
 	}
-	const tick = time.Second / 100 // USER_HZ, which Linux keeps for all programs
+	const tick = time.Second / 100 // USER_HZ, which is 100 on every supported architecture
 	var ticks int64
 	for _, field := range fields[11:13] {
 		n, err := strconv.ParseInt(string(field), 10, 64)

@@ -29,11 +29,11 @@ import (
 // Config configures a Supervisor.
 type Config struct {
 	Plugin  string
-	Command []string // starts this executable so that it becomes child.Main
+	Command []string // command that starts this executable, which must then call child.Main
 	Limits  wire.Limits
 	// Queue is the maximum time that a call waits for memory of the Pool.
 	Queue time.Duration
-	// Idle is how long a worker is kept after its last call; 0 means five minutes.
+	// Idle is the time after which a worker without calls ends; 0 means five minutes.
 	Idle time.Duration
 	// Prepare returns the Launch of a worker. It is called for each worker.
 	Prepare func(context.Context) (*Launch, error)
@@ -50,26 +50,26 @@ type Asker func(ctx context.Context, ask wire.Ask) wire.Reply
 type Request struct {
 	wire.Call
 	Ask    Asker
-	Record func(wire.Record) // receives the call's operations; nil: they are not recorded
-	// Waiting is called every waitingInterval while the call waits for a worker to start, which takes seconds if the
-	// module must be compiled; nil: it is not called.
+	Record func(wire.Record) // receives the call's operations; nil means that they are not recorded
+	// Waiting, unless nil, is called every waitingInterval while the call waits for a worker to start, which takes seconds if
+	// the module must be compiled.
 	Waiting func()
 }
 
-// Supervisor keeps the worker processes of one plugin. It is safe for concurrent use.
+// Supervisor starts, supervises and ends the worker processes of one plugin. It is safe for concurrent use.
 type Supervisor struct {
 	config Config
-	retry  chan struct{} // of capacity 1: held by the call that is being retried
+	retry  chan struct{} // semaphore of capacity 1, which a call holds while it is retried
 
 	mu       sync.Mutex
-	current  *process // takes new calls; nil if none does
+	current  *process // process that receives new calls; nil if there is none
 	starting *starting
 	all      map[*process]struct{}
 	idle     *time.Timer
 	closed   bool
 
 	// The following fields are guarded by the Pool's lock.
-	calls     int64 // so far
+	calls     int64 // number of calls so far
 	processes int   // number of processes that count against the budget
 }
 
@@ -89,10 +89,12 @@ type Response struct {
 	LeftOut   int64  // operations that were not recorded
 }
 
-// Call makes a call. The caller keeps at most Limits.Concurrency in flight. The error is an *engine.Error, or the
-// module's own *abi.Error. A call whose worker ends is retried once, in a worker of its own. It is not retried if it may
-// have written something, if its time limit had passed, or if it was the only call in flight and the host ended the
-// worker for it. Then, or if the retry loses its worker too, it fails with CodeWorkerLost or CodeMemory.
+// Call makes a call. The caller must not have more than Limits.Concurrency calls in flight. The error is an *engine.Error, or the
+// module's own *abi.Error.
+//
+// A call whose worker ends is retried once, in a worker of its own. It is not retried if it may have written something, if its time
+// limit had passed, or if it was the only call in flight and the host ended the worker for it. A call that is not retried, or whose
+// second worker ends too, fails with CodeWorkerLost or CodeMemory.
 func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 	if int64(len(r.Params)) > s.config.Limits.Input {
 		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", len(r.Params), s.config.Limits.Input)
@@ -121,11 +123,11 @@ func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 	return s.response(result)
 }
 
-// lateReply is how much longer than the call a host operation may take, so that the worker's clock decides which error
-// the call gets.
+// lateReply is the time by which a host operation may exceed the time limit of its call, so that the worker's clock decides which
+// error the call returns.
 const lateReply = 50 * time.Millisecond
 
-// grace is how long a worker has to end a call that timed out or was cancelled.
+// grace is the time within which a worker must end a call that timed out or was cancelled.
 const grace = 2 * time.Second
 
 // run makes a call in a process that acquire or launch returned.
@@ -208,15 +210,15 @@ func (s *Supervisor) response(result wire.Result) (Response, error) {
 		if err := failure(s.config.Plugin, result.Body); !errors.Is(err, wire.ErrProtocol) {
 			return r, err
 		}
-		return r, s.fail(engine.CodeWorkerLost, nil, "got a malformed failure from its process")
+		return r, s.fail(engine.CodeWorkerLost, nil, "received a malformed failure from its process")
 	case !rawjson.Valid(result.Body) || !utf8.Valid(result.Body) || rawjson.Kind(result.Body) != '{':
 		r.Body = nil
-		return r, s.fail(engine.CodeWorkerLost, nil, "got a result from its process that is not a JSON object")
+		return r, s.fail(engine.CodeWorkerLost, nil, "received a result from its process that is not a JSON object")
 	case result.Kind == wire.KindRPCError:
 		r.Body = nil
 		var own *abi.Error
 		if err := json.Unmarshal(result.Body, &own); err != nil || own == nil {
-			return r, s.fail(engine.CodeWorkerLost, nil, "got a malformed error from its process")
+			return r, s.fail(engine.CodeWorkerLost, nil, "received a malformed error from its process")
 		}
 		return r, own
 	}

@@ -187,7 +187,7 @@ func TestEvictDoesNotWaitForLock(t *testing.T) {
 	evicted := s.evict(s.current)
 	s.mu.Unlock()
 	if evicted {
-		t.Error("evicted while the test holds the lock")
+		t.Error("evict ended the process while the test holds the Supervisor's lock")
 	}
 }
 
@@ -199,7 +199,7 @@ func TestClosedSupervisorAdoptsNoWorker(t *testing.T) {
 	}
 	s.Close()
 	if err := s.adopt(p); err == nil {
-		t.Error("a worker is started for a call though the host is being closed")
+		t.Error("adopt accepted a process although the Supervisor is closed")
 	}
 	<-p.gone
 }
@@ -214,7 +214,7 @@ func TestCancelledCallKeepsItsWorker(t *testing.T) {
 		t.Errorf("got %q: %v", code, err)
 	}
 	if n := s.Running(); n != 1 {
-		t.Errorf("%d workers run, the cancelled call must not cost its worker", n)
+		t.Errorf("%d workers run, want 1: the worker of a cancelled call must not be ended", n)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestCallsWithoutEffectsAreRetriedInNewWorker(t *testing.T) {
 				want = engine.CodeMemory
 			}
 			if _, err := s.Call(t.Context(), method(how)); codeOf(t, err) != want {
-				t.Errorf("the cause: %v", err)
+				t.Errorf("the call that ended the worker: got %v, want the code %s", err, want)
 			}
 			all.Wait()
 			held.Wait()
@@ -312,7 +312,7 @@ func TestStaleWorkerGetsNoMoreCallsAndDrains(t *testing.T) {
 			first := !stale.Load()
 			l.Stale = func() string {
 				if first && stale.Load() {
-					return "the directory is another one"
+					return "the directory was replaced"
 				}
 				return ""
 			}
@@ -344,7 +344,7 @@ func TestStaleWorkerGetsNoMoreCallsAndDrains(t *testing.T) {
 	stale.Store(true)
 	second := worker()
 	if first == second || s.Running() != 2 {
-		t.Errorf("%s then %s, %d workers", first, second, s.Running())
+		t.Errorf("calls before and after the replacement ran in the workers %s and %s, want different ones; %d workers run, want 2", first, second, s.Running())
 	}
 	close(goOn)
 	all.Wait()
@@ -377,6 +377,6 @@ func TestOperationsAndErrors(t *testing.T) {
 	}
 	s.Close()
 	if _, err := s.Call(t.Context(), method("echo")); err == nil {
-		t.Error("a closed supervisor answers")
+		t.Error("Call succeeded on a closed Supervisor")
 	}
 }

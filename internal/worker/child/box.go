@@ -92,7 +92,7 @@ func newBox(setup wire.Setup, derive deriveFunc, log hclog.Logger) (*sandbox.Box
 	return sandbox.New(c)
 }
 
-// mount converts a granted directory for the file tree. For a directory that does not exist, Dir is a staged directory,
+// mount converts the i-th granted directory for the file tree. For a directory that does not exist, m.File is a staged directory,
 // which the host moves to the path on the first write.
 func mount(i int, m wire.Mount) vfs.Mount {
 	out := vfs.Mount{Path: m.Path, Aliases: m.Aliases, Write: m.Write, InGit: m.InGit, Dir: file(m.File, m.Path)}
@@ -144,7 +144,7 @@ func changes(ctx context.Context) {
 	}
 }
 
-// asked has the host process perform an operation whose parameters and result are JSON.
+// asked sends an operation to the host process and returns the result. Parameters and result are JSON.
 func asked[R any](ctx context.Context, op string, params any) (result R, err error) {
 	c := callOf(ctx)
 	if c == nil {

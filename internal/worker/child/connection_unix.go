@@ -10,7 +10,7 @@ import (
 // socketFile is the descriptor of the connection to the host.
 const socketFile = 3
 
-// connectionFiles are the descriptors of the connection besides the standard ones.
+// connectionFiles are the descriptors of the connection. The standard ones are not listed.
 var connectionFiles = []int{socketFile}
 
 // connection returns the connection to the host, which is inherited in blocking mode.

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// connectionFiles are the descriptors of the connection besides the standard ones.
+// connectionFiles are the descriptors of the connection. The standard ones are not listed.
 var connectionFiles []int
 
 // connection returns the connection to the host: the standard input and output, which nothing else uses.

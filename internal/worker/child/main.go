@@ -42,7 +42,7 @@ func run(check func(method string, result []byte) string) error {
 	if err != nil {
 		return err
 	}
-	tracker, trackError := dirtypages.Open() // a confined process could not open it
+	tracker, trackError := dirtypages.Open() // before the confinement, which prevents it
 	confined, err := confineTo(setup)
 	if err != nil {
 		return err

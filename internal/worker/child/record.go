@@ -7,8 +7,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// record keeps an operation for the audit log. A denied operation is sent immediately, since the call may end the process
-// before its result is sent.
+// record stores an operation for the audit log. A denied operation is sent immediately, since the call may end the process before
+// its result is sent.
 func (c *call) record(o sandbox.Operation) {
 	done := audit.Operation{Op: o.Op, Target: o.Target, Code: o.Code, Outcome: outcome(o.Code)}
 	if c.recorded && c.trail.Add(done) && done.Outcome == audit.Denied {
@@ -30,8 +30,8 @@ func encoded(o audit.Operation, count int64) []byte {
 	return wire.Record{Op: o.Op, Target: o.Target, Outcome: string(o.Outcome), Code: o.Code, Count: count}.Encode()
 }
 
-// sendRecords sends the operations that record kept, together with the result. leftOut is the number of operations
-// that were not recorded.
+// sendRecords sends the operations that record has stored, together with the result. leftOut is the number of operations that were
+// not recorded.
 func (c *call) sendRecords() (leftOut int64) {
 	all, leftOut := c.trail.Operations()
 	for _, o := range all {

@@ -28,11 +28,11 @@ type server struct {
 	module  *engine.Module
 	answer  func(method string, schema int, r engine.Response) (wire.Kind, []byte)
 	log     hclog.Logger
-	maxAsk  int // bytes
+	maxAsk  int // maximum size in bytes of a request of ask
 	cache   *derived.Cache
 	delayed int           // results that the leader has not sent yet; accessed by the leader only
 	follow  chan struct{} // makes a waiting goroutine the leader
-	failed  chan error    // of capacity 1: the reason why reading ended
+	failed  chan error    // receives the reason why reading ended; capacity 1
 
 	mu    sync.Mutex
 	calls map[uint32]*call
@@ -44,8 +44,8 @@ type call struct {
 	number   uint32
 	cancel   context.CancelFunc
 	recorded bool
-	leads    bool            // whether its goroutine is the leader
-	reply    chan wire.Reply // of capacity 1
+	leads    bool            // whether the call's goroutine is the leader
+	reply    chan wire.Reply // capacity 1
 	trail    audit.Trail
 	wrote    sync.Once
 }
@@ -65,8 +65,8 @@ func (s *server) serve() error {
 	return <-s.failed
 }
 
-// run is the loop of one goroutine: it leads until its call makes another goroutine the leader, finishes the call, and
-// waits to become the leader again. There is at most one such goroutine more than calls in flight.
+// run is the loop of one goroutine: it leads until its call makes another goroutine the leader, finishes the call, and waits to
+// become the leader again. The number of these goroutines exceeds the number of calls in flight by at most one.
 func (s *server) run() {
 	for s.lead() {
 		<-s.follow
@@ -217,7 +217,7 @@ func failed(failure *engine.Error) (wire.Kind, []byte) {
 	return wire.KindFailure, text
 }
 
-// ask has the host process perform an operation.
+// ask sends an operation to the host process and returns the result.
 func (c *call) ask(ctx context.Context, op string, params []byte) ([]byte, error) {
 	c.busy()
 	if len(params)+1+len(op) > c.server.maxAsk {

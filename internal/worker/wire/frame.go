@@ -25,12 +25,12 @@ const (
 	TypeSetup  Type = 1 + iota // Setup, once, before anything else
 	TypeCall                   // a Call
 	TypeCancel                 // cancels the call; no payload
-	TypeReply                  // answers the call's TypeAsk: a Reply
+	TypeReply                  // answers the TypeAsk of a call: a Reply
 )
 
 // The frames that a worker sends.
 const (
-	TypeReady   Type = 16 + iota // confined: a Ready
+	TypeReady   Type = 16 + iota // the worker is confined: a Ready
 	TypeLoaded                   // the module is loaded; no payload
 	TypeFailed                   // the module could not be loaded: a Failure; the worker then ends
 	TypeResult                   // ends a call: a Result
@@ -46,7 +46,7 @@ const headerSize = 9
 // Frame is one message. Its payload belongs to the receiver.
 type Frame struct {
 	Type    Type
-	Call    uint32 // number of its call; 0 if it belongs to none
+	Call    uint32 // number of the call that the frame belongs to; 0 if it belongs to no call
 	Payload []byte
 }
 
@@ -61,7 +61,7 @@ func Violation(format string, args ...any) error {
 // Reader reads frames. It is not safe for concurrent use.
 type Reader struct {
 	in *bufio.Reader
-	// limit returns the maximum payload of a type, in bytes; negative: the type is not accepted.
+	// limit returns the maximum payload of a type, in bytes. A negative limit means that the type is not accepted.
 	limit func(Type) int
 }
 
@@ -87,7 +87,7 @@ func (r *Reader) Next() (Frame, error) {
 	_, _ = r.in.Discard(headerSize) // the header was read by Peek
 	switch limit := r.limit(f.Type); {
 	case limit < 0:
-		return Frame{}, Violation("a frame of type %d", f.Type)
+		return Frame{}, Violation("a frame of type %d, which is not accepted now", f.Type)
 	case int64(length) > int64(limit):
 		return Frame{}, Violation("a frame of type %d has %d bytes; the limit is %d", f.Type, length, limit)
 	}
@@ -132,8 +132,8 @@ func (r *Reader) Buffered() bool {
 type Writer struct {
 	mu      sync.Mutex
 	out     io.Writer
-	pending []byte // frames that are sent together with the next one
-	gathers bool   // whether a goroutine is about to send them
+	pending []byte // frames that are sent together with the next frame
+	gathers bool   // whether a goroutine is about to send the pending frames
 	err     error
 }
 
@@ -152,8 +152,8 @@ func (w *Writer) Write(t Type, call uint32, parts ...[]byte) error {
 	return w.write(t, call, parts)
 }
 
-// Delay sends a small frame together with the next one that is written, or with the next Flush. A large one, or one that
-// follows many, is sent at once.
+// Delay sends a small frame together with the next frame that is written, or with the next Flush. It sends a large frame, or one
+// that follows many delayed frames, at once.
 func (w *Writer) Delay(t Type, call uint32, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,8 +164,8 @@ func (w *Writer) Delay(t Type, call uint32, parts ...[]byte) error {
 	return nil
 }
 
-// Gather is Write, but first lets other goroutines run, and sends their frames in the same system call. If another
-// goroutine's call sends the frame, the frame is not written yet when Gather returns.
+// Gather sends a frame as Write does, but first lets other goroutines run, and sends their frames in the same system call. If
+// another goroutine is about to send the frame, Gather returns before the frame is written.
 func (w *Writer) Gather(t Type, call uint32, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,7 +227,7 @@ func (w *Writer) sent() {
 	}
 }
 
-// add appends a frame's header to the pending bytes, and also its payload if that is small.
+// add appends a frame's header to the pending bytes, and also its payload if the payload is small.
 func (w *Writer) add(t Type, call uint32, parts [][]byte) (small bool) {
 	size := size(parts)
 	w.pending = binary.LittleEndian.AppendUint32(w.pending, uint32(size))

@@ -33,7 +33,7 @@ func (c Call) Encode() [][]byte {
 // DecodeCall decodes what Encode returned.
 func DecodeCall(payload []byte) (Call, error) {
 	if len(payload) < 4 || len(payload) < 4+int(payload[1]) {
-		return Call{}, Violation("a call of %d bytes", len(payload))
+		return Call{}, Violation("a malformed call of %d bytes", len(payload))
 	}
 	end := 4 + int(payload[1])
 	return Call{
@@ -75,7 +75,7 @@ func (r Result) Encode() [][]byte {
 // DecodeResult decodes what Encode returned. Body is not validated.
 func DecodeResult(payload []byte) (Result, error) {
 	if len(payload) < resultHead || Kind(payload[0]) > KindFailure {
-		return Result{}, Violation("a result of %d bytes", len(payload))
+		return Result{}, Violation("a malformed result of %d bytes", len(payload))
 	}
 	return Result{
 		Kind: Kind(payload[0]), Fuel: max(0, int64(binary.LittleEndian.Uint64(payload[1:]))),
@@ -85,8 +85,8 @@ func DecodeResult(payload []byte) (Result, error) {
 
 // Bounds of TypeDerived, in bytes. The payload is a chunk of derived.Cache.Take.
 const (
-	MaxDerived     = 1<<20 + 1<<10 // of a frame
-	DerivedPerCall = 4 << 20       // of all payloads that are sent with the result of a call
+	MaxDerived     = 1<<20 + 1<<10 // maximum payload of a frame
+	DerivedPerCall = 4 << 20       // maximum total of the payloads that are sent with the result of a call
 )
 
 // Failure is the serialized form of an engine.Error.
@@ -134,7 +134,7 @@ func (a Ask) Encode() [][]byte { return [][]byte{{byte(len(a.Op))}, []byte(a.Op)
 // DecodeAsk decodes what Encode returned.
 func DecodeAsk(payload []byte) (Ask, error) {
 	if len(payload) < 1 || len(payload) < 1+int(payload[0]) {
-		return Ask{}, Violation("an operation of %d bytes", len(payload))
+		return Ask{}, Violation("a malformed operation of %d bytes", len(payload))
 	}
 	end := 1 + int(payload[0])
 	return Ask{Op: string(payload[1:end]), Params: payload[end:]}, nil
@@ -172,7 +172,7 @@ func DecodeReply(payload []byte) (Reply, error) {
 
 // Log is a line of the log.
 type Log struct {
-	Level int8     `json:"l"` // of hclog
+	Level int8     `json:"l"` // level of hclog
 	Text  string   `json:"t"`
 	Args  []string `json:"a,omitempty"` // alternating names and values
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Setup configures a worker. Files are the numbers of descriptors that it inherits; 0 means none.
+// Setup configures a worker. A file or directory that the worker inherits is the number of its descriptor; 0 means that there is none.
 type Setup struct {
 	Plugin string `json:"plugin"`
 	Limits Limits `json:"limits"`
-	Reused bool   `json:"reused,omitempty"` // instances are reused without being restored
+	Reused bool   `json:"reused,omitempty"` // whether instances are reused without being restored
 
 	Code         Code              `json:"code"`
 	Confine      Confine           `json:"confine"`
@@ -24,7 +24,7 @@ type Setup struct {
 	Env          map[string]string `json:"env,omitempty"` // granted variables
 	Cwd, Project string
 	Zone         []byte `json:"zone,omitempty"` // the local time zone as TZif data
-	HTTP         bool   `json:"http,omitempty"` // an origin is granted
+	HTTP         bool   `json:"http,omitempty"` // whether an origin is granted
 	// Schemas are the output schemas that calls refer to.
 	Schemas  []json.RawMessage `json:"schemas,omitempty"`
 	LogLevel int8              `json:"logLevel"`
@@ -48,7 +48,7 @@ type Code struct {
 
 // Derived describes the derived data of earlier workers. See derived.Handles.
 type Derived struct {
-	Kept  bool   `json:"kept,omitempty"` // the host keeps new records
+	Kept  bool   `json:"kept,omitempty"` // whether the host stores new records
 	Tag   []byte `json:"tag,omitempty"`
 	Older int    `json:"older,omitempty"`
 	Newer int    `json:"newer,omitempty"`
@@ -56,19 +56,19 @@ type Derived struct {
 
 // Confine contains the limits that the worker sets for itself.
 type Confine struct {
-	Memory    uint64 `json:"memory"` // bytes of RLIMIT_DATA
+	Memory    uint64 `json:"memory"` // value of RLIMIT_DATA, in bytes
 	OpenFiles uint64 `json:"openFiles"`
 }
 
 // Mount is a granted directory.
 type Mount struct {
 	Path    string   `json:"path"`
-	Aliases []string `json:"aliases,omitempty"` // other paths of the directory for the module
+	Aliases []string `json:"aliases,omitempty"` // other paths by which the module may name the directory
 	Write   bool     `json:"write,omitempty"`
 	State   bool     `json:"state,omitempty"`
-	InGit   bool     `json:"inGit,omitempty"` // it is in a git directory, so nothing in it can be written
+	InGit   bool     `json:"inGit,omitempty"` // whether the directory is in a git directory, so that nothing in it can be written
 	File    int      `json:"file,omitempty"`
-	Staged  bool     `json:"staged,omitempty"` // it does not exist yet: OpCreate moves File to Path
+	Staged  bool     `json:"staged,omitempty"` // whether the directory does not exist yet; OpCreate moves File to Path
 	Anchors []FileID `json:"anchors,omitempty"`
 }
 
@@ -78,7 +78,7 @@ type FileID struct{ Dev, Ino uint64 }
 // Repo is a granted git repository.
 type Repo struct {
 	Path  string `json:"path"`
-	Alias string `json:"alias,omitempty"` // another path of the directory for the module
+	Alias string `json:"alias,omitempty"` // another path by which the module may name the repository
 	Write bool   `json:"write,omitempty"`
 	File  int    `json:"file,omitempty"`
 }

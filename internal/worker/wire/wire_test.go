@@ -42,7 +42,7 @@ func TestFramesComeAsTheyWereSent(t *testing.T) {
 				}
 			}
 			if _, err := r.Next(); err != io.EOF {
-				t.Errorf("at the end: %v", err)
+				t.Errorf("Next at the end of the stream: got %v, want io.EOF", err)
 			}
 		})
 	}
@@ -52,7 +52,7 @@ func TestDelayedFramesLeaveWithTheNextOne(t *testing.T) {
 	var stream bytes.Buffer
 	w := NewWriter(&stream)
 	if err := w.Delay(TypeRecord, 1, []byte("a")); err != nil || stream.Len() > 0 {
-		t.Fatalf("%v, %d bytes have left", err, stream.Len())
+		t.Fatalf("Delay: got %v; %d bytes were written, want none", err, stream.Len())
 	}
 	if err := w.Write(TypeResult, 1, []byte("b")); err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func FuzzReader(f *testing.F) {
 				return
 			}
 			if len(frame.Payload) > len(data) || cap(frame.Payload) > 4*len(data)+firstRead {
-				t.Fatalf("a payload of %d bytes, capacity %d, of %d", len(frame.Payload), cap(frame.Payload), len(data))
+				t.Fatalf("got a payload of %d bytes with the capacity %d from a stream of %d bytes", len(frame.Payload), cap(frame.Payload), len(data))
 			}
 			again(t, frame.Payload)
 		}
@@ -142,17 +142,17 @@ func again(t *testing.T, payload []byte) {
 	t.Helper()
 	if c, err := DecodeCall(payload); err == nil {
 		if back, err := DecodeCall(bytes.Join(c.Encode(), nil)); err != nil || !cmp.Equal(c, back) {
-			t.Errorf("%+v became %+v, %v", c, back, err)
+			t.Errorf("the call %+v does not round-trip: got %+v, %v", c, back, err)
 		}
 	}
 	if r, err := DecodeResult(payload); err == nil {
 		if back, err := DecodeResult(bytes.Join(r.Encode(), nil)); err != nil || !cmp.Equal(r, back) {
-			t.Errorf("%+v became %+v, %v", r, back, err)
+			t.Errorf("the result %+v does not round-trip: got %+v, %v", r, back, err)
 		}
 	}
 	if a, err := DecodeAsk(payload); err == nil {
 		if back, err := DecodeAsk(bytes.Join(a.Encode(), nil)); err != nil || !cmp.Equal(a, back) {
-			t.Errorf("%+v became %+v, %v", a, back, err)
+			t.Errorf("the operation %+v does not round-trip: got %+v, %v", a, back, err)
 		}
 	}
 	_, _ = DecodeReply(payload)
@@ -193,7 +193,7 @@ func TestFlushSendsDelayedFrames(t *testing.T) {
 func TestGatheredFramesLeaveInOneWrite(t *testing.T) {
 	var out writeLog
 	w := NewWriter(&out)
-	w.gathers = true // by another goroutine
+	w.gathers = true // simulate that another goroutine is about to send
 	for call := range uint32(2) {
 		if err := w.Gather(TypeCall, call, []byte("a")); err != nil || len(out) > 0 {
 			t.Fatalf("%v, %d writes", err, len(out))
@@ -201,11 +201,11 @@ func TestGatheredFramesLeaveInOneWrite(t *testing.T) {
 	}
 	w.gathers = false
 	if err := w.Gather(TypeCall, 2, []byte("a")); err != nil || len(out) != 1 || len(out[0]) != 3*(headerSize+1) {
-		t.Errorf("%v, writes %q", err, out)
+		t.Errorf("Gather: got %v and the writes %q, want one write of three frames", err, out)
 	}
 }
 
-// writeLog keeps the data of each Write.
+// writeLog records the data of each Write.
 type writeLog [][]byte
 
 func (w *writeLog) Write(p []byte) (int, error) {
@@ -228,7 +228,7 @@ func TestBufferedMeansWholeFrame(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Buffered() != want {
-			t.Errorf("with %d bytes missing: got %t", missing, !want)
+			t.Errorf("Buffered, with %d bytes of a frame missing: got %t, want %t", missing, !want, want)
 		}
 	}
 }
