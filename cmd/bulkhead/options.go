@@ -92,7 +92,7 @@ func (o *options) logTo(w io.Writer, level hclog.Level) hclog.Logger {
 
 // parseEnv parses NAME=VALUE and NAME. Errors do not contain values, which are often secret.
 func parseEnv(pairs []string) (map[string]string, error) {
-	env, lookup := map[string]string{}, discovery.System{}.Lookup()
+	env, lookup := map[string]string{}, discovery.LookupEnv(discovery.System{})
 	for _, pair := range pairs {
 		name, value, given := strings.Cut(pair, "=")
 		if name == "" {

@@ -136,7 +136,7 @@ func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) err
 		case !slices.Contains(m.Capabilities.Env, name) && !slices.Contains(m.Capabilities.Env, manifest.Any):
 			return usageErrorf("--env %s: %s does not ask for this variable", name, m.Name)
 		}
-		if _, set := o.System.Lookup()(name); !set {
+		if _, set := discovery.LookupEnv(o.System)(name); !set {
 			return usageErrorf("--env %s: the variable is not set in this environment, and the host does not start without it: set it, or write its value for the plugin in %s", name, config.FileName)
 		}
 	}

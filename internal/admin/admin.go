@@ -46,7 +46,7 @@ func absolutePath(o discovery.Options, path string) (string, error) {
 // expandPaths expands variables in the paths of plugins. The error names those that are not set.
 func expandPaths(o discovery.Options, c *config.Config) error {
 	var problems tomlfile.Problems
-	for _, p := range config.Expand(c, o.System.Lookup()) {
+	for _, p := range config.Expand(c, discovery.LookupEnv(o.System)) {
 		if slices.ContainsFunc(c.Plugins, func(have config.Plugin) bool { return p.Key == have.Key+".path" }) {
 			problems = append(problems, p)
 		}

@@ -33,7 +33,7 @@ func withAudit(o discovery.Options, c *config.Config, data []byte) (content []by
 // config can be shared.
 func auditFile(o discovery.Options, places config.Places) string {
 	file := filepath.Join(places.State, "audit.jsonl")
-	if home, _ := o.System.Lookup()("HOME"); filepath.IsAbs(home) && contain.Below(places.Home, file) {
+	if home, _ := discovery.LookupEnv(o.System)("HOME"); filepath.IsAbs(home) && contain.Below(places.Home, file) {
 		return "${env:HOME}" + strings.TrimPrefix(file, places.Home)
 	}
 	return file

@@ -155,7 +155,7 @@ func (e *examination) config() bool {
 		return false
 	}
 	if c != nil && problems.Err() == nil { // else Expand repeats problems
-		problems = append(problems, config.Expand(c, e.options.System.Lookup())...)
+		problems = append(problems, config.Expand(c, discovery.LookupEnv(e.options.System))...)
 	}
 	e.problems("config", problems)
 	if problems.Err() != nil {

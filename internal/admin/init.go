@@ -226,7 +226,7 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 		case given:
 			values[r.Env] = strings.ReplaceAll(value, "${", "$${")
 		case r.Value == "${env:"+r.Env+"}":
-			if _, set := o.System.Lookup()(r.Env); !set {
+			if _, set := discovery.LookupEnv(o.System)(r.Env); !set {
 				return review.Request{}, config.Plugin{}, usageErrorf("plugin %s needs the variable %s, which is not set: set it, or pass --env %[2]s=VALUE", m.Name, r.Env)
 			}
 			values[r.Env] = r.Value

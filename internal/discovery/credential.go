@@ -16,7 +16,7 @@ const maxSecret = 8 << 10
 // Secret reads the value of a credential from the source that the config names. No error contains it.
 func Secret(s System, c *config.Credential) (string, error) {
 	if c.Env != "" {
-		value, ok := s.Lookup()(c.Env)
+		value, ok := LookupEnv(s)(c.Env)
 		if !ok {
 			return "", fmt.Errorf("the variable %s is not set", c.Env)
 		}

@@ -10,7 +10,7 @@ func TestHomeIsProfileDirectoryByDefault(t *testing.T) {
 	t.Setenv("HOME", "")
 	os.Unsetenv("HOME")
 	t.Setenv("USERPROFILE", `C:\Users\me`)
-	if home, ok := (System{}).Lookup()("HOME"); home != `C:\Users\me` || !ok {
+	if home, ok := LookupEnv(System{})("HOME"); home != `C:\Users\me` || !ok {
 		t.Errorf("got %q, %v", home, ok)
 	}
 }

@@ -53,7 +53,7 @@ func (o Options) complete() (Options, error) {
 
 // complete sets defaults for unset fields, and resolves the working directory.
 func (s System) complete() (System, error) {
-	s.LookupEnv = s.Lookup()
+	s.LookupEnv = LookupEnv(s)
 	if s.Executable == "" {
 		s.Executable, _ = os.Executable() // after an error the plugins beside the executable are not found
 	}
@@ -77,8 +77,8 @@ func (s System) complete() (System, error) {
 	return s, nil
 }
 
-// Lookup returns s.LookupEnv, or its default.
-func (s System) Lookup() func(name string) (string, bool) {
+// LookupEnv returns s.LookupEnv, or its default.
+func LookupEnv(s System) func(name string) (string, bool) {
 	if s.LookupEnv == nil {
 		return lookupEnv
 	}
