@@ -43,13 +43,14 @@ func packages(t *testing.T) map[string][]string {
 // matches x and everything below it.
 var arrows = map[string][]string{
 	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/audit", "internal/build", "internal/client", "internal/review", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "sdk/abi", "sdk/rawjson"},
-	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/watch", "internal/worker/child", "sdk/abi"},
+	"host":                     {"internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "internal/httpserver", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/watch", "internal/worker/child", "sdk/abi"},
 	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/statedir", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile", "sdk/contain", "internal/access"},
 	"internal/build":           {"internal/progress", "internal/engine", "internal/engine/code", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem", "internal/openflag", "internal/job"},
 	"internal/config":          {"internal/origin", "internal/manifest", "internal/tomlfile", "internal/visible", "sdk/contain"},
 	"internal/audit":           {"internal/ownedpath", "internal/visible", "sdk/atomicfile", "internal/openflag", "internal/filelock"},
 	"internal/engine":          {"internal/dirtypages", "internal/engine/...", "internal/confine", "internal/filelock", "internal/visible", "sdk/abi", "internal/openflag"},
 	"internal/gateway":         {"sdk/rawjson", "internal/visible", "sdk/abi"},
+	"internal/httpserver":      {"internal/gateway", "internal/visible", "sdk/abi"},
 	"internal/jsonfile":        {},
 	"internal/progress":        {"internal/term", "internal/visible"},
 	"internal/term":            {},

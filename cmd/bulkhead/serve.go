@@ -20,6 +20,7 @@ import (
 func newServe() *cobra.Command {
 	var o options
 	var noWatch bool
+	var http host.HTTPOptions
 	c := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Run an MCP server on stdin and stdout",
@@ -51,11 +52,12 @@ all goroutines to stderr. If stderr is not read, log lines are dropped and count
   echo '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | bulkhead serve`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return serve(c.Context(), &o, !noWatch)
+			return serve(c.Context(), &o, http, !noWatch)
 		},
 	}
 	o.ServeNothing = true
 	o.add(c, "info")
+	c.Flags().StringVar(&http.Address, "http", "", "serve Streamable HTTP at this `address` instead of stdio")
 	c.Flags().BoolVar(&noWatch, "no-watch", false, "apply changes of the configuration after SIGHUP only")
 	return c
 }
@@ -69,17 +71,17 @@ const (
 )
 
 // serve runs the server with a log that never blocks. Its error has already been printed.
-func serve(ctx context.Context, o *options, watch bool) error {
+func serve(ctx context.Context, o *options, http host.HTTPOptions, watch bool) error {
 	queue := asynclog.New(os.Stderr, o.droppedLines)
 	defer queue.Close(stderrTime)
 	o.stderr = queue
-	if code := reportTo(queue, o.serve(ctx, watch)); code != exitOK {
+	if code := reportTo(queue, o.serve(ctx, http, watch)); code != exitOK {
 		return exitStatus(code)
 	}
 	return nil
 }
 
-func (o *options) serve(ctx context.Context, watch bool) error {
+func (o *options) serve(ctx context.Context, http host.HTTPOptions, watch bool) error {
 	var opened atomic.Pointer[host.Host]
 	context.AfterFunc(ctx, func() {
 		wait := exitTime
@@ -102,7 +104,11 @@ func (o *options) serve(ctx context.Context, watch bool) error {
 	if watch {
 		h.Watch(ctx)
 	}
-	err = h.Serve(ctx, newPolled(os.Stdin), os.Stdout)
+	if http.Address != "" {
+		err = h.ServeHTTP(ctx, http)
+	} else {
+		err = h.Serve(ctx, newPolled(os.Stdin), os.Stdout)
+	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // stopped by a signal
 	}

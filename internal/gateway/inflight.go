@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -12,6 +13,7 @@ import (
 type inflight struct {
 	max      int
 	maxBytes int64
+	refuses  bool // add returns an error where it would block
 
 	mu      sync.Mutex
 	free    sync.Cond         // signalled when a call has ended, and on close
@@ -42,13 +44,16 @@ func newInflight(max int, maxBytes int64) *inflight {
 }
 
 // add registers a call before it starts, so that a cancellation sent right after the request finds it. It blocks while
-// the session has reached one of its bounds. The reader calls it, so blocking exerts backpressure on the client: no
+// the session has reached one of its bounds, unless f.refuses is set. The reader calls it, so blocking exerts backpressure on the client: no
 // further message is read, and no call is refused. After a nil error the caller must call done.
 func (f *inflight) add(m *message, to Peer, cancel context.CancelFunc) (*entry, *abi.Error) {
 	e := &entry{id: string(m.id), size: int64(m.size), to: to, cancel: cancel}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for f.isFull(e) && !f.closed {
+		if f.refuses {
+			return nil, &abi.Error{Code: codeServerError, Message: fmt.Sprintf("too many calls of this session are in flight (%d, %d bytes): wait until others have ended", f.running, f.bytes)}
+		}
 		f.free.Wait()
 	}
 	switch {

@@ -17,7 +17,7 @@ import (
 const (
 	codeParseError     = -32700
 	codeInvalidRequest = -32600
-	codeShutDown       = -32000 // "connection closed" in the MCP SDKs
+	codeServerError    = -32000 // "connection closed" in the MCP SDKs
 )
 
 const (
@@ -100,7 +100,7 @@ func invalidParams(why string) *abi.Error {
 
 // shuttingDown is the error of a request that is cancelled or refused because the server shuts down.
 func shuttingDown() *abi.Error {
-	return &abi.Error{Code: codeShutDown, Message: "The server is shutting down: the request was cancelled"}
+	return &abi.Error{Code: codeServerError, Message: "The server is shutting down: the request was cancelled"}
 }
 
 func methodNotFound(method string) *abi.Error {

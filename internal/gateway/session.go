@@ -24,7 +24,7 @@ type session struct {
 	owner   Principal
 	own     Peer // takes the notifications that belong to no request
 	calls   *inflight
-	runners runners
+	runners *runners
 	lists   chan struct{} // a semaphore of running lists; see maxLists
 	level   atomic.Value  // mcp.LoggingLevel: the minimum for legacy requests
 	mail    mailbox
@@ -44,10 +44,8 @@ func newSession(g *Gateway, owner Principal, own Peer) *session {
 		g:     g,
 		owner: owner,
 		own:   own,
-		lists: make(chan struct{}, maxLists),
 		calls: newInflight(g.maxInFlight, pendingLines*g.maxLine),
 	}
-	s.runners = runners{calls: make(chan func()), end: own.Closed()}
 	s.level.Store(mcp.LoggingLevelInfo)
 	return s
 }
@@ -57,6 +55,8 @@ func newLineSession(g *Gateway, out io.Writer, broken func(error)) (*session, *w
 	w := newWriter(out, broken, nil)
 	s := newSession(g, LocalUser, w)
 	w.several = s.calls.several
+	s.lists = make(chan struct{}, maxLists)
+	s.runners = &runners{calls: make(chan func()), end: w.closed}
 	return s, w
 }
 
@@ -116,17 +116,23 @@ func (s *session) line(ctx context.Context, line []byte, to Peer) {
 func (s *session) message(ctx context.Context, object []byte, size int, to Peer) {
 	m, err := parse(object)
 	m.size = size
-	switch {
-	case err != nil:
+	if err != nil {
 		putError(to, m.id, err)
-	case m.id != nil:
-		s.request(ctx, m, to)
-	default: // a notification, or a response, which the gateway never requests
-		if m.method == string(mcp.MethodNotificationCancelled) {
-			s.cancelled(m)
-		}
-		to.Skip()
+		return
 	}
+	s.parsed(ctx, m, to)
+}
+
+func (s *session) parsed(ctx context.Context, m *message, to Peer) {
+	if m.id != nil {
+		s.request(ctx, m, to)
+		return
+	}
+	// a notification, or a response, which the gateway never requests
+	if m.method == string(mcp.MethodNotificationCancelled) {
+		s.cancelled(m)
+	}
+	to.Skip()
 }
 
 func (s *session) cancelled(m *message) {

@@ -180,6 +180,9 @@ func (s *session) listen(m *message, meta requestMeta, to Peer) {
 	open.to = to
 	open.id = bytes.Clone(open.id) // so that it does not retain the whole line
 	subs.streams, subs.cost = append(subs.streams, open), subs.cost+cost
+	if s.own == nil {
+		s.g.register(s) // the session of one request has no other use for notifications
+	}
 	to.Put(open.acknowledgement())
 }
 

@@ -1,0 +1,186 @@
+package httpserver
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// answer writes a stream as the answer to an HTTP request: as one JSON object if the response is its first message and
+// comes soon, otherwise as server-sent events.
+type answer struct {
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	stream *stream
+	reader *reader
+
+	modern  bool
+	session *session // of the legacy era; nil in the modern one
+
+	stopping <-chan struct{} // closed when stop has to be called; nil: never
+	stop     func()
+}
+
+// write writes the answer to a POST. It returns when that is complete, or the connection has ended.
+func (a *answer) write() {
+	timer := time.NewTimer(streamAfter)
+	defer timer.Stop()
+	for {
+		events, response, done := a.stream.next(a.reader)
+		switch {
+		case len(events) > 0:
+			a.writeEvents()
+			return
+		case response != nil:
+			status := http.StatusOK
+			if response.Err != nil {
+				status = a.status(*response)
+			}
+			writeJSON(a.w, status, *response)
+			a.stream.answered(a.reader)
+			return
+		case done:
+			a.w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		select {
+		case <-a.stream.wake:
+		case <-timer.C:
+			a.writeEvents()
+			return
+		case <-a.reader.disconnected:
+		case <-a.r.Context().Done():
+			return
+		}
+	}
+}
+
+// status returns the HTTP status of an error response.
+func (a *answer) status(r gateway.Response) int {
+	switch {
+	case a.modern:
+		return statusOf(r.Err)
+	case r.ID == nil:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// statusOf returns the HTTP status for an error of the modern era.
+func statusOf(err *abi.Error) int {
+	switch err.Code {
+	case abi.CodeMethodNotFound:
+		return http.StatusNotFound
+	case codeParseError, codeInvalidRequest, abi.CodeInvalidParams, codeHeaderMismatch, codeMissingCapability, codeUnsupportedVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// writeJSON writes a response as the whole answer.
+func writeJSON(w http.ResponseWriter, status int, r gateway.Response) {
+	parts := r.Encode()
+	h := w.Header()
+	h["Content-Type"] = []string{"application/json"}
+	h["Content-Length"] = []string{strconv.FormatInt(sizeOf(parts), 10)}
+	w.WriteHeader(status)
+	for _, part := range parts {
+		if _, err := w.Write(part); err != nil {
+			return
+		}
+	}
+}
+
+// writeEvents writes the stream as server-sent events.
+func (a *answer) writeEvents() {
+	control := http.NewResponseController(a.w)
+	h := a.w.Header()
+	h["Content-Type"] = []string{"text/event-stream"}
+	h["Cache-Control"] = []string{"no-store"}
+	h["X-Accel-Buffering"] = []string{"no"}
+	if a.session != nil {
+		if a.stream.number != 0 && !a.stream.resumable {
+			a.session.keep(a.stream)
+		}
+		if a.session.gateway.Version() >= mcp.ProtocolVersion20251125 { // versions are dates
+			_, _ = fmt.Fprintf(a.w, "id: %s\ndata: \n\n", eventID(a.stream.number, a.stream.position()))
+		}
+	}
+	flush := func() bool { return control.Flush() == nil }
+	if !flush() {
+		return
+	}
+	ticker := time.NewTicker(keepAlive)
+	defer ticker.Stop()
+	for {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
+		events, response, done := a.stream.next(a.reader)
+		switch {
+		case len(events) > 0:
+			for _, e := range events {
+				a.writeEvent(e.seq, e.parts)
+			}
+			if !flush() {
+				return
+			}
+			a.stream.wrote(a.reader, events[len(events)-1].seq)
+			continue
+		case response != nil:
+			a.writeEvent(a.stream.position()+1, response.Encode())
+			if flush() {
+				a.stream.answered(a.reader)
+			}
+			return
+		case done:
+			return
+		}
+		select {
+		case <-a.stream.wake:
+		case <-ticker.C:
+			if _, err := a.w.Write([]byte(":\n\n")); err != nil || !flush() {
+				return
+			}
+		case <-a.stopping:
+			a.stopping = nil
+			a.stop()
+		case <-a.reader.disconnected:
+			a.leave()
+			return
+		case <-a.r.Context().Done():
+			return
+		}
+	}
+}
+
+// leave tells the client when to reconnect.
+func (a *answer) leave() {
+	if a.session != nil {
+		_, _ = a.w.Write([]byte("retry: 500\n\n"))
+	}
+}
+
+// writeEvent writes a message. Messages of the modern era have no id, because streams cannot be resumed.
+func (a *answer) writeEvent(seq uint64, parts [][]byte) {
+	if a.session != nil {
+		_, _ = a.w.Write([]byte("id: " + eventID(a.stream.number, seq) + "\n"))
+	}
+	_, _ = a.w.Write([]byte("data: "))
+	for _, part := range parts {
+		if _, err := a.w.Write(part); err != nil {
+			return
+		}
+	}
+	_, _ = a.w.Write([]byte("\n\n"))
+}
+
+// eventID identifies an event in its session.
+func eventID(stream, seq uint64) string {
+	return strconv.FormatUint(stream, 10) + "-" + strconv.FormatUint(seq, 10)
+}

@@ -1,0 +1,176 @@
+package httpserver
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Codes of JSON-RPC and MCP.
+const (
+	codeInvalidRequest     = -32600
+	codeServerError        = -32000
+	codeHeaderMismatch     = -32020
+	codeMissingCapability  = -32021
+	codeUnsupportedVersion = -32022
+	codeParseError         = -32700
+)
+
+const headerSession = "Mcp-Session-Id"
+
+// post handles a message.
+func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Principal) {
+	if !s.begin() {
+		refuseBusy(w, nil, "the server is shutting down")
+		return
+	}
+	defer s.done()
+	select {
+	case s.requests <- struct{}{}:
+		defer func() { <-s.requests }()
+	default:
+		refuseBusy(w, nil, "too many requests are handled at once")
+		return
+	}
+	if status, why := checkPost(r.Header); why != "" {
+		refuse(w, status, why)
+		return
+	}
+	body, release, status, why := s.readBody(w, r)
+	if why != "" {
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		refuse(w, status, why)
+		return
+	}
+	defer release()
+	m, invalid := gateway.ParseMessage(body)
+	if invalid != nil {
+		refuseWith(w, http.StatusBadRequest, *invalid)
+		return
+	}
+	if s.isModern(r.Header, m) {
+		s.modern(w, r, owner, m)
+		return
+	}
+	s.legacy(w, r, owner, m)
+}
+
+// checkPost checks the headers that every POST needs.
+func checkPost(h http.Header) (status int, why string) {
+	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
+	charset := parameters["charset"]
+	switch {
+	case err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8"):
+		return http.StatusUnsupportedMediaType, "the Content-Type must be application/json"
+	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
+		return http.StatusUnsupportedMediaType, "the body must not be compressed"
+	case !accepts(h, "application/json") || !accepts(h, "text/event-stream"):
+		return http.StatusNotAcceptable, "the Accept header must list application/json and text/event-stream"
+	}
+	return 0, ""
+}
+
+// isModern reports whether a message belongs to the modern era: if its header or its body states such a version.
+func (s *Server) isModern(h http.Header, m *gateway.Message) bool {
+	version, _ := m.Version()
+	return mcp.IsModernProtocol(version) || mcp.IsModernProtocol(h.Get(mcp.HeaderProtocolVersion))
+}
+
+// modern handles a message of the modern era, which has no sessions. The end of the connection cancels the call.
+func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner gateway.Principal, m *gateway.Message) {
+	if refusal := s.checkModern(r.Header, m); refusal != nil {
+		refuseWith(w, statusOf(refusal), gateway.Response{ID: m.ID(), Err: refusal})
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.calls, func() { cancel(errStopped) })()
+	session := s.transport.OpenOne(owner)
+	listens := m.Method() == string(mcp.MethodSubscriptionsListen)
+	if listens {
+		select {
+		case s.streams <- struct{}{}:
+			defer func() { <-s.streams }()
+		default:
+			refuseBusy(w, m.ID(), "too many streams are open")
+			return
+		}
+		defer session.Close()
+	}
+	st := newStream(0, &s.messages)
+	reader := st.attach(0)
+	defer st.detach(reader)
+	session.Handle(ctx, m, st)
+	a := &answer{server: s, w: w, r: r, stream: st, reader: reader, modern: true}
+	if listens {
+		a.stopping, a.stop = s.stopping, session.Close
+	}
+	a.write()
+}
+
+// legacy handles a message of a session. The call continues when the connection ends.
+func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner gateway.Principal, m *gateway.Message) {
+	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" {
+		if err := s.config.Gateway.UnsupportedVersion(version); err != nil {
+			refuseWith(w, http.StatusBadRequest, gateway.Response{ID: m.ID(), Err: err})
+			return
+		}
+	}
+	opening := m.Method() == string(mcp.MethodInitialize) && m.ID() != nil
+	var session *session
+	if opening {
+		session = s.sessions.open(owner)
+	} else if session = s.findSession(w, r, owner, m.ID()); session == nil {
+		return
+	}
+	defer session.leave()
+	st := session.newStream(&s.messages)
+	reader := st.attach(0)
+	defer st.detach(reader)
+	s.count(st)
+	session.gateway.Handle(session.calls, m, st)
+	a := &answer{server: s, w: w, r: r, stream: st, reader: reader, session: session}
+	if opening {
+		if session.gateway.Version() == "" { // initialize failed
+			defer session.close()
+		} else if !s.sessions.add(session) {
+			session.close()
+			refuseBusy(w, m.ID(), "too many sessions are open")
+			return
+		} else {
+			w.Header().Set(headerSession, session.id)
+			s.log.Debug("a session was opened", "principal", owner)
+		}
+	}
+	a.write()
+}
+
+// count counts a call until it ends, which may be after its connection.
+func (s *Server) count(st *stream) {
+	s.mu.Lock()
+	s.running++
+	s.mu.Unlock()
+	st.onEnd = s.done
+}
+
+// findSession returns the session that a request names. If there is none, it answers with an error, and returns nil.
+func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner gateway.Principal, id []byte) *session {
+	values := r.Header[headerSession]
+	if len(values) != 1 || values[0] == "" {
+		refuseWith(w, http.StatusBadRequest, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "the header Mcp-Session-Id is missing: send initialize first, or state protocol version " + mcp.ProtocolVersion20260728 + " in the request"}})
+		return nil
+	}
+	found := s.sessions.find(values[0], owner)
+	if found == nil {
+		refuseWith(w, http.StatusNotFound, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "there is no session with this Mcp-Session-Id: send initialize without one"}})
+	}
+	return found
+}
