@@ -51,7 +51,7 @@ func TestCodeIsCompiledOnceAndLoaded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !p.Restorable || p.Compiled.ExportedFunctions()["bulkhead_call"] == nil {
-			t.Errorf("loaded %+v", p)
+			t.Errorf("the program is not restorable or lacks an export: %+v", p)
 		}
 		if err := p.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -61,7 +61,7 @@ func TestCodeIsCompiledOnceAndLoaded(t *testing.T) {
 		t.Errorf("%d compilers were started, want 1", n)
 	}
 	if left := w.leftovers(); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("directories of unfinished compilations are left: %q", left)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestLoadNeitherWritesNorCompiles(t *testing.T) {
 	found := w.ensure(w.open("compile"), w.module("a"))
 	native, err := filepath.Glob(filepath.Join(found.Dir, wazeroPrefix+"*", "*"))
 	if err != nil || len(native) != 1 {
-		t.Fatalf("%q, %v", native, err)
+		t.Fatalf("the files with native code are %q, want one: %v", native, err)
 	}
 	chmod := func(mode os.FileMode) {
 		t.Helper()
@@ -108,7 +108,7 @@ func TestRemovedEntryIsCompiledAgain(t *testing.T) {
 	found := w.ensure(s, m)
 	all, err := List(w.cache)
 	if err != nil || len(all) != 1 || all[0].Size == 0 || time.Since(all[0].Used) > time.Hour || filepath.Base(all[0].Dir) != EntryName(found.SHA256) {
-		t.Fatalf("%+v, %v", all, err)
+		t.Fatalf("List returns %+v, want the entry of the module: %v", all, err)
 	}
 	q := queue{dir: w.cache}
 	lock, err := q.tryLockEntry(keyOf(found.SHA256))
@@ -120,7 +120,7 @@ func TestRemovedEntryIsCompiledAgain(t *testing.T) {
 	}
 	lock.unlock()
 	if removed, err := all[0].Remove(); err != nil || !removed {
-		t.Errorf("%t, %v", removed, err)
+		t.Errorf("an unlocked entry: removed %t, %v", removed, err)
 	}
 	if removed, err := all[0].Remove(); err != nil || !removed {
 		t.Errorf("after another process has removed it: %t, %v", removed, err)
@@ -151,7 +151,7 @@ func TestEnsureRefusesNonRegularFiles(t *testing.T) {
 			w := &env{t, w.cache, w.dir, w.files}
 			w.ensureFails(s, Module{File: path}, Missing, "is not a regular file")
 			if err := s.Warm(t.Context(), Module{File: path}); err == nil {
-				t.Error("Warm accepts it")
+				t.Error("Warm accepts the file")
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestCompilerOutputIsValidated(t *testing.T) {
 				t.Errorf("the cache holds %q, %v", found, err)
 			}
 			if left := w.leftovers(); len(left) > 0 {
-				t.Errorf("left behind: %q", left)
+				t.Errorf("directories of unfinished compilations are left: %q", left)
 			}
 		})
 	}

@@ -75,7 +75,7 @@ func TestWaitingEnsureIsCancelable(t *testing.T) {
 		t.Errorf("compiling: %v", err)
 	}
 	if left := w.leftovers(); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("directories of unfinished compilations are left: %q", left)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestCachedFailuresExpire(t *testing.T) {
 	f.put("killed", &Error{Reason: Compiler})
 	f.put("full", &Error{Reason: Storage})
 	if f.get("a") == nil || f.get("killed") != nil || f.get("full") != nil {
-		t.Errorf("cached: %v", f.byKey)
+		t.Errorf("want only the failure of an invalid module, got %v", f.byKey)
 	}
 	old := f.byKey["a"]
 	old.until = time.Now().Add(-time.Second)
@@ -200,7 +200,7 @@ func TestCachedFailuresExpire(t *testing.T) {
 		f.put(strconv.Itoa(n), &Error{Reason: Invalid})
 	}
 	if len(f.byKey) > maxFailed {
-		t.Errorf("%d failures are cached", len(f.byKey))
+		t.Errorf("%d failures are cached, above maxFailed", len(f.byKey))
 	}
 }
 
@@ -219,7 +219,7 @@ func TestCloseKillsStoppedCompiler(t *testing.T) {
 	}
 	w.until("the compiler is dead", func() bool { return !alive(w, "started-") })
 	if left := w.leftovers(); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("directories of unfinished compilations are left: %q", left)
 	}
 }
 
@@ -295,6 +295,6 @@ func TestRetryIsLogged(t *testing.T) {
 	s := w.open("killed-once", func(c *Config) { c.Log = hclog.New(&hclog.LoggerOptions{Output: &out}) })
 	w.ensure(s, w.module("a"))
 	if !strings.Contains(out.String(), "the compiler failed and is retried once") {
-		t.Errorf("logged: %s", out.String())
+		t.Errorf("the retry is not logged: %s", out.String())
 	}
 }
