@@ -111,7 +111,7 @@ func TestDerivationIsFunctionOfContent(t *testing.T) {
 		}
 	})
 	if seen := want["a"]; strings.Contains(seen, "secret") || !strings.Contains(seen, abi.HostDenied) {
-		t.Errorf("the function saw %s", seen)
+		t.Errorf("the function saw what it must not, or no denied operation: %s", seen)
 	}
 }
 
@@ -127,13 +127,13 @@ func TestDeriveFunctionThatFails(t *testing.T) {
 		wantCode(t, err, code)
 	}
 	if _, err := m.Derive(t.Context(), deriveSum, make([]byte, abi.MaxScanInput+1)); !errors.Is(err, ErrDerivation) {
-		t.Errorf("large content: %v", err)
+		t.Errorf("content above the limit: got %v, want ErrDerivation", err)
 	}
 	if got := derived(t, m, deriveSum, ""); got != "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" {
-		t.Errorf("afterwards: %s", got)
+		t.Errorf("the sum of empty content after failures is %s", got)
 	}
 	if got := derived(t, m, deriveSleep, "slept"); got != "slept" {
-		t.Errorf("sleep: %s", got)
+		t.Errorf("a derivation that sleeps returns %s, want slept", got)
 	}
 }
 
@@ -214,10 +214,10 @@ func TestDerivationIsChargedToItsCall(t *testing.T) {
 				t.Fatal(err)
 			}
 			if response.Fuel < 10_000_000 {
-				t.Errorf("%d instructions are charged", response.Fuel)
+				t.Errorf("only %d instructions are charged", response.Fuel)
 			}
 			if errors.Is(*failure, ErrDerivation) != test.failed {
-				t.Errorf("Derive: %v", *failure)
+				t.Errorf("Derive returned %v", *failure)
 			}
 		})
 	}
@@ -251,7 +251,7 @@ func TestNewDeriveInstanceIsChargedToItsCall(t *testing.T) {
 	}
 	defer response.Release()
 	if response.Fuel < 2*rounds {
-		t.Errorf("%d instructions are charged", response.Fuel)
+		t.Errorf("only %d instructions are charged", response.Fuel)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestModulesWithoutDerivedData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := loadBytes(t, module.Bytes(), Spec{})
 			if _, err := m.Derive(t.Context(), 0, nil); m.Derives() || !errors.Is(err, ErrUnavailable) {
-				t.Errorf("derives %t: %v", m.Derives(), err)
+				t.Errorf("Derives reports %t, and Derive returns %v", m.Derives(), err)
 			}
 		})
 	}
@@ -349,7 +349,7 @@ func TestRefusalOfMemoryFailsDerivation(t *testing.T) {
 	), wasmtest.OfTwo).Bytes(), Spec{})
 	want := derived(t, m, 0, "x")
 	if want != "A\x00\x00\x00" {
-		t.Fatalf("%x", want)
+		t.Fatalf("the first derivation returns %x, want 41000000", want)
 	}
 	space := m.deriver.module.pool.ready[0].memory.space[5<<20:]
 	_, err := unix.MmapPtr(int(openRandom(t).Fd()), 0, unsafe.Pointer(&space[0]), uintptr(dirtypages.PageSize), unix.PROT_NONE, unix.MAP_SHARED|unix.MAP_FIXED)
@@ -361,7 +361,7 @@ func TestRefusalOfMemoryFailsDerivation(t *testing.T) {
 		t.Error(err)
 	}
 	if got := derived(t, m, 0, "x"); got != want {
-		t.Errorf("afterwards: %x", got)
+		t.Errorf("after a refusal of memory: got %x", got)
 	}
 }
 

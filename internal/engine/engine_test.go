@@ -64,7 +64,7 @@ func TestContextEndInterruptsSleep(t *testing.T) {
 		began := time.Now()
 		_, err := callTool(t.Context(), m, "sleep", `{}`)
 		if failure := wantCode(t, err, CodeTimeout); failure.Message != "ran past its time limit of 1m0s" {
-			t.Errorf("got %q", failure.Message)
+			t.Errorf("got the message %q", failure.Message)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -213,7 +213,7 @@ func TestLoadRefusesStaleCode(t *testing.T) {
 	dir := compiled(t, writeModule(t, wasmtest.Answering("{}"))).Dir
 	native, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
 	if err != nil || len(native) != 1 {
-		t.Fatalf("%q, %v", native, err)
+		t.Fatalf("the files with native code are %q, want one: %v", native, err)
 	}
 	if err := os.Rename(native[0], filepath.Join(filepath.Dir(native[0]), strings.Repeat("0", 64))); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func TestTimeLimitEndsLoop(t *testing.T) {
 		request.Busy = func() { time.Sleep(time.Hour) } // without it, the loop would take no time on the fake clock
 		_, err := m.Call(t.Context(), request)
 		if failure := wantCode(t, err, CodeTimeout); failure.Message != "ran past its time limit of 1m0s" {
-			t.Errorf("got %q", failure.Message)
+			t.Errorf("got the message %q", failure.Message)
 		}
 		if _, err := callTool(t.Context(), m, "echo", `{}`); err != nil {
 			t.Errorf("the next call: %v", err)
@@ -91,7 +91,7 @@ func TestHostWorkIsChargedAndCancelled(t *testing.T) {
 			inst.current = newCall(canceled(t), m, inst)
 			defer func() {
 				if ended, ok := recover().(*Error); !ok || ended.Code != CodeCanceled {
-					t.Errorf("ended with %v", ended)
+					t.Errorf("the call ended with %v, want a cancellation", ended)
 				}
 				inst.close()
 			}()
@@ -236,7 +236,7 @@ func TestRestoreErasesMemoryOfCall(t *testing.T) {
 		t.Error("memory differs from the snapshot")
 	}
 	if !inst.memory.setAccessible(inst.memory.limit) { // inspect the inaccessible part, too
-		t.Fatal("no memory")
+		t.Fatal("the system refuses memory")
 	}
 	if left := bytes.Trim(inst.memory.space[len(m.snapshot.memory):], "\x00"); len(left) > 0 {
 		t.Errorf("%d bytes are left above the snapshot", len(left))

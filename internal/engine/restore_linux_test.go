@@ -21,7 +21,7 @@ func recorded(t *testing.T, tracker *dirtypages.Tracker, image []byte, limit uin
 	}
 	t.Cleanup(l.Free)
 	if l.Reallocate(uint64(len(image))) == nil {
-		t.Fatal("no memory")
+		t.Fatal("the system refuses memory")
 	}
 	if l.restore(image, func() {}); l.written.size == 0 {
 		t.Skip("the system records no written pages")
@@ -49,7 +49,7 @@ func TestLargeRestoreCallsBusy(t *testing.T) {
 				l.space[at] = 1
 			}
 			if l.Reallocate(uint64(len(image))+test.grown) == nil {
-				t.Fatal("no memory")
+				t.Fatal("the system refuses memory")
 			}
 			busy := false
 			l.restore(image, func() { busy = true })

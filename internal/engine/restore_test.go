@@ -41,7 +41,7 @@ func TestRestoredMemoryEqualsImage(t *testing.T) {
 		}
 		defer l.Free()
 		if l.Reallocate(size) == nil {
-			t.Fatal("no memory")
+			t.Fatal("the system refuses memory")
 		}
 		file := openRandom(t)
 		compared := 0
@@ -76,7 +76,7 @@ func (l *linearMemory) change(t *testing.T, random *rand.Rand, file *os.File) {
 	switch random.IntN(20) {
 	case 0: // growth, and a write to the new pages
 		if l.Reallocate(min(l.size+uint64(1+random.IntN(20))*pageSize, l.limit)) == nil {
-			t.Fatal("no memory")
+			t.Fatal("the system refuses memory")
 		}
 		l.space[l.size-1] = 1
 	case 1: // bulk memory
@@ -129,7 +129,7 @@ func TestRecordForgetsPagesOfOneLargeCall(t *testing.T) {
 	}
 	defer l.Free()
 	if l.Reallocate(size) == nil {
-		t.Fatal("no memory")
+		t.Fatal("the system refuses memory")
 	}
 	image := make([]byte, size)
 	l.restore(image, func() {})

@@ -57,13 +57,13 @@ func TestIdleInstancesEqualSnapshot(t *testing.T) {
 			}
 		}
 		if !l.setAccessible(l.limit) {
-			t.Fatal("no memory")
+			t.Fatal("the system refuses memory")
 		}
 		if left := bytes.Trim(l.space[l.size:], "\x00"); len(left) > 0 {
 			t.Errorf("%d bytes are left above the snapshot", len(left))
 		}
 		if !l.setAccessible(l.size) {
-			t.Fatal("no memory")
+			t.Fatal("the system refuses memory")
 		}
 	}
 }
