@@ -62,7 +62,7 @@ func TestApplyRefusesInvalidHandles(t *testing.T) {
 	file := handle(t, filepath.Join(fixture(t), "secret"), syscall.O_RDONLY)
 	for _, fd := range []int{int(file.Fd()), 1 << 20, -1} {
 		if report, err := Apply(Config{Dirs: []Dir{{FD: fd}}}); err == nil {
-			t.Fatalf("descriptor %d: %v", fd, report)
+			t.Fatalf("the invalid descriptor %d is accepted: %v", fd, report)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestProgramWithCgoReportsMissingLayers(t *testing.T) {
 	for _, l := range report {
 		wantMissing := slices.Contains([]string{LayerNoNewPrivs, LayerCapabilities, LayerLandlock, LayerNetwork, LayerScope}, l.Name)
 		if wantMissing && (l.State != Missing || !strings.Contains(l.Reason, "CGO_ENABLED=0")) {
-			t.Errorf("%+v", l)
+			t.Errorf("got the layer %+v, want it missing because of cgo", l)
 		}
 	}
 	if !report.Active(LayerSeccomp) {
@@ -163,7 +163,7 @@ func TestPrepareSurvivesRefusedNamespaces(t *testing.T) {
 	cmd := exec.Command("true")
 	layer := Prepare(cmd, Options{NoNamespaces: true})
 	if layer.State != Missing || cmd.SysProcAttr.Cloneflags != 0 || cmd.SysProcAttr.UidMappings != nil {
-		t.Errorf("%+v, %+v", layer, cmd.SysProcAttr)
+		t.Errorf("got the layer %+v and the attributes %+v, want no namespaces", layer, cmd.SysProcAttr)
 	}
 }
 

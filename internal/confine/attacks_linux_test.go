@@ -175,7 +175,7 @@ func TestAllLayersStopEveryAttack(t *testing.T) {
 		for _, a := range attacks {
 			possible := slices.ContainsFunc(a.stopped, answer.Report.Active)
 			if possible && answer.Results[a.name] == "" {
-				t.Errorf("%+v: %s succeeds", o, a.name)
+				t.Errorf("with the options %+v, the attack %q succeeds", o, a.name)
 			}
 		}
 	}

@@ -126,7 +126,7 @@ func echo() error {
 		}
 	}
 	if total != 1<<20 {
-		return fmt.Errorf("read %d bytes", total)
+		return fmt.Errorf("read %d bytes from the socket, want 1 MiB", total)
 	}
 	if _, err := conn.Write([]byte("he")); err != nil {
 		return err
@@ -265,7 +265,7 @@ func copyFile() error {
 	defer target.Close()
 	n, err := io.Copy(target, source)
 	if err == nil && n != int64(len("file")) {
-		err = fmt.Errorf("%d bytes", n)
+		err = fmt.Errorf("copied %d bytes", n)
 	}
 	return err
 }
@@ -281,7 +281,7 @@ func pipe() error {
 	}
 	got, err := io.ReadAll(stdin)
 	if err == nil && string(got) != "piped" {
-		err = fmt.Errorf("read %q", got)
+		err = fmt.Errorf("read %q from standard input", got)
 	}
 	return err
 }
@@ -307,7 +307,7 @@ func osFile(r Report) error {
 
 func identity(j job) error {
 	if os.Getuid() != j.User {
-		return fmt.Errorf("user %d", os.Getuid())
+		return fmt.Errorf("the process runs as user %d", os.Getuid())
 	}
 	return nil
 }

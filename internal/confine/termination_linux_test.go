@@ -129,7 +129,7 @@ func TestParentDeathTerminatesTheProcess(t *testing.T) {
 			line, err := lines.ReadString('\n')
 			must(t, err)
 			if line != "spinning\n" {
-				t.Fatalf("got %q", line)
+				t.Fatalf("the process printed %q", line)
 			}
 			must(t, cmd.Process.Kill())
 			_ = cmd.Wait()
