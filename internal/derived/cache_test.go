@@ -193,7 +193,7 @@ func TestFileSystemOfTheTestsIsKnown(t *testing.T) {
 	if err == nil {
 		defer file.Close()
 		if _, local, err := fileSystem(file); err != nil || local {
-			t.Errorf("/proc: %t, %v", local, err)
+			t.Errorf("/proc counts as local: %t, %v", local, err)
 		}
 	}
 	if file, err = os.Open(t.TempDir()); err != nil {
@@ -201,7 +201,7 @@ func TestFileSystemOfTheTestsIsKnown(t *testing.T) {
 	}
 	defer file.Close()
 	if dev, _, err := fileSystem(file); err != nil || dev == 0 {
-		t.Errorf("device %d, %v", dev, err)
+		t.Errorf("the temporary directory is on device %d, %v", dev, err)
 	}
 }
 
@@ -276,7 +276,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 		}
 		if size > g.max {
-			t.Fatalf("%d bytes after %d entries", size, n)
+			t.Fatalf("the map has %d bytes after %d entries, above its bound", size, n)
 		}
 	}
 	if _, ok := g.get(old(0)); !ok {
@@ -304,7 +304,7 @@ func TestTakeIsBounded(t *testing.T) {
 		taken := 0
 		for _, chunk := range c.Take(1 << 20) {
 			if len(chunk) == 0 || len(chunk) > MaxRecord {
-				t.Fatalf("a chunk of %d bytes", len(chunk))
+				t.Fatalf("a chunk has %d bytes, want 1 to MaxRecord", len(chunk))
 			}
 			taken += len(chunk)
 		}
@@ -312,7 +312,7 @@ func TestTakeIsBounded(t *testing.T) {
 			break
 		}
 		if total += taken; taken > 1<<20 {
-			t.Fatalf("%d bytes at once", taken)
+			t.Fatalf("Take returned %d bytes, above its argument", taken)
 		}
 	}
 	if total == 0 || total > maxQueue || c.waiting != 0 {
@@ -365,7 +365,7 @@ func TestAnyChangedByteIsDetected(t *testing.T) {
 			}
 		}
 		if len(got) == 2 || err == nil && len(got) == 2 {
-			t.Fatalf("byte %d: not detected", at)
+			t.Fatalf("the change of byte %d is not detected", at)
 		}
 	}
 	if got, err := read(content, Tag{2}); !errors.Is(err, errDamaged) || len(got) > 0 {
@@ -382,7 +382,7 @@ func FuzzReadRecords(f *testing.F) {
 		again := header(Tag{1})
 		err := readRecords(bytes.NewReader(content), Tag{1}, func(k Key, data []byte) {
 			if len(data) > len(content) || !k.valid(int64(len(data))) {
-				t.Fatalf("%d bytes for %v", len(data), k)
+				t.Fatalf("an invalid result of %d bytes is returned for %v", len(data), k)
 			}
 			again = appendRecord(again, k, data)
 		})
@@ -421,7 +421,7 @@ func TestReplacedFileHasAnotherKey(t *testing.T) {
 	for n := 0; ; n++ { // until the clock of the file system has ticked
 		if second := set("two"); second != first {
 			if second.Mtime != first.Mtime || second.Size != first.Size || second.Ino != first.Ino {
-				t.Errorf("%v and %v", first, second)
+				t.Errorf("the keys %v and %v differ not only in ctime", first, second)
 			}
 			return
 		}

@@ -162,10 +162,10 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 	all, err := List(h.dir)
 	if err != nil || len(all) != 1 {
-		t.Fatalf("%v, %v", all, err)
+		t.Fatalf("List returns %v, want one set: %v", all, err)
 	}
 	if all[0].Size > 2*maxFile || all[0].Size < maxFile {
-		t.Errorf("%d bytes", all[0].Size)
+		t.Errorf("the files have %d bytes", all[0].Size)
 	}
 	c, _ := newCache(t, h.worker(t, "notes"))
 	if _, computed := get(t, c, old(99), ""); computed {
@@ -187,7 +187,7 @@ func TestFloodOfRecordsIsDropped(t *testing.T) {
 	}
 	w.set.mu.Lock()
 	if w.set.waiting > maxWaiting {
-		t.Errorf("%d bytes wait", w.set.waiting)
+		t.Errorf("%d bytes wait to be written, above maxWaiting", w.set.waiting)
 	}
 	w.set.mu.Unlock()
 	_ = held.Close()
@@ -332,7 +332,7 @@ func TestUnusableDirectoryIsNoError(t *testing.T) {
 	h := newHost(t, dir)
 	w, err := h.set(t, "notes").Open()
 	if err == nil {
-		t.Fatalf("opened %+v", w)
+		t.Fatalf("files in an unusable directory are opened: %+v", w)
 	}
 	w = &Handles{set: h.set(t, "notes")}
 	w.Take(record(1, "a"))
@@ -375,17 +375,17 @@ func TestOpenRefusesSpecialFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := set.Open(); err == nil {
-			t.Errorf("%s: opened", name)
+			t.Errorf("a %s is opened", name)
 		}
 		if err := h.append(set.name, set.tag, [][]byte{record(1, "a")}); err == nil {
-			t.Errorf("%s: written", name)
+			t.Errorf("a %s is written to", name)
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if content, err := os.ReadFile(secret); err != nil || len(content) > 0 {
-		t.Errorf("%q, %v", content, err)
+		t.Errorf("the target of the link contains %q, want nothing: %v", content, err)
 	}
 }
 
@@ -418,12 +418,12 @@ func TestLeastRecentlyUsedSetsAreEvicted(t *testing.T) {
 	h.at.at = h.at.at.Add(time.Hour)
 	add("c")
 	if got := plugins(); got != "a c" {
-		t.Errorf("kept %s", got)
+		t.Errorf("the sets of %s are left, want a and c", got)
 	}
 	h.at.at = h.at.at.Add(unusedAge)
 	add("d")
 	if got := plugins(); got != "d" {
-		t.Errorf("kept %s after a month", got)
+		t.Errorf("the sets of %s are left after a month, want d", got)
 	}
 }
 
@@ -442,15 +442,15 @@ func TestClear(t *testing.T) {
 	}
 	running := h.worker(t, "a")
 	if gone, err := h.Clear("a"); err != nil || len(gone) != 1 || gone[0].Plugin != "a" || gone[0].Size == 0 || gone[0].Module != module[:16] {
-		t.Errorf("%v, %v", gone, err)
+		t.Errorf("Clear removes %v, want the set of the plugin a: %v", gone, err)
 	}
 	running.Take(record(2, "y")) // a worker of a server that is still running
 	h.settle()
 	if all, err := List(h.dir); err != nil || len(all) != 3 {
-		t.Errorf("%v, %v", all, err)
+		t.Errorf("List returns %v, want three sets: %v", all, err)
 	}
 	if gone, err := h.Clear(""); err != nil || len(gone) != 3 {
-		t.Errorf("%v, %v", gone, err)
+		t.Errorf("Clear removes %v, want three sets: %v", gone, err)
 	}
 	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
@@ -477,10 +477,10 @@ func TestCloseDoesNotWaitForAStoppedHost(t *testing.T) {
 	}
 	w.Take(record(2, "b"))
 	if w.set.writing {
-		t.Error("writes after Close")
+		t.Error("the set writes a chunk after Close")
 	}
 	if items, err := os.ReadDir(h.dir); err != nil || len(items) != 1 {
-		t.Errorf("%v, %v", items, err)
+		t.Errorf("the directory contains %v, want only the lock: %v", items, err)
 	}
 }
 
@@ -499,6 +499,6 @@ func TestFileThatIsReadWhileItGrows(t *testing.T) {
 	}
 	c, _ := newCache(t, next)
 	if _, computed := get(t, c, old(1), ""); computed || c.damaged {
-		t.Errorf("computed: %t, damaged: %t", computed, c.damaged)
+		t.Errorf("the record is computed again: %t, or the file counts as damaged: %t", computed, c.damaged)
 	}
 }
