@@ -28,7 +28,7 @@ func TestAppendTimesOutWaitingForLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := f.append([]byte("2\n")); n != 0 || err == nil || !strings.Contains(err.Error(), "another process has held the lock") {
-		t.Errorf("got %d, %v", n, err)
+		t.Errorf("appended %d bytes to a locked file: %v", n, err)
 	}
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_UN); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestAppendSplitsBatchAtRotation(t *testing.T) {
 	f := newFile(path, 10, 3, time.Now)
 	defer f.close()
 	if n, err := f.append([]byte("aaa\nbbb\nccc\ndddddddd\ne\n")); n != 23 || err != nil {
-		t.Fatalf("got %d, %v", n, err)
+		t.Fatalf("appended %d bytes, want all 23: %v", n, err)
 	}
 	for name, want := range map[string]string{".3": "aaa\nbbb\n", ".2": "ccc\n", ".1": "dddddddd\n", "": "e\n"} {
 		if text, err := os.ReadFile(path + name); err != nil || string(text) != want {

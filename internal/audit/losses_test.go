@@ -154,7 +154,7 @@ func TestCloseReportsRecordsNotWrittenInTime(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := l.Close(ctx); err == nil || !strings.Contains(err.Error(), "lost") || !strings.Contains(err.Error(), file) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error that names the file and the lost records", err)
 	}
 	release()
 	closeLog(t, l)

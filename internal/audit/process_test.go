@@ -118,7 +118,7 @@ func TestConcurrentHostsNeitherLoseNorDuplicateLines(t *testing.T) {
 		t.Errorf("the hosts hash with %d keys", len(hashes))
 	}
 	if _, err := os.Stat(file + ".10"); err != nil {
-		t.Errorf("too few rotations: %v", err)
+		t.Errorf("the log was rotated fewer than ten times: %v", err)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestQuerySelects(t *testing.T) {
 	)
 	at := func(hour int) time.Time { return time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC) }
 	if f := query(t, file, audit.Query{Since: time.Now().Add(time.Hour)}); len(f.damaged) > 0 {
-		t.Errorf("damaged: %q", f.damaged)
+		t.Errorf("intact lines are reported as damaged: %q", f.damaged)
 	}
 	for name, c := range map[string]struct {
 		query audit.Query
@@ -137,7 +137,7 @@ func TestReadReportsAndSkipsDamagedLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f := query(t, file, audit.Query{}); f.damaged[len(f.damaged)-1] != "audit.jsonl:2: the line is incomplete" {
-		t.Errorf("damaged: %q", f.damaged)
+		t.Errorf("the damaged lines are %q, want the incomplete one last", f.damaged)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestReadOfAbsentOrUnsafeLog(t *testing.T) {
 		t.Errorf("a symbolic link: %v", err)
 	}
 	if len(f.tools)+len(f.damaged) > 0 {
-		t.Errorf("found %+v", f)
+		t.Errorf("an absent or unsafe log yields %+v", f)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestWriteRefusesSymlinkAtPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.Write(audit.Record{Kind: audit.KindCall}); err == nil || !strings.Contains(err.Error(), "symbolic link") {
-		t.Errorf("got %v", err)
+		t.Errorf("got the error %v, want one about a symbolic link", err)
 	}
 	if text, err := os.ReadFile(precious); err != nil || string(text) != "precious\n" {
 		t.Errorf("the link's target contains %q, %v", text, err)

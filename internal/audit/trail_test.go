@@ -26,7 +26,7 @@ func TestTrailCountsEqualOperations(t *testing.T) {
 	open.Count, refused.Count = 3, 2
 	all, leftOut := trail.Operations()
 	if diff := cmp.Diff([]audit.Operation{open, refused}, all); diff != "" || leftOut != 0 {
-		t.Errorf("%d left out %s", leftOut, diff)
+		t.Errorf("%d operations are left out, and the operations differ (-want +got)\n%s", leftOut, diff)
 	}
 }
 
