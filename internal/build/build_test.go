@@ -52,12 +52,12 @@ func TestBuildCompilesGoPlugin(t *testing.T) {
 		lines := strings.Split(shown.String(), "\n")
 		want := []string{"greeter: compiling testdata/greeter", "greeter: checking its handlers"}
 		if len(lines) != 4 || !slices.Equal(lines[:2], want) || !strings.HasSuffix(lines[2], "→ "+result.Dir) {
-			t.Errorf("got %q", lines)
+			t.Errorf("the progress is %q", lines)
 		}
 	})
 	t.Run("the cache contains the compiled module", func(t *testing.T) {
 		if found, _ := filepath.Glob(filepath.Join(cache, "module-*", "wazero-*", "*")); len(found) != 1 {
-			t.Errorf("got %q", found)
+			t.Errorf("the cache contains %q, want one file", found)
 		}
 	})
 	t.Run("Check finds no problems", func(t *testing.T) {
@@ -188,10 +188,10 @@ func TestBuildRefusesModule(t *testing.T) {
 			}
 			_, err := build.Build(t.Context(), dir, build.Options{Out: out})
 			if ps := problems(t, err); len(ps) != 1 || ps[0].Key != "module.file" || !strings.Contains(ps[0].What, c.want) {
-				t.Errorf("got %v", ps)
+				t.Errorf("got the problems %v", ps)
 			}
 			if left := read(t, out); len(left) > 0 {
-				t.Errorf("left %v", left)
+				t.Errorf("the output directory contains %v, want nothing", left)
 			}
 		})
 	}
@@ -235,10 +235,10 @@ func TestAllRefusesDirectoryThatIsGivenTwice(t *testing.T) {
 	out := t.TempDir()
 	_, err := build.All(t.Context(), []string{dir, dir + "/."}, build.Options{Out: out})
 	if ps := problems(t, err); len(ps) != 1 || ps[0].File != dir+"/." || ps[0].What != "is given twice" {
-		t.Errorf("got %v", ps)
+		t.Errorf("got the problems %v", ps)
 	}
 	if left := read(t, out); len(left) > 0 {
-		t.Errorf("left %v", left)
+		t.Errorf("the output directory contains %v, want nothing", left)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestAllRefusesDuplicateNames(t *testing.T) {
 	ps := problems(t, err)
 	wantProblems(t, ps, fmt.Sprintf(`plugin.toml:3 plugin.name: "hand" is also the name of the plugin in %s`, a))
 	if filepath.Dir(ps[0].File) != b || len(results) > 0 || len(read(t, out)) > 0 {
-		t.Errorf("got %v, %v, %v", ps, results, read(t, out))
+		t.Errorf("got the problems %v, the results %v and the files %v", ps, results, read(t, out))
 	}
 }
 
@@ -267,7 +267,7 @@ func TestAllContinuesAfterFailure(t *testing.T) {
 		}
 	}
 	if len(results) != 2 || results[0].Name != "one" || results[1].Name != "two" {
-		t.Errorf("got %+v", results)
+		t.Errorf("got the results %+v, want one and two", results)
 	}
 	for _, want := range []string{broken + ": not built:\n" + broken + "/plugin.toml:7: module.file: ", empty + ": not built:\n" + empty + "/plugin.toml: there is no such file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

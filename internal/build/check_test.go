@@ -76,7 +76,7 @@ func TestBuildSucceedsWithWarnings(t *testing.T) {
 	source := files{"plugin.toml": head, "hand.wasm": string(answering(`{"result":{"tools":[]}}`))}.write(t, t.TempDir())
 	result, err := build.Build(t.Context(), source, build.Options{Out: t.TempDir()})
 	if err != nil || len(result.Warnings) != 1 || result.Warnings[0].What != "offers nothing" {
-		t.Errorf("got %v, %v", result.Warnings, err)
+		t.Errorf("got the warnings %v and the error %v, want one warning", result.Warnings, err)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestCheckWritesNothing(t *testing.T) {
 	dir := good().write(t, t.TempDir())
 	build.Check(t.Context(), dir, build.Options{})
 	if got := read(t, dir); len(got) != 2 {
-		t.Errorf("got %v", got)
+		t.Errorf("the directory contains %v after Check", got)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestCheckReportsUnusableCache(t *testing.T) {
 	dir := good().with(files{"file": "x"}).write(t, t.TempDir())
 	cache := filepath.Join(dir, "file", "cache")
 	if ps := build.Check(t.Context(), dir, build.Options{CacheDir: cache}); len(ps) != 1 || ps[0].File != cache || ps[0].Remedy == "" {
-		t.Errorf("got %v", ps)
+		t.Errorf("got the problems %v, want one with a remedy about the cache", ps)
 	}
 }
 

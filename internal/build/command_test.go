@@ -39,7 +39,7 @@ func TestCancelledBuildKillsProcessesAndRemovesFiles(t *testing.T) {
 	defer fifo.Close()
 	processes := bufio.NewReader(fifo)
 	if line, err := processes.ReadString('\n'); line != "started\n" {
-		t.Fatalf("got %q, %v", line, err)
+		t.Fatalf("the build command wrote %q, want started: %v", line, err)
 	}
 	cancel()
 	if _, err := io.ReadAll(processes); err != nil {
@@ -49,7 +49,7 @@ func TestCancelledBuildKillsProcessesAndRemovesFiles(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if left := read(t, out); len(left) > 0 {
-		t.Errorf("left %v", left)
+		t.Errorf("the cancelled build left %v", left)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestFailedCommandQuotesEndOfOutput(t *testing.T) {
 	what := problems(t, err)[0].What
 	_, quoted, ok := strings.Cut(what, "exit status 1:\n  …\n  line ")
 	if !ok || !strings.HasSuffix(quoted, "\n  line 2999") {
-		t.Errorf("got %s", what)
+		t.Errorf("got the problem %s", what)
 	}
 	first := 0
 	if _, err := fmt.Sscan(quoted, &first); err != nil || len(what) > 12<<10 || len(what) < 8<<10 || strings.Count(quoted, "\n") != 2999-first {

@@ -38,7 +38,7 @@ func TestBuildReplacesOnlyBuiltPlugins(t *testing.T) {
 			_, err := build.Build(t.Context(), good().write(t, t.TempDir()), build.Options{Out: out})
 			ps := problems(t, err)
 			if len(ps) != 1 || ps[0].File != filepath.Join(out, "hand") || !strings.Contains(ps[0].What, c.want) || ps[0].Remedy == "" {
-				t.Errorf("got %v", ps)
+				t.Errorf("got the problems %v", ps)
 			}
 			if diff := cmp.Diff(before, read(t, out)); diff != "" {
 				t.Error(diff)
@@ -105,7 +105,7 @@ func TestBuildIntoSourceDirectory(t *testing.T) {
 	for range 2 {
 		result, err := build.Build(t.Context(), ".", build.Options{})
 		if err != nil || result.Dir != "dist/plugins/hand" {
-			t.Fatalf("got %v, %v", result, err)
+			t.Fatalf("got the result %v, %v", result, err)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestConcurrentBuildsAreAtomic(t *testing.T) {
 		t.Error(ps)
 	}
 	if left, _ := os.ReadDir(out); len(left) != 1 {
-		t.Errorf("got %v", left)
+		t.Errorf("the output directory contains %v, want only the plugin", left)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestBuildRestoresPluginMovedByKilledBuild(t *testing.T) {
 		}
 		left := read(t, out)
 		if left["hand/hand.wasm"] != good()["hand.wasm"] || left[leftover] != "" {
-			t.Errorf("got %v", left)
+			t.Errorf("the output directory contains %v", left)
 		}
 	})
 }
