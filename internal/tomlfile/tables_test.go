@@ -149,19 +149,19 @@ func TestTableEditsRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := tomlfile.SetTableString([]byte(c.text), "p", c.index, "k", "new"); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("set: %q, %v", got, err)
+				t.Errorf("SetTableString: got %q and the error %v", got, err)
 			}
 			if name == "a value that is no string" {
 				return
 			}
 			if got, err := tomlfile.RemoveTable([]byte(c.text), "p", c.index); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("remove: %q, %v", got, err)
+				t.Errorf("RemoveTable: got %q and the error %v", got, err)
 			}
 			if strings.HasPrefix(c.want, "there is no") {
 				return
 			}
 			if got, err := tomlfile.AppendTable([]byte(c.text), "p", "a = 1\n"); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("append: %q, %v", got, err)
+				t.Errorf("AppendTable: got %q and the error %v", got, err)
 			}
 		})
 	}
@@ -191,7 +191,7 @@ func FuzzTables(f *testing.F) {
 		kept := bytes.Clone(data)
 		if got, err := tomlfile.RemoveTable(data, "p", index); err == nil {
 			if len(got) >= len(data) || !subsequence(got, data) {
-				t.Errorf("%q becomes %q", data, got)
+				t.Errorf("RemoveTable changes %q to %q, and does not only delete bytes", data, got)
 			}
 		}
 		if got, err := tomlfile.SetTableString(data, "p", index, "k", value); err == nil {

@@ -45,7 +45,7 @@ func TestParseRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			doc, ps := tomlfile.Parse("f.toml", []byte(c.text))
 			if doc != nil || len(ps) != 1 || ps[0].Line != c.line || !strings.Contains(ps[0].What, c.want) || ps[0].File != "f.toml" {
-				t.Errorf("got %v", ps)
+				t.Errorf("got the problems %v", ps)
 			}
 		})
 	}
@@ -56,7 +56,7 @@ func TestBracketsInStringsAreNotNesting(t *testing.T) {
 	for _, text := range []string{"# " + many, "a = '" + many + "'", `a = "\"` + many + `"`, "a = '''\n" + many + "'''",
 		"a = \"\"\"\\\"\"\"" + many + "\"\"\"", strings.Repeat("[[a]]\n", 500)} {
 		if doc, ps := tomlfile.Parse("f.toml", []byte(text)); doc == nil {
-			t.Errorf("%.40s: %v", text, ps)
+			t.Errorf("%.40s is refused: %v", text, ps)
 		}
 	}
 }
@@ -86,16 +86,16 @@ func TestParsingTimeIsBounded(t *testing.T) {
 			doc, ps := tomlfile.Parse("f.toml", []byte(c.text))
 			switch {
 			case doc == nil && (c.refused == "" || !strings.Contains(ps[0].What, c.refused)):
-				t.Errorf("got %v", ps)
+				t.Errorf("got the problems %v", ps)
 			case doc != nil && c.refused != "":
-				t.Error("not refused")
+				t.Error("the file is not refused")
 			case doc != nil:
 				if n := len(doc.Problems()); n > 101 {
-					t.Errorf("%d problems", n)
+					t.Errorf("%d problems are reported, want at most 101", n)
 				}
 			}
 			if d := processorTime(t) - start; d > 10*time.Second {
-				t.Errorf("took %v", d)
+				t.Errorf("parsing took %v of processor time", d)
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func TestTableReadsEachType(t *testing.T) {
 	}
 	for k, table := range r.Tables("a") {
 		if n, _ := table.Int("n"); n != int64(k)+1 || table.Line() != 9+2*k || table.Path("n") != fmt.Sprintf("a[%d].n", k) {
-			t.Errorf("a[%d]: %d in line %d", k, n, table.Line())
+			t.Errorf("a[%d].n is %d, in line %d", k, n, table.Line())
 		}
 	}
 	if ps := doc.Problems(); len(ps) > 0 {
@@ -145,7 +145,7 @@ func TestWrongTypesAreReportedAndTreatedAsAbsent(t *testing.T) {
 	r.Strings("d")
 	r.Strings("e")
 	if got := len(r.Tables("f")); got != 1 {
-		t.Errorf("%d tables", got)
+		t.Errorf("the array has %d tables, want 1", got)
 	}
 	var got []string
 	for _, p := range doc.Problems() {
@@ -165,14 +165,14 @@ func TestProblemsAreCutErrorsFirst(t *testing.T) {
 	}
 	ps := doc.Problems()
 	if len(ps) != 101 || len(ps.Errors()) != 1 || ps[0].Key != "z" || ps[100].What != "has 51 more problems" || !ps[100].Warning {
-		t.Errorf("%d problems: %v … %v", len(ps), ps[0], ps[len(ps)-1])
+		t.Errorf("got %d problems, from %v to %v", len(ps), ps[0], ps[len(ps)-1])
 	}
 }
 
 func TestArrayOfStringsIsBounded(t *testing.T) {
 	doc, _ := tomlfile.Parse("f.toml", []byte("a = ["+strings.Repeat("'x',", 1001)+"]"))
 	if got := doc.Root().Strings("a"); got == nil || len(got) > 0 {
-		t.Errorf("%d items", len(got))
+		t.Errorf("an array that is too long has %d items, want none", len(got))
 	}
 	if ps := doc.Problems(); len(ps) != 1 || ps[0].What != "has more than 1000 items" {
 		t.Error(ps)
@@ -190,7 +190,7 @@ func TestJSONKeepsOrderAndNumbers(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if doc.Root().JSON("none") != nil || len(doc.Problems()) > 0 {
-		t.Errorf("got %v", doc.Problems())
+		t.Errorf("an absent key is not nil, or has problems: %v", doc.Problems())
 	}
 }
 
@@ -274,7 +274,7 @@ func TestSetStringRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := tomlfile.SetString([]byte(c.text), c.table, "k", "new"); err == nil {
-				t.Errorf("got %q", got)
+				t.Errorf("the file is changed to %q", got)
 			}
 		})
 	}
@@ -299,13 +299,13 @@ func FuzzParse(f *testing.F) {
 		r := doc.Root()
 		for _, key := range r.Keys() {
 			if raw := r.JSON(key); raw != nil && !json.Valid(raw) {
-				t.Errorf("%q: not JSON: %s", key, raw)
+				t.Errorf("the value of %q is encoded as invalid JSON: %s", key, raw)
 			}
 		}
 		last := bytes.Count(data, []byte("\n")) + 1
 		for _, p := range doc.Problems() {
 			if p.Line < 0 || p.Line > last {
-				t.Errorf("line %d of %d", p.Line, last)
+				t.Errorf("a problem is in line %d of %d", p.Line, last)
 			}
 		}
 	})
