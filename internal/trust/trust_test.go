@@ -36,16 +36,16 @@ var one, two = Digest([]byte("one")), Digest([]byte("two"))
 func TestTrustedUntilRemoved(t *testing.T) {
 	s := newStore(t)
 	if r, err := s.Lookup("/p"); r != nil || err != nil {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("before Add: got the record %+v, %v", r, err)
 	}
 	mustAdd(t, s, "/p", one)
 	r, err := s.Lookup("/p")
 	if err != nil || r == nil || r.SHA256 != one || time.Since(r.At).Abs() > time.Hour {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("after Add: got the record %+v, %v", r, err)
 	}
 	for digest, want := range map[string]bool{one: true, two: false} {
 		if got, err := trusted(s, "/p", digest); got != want || err != nil {
-			t.Errorf("%s: %v, %v", digest, got, err)
+			t.Errorf("the digest %s is trusted: %v, %v", digest, got, err)
 		}
 	}
 	mustAdd(t, s, "/p", two)
@@ -54,11 +54,11 @@ func TestTrustedUntilRemoved(t *testing.T) {
 	}
 	for i, want := range []bool{true, false} {
 		if got, err := s.Remove("/p"); got != want || err != nil {
-			t.Errorf("removal %d: %v, %v", i, got, err)
+			t.Errorf("removal %d returns %v, %v", i, got, err)
 		}
 	}
 	if r, err := s.Lookup("/p"); r != nil || err != nil {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("after Remove: got the record %+v, %v", r, err)
 	}
 }
 
@@ -71,19 +71,19 @@ func TestAddCreatesPrivateFiles(t *testing.T) {
 	mustAdd(t, s, "/p", one) // the new file does not keep the old mode
 	for path, want := range map[string]fs.FileMode{s.Dir(): 0o700 | fs.ModeDir, filepath.Join(s.Dir(), fileName("/p")): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
-			t.Errorf("%s: %v, %v", path, info, err)
+			t.Errorf("%s has the wrong mode: %v, %v", path, info, err)
 		}
 	}
 	items, err := os.ReadDir(s.Dir())
 	if err != nil || len(items) != 1 {
-		t.Errorf("%v, %v", items, err)
+		t.Errorf("the store contains %v, want one file: %v", items, err)
 	}
 }
 
 func TestListSortsByPath(t *testing.T) {
 	s := newStore(t)
 	if list, err := s.List(); len(list) != 0 || err != nil {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("an absent store: got the records %v, %v", list, err)
 	}
 	for _, path := range []string{"/b", "/a/ü\n", "/c"} {
 		mustAdd(t, s, path, one)
@@ -93,7 +93,7 @@ func TestListSortsByPath(t *testing.T) {
 	}
 	list, err := s.List()
 	if err != nil || len(list) != 3 || list[0].Path != "/a/ü\n" || list[1].Path != "/b" || list[2].Path != "/c" {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("got the records %v, want three sorted by path: %v", list, err)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestInvalidRecordsAreNotTrusted(t *testing.T) {
 			}
 			list, err := s.List()
 			if len(list) != 1 || list[0].Path != "/other" || err == nil || !strings.Contains(err.Error(), file) {
-				t.Errorf("%v, %v", list, err)
+				t.Errorf("got the records %v and the error %v, want only /other and an error that names the file", list, err)
 			}
 		})
 	}
@@ -208,7 +208,7 @@ func TestStoreWritableByOthersIsNotTrusted(t *testing.T) {
 				t.Errorf("trusted %v, %v", trusted, err)
 			}
 			if list, err := s.List(); len(list) > 0 || err == nil {
-				t.Errorf("%v, %v", list, err)
+				t.Errorf("got the records %v and the error %v, want no record and an error", list, err)
 			}
 			if err := s.Add("/q", one); err == nil {
 				t.Error("a record was added")
@@ -238,14 +238,14 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if !filepath.IsAbs(r.Path) || len(r.SHA256) != 64 {
-			t.Errorf("%+v", r)
+			t.Errorf("an invalid record is accepted: %+v", r)
 		}
 		again, err := json.Marshal(r)
 		if err != nil {
 			return // a time out of the range of RFC 3339
 		}
 		if other, err := decode(again); err != nil || other.Path != r.Path || other.SHA256 != r.SHA256 {
-			t.Errorf("%q: %+v, %v", again, other, err)
+			t.Errorf("the record %q does not round-trip: got %+v, %v", again, other, err)
 		}
 	})
 }
@@ -263,10 +263,10 @@ func TestRecordContainsIncludedFiles(t *testing.T) {
 	}
 	r, err := s.Lookup("/p")
 	if err != nil || len(r.Includes) != 2 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("got the record %+v, want one with two files: %v", r, err)
 	}
 	if !r.Trusts("/a", one) || r.Trusts("/a", two) || r.Trusts("/c", one) {
-		t.Errorf("%+v", r)
+		t.Errorf("the record %+v trusts the wrong files", r)
 	}
 	for name, f := range map[string]File{"a relative path": {"a", one}, "an invalid digest": {"/a", "x"}, "a path that is not UTF-8": {"/\xff", one}} {
 		if err := s.Add("/p", one, f); err == nil {
@@ -298,7 +298,7 @@ func TestRecordOfNewerVersionIsIgnoredAndKept(t *testing.T) {
 		}
 		isTrusted, err := trusted(store, "/x", Digest(nil))
 		if isTrusted == refused || refused != (err != nil && strings.Contains(err.Error(), "newer version")) {
-			t.Errorf("%s: %t, %v", content, isTrusted, err)
+			t.Errorf("the record %s is trusted: %t, %v", content, isTrusted, err)
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != content {
 			t.Errorf("the record was changed: %s %v", got, err)
