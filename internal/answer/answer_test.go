@@ -133,7 +133,7 @@ func TestValidationMemoryIsProportionalToLimits(t *testing.T) {
 		why := ""
 		allocated := allocatedBy(func() { why = checkOutput(result, limits) })
 		if why != "" {
-			t.Errorf("%s: %s", item, why)
+			t.Errorf("an array of %s is refused: %s", item, why)
 		}
 		if bound := uint64(3 * (limits.Memory + limits.Output)); allocated > bound {
 			t.Errorf("%s: %d bytes allocated in all for %d bytes, want at most %d", item, allocated, len(result), bound)
@@ -146,7 +146,7 @@ func TestWithFaultsDoesNotDecodeContent(t *testing.T) {
 	var got json.RawMessage
 	allocated := allocatedBy(func() { got = withFaults(result, []error{errors.New("no space left")}) })
 	if !strings.HasSuffix(string(got), `{},{"text":"bulkhead: no space left","type":"text"}],"isError":true}`) {
-		t.Errorf("got …%s", got[len(got)-100:])
+		t.Errorf("the result ends in %s", got[len(got)-100:])
 	}
 	if most := uint64(4 * len(result)); allocated > most {
 		t.Errorf("%d bytes allocated for a result of %d, want at most %d", allocated, len(result), most)
