@@ -29,7 +29,7 @@ func TestTamperedCacheIsRecompiled(t *testing.T) {
 	checkCall := func(s *server) {
 		t.Helper()
 		if got := s.call("victim", `{}`); got != (answer{Text: "done"}) {
-			t.Errorf("got %+v", got)
+			t.Errorf("the call was answered with %+v", got)
 		}
 		s.end()
 	}

@@ -131,7 +131,7 @@ func TestKilledCompilerIsRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := s.await(call); a.Failure == "internal" || a.Failure == "invalid_module" {
-		t.Errorf("got %+v", a)
+		t.Errorf("the call was answered with %+v", a)
 	}
 	if !strings.Contains(s.log.String(), "the compiler failed and is retried once") {
 		t.Error("the log does not report the retry")
@@ -175,7 +175,7 @@ func TestFirstCallsSucceedUnderLoad(t *testing.T) {
 		}
 		for n, call := range calls {
 			if a := servers[n/5].await(call); a != (answer{Text: fmt.Sprint(n % 5)}) {
-				t.Errorf("server %d, module %d: %+v", n/5, n%5, a)
+				t.Errorf("server %d answered the call of module %d with %+v", n/5, n%5, a)
 			}
 		}
 		for _, s := range servers {
@@ -198,7 +198,7 @@ func TestFIFOModuleIsRefused(t *testing.T) {
 	}
 	s := w.serve()
 	if a := s.call("pipe", `{}`); a.Failure != "module_missing" || !strings.Contains(a.Text, "is not a regular file") {
-		t.Errorf("got %+v", a)
+		t.Errorf("the call was answered with %+v", a)
 	}
 	s.end()
 	for _, command := range [][]string{

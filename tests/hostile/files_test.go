@@ -135,7 +135,7 @@ func TestPathsOutsideGrantAreUnreachable(t *testing.T) {
 		}
 	}
 	if info, err := os.Stat(w.path("work/plain.txt")); err != nil || info.Mode()&os.ModeSetuid != 0 {
-		t.Errorf("plain.txt: %v %v", info, err)
+		t.Errorf("plain.txt has the set-user-ID bit: %v %v", info, err)
 	}
 }
 
