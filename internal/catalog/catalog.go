@@ -1,4 +1,4 @@
-// Package catalog knows what a set of plugins offers to clients: the granted tools under the names that clients see,
+// Package catalog determines what a set of plugins offers to clients: the granted tools under the names that clients see,
 // prompts and resources with the claims on them, the lists that plugins answer at call time, and the server's name,
 // version, instructions and capabilities. New computes the Catalog from what discovery found; Look does so for the admin
 // commands.
@@ -20,12 +20,12 @@ import (
 type Catalog struct {
 	*discovery.Found
 	Plugins []*Plugin // in the order in which their tools are listed
-	// Conflicts are the names that two plugins have, and that were taken from at least one of them.
+	// Conflicts are the names that two plugins claim. At least one of the two plugins does not offer the name.
 	Conflicts []Conflict
 
 	isAlone bool // whether a single plugin is served, under its own name
 	tools   map[string]*Tool
-	claims  // of prompts and resources
+	claims  // on prompts and resources
 }
 
 // New decides what each plugin is granted and offers.

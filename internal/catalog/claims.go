@@ -93,7 +93,7 @@ func (c *claims) claimant(uri string) *Plugin {
 	return nil
 }
 
-// ClaimedByOthers returns those of the names that a plugin other than p claims.
+// ClaimedByOthers returns the subset of names that plugins other than p claim.
 func (c *claims) ClaimedByOthers(p *Plugin, names abi.Claims) abi.Claims {
 	others := func(names []string, owner func(string) *Plugin) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return owner(name) == nil || owner(name) == p })

@@ -12,14 +12,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Conflict is a name that two plugins have although only one may have it. If a config lists the plugins, their order
-// decides: First has the name. If the plugins were found in a directory, neither is preferred, and neither is offered.
+// Conflict is a name that two plugins claim although only one may offer it. If a config lists the plugins, their order decides:
+// First offers the name. If the plugins were found in a directory, neither is preferred, and neither is offered.
 type Conflict struct {
 	First, Second *Plugin
 	What          string // a message that names both manifests, with lines
 	Remedy        string
 
-	resolve func() // takes the name from Second; nil: Second is left out
+	resolve func() // withdraws the name from Second; nil means that Second is left out
 }
 
 func (c Conflict) String() string { return c.What + ": " + c.Remedy }
@@ -93,7 +93,7 @@ type owners struct {
 	resources []claim
 }
 
-// add makes p the owner of its names, except for names that another plugin owns, which are in the result.
+// add makes p the owner of its names. For each name that another plugin owns, it returns a conflict instead.
 func (o *owners) add(p *Plugin) []Conflict {
 	var all []Conflict
 	for _, t := range p.Tools {

@@ -68,7 +68,7 @@ func TestPluginsOfADirectoryInConflictAreLeftOut(t *testing.T) {
 				t.Errorf("got problems %q and %q", c.Plugins[0].Problem, c.Plugins[1].Problem)
 			}
 			if c.Tool("c_reads") == nil || c.Tool("same") != nil || c.Tool("other") != nil {
-				t.Error("only the plugin without a conflict is to be offered")
+				t.Error("a plugin with a conflict is offered, or the plugin without a conflict is not")
 			}
 			if why := c.WhyUnknown("tools/call", "same"); name == "a tool" && !strings.Contains(why, "both offer") {
 				t.Errorf("got %q", why)
@@ -118,7 +118,7 @@ func TestOrderOfConfigDecidesBetweenPluginsInConflict(t *testing.T) {
 		c := look(t, w)
 		wantConflict(t, c, `two plugins are called "x"`)
 		if c.Tool("two") == nil || c.Tool("one") != nil {
-			t.Error("only the first plugin is to be offered")
+			t.Error("the second plugin is offered, or the first one is not")
 		}
 	})
 	t.Run("a prompt", func(t *testing.T) {

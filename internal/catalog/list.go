@@ -13,13 +13,13 @@ type List struct {
 	listKind
 	method string
 	claims *claims
-	alone  bool // the server has the identity that the manifest of its only plugin defines
+	alone  bool // whether the server has the identity that the manifest of its only plugin defines
 }
 
 // listKind describes one kind of list.
 type listKind struct {
-	member    string // member of the result: the list
-	key       string // member of an item: the name or URI that identifies the item
+	member    string // member of the result that contains the list
+	key       string // member of an item with the name or URI that identifies the item
 	belongsTo func(c *claims, p *Plugin, key string) bool
 }
 
@@ -54,7 +54,7 @@ type item struct {
 	raw []byte
 }
 
-// Part parses a plugin's response, its complete list, and keeps the items that the plugin may offer. If the response
+// Part parses a plugin's response, which is its complete list, and retains the items that the plugin may offer. If the response
 // cannot be used, invalid is the reason.
 func (l List) Part(p *Plugin, result json.RawMessage) (part Part, invalid string) {
 	part.Plugin = p

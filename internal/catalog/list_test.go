@@ -80,9 +80,9 @@ func TestOmittedListItemsDoNotFloodLog(t *testing.T) {
 	w := hosttest.New(t, hosttest.Offering("a", "prompts = true", hosttest.ItemsOf(names...)))
 	hosttest.Request(t, w.Open(t, w.Options()), "prompts/list", `{}`)
 	if got := strings.Count(w.Log.String(), "items of the plugin are duplicates of another plugin's and are not listed"); got != 1 {
-		t.Errorf("%d lines, want one:\n%.500s", got, w.Log.String())
+		t.Errorf("%d lines of the log report duplicates, want one:\n%.500s", got, w.Log.String())
 	}
 	if !strings.Contains(w.Log.String(), "items=499") {
-		t.Errorf("the log does not count them:\n%.500s", w.Log.String())
+		t.Errorf("the log does not contain the number of duplicates, 499:\n%.500s", w.Log.String())
 	}
 }

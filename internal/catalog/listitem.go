@@ -18,9 +18,9 @@ var itemMembers = map[string]byte{
 
 var itemNames = slices.Sorted(maps.Keys(itemMembers))
 
-// checkItem returns the reason why a client could reject an item of a list, "" if the item is valid. Members that MCP
-// does not define are accepted. Duplicates of a defined member are refused, and so are members whose names differ only in
-// case: some clients would read them in its place, and show a name that does not belong to this plugin.
+// checkItem returns the reason why a client could reject an item of a list, "" if the item is valid. Members that MCP does not
+// define are accepted. Duplicates of a defined member are refused, and so is a member whose name differs from a defined one only in
+// case: some clients would use it instead of the defined one, and show a name that does not belong to this plugin.
 func checkItem(item []byte) string {
 	if tooDeep(item) {
 		return fmt.Sprintf("it is nested more than %d deep", maxItemDepth)

@@ -19,9 +19,9 @@ const (
 	pageBytes = gateway.MaxPage
 )
 
-// isFull reports whether a page with that many items and bytes is complete. A plugin that is served alone replaces a
-// server whose clients may not support cursors. So these clients get the whole list, up to gateway.MaxWhole, which
-// exceeds the default limit of a plugin's response.
+// isFull reports whether a page with the given numbers of items and bytes is complete. A plugin that is served alone replaces a
+// server whose clients may not support cursors. So these clients receive the whole list, up to gateway.MaxWhole, which exceeds the
+// default limit of a plugin's response.
 func (l List) isFull(items, bytes int) bool {
 	if l.alone {
 		return items > 0 && bytes > gateway.MaxWhole

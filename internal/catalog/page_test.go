@@ -67,7 +67,7 @@ func TestListOfPluginAloneIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := strings.Count(string(raw), `"name"`); n != len(names) || strings.Contains(string(raw), "nextCursor") {
-			t.Errorf("cursor %s: %d items of %d: %.200s", cursor, n, len(names), raw)
+			t.Errorf("cursor %s: the page contains %d items, want all %d and no cursor: %.200s", cursor, n, len(names), raw)
 		}
 	}
 	large := promptParts(numbered("a", 40))
@@ -76,7 +76,7 @@ func TestListOfPluginAloneIsWhole(t *testing.T) {
 	}
 	raw, err := l.page(large, nil)
 	if err != nil || len(raw) < gateway.MaxWhole || len(raw) > gateway.MaxWhole+2<<20 || !strings.Contains(string(raw), "nextCursor") {
-		t.Errorf("a list of 40 MiB: %d bytes, %v", len(raw), err)
+		t.Errorf("the first page of a list of 40 MiB: got %d bytes, %v; want about %d and a cursor", len(raw), err, gateway.MaxWhole)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 			var got []string
 			for names, next := readPage(t, promptParts(keys...), ""); ; names, next = readPage(t, promptParts(keys...), next) {
 				if len(names) > pageItems {
-					t.Fatalf("a page of %d", len(names))
+					t.Fatalf("a page contains %d items, want at most %d", len(names), pageItems)
 				}
 				got = append(got, names...)
 				if next == "" {
@@ -148,7 +148,7 @@ func TestPageIsBoundedInBytes(t *testing.T) {
 	}
 	names, next := readPage(t, parts, "")
 	if len(names) != 1 || next == "" {
-		t.Errorf("a page of %d, and then %q", len(names), next)
+		t.Errorf("got a page of %d items and the cursor %q; want one item and a cursor", len(names), next)
 	}
 }
 

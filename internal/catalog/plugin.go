@@ -23,18 +23,18 @@ type Plugin struct {
 	Manifest *manifest.Manifest // nil if it cannot be read
 	Grant    config.Grant       // valid only if Problems contains no error
 	Problem  string             // why the plugin offers nothing; empty if it is offered
-	Problems tomlfile.Problems  // those of the manifest, and of the plugin in the config
+	Problems tomlfile.Problems  // problems of the manifest, and of the plugin's table in the config
 	Tools    []*Tool            // the granted tools
 	Log      hclog.Logger       // named after the plugin
 
-	checksReadiness bool // what lacks something is left out
+	checksReadiness bool // whether tools whose requirements are not met are left out
 	lacks           []ready.Lack
-	unready         map[string]string // the granted tools that are left out, and why
+	unready         map[string]string // by name of a granted tool that is left out: the reason
 
 	module      fs.FileInfo       // nil if the plugin is left out
-	noState     string            // why it alone gets no state directory
-	ownProblems tomlfile.Problems // those of Problems that are not conflicts with other plugins
-	conflicting bool              // Problem is a conflict with another plugin
+	noState     string            // why the plugin has no state directory although others may have one
+	ownProblems tomlfile.Problems // the elements of Problems that are not conflicts with other plugins
+	conflicting bool              // whether Problem is a conflict with another plugin
 }
 
 // newPlugin decides what a plugin is granted.

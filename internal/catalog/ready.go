@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/ready"
 )
 
-// Lacks returns what the manifest requires for what is granted, and the plugin does not have at present. It takes a few stat
+// Lacks returns the requirements of the manifest that are not met at present and that concern what is granted. It makes a few stat
 // calls.
 func (p *Plugin) Lacks(places config.Places) []ready.Lack {
 	return slices.DeleteFunc(ready.Check(p.Manifest, p.Entry, p.Grant, places), func(l ready.Lack) bool {
@@ -24,7 +24,7 @@ func (p *Plugin) IsGranted(tool string) bool {
 	return p.unready[tool] != "" || slices.ContainsFunc(p.Grant.Tools, func(t manifest.Tool) bool { return t.Name == tool })
 }
 
-// withholdUnready takes from the plugin what cannot work because something is missing that its manifest requires.
+// withholdUnready withholds the tools and lists that cannot work because a requirement of the manifest is not met.
 func (p *Plugin) withholdUnready(places config.Places) {
 	p.lacks = p.Lacks(places)
 	whole := slices.DeleteFunc(slices.Clone(p.lacks), func(l ready.Lack) bool { return !l.IsWhole() })
@@ -55,7 +55,7 @@ func (p *Plugin) NotYet() []ready.Lack { return p.lacks }
 // notYet begins the reason why a plugin or tool is left out.
 const notYet = "it cannot work yet: "
 
-// lackTexts joins what is missing and how to provide it. A remedy that several share is given once.
+// lackTexts joins the descriptions of the lacks and their remedies. A remedy that several lacks share is included once.
 func lackTexts(lacks []ready.Lack) string {
 	var texts []string
 	for i, l := range lacks {
@@ -68,7 +68,7 @@ func lackTexts(lacks []ready.Lack) string {
 	return strings.Join(texts, "; ")
 }
 
-// unreadyTools says which granted tools of an offered plugin are left out; "" if all of them work.
+// unreadyTools describes which granted tools of an offered plugin are left out; "" if none is.
 func (p *Plugin) unreadyTools() string {
 	if len(p.unready) == 0 {
 		return ""
@@ -80,7 +80,7 @@ func (p *Plugin) unreadyTools() string {
 	return fmt.Sprintf("%s cannot work yet: %s", shortList(names), lackTexts(p.lacks))
 }
 
-// whyUnready returns why a granted tool, by the name that clients see, is left out; "" if it is not.
+// whyUnready returns the reason why a granted tool is left out; "" if it is not. name is the one that clients see.
 func (p *Plugin) whyUnready(name string) string {
 	own, _ := strings.CutPrefix(name, p.Grant.Prefix)
 	if !p.hasTool(name) {

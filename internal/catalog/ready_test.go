@@ -13,7 +13,7 @@ import (
 
 const project = "[[capabilities.fs]]\npath = '${project}'\naccess = 'rw'\n"
 
-// unready are two plugins that need something in the project: a for all tools, b for all but b_init.
+// unready returns a world with two plugins that require a path in the project: a for all tools, b for all but b_init.
 func unready(t *testing.T) (*hosttest.World, host.Options) {
 	w := hosttest.New(t,
 		hosttest.Plugin("a", done, project+"[[requires]]\npaths = ['${cwd}/.a']\nwhy = 'data'\n"+hosttest.Reads("a_reads")),
@@ -81,14 +81,14 @@ func TestPluginThatCannotWorkYetIsOfferedIf(t *testing.T) {
 	w, o := unready(t)
 	o.Plugins = []string{"b"}
 	names, c := offered(t, o)
-	hosttest.WantEqual(t, names, []string{"b_reads", "b_init", "p", "b://"}) // served alone
+	hosttest.WantEqual(t, names, []string{"b_reads", "b_init", "p", "b://"}) // b is served alone
 	if paths := c.RequiredPaths(); paths != nil {
 		t.Errorf("required %q", paths)
 	}
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nalways_offer = true\n[[plugins]]\npath = '../plugins/b'\n"})
 	o.Plugins, o.ConfigFile = nil, "bulkhead.toml"
 	names, _ = offered(t, o)
-	hosttest.WantEqual(t, names, []string{"a_reads", "b_init"}) // the config says so
+	hosttest.WantEqual(t, names, []string{"a_reads", "b_init"}) // always_offer is set for a only
 }
 
 // A tool that the config withholds must look like one that does not exist.

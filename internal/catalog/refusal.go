@@ -12,13 +12,12 @@ import (
 // Codes of refused requests in the audit log. Clients cannot distinguish the first two.
 const (
 	Unknown    = "unknown"     // no plugin has what was requested
-	NotGranted = "not_granted" // a plugin has it, and the config or the flags withhold it
-	LeftOut    = "left_out"    // a plugin has it that is left out
+	NotGranted = "not_granted" // a plugin has what was requested, but the config or the flags withhold it
+	LeftOut    = "left_out"    // the plugin that has what was requested is left out
 )
 
-// Refusal returns the reason why no plugin answers a request, and the plugin that has what was requested; nil if the
-// reason is Unknown. A plugin whose prompts or resources are known only at call time counts as having each that no plugin
-// claims.
+// Refusal returns the reason why no plugin answers a request, and the plugin that has what was requested; nil if the reason is
+// Unknown. A plugin whose prompts or resources are known only at call time is assumed to have every one that no plugin claims.
 func (c *Catalog) Refusal(r gateway.Request) (string, *Plugin) {
 	var leftOut, withheld *Plugin
 	for _, p := range c.Plugins {
@@ -40,7 +39,8 @@ func (c *Catalog) Refusal(r gateway.Request) (string, *Plugin) {
 	return Unknown, nil
 }
 
-// subject returns the kind and the name of what a request is for. A completion is for what its reference names.
+// subject returns the kind and the name of the tool, prompt or resource that a request is for. A completion is for the prompt or
+// resource that its reference names.
 func subject(r gateway.Request) (kind, name string) {
 	switch r.Method {
 	case abi.MethodToolsCall:
@@ -56,8 +56,8 @@ func subject(r gateway.Request) (kind, name string) {
 	return "resource", r.Name
 }
 
-// has reports whether the manifest claims the tool, prompt or resource that r is for, or may have it, because its names are
-// known only at call time.
+// has reports whether the manifest claims the tool, prompt or resource that r is for (claimed), and whether the plugin may have it
+// because its names are known only at call time (dynamic).
 func (p *Plugin) has(r gateway.Request) (claimed, dynamic bool) {
 	kind, name := subject(r)
 	switch {
@@ -72,7 +72,7 @@ func (p *Plugin) has(r gateway.Request) (claimed, dynamic bool) {
 	return slices.ContainsFunc(prefixes.Names, func(prefix string) bool { return strings.HasPrefix(name, prefix) }), prefixes.Any
 }
 
-// grants reports whether what r is for, which p has, is granted.
+// grants reports whether the tool, prompt or resource of p that r is for is granted.
 func (p *Plugin) grants(r gateway.Request) bool {
 	switch kind, name := subject(r); kind {
 	case "tool":

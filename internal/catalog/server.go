@@ -77,7 +77,7 @@ func (c *Catalog) serverConfig() gateway.Config {
 	for _, text := range []string{c.unavailable(), c.limited()} {
 		s.Instructions = strings.TrimSpace(s.Instructions + "\n\n" + text)
 	}
-	// A plugin that replaces a server of a version without titles lists none, as that server.
+	// A plugin that replaces a server of a protocol version without titles lists no titles, as that server did.
 	titles := len(s.ProtocolVersions) == 0 || slices.Max(s.ProtocolVersions) >= titlesVersion
 	for _, p := range c.Plugins {
 		if p.Problem != "" {
@@ -120,8 +120,9 @@ func (c *Catalog) unavailable() string {
 	return "Not available until the user changes something (`bulkhead doctor` has details):\n" + list(lines)
 }
 
-// limited tells a client which settings of the config have no effect, or keep something from being offered or reached; "" if
-// there are none. What a manifest requests and the config does not grant is the admin's decision, so it is left out.
+// limited returns a text for clients: which settings of the config have no effect, or prevent that something is offered or
+// reached; "" if there are none. A capability that a manifest requests and the config does not grant is not included, since that is
+// the admin's decision.
 func (c *Catalog) limited() string {
 	var lines []string
 	for _, p := range c.Plugins {
@@ -159,8 +160,8 @@ func oneLine(text string) string {
 func (c *Catalog) serverOffers() gateway.Offers {
 	alone := c.speaksForItself()
 	tellsChanges := !alone || !c.Plugins[0].Manifest.Server.NoChanges
-	// A plugin that is served alone, unless it is the only one of a config, replaces a server: what that did not declare is not
-	// declared either.
+	// A plugin that is served alone, unless it is the only one of a config, replaces a server: capabilities that the replaced
+	// server did not declare are not declared either.
 	replaces := alone && (c.Config == "" || len(c.Options.Plugins) > 0)
 	changes := func(p *Plugin) bool { return tellsChanges && (!replaces || p.Manifest.Offers.ListChanged) }
 	if c.Untrusted != nil || c.Invalid != nil || c.NoPlugins != nil { // what will be offered is not known yet, and clients cannot be told of capabilities later

@@ -152,7 +152,7 @@ func TestLookReportsInvalidServerIdentity(t *testing.T) {
 	v, err := catalog.Look(w.Options())
 	hosttest.WantUsage(t, err, `server: protocol version "1999-01-01" is not one of`)
 	if v == nil {
-		t.Error("there is no view")
+		t.Error("Look returned no Catalog")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestTitlesAreNotListedForVersionsWithout(t *testing.T) {
 			h := hosttest.Open(t, plugins...)
 			listed := strings.Contains(hosttest.Request(t, h, "tools/list", "{}"), `"title":"Reads it"`)
 			if listed != (want || len(plugins) > 1) {
-				t.Errorf("%s, %d plugins: the title is listed: %t", versions, len(plugins), listed)
+				t.Errorf("%s, %d plugins: the title is listed: %t, want %t", versions, len(plugins), listed, !listed)
 			}
 		}
 	}

@@ -35,6 +35,6 @@ func TestArgumentsAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if allocated > 1<<20 {
-		t.Errorf("%d bytes allocated for arguments of %d that are refused", allocated, len(arguments))
+		t.Errorf("CheckArguments allocated %d bytes to refuse arguments of %d bytes, want at most %d", allocated, len(arguments), 1<<20)
 	}
 }
