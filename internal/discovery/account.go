@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// accountHome returns the home directory of the account, which unlike HOME the user cannot change; "" if there is none.
+// accountHome returns the home directory of the account, "" if there is none. Unlike HOME, the user cannot change it.
 func accountHome() string {
 	dir, uid := "", strconv.Itoa(os.Geteuid())
 	if runtime.GOOS == "linux" {
@@ -45,7 +45,7 @@ func homeOf(uid, passwd, getent string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	c := exec.CommandContext(ctx, getent, "passwd", uid)
-	c.Env = []string{} // that of the host could load code of the user into the program
+	c.Env = []string{} // the host's environment could make the program load code of the user
 	out, err := c.Output()
 	if err != nil {
 		return ""

@@ -12,14 +12,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// CeilingFile is the organisation's ceiling. No option or variable changes the path: whoever could, would escape the
+// CeilingFile is the organisation's ceiling. No option or variable changes the path: a user who could change it would escape the
 // ceiling.
 const CeilingFile = "/etc/bulkhead/bulkhead.toml"
 
 // ceilingPlace is where a ceiling is read.
 type ceilingPlace struct {
 	file  string
-	owner int    // ID of the only user, beside root, that may be able to write it
+	owner int    // ID of the only user other than root who may have write access to it
 	home  string // value of ${home} in its paths
 }
 
@@ -36,11 +36,11 @@ func (s System) ceilingPlace() ceilingPlace {
 	return ceilingPlace{file: CeilingFile}
 }
 
-// FindCeiling returns the organisation's ceiling, nil if there is none. A ceiling that cannot be read, is invalid, or that
-// others than root can write is an error, a *UsageError: without it, nothing must be served.
+// FindCeiling returns the organisation's ceiling, nil if there is none. It returns a *UsageError if the ceiling cannot be read, is
+// invalid, or can be written by users other than root: nothing must be served then.
 func FindCeiling(s System) (*config.Ceiling, error) {
 	if runtime.GOOS == "windows" {
-		return nil, nil // ownedpath cannot tell there who can write a file
+		return nil, nil // ownedpath cannot determine on Windows who can write a file
 	}
 	place := s.ceilingPlace()
 	if place.isAbsent() {
@@ -55,8 +55,8 @@ func FindCeiling(s System) (*config.Ceiling, error) {
 	return c, nil
 }
 
-// isAbsent reports whether there is no ceiling. A dangling symbolic link on its path does not mean that: its target may be
-// on a file system that is not mounted.
+// isAbsent reports whether there is no ceiling. With a dangling symbolic link on its path the ceiling is not absent: the target may
+// be on a file system that is not mounted.
 func (p ceilingPlace) isAbsent() bool {
 	for path := p.file; path != filepath.Dir(path); path = filepath.Dir(path) {
 		switch _, err := os.Lstat(path); {

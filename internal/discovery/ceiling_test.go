@@ -13,9 +13,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// wants is a manifest's part that asks for everything.
+// wants is the line in the table [plugin] of a manifest whose plugin asks for everything.
 const wants = `write = "opt-in"
-` // in [plugin]
+`
 
 // greedy is a plugin that asks for everything.
 func greedy() hosttest.Files {
@@ -180,7 +180,7 @@ func TestUnusableCeilingServesNothing(t *testing.T) {
 		}, "dangling symbolic link"},
 		"a file of another user": {func(w *hosttest.World, file string) error {
 			if os.Geteuid() != 0 {
-				return os.Chmod(file, 0o666) // only root can give it away
+				return os.Chmod(file, 0o666) // only root can change the owner of the file
 			}
 			return os.Chown(file, 54321, 54321)
 		}, "etc/bulkhead.toml "},
@@ -272,7 +272,7 @@ func TestCeilingBoundsResolvedPaths(t *testing.T) {
 			}
 		}
 	}
-	// A ceiling's own path is not resolved, since the user may have made the link.
+	// Symbolic links in a path of the ceiling are not resolved, since the user may have created them.
 	put(t, w, hosttest.Ceiling, "[ceiling]\nfs = [{ path = '$W/home/ok/link', access = 'rw' }]\n")
 	put(t, w, "own.toml", "[[plugins]]\npath = '$W/plugins/greedy'\nfs = [{ path = '$W/home/ok/link', access = 'rw' }]\n")
 	o := w.Options()

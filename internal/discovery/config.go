@@ -49,8 +49,8 @@ func loadConfig(o Options, source Source, content []byte) (*config.Config, *Untr
 	return c, nil, nil
 }
 
-// readConfig reads the config. It is nil if there is none, or if it is not trusted. If content is not nil, it is parsed in
-// place of the file's content, and needs no trust.
+// readConfig reads the config. It returns a nil config if there is none, or if it is not trusted. If content is not nil, it is
+// parsed in place of the file's content, and needs no trust.
 func readConfig(o Options, source Source, content []byte) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
 	switch {
 	case content != nil:
@@ -84,8 +84,8 @@ func unreadable(source Source, err error) tomlfile.Problem {
 	return tomlfile.Problem{File: source.File, What: "there is no such file", Remedy: remedy}
 }
 
-// parseTrusted parses the content of a config and of the files that it includes: the bytes that are checked are the bytes
-// that are parsed, and nothing that is not trusted names a file that is read.
+// parseTrusted parses the content of a config and of the files that it includes. The bytes that are checked are the bytes that are
+// parsed, and content that is not trusted cannot name files to read.
 func parseTrusted(s System, source Source, content []byte) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
 	if !source.By.needsTrust() {
 		if err := source.checkPlace(source.File); err != nil {

@@ -51,7 +51,7 @@ func FindAs(o Options, content []byte) (*Found, error) {
 	return findAll(o, content)
 }
 
-// findAll is FindAs. If content is nil, it reads the config file.
+// findAll implements Find and FindAs. If content is nil, it reads the config file.
 func findAll(o Options, content []byte) (*Found, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -110,7 +110,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 	return found, err
 }
 
-// Drain returns how long calls in flight may continue during a shutdown.
+// Drain returns the time for which calls in flight may continue during a shutdown.
 func (f *Found) Drain() time.Duration {
 	if f.Server == nil {
 		return config.DefaultDrain

@@ -12,8 +12,8 @@ import (
 // read the data of other plugins. They are nevertheless granted if a grant names one of them, or a path in it.
 func hostFiles(f *Found) []string {
 	s := f.Options.System
-	// The default paths of the config are included even if no config exists there: one that a plugin creates would be
-	// used at the next start.
+	// The default paths of the config are included even if no config exists there: a config that a plugin creates there would
+	// be used at the next start.
 	own := []string{f.CacheDir, f.Places.State, stateDir(s), f.Config, s.absolute(config.FileName), configDir(s)}
 	if f.Places.Project != "" {
 		own = append(own, filepath.Join(f.Places.Project, config.FileName))
@@ -38,8 +38,8 @@ func hostFiles(f *Found) []string {
 	return slices.DeleteFunc(own, func(path string) bool { return path == "" })
 }
 
-// shadowedFiles returns the files of the configs that are not in force but would be used in another directory or without an
-// option, although no trust record has their digests: those of the user and of envConfig.
+// shadowedFiles returns the files of configs that are not in force, but would be in another directory or without an option. Only
+// the configs of the user and of envConfig are considered: they need no trust record, which would detect a change.
 func shadowedFiles(f *Found) []string {
 	var files []string
 	for source, err := range searchConfigs(f.Options, f.Places) {
@@ -47,7 +47,7 @@ func shadowedFiles(f *Found) []string {
 			continue
 		}
 		files = append(files, source.File)
-		if c, _, _, _ := readConfig(f.Options, source, nil); c != nil { // problems are reported where it is in force
+		if c, _, _, _ := readConfig(f.Options, source, nil); c != nil { // the problems of a config are reported where it is in force
 			for _, file := range c.Files {
 				files = append(files, file.Path)
 			}

@@ -26,10 +26,10 @@ func TestHostFilesAreKnown(t *testing.T) {
 		"/w/here/bulkhead.toml", "/w/bulkhead.toml", // files that do not exist yet
 	} {
 		if !slices.Contains(got, want) {
-			t.Errorf("%s is not among %q", want, got)
+			t.Errorf("%s is not among the host's files: %q", want, got)
 		}
 	}
 	if slices.Contains(got, "") {
-		t.Error("an empty path is among them")
+		t.Error("an empty path is among the host's files")
 	}
 }

@@ -28,8 +28,8 @@ func FindOrExplain(o Options) (*Found, error) {
 	return nothing(o, invalid, none)
 }
 
-// FindForReload is like Find, but without plugins it returns a Found with NoPlugins: the last one may have been removed. Plugins
-// of which none is built remain an error, since a module may be about to be replaced.
+// FindForReload is like Find, but if there are no plugins it returns a Found with NoPlugins, since the last plugin may have been
+// removed. If there are plugins but none is built, it returns an error, since a module may be about to be replaced.
 func FindForReload(o Options) (*Found, error) {
 	found, err := Find(o)
 	if none := (*NoPluginsError)(nil); errors.As(err, &none) && !none.unbuilt {

@@ -11,7 +11,7 @@ import (
 // NoPluginsError says that there are no plugins, and how to get them.
 type NoPluginsError struct {
 	problem, remedy string
-	unbuilt         bool // there are plugins, but none of them has a module
+	unbuilt         bool // whether there are plugins, none of which has a module
 }
 
 func (e *NoPluginsError) Error() string { return e.problem + "\n" + e.remedy }
@@ -48,8 +48,8 @@ func installation(dir string) string {
 	return installationOf(info, dir)
 }
 
-// installationOf is installation for a program with this build information. A program that `go install` has built from a
-// published version comes without plugins, but the go tool keeps their source beside that of the program.
+// installationOf implements installation for a program with this build information. A program that `go install` has built from a
+// published version comes without plugins, but the go tool stores their source beside that of the program.
 func installationOf(info *debug.BuildInfo, dir string) string {
 	out := "DIR"
 	if printable(dir) == dir {

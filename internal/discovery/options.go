@@ -12,7 +12,7 @@ import (
 type Options struct {
 	ConfigFile string // bulkhead.toml; if empty, the first of those that docs/config.md lists
 	NoConfig   bool   // uses no config; contradicts ConfigFile
-	PluginsDir string // contains a directory for each plugin, or is one; ignored if there is a config
+	PluginsDir string // contains the directory of each plugin, or is the directory of a plugin; ignored if there is a config
 	// ServeNothing opens a host without plugins where host.Open would return an *UntrustedError, or an error because
 	// there are no plugins: clients get a server that says what to do.
 	ServeNothing bool
@@ -20,7 +20,7 @@ type Options struct {
 	Project      string            // value of ${project}; if empty, see docs/config.md
 	AllowWrite   bool              // enables the writing tools of plugins with write = "opt-in"
 	AllTools     bool              // a plugin that is served alone also offers the tools that it hides in that case
-	Env          map[string]string // granted to the plugins that request a variable of that name
+	Env          map[string]string // values of variables, which are granted to the plugins that request them
 
 	Version string       // version of the host that clients see; if empty, "0.0.0"
 	Log     hclog.Logger // if nil, nothing is logged
@@ -35,7 +35,7 @@ type System struct {
 	Executable string                           // path of the running program
 	LookupEnv  func(name string) (string, bool) // environment variables
 
-	ceiling *ceilingPlace // nil: the usual one
+	ceiling *ceilingPlace // nil means CeilingFile
 }
 
 // complete sets defaults for unset fields.

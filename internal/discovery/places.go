@@ -26,7 +26,7 @@ func FindPlaces(o Options) (config.Places, error) {
 	return findPlaces(o)
 }
 
-// findPlaces is FindPlaces for options whose System is complete.
+// findPlaces implements FindPlaces for options whose System is complete.
 func findPlaces(o Options) (config.Places, error) {
 	s := o.System
 	p := config.Places{Cwd: s.Dir, Home: home(s)}

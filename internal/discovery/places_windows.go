@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// lookupEnv is os.LookupEnv, with the user's home directory for HOME where that is unset, or set by a Unix shell to a path of
-// its own. Plugins ask for that variable.
+// lookupEnv is like os.LookupEnv, but returns the user's home directory for HOME, which plugins request, if HOME is unset, or if a
+// Unix shell has set it to a path that is not absolute on Windows.
 func lookupEnv(name string) (string, bool) {
 	value, ok := os.LookupEnv(name)
 	if home := os.Getenv("USERPROFILE"); name == "HOME" && !filepath.IsAbs(value) && home != "" {

@@ -23,7 +23,7 @@ const envPlugins = "BULKHEAD_PLUGINS"
 type Candidate struct {
 	Entry    config.Plugin
 	Manifest *manifest.Manifest // nil if it cannot be read at all
-	Problems tomlfile.Problems  // of the manifest
+	Problems tomlfile.Problems  // problems of the manifest
 }
 
 // Name returns the name in the manifest, else that of the directory.
@@ -43,9 +43,9 @@ func (c Candidate) isBuilt() bool {
 	return err == nil
 }
 
-// searchFolders finds the plugins of the directory that the caller named. If none is named, it takes the first of the
-// default directories that contains a built plugin, so that a directory of sources does not shadow one of modules. The
-// default directory in the working directory must be trusted.
+// searchFolders finds the plugins of the directory that the caller named. If none is named, it searches the first default directory
+// that contains a built plugin, so that a directory of sources does not shadow a directory of modules. The default directory in the
+// working directory must be trusted.
 func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 	if named, by := namedFolder(o); named != "" {
 		plugins, err := searchFolder(o.System.absolute(named), named, by)
@@ -75,7 +75,8 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 	return nil, nil, noneFound(o, looked, unbuilt)
 }
 
-// namedFolder returns the directory of plugins that the caller named, as it was named, and how; "" if none was.
+// namedFolder returns the directory of plugins that the caller named, unchanged, and the option or variable that names it. Both are
+// empty if none is named.
 func namedFolder(o Options) (dir, by string) {
 	if o.PluginsDir != "" {
 		return o.PluginsDir, "--plugins"
@@ -83,7 +84,8 @@ func namedFolder(o Options) (dir, by string) {
 	return o.System.getenv(envPlugins), "$" + envPlugins
 }
 
-// usualFolders returns the directories that are searched for plugins if none is named.
+// usualFolders returns the default directories, which are searched for plugins if none is named: the one beside the program, and
+// the one in the working directory.
 func usualFolders(s System) (beside, here string) {
 	return filepath.Join(filepath.Dir(s.Executable), "plugins"), filepath.Join(s.Dir, "dist", "plugins")
 }

@@ -45,7 +45,7 @@ type Source struct {
 	By   By
 }
 
-// checkPlace returns an error if others can write a file of a config that is used because of its place.
+// checkPlace returns an error if other users can write file, for a config that is used because of its place.
 func (s Source) checkPlace(file string) error {
 	if s.By != ByUser {
 		return nil
@@ -93,7 +93,7 @@ func isSameConfig(a, b string) bool {
 	return filepath.Base(a) == filepath.Base(b) && SameDirectory(filepath.Dir(a), filepath.Dir(b))
 }
 
-// SameDirectory reports whether two paths name the same directory, also through symbolic links.
+// SameDirectory reports whether two paths name the same directory, after symbolic links are resolved.
 func SameDirectory(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
@@ -176,7 +176,7 @@ func searchConfigs(o Options, places config.Places) func(yield func(Source, erro
 	}
 }
 
-// usualPlaces returns the paths at which configs are found that are not named, in order of precedence.
+// usualPlaces returns the paths at which a config that is not named can be found, in order of precedence.
 func usualPlaces(s System, places config.Places) []Source {
 	var out []Source
 	user := configDir(s)

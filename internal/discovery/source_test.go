@@ -95,7 +95,7 @@ func TestConfigIsNotPassedOverInFavourOfItself(t *testing.T) {
 			got = append(got, source.By)
 		}
 		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: passed over: %+v, %v", name, over, err)
+			t.Errorf("%s: got the configs passed over %+v, %v; want %v", name, over, err, c.want)
 		}
 	}
 }

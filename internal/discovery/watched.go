@@ -14,8 +14,8 @@ import (
 // maxWatched bounds the entries of a directory of plugins that Watched returns.
 const maxWatched = 1000
 
-// Watched returns the files and directories, existing or not, that decide which config, or which plugins if there is no
-// config, Find finds with these options, and the ceiling.
+// Watched returns the ceiling and the files and directories, existing or not, that decide what Find finds with these options: which
+// config, or which plugins if there is no config.
 func Watched(o Options, hasConfig bool) []string {
 	o, places, err := located(o)
 	if err != nil {
@@ -63,7 +63,7 @@ func configPaths(o Options, places config.Places) []string {
 	return paths
 }
 
-// Watched returns the files and directories, existing or not, that f was read from.
+// Watched returns the files and directories, existing or not, from which f was read.
 func (f *Found) Watched() []string {
 	var paths []string
 	for _, file := range f.Files {
@@ -104,8 +104,8 @@ func pluginPaths(dir string) []string {
 	return paths
 }
 
-// WatchedAfter returns the files, existing or not, that have to change before Find succeeds, apart from those of the function
-// Watched. err is an error of Find.
+// WatchedAfter returns files, existing or not, that may have to change before Find succeeds, besides those that the function Watched
+// returns. err is the error of Find.
 func WatchedAfter(err error) []string {
 	if invalid := (*InvalidError)(nil); errors.As(err, &invalid) {
 		return invalid.Included
