@@ -17,7 +17,7 @@ import (
 
 // Addition says which plugin to add to a config, and with which grants.
 type Addition struct {
-	Dir string // of the built plugin
+	Dir string // directory of the built plugin
 	review.Choice
 	// Repin changes only the digest of a plugin that is already in the config.
 	Repin bool
@@ -26,7 +26,7 @@ type Addition struct {
 // Proposal is an addition that awaits the admin's consent.
 type Proposal struct {
 	Config  string         `json:"config"`         // the file that Write changes
-	Creates bool           `json:"creates_config"` // the file does not exist yet
+	Creates bool           `json:"creates_config"` // whether Write creates the file
 	Plugin  review.Request `json:"plugin"`
 	Table   string         `json:"table,omitempty"` // the new table of the config; empty if only the digest changes
 	// Audit is the [audit] table that is added too, because the ceiling's key at AuditRequiredBy requires an audit log.
@@ -38,7 +38,7 @@ type Proposal struct {
 
 	store   trust.Store
 	file    *configFile
-	base    []byte // the content of the config, with Audit
+	base    []byte // the content of the config, with the table Audit added
 	content []byte
 }
 
@@ -158,7 +158,7 @@ func (p *Proposal) indexInConfig(o discovery.Options, c *config.Config, m *manif
 			return i, nil
 		}
 		if existing.Name == m.Name {
-			return -1, usageErrorf("a plugin named %q is in %s already, in %s: names must be unique: remove that one first", m.Name, p.Config, existing.Entry.Path)
+			return -1, usageErrorf("a plugin named %q is in %s already, in %s: names must be unique: remove that plugin first", m.Name, p.Config, existing.Entry.Path)
 		}
 	}
 	return -1, err

@@ -72,7 +72,7 @@ func TestAddAndRemovePreserveTheRestOfTheConfig(t *testing.T) {
 	}
 	left, err := os.ReadDir(w.path("work"))
 	if err != nil || len(left) != 1 {
-		t.Errorf("left in the directory: %v, %v", left, err)
+		t.Errorf("the directory of the config contains %v, %v; want the config only", left, err)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestAddRefuses(t *testing.T) {
 	}{
 		"a duplicate directory":                      {config: first, add: admin.Addition{Dir: "../plugins/first"}, want: []string{`plugin "first" is in `, "pass --repin"}},
 		"the same directory through a symbolic link": {config: first, add: admin.Addition{Dir: "../link"}, want: []string{`plugin "first" is in `}, before: func(t *testing.T, w *workspace) { symlink(t, w, "plugins/first", "link") }},
-		"a duplicate name":                           {config: first, add: admin.Addition{Dir: "../plugins/copy"}, want: []string{`a plugin named "first" is in `, "remove that one first"}, before: func(t *testing.T, w *workspace) { copyPlugin(t, w, "first", "copy") }},
+		"a duplicate name":                           {config: first, add: admin.Addition{Dir: "../plugins/copy"}, want: []string{`a plugin named "first" is in `, "remove that plugin first"}, before: func(t *testing.T, w *workspace) { copyPlugin(t, w, "first", "copy") }},
 		"a duplicate tool":                           {config: first, add: admin.Addition{Dir: "../plugins/other"}, want: []string{`both offer the tool first_read`, "--prefix"}, before: clashing},
 		"a duplicate prompt": {config: first, add: admin.Addition{Dir: "../plugins/second"}, want: []string{`both claim the prompt "p"`, "deny_prompts"}, before: func(t *testing.T, w *workspace) {
 			w.plugin(t, "first", "[offers]\nprompts = [\"p\"]\n")

@@ -43,7 +43,7 @@ func absolutePath(o discovery.Options, path string) (string, error) {
 	return filepath.Join(dir, path), nil
 }
 
-// expandPaths expands variables in the paths of plugins. The error names those that are not set.
+// expandPaths expands variables in the paths of plugins. The error names the variables that are not set.
 func expandPaths(o discovery.Options, c *config.Config) error {
 	var problems tomlfile.Problems
 	for _, p := range config.Expand(c, discovery.LookupEnv(o.System)) {

@@ -10,9 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// withAudit returns the content of a config with an [audit] table, and the position of the ceiling's key, if the ceiling
-// requires an audit log and c, the parsed config, has none. Otherwise it returns data: also without a location for the log,
-// since the user then has to choose one.
+// withAudit adds an [audit] table to data, the content of the config c, if the ceiling requires an audit log and c has none. It
+// returns the new content and the position of the ceiling's key. Otherwise it returns data. It also returns data if there is no
+// default location for the log, since the user then has to choose one.
 func withAudit(o discovery.Options, c *config.Config, data []byte) (content []byte, requiredBy string, err error) {
 	ceiling, err := discovery.FindCeiling(o.System)
 	if err != nil || ceiling.AuditProblem(c.Audit, c.File) == "" {

@@ -24,9 +24,9 @@ const (
 // CacheItem is the compiled code of one module, or the derived data of one plugin, in the cache.
 type CacheItem struct {
 	Kind   string    `json:"kind"`
-	Plugin string    `json:"plugin,omitempty"` // empty: code of a module that no plugin here has
+	Plugin string    `json:"plugin,omitempty"` // empty for code of a module that belongs to no plugin here
 	Module string    `json:"module,omitempty"` // first 16 hex digits of its SHA-256
-	Path   string    `json:"path,omitempty"`   // of code
+	Path   string    `json:"path,omitempty"`   // path of the code; empty for derived data
 	Size   int64     `json:"size"`             // bytes
 	Used   time.Time `json:"used"`
 
@@ -81,8 +81,8 @@ func ListCache(o discovery.Options) (*CacheContent, error) {
 	return c, nil
 }
 
-// plugins returns the plugin and the module whose code a cache entry holds, by the entry's name. If the config is
-// invalid it returns what it can, because listing the cache must not require a valid config.
+// plugins maps the name of each cache entry with code to the code's plugin and module. If the config is invalid, the result is
+// incomplete and no error, because listing the cache must not require a valid config.
 func (c *CacheContent) plugins(o discovery.Options) map[string]CacheItem {
 	named := map[string]CacheItem{}
 	view, err := catalog.Look(o)
@@ -106,7 +106,7 @@ func (c *CacheContent) plugins(o discovery.Options) map[string]CacheItem {
 type CacheCleared struct {
 	Dir     string      `json:"dir"`
 	Removed []CacheItem `json:"removed"`
-	Kept    []CacheItem `json:"kept"` // code that is being compiled
+	Kept    []CacheItem `json:"kept"` // code that is not removed because it is being compiled
 }
 
 // ClearCache removes the selected part of the cache. Hosts may be running: they compile modules again, and derive data
@@ -121,7 +121,7 @@ func ClearCache(o discovery.Options, s CacheSelection) (*CacheCleared, error) {
 		case s.Kind != CacheDerived && c.unnamed != nil:
 			return nil, usageErrorf("it is unknown which code belongs to plugin %q (clear its derived data with --derived): %w", s.Plugin, c.unnamed)
 		case !slices.Contains(c.known, s.Plugin) && !slices.ContainsFunc(c.Items, func(i CacheItem) bool { return i.Plugin == s.Plugin }):
-			return nil, usageErrorf("there is no plugin %q here, and the cache has nothing of it: `bulkhead cache` lists what it has", s.Plugin)
+			return nil, usageErrorf("there is no plugin %q here, and the cache contains nothing of it: `bulkhead cache` lists what it contains", s.Plugin)
 		}
 	}
 	done := &CacheCleared{Dir: c.Dir, Removed: []CacheItem{}, Kept: []CacheItem{}}

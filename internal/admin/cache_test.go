@@ -68,7 +68,7 @@ func TestListCacheAttributesCodeToPlugins(t *testing.T) {
 			t.Errorf("got %+v", item)
 		}
 	}
-	// An invalid config does not hide what is in the cache.
+	// The cache is listed even if the config is invalid.
 	w.config(t, "[sever]\n")
 	if list, err = admin.ListCache(w.options()); err != nil || !slices.Equal(kinds(list.Items), []string{"code", "code", "derived first", "derived gone"}) {
 		t.Errorf("with an invalid config: %+v, %v", list, err)
@@ -95,7 +95,7 @@ func TestClearCacheRemovesWhatIsSelected(t *testing.T) {
 				t.Errorf("got %+v, %v", done, err)
 			}
 			if list, err := admin.ListCache(w.options()); err != nil || !slices.Equal(kinds(list.Items), c.left) {
-				t.Errorf("left %+v, %v", list, err)
+				t.Errorf("the cache then contains %+v, %v; want %q", list, err, c.left)
 			}
 		})
 	}

@@ -55,7 +55,7 @@ func TestExplainSaysWhatCeilingCuts(t *testing.T) {
 		}
 	}
 	if n := len(found.Plugins[0].Warnings); n != 5 {
-		t.Errorf("%d warnings: %v", n, found.Plugins[0].Warnings)
+		t.Errorf("got %d warnings, want 5: %v", n, found.Plugins[0].Warnings)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestCommandsThatEditStayBelowCeiling(t *testing.T) {
 	o.ConfigFile = w.path("new/bulkhead.toml")
 	_, err := admin.Propose(o, admin.Addition{Dir: w.path("plugins/first")})
 	if err == nil || !strings.Contains(err.Error(), "first is not allowed: "+w.path("etc/bulkhead.toml")+":1 allows only these plugins: second, third") {
-		t.Errorf("add: %v", err)
+		t.Errorf("Propose: got %v, want an error that names the plugins that the ceiling allows", err)
 	}
 	w.plugin(t, "third", askedFor)
 	p, err := admin.Propose(o, admin.Addition{Dir: w.path("plugins/third"), Choice: review.Choice{}})
@@ -75,7 +75,7 @@ func TestCommandsThatEditStayBelowCeiling(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(p.Warnings) == 0 || !strings.Contains(p.Warnings.Error(), "read_only") {
-		t.Errorf("add: warnings %v", p.Warnings)
+		t.Errorf("Propose: got the warnings %v, want one that names read_only", p.Warnings)
 	}
 	trusted, err := admin.ProposeTrust(w.discovering(), w.path("work/bulkhead.toml"))
 	if err != nil {
@@ -83,7 +83,7 @@ func TestCommandsThatEditStayBelowCeiling(t *testing.T) {
 	}
 	for _, plugin := range trusted.Plugins {
 		if plugin.Name == "first" && !strings.Contains(plugin.Problem, "allows only these plugins") {
-			t.Errorf("trust shows %+v", plugin)
+			t.Errorf("ProposeTrust: got %+v, want the plugin refused by the ceiling", plugin)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestExamineReportsCeiling(t *testing.T) {
 	w := policyWorkspace(t)
 	for _, check := range admin.Examine(t.Context(), w.options()) {
 		if check.Name == "ceiling" {
-			t.Errorf("without a ceiling: %+v", check)
+			t.Errorf("got a check of the ceiling although there is none: %+v", check)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func TestInitAndAddWriteTheAuditLogThatTheCeilingRequires(t *testing.T) {
 	}
 }
 
-// With --repin nothing changes but the digest, so the error says what to add.
+// --repin changes nothing but the digest, so the error says which table to add to the config.
 func TestRepinNamesTheAuditLogThatTheCeilingRequires(t *testing.T) {
 	w := newWorkspace(t)
 	w.plugin(t, "first", "")

@@ -23,7 +23,7 @@ import (
 // The outcomes of a Check.
 const (
 	CheckOK      = "ok"
-	CheckWarning = "warning" // the host works nevertheless
+	CheckWarning = "warning" // the host works despite the problem
 	CheckFailed  = "failed"
 )
 
@@ -61,7 +61,7 @@ type examination struct {
 	options  discovery.Options
 	places   config.Places
 	parsed   *config.Config // nil if there is no valid config
-	confined bool           // the ceiling requires all layers of confinement
+	confined bool           // whether the ceiling requires all layers of confinement
 	cached   string         // the cache directory; empty if it cannot be used
 	checks   []Check
 }
@@ -154,7 +154,7 @@ func (e *examination) config() bool {
 		}
 		return false
 	}
-	if c != nil && problems.Err() == nil { // else Expand repeats problems
+	if c != nil && problems.Err() == nil { // for an invalid config, Expand would repeat its problems
 		problems = append(problems, config.Expand(c, discovery.LookupEnv(e.options.System))...)
 	}
 	e.problems("config", problems)
@@ -223,7 +223,7 @@ func (e *examination) state() {
 	}
 }
 
-// notOwned reports a directory that others own or can write, and the consequence.
+// notOwned reports a directory that other users own or can write, and the consequence.
 func (e *examination) notOwned(name string, err error, consequence string) {
 	remedy := "use a directory that the user owns"
 	if newer := (*statedir.NewerError)(nil); errors.As(err, &newer) {
@@ -239,7 +239,7 @@ func (e *examination) notOwned(name string, err error, consequence string) {
 func (e *examination) trust() {
 	dir, unsafe := discovery.StateDir(e.options.System)
 	if dir == "" || unsafe != nil {
-		return // state reports it
+		return // the check "state" reports the problem
 	}
 	store := trust.In(dir)
 	if _, err := store.List(); err != nil {
@@ -273,7 +273,7 @@ func (e *examination) audit() {
 	e.ok("audit", "%s; on_failure = %q", e.parsed.Audit.File, e.parsed.Audit.OnFailure)
 }
 
-// credentials checks that each credential can be read. The values are neither kept nor shown.
+// credentials checks that each credential can be read. The values are neither stored nor shown.
 func (e *examination) credentials() {
 	if e.parsed == nil {
 		return

@@ -18,8 +18,8 @@ var remedies = map[string]string{
 	confine.LayerSeccomp:    "use a kernel with seccomp filters, and a container whose policy allows them",
 }
 
-// confinement reports which layers of the confinement of worker processes this system supports. Each missing layer is
-// a separate check, except on systems that have no such layers: nothing can be done about one of them.
+// confinement reports which layers of the confinement of worker processes this system supports. Each missing layer is a separate
+// check with its remedy. On a system that has no such layers, one check names all of them.
 func (e *examination) confinement() { e.layers(confine.Probe(), runtime.GOOS) }
 
 func (e *examination) layers(report confine.Report, system string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/confine"
 )
 
-// Outside of Linux no remedy is a setting of Linux, and there is one warning for all layers.
+// On systems other than Linux, the remedy names no setting of Linux, and there is one warning for all missing layers.
 func TestMissingLayersOfOtherSystems(t *testing.T) {
 	report := confine.Report{{Name: confine.LayerNamespaces, State: confine.Missing, Reason: "windows has no such layer"},
 		{Name: confine.LayerLandlock, State: confine.Missing, Reason: "windows has no such layer"}, {Name: confine.LayerLimits, State: confine.Active}}

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/derived"
 )
 
-// derived checks whether derived data can be kept. Without a cache it adds no check: cache has reported that.
+// derived checks whether derived data can be stored. Without a usable cache it adds no check, since the check "cache" reports that.
 func (e *examination) derived() {
 	if e.cached == "" {
 		return

@@ -12,7 +12,7 @@ func (e *examination) memory() {
 	const compared = "each call ends with a comparison of the module's whole memory, some 20 µs for each MiB"
 	switch {
 	case err != nil && runtime.GOOS != "linux":
-		e.ok("memory", compared) // nothing can be done about it
+		e.ok("memory", compared) // not a warning, since the user cannot change it
 		return
 	case err != nil:
 		e.warn("memory", compared+": "+err.Error(),

@@ -30,7 +30,7 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 		return
 	}
 	for _, c := range view.Conflicts {
-		if view.Config == "" { // otherwise it is a problem of the plugin that the config lists second
+		if view.Config == "" { // with a config, the conflict is a problem of the plugin that is listed second
 			e.fail("plugins", c.What, c.Remedy)
 		}
 	}

@@ -4,16 +4,16 @@ import "github.com/bulkhead-mcp/bulkhead/internal/discovery"
 
 // ConfigInForce says which config a host uses, and why.
 type ConfigInForce struct {
-	File       string       `json:"config,omitempty"` // empty: none
+	File       string       `json:"config,omitempty"` // empty if no config is used
 	By         string       `json:"config_by"`
 	PassedOver []PassedOver `json:"passed_over,omitempty"`
-	Ceiling    string       `json:"ceiling,omitempty"` // the file of the organisation's ceiling; empty: none
+	Ceiling    string       `json:"ceiling,omitempty"` // the file of the organisation's ceiling; empty if there is none
 }
 
 // PassedOver is an existing config that is not used because another one takes precedence.
 type PassedOver struct {
 	File string `json:"file"`
-	By   string `json:"by"` // the reason for which it would be used
+	By   string `json:"by"` // why the config would be used if it took precedence
 }
 
 // FindConfigInForce returns which config a host with these options uses.

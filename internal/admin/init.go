@@ -21,14 +21,15 @@ import (
 type Setup struct {
 	Project string `json:"project"`
 	Config  string `json:"config"`         // the file that Write changes
-	Creates bool   `json:"creates_config"` // the file does not exist yet
-	// PassedOver is the user's config, which is in force now, but no longer in this project once Config exists.
+	Creates bool   `json:"creates_config"` // whether Write creates the file
+	// PassedOver is the user's config, if it is in force now. It will not be in force in this project once Config exists.
 	PassedOver string `json:"passed_over,omitempty"`
 	Adds       string `json:"adds,omitempty"` // the text that is appended to the config
-	// AuditRequiredBy is the position of the ceiling's key for which Adds has [audit]; empty if Adds has no such table.
+	// AuditRequiredBy is the position of the ceiling's key that requires the table [audit] in Adds; empty if Adds does not
+	// contain this table.
 	AuditRequiredBy string        `json:"audit_required_by,omitempty"`
 	Plugins         []SetupPlugin `json:"plugins"`
-	Files           []ready.File  `json:"creates"` // what is created for the plugins
+	Files           []ready.File  `json:"creates"` // files and directories that Write creates for the plugins
 	// Trust is set by Write.
 	Trust ConfigTrust `json:"trust,omitzero"`
 
@@ -42,8 +43,8 @@ type SetupPlugin struct {
 	Name        string        `json:"name"`
 	Version     string        `json:"version"`
 	Description string        `json:"description"`
-	InConfig    bool          `json:"in_config"`          // its table exists and is not changed
-	Items       []review.Item `json:"asks_for,omitempty"` // of a plugin that is added
+	InConfig    bool          `json:"in_config"`          // whether the config has a table of the plugin, which is not changed
+	Items       []review.Item `json:"asks_for,omitempty"` // what the plugin asks for; nil if InConfig is set
 	// Lacks are the plugin's requirements that will still be unmet after Setup.Write, each with its remedy.
 	Lacks []string `json:"lacks,omitempty"`
 	// Call is a tool that reads and takes no arguments, for a first call; empty if there is none.
@@ -57,7 +58,7 @@ func (s *Setup) Changes() bool { return s.Adds != "" || len(s.Files) > 0 }
 type Choice struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Needs       string `json:"needs"` // in one line
+	Needs       string `json:"needs"` // what the plugin needs, in one line
 }
 
 // Choices returns the installed plugins, and the directory that contains them.
@@ -70,7 +71,7 @@ func Choices(o discovery.Options) ([]Choice, string, error) {
 	return all, dir, err
 }
 
-// placeWords replaces the variables of paths for users.
+// placeWords replaces the variables of paths with words for users.
 var placeWords = strings.NewReplacer("${project}/", "", "${cwd}/", "", "${project}", "the project", "${cwd}", "the working directory", "${home}", "~")
 
 // needs describes in one line what a plugin needs.
@@ -127,7 +128,7 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 		_, _, err := discovery.ParseTrusted(o, source, s.file.Data)
 		not := (*discovery.UntrustedError)(nil)
 		switch untrusted := errors.As(err, &not); {
-		case untrusted && hasNoPlugins(s.file): // which bulkhead trust refuses
+		case untrusted && hasNoPlugins(s.file): // bulkhead trust refuses a config without plugins
 			return nil, usageErrorf("%s, and names no plugin: move it away, run `bulkhead init`, and add its keys to the new file; then review that with `bulkhead trust`", not.Problem())
 		case untrusted:
 			return nil, usageErrorf("%s: review it with `bulkhead trust`, then run `bulkhead init` again", not.Problem())
@@ -142,7 +143,8 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 	return s, s.complete(o)
 }
 
-// findConfig returns the config that is in force, or the project's config, which need not exist, if that is the user's.
+// findConfig returns the config that is in force. If that is the user's config, or there is none, it returns the project's config,
+// which need not exist.
 func (s *Setup) findConfig(o discovery.Options, places config.Places) (discovery.Source, error) {
 	source, err := discovery.FindConfig(o)
 	if err != nil || source.By < discovery.ByUser {
@@ -215,8 +217,9 @@ func namesOf(installed []discovery.Candidate) []string {
 	return names
 }
 
-// tableFor returns the table of a plugin: what it asks for, by its name instead of its path. It is not pinned, so that the
-// config works with another version of the installed plugins, and on another machine.
+// tableFor returns the table of a plugin for the config, which grants what the plugin asks for. The table contains the plugin's
+// name instead of its path, and no pin, so that the config works with other versions of the installed plugins and on other
+// machines.
 func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, places config.Places, wanted Preparation) (review.Request, config.Plugin, error) {
 	values := map[string]string{}
 	for _, r := range m.Requires {
@@ -249,8 +252,8 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 	return request, entry, nil
 }
 
-// complete decides on the resulting config as the host does when it starts: what has to be created, what still lacks, and
-// which tool is called first.
+// complete decides on the resulting config as the host does when it starts. It determines what has to be created, which
+// requirements remain unmet, and which tool is called first.
 func (s *Setup) complete(o discovery.Options) error {
 	view, err := catalog.LookAs(o, s.content)
 	if err != nil {
@@ -301,7 +304,7 @@ func permitWriting(o discovery.Options, view *catalog.Catalog, p *catalog.Plugin
 	return func(path string) error {
 		answers, err := paths(o, view, subject(o, view, p), path)
 		if err != nil {
-			return fmt.Errorf("%w: it cannot be created while a file, or a symbolic link that cannot be followed, is in its path: remove that", err)
+			return fmt.Errorf("%w: it cannot be created while a file, or a symbolic link that cannot be followed, is in its path: remove that file or link", err)
 		}
 		if write := answers[1]; !write.Allowed {
 			return fmt.Errorf("%s cannot be created: %s", write.Asked, write.Why)
@@ -318,7 +321,7 @@ func takesNoArguments(t manifest.Tool) bool {
 	return json.Unmarshal(t.Input, &schema) == nil && len(schema.Required) == 0
 }
 
-// Write creates the files, and then adds the plugins to the config. It returns what it has created, also with an error.
+// Write creates the files, and then adds the plugins to the config. It returns what it has created, even if it fails.
 func (s *Setup) Write() (created []string, err error) {
 	if created, err = ready.Create(s.Files); err != nil {
 		return created, usageErrorf("%w", err)

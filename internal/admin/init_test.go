@@ -28,7 +28,7 @@ func (w *workspace) files(t *testing.T) []string {
 	return all
 }
 
-// A manifest must not have init create what the plugin could not write.
+// A manifest must not cause init to create files that the plugin could not write.
 func TestInitCreatesOnlyWhatThePluginCouldWrite(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, want string

@@ -14,7 +14,7 @@ type Removed struct {
 	Config string `json:"config"`
 	Name   string `json:"name"`
 	Dir    string `json:"dir"`
-	State  string `json:"state,omitempty"` // its state directory, which may not exist; empty if there is no location for it
+	State  string `json:"state,omitempty"` // the plugin's state directory, which may not exist; empty if there is no location for it
 	Left   int    `json:"left"`            // number of plugins left in the config
 
 	Trust ConfigTrust `json:"trust"`
@@ -69,10 +69,10 @@ func notIncluded(c *config.Config, at int, command string) error {
 		pluginName(p), p.File, p.Line, c.File, command, p.File)
 }
 
-// pluginName returns the name of a plugin: that in its manifest, else that of its directory.
+// pluginName returns the name in the manifest of a plugin, or else the name of its directory.
 func pluginName(p config.Plugin) string {
 	if p.Path == "" {
-		return "" // a variable in it is not set
+		return "" // a variable in the path is not set
 	}
 	m, _ := manifest.Load(p.Path)
 	return nameOrBase(m, p)
@@ -85,7 +85,7 @@ func nameOrBase(m *manifest.Manifest, p config.Plugin) string {
 	return filepath.Base(p.Path)
 }
 
-// findPlugin returns the index of the plugin with that name, else of the one in that directory.
+// findPlugin returns the index of the plugin with the name which, or else of the plugin in the directory which.
 func findPlugin(o discovery.Options, c *config.Config, which string) (int, error) {
 	dir, err := absolutePath(o, which)
 	if err != nil {

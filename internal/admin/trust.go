@@ -22,7 +22,7 @@ const (
 	TrustPlugins = "plugins" // the directory dist/plugins of a working directory
 )
 
-// The states of a trusted path, besides Changed and Missing, which pins have too.
+// The states of a trusted path, besides Changed and Missing, which are also states of a Pin.
 const (
 	Trusted    = "trusted"
 	NotTrusted = "not trusted"
@@ -44,7 +44,7 @@ type TrustProposal struct {
 }
 
 // ProposeTrust reviews a config, or a directory of plugins, with the decisions of a host that discovers it. path may
-// be the directory of the config; if it is empty, ProposeTrust takes what a host with these options discovers. The
+// be the directory of the config; if it is empty, ProposeTrust reviews what a host with these options discovers. The
 // content is read once, so Write records exactly what was reviewed.
 func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	path, kind, err := resolveTrustPath(o, path)
@@ -79,8 +79,8 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	return p, nil
 }
 
-// load reads the config or the plugins once, and decides on grants like a host that is started in their directory. It
-// sets p.SHA256.
+// load reads the config or the plugins once, and decides on grants as a host does that is started in their directory. It sets
+// p.SHA256.
 func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 	o.ConfigFile, o.PluginsDir, o.NoConfig, o.Plugins = "", "", false, nil
 	if p.Kind == TrustPlugins {
@@ -240,7 +240,7 @@ func resolveDir(path string) (string, error) {
 
 // trustStore returns the store of the trust records that a host with these options uses.
 func trustStore(o discovery.Options) trust.Store {
-	dir, _ := discovery.StateDir(o.System) // the store itself checks who owns it
+	dir, _ := discovery.StateDir(o.System) // the store itself checks who owns the directory
 	return trust.In(dir)
 }
 
@@ -260,7 +260,7 @@ func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, err
 	}
 	trusted := !f.Exists
 	var problem error
-	var includes []trust.File // which the edit does not change; if one of them has changed, the new record does not match it
+	var includes []trust.File // the edit does not change these files; if one has changed already, the new record does not match it
 	if f.Exists {
 		var record *trust.Record
 		if record, problem = store.Lookup(path); record != nil {
@@ -271,7 +271,7 @@ func (f *configFile) update(content []byte, store trust.Store) (ConfigTrust, err
 		return ConfigTrust{}, err
 	}
 	if filepath.Base(path) != config.FileName || f.by == discovery.ByUser {
-		return ConfigTrust{}, nil // trust does not apply: a host does not discover it, or it is the user's own
+		return ConfigTrust{}, nil // trust does not apply to a file that no host discovers, nor to the user's own config
 	}
 	if trusted {
 		problem = store.Add(path, trust.Digest(content), includes...)

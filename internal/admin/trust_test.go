@@ -47,9 +47,9 @@ func (w *workspace) isUsed() bool {
 func TestEditKeepsButDoesNotEstablishTrust(t *testing.T) {
 	const mine = "[[plugins]]\npath = \"../plugins/first\"\n"
 	for name, c := range map[string]struct {
-		before func(w *workspace) // the edit
-		named  bool               // by --config
-		want   bool
+		before func(w *workspace) // runs before the edit
+		named  bool               // whether --config names the config
+		want   bool               // whether the config is trusted after the edit
 	}{
 		"a new config":                         {want: true},
 		"a new config, named":                  {named: true, want: true},
@@ -127,7 +127,7 @@ func TestTrustRecordsTheReviewedContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.isUsed() {
-		t.Error("a config is used that was not reviewed")
+		t.Error("the host uses a config that differs from the reviewed one")
 	}
 }
 
@@ -200,7 +200,7 @@ func TestTrustRefuses(t *testing.T) {
 	_, err = admin.ProposeTrust(w.discovering(), "")
 	wantUsage(t, err, "can be written by others")
 	if _, err := admin.ListTrust(w.discovering()); err == nil {
-		t.Error("a list that others can write is accepted")
+		t.Error("ListTrust accepts records that other users can write")
 	}
 }
 

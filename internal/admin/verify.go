@@ -16,8 +16,8 @@ import (
 const (
 	Matches   = "ok"
 	Changed   = "changed"    // the digest differs from the pin
-	Missing   = "missing"    // it is pinned but cannot be read
-	NotPinned = "not pinned" // there is no digest to compare with
+	Missing   = "missing"    // the file is pinned but cannot be read
+	NotPinned = "not pinned" // there is no digest to compare the file with
 )
 
 // Pin is a file of a plugin, and whether it matches its pin.
@@ -27,15 +27,16 @@ type Pin struct {
 	State  string `json:"state"`
 	Pinned string `json:"pinned,omitempty"` // the expected SHA-256
 	Found  string `json:"found,omitempty"`  // the actual SHA-256
-	By     string `json:"by"`               // the key that pins it, or would pin it
+	By     string `json:"by"`               // the key that pins the file, or that can pin it
 	Remedy string `json:"remedy,omitempty"`
 }
 
 // Broken reports whether the file is pinned but does not match.
 func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing }
 
-// Verify lists the files that the config includes, and compares the manifest of each plugin in the config with the digest in the config, and each module with the
-// digest in its manifest. Environment variables must be set only if the paths of plugins refer to them.
+// Verify lists the files that the config includes. It compares the manifest of each plugin in the config with the digest in the
+// config, and each module with the digest in its manifest. Of the environment variables in the config, only those in paths of
+// plugins must be set.
 func Verify(o discovery.Options) ([]Pin, error) {
 	source, err := discovery.FindConfig(o)
 	if err != nil {
@@ -69,7 +70,8 @@ func Verify(o discovery.Options) ([]Pin, error) {
 	return pins, nil
 }
 
-// includedPin returns the pin of a file that the config includes. One that differs is a problem of the config.
+// includedPin returns the pin of a file that the config includes. Its state is never Changed: a config is invalid if an included
+// file does not match its digest.
 func includedPin(f config.File) Pin {
 	pin := Pin{Plugin: "(included)", File: f.Path, State: NotPinned, Found: f.SHA256, By: "sha256 in include",
 		Remedy: fmt.Sprintf("review it, and pin it with { path = …, sha256 = %q } in include", f.SHA256)}

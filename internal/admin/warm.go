@@ -18,7 +18,7 @@ import (
 // The states of a WarmResult.
 const (
 	Compiled      = "compiled"
-	Cached        = "kept"     // the cache has intact code, or another process just compiled it
+	Cached        = "kept"     // the cache already contains intact code, or another process has just compiled it
 	LeftOut       = "left out" // the plugin is not offered
 	CompileFailed = "failed"   // there is no compiled code
 )
