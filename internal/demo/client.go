@@ -19,7 +19,7 @@ type client struct {
 	lastID int
 }
 
-// start starts the server. The cancellation of the context of cmd interrupts it, and kills it after WaitDelay.
+// start starts the server. Cancelling the context of cmd interrupts the server, and kills it after WaitDelay.
 func start(cmd *exec.Cmd) (*client, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
@@ -57,14 +57,14 @@ func (c *client) request(method string, params, result any) error {
 			return fmt.Errorf("cannot read from the server: %w", err)
 		}
 		if err := json.Unmarshal(line, &m); err != nil {
-			return fmt.Errorf("the server sent %.100q: %w", line, err)
+			return fmt.Errorf("the server sent %.100q, which is not a JSON-RPC message: %w", line, err)
 		}
 		switch {
 		case m.Method != "": // a notification
 		case m.Error != nil:
 			return errors.New(m.Error.Message)
 		case m.ID != c.lastID:
-			return fmt.Errorf("the server answered request %d, want %d", m.ID, c.lastID)
+			return fmt.Errorf("the server answered request %d instead of request %d", m.ID, c.lastID)
 		default:
 			return json.Unmarshal(m.Result, result)
 		}

@@ -68,7 +68,7 @@ func checkout() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", &discovery.UsageError{Err: fmt.Errorf("%s is not in a checkout of %s: the demo builds its plugins, so change to one first", here, modulePath)}
+			return "", &discovery.UsageError{Err: fmt.Errorf("%s is not in a checkout of %s: the demo builds the plugins of a checkout, so change to its directory first", here, modulePath)}
 		}
 	}
 }
@@ -132,7 +132,7 @@ func converse(ctx context.Context, out, log io.Writer, plugins, dir string) erro
 	return errors.Join(r.run(), c.close())
 }
 
-// printConfig prints how to have an MCP client start the server.
+// printConfig prints the configuration with which an MCP client starts the server.
 func printConfig(out io.Writer, root string) error {
 	program := filepath.Join(root, "dist", "bulkhead")
 	c, err := clients.Find("claude-desktop")

@@ -101,7 +101,7 @@ func (r *runner) runStep(s step) error {
 	for path, name := range s.saves {
 		value, ok := member(got.structured, path).(string)
 		if !ok {
-			r.fail("the answer has no %s", path)
+			r.fail("the answer does not contain the member %s", path)
 		}
 		r.values["${"+name+"}"] = value
 	}

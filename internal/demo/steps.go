@@ -27,7 +27,7 @@ type step struct {
 	contains  []string               // expected substrings of the answer
 	isError   bool                   // the tool is expected to answer with an error
 	saves     map[string]string      // paths of members of the structured answer to save, and their names
-	check     func(dir string) error // of the files in the workspace
+	check     func(dir string) error // checks the files in the workspace
 }
 
 // args abbreviates the type in the table below.
