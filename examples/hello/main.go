@@ -1,4 +1,4 @@
-// Hello is a plugin as a third party would write it: this file, plugin.toml and go.mod are all of it.
+// Hello is a plugin as a third party would write it. It consists of this file, plugin.toml and go.mod.
 package main
 
 import (
