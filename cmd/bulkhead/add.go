@@ -137,7 +137,7 @@ func confirm(ctx context.Context, stdin io.Reader, what string) error {
 	return exitStatus(exitNo)
 }
 
-// ask prompts for a line of at most maxBytes, and returns it. It is empty after a read error or the end of ctx.
+// ask prompts for a line of at most maxBytes, and returns the line. After a read error or the end of ctx it returns "".
 func ask(ctx context.Context, stdin io.Reader, maxBytes int64, prompt string) string {
 	fmt.Fprint(os.Stderr, prompt)
 	answers := make(chan string, 1)

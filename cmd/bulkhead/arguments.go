@@ -53,8 +53,8 @@ func readArguments(stdin io.Reader, given, pairs []string, schema json.RawMessag
 	return json.Marshal(object)
 }
 
-// encodeTyped encodes a value as JSON: as a string if the schema allows one for that property, else value must be JSON
-// itself.
+// encodeTyped encodes a value as a JSON string if the schema allows strings for the property name. Otherwise value must itself be
+// JSON.
 func encodeTyped(name, value string, schema json.RawMessage) (json.RawMessage, error) {
 	types := propertyTypes(name, schema)
 	if len(types) > 0 && !slices.Contains(types, "string") {
@@ -120,7 +120,8 @@ func (p property) values() []json.RawMessage {
 	return p.Enum
 }
 
-// pairValues returns the values to which a property and its alternatives are restricted, as name=value writes them.
+// pairValues returns the values to which a property and its alternatives are restricted, in the form in which a pair name=value
+// contains them.
 func (p property) pairValues() []string {
 	types := p.types()
 	isText := len(types) == 0 || slices.Contains(types, "string") // see encodeTyped

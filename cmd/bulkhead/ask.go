@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// opened is an open host, and where the notifications of its requests are shown.
+// opened is an open host, with the display of the notifications of its requests.
 type opened struct {
 	*host.Host
 	shown *notifications

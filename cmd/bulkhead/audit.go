@@ -118,7 +118,7 @@ func (a *auditCommand) run(ctx context.Context, stdout, stderr io.Writer) error 
 		err = nil
 	}
 	if a.follow && ctx.Err() != nil {
-		err = nil // Ctrl-C is how it ends
+		err = nil // with --follow, the command ends by a signal such as Ctrl-C
 	}
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func printRecord(w io.Writer, e audit.Entry) error {
 	return err
 }
 
-// formatEntry formats an entry as one line. It has the operation that was refused, but not those of a call.
+// formatEntry formats an entry as one line. The line contains a refused operation, but not the operations of a call.
 func formatEntry(style term.Style, e audit.Entry) string {
 	at := e.Time.Local().Format(time.DateTime)
 	if e.Kind == audit.KindGap {
@@ -236,7 +236,7 @@ func formatEntry(style term.Style, e audit.Entry) string {
 	return text
 }
 
-// roundingOf returns the unit to which a duration of that many microseconds is rounded, so that few digits are shown.
+// roundingOf returns the unit to which a duration in microseconds is rounded, so that few digits are shown.
 func roundingOf(microseconds int64) time.Duration {
 	switch {
 	case microseconds < 10_000:

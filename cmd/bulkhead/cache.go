@@ -97,7 +97,7 @@ compiled; 2 usage error, or the cache cannot be used.`,
 	return c
 }
 
-// cacheFlags defines the flags with which code is attributed to plugins.
+// cacheFlags defines the flags that select the plugins to which code is attributed.
 func cacheFlags(c *cobra.Command, o *host.Options) {
 	configFlag(c, o)
 	projectFlag(c, o)

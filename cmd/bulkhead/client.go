@@ -49,7 +49,7 @@ type clientCommand struct {
 	all, yes, dryRun, asJSON bool
 
 	plan func(c *client.Client, s client.System, o client.Options) (*client.Change, error)
-	none string // why there is nothing to do
+	none string // why the file of a client needs no change
 }
 
 // done is the past tense of actions.
@@ -229,7 +229,7 @@ func (a *clientCommand) complete(ids []string) (client.System, []*client.Client,
 	return system, which, err
 }
 
-// apply makes the changes and prints what the user has to do then. It goes on after an error: the files are independent.
+// apply makes the changes, and prints what the user has to do next. It continues after an error, since the files are independent.
 func (a *clientCommand) apply(ctx context.Context, stdout io.Writer, changes []*client.Change) []error {
 	var failed []error
 	for _, change := range changes {

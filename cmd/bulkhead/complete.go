@@ -17,7 +17,7 @@ import (
 // completionTime bounds how long a shell waits for completions that a plugin answers.
 const completionTime = 5 * time.Second
 
-// completion returns a completion of a word with its description. It is "" for a word with characters that a shell would
+// completion returns the completion for a word and its description. It returns "" for a word with characters that a shell would
 // interpret: words are untrusted, and a shell may insert them without quotes.
 func completion(word, description string) string {
 	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
@@ -28,7 +28,7 @@ func completion(word, description string) string {
 	return cobra.CompletionWithDesc(word, oneLine(visible.Bounded(firstLine(description), 200)))
 }
 
-// completions returns those completions that are not "".
+// completions removes empty completions.
 func completions(all []string) []string {
 	return slices.DeleteFunc(all, func(text string) bool { return text == "" })
 }
@@ -36,7 +36,7 @@ func completions(all []string) []string {
 // openToComplete opens the host that completions come from.
 func (o *options) openToComplete() (*host.Host, error) {
 	o.logLevel = "off"
-	slices.Sort(o.env) // cobra parses the flags twice
+	slices.Sort(o.env) // cobra parses the flags twice, so that each value occurs twice
 	o.env = slices.Compact(o.env)
 	return o.open()
 }
@@ -70,7 +70,7 @@ type argument struct {
 	values            []string
 }
 
-// completeArgument completes name=value. given are the arguments that the command line has already.
+// completeArgument completes name=value. given are the arguments that the command line already contains.
 func completeArgument(all []argument, given []string, text string) ([]string, cobra.ShellCompDirective) {
 	const asListed = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	var words []string
@@ -132,7 +132,7 @@ func toolArguments(schema json.RawMessage) []argument {
 	return all
 }
 
-// completeList completes with the items of a list that plugins answer, by words.
+// completeList completes with the items of a list that plugins supply. words converts the items to completions.
 func (o *options) completeList(c *cobra.Command, list listRequest, words func(h *host.Host, items []listItem) ([]string, cobra.ShellCompDirective)) ([]string, cobra.ShellCompDirective) {
 	h, err := o.openToComplete()
 	if err != nil {

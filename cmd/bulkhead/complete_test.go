@@ -12,7 +12,7 @@ func TestToolArgumentsHaveValuesOfAlternatives(t *testing.T) {
 		`{"type":"string","enum":["a","b"]}`:                               {"a", "b"},
 		`{"anyOf":[{"type":"string","enum":["a","b"]},{"type":"null"}]}`:   {"a", "b"},
 		`{"oneOf":[{"const":"a"},{"const":"b"}]}`:                          {"a", "b"},
-		`{"enum":["a",null,1]}`:                                            {"a"}, // x=null would be the string
+		`{"enum":["a",null,1]}`:                                            {"a"}, // x=null stands for the string "null"
 		`{"enum":[1,2.50,null]}`:                                           {"1", "2.50", "null"},
 		`{"type":"boolean"}`:                                               {"true", "false"},
 		`{"anyOf":[{"type":"boolean"},{"type":"null"}]}`:                   {"true", "false"},

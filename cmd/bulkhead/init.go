@@ -97,7 +97,7 @@ type firstCall struct {
 	Plugin string `json:"plugin"`
 	Tool   string `json:"tool,omitempty"`
 	OK     bool   `json:"ok"`
-	Text   string `json:"text,omitempty"` // text of the answer if it is an error, or why there was no call
+	Text   string `json:"text,omitempty"` // text of the answer if the call failed, or the reason why no call was made
 }
 
 func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
@@ -191,7 +191,7 @@ func askNames(ctx context.Context, stdin io.Reader, names []string) ([]string, e
 	return chosen, nil
 }
 
-// apply makes the changes, then the calls, and prints both. What was created is reported after an error, too.
+// apply makes the changes, then the calls, and prints both. It reports created files even after an error.
 func (i *initCommand) apply(ctx context.Context, stdout io.Writer, r *initialized) error {
 	created, failed := r.Write()
 	r.Created, r.Written = append(r.Created, created...), failed == nil
@@ -222,7 +222,7 @@ func (i *initCommand) apply(ctx context.Context, stdout io.Writer, r *initialize
 	}
 	if slices.ContainsFunc(r.Calls, func(c firstCall) bool { return !c.OK }) {
 		if !i.asJSON {
-			fmt.Fprintln(stdout, "\nThe config is in force. When that is corrected, run bulkhead init again: it changes nothing that exists.")
+			fmt.Fprintln(stdout, "\nThe config is in force. Correct what the failed calls report, then run bulkhead init again: it changes nothing that exists.")
 		}
 		return exitStatus(exitNo)
 	}

@@ -38,7 +38,7 @@ func main() {
 	os.Exit(run(untilSignal(), os.Args[1:]))
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM cancels. A second one exits immediately.
+// untilSignal returns a context that the first SIGINT or SIGTERM cancels. A second signal exits immediately.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -68,12 +68,12 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit code %d", int(s)) 
 // report prints an error to stderr and returns the exit code.
 func report(err error) int {
 	if isClosedOutput(err) {
-		return exitHost // without a message, as a program that SIGPIPE ends
+		return exitHost // no message, as for a program that SIGPIPE ends
 	}
 	return reportTo(os.Stderr, err)
 }
 
-// isClosedOutput reports whether err says that the reader of standard output has closed it, such as head.
+// isClosedOutput reports whether err means that the reader of standard output, for example head, has closed the pipe.
 func isClosedOutput(err error) bool {
 	var failed *fs.PathError
 	return errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed.Err, syscall.EPIPE)

@@ -20,8 +20,8 @@ func tasksOn(w io.Writer, asJSON bool) *progress.Set {
 // notifications shows the notifications that arrive during requests, one request at a time.
 type notifications struct {
 	tasks *progress.Set
-	task  *progress.Task // shows the progress on a terminal; nil: none has arrived
-	last  string         // the last line
+	task  *progress.Task // shows the progress on a terminal; nil before the first notification of progress
+	last  string         // the last line that was shown
 }
 
 // add shows a notification: progress in the line of a task on a terminal, and anything else as a line. A line that repeats

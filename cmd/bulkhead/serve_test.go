@@ -33,9 +33,9 @@ func TestLogGoesToConfiguredStderr(t *testing.T) {
 func TestGoroutineDumpContainsNoArgumentValues(t *testing.T) {
 	got := string(goroutineDump())
 	if !strings.Contains(got, "TestGoroutineDumpContainsNoArgumentValues") || len(got) > maxDump+100 {
-		t.Errorf("%d bytes: %.300s", len(got), got)
+		t.Errorf("the dump does not contain the running test, or is too large: %d bytes: %.300s", len(got), got)
 	}
 	if strings.Contains(got, "(0x") || strings.Contains(got, "({0x") {
-		t.Error("it contains values of arguments")
+		t.Error("the dump contains values of arguments")
 	}
 }

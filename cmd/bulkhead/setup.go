@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-// inProject formats a path for the terminal, relative to the project if it is in it.
+// inProject formats a path for the terminal. A path in the project is shown relative to the project.
 func inProject(project, path string) string {
 	if rel, err := filepath.Rel(project, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
@@ -21,12 +21,12 @@ func inProject(project, path string) string {
 	return oneLine(path)
 }
 
-// isAccess reports whether an item is access to the user's data. Limits and offers are left to --json and bulkhead policy.
+// isAccess reports whether an item is access to the user's data. Limits and offers are shown by --json and bulkhead policy only.
 func isAccess(kind string) bool {
 	return slices.Contains([]string{review.Folder, review.Repository, review.Origin, review.Variable}, kind)
 }
 
-// printSetup prints what a plugin gets, what is created, and what is added to the config.
+// printSetup prints what plugins may access, what is created, and what is added to the config.
 func printSetup(to io.Writer, s *admin.Setup) {
 	w := bufio.NewWriter(to)
 	defer w.Flush()

@@ -14,7 +14,7 @@ import (
 func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
 
 // handleSignals handles the signals that do not end the server, until stop is called: SIGUSR1 dumps goroutines, SIGHUP
-// calls reload, of which a single call runs at a time.
+// calls reload. Calls of reload do not overlap.
 func handleSignals(stderr io.Writer, reload func()) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	reloads := make(chan struct{}, 1)
@@ -33,7 +33,7 @@ func handleSignals(stderr io.Writer, reload func()) (stop func()) {
 				} else {
 					select {
 					case reloads <- struct{}{}:
-					default: // one is waiting, and reads the files when it runs
+					default: // a reload is already waiting, and reads the files when it runs
 					}
 				}
 			case <-done:

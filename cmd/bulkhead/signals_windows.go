@@ -5,5 +5,5 @@ import "io"
 // ignoreBrokenPipes does nothing: on Windows a write to a broken pipe only fails.
 func ignoreBrokenPipes() {}
 
-// handleSignals does nothing: Windows has neither SIGHUP nor SIGUSR1. Changes of files are followed there, too.
+// handleSignals does nothing: Windows has neither SIGHUP nor SIGUSR1. A server reloads when files change.
 func handleSignals(io.Writer, func()) (stop func()) { return func() {} }

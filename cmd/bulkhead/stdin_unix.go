@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// polled reads a pipe or socket and waits for data in the runtime's network poller. A goroutine that blocks in a read keeps
-// one of the runtime's processors until the runtime notices, which costs about as much as forwarding a call.
+// polled reads a pipe or socket and waits for data in the runtime's network poller. A goroutine that blocks in a read occupies one
+// of the runtime's processors until the runtime notices, which costs about as much as forwarding a call.
 type polled struct {
 	file *os.File // not closed: its descriptor is a duplicate
 	raw  syscall.RawConn
@@ -35,7 +35,7 @@ func newPolled(file *os.File) io.Reader {
 		_ = unix.Close(fd)
 		return file
 	}
-	p := &polled{file: os.NewFile(uintptr(fd), file.Name())} // registers a descriptor in non-blocking mode only
+	p := &polled{file: os.NewFile(uintptr(fd), file.Name())} // NewFile registers a descriptor only if it is in non-blocking mode
 	if flags&unix.O_NONBLOCK == 0 {
 		err = unix.SetNonblock(fd, false)
 	}

@@ -30,7 +30,7 @@ func TestPolledReadsPipesAndSockets(t *testing.T) {
 			defer in.Close()
 			r := newPolled(in)
 			if _, ok := r.(*polled); !ok {
-				t.Fatalf("it is read as a %T", r)
+				t.Fatalf("newPolled returned a %T, want a *polled", r)
 			}
 			if flags, err := unix.FcntlInt(uintptr(fds[0]), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK != 0 {
 				t.Errorf("the file is in non-blocking mode: flags %#x, %v", flags, err)
@@ -56,6 +56,6 @@ func TestRegularFileIsNotPolled(t *testing.T) {
 	}
 	defer file.Close()
 	if r := newPolled(file); r != io.Reader(file) {
-		t.Errorf("it is read as a %T", r)
+		t.Errorf("newPolled returned a %T, want the file itself", r)
 	}
 }

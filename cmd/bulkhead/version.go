@@ -14,15 +14,15 @@ var releaseVersion, releaseCommit, releaseDate string
 
 // versionInfo describes the build of this program.
 type versionInfo struct {
-	Version  string `json:"version"`          // with a leading v
+	Version  string `json:"version"`          // begins with v
 	Commit   string `json:"commit,omitempty"` // empty if it is unknown
-	Date     string `json:"date,omitempty"`   // of the commit, RFC 3339
+	Date     string `json:"date,omitempty"`   // date of the commit in RFC 3339 format
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// readVersion returns what the release's linker flags say, else what the go command knew: the version of the module if
-// it was installed by version, and the commit if it was built in a checkout.
+// readVersion returns the values that a release has set with linker flags, or else those that the go command has recorded: the
+// version of the module if the program was installed by version, and the commit if it was built in a checkout.
 func readVersion() versionInfo {
 	v := versionInfo{Version: releaseVersion, Commit: releaseCommit, Date: releaseDate, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

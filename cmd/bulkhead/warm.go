@@ -72,7 +72,7 @@ func showWarming(tasks *progress.Set) func(admin.WarmResult) {
 		case admin.Compiled:
 			task.Done("compiled in %.1f s", p.Took.Seconds())
 		default:
-			task.Done("") // the result has the reason
+			task.Done("") // the result, which is printed later, contains the reason
 		}
 	}
 }

@@ -19,7 +19,7 @@ const (
 type Queue struct {
 	out     io.Writer
 	dropped func(lines int) []byte
-	wake    chan struct{} // something is queued, or the queue is closed
+	wake    chan struct{} // receives an element when lines are queued, and when the queue is closed
 	done    chan struct{} // closed after Close, when the queue is empty
 
 	mu     sync.Mutex
@@ -36,8 +36,8 @@ func New(out io.Writer, dropped func(lines int) []byte) *Queue {
 	return q
 }
 
-// Write queues a copy of p, one or more complete lines, which are kept together. It never blocks and never fails. Lines
-// written after Close are dropped without being counted.
+// Write queues a copy of p, which contains one or more complete lines. These lines are written together. Write never blocks and
+// never fails. Lines written after Close are dropped without being counted.
 func (q *Queue) Write(p []byte) (int, error) {
 	q.mu.Lock()
 	switch {
@@ -95,8 +95,8 @@ func (q *Queue) take() (line []byte, closed bool) {
 	return line, q.closed
 }
 
-// Close accepts no more lines and waits for at most the duration "wait" until the queued ones are written. It reports
-// whether all were. A blocked write leaks its goroutine.
+// Close accepts no more lines, and waits at most the duration "wait" until the queued lines are written. It reports whether all of
+// them were written. A blocked write leaks its goroutine.
 func (q *Queue) Close(wait time.Duration) bool {
 	q.mu.Lock()
 	q.closed = true

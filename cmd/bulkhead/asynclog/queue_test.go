@@ -51,7 +51,7 @@ func TestLinesAreWrittenInOrder(t *testing.T) {
 		}
 	}
 	if !q.Close(time.Minute) {
-		t.Fatal("Close gave up")
+		t.Fatal("Close reports that lines were not written")
 	}
 	if out.String() != want.String() {
 		t.Errorf("%d bytes were written, want %d", len(out.String()), want.Len())
@@ -84,7 +84,7 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 				}
 				_, _ = q.Write([]byte("last\n"))
 				if !q.Close(time.Minute) || !strings.HasSuffix(out.String(), "dropped\nlast\n") {
-					t.Errorf("after the report came %.40q", strings.TrimPrefix(out.String(), want))
+					t.Errorf("%.40q follows the report of dropped lines, want the last line", strings.TrimPrefix(out.String(), want))
 				}
 			})
 		})
@@ -103,7 +103,7 @@ func TestCloseTimesOutOnBlockedWriter(t *testing.T) {
 		close(out.open)
 		synctest.Wait()
 		if out.String() != "stuck\n" {
-			t.Errorf("written: %q", out.String())
+			t.Errorf("%q was written, want only the line that was in flight at Close", out.String())
 		}
 	})
 }
