@@ -139,14 +139,14 @@ func TestChangesStayBelowDirectory(t *testing.T) {
 					"rmdir": d.Rmdir("../out"), "all": d.MkdirAll(name+"/x", 0o755),
 				} {
 					if err == nil {
-						t.Errorf("%s %q succeeded", op, name)
+						t.Errorf("%s of %q succeeded", op, name)
 					}
 				}
 			}
 		}
 		entries, err := os.ReadDir(filepath.Join(root, "out"))
 		if err != nil || len(entries) != 1 {
-			t.Errorf("out holds %v, %v", entries, err)
+			t.Errorf("the directory out contains %v, %v; want one entry", entries, err)
 		}
 	})
 }
@@ -167,19 +167,19 @@ func TestOperations(t *testing.T) {
 		}
 		must(d.Symlink("../f", "a/x/s"))
 		if target, err := d.Readlink("a/x/s"); target != "../f" || err != nil {
-			t.Errorf("readlink: %q, %v", target, err)
+			t.Errorf("Readlink returned %q, %v", target, err)
 		}
 		must(Rename(d, "a/x/s", d, "a/s"))
 		must(Link(d, "f", d, "a/x/hard"))
 		st, err := d.Lstat("a/x/hard")
 		if err != nil || st.Nlink != 2 || !st.Mode.IsRegular() || st.Size != 4 {
-			t.Errorf("lstat: %+v, %v", st, err)
+			t.Errorf("Lstat of a file with two names returned %+v, %v", st, err)
 		}
 		if st, err := d.Lstat("link"); err != nil || !st.IsLink() {
-			t.Errorf("lstat of a link: %+v, %v", st, err)
+			t.Errorf("Lstat of a symbolic link returned %+v, %v", st, err)
 		}
 		if followed, err := d.Following().StatName("link"); err != nil || followed.FileID != st.FileID {
-			t.Errorf("stat of a link: %+v, %v", followed, err)
+			t.Errorf("StatName of a symbolic link returned %+v, %v; want the target", followed, err)
 		}
 		sub, err := d.OpenDir("a/x")
 		must(err)
@@ -193,7 +193,7 @@ func TestOperations(t *testing.T) {
 		must(SetTimes(file, 1_500_000_000_123_456_000, 1_600_000_000_654_321_000))
 		st, err = StatFile(file)
 		if err != nil || st.Mode != 0o604 || st.Atime != 1_500_000_000_123_456_000 || st.Mtime != 1_600_000_000_654_321_000 {
-			t.Errorf("stat: %+v, %v", st, err)
+			t.Errorf("StatFile returned %+v, %v; want the mode and the times that were set", st, err)
 		}
 		info, err := os.Stat(filepath.Join(root, "in/a/x/new"))
 		if err != nil || info.Mode() != st.Mode || !info.ModTime().Equal(st.ModTime()) || info.Sys().(*syscall.Stat_t).Ino != st.Ino {
@@ -242,7 +242,7 @@ func TestListing(t *testing.T) {
 				break
 			}
 			if err != nil || len(entries) == 0 || len(entries) > n {
-				t.Fatalf("%d entries, %v", len(entries), err)
+				t.Fatalf("Read returned %d entries, %v", len(entries), err)
 			}
 			for _, e := range entries {
 				got = append(got, e.Name)
@@ -316,7 +316,7 @@ func TestSwappedDirectoriesDoNotEscape(t *testing.T) {
 		<-stopped
 		entries, err := os.ReadDir(filepath.Join(root, "out"))
 		if err != nil || len(entries) != 1 || entries[0].Name() != "f" {
-			t.Errorf("out holds %v, %v", entries, err)
+			t.Errorf("the directory out contains %v, %v; want the file f only", entries, err)
 		}
 	})
 }
