@@ -18,7 +18,7 @@ import (
 
 // names is a resolver. Each lookup of a host returns the next of its answers; the last answer repeats.
 type names struct {
-	answers map[string][]string // by name; each answer has addresses separated by blanks
+	answers map[string][]string // answers to lookups of a name; an answer consists of addresses separated by blanks
 	lookups int
 }
 
@@ -277,7 +277,7 @@ func TestRealConnection(t *testing.T) {
 	}
 	defer conn.Close()
 	if got, err := io.ReadAll(conn); string(got) != "hi" || err != nil {
-		t.Errorf("read %q, %v", got, err)
+		t.Errorf("read %q, %v from the connection, want hi", got, err)
 	}
 	if _, err := dial.New(dial.Config{}).DialContext(t.Context(), "tcp", listener.Addr().String()); !errors.As(err, new(*dial.Refused)) {
 		t.Errorf("dialing loopback without a private grant: got %v, want a *Refused", err)
