@@ -113,7 +113,7 @@ func FuzzURL(f *testing.F) {
 				t.Fatalf("%q (error %v) caused connections to the hosts %q, ports %q", text, err, p.names, p.ports)
 			}
 		default:
-			t.Fatalf("%q: %v", text, err)
+			t.Fatalf("%q: got the error %v, whose code is not one of http/fetch", text, err)
 		}
 	})
 }
@@ -132,7 +132,7 @@ func FuzzRedirect(f *testing.F) {
 		_, err := p.fetcher(t).Fetch(t.Context(), abi.HTTPRequest{URL: "http://a.example/"})
 		p.check(t, location)
 		if c := code(err); c != "" && c != abi.HostDenied && c != abi.HostFailed {
-			t.Fatalf("%q: %v", location, err)
+			t.Fatalf("a redirect to %q: got the error %v, want none, or one with the code denied or failed", location, err)
 		}
 	})
 }
@@ -164,7 +164,7 @@ func FuzzHeaders(f *testing.F) {
 				t.Fatalf("the request was refused, but caused connections to %q", p.names)
 			}
 		default:
-			t.Fatalf("%q %q %q: %v", method, name, value, err)
+			t.Fatalf("the method %q with the header %q: %q: got the error %v, whose code is not one of http/fetch", method, name, value, err)
 		}
 	})
 }

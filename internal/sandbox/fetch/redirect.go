@@ -10,8 +10,8 @@ import (
 // maxRedirects bounds the redirects of one operation.
 const maxRedirects = 10
 
-// crossOriginHeaders are the module's headers that are kept in a redirect to another origin: those that only negotiate
-// the representation. Any other may contain a secret meant for the first origin.
+// crossOriginHeaders are the module's headers that are retained in a redirect to another origin. They only negotiate the
+// representation. Any other header may contain a secret meant for the first origin.
 var crossOriginHeaders = []string{"Accept", "Accept-Encoding", "Accept-Language", "Range", "User-Agent"}
 
 // isRedirect reports whether a status with a Location is a redirect to be followed.
@@ -57,7 +57,7 @@ func (f *Fetcher) redirected(h hop, status int, location string) (hop, error) {
 func (f *Fetcher) crossOrigin(h hop, next *hop) error {
 	grant, ok := f.grants[next.origin]
 	if !ok {
-		return nil // not granted: the request is refused when it is sent
+		return nil // the next origin is not granted, so the request is refused when it is sent
 	}
 	const remedy = `if that is intended, use redirect "manual" and send a separate request`
 	switch {

@@ -128,7 +128,7 @@ func mustOrigin(t testing.TB, text string) origin.Origin {
 	t.Helper()
 	o, err := origin.Parse(text)
 	if err != nil {
-		t.Fatalf("%s %v", text, err)
+		t.Fatalf("the origin %s of the test is invalid: %v", text, err)
 	}
 	return o
 }
