@@ -30,17 +30,17 @@ func aliased(t *testing.T, more ...vfs.Mount) *world {
 func TestMountIsFoundByItsAliases(t *testing.T) {
 	w := aliased(t)
 	if errno := w.write("home/.codex/new.txt", "n"); errno != 0 || w.host("w/new.txt") != "n" {
-		t.Errorf("write: %v, %q", errno, w.host("w/new.txt"))
+		t.Errorf("writing through an alias: got %v; the file contains %q", errno, w.host("w/new.txt"))
 	}
 	for _, path := range []string{"w/new.txt", "home/.codex/new.txt", "home/../w/new.txt", "home/deep/../.codex/new.txt"} {
 		if got, errno := w.read(path); got != "n" || errno != 0 {
-			t.Errorf("read %s: %q, %v", path, got, errno)
+			t.Errorf("reading %s: got %q, %v", path, got, errno)
 		}
 	}
 	for dir, want := range map[string][]string{"home": {".codex", "deep"}, "home/deep": {"ro"}} {
 		f, errno := w.open(dir, sys.O_RDONLY)
 		if errno != 0 {
-			t.Fatalf("%s: %v", dir, errno)
+			t.Fatalf("opening %s: got %v", dir, errno)
 		}
 		entries, errno := f.Readdir(-1)
 		var names []string
@@ -53,7 +53,7 @@ func TestMountIsFoundByItsAliases(t *testing.T) {
 	}
 	for _, path := range []string{"home/deep/ro/x", "other/x", "home/new", "home/deep/x"} {
 		if errno := w.write(path, "x"); errno != sys.EACCES {
-			t.Errorf("write %s: %v", path, errno)
+			t.Errorf("writing %s: got %v, want EACCES", path, errno)
 		}
 	}
 	for name, do := range map[string]change{
@@ -62,7 +62,7 @@ func TestMountIsFoundByItsAliases(t *testing.T) {
 		"link an alias":   func(w *world) sys.Errno { return w.fs.Symlink("x", w.in("home/.codex")) },
 	} {
 		if errno := do(w); errno == 0 || w.host("w/new.txt") != "n" {
-			t.Errorf("%s: %v", name, errno)
+			t.Errorf("%s: got %v, want an error and the file unchanged", name, errno)
 		}
 	}
 }
@@ -74,10 +74,10 @@ func TestAliasInGitIsReadOnly(t *testing.T) {
 	w.fs = vfs.New(vfs.Config{Mounts: vfs.MountsAt(t, vfs.Mount{Path: w.at("hooks"), Aliases: []string{w.at("repo/.git/hooks")}, Write: true})})
 	for _, path := range []string{"repo/.git/hooks", "hooks"} {
 		if got, errno := w.read(path + "/old"); got != "o" || errno != 0 {
-			t.Errorf("read %s: %q, %v", path, got, errno)
+			t.Errorf("reading %s: got %q, %v", path, got, errno)
 		}
 		if errno := w.write(path+"/new", "n"); errno != sys.EPERM {
-			t.Errorf("write %s: %v", path, errno)
+			t.Errorf("writing %s: got %v, want EPERM", path, errno)
 		}
 	}
 }
@@ -85,13 +85,13 @@ func TestAliasInGitIsReadOnly(t *testing.T) {
 func TestAbsentMountIsCreatedByItsAlias(t *testing.T) {
 	w := aliased(t)
 	if _, errno := w.read("home/absent/x"); errno != sys.ENOENT {
-		t.Errorf("read: %v", errno)
+		t.Errorf("reading in an absent mount: got %v, want ENOENT", errno)
 	}
 	if errno := w.fs.Mkdir(w.in("home/absent"), 0o755); errno != 0 {
-		t.Fatalf("mkdir: %v", errno)
+		t.Fatalf("mkdir of an absent mount by its alias: got %v", errno)
 	}
 	if errno := w.write("home/absent/x", "n"); errno != 0 || w.host("absent/x") != "n" {
-		t.Errorf("write: %v, %q", errno, w.host("absent/x"))
+		t.Errorf("writing in the created mount: got %v; the file contains %q", errno, w.host("absent/x"))
 	}
 }
 
@@ -105,7 +105,7 @@ func TestAliasInMountIsSymbolicLink(t *testing.T) {
 		vfs.Mount{Path: w.at("home")}, vfs.Mount{Path: w.at("w"), Aliases: []string{w.at("home/.codex"), w.at("home/.moved")}, Write: true},
 	)})
 	if errno := w.write("home/.codex/new.txt", "n"); errno != 0 || w.host("w/new.txt") != "n" {
-		t.Errorf("write: %v", errno)
+		t.Errorf("writing through an alias in a mount: got %v", errno)
 	}
 	if got, errno := w.read("home/file"); got != "f" || errno != 0 {
 		t.Errorf("read beside it: %q, %v", got, errno)

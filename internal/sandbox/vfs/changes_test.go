@@ -127,7 +127,7 @@ func TestUngrantedChangesAreRefused(t *testing.T) {
 			}
 			for _, f := range out {
 				if w.host(f) != canary {
-					t.Errorf("%s changed", f)
+					t.Errorf("the file %s, which is not granted, has changed", f)
 				}
 			}
 			if refused := errno == sys.EACCES || errno == sys.EPERM || strings.Contains(name, "in no mount"); refused != (len(w.denied) == 1) {

@@ -102,7 +102,7 @@ type virtualDir struct {
 // unimplemented is embedded at a greater depth than sys.DirFile, so that the methods of sys.DirFile take precedence.
 type unimplemented struct{ sys.UnimplementedFile }
 
-// virtualStat derives the inode number from the path, so that a directory keeps its identity.
+// virtualStat derives the inode number from the path, so that a virtual directory always has the same identity.
 func virtualStat(p string) wsys.Stat_t {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p)) // never fails

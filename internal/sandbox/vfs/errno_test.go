@@ -68,10 +68,10 @@ func TestErrnoMapping(t *testing.T) {
 func TestFailWithoutListeners(t *testing.T) {
 	f := New(Config{})
 	if errno := f.fail("op", "/", refusal{errno: sys.EPERM}); errno != sys.EPERM {
-		t.Errorf("a refusal: %v", errno)
+		t.Errorf("fail with a refusal: got %v, want EPERM", errno)
 	}
 	if errno := f.fail("op", "/", syscall.ENOSPC); errno != sys.EIO {
-		t.Errorf("a full disk: %v", errno)
+		t.Errorf("fail with ENOSPC: got %v, want EIO", errno)
 	}
 }
 

@@ -222,7 +222,7 @@ func (h *file) Pwrite(buf []byte, off int64) (int, sys.Errno) {
 	return n, h.fail("write", err)
 }
 
-// position is an offset in a file, in bytes. The alias keeps go vet from reporting wazero's Seek as a wrong io.Seeker.
+// position is an offset in a file, in bytes. Without the alias, go vet would report wazero's Seek as a wrong io.Seeker.
 type position = int64
 
 func (h *file) Seek(offset position, whence int) (int64, sys.Errno) {

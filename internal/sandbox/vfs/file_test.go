@@ -98,7 +98,7 @@ func TestDirectoryHandle(t *testing.T) {
 	d := w.mustOpen("w/many", sys.O_RDONLY|sys.O_DIRECTORY)
 	for _, n := range []int{-1, 0, 1, 7, 999, 1000, 1001, 1 << 30} {
 		if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
-			t.Fatalf("rewind: %v", errno)
+			t.Fatalf("Seek to the start: got %v", errno)
 		}
 		got := w.names(d, n)
 		slices.Sort(got)
@@ -118,19 +118,19 @@ func TestDirectoryHandle(t *testing.T) {
 		t.Errorf("inode %d, %v; stat says %d", ino, errno, st.Ino)
 	}
 	if isDir, errno := d.IsDir(); !isDir || errno != 0 {
-		t.Errorf("IsDir: %v, %v", isDir, errno)
+		t.Errorf("IsDir of a directory: got %v, %v", isDir, errno)
 	}
 	if _, errno := d.Read(make([]byte, 1)); errno != sys.EISDIR {
-		t.Errorf("read: %v", errno)
+		t.Errorf("Read of a directory: got %v, want EISDIR", errno)
 	}
 	if _, errno := d.Seek(1, io.SeekStart); errno != sys.EINVAL {
 		t.Errorf("seek elsewhere: %v", errno)
 	}
 	if errno := d.Sync(); errno != 0 {
-		t.Errorf("sync: %v", errno)
+		t.Errorf("Sync of a directory: got %v", errno)
 	}
 	if errno := d.Utimens(1, 1); errno != 0 {
-		t.Errorf("utimens: %v", errno)
+		t.Errorf("Utimens of a directory: got %v", errno)
 	}
 	d.Close()
 	if _, errno := d.Readdir(1); errno != sys.EBADF {
@@ -151,7 +151,7 @@ func TestVirtualDirectoriesListOnlyMounts(t *testing.T) {
 			t.Errorf("%q lists %q, want %q", p, got, want)
 		}
 		if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
-			t.Errorf("rewind: %v", errno)
+			t.Errorf("Seek to the start: got %v", errno)
 		}
 		if got := w.names(d, -1); !slices.Equal(got, want) {
 			t.Errorf("%q lists again %q, want %q", p, got, want)
@@ -170,7 +170,7 @@ func TestVirtualDirectoriesListOnlyMounts(t *testing.T) {
 			t.Fatalf("open %s: %v", path.Dir(p), errno)
 		}
 		if got := w.names(d, 10); !slices.Equal(got, []string{path.Base(p)}) {
-			t.Errorf("%s lists %q", path.Dir(p), got)
+			t.Errorf("the virtual directory %s lists %q", path.Dir(p), got)
 		}
 		d.Close()
 		if _, errno := d.Readdir(1); errno != sys.EBADF {
@@ -195,7 +195,7 @@ func TestMaxOpen(t *testing.T) {
 		}
 	}
 	if len(w.errors) != 3 || w.errors[0].Error() != "the plugin has 2 files and directories open, as many as limits.files allows" {
-		t.Errorf("errors: %v", w.errors)
+		t.Errorf("got the reported errors %v, want three about the limit of open files", w.errors)
 	}
 	a.Close()
 	a.Close()

@@ -1,7 +1,7 @@
 // Package vfs is the one file tree that a WebAssembly module sees, mounted at "/" by wazero.
 //
 // It shows the granted directories at their paths on the host, and their ancestors as virtual directories that
-// contain nothing else. NewMounts takes the open granted directories, New makes a tree of them, and
+// contain nothing else. NewMounts validates the open granted directories, New creates a tree of them, and
 // sysfs.FSConfig.WithSysFSMount mounts it.
 //
 // The module controls every path and link target, and other processes may change the directories at any time. So no
@@ -65,7 +65,7 @@ type Config struct {
 	Hidden func(path string, below bool) bool
 }
 
-// FS is one module instance's tree. It is safe for concurrent use.
+// FS is the file tree of one module instance. It is safe for concurrent use.
 type FS struct {
 	sys.UnimplementedFS
 
@@ -86,7 +86,7 @@ type FS struct {
 
 var _ sys.FS = (*FS)(nil)
 
-// New makes a tree. It touches no file.
+// New returns a tree. It accesses no file.
 func New(c Config) *FS {
 	if c.Mounts == nil {
 		c.Mounts = &Mounts{}
@@ -113,8 +113,8 @@ func New(c Config) *FS {
 // Handles returns the number of files and directories that the module has open, without the preopened descriptor of "/".
 func (f *FS) Handles() int { return int(f.open.Load() - f.preopens.Load()) }
 
-// Altered reports whether the module has listed the preopened descriptor of "/". wazero keeps its position, which a later
-// call on the same instance could observe.
+// Altered reports whether the module has listed the preopened descriptor of "/". wazero stores the position of the listing, which
+// a later call on the same instance could observe.
 func (f *FS) Altered() bool { return f.altered.Load() }
 
 // Stat implements sys.FS.

@@ -119,20 +119,20 @@ func TestReadOnlyMountByAliasIsReadOnly(t *testing.T) {
 func TestDeniedAndErrorsAreReported(t *testing.T) {
 	w := newWorld(t)
 	if _, errno := w.read("out/canary.txt"); errno != sys.ENOENT {
-		t.Errorf("read in no mount: %v", errno)
+		t.Errorf("reading outside of the mounts: got %v, want ENOENT", errno)
 	}
 	if errno := w.write("w/.git/config", ""); errno != sys.EPERM {
-		t.Errorf("write in .git: %v", errno)
+		t.Errorf("writing in .git: got %v, want EPERM", errno)
 	}
 	if _, errno := w.read("w/nothing"); errno != sys.ENOENT {
-		t.Errorf("read nothing: %v", errno)
+		t.Errorf("reading an absent file: got %v, want ENOENT", errno)
 	}
 	want := []string{"open " + w.at("out/canary.txt"), "open " + w.at("w/.git/config")}
 	if diff := cmp.Diff(want, w.denied); diff != "" {
 		t.Errorf("operations reported as denied (-want +got):\n%s", diff)
 	}
 	if errno := w.fs.Rename(w.in("w/a.txt"), w.in("p/a.txt")); errno != sys.ENOTSUP {
-		t.Errorf("rename between mounts: %v", errno)
+		t.Errorf("renaming between mounts: got %v, want ENOTSUP", errno)
 	}
 	if len(w.errors) != 1 || w.errors[0] != syscall.EXDEV {
 		t.Errorf("errors: %v, want EXDEV", w.errors)
@@ -201,11 +201,11 @@ func TestSpecialFilesAreListedButNotOpened(t *testing.T) {
 			}
 		}
 		if st, errno := w.fs.Stat(w.in(name)); errno != 0 || st.Mode&os.ModeNamedPipe == 0 {
-			t.Errorf("stat %s: %v, %v", name, st.Mode, errno)
+			t.Errorf("stat of the FIFO %s: got %v, %v", name, st.Mode, errno)
 		}
 	}
 	if _, errno := w.read("w/fifo/x"); errno != sys.ENOTDIR {
-		t.Errorf("below a FIFO: %v", errno)
+		t.Errorf("reading below a FIFO: got %v, want ENOTDIR", errno)
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -273,7 +273,7 @@ func TestHiddenPathsDoNotExist(t *testing.T) {
 	}
 	w := newWorld(t, hide)
 	if got := w.names(w.mustOpen("w/dir", sys.O_RDONLY), 1); slices.Contains(got, "b.txt") {
-		t.Errorf("the directory lists %q", got)
+		t.Errorf("the directory lists the hidden file: %q", got)
 	}
 }
 
@@ -288,6 +288,6 @@ func TestMountKeepsOpenedDirectory(t *testing.T) {
 		t.Errorf("got %q, %v", got, errno)
 	}
 	if errno := w.write("w/new.txt", "made"); errno != 0 || w.host("old/new.txt") != "made" || w.host("w/new.txt") != "" {
-		t.Errorf("a new file: %v, %q", errno, w.host("w/new.txt"))
+		t.Errorf("writing a new file: got %v; the path of the mount contains %q", errno, w.host("w/new.txt"))
 	}
 }

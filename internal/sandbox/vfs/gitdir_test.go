@@ -70,7 +70,7 @@ func TestGitDirectoriesOfAnyNameAreReadOnly(t *testing.T) {
 				t.Errorf("the host's files changed (-before +after):\n%s", diff)
 			}
 			if len(w.denied) != 1 {
-				t.Errorf("reported as denied: %q", w.denied)
+				t.Errorf("got the refusals %q, want one", w.denied)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestDirectoriesSimilarToGitAreWritable(t *testing.T) {
 				t.Errorf("got %v", errno)
 			}
 			if len(w.denied) > 0 {
-				t.Errorf("reported as denied: %q", w.denied)
+				t.Errorf("got the refusals %q, want none", w.denied)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestMountInGitDirectoryIsReadOnly(t *testing.T) {
 	gitDirectories(w)
 	path := w.at("w/.bare/hooks")
 	if !vfs.InGitDirectory(path) || vfs.InGitDirectory(w.at("w/most")) {
-		t.Errorf("InGitDirectory: %v, %v", vfs.InGitDirectory(path), vfs.InGitDirectory(w.at("w/most")))
+		t.Errorf("InGitDirectory returned %v for a path in a bare repository and %v for an incomplete one", vfs.InGitDirectory(path), vfs.InGitDirectory(w.at("w/most")))
 	}
 	w.fs = vfs.New(vfs.Config{Mounts: vfs.MountsAt(t, vfs.Mount{Path: path, Write: true, InGit: vfs.InGitDirectory(path)})})
 	if errno := w.write("w/.bare/hooks/pre-push", "x"); errno != sys.EPERM {

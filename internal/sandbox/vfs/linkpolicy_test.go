@@ -58,7 +58,7 @@ func TestMovedLinksStayInsideGrants(t *testing.T) {
 				}
 			}
 			if refused := c.errno == sys.EACCES; refused != (len(w.denied) == 1) {
-				t.Errorf("reported as denied: %q", w.denied)
+				t.Errorf("got the refusals %q, want one only if the last step fails", w.denied)
 			}
 		})
 	}
@@ -84,12 +84,12 @@ func TestMovedDirectorySizeIsBounded(t *testing.T) {
 		t.Errorf("moved: %v, want EPERM", errno)
 	}
 	if len(w.errors) != 1 || !strings.Contains(w.errors[0].Error(), "more than 65536 entries") {
-		t.Errorf("errors: %v", w.errors)
+		t.Errorf("got the reported errors %v, want one about too many entries", w.errors)
 	}
 	if charged < 1<<15 {
 		t.Errorf("%d entries were charged, want at least %d", charged, 1<<15)
 	}
 	if errno := w.fs.Rename(w.in("w/dir/many"), w.in("w/dir/much")); errno != 0 {
-		t.Errorf("renamed: %v", errno)
+		t.Errorf("renaming within the directory: got %v", errno)
 	}
 }

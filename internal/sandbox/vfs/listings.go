@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 )
 
-// wazero keeps the listed entries of an open directory until the module has read past them, and does not report how
-// many it keeps. A module could thus exhaust the host's memory by opening many directories. So all names from one
+// wazero stores the listed entries of an open directory until the module has read past them, and does not report how
+// many it stores. A module could thus exhaust the host's memory by opening many directories. So all names from one
 // Readdir (a portion) share one string, and a weak pointer to it tells whether the portion is still in use. The sizes
 // of the portions in use are added up and bounded by maxListed.
 
@@ -26,7 +26,7 @@ const (
 	entrySize = 2 * int64(unsafe.Sizeof(sys.Dirent{}))
 )
 
-// portion is the entries of one Readdir.
+// portion contains the entries that one Readdir returns.
 type portion struct {
 	names strings.Builder
 	ends  []int

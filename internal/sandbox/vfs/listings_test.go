@@ -66,7 +66,7 @@ func TestListingOfOneDirectoryIsBounded(t *testing.T) {
 			break
 		}
 		if errno != 0 || len(cache) > 100_000 {
-			t.Fatalf("%d entries, %v", len(cache), errno)
+			t.Fatalf("got %d entries, %v; want the limit to be reached earlier", len(cache), errno)
 		}
 		if cache = append(cache, entries...); len(entries) < 100 {
 			if _, errno := d.Seek(0, io.SeekStart); errno != 0 {
@@ -98,6 +98,6 @@ func TestConsumedListingsAreNotBounded(t *testing.T) {
 		}
 	}
 	if charged < listed {
-		t.Errorf("%d entries were listed, %d charged", listed, charged)
+		t.Errorf("%d entries were listed, but only %d charged", listed, charged)
 	}
 }

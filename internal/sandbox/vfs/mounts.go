@@ -30,8 +30,8 @@ type Mount struct {
 	// Dir is the open directory, on Linux possibly with O_PATH; nil means that it does not exist yet. It must stay open
 	// while the trees are used.
 	Dir *os.File
-	// Create creates the directory if Dir is nil, when a module calls mkdir with the mount's path; the context is that of
-	// the module's call. All trees use the directory from then on. nil means that it cannot be created.
+	// Create creates the directory if Dir is nil and a module calls mkdir with the mount's path. Its context is the context of
+	// the module's call. All trees then use the created directory. nil means that it cannot be created.
 	Create func(context.Context) (*os.File, error)
 	// Anchors are the directories and symbolic links on the granted path. No module may move or replace them: it could
 	// otherwise choose the directory that is granted at the next start.

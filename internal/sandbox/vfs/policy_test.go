@@ -73,7 +73,7 @@ func TestFailedMoveRestoresMode(t *testing.T) {
 	broken := errors.New("the move broke")
 	err = src.moveWithMode(dst, func() error {
 		if mode() != 0o600 {
-			t.Errorf("moved with the mode %v", mode())
+			t.Errorf("the file is moved with the mode %v, want 0600", mode())
 		}
 		return broken
 	})

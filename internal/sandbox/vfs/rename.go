@@ -75,7 +75,7 @@ func (f *FS) checkMoved(src, dst *place) error {
 	return f.checkMove(dst, src.path, dst.path)
 }
 
-// sameFile reports whether two Stats are of one file. The inode number of a removed file may be reused, so the types are
+// sameFile reports whether two Stats describe the same file. The inode number of a removed file may be reused, so the types are
 // compared too.
 func sameFile(a, b beneath.Stat) bool { return a.FileID == b.FileID && a.Mode.Type() == b.Mode.Type() }
 

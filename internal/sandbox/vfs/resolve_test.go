@@ -39,13 +39,13 @@ func TestMountAtRoot(t *testing.T) {
 	}
 	f := New(Config{Mounts: MountsAt(t, Mount{Path: "/"}, Mount{Path: dir, Write: true})})
 	if _, errno := f.Stat("/etc"); errno != 0 {
-		t.Errorf("stat /etc: %v", errno)
+		t.Errorf("stat /etc: got %v", errno)
 	}
 	if errno := f.Mkdir("/no-such-folder", 0); errno != sys.EACCES {
-		t.Errorf("make a directory in the read-only root: %v", errno)
+		t.Errorf("mkdir in the read-only root: got %v, want EACCES", errno)
 	}
 	if errno := f.Unlink(filepath.Join(dir, "f")); errno != 0 {
-		t.Errorf("remove in the writable mount: %v", errno)
+		t.Errorf("removing in the writable mount: got %v", errno)
 	}
 }
 

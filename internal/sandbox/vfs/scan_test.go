@@ -144,8 +144,8 @@ func TestScanShowsWhatReaddirStatAndOpenShow(t *testing.T) {
 	for name, configure := range map[string][]func(*vfs.Config){"all": nil, "hidden": {hides}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, configure...)
-			w.put("p/later", "->../w")                   // a link in the place of an absent mount
-			w.put("p/deep/er/grant/inner/file.txt", "f") // in a mount below a hidden directory
+			w.put("p/later", "->../w")                   // the link is at the path of an absent mount
+			w.put("p/deep/er/grant/inner/file.txt", "f") // the file is in a mount below a hidden directory
 			w.put("w/\xff", "not UTF-8")
 			for _, dir := range []string{"", "w", "p", "p/deep", "p/deep/er/grant", "ro", "w/dirlink", "w/empty/../dir"} {
 				if name == "hidden" && dir == "w/empty/../dir" {

@@ -89,8 +89,7 @@ func (e *Scanned) describeMount() (done bool, err error) {
 	return true, err
 }
 
-// follow replaces the description of a symbolic link by that of the file or directory that it refers to, if the module
-// can reach one.
+// follow replaces the description of a symbolic link with the description of its target, if the module can access the target.
 func (e *Scanned) follow() {
 	p, err := e.dir.scan.fs.resolve(e.dir.at(e.Name), walkMode{follow: true})
 	if err != nil {

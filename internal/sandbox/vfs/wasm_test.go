@@ -28,7 +28,7 @@ func TestGoProgram(t *testing.T) {
 	build := exec.Command("go", "build", "-o", file, "./testdata/guest")
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+		t.Fatalf("building the module: %v\n%s", err, out)
 	}
 	module, err := os.ReadFile(file)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestGoProgram(t *testing.T) {
 		t.Errorf("the program printed %q and exited with %v", out.String(), err)
 	}
 	if len(w.errors) > 0 {
-		t.Errorf("errors: %v", w.errors)
+		t.Errorf("the tree reported errors: %v", w.errors)
 	}
 	if w.host("ro/r.txt") != "r" || w.host("out/canary.txt") != canary {
 		t.Error("the program changed a file outside of its writable directory")
