@@ -69,7 +69,7 @@ func allocatedBy(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// The limits of admit are above those of the operations.
+// The limits of admit are higher than the limits of the operations, so the largest requests are admitted.
 func TestAdmitAcceptsLargestRequests(t *testing.T) {
 	w := newWorld(t)
 	box := w.new(t, Setup{Grant: everyKind(t, w)})
@@ -85,7 +85,7 @@ func TestAdmitAcceptsLargestRequests(t *testing.T) {
 		"an empty object": {Op: abi.OpLock, Params: []byte(`{}`)},
 	} {
 		if err := box.admit(r); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("admit refuses %s: %v", name, err)
 		}
 	}
 }

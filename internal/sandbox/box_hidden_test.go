@@ -37,7 +37,7 @@ func TestBoxHidesDeniedAndHostFiles(t *testing.T) {
 		"$W/other/x":            true,  // the grant names this host directory itself
 	} {
 		if _, errno := tree.Stat(w.path(path)); (errno == 0) != seen {
-			t.Errorf("%s: %v", path, errno)
+			t.Errorf("stat of %s: got %v", path, errno)
 		}
 	}
 	if errno := tree.Rename(w.path("$W/work/plain"), w.path("$W/work/.env")); errno == 0 {
@@ -46,7 +46,7 @@ func TestBoxHidesDeniedAndHostFiles(t *testing.T) {
 	for i := range 3 {
 		_, errno := tree.OpenFile(w.path("$W/work/plain"), experimentalsys.O_RDONLY, 0o600)
 		if (errno == 0) != (i < 2) {
-			t.Errorf("file %d: %v", i+1, errno)
+			t.Errorf("opening file %d: got %v, want an error only for the third", i+1, errno)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestGrantAboveStatesShowsOwnStateOnly(t *testing.T) {
 		"$W/states/q": false, "$W/states/q/other": false, "$W/states/.locks": false, "$W/states/p/../q/other": false,
 	} {
 		if _, errno := tree.Stat(w.path(path)); (errno == 0) != seen {
-			t.Errorf("%s: %v", path, errno)
+			t.Errorf("stat of %s: got %v", path, errno)
 		}
 	}
 	for dir, want := range map[string]string{"$W/states": "p", "$W/states/p": "mine"} {
@@ -87,7 +87,7 @@ func TestGrantAboveStatesShowsOwnStateOnly(t *testing.T) {
 		}
 		defer f.Close()
 		if entries, errno := f.Readdir(-1); errno != 0 || len(entries) != 1 || entries[0].Name != want {
-			t.Errorf("%s lists %v, %v", dir, entries, errno)
+			t.Errorf("%s lists %v, %v; want only the way to the plugin's own directory", dir, entries, errno)
 		}
 	}
 	root, errno := tree.OpenFile(w.path("$W"), experimentalsys.O_RDONLY, 0o600)
@@ -110,7 +110,7 @@ func TestGrantAboveStatesShowsOwnStateOnly(t *testing.T) {
 		"link in all": tree.Symlink("p", w.path("$W/states/l")), "make another's by a link": tree.Mkdir(w.path("$W/all/r"), 0),
 	} {
 		if errno == 0 {
-			t.Errorf("%s succeeded", op)
+			t.Errorf("the operation %s succeeded", op)
 		}
 	}
 }
@@ -124,20 +124,20 @@ func TestReservedNamesAreHiddenAndNotCreated(t *testing.T) {
 	box := w.new(t, Setup{Plugin: "p", Grant: w.grant("rw $W/work", "state $W/states/p")})
 	tree := box.FS(&faults{})
 	if _, errno := tree.Stat(w.path("$W/work/sub/bulkhead.toml")); errno != experimentalsys.ENOENT {
-		t.Errorf("stat: %v", errno)
+		t.Errorf("stat of a hidden config: got %v, want ENOENT", errno)
 	}
 	if errno := tree.Mkdir(w.path("$W/work/pkg"), 0); errno != 0 {
 		t.Fatal(errno)
 	}
 	for _, name := range []string{"$W/work/pkg/bulkhead.toml", "$W/work/pkg/BULKHEAD.toml", "$W/states/p/bulkhead.toml", "$W/work/.bulkhead-A", "$W/work/pkg/.Bulkhead-B"} {
 		if _, errno := tree.OpenFile(w.path(name), experimentalsys.O_WRONLY|experimentalsys.O_CREAT, 0o600); errno != experimentalsys.EACCES {
-			t.Errorf("make %s: %v", name, errno)
+			t.Errorf("creating %s: got %v, want EACCES", name, errno)
 		}
 		if errno := tree.Mkdir(w.path(name), 0); errno != experimentalsys.EACCES {
-			t.Errorf("make the directory %s: %v", name, errno)
+			t.Errorf("mkdir %s: got %v, want EACCES", name, errno)
 		}
 		if errno := tree.Symlink("x", w.path(name)); errno != experimentalsys.EACCES {
-			t.Errorf("make the link %s: %v", name, errno)
+			t.Errorf("symlink %s: got %v, want EACCES", name, errno)
 		}
 		if errno := tree.Rename(w.path("$W/work/pkg"), w.path(name)); errno == 0 {
 			t.Errorf("a directory was moved to %s", name)
@@ -149,7 +149,7 @@ func TestReservedNamesAreHiddenAndNotCreated(t *testing.T) {
 	}
 	for _, name := range []string{holder, holder + "/child"} {
 		if _, errno := tree.Stat(name); errno != experimentalsys.ENOENT {
-			t.Errorf("stat %s: %v", name, errno)
+			t.Errorf("stat %s: got %v, want ENOENT", name, errno)
 		}
 		if errno := tree.Rename(name, w.path("$W/work/taken")); errno == 0 {
 			t.Errorf("%s was moved", name)

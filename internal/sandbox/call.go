@@ -17,8 +17,8 @@ type Call struct {
 	record   func(Operation) // nil records nothing
 
 	mu    sync.Mutex
-	locks map[string]*fileLock // by name
-	dirs  []*fileLock
+	locks map[string]*fileLock // locks of names, by name
+	dirs  []*fileLock          // locks of directories
 }
 
 // Operation is the audit record of an operation that a call performed, or that was refused.

@@ -28,14 +28,14 @@ func TestRefusedFileAccessIsRecordedWithCall(t *testing.T) {
 	tree := b.FS(during)
 	inside, outside := string(w[1:])+"/work/new", string(w[1:])+"/other"
 	if errno := tree.Mkdir(inside, 0); errno != experimentalsys.EACCES {
-		t.Errorf("mkdir: %v", errno)
+		t.Errorf("mkdir in a read-only directory: got %v, want EACCES", errno)
 	}
 	if _, errno := tree.Stat(outside); errno != experimentalsys.ENOENT {
-		t.Errorf("stat: %v", errno)
+		t.Errorf("stat outside of the grant: got %v, want ENOENT", errno)
 	}
 	during.ctx = context.Background()
 	if errno := tree.Mkdir(inside, 0); errno != experimentalsys.EACCES {
-		t.Errorf("mkdir between calls: %v", errno)
+		t.Errorf("mkdir between calls: got %v, want EACCES", errno)
 	}
 	want := []Operation{{"file/mkdir", "/" + inside, "denied"}, {"file/stat", "/" + outside, "denied"}}
 	if diff := cmp.Diff(want, got); diff != "" {

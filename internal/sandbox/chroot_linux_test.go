@@ -51,7 +51,7 @@ func TestBoxWorksInEmptyRoot(t *testing.T) {
 		t.Skipf("the system does not permit user namespaces: %v", err)
 	}
 	if err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("the copy of the test failed: %v\n%s", err, out)
 	}
 }
 
@@ -99,7 +99,7 @@ func inEmptyRoot(t *testing.T, w world) {
 		"unlink": tree.Unlink(w.path("$W/work/h")), "state": tree.Mkdir(w.path("$W/states/p/x"), 0), "grant": tree.Mkdir(w.path("$W/work/later"), 0),
 	} {
 		if errno != 0 {
-			t.Errorf("%s: %v", op, errno)
+			t.Errorf("%s in the empty root directory: got %v", op, errno)
 		}
 	}
 	for _, request := range []string{
@@ -109,7 +109,7 @@ func inEmptyRoot(t *testing.T, w world) {
 	} {
 		ctx, call := Begin(t.Context(), nil, nil)
 		if got := string(b.Operate(ctx, []byte(w.path(request)))); strings.Contains(got, `"error"`) {
-			t.Errorf("%s: %s", request, got)
+			t.Errorf("the operation %s failed in the empty root directory: %s", request, got)
 		}
 		call.End()
 	}

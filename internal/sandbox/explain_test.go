@@ -57,7 +57,7 @@ func TestExplainAgreesWithFileTree(t *testing.T) {
 	} {
 		v, err := Explain(Explained{Grant: c.Grant, Own: c.Own}, w.path(path))
 		if err != nil {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("Explain of %s: got the error %v", path, err)
 			continue
 		}
 		if v.Rule != want.rule || v.Pattern != want.pattern {
@@ -152,7 +152,7 @@ func TestExplainChangesNothing(t *testing.T) {
 	grant.FS[0].State = true
 	v, err := Explain(Explained{Grant: grant}, w.path("$W/work/none/f"))
 	if err != nil || !v.Write || v.Mount == nil || v.Mount.Path != grant.FS[0].Path {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("Explain of a path in an absent directory returned %+v, %v; want it writable", v, err)
 	}
 	if _, err := os.Lstat(w.path("$W/work/none")); err == nil {
 		t.Error("the state directory was made")

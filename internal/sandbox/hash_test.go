@@ -27,7 +27,7 @@ func hashOf(t *testing.T, box *Box, data []byte, chunk int) abi.SHA256Sum {
 		answer := box.Operate(begin(t, &notes{}), append([]byte(`{"op":"hash/sha256","params":`+string(params)+"}\x00"), data[:n]...))
 		data = data[n:]
 		if err := json.Unmarshal(answer, &sum); err != nil || len(sum.Result.State) != 108 {
-			t.Fatalf("%v: %s", err, answer)
+			t.Fatalf("decoding the answer: got %v, or a state that does not have 108 bytes: %s", err, answer)
 		}
 	}
 	return sum.Result

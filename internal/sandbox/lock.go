@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	maxLocks    = 16  // maximum number of names, and of directories, that a call may lock
+	maxLocks    = 16  // maximum number of names that a call may lock, and maximum number of directories
 	maxLockName = 256 // bytes
 	// Back-off between two tries. A blocking flock could not be canceled with the call.
 	minLockWait, maxLockWait = time.Millisecond, 25 * time.Millisecond
 )
 
-// fileLock is a held lock. The kernel releases it when the process ends for any reason.
+// fileLock is an acquired lock. The kernel releases it when the process ends for any reason.
 type fileLock struct{ file *os.File }
 
 func (l *fileLock) release() { _ = l.file.Close() }
@@ -169,7 +169,7 @@ func (b *Box) refersTo(path string, file *os.File) (bool, error) {
 	return sameFile(now, file)
 }
 
-// holdsDir reports whether the call holds the lock of a directory, opened by any path.
+// holdsDir reports whether the call holds the lock of an open directory, whichever path it was opened by.
 func (c *Call) holdsDir(file *os.File) (bool, error) {
 	for _, l := range c.dirs {
 		if held, err := sameFile(l.file, file); held || err != nil {

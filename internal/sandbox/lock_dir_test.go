@@ -168,7 +168,7 @@ func TestLockIsReentrantWithinCall(t *testing.T) {
 	for _, ask := range []abi.Lock{{Name: "n"}, {Name: "n", Folder: "$W/work/sub"}, {Name: "m", Folder: "$W/work/in"}, {Name: "n", Folder: "$W/work/./sub/"}} {
 		ask.Folder = w.path(ask.Folder)
 		if _, err := box.lock(ctx, ask); err != nil {
-			t.Errorf("%v: %v", ask, err)
+			t.Errorf("lock %v again: got %v", ask, err)
 		}
 	}
 	if len(call.locks) != 2 || len(call.dirs) != 1 {

@@ -56,7 +56,7 @@ func TestPluginsDoNotShareLocks(t *testing.T) {
 		defer cancel()
 		box := w.new(t, Setup{Plugin: plugin, Places: config.Places{State: w.path("$W/states")}})
 		if _, err := box.lock(short, abi.Lock{Name: "n"}); err != nil {
-			t.Errorf("plugin %s: %v", plugin, err)
+			t.Errorf("lock by the plugin %s: got %v", plugin, err)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestLocksAreBounded(t *testing.T) {
 	defer call.End()
 	for name, says := range map[string]string{"": "1 to 256 bytes", strings.Repeat("x", 257): "1 to 256 bytes"} {
 		if _, err := box.lock(ctx, abi.Lock{Name: name}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("lock of the name %q: got %v", name, err)
 		}
 	}
 	for i := range maxLocks {
@@ -132,7 +132,7 @@ func TestFileModes(t *testing.T) {
 	}
 	for name, want := range map[string]os.FileMode{"work/tool": 0o755, "other/secret": 0o600, "workshop": os.ModeDir | 0o755} {
 		if info, err := os.Stat(filepath.Join(string(w), name)); err != nil || info.Mode() != want {
-			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+			t.Errorf("the mode of %s is %v, %v; want the one that was set", name, info.Mode(), err)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestMkdirCreatesAbsentGrant(t *testing.T) {
 		t.Errorf("mkdir in the created directory, in the other tree: got %v", errno)
 	}
 	if info, err := os.Stat(w.path("$W/other/new/er/x")); err != nil || !info.IsDir() {
-		t.Errorf("%v, %v", info, err)
+		t.Errorf("the directory created in the grant: got %v, %v", info, err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestAncestorsOfGrantCannotBeMoved(t *testing.T) {
 	tree := b.FS(&faults{})
 	for _, name := range []string{"$W/linked", "$W/link", "$W/work", "$W/work/sub"} {
 		if errno := tree.Rename(w.path(name), w.path("$W/moved")); errno != experimentalsys.EPERM && errno != experimentalsys.EACCES {
-			t.Errorf("move %s: %v", name, errno)
+			t.Errorf("move %s: got %v, want EPERM or EACCES", name, errno)
 		}
 		if errno := tree.Unlink(w.path(name)); errno == 0 {
 			t.Errorf("%s was removed", name)
@@ -87,12 +87,12 @@ func TestBoxOpensNoPath(t *testing.T) {
 		t.Fatal(errno)
 	}
 	if info, err := os.Stat(w.path("$W/work/new")); err != nil || !info.IsDir() {
-		t.Errorf("%v, %v", info, err)
+		t.Errorf("the directory created through the handle: got %v, %v", info, err)
 	}
 	if got := failure(t, b.Operate(t.Context(), []byte(`{"op":"http/fetch","params":{"url":"https://example.com"}}`))); !strings.HasPrefix(got, "denied http/fetch: ") {
-		t.Errorf("fetch: %s", got)
+		t.Errorf("http/fetch without a grant: got %s", got)
 	}
 	if got := string(b.Operate(t.Context(), []byte(`{"op":"lock","params":{"name":"n"}}`))); got != `{"result":null}` {
-		t.Errorf("lock: %s", got)
+		t.Errorf("lock: got %s, want success", got)
 	}
 }

@@ -127,7 +127,7 @@ func TestEveryABIOperationIsImplemented(t *testing.T) {
 		}
 	}
 	if all := len(operations) + len(byteOperations); all != len(ops) {
-		t.Errorf("%d operations: test the new ones too", all)
+		t.Errorf("there are %d operations: add the new ones to this test", all)
 	}
 }
 
@@ -188,7 +188,7 @@ func FuzzOperate(f *testing.F) {
 			t.Fatalf("got %s: %v", got, err)
 		}
 		if (r.Error == nil) == (r.Result == nil) || r.Error != nil && (!codes[r.Error.Code] || r.Error.Message == "") {
-			t.Fatalf("got %s", got)
+			t.Fatalf("the response is neither a result nor an error with a known code and a message: %s", got)
 		}
 	})
 }

@@ -140,11 +140,11 @@ func TestStateDirectoryIsPrivate(t *testing.T) {
 	for _, dir := range []string{"$W/new", "$W/new/states", "$W/new/states/p"} {
 		info, err := os.Stat(w.path(dir))
 		if err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s: %v, %v", dir, info, err)
+			t.Errorf("the directory %s does not have the mode 0700: %v, %v", dir, info, err)
 		}
 	}
 	if got := b.Env()["BULKHEAD_STATE"]; got != w.path("$W/new/states/p") {
-		t.Errorf("BULKHEAD_STATE is %s", got)
+		t.Errorf("BULKHEAD_STATE is %s, want the new state directory", got)
 	}
 	w.new(t, Setup{Plugin: "p", Grant: w.grant("state $W/new/states/p")}) // an existing state directory is no error
 }
@@ -164,7 +164,7 @@ func TestMovingSymbolicLinkDoesNotMoveGrant(t *testing.T) {
 	}
 	tree := b.FS(&faults{})
 	if _, errno := tree.Stat(w.path("$W/work/sub")[1:]); errno != 0 {
-		t.Errorf("the granted directory: %v", errno)
+		t.Errorf("stat in the granted directory: got %v", errno)
 	}
 	if _, errno := tree.Stat(w.path("$W/link/secret")[1:]); errno == 0 {
 		t.Error("the new target of the symbolic link can be accessed")

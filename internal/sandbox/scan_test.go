@@ -186,10 +186,10 @@ func TestScanContinuesAfterEachAnswer(t *testing.T) {
 			answer := box.Operate(t.Context(), scanRequest(t, q))
 			entries, more := decodeScan(t, answer)
 			if len(entries) == 0 || answers > len(want) {
-				t.Fatalf("max %d: %d entries in answer %d", q.Max, len(entries), answers)
+				t.Fatalf("max %d: got %d entries in answer %d, want fewer answers with at least one entry", q.Max, len(entries), answers)
 			}
 			if int64(len(answer)) > q.Max && len(entries) > 1 {
-				t.Errorf("max %d: %d bytes with %d entries", q.Max, len(answer), len(entries))
+				t.Errorf("max %d: an answer has %d bytes and %d entries", q.Max, len(answer), len(entries))
 			}
 			got = append(got, entries...)
 			if !more {
@@ -213,7 +213,7 @@ func TestScanComputesDigestsWithoutDerive(t *testing.T) {
 	for name, content := range map[string][]byte{"big.bin": big, "c.md": []byte("c")} {
 		want := sha256.Sum256(content)
 		if i := slices.IndexFunc(entries, func(e scannedEntry) bool { return e.name == name }); i < 0 || !bytes.Equal(entries[i].data, want[:]) {
-			t.Errorf("%s: got %s", name, texts(entries))
+			t.Errorf("%s does not have the digest of its content: got %s", name, texts(entries))
 		}
 	}
 }
@@ -358,7 +358,7 @@ func TestScanIsChargedAndCancelled(t *testing.T) {
 	}
 }
 
-// A directory with too many names fails instead of being held in memory.
+// A scan fails if the names of a directory exceed the bound of memory.
 func TestScanBoundsListings(t *testing.T) {
 	w, box := scanBox(t)
 	name := strings.Repeat("n", 240)

@@ -18,7 +18,8 @@ const (
 	callCost = 16 << 10
 	// readCalls is the number of system calls that reading a file takes beyond describing it.
 	readCalls = 4
-	// copyPiece is the number of bytes copied or digested at a time, since the Go runtime cannot preempt that.
+	// copyPiece is the number of bytes that are copied or digested at a time, with an opportunity for preemption in between: the Go
+	// runtime cannot preempt copying and digesting.
 	copyPiece = 256 << 10
 	// firstAnswer is the initial size of an answer, in bytes.
 	firstAnswer = 16 << 10
