@@ -25,7 +25,7 @@ func TestCodeErrorNamesTheReason(t *testing.T) {
 		}
 		_, err := s.Call(t.Context(), method("echo"))
 		if failure := (*engine.Error)(nil); !errors.As(err, &failure) || failure.Code != want || failure.Message != text {
-			t.Errorf("%s: got %#v", want, err)
+			t.Errorf("the code %s: got %#v", want, err)
 		}
 	}
 	if err := CodeError("it", "m.wasm", context.Canceled); !errors.Is(err, context.Canceled) || errors.As(err, new(*engine.Error)) {

@@ -93,7 +93,7 @@ func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
 	return c
 }
 
-// limit returns the maximum payload of a frame of that type.
+// limit returns the maximum payload of a frame of type t.
 func (c *conn) limit(t wire.Type) int {
 	switch t {
 	case wire.TypeResult:

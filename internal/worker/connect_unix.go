@@ -44,7 +44,7 @@ func socketPair() (ours, theirs *os.File, err error) {
 	}
 	theirs = os.NewFile(uintptr(fds[1]), "worker")
 	// NewFile registers a descriptor in non-blocking mode with the runtime's network poller. A goroutine that blocked in a
-	// read would keep one of the runtime's processors until the runtime notices. The worker's end is in blocking mode, since
+	// read would occupy one of the runtime's processors until the runtime notices. The worker's end is in blocking mode, since
 	// the worker has little else to do.
 	err = syscall.SetNonblock(fds[0], true)
 	ours = os.NewFile(uintptr(fds[0]), "worker")

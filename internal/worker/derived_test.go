@@ -30,7 +30,7 @@ func TestRecordsOfDerivedDataAreBoundedPerCall(t *testing.T) {
 	for _, how := range []string{"derived flood", "empty derived flood"} {
 		bytes.Store(0)
 		if _, err := s.Call(t.Context(), method(how)); codeOf(t, err) != engine.CodeWorkerLost {
-			t.Errorf("%s: %v", how, err)
+			t.Errorf("%s: got %v, want the loss of the worker", how, err)
 		}
 		if got := bytes.Load() + perDerivedFrame*empty.Load(); got > 2*maxDerived {
 			t.Errorf("%s: the host accepted %d bytes, want at most %d", how, got, 2*maxDerived)

@@ -33,7 +33,7 @@ func TestBudgetEndsTheLeastRecentlyUsedWorkerFirst(t *testing.T) {
 	wantEcho(t, another)
 	wantEcho(t, another) // now its worker counts toward the budget
 	if all[1].Running() != 0 || another.Running() != 1 {
-		t.Errorf("%d %d %d %d workers", all[0].Running(), all[1].Running(), all[2].Running(), another.Running())
+		t.Errorf("the plugins have %d, %d, %d and %d workers; want none for the second and one for the last", all[0].Running(), all[1].Running(), all[2].Running(), another.Running())
 	}
 	wantEcho(t, all[1]) // starts a new worker
 }

@@ -86,7 +86,7 @@ func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer close() // if this copy stayed open, the end of the worker would not be detected
+	defer close() // if the host's copy of the worker's end stayed open, the host would not detect that the worker ended
 	if err := p.command.Start(); err != nil {
 		_ = ours.Close()
 		return nil, err

@@ -66,7 +66,7 @@ func codeOf(t *testing.T, err error) engine.Code {
 func wantEcho(t *testing.T, s *Supervisor) {
 	t.Helper()
 	if r, err := s.Call(t.Context(), withParams("echo", `{"a":1}`)); err != nil || string(r.Body) != `{"a":1}` {
-		t.Errorf("the next call: %q, %v", r.Body, err)
+		t.Errorf("the call after a failed one: got %q, %v", r.Body, err)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestConcurrentCallsGetTheirOwnResults(t *testing.T) {
 			all.Go(func() {
 				r, err := s.Call(t.Context(), withParams("later", fmt.Sprint(n)))
 				if _, twice := got.LoadOrStore(string(r.Body), true); err != nil || twice {
-					t.Errorf("%q: %v, twice %v", r.Body, err, twice)
+					t.Errorf("got the result %q, %v; another call has the same result: %v", r.Body, err, twice)
 				}
 			})
 		}
@@ -101,7 +101,7 @@ func TestMixedCallsUnderLoad(t *testing.T) {
 					name = "ask"
 				}
 				if r, err := s.Call(t.Context(), withParams(name, params)); err != nil || string(r.Body) != params {
-					t.Errorf("%s: %d bytes, %v", name, len(r.Body), err)
+					t.Errorf("%s: got a result of %d bytes, %v; want the parameters", name, len(r.Body), err)
 				}
 			}
 		})
@@ -228,7 +228,7 @@ func TestWorkerThatCannotStart(t *testing.T) {
 				}
 			}
 			if n := s.Running(); n != 0 {
-				t.Errorf("%d workers run", n)
+				t.Errorf("%d workers run, want none", n)
 			}
 		})
 	}
@@ -271,7 +271,7 @@ func TestCallsWithoutEffectsAreRetriedInNewWorker(t *testing.T) {
 					got, err := s.Call(t.Context(), r)
 					// The unknown operation "op" may have an effect, so the call is not retried.
 					if codeOf(t, err) != engine.CodeWorkerLost {
-						t.Errorf("a call that asked: %q, %v", got.Body, err)
+						t.Errorf("a call with an operation, whose worker ends: got %q, %v; want it lost", got.Body, err)
 					}
 				})
 			}
@@ -280,9 +280,9 @@ func TestCallsWithoutEffectsAreRetriedInNewWorker(t *testing.T) {
 				held.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 					defer cancel()
-					// The call is held by the first worker, then retried in a new worker and cancelled there.
+					// The first worker does not answer the call. The call is then retried in a new worker and cancelled there.
 					if _, err := s.Call(ctx, method("hold")); codeOf(t, err) != engine.CodeCanceled {
-						t.Errorf("a call that only waited: %v", err)
+						t.Errorf("a retried call that is cancelled: got %v", err)
 					}
 				})
 			}
@@ -337,7 +337,7 @@ func TestStaleWorkerGetsNoMoreCallsAndDrains(t *testing.T) {
 			return wire.Reply{Result: ask.Params}
 		}
 		if got, err := s.Call(t.Context(), r); err != nil || string(got.Body) != `{"drained":1}` {
-			t.Errorf("the call in the old worker: %q, %v", got.Body, err)
+			t.Errorf("the call in the retired worker: got %q, %v", got.Body, err)
 		}
 	})
 	<-asked
@@ -349,7 +349,7 @@ func TestStaleWorkerGetsNoMoreCallsAndDrains(t *testing.T) {
 	close(goOn)
 	all.Wait()
 	if s.Running() != 1 {
-		t.Errorf("%d workers run", s.Running())
+		t.Errorf("%d workers run, want 1", s.Running())
 	}
 }
 

@@ -64,9 +64,8 @@ const _ = uint(wire.MaxDerived - derived.MaxRecord)
 // smallChunk is the size in bytes up to which records leave with the result, in one write.
 const smallChunk = 16 << 10
 
-// sendDerived sends new records of derived data ahead of the result, so that the host has them even if it ends the
-// worker after the call. Sending them takes little time, compared to computing them; the host writes them to disk
-// later.
+// sendDerived sends new records of derived data before the result, so that the host receives them even if it ends the worker after
+// the call. Sending the records takes little time, compared to computing them; the host writes them to disk later.
 func (c *call) sendDerived() {
 	for _, chunk := range c.server.cache.Take(wire.DerivedPerCall) {
 		if len(chunk) <= smallChunk {

@@ -65,7 +65,7 @@ type Reader struct {
 	limit func(Type) int
 }
 
-// readBuffer has room for several small frames, so that one system call reads them.
+// readBuffer is the size of the read buffer, in bytes. Several small frames fit into it, so that one system call reads them.
 const readBuffer = 16 << 10
 
 // NewReader returns a Reader of in. limit is called for each frame.

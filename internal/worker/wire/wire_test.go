@@ -78,12 +78,12 @@ func TestReaderRefuses(t *testing.T) {
 		"the largest length":       {255, 255, 255, 255, 0, 0, 0, 0, byte(TypeLog)},
 	} {
 		if _, err := NewReader(bytes.NewReader(stream), limit).Next(); !errors.Is(err, ErrProtocol) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Next returned %v, want a protocol violation", name, err)
 		}
 	}
 	for name, stream := range map[string][]byte{"half a header": {1, 0, 0}, "half a payload": {4, 0, 0, 0, 0, 0, 0, 0, byte(TypeLog), 1}} {
 		if _, err := NewReader(bytes.NewReader(stream), limit).Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Next returned %v, want io.ErrUnexpectedEOF", name, err)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestGatheredFramesLeaveInOneWrite(t *testing.T) {
 	w.gathers = true // simulate that another goroutine is about to send
 	for call := range uint32(2) {
 		if err := w.Gather(TypeCall, call, []byte("a")); err != nil || len(out) > 0 {
-			t.Fatalf("%v, %d writes", err, len(out))
+			t.Fatalf("Gather, while another goroutine is about to send: got %v and %d writes, want none", err, len(out))
 		}
 	}
 	w.gathers = false
