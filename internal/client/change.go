@@ -53,7 +53,7 @@ type Change struct {
 type Options struct {
 	Scope Scope
 	Name  string
-	Serve Serve // for Add
+	Serve Serve // flags of the server in the entry; only Add uses them
 }
 
 // Add returns the change that makes a client start the server.

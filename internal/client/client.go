@@ -32,7 +32,7 @@ const DefaultName = "bulkhead"
 
 // Client describes an MCP client.
 type Client struct {
-	ID    string // for the command line
+	ID    string // name of the client on the command line
 	Title string
 
 	programs []string                  // names of its programs; the client is installed if one of them is
@@ -180,7 +180,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// Serve holds the flags of serve in an entry.
+// Serve contains the flags of serve in an entry.
 type Serve struct {
 	Config  string // absolute path of the config; empty if the server is to discover it
 	Plugins string // absolute path of the directory of plugins

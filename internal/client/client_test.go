@@ -147,10 +147,10 @@ func TestAddCreatesFileOfEachClient(t *testing.T) {
 				t.Errorf("%s on %s: got %s", p.id, goos, got)
 			}
 			if info, err := os.Stat(change.File); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%s: %v %v", p.id, info, err)
+				t.Errorf("%s: the new file does not have the mode 0600: %v %v", p.id, info, err)
 			}
 			if !change.Creates || change.Action != ActionAdd || change.Next == "" || change.Backup != "" {
-				t.Errorf("%s: %+v", p.id, change)
+				t.Errorf("%s: Add returned %+v, want the creation of a file, the next step and no backup", p.id, change)
 			}
 		}
 		u := newUser(t)
@@ -197,7 +197,7 @@ func TestFilesFollowVariablesAndWhatExists(t *testing.T) {
 	}
 	c, _ := Find("opencode")
 	if path, err := c.file(u.System, UserScope, DefaultName); err != nil || u.place(path) != "ROOT/xdg/opencode/opencode.json" {
-		t.Errorf("opencode: %s %v", path, err)
+		t.Errorf("the file of opencode without any entry: got %s %v", path, err)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestUpdateKeepsOtherFieldsAndHidesThem(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	if note := strings.Join(cursor.Notes, " "); note != "the entry keeps its other settings (env): review them in the file" {
-		t.Errorf("notes: %s", note)
+		t.Errorf("got the notes %s", note)
 	}
 	codex := u.run(Add, "codex", Options{})
 	if text := strings.Join(codex.Diff, "\n"); strings.Contains(text, "s3cret") || !strings.Contains(text, "  env = …") || codex.Action != ActionUpdate {
@@ -330,7 +330,7 @@ func TestFilesThatMustNotBeChangedAreRefused(t *testing.T) {
 		u.put("home/"+test.file, test.text)
 		_, err := u.try(Add, test.id, Options{})
 		if usage := (*discovery.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(u.place(err.Error()), test.want) || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got the error %v, want a usage error that contains no secret", name, err)
 		}
 		if got := u.read("home/" + test.file); got != test.text {
 			t.Errorf("%s: the file is now %s", name, got)
@@ -345,7 +345,7 @@ func TestFilesThatMustNotBeChangedAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := u.try(Add, "gemini", Options{}); err == nil || u.place(err.Error()) != "ROOT/home/.gemini/settings.json: not a regular file" {
-		t.Errorf("a directory: %v", err)
+		t.Errorf("Add with a directory in the place of the file: got %v", err)
 	}
 }
 
@@ -361,7 +361,7 @@ func TestApplyRefusesFileChangedSinceItWasShown(t *testing.T) {
 		}
 		u.put("home/.cursor/mcp.json", `{"b": 2}`)
 		if err := change.Apply(t.Context()); err == nil || !strings.Contains(err.Error(), "has changed since it was read") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Apply after the file has changed: got %v", name, err)
 		}
 		if got := u.read("home/.cursor/mcp.json"); got != `{"b": 2}` || change.Changed {
 			t.Errorf("%s: the file is %s", name, got)
@@ -380,7 +380,7 @@ func TestLinkOutOfProjectIsRefused(t *testing.T) {
 	}
 	for _, id := range []string{"claude-code", "vscode"} {
 		if _, err := u.try(Add, id, Options{Scope: ProjectScope}); err == nil || !strings.Contains(err.Error(), "a symbolic link points to") {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("%s: Add through a symbolic link in the project: got %v", id, err)
 		}
 	}
 	u.Project, u.NoProject = "", "pass --project DIR"
@@ -394,16 +394,16 @@ func TestNamesAndVariablesThatClientsReadDifferentlyAreRefused(t *testing.T) {
 	for _, name := range []string{"", "a.b", "a b", "ü", strings.Repeat("x", 65), "--help\n"} {
 		c, _ := Find("codex")
 		if _, err := Add(c, u.System, Options{Scope: UserScope, Name: name}); err == nil || !strings.Contains(err.Error(), "--name") {
-			t.Errorf("name %q: %v", name, err)
+			t.Errorf("Add with the name %q: got %v, want an error about --name", name, err)
 		}
 	}
 	for id, dir := range map[string]string{"claude-code": "/a/${b}", "vscode": "/a/${b}", "gemini": "/a/$b", "opencode": "/a/{env:b}"} {
 		if _, err := u.try(Add, id, Options{Serve: Serve{Plugins: dir}}); err == nil || !strings.Contains(err.Error(), "would replace") {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("%s: Add with a variable of the client in a path: got %v", id, err)
 		}
 	}
 	if _, err := u.try(Add, "codex", Options{Serve: Serve{Plugins: "/a/${b}"}}); err != nil {
-		t.Errorf("codex: %v", err)
+		t.Errorf("Add for codex, which expands no variables: got %v", err)
 	}
 	if _, err := Find("claude"); err == nil || !strings.Contains(err.Error(), "the clients are claude-code, claude-desktop, ") {
 		t.Errorf("an unknown client: %v", err)

@@ -11,12 +11,12 @@ import (
 )
 
 // ownCommand is a client's own command for the entries of the user. It is used to add and remove an entry, if it is installed and
-// keeps the rest of the file. An entry that exists is edited in place, since the command would drop what the user has added to it.
+// preserves the rest of the file. An existing entry is edited in place, since the command would drop what the user has added to it.
 type ownCommand struct {
 	program string
 	add     func(name string, e Entry) []string
 	remove  func(name string) []string
-	keeps   func(data []byte) bool // reports whether the command keeps the rest of a file
+	keeps   func(data []byte) bool // reports whether the command preserves the rest of a file
 }
 
 // ownTimeout bounds the run time of a client's command.
@@ -41,7 +41,7 @@ func (c *Change) runCommand(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Command[0], c.Command[1:]...)
-	cmd.Dir = c.system.Home // in a project, the command would read the project's configuration
+	cmd.Dir = c.system.Home // in the directory of a project, the command would read the project's configuration
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err == nil {

@@ -38,7 +38,7 @@ esac`)
 	removed := u.run(Remove, "claude-code", Options{})
 	want := "ROOT/home: mcp add --scope user bulkhead -- ROOT/bin/bulkhead serve\nROOT/home: mcp remove --scope user bulkhead\n"
 	if got := u.place(u.read("calls")); got != want {
-		t.Errorf("calls: %s", got)
+		t.Errorf("got the calls of the client's program %s", got)
 	}
 	if line := u.place(added.CommandLine()); line != "claude mcp add --scope user bulkhead -- ROOT/bin/bulkhead serve" {
 		t.Errorf("command line: %s", line)
@@ -56,7 +56,7 @@ esac`)
 	// In a project the command is not used, since it would change the rest of the file.
 	u.run(Add, "claude-code", Options{Scope: ProjectScope})
 	if got := u.place(u.read("calls")); got != want {
-		t.Errorf("calls: %s", got)
+		t.Errorf("adding to a project called the client's program: %s", got)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestOwnCommandThatDoesNotMakeTheChangeIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := change.Apply(t.Context()); err == nil || !strings.Contains(err.Error(), want) || change.Changed {
-			t.Errorf("%s: %v", script, err)
+			t.Errorf("Apply with the client's program %s: got %v", script, err)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestListFindsEntriesAndTheirProblems(t *testing.T) {
 		byFile[s.Client+" "+string(s.Scope)] = s
 	}
 	if len(byFile) != 17 {
-		t.Errorf("%d files", len(byFile))
+		t.Errorf("List returned %d files, want 17", len(byFile))
 	}
 	cursor := byFile["cursor user"]
 	if !cursor.Installed || !cursor.Exists || cursor.Healthy() || len(cursor.Entries) != 3 || cursor.Entries[0].Problems != nil {
@@ -129,7 +129,7 @@ func TestListFindsEntriesAndTheirProblems(t *testing.T) {
 		t.Errorf("got %+v", gemini)
 	}
 	if got := Installed(u.System, ProjectScope); len(got) != 3 || got[0].ID != "cursor" || got[1].ID != "codex" || got[2].ID != "gemini" {
-		t.Errorf("installed: %v", got)
+		t.Errorf("Installed returned %v, want cursor, codex and gemini", got)
 	}
 }
 
