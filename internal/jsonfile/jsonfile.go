@@ -22,7 +22,7 @@ const (
 
 // Error is a problem at a line of a file.
 type Error struct {
-	Line int // from 1
+	Line int // number of the line; the first line is 1
 	What string
 }
 
@@ -47,7 +47,7 @@ var byteOrderMark = []byte("\ufeff")
 
 // document is a parsed file. The offsets in root are indexes of data.
 type document struct {
-	data []byte // without byte order mark
+	data []byte // content without the byte order mark
 	mark []byte // the byte order mark, if any
 	root hujson.Value
 }

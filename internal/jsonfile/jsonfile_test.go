@@ -158,7 +158,7 @@ func FuzzEditsKeepOtherValues(f *testing.F) {
 		}
 		removed, err := Remove(after, []string{"servers", "new name"})
 		if err != nil {
-			t.Fatalf("remove: %v\n%q\n%q", err, text, after)
+			t.Fatalf("removing the added member: %v\n%q\n%q", err, text, after)
 		}
 		got, err := Decode(removed)
 		servers, _ := before["servers"].(map[string]any)
@@ -167,7 +167,7 @@ func FuzzEditsKeepOtherValues(f *testing.F) {
 		}
 		delete(servers, "new name")
 		if err != nil || !reflect.DeepEqual(got, before) {
-			t.Errorf("%v\n%q\n%q", err, text, removed)
+			t.Errorf("removing the added member changed other values: error %v\n%q\n%q", err, text, removed)
 		}
 	})
 }
