@@ -1,5 +1,5 @@
 // Package userfile reads configuration files that people edit, and replaces them atomically if they have not changed since. A
-// symbolic link is followed and stays, since people keep such files in repositories of their own. Start with Read.
+// symbolic link is followed and not replaced, since people store such files in repositories of their own. Start with Read.
 package userfile
 
 import (
@@ -16,13 +16,13 @@ import (
 
 // File is a file to edit.
 type File struct {
-	Path   string // as the caller named it
+	Path   string // path as given by the caller
 	Target string // path with symbolic links resolved
 	Data   []byte
 	Exists bool
 
 	read       func(path string) ([]byte, error)
-	afterCheck func() // for tests
+	afterCheck func() // called at the end of CheckUnchanged; set by tests only
 }
 
 // Read reads the file at path, which need not exist, by the function read. An error that the user can correct is a
@@ -46,8 +46,8 @@ func Read(path string, read func(path string) ([]byte, error)) (*File, error) {
 	return f, nil
 }
 
-// Replace replaces the content of the file, which keeps its permission bits, or creates it with mode. It refuses if the file
-// has changed since it was read.
+// Replace replaces the content of the file and preserves its permission bits, or creates the file with mode. It returns an error if
+// the file has changed since it was read.
 func (f *File) Replace(content []byte, mode fs.FileMode) error {
 	if err := f.CheckUnchanged(); err != nil {
 		return err

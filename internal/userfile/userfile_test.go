@@ -58,10 +58,10 @@ func TestReplaceRefusesChangedFile(t *testing.T) {
 		before, _ := os.ReadFile(file)
 		err = f.Replace([]byte("ours"), 0o600)
 		if usage := (*discovery.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "has changed since it was read") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Replace after the file has changed: got %v", name, err)
 		}
 		if after, _ := os.ReadFile(file); string(after) != string(before) {
-			t.Errorf("%s: the file is %q", name, after)
+			t.Errorf("%s: Replace changed the file to %q", name, after)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestCommitDoesNotReplaceFileCreatedMeanwhile(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if got, err := os.ReadFile(file); string(got) != "theirs" {
-		t.Errorf("the file is %q, %v", got, err)
+		t.Errorf("the file contains %q, %v; want theirs", got, err)
 	}
 }
 
