@@ -176,7 +176,7 @@ func TestChangesAreFoundWithoutNotifications(t *testing.T) {
 				time.Sleep(pollFast + 4*quiet)
 				w.wantCalls("changed")
 				if log := w.log.String(); strings.Count(log, "[WARN]") != 1 || !strings.Contains(log, "fs.inotify.max_user_watches") {
-					t.Errorf("log:\n%s", log)
+					t.Errorf("the log does not contain one warning about polling:\n%s", log)
 				}
 			})
 		})
@@ -192,7 +192,7 @@ func TestLostNotificationDelaysOnly(t *testing.T) {
 		time.Sleep(pollSlow + 4*quiet)
 		w.wantCalls("changed")
 		if w.log.Len() > 0 {
-			t.Errorf("log:\n%s", w.log.String())
+			t.Errorf("the log is not empty:\n%s", w.log.String())
 		}
 	})
 }
