@@ -104,7 +104,7 @@ func TestTerminalBoundsLinesAndColumns(t *testing.T) {
 			tasks.Add(fmt.Sprintf("長い名前-%d", i)).Step("compiling a module with a long name")
 		}
 		if n := strings.Count(shown.String(), "\n") + 1; n != 10 {
-			t.Errorf("%d lines:\n%s", n, shown)
+			t.Errorf("the terminal shows %d lines, want 10:\n%s", n, shown)
 		}
 		tasks.Close()
 		expect(t, shown)
