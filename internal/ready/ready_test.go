@@ -144,13 +144,13 @@ create = [{ path = "${project}/.x/config", content = "name: {project}\n" }, { pa
 		t.Errorf("got %q, %v", data, err)
 	}
 	if got := w.lacks(); got != "" {
-		t.Errorf("still lacks %s", got)
+		t.Errorf("after Create, the plugin still lacks %s", got)
 	}
 	if created, err := w.create(); err != nil || len(created) > 0 {
-		t.Errorf("a second time: got %q, %v", created, err)
+		t.Errorf("a second Create: got %q, %v; want nothing created", created, err)
 	}
 	if left, err := filepath.Glob(w.places.Project + "/.x/.bulkhead*"); err != nil || len(left) > 0 {
-		t.Errorf("temporary files: %q, %v", left, err)
+		t.Errorf("temporary files remain: %q, %v", left, err)
 	}
 }
 
@@ -219,7 +219,7 @@ create = [{ path = "${project}/a", content = "" }, { path = "${project}/b", cont
 	}
 	refuse = "a"
 	if files, err := ready.Missing(w.m, w.m.Requires[0], w.places, permit); !errors.Is(err, refused) || len(files) > 0 {
-		t.Errorf("planned: got %v, %v", files, err)
+		t.Errorf("Missing with a refused file: got %v, %v", files, err)
 	}
 	refuse = ""
 	files, err := ready.Missing(w.m, w.m.Requires[0], w.places, permit)
