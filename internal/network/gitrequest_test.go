@@ -48,7 +48,7 @@ func TestGitRequestRefusesUngrantedRemotes(t *testing.T) {
 		{Method: http.MethodPost, URL: "https://git.example.com/other/repo/git-upload-pack"},
 	} {
 		if _, err := n.Begin(t.Context()).gitRequest(q); err == nil {
-			t.Errorf("%s %s is allowed", q.Method, q.URL)
+			t.Errorf("gitRequest allows %s %s", q.Method, q.URL)
 		}
 	}
 }

@@ -147,7 +147,7 @@ var gitQueries = map[string]string{http.MethodGet: "service=git-upload-pack"}
 // gitHeaders are the request headers that a worker may set.
 var gitHeaders = []string{"User-Agent", "Accept", "Git-Protocol", "Content-Type"}
 
-// open sends a request to a git server and keeps the response body as a stream.
+// open sends a request to a git server and stores the response body as a stream.
 func (s *Session) open(ctx context.Context, params []byte) ([]byte, error) {
 	if s.cancel == nil {
 		s.ctx, s.cancel = context.WithCancel(s.ctx)

@@ -79,10 +79,10 @@ func TestGitRequestsAreValidated(t *testing.T) {
 			defer s.End()
 			_, err := do(t, s, wire.OpGitOpen, c.request)
 			if (err == nil) != c.ok || (len(git.requests) == 1) != c.ok {
-				t.Errorf("%v, %d requests", err, len(git.requests))
+				t.Errorf("got the error %v after %d requests; want one request if the request is valid, and otherwise an error and none", err, len(git.requests))
 			}
 			if c.ok && (len(git.requests[0].Header) != 1 || git.requests[0].Host != git.requests[0].URL.Host) {
-				t.Errorf("headers %v, host %q", git.requests[0].Header, git.requests[0].Host)
+				t.Errorf("the request has the headers %v and the host %q; want one permitted header and the host of the URL", git.requests[0].Header, git.requests[0].Host)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestStreamsAreReadInChunks(t *testing.T) {
 	head, err := do(t, s, wire.OpGitOpen, wire.GitRequest{Method: "GET", URL: "https://example.com/r" + refs})
 	var answer wire.GitAnswer
 	if err != nil || json.Unmarshal([]byte(head), &answer) != nil || answer.Status != 200 || answer.ContentType != "a/b" {
-		t.Fatalf("%s, %v", head, err)
+		t.Fatalf("opening a stream returned %s, %v; want the status 200 and the type a/b", head, err)
 	}
 	stream := fmt.Sprint(answer.Stream)
 	read := 0
