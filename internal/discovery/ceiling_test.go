@@ -117,22 +117,22 @@ func TestNothingExceedsCeiling(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(c.Plugins) != 1 || c.Plugins[0].Problem != "" {
-				t.Fatalf("%+v", c.Plugins)
+				t.Fatalf("got the plugins %+v, want one without a problem", c.Plugins)
 			}
 			g := c.Plugins[0].Grant
 			if len(g.Tools) != 1 || g.Tools[0].Write {
-				t.Errorf("tools %+v", g.Tools)
+				t.Errorf("got the tools %+v, want one that reads", g.Tools)
 			}
 			for _, m := range g.FS {
 				if !m.State && (m.Path != w.Dir+"/work" || m.Access != manifest.Read) {
-					t.Errorf("mount %+v", m)
+					t.Errorf("the mount %+v exceeds the ceiling", m)
 				}
 			}
 			if len(g.Git)+len(g.HTTP)+len(g.Env) > 0 || g.Reused || g.Limits.Time.Seconds() != 2 || g.Limits.Memory != 8<<20 || len(g.Deny) != 1 {
-				t.Errorf("grant %+v", g)
+				t.Errorf("the grant %+v exceeds the ceiling", g)
 			}
 			if c.Memory() != 64<<20 || !c.Server.Confined {
-				t.Errorf("server %+v", c.Server)
+				t.Errorf("the settings of the server exceed the ceiling: %+v", c.Server)
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func TestCeilingAllowsOnlyItsPlugins(t *testing.T) {
 			o(&options)
 			h := w.Open(t, options)
 			if got := h.Plugins(); len(got) != 1 || !strings.Contains(got[0].Problem, w.Dir+"/"+hosttest.Ceiling+":1 allows only these plugins: other") {
-				t.Errorf("%+v", got)
+				t.Errorf("got the plugins %+v, want the plugin refused by the ceiling", got)
 			}
 			if _, offered := h.Tool("greedy_reads"); offered {
 				t.Error("a tool of a plugin that is not allowed is offered")
@@ -219,7 +219,7 @@ func TestUnusableCeilingServesNothing(t *testing.T) {
 					t.Errorf("a server that says why nothing is served has %+v", h.Plugins())
 				}
 				if c, err := catalog.LookAs(o, []byte("[[plugins]]\npath = 'x'")); err == nil {
-					t.Errorf("LookAs: %+v", c)
+					t.Errorf("LookAs with an unusable ceiling returned %+v and no error", c)
 				}
 			}
 		})
@@ -247,7 +247,7 @@ func TestCeilingRequiresAuditLog(t *testing.T) {
 	o.ConfigFile, o.NoConfig = w.Dir+"/own.toml", false
 	found, err := discovery.Find(o)
 	if err != nil || found.Audit.OnFailure != "closed" {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("Find returned %+v, %v; want an audit log with on_failure = closed", found, err)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestCeilingBoundsResolvedPaths(t *testing.T) {
 		o.ConfigFile = w.Dir + "/own.toml"
 		grants := w.Open(t, o).Plugins()[0].Grants
 		if len(grants) != 2 {
-			t.Fatalf("%s: %+v", path, grants)
+			t.Fatalf("%s: got the grants %+v, want two", path, grants)
 		}
 		for _, g := range grants {
 			if (g.Refused == "") != (want == "") || !strings.Contains(g.Refused, want) {
@@ -278,7 +278,7 @@ func TestCeilingBoundsResolvedPaths(t *testing.T) {
 	o := w.Options()
 	o.ConfigFile = w.Dir + "/own.toml"
 	if g := w.Open(t, o).Plugins()[0].Grants; len(g) != 1 || !strings.Contains(g[0].Refused, "outside of "+w.Dir+"/home/ok/link") {
-		t.Errorf("%+v", g)
+		t.Errorf("got the grants %+v, want one that is refused because its resolved path exceeds the ceiling", g)
 	}
 }
 
@@ -292,16 +292,16 @@ func TestEnvironmentDoesNotMoveCeiling(t *testing.T) {
 	o.ConfigFile = w.Dir + "/own.toml"
 	h := w.Open(t, o)
 	for _, g := range h.Plugins()[0].Grants {
-		t.Errorf("%+v", g)
+		t.Errorf("got the grant %+v, want none", g)
 	}
 	if warnings := h.Plugins()[0].Warnings; len(warnings) == 0 || !strings.Contains(warnings[len(warnings)-1].String(), "/other/ok is not granted") {
-		t.Errorf("%v", warnings)
+		t.Errorf("got the warnings %v, want one about the path outside of the ceiling", warnings)
 	}
 }
 
 func TestAbsentCeilingBoundsNothing(t *testing.T) {
 	w := hosttest.New(t)
 	if c, err := discovery.FindCeiling(w.Options().System); c != nil || err != nil {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("FindCeiling without a ceiling returned %+v, %v", c, err)
 	}
 }

@@ -15,7 +15,7 @@ func TestNamedConfigFileIsRelativeToWorkingDirectory(t *testing.T) {
 	for named, want := range map[string]string{"": "/work/bulkhead.toml", "../x.toml": "/x.toml", w.Dir + "/y": "/y"} {
 		o.ConfigFile = named
 		if got, err := discovery.FindConfig(o); err != nil || got.File != w.Dir+want {
-			t.Errorf("%q: %+v, %v", named, got, err)
+			t.Errorf("FindConfig with --config %q returned %+v, %v", named, got, err)
 		}
 	}
 }
@@ -30,7 +30,7 @@ func TestUnreadableSecretIsError(t *testing.T) {
 	} {
 		_, err := discovery.Secret(w.Options().System, &c)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", c, err)
+			t.Errorf("Secret(%+v): got the error %v", c, err)
 		}
 	}
 	if _, err := discovery.Secret(w.Options().System, &config.Credential{File: w.Dir + "/key"}); err != nil {

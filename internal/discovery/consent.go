@@ -19,7 +19,7 @@ type UntrustedError struct {
 	Plugins bool // Path is a directory of plugins, not a config
 	// Included is the file that the config includes and that has changed; empty if the config itself is not trusted.
 	Included string
-	Since    time.Time // when different content was trusted at Path; zero if none was
+	Since    time.Time // time at which different content was trusted at Path; zero if none was trusted
 	Reason   error     // why the path cannot be trusted or its record cannot be read; nil if there is no record
 }
 

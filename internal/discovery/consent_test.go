@@ -31,7 +31,7 @@ func wantUntrusted(t *testing.T, o host.Options, texts ...string) *host.Untruste
 		t.Fatalf("got %v, want an *host.UntrustedError", err)
 	}
 	if _, err := catalog.Look(o); !errors.As(err, &not) {
-		t.Errorf("Look: %v", err)
+		t.Errorf("Look: got %v, want an *host.UntrustedError", err)
 	}
 	return not
 }
@@ -87,7 +87,7 @@ func TestConfigOfWorkingDirectoryHasPrecedence(t *testing.T) {
 	wantUntrusted(t, o, "/pkg/deep/bulkhead.toml is not trusted")
 	w.Trust(t, "pkg/deep/bulkhead.toml")
 	if got := w.Open(t, o).Plugins(); len(got) != 1 || got[0].Name != "mine" {
-		t.Errorf("%+v", got)
+		t.Errorf("after the config was trusted, got the plugins %+v, want mine", got)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestNamedConfigAndPluginsNeedNoTrust(t *testing.T) {
 			o.System.Dir = w.Dir + "/pkg"
 			set(w, &o)
 			if got := w.Open(t, o).Plugins(); len(got) != 1 || got[0].Name != "evil" {
-				t.Errorf("%+v", got)
+				t.Errorf("got the plugins %+v, want evil, which the user names", got)
 			}
 		})
 	}
@@ -126,7 +126,7 @@ func TestChangedConfigIsNoLongerTrusted(t *testing.T) {
 	w.Open(t, o)
 	w.Write(t, hosttest.Files{"pkg/bulkhead.toml": "[[plugins]]\npath = \"plugins/evil\"\nfs = []\n"})
 	if not := wantUntrusted(t, o, "has changed since it was trusted on 20", "bulkhead trust "); not.Since.IsZero() {
-		t.Errorf("%+v", not)
+		t.Errorf("the error has no time of the previous consent: %+v", not)
 	}
 	if _, err := w.TrustStore().Remove(w.Dir + "/pkg/bulkhead.toml"); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestConfigSwappedAfterTrustCheckIsNotParsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if seen["evil"] > 0 || seen["mine"]+seen["untrusted"] != 400 {
-		t.Errorf("seen %v", seen)
+		t.Errorf("got the plugins and errors %v, want evil never", seen)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestServerWithoutPluginsReportsReason(t *testing.T) {
 	o.System.Dir, o.ServeNothing = w.Dir+"/pkg", true
 	h := w.Open(t, o)
 	if got := h.Plugins(); len(got) != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("an untrusted config has the plugins %+v, want none", got)
 	}
 	command := "bulkhead trust " + w.Dir + "/pkg/bulkhead.toml"
 	var started struct {
@@ -262,20 +262,20 @@ func TestServerWithoutPluginsReportsReason(t *testing.T) {
 	}
 	hosttest.Decode(t, h, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, &started)
 	if !strings.Contains(started.Result.Instructions, command) {
-		t.Errorf("instructions: %q", started.Result.Instructions)
+		t.Errorf("the instructions do not contain the command that trusts the config: %q", started.Result.Instructions)
 	}
 	var listed struct {
 		Result struct{ Tools []json.RawMessage }
 	}
 	if hosttest.Decode(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, &listed); listed.Result.Tools == nil || len(listed.Result.Tools) > 0 {
-		t.Errorf("tools: %s", listed.Result.Tools)
+		t.Errorf("tools/list returned %s, want an empty list", listed.Result.Tools)
 	}
 	var out bytes.Buffer
 	if err := h.Serve(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"evil_reads"}}`+"\n"), &out); err != nil || !strings.Contains(out.String(), command) {
-		t.Errorf("call: %s, %v", out.String(), err)
+		t.Errorf("the answer to a call does not contain the command that trusts the config: %s, %v", out.String(), err)
 	}
 	if !strings.Contains(w.Log.String(), command) {
-		t.Errorf("log: %s", w.Log.String())
+		t.Errorf("the log does not contain the command that trusts the config: %s", w.Log.String())
 	}
 }
 

@@ -16,14 +16,14 @@ import (
 
 // Found is the result of Find.
 type Found struct {
-	Options     Options        // with defaults for unset fields
+	Options     Options        // the options, with defaults for unset fields
 	Config      string         // the config's file; empty if there is none
 	Files       []config.File  // the config's file, and those that it includes
 	Server      *config.Server // nil if the config has no [server]
 	Defaults    config.Defaults
 	Audit       *config.Audit // nil if no audit log is kept
 	Credentials []*config.Credential
-	Candidates  []Candidate     // in the order of the config, else by name
+	Candidates  []Candidate     // plugins in the order of the config, or without a config by name
 	Ceiling     *config.Ceiling // nil if there is none; it narrows the grant of each plugin
 	Places      config.Places   // what the variables in paths stand for
 	HostFiles   []string        // the host's own files and directories, which plugins must not access

@@ -53,7 +53,7 @@ func TestIncludedFilesArePartOfTrust(t *testing.T) {
 			}
 			not := wantUntrusted(t, o, "/pkg/bulkhead.toml includes "+w.Dir+"/", ", which ", "`bulkhead trust "+w.Dir+"/pkg/bulkhead.toml`")
 			if not.Included == "" || not.Since.IsZero() {
-				t.Errorf("%+v", not)
+				t.Errorf("the error does not name the included file, or has no time of the previous consent: %+v", not)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func TestUntrustedConfigNamesNoFileThatIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if not := wantUntrusted(t, o, "/pkg/bulkhead.toml is not trusted"); not.Included != "" {
-		t.Errorf("%+v", not)
+		t.Errorf("the error names an included file of an untrusted config: %+v", not)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestIncludedFilesOfUserConfigMustBeItsOwn(t *testing.T) {
 		"shared/a.toml": "[[plugins]]\npath = '" + w.Dir + "/plugins/mine'\n"})
 	o := discovering(w)
 	if got := w.Open(t, o).Plugins(); len(got) != 1 || got[0].Name != "mine" {
-		t.Fatalf("%+v", got)
+		t.Fatalf("got the plugins %+v, want mine", got)
 	}
 	if err := os.Chmod(w.Dir+"/shared", 0o777); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestPluginCannotWriteIncludedFiles(t *testing.T) {
 	w.Trust(t, "pkg/bulkhead.toml")
 	h := w.Open(t, o)
 	if got := h.Plugins(); len(got) != 1 {
-		t.Fatalf("%+v", got)
+		t.Fatalf("got the plugins %+v, want one", got)
 	}
 	for _, file := range []string{"/pkg/team.toml", "/pkg/conf/deep.toml", "/outside.toml"} {
 		if own := strings.Join(hostFilesOf(t, o), "\n") + "\n"; !strings.Contains(own, w.Dir+file+"\n") {

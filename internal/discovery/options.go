@@ -55,7 +55,7 @@ func (o Options) complete() (Options, error) {
 func (s System) complete() (System, error) {
 	s.LookupEnv = LookupEnv(s)
 	if s.Executable == "" {
-		s.Executable, _ = os.Executable() // after an error the plugins beside the executable are not found
+		s.Executable, _ = os.Executable() // an error only means that plugins beside the executable are not found
 	}
 	// macOS returns the path by which the program was started, which may be a symbolic link in a directory of programs. The
 	// plugins are beside the program itself.

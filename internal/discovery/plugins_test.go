@@ -89,7 +89,7 @@ func TestPluginsComeFrom(t *testing.T) {
 			}
 			hosttest.WantEqual(t, got, []string{c.want})
 			if warned := strings.Contains(w.Log.String(), "the directory of plugins is not used"); warned != (c.want == "configured" && c.dir != "") {
-				t.Errorf("logged %q", w.Log.String())
+				t.Errorf("the log warns of an unused directory of plugins where it should not, or does not where it should: %q", w.Log.String())
 			}
 		})
 	}
@@ -140,13 +140,13 @@ func TestServerWithoutAnyPluginTellsHowToGetThem(t *testing.T) {
 	hosttest.Decode(t, h, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, &started)
 	command := "bulkhead plugin build -o " + w.Dir + "/bin/plugins"
 	if !strings.Contains(started.Result.Instructions, command) {
-		t.Errorf("instructions: %q", started.Result.Instructions)
+		t.Errorf("the instructions do not contain the command that builds plugins: %q", started.Result.Instructions)
 	}
 	if got := hosttest.Call(t, h, "any_tool", "").Error.Message; !strings.Contains(got, command) {
-		t.Errorf("call: %q", got)
+		t.Errorf("the answer to a call does not contain the command that builds plugins: %q", got)
 	}
 	if !strings.Contains(w.Log.String(), command) {
-		t.Errorf("log: %s", w.Log.String())
+		t.Errorf("the log does not contain the command that builds plugins: %s", w.Log.String())
 	}
 }
 

@@ -51,12 +51,12 @@ func TestConfigPrecedence(t *testing.T) {
 		}
 		source, err := discovery.FindConfig(o)
 		if err != nil || source.By != want.by || !strings.HasPrefix(source.File, w.Dir) {
-			t.Errorf("%d: %+v, %v", i, source, err)
+			t.Errorf("case %d: FindConfig returned %+v, %v", i, source, err)
 		}
 		if i == 0 {
 			over, err := discovery.PassedOver(o)
 			if err != nil || len(over) != 4 {
-				t.Fatalf("passed over: %+v, %v", over, err)
+				t.Fatalf("PassedOver returned %+v, %v; want the other four configs", over, err)
 			}
 			for j, other := range over {
 				if other.File != w.Dir+files[j+1] || other.By != discovery.By(j+1) {
@@ -104,10 +104,10 @@ func TestNoConfigIgnoresAllConfigs(t *testing.T) {
 	w, o := fiveConfigs(t)
 	o.ConfigFile, o.NoConfig, o.PluginsDir = "", true, w.Dir+"/plugins/flag"
 	if got := w.Open(t, o).Plugins(); len(got) != 1 || got[0].Name != "flag" {
-		t.Errorf("%+v", got)
+		t.Errorf("with --no-config, got the plugins %+v, want flag", got)
 	}
 	if over, err := discovery.PassedOver(o); err != nil || len(over) != 4 {
-		t.Errorf("passed over: %+v, %v", over, err)
+		t.Errorf("PassedOver with --no-config returned %+v, %v; want four configs", over, err)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestUserConfigIsNotADiscoveredConfigOfItsDirectory(t *testing.T) {
 	w, o := fiveConfigs(t)
 	o.ConfigFile, w.Env["BULKHEAD_CONFIG"], o.System.Dir = "", "", w.Dir+"/home/.config/bulkhead"
 	if got := w.Open(t, o).Plugins(); len(got) != 1 || got[0].Name != "user" {
-		t.Errorf("%+v", got)
+		t.Errorf("got the plugins %+v, want user", got)
 	}
 }
 
