@@ -25,7 +25,7 @@ type Catalog struct {
 
 	isAlone bool // whether a single plugin is served, under its own name
 	tools   map[string]*Tool
-	claims  // on prompts and resources
+	claims  // the plugins' claims on prompts and resources
 }
 
 // New decides what each plugin is granted and offers.

@@ -18,7 +18,7 @@ func TestLookCreatesNoFiles(t *testing.T) {
 	}
 	s := v.Plugins[0]
 	if s.Name != "a" || len(s.Grant.Tools) != 1 || len(s.Grant.Withheld) != 1 || v.Config != w.Dir+"/work/bulkhead.toml" || v.CacheDir != w.Dir+"/cache/bulkhead" {
-		t.Errorf("%+v", v)
+		t.Errorf("Look returned %+v, want the plugin a with one granted and one withheld tool", v)
 	}
 	for _, made := range []string{"cache", "state", "home/log"} {
 		if _, err := os.Lstat(w.Dir + "/" + made); err == nil {
@@ -32,7 +32,7 @@ func TestLookAsDoesNotReadConfigFile(t *testing.T) {
 		hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = \"../plugins/a\"\n"})
 	v, err := catalog.LookAs(w.Options(), []byte("[[plugins]]\npath = \"../plugins/b\"\n"))
 	if err != nil || len(v.Plugins) != 1 || v.Plugins[0].Name != "b" {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("LookAs returned %+v, %v; want the plugin b", v, err)
 	}
 	_, err = catalog.LookAs(w.Options(), nil)
 	hosttest.WantUsage(t, err, "names no plugin")

@@ -61,6 +61,6 @@ func TestPluginLearnsClaimsOfOthers(t *testing.T) {
 	got := c.ClaimedByOthers(c.Plugins[0], abi.Claims{Prompts: []string{"x", "y", "z"}, Resources: []string{"n://a", "m://a"}})
 	hosttest.WantEqual(t, got, abi.Claims{Prompts: []string{"x"}, Resources: []string{"n://a"}})
 	if answer := hosttest.Call(t, h, "a_reads", ""); answer.Failure != "" || answer.Error != nil {
-		t.Errorf("the operation: %+v", answer)
+		t.Errorf("the call with the operation failed: %+v", answer)
 	}
 }

@@ -65,7 +65,7 @@ func TestPluginsOfADirectoryInConflictAreLeftOut(t *testing.T) {
 			}
 			wantConflict(t, c, test.want...)
 			if c.Plugins[0].Problem != c.Conflicts[0].String() || c.Plugins[1].Problem != c.Conflicts[0].String() {
-				t.Errorf("got problems %q and %q", c.Plugins[0].Problem, c.Plugins[1].Problem)
+				t.Errorf("got the problems %q and %q, want the conflict for both plugins", c.Plugins[0].Problem, c.Plugins[1].Problem)
 			}
 			if c.Tool("c_reads") == nil || c.Tool("same") != nil || c.Tool("other") != nil {
 				t.Error("a plugin with a conflict is offered, or the plugin without a conflict is not")
@@ -86,7 +86,7 @@ func TestPluginThatIsListedByNameAndByPathIsReportedWithBothLines(t *testing.T) 
 	c := look(t, w)
 	wantConflict(t, c, fmt.Sprintf(`plugin "a" is listed twice: %[1]s:2 (name) and %[1]s:5 (path): remove one of them`, w.Dir+"/work/bulkhead.toml"))
 	if c.Plugins[0].Problem != "" || c.Plugins[1].Problem != c.Conflicts[0].String() {
-		t.Errorf("got problems %q and %q", c.Plugins[0].Problem, c.Plugins[1].Problem)
+		t.Errorf("got the problems %q and %q, want the conflict for the second plugin only", c.Plugins[0].Problem, c.Plugins[1].Problem)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestOrderOfConfigDecidesBetweenPluginsInConflict(t *testing.T) {
 		wantConflict(t, c, `both claim the prompt "y"`)
 		for prompt, owner := range map[string]string{"x": "a", "y": "b"} {
 			if got := c.WithPrompt(prompt); len(got) != 1 || got[0].Name != owner {
-				t.Errorf("%s: got %v", prompt, got)
+				t.Errorf("the plugins with the prompt %s: got %v", prompt, got)
 			}
 		}
 	})
@@ -137,7 +137,7 @@ func TestOrderOfConfigDecidesBetweenPluginsInConflict(t *testing.T) {
 		wantConflict(t, c, "claim overlapping resources")
 		for uri, owner := range map[string]string{"n://a/x": "a", "n://x": "b"} {
 			if got := c.WithResource(uri); len(got) != 1 || got[0].Name != owner {
-				t.Errorf("%s: got %v", uri, got)
+				t.Errorf("the plugins with the resource %s: got %v", uri, got)
 			}
 		}
 	})

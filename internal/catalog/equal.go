@@ -36,7 +36,7 @@ func (p *Plugin) StillGrants(before *Plugin, tool string) bool {
 	return reflect.DeepEqual(now, then)
 }
 
-// HasModuleOf reports whether the file of the module is that of a plugin of another Catalog, unmodified.
+// HasModuleOf reports whether the plugin and other, which belongs to another Catalog, have the same, unmodified module file.
 func (p *Plugin) HasModuleOf(other *Plugin) bool {
 	a, b := p.module, other.module
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())

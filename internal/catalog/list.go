@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// List is a list that plugins supply at call time, such as that of their prompts.
+// List is a list that plugins supply at call time, such as the list of prompts.
 type List struct {
 	listKind
 	method string

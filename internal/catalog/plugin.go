@@ -29,7 +29,7 @@ type Plugin struct {
 
 	checksReadiness bool // whether tools whose requirements are not met are left out
 	lacks           []ready.Lack
-	unready         map[string]string // by name of a granted tool that is left out: the reason
+	unready         map[string]string // names of granted tools that are left out, with the reasons
 
 	module      fs.FileInfo       // nil if the plugin is left out
 	noState     string            // why the plugin has no state directory although others may have one

@@ -83,7 +83,7 @@ func TestPluginThatCannotWorkYetIsOfferedIf(t *testing.T) {
 	names, c := offered(t, o)
 	hosttest.WantEqual(t, names, []string{"b_reads", "b_init", "p", "b://"}) // b is served alone
 	if paths := c.RequiredPaths(); paths != nil {
-		t.Errorf("required %q", paths)
+		t.Errorf("RequiredPaths returned %q for a plugin that is always offered, want none", paths)
 	}
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nalways_offer = true\n[[plugins]]\npath = '../plugins/b'\n"})
 	o.Plugins, o.ConfigFile = nil, "bulkhead.toml"

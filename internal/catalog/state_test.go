@@ -70,10 +70,10 @@ func TestUnusableStateDirectoryDisablesOnlyPluginsThatNeedIt(t *testing.T) {
 				}
 			}
 			if got["other"] != "" || !strings.Contains(w.Log.String(), c.log) {
-				t.Errorf("%v, logged %s", got, w.Log.String())
+				t.Errorf("got the problems %v, want none for the plugin that needs no state directory; the log: %s", got, w.Log.String())
 			}
 			if answer := hosttest.Call(t, h, "other_reads", `{}`); answer.IsError || answer.Error != nil {
-				t.Errorf("%+v", answer)
+				t.Errorf("the call of the plugin that needs no state directory failed: %+v", answer)
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func TestExistingStateDirectoryInReadOnlyParentIsGranted(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(w.Dir+"/state/bulkhead", 0o700) })
 	h := w.Open(t, w.Options())
 	if answer := hosttest.Call(t, h, "needs_reads", `{}`); problems(h)["needs"] != "" || answer.IsError {
-		t.Errorf("%v, %+v", problems(h), answer)
+		t.Errorf("got the problems %v and the answer %+v; want the plugin to work", problems(h), answer)
 	}
 }
 
@@ -102,6 +102,6 @@ func TestUnusedStateDirectoryIsHidden(t *testing.T) {
 	}
 	v, err := catalog.Look(w.Options())
 	if err != nil || v.Places.State != "" || !strings.Contains(strings.Join(v.HostFiles, " "), w.Dir+"/state/bulkhead") {
-		t.Errorf("%v, %+v", err, v)
+		t.Errorf("Look returned the error %v and %+v; want no state directory, and the refused one among the host's files", err, v)
 	}
 }
