@@ -55,10 +55,10 @@ func TestAddAndRemovePreserveTheRestOfTheConfig(t *testing.T) {
 		t.Error(diff)
 	}
 	if info, err := os.Stat(w.path("work/bulkhead.toml")); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("%v, %v", info.Mode(), err)
+		t.Errorf("the config does not have its previous mode 0640: got %v, %v", info.Mode(), err)
 	}
 	if why := p.Plugin.Tools[1].WhyNot; !strings.Contains(why, "read_only") {
-		t.Errorf("the tool that writes: %q", why)
+		t.Errorf("the reason why the write tool is withheld does not name read_only: %q", why)
 	}
 	gone, err := admin.Remove(w.options(), "second")
 	if err != nil {
@@ -68,7 +68,7 @@ func TestAddAndRemovePreserveTheRestOfTheConfig(t *testing.T) {
 		t.Error(diff)
 	}
 	if gone.Dir != dir || gone.Left != 1 || gone.State != w.path("state/bulkhead/second") {
-		t.Errorf("%+v", gone)
+		t.Errorf("Remove returned %+v, want the directory, the state and one plugin left", gone)
 	}
 	left, err := os.ReadDir(w.path("work"))
 	if err != nil || len(left) != 1 {
@@ -90,7 +90,7 @@ func TestAddCreatesMissingConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(w.path("work/bulkhead.toml")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
+		t.Errorf("the new config does not have the mode 0600: got %v, %v", info, err)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestAddWritesThroughSymbolicLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if to, err := os.Readlink(w.path("work/bulkhead.toml")); err != nil || to != "../etc/real.toml" {
-		t.Errorf("%s, %v", to, err)
+		t.Errorf("the symbolic link to the config was replaced: got the target %s, %v", to, err)
 	}
 	if !strings.HasPrefix(w.read(t, "etc/real.toml"), "# real\n\n[[plugins]]\n") {
 		t.Error(w.read(t, "etc/real.toml"))
@@ -258,10 +258,10 @@ func TestRepinDoesNotExtendTheGrant(t *testing.T) {
 	}
 	view, err := catalog.Look(w.options())
 	if err != nil || view.Plugins[0].Problem != "" {
-		t.Fatalf("%+v, %v", view, err)
+		t.Fatalf("the host does not accept the new config: got %+v, %v", view, err)
 	}
 	if g := view.Plugins[0].Grant; len(g.FS) != 1 || !g.FS[0].State || len(g.HTTP)+len(g.Git)+len(g.Env) != 0 {
-		t.Errorf("%+v", g)
+		t.Errorf("the grant contains more than the state directory: %+v", g)
 	}
 }
 

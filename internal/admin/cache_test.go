@@ -65,13 +65,13 @@ func TestListCacheAttributesCodeToPlugins(t *testing.T) {
 	}
 	for _, item := range list.Items {
 		if item.Size == 0 || item.Used.IsZero() || (item.Plugin == "") != (item.Module == "") {
-			t.Errorf("got %+v", item)
+			t.Errorf("the item lacks a size, a time, or both plugin and module: %+v", item)
 		}
 	}
 	// The cache is listed even if the config is invalid.
 	w.config(t, "[sever]\n")
 	if list, err = admin.ListCache(w.options()); err != nil || !slices.Equal(kinds(list.Items), []string{"code", "code", "derived first", "derived gone"}) {
-		t.Errorf("with an invalid config: %+v, %v", list, err)
+		t.Errorf("ListCache with an invalid config: got %+v, %v", list, err)
 	}
 }
 

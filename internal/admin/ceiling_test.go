@@ -39,7 +39,7 @@ func TestExplainSaysWhatCeilingCuts(t *testing.T) {
 	} {
 		found, err := admin.Explain(w.options(), c.ask)
 		if err != nil || found.Ceiling != file {
-			t.Fatalf("%s: %v, ceiling %s", name, err, found.Ceiling)
+			t.Fatalf("%s: Explain returned the error %v and the ceiling %s", name, err, found.Ceiling)
 		}
 		if !strings.Contains(found.Answers[len(found.Answers)-1].Why, c.want) {
 			t.Errorf("%s: got %+v, want %s", name, found.Answers, c.want)

@@ -56,7 +56,7 @@ func Examine(ctx context.Context, o discovery.Options) []Check {
 	return e.checks
 }
 
-// examination is the state of one Examine.
+// examination is the state of one call of Examine.
 type examination struct {
 	options  discovery.Options
 	places   config.Places

@@ -125,6 +125,6 @@ func TestCancelledExamineFailsPluginChecks(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := found(t, admin.Examine(ctx, w.options()), "plugin first", "not examined"); got.Outcome != admin.CheckFailed {
-		t.Errorf("%+v", got)
+		t.Errorf("after a cancellation, the check of the plugin is %+v, want it failed", got)
 	}
 }

@@ -120,7 +120,7 @@ func TestExplainCompleteGrants(t *testing.T) {
 		t.Error("a state directory was created")
 	}
 	if found, err = admin.Explain(w.options(), admin.Question{Plugin: "second"}); err != nil || len(found.Plugins) != 1 || found.Plugins[0].Tools[0].Name != "x_second_read" {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("Explain of the plugin second returned %+v, %v; want only this plugin, with prefixed tools", found, err)
 	}
 }
 
@@ -143,14 +143,14 @@ func TestCompare(t *testing.T) {
 	copyPlugin(t, w, "first", "old")
 	d, err := admin.Compare(w.options(), "../plugins/old", "../plugins/first")
 	if err != nil || d.More || len(d.Changes) != 0 {
-		t.Fatalf("%+v, %v", d, err)
+		t.Fatalf("Compare of identical plugins returned %+v, %v; want no changes", d, err)
 	}
 	w.plugin(t, "first", askedFor)
 	if d, err = admin.Compare(w.options(), "../plugins/old", "../plugins/first"); err != nil || !d.More || len(d.Changes) != 3 {
-		t.Errorf("%+v, %v", d, err)
+		t.Errorf("Compare with a plugin that asks for more returned %+v, %v; want More and 3 changes", d, err)
 	}
 	if d, err = admin.Compare(w.options(), "../plugins/first", "../plugins/old"); err != nil || d.More || len(d.Changes) != 3 {
-		t.Errorf("%+v, %v", d, err)
+		t.Errorf("Compare with a plugin that asks for less returned %+v, %v; want 3 changes and not More", d, err)
 	}
 	w.write(t, "plugins/first/it.wasm", "another")
 	_, err = admin.Compare(w.options(), "../plugins/old", "../plugins/first")
@@ -175,11 +175,11 @@ func TestExplainRefusesPathsOfRefusedGrant(t *testing.T) {
 			w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
 			found, err := admin.Explain(w.options(), admin.Question{Path: w.path("work/docs/a")})
 			if err != nil || len(found.Answers) != 2 {
-				t.Fatalf("%+v, %v", found, err)
+				t.Fatalf("Explain of a path returned %+v, %v; want answers about reading and writing", found, err)
 			}
 			for _, a := range found.Answers {
 				if a.Allowed || !strings.Contains(a.Why, "the plugin cannot run: ") || !strings.Contains(a.Why, "is a symbolic link") {
-					t.Errorf("%+v", a)
+					t.Errorf("got the answer %+v, want it denied because of the symbolic link", a)
 				}
 			}
 		})

@@ -126,8 +126,8 @@ type TrustedPath struct {
 	State  string    `json:"state"` // Trusted, Changed or Missing
 }
 
-// ListTrust returns all trust records, sorted by path. An error names the records that are ignored; the list then
-// contains the others.
+// ListTrust returns all trust records, sorted by path. If some records are ignored, it returns an error that names them, and all
+// other records.
 func ListTrust(o discovery.Options) ([]TrustedPath, error) {
 	records, err := trustStore(o).List()
 	list := make([]TrustedPath, len(records))

@@ -83,10 +83,10 @@ func TestEditKeepsButDoesNotEstablishTrust(t *testing.T) {
 			} {
 				got := edit()
 				if got.Trusted != c.want || w.isUsed() != c.want {
-					t.Errorf("edit %d: %+v, used: %v", i, got, w.isUsed())
+					t.Errorf("edit %d: got %+v; the host uses the config: %v", i, got, w.isUsed())
 				}
 				if !c.want && !strings.Contains(got.Message(), "bulkhead trust "+w.path("work/bulkhead.toml")) {
-					t.Errorf("edit %d says %q", i, got.Message())
+					t.Errorf("edit %d: the message does not name the command: %q", i, got.Message())
 				}
 			}
 		})
@@ -98,10 +98,10 @@ func TestEditOfFileThatIsNotDiscoveredRecordsNoTrust(t *testing.T) {
 	o := w.discovering()
 	o.ConfigFile = "team.toml"
 	if got := w.add(t, o, "first"); got != (admin.ConfigTrust{}) {
-		t.Errorf("%+v", got)
+		t.Errorf("adding to a config that no host discovers: got %+v, want no statement about trust", got)
 	}
 	if list, err := admin.ListTrust(o); len(list) > 0 || err != nil {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("adding to a config that no host discovers created trust records: %+v, %v", list, err)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestEditReportsThatTrustCannotBeRecorded(t *testing.T) {
 	w := newWorkspace(t)
 	w.write(t, "state", "no directory")
 	if got := w.add(t, w.discovering(), "first"); got.Trusted || !strings.Contains(got.Message(), "is not a directory") {
-		t.Errorf("%+v: %s", got, got.Message())
+		t.Errorf("without a usable state directory: got %+v with the message %s", got, got.Message())
 	}
 }
 
@@ -120,7 +120,7 @@ func TestTrustRecordsTheReviewedContent(t *testing.T) {
 	w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
 	p, err := admin.ProposeTrust(w.discovering(), "")
 	if err != nil || p.State != admin.NotTrusted || len(p.Plugins) != 1 || p.Plugins[0].Name != "first" || p.Plugins[0].Pinned {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf("ProposeTrust returned %+v, %v; want the untrusted config with the plugin first", p, err)
 	}
 	w.config(t, "[[plugins]]\npath = \"../plugins/first\"\nfs = [{ path = \"/\", access = \"rw\" }]\n")
 	if err := p.Write(); err != nil {
@@ -141,10 +141,10 @@ func TestTrustRecordsTheCanonicalPath(t *testing.T) {
 	want := w.path("work/bulkhead.toml")
 	for _, path := range []string{"", ".", "bulkhead.toml", "../work/./bulkhead.toml", want, w.path("link"), w.path("link/bulkhead.toml")} {
 		if p := w.trust(t, path); p.Path != want || p.Kind != admin.TrustConfig {
-			t.Errorf("%q: %+v", path, p)
+			t.Errorf("ProposeTrust(%q) returned %+v, want the config at its canonical path", path, p)
 		}
 		if got, err := admin.Revoke(w.discovering(), path); got != want || err != nil {
-			t.Errorf("%q: %q, %v", path, got, err)
+			t.Errorf("Revoke(%q) returned %q, %v; want the canonical path", path, got, err)
 		}
 		_, err := admin.Revoke(w.discovering(), path)
 		wantUsage(t, err, want+" is not trusted")
@@ -162,14 +162,14 @@ func TestTrustOfPluginsDependsOnTheirManifests(t *testing.T) {
 	}
 	for _, path := range []string{"", "dist/plugins"} {
 		if p := w.trust(t, path); p.Kind != admin.TrustPlugins || p.Path != w.path("work/dist/plugins") || !w.isUsed() {
-			t.Errorf("%q: %+v", path, p)
+			t.Errorf("ProposeTrust(%q) returned %+v, or the trusted plugins are not used", path, p)
 		}
 	}
 	manifest := w.read(t, "work/dist/plugins/first/plugin.toml")
 	w.write(t, "work/dist/plugins/first/plugin.toml", manifest+"# changed\n")
 	list, err := admin.ListTrust(w.discovering())
 	if err != nil || len(list) != 1 || list[0].State != admin.Changed || w.isUsed() {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("after a manifest changed, ListTrust returned %+v, %v; want one record, Changed, and the plugins unused", list, err)
 	}
 	w.write(t, "work/dist/plugins/first/plugin.toml", strings.Replace(manifest, "sha256", "# sha256", 1))
 	_, err = admin.ProposeTrust(w.discovering(), "")
@@ -210,7 +210,7 @@ func TestUntrustedConfigErrorsNameTheCommand(t *testing.T) {
 	w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
 	command := "bulkhead trust " + w.path("work/bulkhead.toml")
 	if got := found(t, admin.Examine(t.Context(), w.discovering()), "config", "is not trusted"); got.Outcome != admin.CheckFailed || !strings.Contains(got.Remedy, command) {
-		t.Errorf("%+v", got)
+		t.Errorf("the check of an untrusted config is %+v, want it failed with the command that trusts the config", got)
 	}
 	_, err := admin.Verify(w.discovering())
 	wantUsage(t, err, command)
@@ -222,7 +222,7 @@ func TestUntrustedConfigErrorsNameTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := found(t, admin.Examine(t.Context(), w.discovering()), "trust", "x.json is ignored"); got.Outcome != admin.CheckFailed || got.Remedy == "" {
-		t.Errorf("%+v", got)
+		t.Errorf("the check of an invalid trust record is %+v, want it failed with a remedy", got)
 	}
 	o := w.discovering()
 	o.NoConfig, o.PluginsDir = true, w.path("plugins")

@@ -67,11 +67,11 @@ func TestVerify(t *testing.T) {
 				got = append(got, p.State+" "+p.File[strings.LastIndex(p.File, "/")+1:])
 				broken, remedies = broken || p.Broken(), remedies+p.Remedy
 				if (p.State == admin.Matches) != (p.Remedy == "") || p.State == admin.Changed && (len(p.Pinned) != 64 || len(p.Found) != 64 || p.Pinned == p.Found) {
-					t.Errorf("%+v", p)
+					t.Errorf("the pin %+v lacks a remedy or a digest, or has one that it should not have", p)
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" || broken != c.broken || !strings.Contains(remedies, c.remedy) {
-				t.Errorf("%s\nbroken %v, remedies %q", diff, broken, remedies)
+				t.Errorf("states (-want +got): %s\nbroken: %v, remedies %q", diff, broken, remedies)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestVerifyRefuses(t *testing.T) {
 	w.env["HERE"] = w.path("plugins")
 	w.config(t, "[[plugins]]\npath = \"${env:HERE}/first\"\nenv = { A = \"${env:NONE}\" }\n")
 	if pins, err := admin.Verify(w.options()); err != nil || len(pins) != 2 {
-		t.Errorf("%+v, %v", pins, err)
+		t.Errorf("Verify with an unset variable outside of paths returned %+v, %v; want two pins", pins, err)
 	}
 }
 

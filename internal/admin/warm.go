@@ -74,7 +74,7 @@ func Warm(ctx context.Context, o discovery.Options, progress func(WarmResult)) (
 	return all, err
 }
 
-// warmer is the state of one Warm.
+// warmer is the state of one call of Warm.
 type warmer struct {
 	store    *code.Store
 	mu       sync.Mutex // guards progress
