@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
-// addCommand holds the flags of add.
+// addCommand contains the flags of add.
 type addCommand struct {
 	host                host.Options
 	plugin              admin.Addition

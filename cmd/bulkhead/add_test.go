@@ -12,7 +12,7 @@ func TestConfirmAcceptsOnlyYes(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, " YES \n": true, "y": true, "": false, "\n": false, "n\n": false, "yess\n": false,
 		strings.Repeat(" ", 100) + "y\n": false} {
 		if err := confirm(t.Context(), strings.NewReader(answer), "Go on"); (err == nil) != want {
-			t.Errorf("%q: %v", answer, err)
+			t.Errorf("confirm with the answer %q: got the error %v", answer, err)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
-// auditCommand holds the flags of audit.
+// auditCommand contains the flags of audit.
 type auditCommand struct {
 	host           host.Options
 	file           string

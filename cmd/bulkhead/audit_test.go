@@ -41,7 +41,7 @@ func TestAuditOutputEscapesLog(t *testing.T) {
 	for _, kind := range []audit.Kind{audit.KindCall, audit.KindRefused, audit.KindGap, hostile} {
 		e.Kind = kind
 		if text := formatEntry(term.Style{}, e); strings.ContainsAny(text, "\x1b\n\u202e\u009b") {
-			t.Errorf("%q: %q", kind, text)
+			t.Errorf("the line of an entry of the kind %q contains a control character: %q", kind, text)
 		}
 	}
 	var out bytes.Buffer

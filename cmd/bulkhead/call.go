@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// maxArguments is the maximum size of arguments read from stdin, in bytes: that of an MCP message.
+// maxArguments is the maximum size of arguments read from stdin, in bytes. It equals the maximum size of an MCP message.
 const maxArguments = 16 << 20
 
 func newCall() *cobra.Command {
@@ -154,7 +154,7 @@ func printTexts(w io.Writer, a host.Answer) error {
 }
 
 // replaceControls replaces the control characters of a result, which could move a terminal's cursor or change
-// its colours. Unlike visible.Text it keeps invisible characters that affect only their neighbours, such as variation
+// its colours. Unlike visible.Text it retains invisible characters that affect only their neighbours, such as variation
 // selectors of emoji: a result is data, and no decision about grants is based on it.
 func replaceControls(text string) string {
 	return strings.Map(func(r rune) rune {

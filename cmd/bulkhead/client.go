@@ -41,7 +41,7 @@ func wrapped(names []string) string {
 	return strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ")
 }
 
-// clientCommand holds the flags of client add and client remove.
+// clientCommand contains the flags of client add and client remove.
 type clientCommand struct {
 	host                     host.Options
 	options                  client.Options

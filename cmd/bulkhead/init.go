@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-// initCommand holds the flags of init.
+// initCommand contains the flags of init.
 type initCommand struct {
 	host                host.Options
 	names, env          []string

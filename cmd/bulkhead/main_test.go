@@ -52,7 +52,7 @@ func TestClosedOutputIsNotReported(t *testing.T) {
 		"a different pipe is broken":       {&fs.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, false},
 	} {
 		if got := isClosedOutput(c.err); got != c.want {
-			t.Errorf("%s: got %t", name, got)
+			t.Errorf("%s: isClosedOutput returned %t", name, got)
 		}
 	}
 }

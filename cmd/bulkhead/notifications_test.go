@@ -34,7 +34,7 @@ func TestNotificationsOnTerminalLeaveOnlyLogLines(t *testing.T) {
 	n.end()
 	for _, want := range []string{"[==========>         ]  50% one·[2J\n", "\x1b[1A\r\x1b[Jinfo: \"text\"\n", "[====================] 100%\n\x1b[1A\r\x1b[J"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q lacks %q", out.String(), want)
+			t.Errorf("the output %q does not contain %q", out.String(), want)
 		}
 	}
 	if !strings.HasSuffix(out.String(), "\x1b[J") {

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-// options holds the flags of the commands that open a host.
+// options contains the flags of the commands that open a host.
 type options struct {
 	host.Options
 	env      []string

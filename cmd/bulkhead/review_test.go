@@ -45,11 +45,11 @@ func TestPrintJSONEscapesInvisibleCharactersAndKeepsTheValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := visible.Text(out.String()); text != out.String() {
-		t.Errorf("%q", out.String())
+		t.Errorf("the JSON contains invisible characters: %q", out.String())
 	}
 	var back map[string]string
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["text"] != text || back["raw"] != "\u202e" {
-		t.Errorf("%q, %v", back, err)
+		t.Errorf("the JSON does not decode to the original values: got %q, %v", back, err)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestListOfToolsIsSanitized(t *testing.T) {
 		t.Fatal(err)
 	}
 	if visible.Text(out.String()) != out.String() || !strings.Contains(out.String(), "a·[2J··b") {
-		t.Errorf("%q", out.String())
+		t.Errorf("the output contains invisible characters, or lacks the visible replacements: %q", out.String())
 	}
 }
 

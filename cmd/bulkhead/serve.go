@@ -64,10 +64,10 @@ all goroutines to stderr. If stderr is not read, log lines are dropped and count
 
 // Timeouts of a graceful shutdown. Together with the timeouts of host.Host.Serve they add up to less than exitTime.
 const (
-	closeTime  = 2 * time.Second        // for closing the host
-	hurryTime  = 200 * time.Millisecond // for closing the host after a signal
-	stderrTime = 200 * time.Millisecond // for flushing the log
-	exitTime   = time.Second            // after the drain time a signalled process exits unconditionally
+	closeTime  = 2 * time.Second        // timeout for closing the host
+	hurryTime  = 200 * time.Millisecond // timeout for closing the host after a signal
+	stderrTime = 200 * time.Millisecond // timeout for flushing the log
+	exitTime   = time.Second            // time from the end of the drain to the unconditional exit of a signalled process
 )
 
 // serve runs the server with a log that never blocks. Its error has already been printed.

@@ -15,7 +15,7 @@ import (
 // polled reads a pipe or socket and waits for data in the runtime's network poller. A goroutine that blocks in a read occupies one
 // of the runtime's processors until the runtime notices, which costs about as much as forwarding a call.
 type polled struct {
-	file *os.File // not closed: its descriptor is a duplicate
+	file *os.File // never closed; its descriptor is a duplicate
 	raw  syscall.RawConn
 }
 

@@ -37,7 +37,7 @@ func TestPolledReadsPipesAndSockets(t *testing.T) {
 			}
 			go func() {
 				for _, text := range []string{"first ", "second"} {
-					time.Sleep(time.Millisecond) // so that Read waits
+					time.Sleep(time.Millisecond) // Read is to wait for the data
 					_, _ = out.WriteString(text)
 				}
 				_ = out.Close()

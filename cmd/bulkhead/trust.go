@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/term"
 )
 
-// trustCommand holds the flags of trust.
+// trustCommand contains the flags of trust.
 type trustCommand struct {
 	host                      host.Options
 	yes, list, revoke, asJSON bool

@@ -47,7 +47,7 @@ func TestLinesAreWrittenInOrder(t *testing.T) {
 		line := fmt.Sprintf("line %d\n", i)
 		want.WriteString(line)
 		if n, err := q.Write([]byte(line)); n != len(line) || err != nil {
-			t.Fatalf("Write: %d, %v", n, err)
+			t.Fatalf("Write: got %d, %v; want the length of the line and no error", n, err)
 		}
 	}
 	if !q.Close(time.Minute) {
