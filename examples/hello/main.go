@@ -19,8 +19,8 @@ func plugin() *sdk.Plugin {
 	return p
 }
 
-// greeting holds the arguments of hello_greet. The host has checked them against the schema in
-// plugin.toml before they arrive here.
+// greeting contains the arguments of hello_greet. The host validates them with the schema in
+// plugin.toml before the plugin receives them.
 type greeting struct {
 	Name  string `json:"name"`
 	Times int    `json:"times"`
