@@ -9,6 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/ready"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
@@ -35,12 +36,12 @@ func (e *examination) plugins(ctx context.Context, usable bool) {
 		}
 	}
 	for _, s := range view.Plugins {
-		e.plugin(ctx, s)
+		e.plugin(ctx, s, lacksOf(view, s))
 	}
 }
 
 // plugin runs a module only if it matches its pin, and within the limits of memory and time of the plugin's grant.
-func (e *examination) plugin(ctx context.Context, s *catalog.Plugin) {
+func (e *examination) plugin(ctx context.Context, s *catalog.Plugin, lacks []ready.Lack) {
 	name := "plugin " + s.Name
 	if errs := s.Problems.Errors(); len(errs) > 0 {
 		e.problems(name, errs)
@@ -62,12 +63,12 @@ func (e *examination) plugin(ctx context.Context, s *catalog.Plugin) {
 	case s.Grant.LeftOut != "":
 		e.warn(name, "left out: "+s.Grant.LeftOut, "")
 		return
-	case s.Problem != "" && len(s.NotYet()) == 0:
+	case s.Problem != "" && len(lacks) == 0:
 		e.fail(name, s.Problem, "")
 		return
 	}
 	e.problems(name, s.Problems.Warnings())
-	for _, lack := range s.NotYet() {
+	for _, lack := range lacks {
 		e.warn(name, "cannot work yet: "+lack.What, lack.Remedy)
 	}
 	if s.Problem != "" {
@@ -75,6 +76,14 @@ func (e *examination) plugin(ctx context.Context, s *catalog.Plugin) {
 	}
 	e.ok(name, "%s %s, answers in %.1f s; %d of its %d tools are offered", s.Manifest.Version, formatPin(s),
 		time.Since(start).Seconds(), len(s.Grant.Tools), len(s.Manifest.Tools))
+}
+
+// lacksOf returns what a plugin lacks, also if it is served alone and offered nevertheless.
+func lacksOf(view *catalog.Catalog, s *catalog.Plugin) []ready.Lack {
+	if s.Problem != "" || s.Entry.Always {
+		return s.NotYet()
+	}
+	return s.Lacks(view.Places)
 }
 
 func formatPin(s *catalog.Plugin) string {

@@ -85,8 +85,14 @@ func TestPluginThatCannotWorkYetIsOfferedIf(t *testing.T) {
 	if paths := c.RequiredPaths(); paths != nil {
 		t.Errorf("RequiredPaths returned %q for a plugin that is always offered, want none", paths)
 	}
-	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nalways_offer = true\n[[plugins]]\npath = '../plugins/b'\n"})
 	o.Plugins, o.ConfigFile = nil, "bulkhead.toml"
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/b'\n"})
+	names, _ = offered(t, o)
+	hosttest.WantEqual(t, names, []string{"b_reads", "b_init", "p", "b://"}) // the only one of a config is served alone, too
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[server]\nname = 'team'\n[[plugins]]\npath = '../plugins/b'\n"})
+	names, _ = offered(t, o)
+	hosttest.WantEqual(t, names, []string{"b_init"}) // unless the server has a name of its own
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nalways_offer = true\n[[plugins]]\npath = '../plugins/b'\n"})
 	names, _ = offered(t, o)
 	hosttest.WantEqual(t, names, []string{"a_reads", "b_init"}) // always_offer is set for a only
 }
