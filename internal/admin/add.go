@@ -50,15 +50,11 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := discovery.FindConfig(o)
+	source, file, err := findConfigFile(o)
 	if err != nil {
 		return nil, err
 	}
 	named := source.File
-	file, err := readConfigFile(source)
-	if err != nil {
-		return nil, err
-	}
 	o.ConfigFile = named
 	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o)}
 	c, problems := config.Parse(named, file.Data)

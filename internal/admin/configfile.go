@@ -21,6 +21,16 @@ func readConfigFile(source discovery.Source) (*configFile, error) {
 	return &configFile{f, source.By}, nil
 }
 
+// findConfigFile reads the config that is in force, which need not exist.
+func findConfigFile(o discovery.Options) (discovery.Source, *configFile, error) {
+	source, err := discovery.FindConfig(o)
+	if err != nil {
+		return source, nil, err
+	}
+	file, err := readConfigFile(source)
+	return source, file, err
+}
+
 // replace replaces the file atomically. It refuses if the file has changed since it was read.
 func (f *configFile) replace(content []byte) error {
 	// Other users must not read a new config: variables in it may have values.

@@ -23,15 +23,11 @@ type Removed struct {
 // Remove removes the plugin with that name, or in that directory, from the config. The config may be invalid elsewhere,
 // and the directory of the plugin may be missing.
 func Remove(o discovery.Options, which string) (Removed, error) {
-	source, err := discovery.FindConfig(o)
+	source, file, err := findConfigFile(o)
 	if err != nil {
 		return Removed{}, err
 	}
 	named := source.File
-	file, err := readConfigFile(source)
-	if err != nil {
-		return Removed{}, err
-	}
 	if !file.Exists {
 		return Removed{}, usageErrorf("there is no %s: pass the config's path with --config", named)
 	}

@@ -38,15 +38,11 @@ func (p Pin) Broken() bool { return p.State == Changed || p.State == Missing }
 // config, and each module with the digest in its manifest. Of the environment variables in the config, only those in paths of
 // plugins must be set.
 func Verify(o discovery.Options) ([]Pin, error) {
-	source, err := discovery.FindConfig(o)
+	source, file, err := findConfigFile(o)
 	if err != nil {
 		return nil, err
 	}
 	named := source.File
-	file, err := readConfigFile(source)
-	if err != nil {
-		return nil, err
-	}
 	if !file.Exists {
 		return nil, usageErrorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -23,13 +22,7 @@ func accountHome() string {
 	} else if u, err := user.LookupId(uid); err == nil {
 		dir = u.HomeDir
 	}
-	if !filepath.IsAbs(dir) {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	return filepath.Clean(dir)
+	return resolvedHome(dir)
 }
 
 // homeOf returns the home directory of a user ID, from the file passwd or else from the program getent, which knows the

@@ -97,6 +97,11 @@ func home(s System) string {
 			dir = u.HomeDir
 		}
 	}
+	return resolvedHome(dir)
+}
+
+// resolvedHome returns a home directory with symbolic links resolved if it exists; "" if its path is not absolute.
+func resolvedHome(dir string) string {
 	if !filepath.IsAbs(dir) {
 		return ""
 	}

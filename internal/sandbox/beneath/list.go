@@ -39,7 +39,7 @@ func (l *Listing) Rewind() error {
 // during the listing may be left out.
 func (l *Listing) Read(n int) ([]Entry, error) {
 	var out []Entry
-	err := control(l.file, func(fd int) error {
+	err := Control(l.file, func(fd int) error {
 		for len(out) < n {
 			if len(l.left) == 0 {
 				if len(out) > 0 {

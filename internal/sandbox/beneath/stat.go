@@ -29,7 +29,7 @@ func (s Stat) ModTime() time.Time { return time.Unix(0, s.Mtime) }
 
 // StatFile describes an open file.
 func StatFile(file *os.File) (st Stat, err error) {
-	err = control(file, func(fd int) error {
+	err = Control(file, func(fd int) error {
 		st, err = fstat(fd)
 		return err
 	})
@@ -38,12 +38,12 @@ func StatFile(file *os.File) (st Stat, err error) {
 
 // Chmod sets the permissions of an open file.
 func Chmod(file *os.File, perm fs.FileMode) error {
-	err := control(file, func(fd int) error { return fchmod(fd, uint32(perm.Perm())) })
+	err := Control(file, func(fd int) error { return fchmod(fd, uint32(perm.Perm())) })
 	return pathError("chmod", file.Name(), err)
 }
 
-// control runs do on the descriptor of an open file. It returns os.ErrClosed if the file is closed.
-func control(file *os.File, do func(fd int) error) error {
+// Control runs do on the descriptor of an open file. It returns os.ErrClosed if the file is closed.
+func Control(file *os.File, do func(fd int) error) error {
 	conn, err := file.SyscallConn()
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func statOf(st *unix.Stat_t) Stat {
 
 // SetTimes sets the times of an open file, in nanoseconds since 1970, with a precision of microseconds.
 func SetTimes(file *os.File, atime, mtime int64) error {
-	err := control(file, func(fd int) error {
+	err := Control(file, func(fd int) error {
 		return unix.Futimes(fd, []unix.Timeval{unix.NsecToTimeval(atime), unix.NsecToTimeval(mtime)})
 	})
 	return pathError("utimens", file.Name(), err)

@@ -16,7 +16,7 @@ func statOf(st *unix.Stat_t) Stat {
 
 // SetTimes sets the times of an open file, in nanoseconds since 1970.
 func SetTimes(file *os.File, atime, mtime int64) error {
-	err := control(file, func(fd int) error {
+	err := Control(file, func(fd int) error {
 		ts := [2]unix.Timespec{unix.NsecToTimespec(atime), unix.NsecToTimespec(mtime)}
 		// The path is NULL, unlike in x/sys/unix, so that the seccomp filter can distinguish this call from one that sets
 		// the times of a file by name.

@@ -119,7 +119,7 @@ func fchmod(fd int, perm uint32) error { return ntfile.Chmod(fd, perm&0o200 != 0
 
 // SetTimes sets the times of an open file, in nanoseconds since 1970, with a precision of 100 ns.
 func SetTimes(file *os.File, atime, mtime int64) error {
-	err := control(file, func(fd int) error { return ntfile.SetTimes(fd, atime, mtime) })
+	err := Control(file, func(fd int) error { return ntfile.SetTimes(fd, atime, mtime) })
 	return pathError("utimens", file.Name(), err)
 }
 

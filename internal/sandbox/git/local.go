@@ -105,15 +105,12 @@ func resolveRevision(ctx context.Context, r *repo.Repository, s *objects.Store, 
 	return s.Expand(name)
 }
 
-// ReadFile returns the content of a regular file on a local branch. A directory, a symbolic link or a submodule counts as
-// not found.
-func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, error) {
-	if err := errors.Join(refs.CheckBranch(q.Branch), objects.CheckPath(q.Path)); err != nil {
-		return abi.GitContent{}, hosterror.First(err)
-	}
-	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitContent, error) {
-		var none abi.GitContent
-		head, ok, err := refs.Resolve(ctx, r, refs.BranchPrefix+q.Branch)
+// queryAt runs f on the objects of the repository that contains dir, and the commit of a reference. Without such a repository or
+// reference the answer is the zero value.
+func queryAt[A any](ctx context.Context, o *Ops, dir, reference string, f func(*objects.Store, plumbing.Hash) (A, error)) (A, error) {
+	return query(ctx, o, dir, func(r *repo.Repository) (A, error) {
+		var none A
+		commit, ok, err := refs.Resolve(ctx, r, reference)
 		if err != nil || !ok {
 			return none, err
 		}
@@ -122,6 +119,17 @@ func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, erro
 			return none, err
 		}
 		defer s.Close()
+		return f(s, commit)
+	})
+}
+
+// ReadFile returns the content of a regular file on a local branch. A directory, a symbolic link or a submodule counts as
+// not found.
+func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, error) {
+	if err := errors.Join(refs.CheckBranch(q.Branch), objects.CheckPath(q.Path)); err != nil {
+		return abi.GitContent{}, hosterror.First(err)
+	}
+	return queryAt(ctx, o, q.Repo, refs.BranchPrefix+q.Branch, func(s *objects.Store, head plumbing.Hash) (abi.GitContent, error) {
 		content, found, err := s.ReadFile(head, q.Path, o.config.MaxFile)
 		return abi.GitContent{Found: found, Content: content}, err
 	})
@@ -133,17 +141,7 @@ func (o *Ops) FindCommit(ctx context.Context, q abi.GitSearch) (abi.GitCommit, e
 	if q.Text == "" || len(q.Text) > maxText {
 		return abi.GitCommit{}, hosterror.Invalid("text: it has %d bytes: give 1 to %d bytes", len(q.Text), maxText)
 	}
-	return query(ctx, o, q.Repo, func(r *repo.Repository) (abi.GitCommit, error) {
-		var none abi.GitCommit
-		head, ok, err := refs.Resolve(ctx, r, "HEAD")
-		if err != nil || !ok {
-			return none, err
-		}
-		s, err := objects.Open(ctx, r)
-		if err != nil {
-			return none, err
-		}
-		defer s.Close()
+	return queryAt(ctx, o, q.Repo, "HEAD", func(s *objects.Store, head plumbing.Hash) (abi.GitCommit, error) {
 		hash, err := s.FindCommit(head, q.Text)
 		return abi.GitCommit{Hash: hash}, err
 	})

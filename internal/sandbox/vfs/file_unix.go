@@ -6,25 +6,14 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-)
 
-// control runs do on the descriptor of an open file. It returns os.ErrClosed if the file is closed.
-func control(f *os.File, do func(fd int) error) error {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var doErr error
-	if err := conn.Control(func(fd uintptr) { doErr = do(int(fd)) }); err != nil {
-		return err
-	}
-	return doErr
-}
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
+)
 
 // setAppend switches append mode on or off. It is needed because WASI can switch the mode of an open file, and because os
 // refuses WriteAt on a file that was opened with os.O_APPEND.
 func setAppend(f *os.File, enable bool) error {
-	return control(f, func(fd int) error {
+	return beneath.Control(f, func(fd int) error {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 		if err != nil {
 			return err
