@@ -95,7 +95,7 @@ func (c *Catalog) serverConfig() gateway.Config {
 	return s
 }
 
-// liveChanges says which of the remedies that a server without tools names need a restart.
+// liveChanges is the text for clients that says which remedies need a restart of a server without tools.
 const liveChanges = "The tools are offered without a restart once the files are there, correct and trusted; other flags and environment variables " +
 	"need a restart."
 

@@ -129,7 +129,7 @@ func TestServerHasTitleOfConfig(t *testing.T) {
 	}
 }
 
-// What a server without tools tells to do must say which of it needs a restart.
+// The instructions of a server without tools must say which remedies need a restart.
 func TestServerWithoutToolsSaysWhatNeedsARestart(t *testing.T) {
 	for name, files := range map[string]hosttest.Files{
 		"an invalid config": {"work/bulkhead.toml": "x = 1\n"},
