@@ -66,7 +66,7 @@ func (s *Set) draw() {
 	if s.shown > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", s.shown)
 	}
-	rows := height - 1 // the cursor is in the row below
+	rows := height - 1 // the last row is for the cursor
 	var total []string
 	if s.tasks > 1 && s.ended < s.tasks && rows > 0 {
 		total = []string{s.status()}

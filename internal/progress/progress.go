@@ -26,7 +26,7 @@ import (
 // Set is a set of tasks that are shown on one stream. A nil *Set shows nothing. Methods may be called concurrently.
 type Set struct {
 	w    io.Writer
-	size func() (width, height int) // columns and rows of the terminal; nil: w is not redrawn
+	size func() (width, height int) // columns and rows of the terminal; nil if lines are not redrawn
 
 	mu      sync.Mutex
 	start   time.Time // when the first task started

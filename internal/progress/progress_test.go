@@ -115,7 +115,7 @@ func TestTerminalBoundsLinesAndColumns(t *testing.T) {
 	})
 }
 
-// Lines that leave the screen at its top cannot be redrawn, so that fewer are drawn on a terminal with few rows.
+// Lines that scroll out of the screen at its top cannot be redrawn, so a terminal with few rows shows fewer lines.
 func TestTerminalBoundsRows(t *testing.T) {
 	const bar = "[>                   ] 0 of 3  0 s"
 	for height, want := range map[int][]string{
