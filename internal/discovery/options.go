@@ -77,7 +77,7 @@ func (s System) complete() (System, error) {
 	return s, nil
 }
 
-// LookupEnv returns s.LookupEnv, or its default.
+// LookupEnv returns s.LookupEnv, or the default function if that is nil.
 func LookupEnv(s System) func(name string) (string, bool) {
 	if s.LookupEnv == nil {
 		return lookupEnv
