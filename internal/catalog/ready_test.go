@@ -88,10 +88,10 @@ func TestPluginThatCannotWorkYetIsOfferedIf(t *testing.T) {
 	o.Plugins, o.ConfigFile = nil, "bulkhead.toml"
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/b'\n"})
 	names, _ = offered(t, o)
-	hosttest.WantEqual(t, names, []string{"b_reads", "b_init", "p", "b://"}) // the only one of a config is served alone, too
+	hosttest.WantEqual(t, names, []string{"b_reads", "b_init", "p", "b://"}) // the only plugin of a config is served alone, too
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[server]\nname = 'team'\n[[plugins]]\npath = '../plugins/b'\n"})
 	names, _ = offered(t, o)
-	hosttest.WantEqual(t, names, []string{"b_init"}) // unless the server has a name of its own
+	hosttest.WantEqual(t, names, []string{"b_init"}) // with a name of its own, the server does not serve the plugin alone
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[[plugins]]\npath = '../plugins/a'\nalways_offer = true\n[[plugins]]\npath = '../plugins/b'\n"})
 	names, _ = offered(t, o)
 	hosttest.WantEqual(t, names, []string{"a_reads", "b_init"}) // always_offer is set for a only
