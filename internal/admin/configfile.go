@@ -21,7 +21,7 @@ func readConfigFile(source discovery.Source) (*configFile, error) {
 	return &configFile{f, source.By}, nil
 }
 
-// findConfigFile reads the config that is in force, which need not exist.
+// findConfigFile finds the config that is in force, which need not exist, and reads it.
 func findConfigFile(o discovery.Options) (discovery.Source, *configFile, error) {
 	source, err := discovery.FindConfig(o)
 	if err != nil {

@@ -78,7 +78,7 @@ func (e *examination) plugin(ctx context.Context, s *catalog.Plugin, lacks []rea
 		time.Since(start).Seconds(), len(s.Grant.Tools), len(s.Manifest.Tools))
 }
 
-// lacksOf returns what a plugin lacks, also if it is served alone and offered nevertheless.
+// lacksOf returns the unmet requirements of a plugin. A plugin that is served alone may be offered despite such requirements.
 func lacksOf(view *catalog.Catalog, s *catalog.Plugin) []ready.Lack {
 	if s.Problem != "" || s.Entry.Always {
 		return s.NotYet()
