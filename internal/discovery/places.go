@@ -100,7 +100,8 @@ func home(s System) string {
 	return resolvedHome(dir)
 }
 
-// resolvedHome returns a home directory with symbolic links resolved if it exists; "" if its path is not absolute.
+// resolvedHome returns the path of a home directory, "" if the path is not absolute. Symbolic links are resolved if the directory
+// exists.
 func resolvedHome(dir string) string {
 	if !filepath.IsAbs(dir) {
 		return ""
