@@ -1,5 +1,5 @@
-// Package answer parses and validates a module's response: Checker.Parse returns the result of the method, the module's
-// own error, or an error that says why the response is invalid. It runs in the worker process, so that untrusted
+// Package answer parses and validates a module's response: Checker.Parse returns the result of the method, an *Ask, the
+// module's own error, or an error that says why the response is invalid. It runs in the worker process, so that untrusted
 // responses are decoded where they can harm only their own plugin.
 package answer
 
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/schema"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -23,11 +24,16 @@ type Checker struct {
 	Values int
 }
 
+// Ask is the error of a response that asks the client: an abi.Ask in JSON, which is valid.
+type Ask struct{ JSON []byte }
+
+func (*Ask) Error() string { return "the module asks the client" }
+
 // Parse returns the result of a response. output returns the schema of its structured content; nil: there is no schema. The
-// error is an *abi.Error from the module, or an *engine.Error without Plugin. Parse appends Response.Faults to a response that
-// reports an error, because WASI has no errno for them and the module could not describe them.
+// error is an *Ask, an *abi.Error from the module, or an *engine.Error without Plugin. Parse appends Response.Faults to a
+// response that reports an error, because WASI has no errno for them and the module could not describe them.
 func (c Checker) Parse(method string, r engine.Response, output func() (*schema.Schema, error)) (json.RawMessage, error) {
-	var result, answered []byte
+	var result, answered, asked []byte
 	s := rawjson.NewScanner(r.Body)
 	s.Object(func(key []byte) {
 		switch string(key) {
@@ -35,6 +41,8 @@ func (c Checker) Parse(method string, r engine.Response, output func() (*schema.
 			result = s.Value()
 		case "error":
 			answered = s.Value()
+		case "ask":
+			asked = s.Value()
 		}
 	})
 	switch {
@@ -42,6 +50,10 @@ func (c Checker) Parse(method string, r engine.Response, output func() (*schema.
 		return nil, invalid("returned a response that is not JSON")
 	case answered != nil:
 		return nil, moduleError(answered, r.Faults)
+	case result != nil && asked != nil:
+		return nil, invalid("returned a response with both a result and an ask")
+	case asked != nil:
+		return nil, checkAsk(method, asked)
 	case result == nil:
 		return nil, invalid("returned a response with neither a result nor an error")
 	}
@@ -61,6 +73,17 @@ func (c Checker) Parse(method string, r engine.Response, output func() (*schema.
 
 func invalid(message string) *engine.Error {
 	return &engine.Error{Code: engine.CodeInvalidResponse, Message: message}
+}
+
+// checkAsk returns the *Ask of a response, or why it is invalid.
+func checkAsk(method string, asked []byte) error {
+	if !interaction.Supports(method) {
+		return invalid("asked the client in its response to " + method + ", where the ABI does not allow that")
+	}
+	if _, err := interaction.Parse(asked); err != nil {
+		return invalid("asked the client, but the ask violates the ABI: " + err.Error())
+	}
+	return &Ask{asked}
 }
 
 // moduleError decodes the error in a response.

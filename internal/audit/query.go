@@ -20,7 +20,7 @@ type Query struct {
 }
 
 // Outcomes are the outcomes that a line can have.
-var Outcomes = []Outcome{OK, ToolError, RPCError, Failed, Denied, Cancelled}
+var Outcomes = []Outcome{OK, ToolError, RPCError, Failed, Denied, Cancelled, Asked}
 
 // matches reports whether q selects e. A line that counts lost records matches all names and outcomes, because a lost record
 // could have any.

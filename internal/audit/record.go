@@ -26,6 +26,7 @@ const (
 	Failed    Outcome = "failed"     // the host terminated the call, or the module crashed
 	Denied    Outcome = "denied"     // the call or operation was not granted
 	Cancelled Outcome = "cancelled"  // the client cancelled the call
+	Asked     Outcome = "asked"      // the call asked its client, and is made again with the answers
 )
 
 // Record is one line. Its strings are untrusted: they are bounded, and escaped so that they cannot control a
@@ -47,6 +48,8 @@ type Record struct {
 	Fuel     uint64
 	BytesIn  int64
 	BytesOut int64
+
+	Round int // number of times that the call has asked its client before
 
 	Arguments []byte // exactly as the client sent them; Config.Arguments decides what is kept
 
@@ -105,6 +108,7 @@ func (l *line) encode(r *Record, arguments string) {
 	l.number("bytes_in", r.BytesIn)
 	l.number("bytes_out", r.BytesOut)
 	l.operations(r.Operations, r.LeftOut)
+	l.number("round", int64(r.Round))
 	l.text("arguments", arguments, maxArguments)
 	if len(l.cuts) > 0 {
 		l.key("cut")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
@@ -45,6 +46,7 @@ type Bounds struct {
 	HTTP       []HTTP
 	Git        []manifest.Git
 	Env        []string // globs of names
+	Ask        []interaction.Kind
 	Limits     manifest.Limits
 	Pristine   bool           // isolation = "reused" is not allowed
 	Lines      map[string]int // of keys
@@ -97,12 +99,13 @@ func readBounds(t *tomlfile.Table) Bounds {
 		HTTP:       (&Config{}).readHTTP(t),
 		Git:        manifest.ReadGit(t, "git", checkCeilingPath),
 		Env:        readGlobs(t, "env"),
+		Ask:        manifest.ReadAsk(t),
 		Limits:     manifest.ReadLimits(t.Table("limits")),
 		Pristine:   t.OneOf("isolation", IsolationReused, IsolationPristine) == IsolationPristine,
 		Lines:      map[string]int{},
 		Line:       t.Line(),
 	}
-	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "http", "git", "env", "limits", "isolation"} {
+	for _, key := range []string{"allow_tools", "deny_tools", "read_only", "fs", "http", "git", "env", "ask", "limits", "isolation"} {
 		if t.Has(key) {
 			b.Lines[key] = t.LineOf(key)
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
@@ -130,6 +131,7 @@ type Plugin struct {
 	HTTP       []HTTP         // nil: the origins that the manifest names; empty: none
 	Git        []manifest.Git // nil: the repositories that the manifest names, read-only; empty: none
 	Env        map[string]string
+	Ask        []interaction.Kind // nil: what the manifest requests; empty: nothing
 	Limits     manifest.Limits
 	Isolation  string // IsolationPristine or IsolationReused
 	Line       int    // line of the [[plugins]] heading; 0 without a config file
@@ -191,7 +193,8 @@ type Grant struct {
 	HTTP   []HTTP // granted origins, without duplicates
 	Git    []Git
 	Env    map[string]string
-	Limits manifest.Limits // all are set, but Fuel may be 0: unbounded
+	Ask    []interaction.Kind // what calls may ask clients for
+	Limits manifest.Limits    // all are set, but Fuel may be 0: unbounded
 	// Reused means that calls share the state of a module instance.
 	Reused bool
 	// Cuts are what a ceiling has removed.

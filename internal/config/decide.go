@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
@@ -28,6 +29,7 @@ func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Fla
 	c.repositories()
 	c.origins()
 	c.env()
+	c.ask()
 	c.offers()
 	c.grant.Limits = c.limits(d)
 	c.grant.Reused = p.Isolation == IsolationReused
@@ -220,6 +222,26 @@ func (c *decision) env() {
 		if requests(name) {
 			c.grant.Env[name] = value
 		}
+	}
+}
+
+// ask grants what calls may ask clients for: what the manifest requests, or that part of it which the config names.
+func (c *decision) ask() {
+	requested := c.m.Capabilities.Ask
+	switch {
+	case len(requested) > 0 && !c.configured():
+		c.warnDropped(c.m.Capabilities.AskLine, "capabilities.ask", "asks clients for "+interaction.Names(requested)+", which only a config file can grant", c.addRemedy())
+		return
+	case c.p.Ask == nil:
+		c.grant.Ask = requested
+		return
+	}
+	for i, kind := range c.p.Ask {
+		if !slices.Contains(requested, kind) {
+			c.fault(fmt.Sprintf("ask[%d]", i), fmt.Sprintf("%s does not ask clients for %s", c.m.Name, kind), "remove it")
+			continue
+		}
+		c.grant.Ask = append(c.grant.Ask, kind)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
@@ -90,6 +91,7 @@ func tableOf(p Plugin) string {
 	set("env", inline(slices.Sorted(maps.Keys(p.Env)), func(name string) string {
 		return tomlfile.Key(name) + " = " + tomlfile.Text(p.Env[name])
 	}), p.Env != nil)
+	set("ask", array(p.Ask, func(kind interaction.Kind) string { return tomlfile.Text(string(kind)) }), p.Ask != nil)
 	limits := limitTexts(p.Limits)
 	set("limits", inline(limits, func(s string) string { return s }), len(limits) > 0)
 	set("isolation", tomlfile.Text(p.Isolation), p.Isolation == IsolationReused)

@@ -121,6 +121,7 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 		HTTP:       c.readHTTP(t),
 		Git:        manifest.ReadGit(t, "git", checkPath),
 		Env:        readEnv(env),
+		Ask:        manifest.ReadAsk(t),
 		Limits:     manifest.ReadLimits(t.Table("limits")),
 		Isolation:  t.OneOf("isolation", IsolationPristine, IsolationReused),
 		Line:       t.Line(),
@@ -156,13 +157,13 @@ func readPath(t *tomlfile.Table) string {
 func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	lines := map[string]int{}
 	for _, key := range []string{"path", "name", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
-		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "limits", "isolation"} {
+		"allow_resources", "deny_resources", "read_only", "allow_write", "always_offer", "fs", "deny", "http", "git", "env", "ask", "limits", "isolation"} {
 		if t.Has(key) {
 			lines[key] = t.LineOf(key)
 		}
 	}
 	for key, n := range map[string]int{"allow_tools": len(p.AllowTools), "deny_tools": len(p.DenyTools),
-		"allow_prompts": len(p.Prompts.Allow), "deny_prompts": len(p.Prompts.Deny), "deny": len(p.Deny), "http": len(p.HTTP)} {
+		"allow_prompts": len(p.Prompts.Allow), "deny_prompts": len(p.Prompts.Deny), "deny": len(p.Deny), "http": len(p.HTTP), "ask": len(p.Ask)} {
 		for i := range n {
 			lines[fmt.Sprintf("%s[%d]", key, i)] = t.LineOfItem(key, i)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
@@ -58,6 +59,7 @@ func (n *narrowing) narrow(b Bounds) {
 	n.repositories(b)
 	n.origins(b)
 	n.variables(b)
+	n.asks(b)
 	n.limits(b)
 	n.grant.Deny = slices.Clone(n.grant.Deny)
 	for _, p := range b.Deny {
@@ -335,6 +337,25 @@ func (n *narrowing) variables(b Bounds) {
 		n.cut("env", name, "the variable "+name+" is not granted", "it is not in "+n.ceiling.at(b, "env"), n.line("env."+name))
 	}
 	n.grant.Env = env
+}
+
+func (n *narrowing) asks(b Bounds) {
+	if b.Ask == nil {
+		return
+	}
+	var granted []interaction.Kind
+	for _, kind := range n.grant.Ask {
+		if slices.Contains(b.Ask, kind) {
+			granted = append(granted, kind)
+			continue
+		}
+		line := 0
+		if i := slices.Index(n.p.Ask, kind); i >= 0 {
+			line = n.line(fmt.Sprintf("ask[%d]", i))
+		}
+		n.cut("ask", string(kind), "asking clients for "+string(kind)+" is not granted", "it is not in "+n.ceiling.at(b, "ask"), line)
+	}
+	n.grant.Ask = granted
 }
 
 // limits reduces each limit to that of b. It is reported only if the config asks for more.

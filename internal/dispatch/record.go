@@ -52,7 +52,7 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
 		Plugin: r.plugin.Name, Version: r.plugin.Manifest.Version, Digest: r.plugin.Manifest.Module.SHA256,
 		Client: r.Client, Method: r.Method, Tool: r.Name,
-		BytesIn: int64(len(r.Params)), Arguments: r.Arguments,
+		BytesIn: int64(len(r.Params)), Arguments: r.Arguments, Round: r.Interaction.Round,
 	}
 	if r.Method == abi.MethodComplete {
 		record.Arguments = r.Argument
@@ -86,6 +86,8 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 func outcome(response worker.Response, err error) (audit.Outcome, string) {
 	var failure *gateway.Failure
 	switch {
+	case errors.As(err, new(*gateway.Ask)):
+		return audit.Asked, ""
 	case err == nil && response.ToolError:
 		return audit.ToolError, ""
 	case err == nil:

@@ -66,6 +66,9 @@ func (r *request) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage,
 
 // run sends params to the module. record, which may be nil, is called for its operations.
 func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Notifier, record func(wire.Record)) (worker.Response, error) {
+	if err := r.plugin.checkAsker(r.Request); err != nil {
+		return worker.Response{}, err
+	}
 	if err := r.ticket.wait(ctx); err != nil {
 		return worker.Response{}, err
 	}
@@ -85,7 +88,11 @@ func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Not
 	}
 	session := network.Begin(ctx)
 	defer session.End()
-	call := wire.Call{Method: r.Method, Recorded: record != nil, Params: params}
+	members, err := r.encodeInteraction()
+	if err != nil {
+		return worker.Response{}, err
+	}
+	call := wire.Call{Method: r.Method, Recorded: record != nil, Params: params, Interaction: members}
 	if r.tool != nil {
 		call.Schema = r.tool.OutputNumber
 	}
@@ -93,8 +100,11 @@ func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Not
 	response, err := r.plugin.worker().Call(ctx, worker.Request{
 		Call: call, Ask: r.plugin.asker(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return response, r.failed(err)
+	case response.Asks:
+		return response, r.asks(response, record)
 	}
 	return response, nil
 }

@@ -12,6 +12,7 @@ import (
 
 // newSearch queues a request to the first of the plugins that may answer it; nil if there is none.
 func (s *snapshot) newSearch(r gateway.Request, plugins []*catalog.Plugin) gateway.Call {
+	plugins = s.asker(r, plugins)
 	if len(plugins) == 0 {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, 
 	var failure error
 	for _, next := range s.others {
 		switch {
-		case err == nil || ctx.Err() != nil:
+		case err == nil || ctx.Err() != nil || errors.As(err, new(*gateway.Ask)):
 			return result, err
 		case failure == nil && !isUnknown(err):
 			failure = err

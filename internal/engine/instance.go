@@ -192,7 +192,7 @@ func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
 // call runs one request. After an error the instance must not be used again.
 func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
 	c := newCall(ctx, i.owner, i)
-	c.request, c.hasRequest, c.busy = envelope(ctx, r.Method, r.Params), true, r.busy
+	c.request, c.hasRequest, c.busy = envelope(ctx, r), true, r.busy
 	return i.respond(c, uint64(len(c.request)))
 }
 

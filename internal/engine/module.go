@@ -51,6 +51,8 @@ func (r Response) Release() {
 type Request struct {
 	Method string // a method of ABI 1
 	Params []byte // valid JSON, or empty
+	// Interaction is a JSON object with the members of the request that follow params: client, answers and state; or empty.
+	Interaction []byte
 	// Busy is called by the goroutine that runs the call after every quantum of fuel from the shortCall-th on, and before
 	// the call may block; nil: it is not called.
 	Busy func()
@@ -64,8 +66,8 @@ func (r Request) busy() {
 
 // Call sends a request and returns the response. An error is an *Error.
 func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
-	if int64(len(r.Params)) > m.spec.Input {
-		return Response{}, m.errorf(CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", len(r.Params), m.spec.Input)
+	if size := len(r.Params) + len(r.Interaction); int64(size) > m.spec.Input {
+		return Response{}, m.errorf(CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", size, m.spec.Input)
 	}
 	m.trackCalls(1)
 	limited, cancel := context.WithTimeout(ctx, m.spec.Time)
@@ -162,19 +164,22 @@ func (m *Module) closeIdle() {
 	}
 }
 
-// envelope encodes an abi.Request. It copies params without decoding them.
-func envelope(ctx context.Context, method string, params []byte) []byte {
-	out := make([]byte, 0, len(method)+len(params)+64)
+// envelope encodes an abi.Request. It copies the request's JSON without decoding it.
+func envelope(ctx context.Context, r Request) []byte {
+	out := make([]byte, 0, len(r.Method)+len(r.Params)+len(r.Interaction)+64)
 	out = append(out, `{"method":"`...)
-	out = append(out, method...)
+	out = append(out, r.Method...)
 	out = append(out, '"')
 	if deadline, ok := ctx.Deadline(); ok {
 		out = append(out, `,"deadline":`...)
 		out = strconv.AppendInt(out, deadline.UnixMilli(), 10)
 	}
-	if len(params) > 0 {
+	if len(r.Params) > 0 {
 		out = append(out, `,"params":`...)
-		out = append(out, params...)
+		out = append(out, r.Params...)
+	}
+	if len(r.Interaction) > 0 {
+		return append(append(out, ','), r.Interaction[1:]...) // its closing brace is that of the request
 	}
 	return append(out, '}')
 }

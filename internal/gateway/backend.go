@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -40,7 +42,30 @@ type Request struct {
 	Argument  json.RawMessage // the argument to complete
 	Cursor    json.RawMessage // position in a list
 	Ref       Reference       // the prompt or template of a completion
+
+	Interaction Interaction
 }
+
+// Interaction is what the client of a request can be asked, and what it was asked and has answered so far. It is set for the
+// methods that interaction.Supports.
+type Interaction struct {
+	Client interaction.Client
+	Round  int // number of asks so far; 0: the request is not a repetition, and the following fields are empty
+	// Asker is that of the last Ask.
+	Asker   string
+	Answers map[string]json.RawMessage // of all asks so far, by the id of the request; each is a JSON object
+	State   string                     // of the last Ask
+}
+
+// Ask is the error of a Call that needs something from the client. The gateway asks the client, and then has the backend
+// execute the request again, with its Interaction.
+type Ask struct {
+	interaction.Ask
+	Asker   string        // identifies the plugin, and the version of it, that asks
+	Timeout time.Duration // how long the client has to answer
+}
+
+func (*Ask) Error() string { return "the call asks its client" }
 
 // Reference names the prompt, or the resource template, that a completion is for.
 type Reference struct{ Type, Name, URI string }
@@ -48,8 +73,8 @@ type Reference struct{ Type, Name, URI string }
 // Call is the execution of one request.
 type Call interface {
 	// Run executes the request and returns the method's result (for tools/call a CallToolResult), whose bytes
-	// reach the client unchanged. An *abi.Error reaches the client unchanged too; a *Failure is formatted, and
-	// any other error is reported as an internal failure. Run must return soon after ctx ends.
+	// reach the client unchanged. An *abi.Error reaches the client unchanged too; a *Failure is formatted; an *Ask is sent
+	// to the client; and any other error is reported as an internal failure. Run must return soon after ctx ends.
 	Run(ctx context.Context, n Notifier) (json.RawMessage, error)
 
 	// Failure formats a failure that the gateway detects, such as an invalid result.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
@@ -29,6 +30,7 @@ func (m *Manifest) readCapabilities(t *tomlfile.Table) {
 	m.Capabilities.FS = ReadFS(t, "fs", checkRequestedPath)
 	m.Capabilities.Git = ReadGit(t, "git", checkRequestedRepo)
 	m.readOrigins(t)
+	m.Capabilities.Ask, m.Capabilities.AskLine = ReadAsk(t), t.LineOf("ask")
 	m.Capabilities.Env = t.Strings("env")
 	for i, name := range m.Capabilities.Env {
 		if name == Any {
@@ -41,6 +43,26 @@ func (m *Manifest) readCapabilities(t *tomlfile.Table) {
 			t.FaultItem("env", i, "is a duplicate", "remove one")
 		}
 	}
+}
+
+// ReadAsk reads the array ask: what calls may ask clients for. It returns nil if the key is absent, not nil if it is empty.
+func ReadAsk(t *tomlfile.Table) []interaction.Kind {
+	if !t.Has("ask") {
+		return nil
+	}
+	out := []interaction.Kind{}
+	for i, name := range t.Strings("ask") {
+		kind := interaction.Kind(name)
+		switch {
+		case !slices.Contains(interaction.Kinds, kind):
+			t.FaultItem("ask", i, fmt.Sprintf("%s is not something that a client can be asked for", tomlfile.Quote(name)), `write "elicitation", "sampling" or "roots"`)
+		case slices.Contains(out, kind):
+			t.FaultItem("ask", i, "is a duplicate", "remove one")
+		default:
+			out = append(out, kind)
+		}
+	}
+	return out
 }
 
 func (m *Manifest) readOrigins(t *tomlfile.Table) {

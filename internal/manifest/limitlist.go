@@ -31,7 +31,7 @@ func (l Limits) List() []Limit {
 	return []Limit{
 		size("memory", l.Memory), duration("time", l.Time), count("fuel", l.Fuel), size("input", l.Input), size("output", l.Output),
 		count("operations", int64(l.Operations)), size("log", l.Log), count("files", int64(l.Files)),
-		count("concurrency", int64(l.Concurrency)), duration("queue", l.Queue),
+		count("concurrency", int64(l.Concurrency)), duration("queue", l.Queue), duration("ask", l.Ask),
 		size("http_request", l.HTTPRequest), size("http_response", l.HTTPResponse), count("http_concurrency", int64(l.HTTPConcurrency)),
 	}
 }
@@ -40,7 +40,7 @@ func (l Limits) List() []Limit {
 func (l Limits) Pick(keep func(key string) bool) Limits {
 	for key, field := range map[string]any{
 		"memory": &l.Memory, "time": &l.Time, "fuel": &l.Fuel, "input": &l.Input, "output": &l.Output, "operations": &l.Operations,
-		"log": &l.Log, "files": &l.Files, "concurrency": &l.Concurrency, "queue": &l.Queue,
+		"log": &l.Log, "files": &l.Files, "concurrency": &l.Concurrency, "queue": &l.Queue, "ask": &l.Ask,
 		"http_request": &l.HTTPRequest, "http_response": &l.HTTPResponse, "http_concurrency": &l.HTTPConcurrency,
 	} {
 		if keep(key) {
@@ -64,7 +64,7 @@ func (l Limits) Min(bound Limits) Limits {
 		Memory: least(l.Memory, bound.Memory), Time: least(l.Time, bound.Time), Fuel: least(l.Fuel, bound.Fuel),
 		Input: least(l.Input, bound.Input), Output: least(l.Output, bound.Output), Operations: least(l.Operations, bound.Operations),
 		Log: least(l.Log, bound.Log), Files: least(l.Files, bound.Files), Concurrency: least(l.Concurrency, bound.Concurrency),
-		Queue: least(l.Queue, bound.Queue), HTTPRequest: least(l.HTTPRequest, bound.HTTPRequest),
+		Queue: least(l.Queue, bound.Queue), Ask: least(l.Ask, bound.Ask), HTTPRequest: least(l.HTTPRequest, bound.HTTPRequest),
 		HTTPResponse: least(l.HTTPResponse, bound.HTTPResponse), HTTPConcurrency: least(l.HTTPConcurrency, bound.HTTPConcurrency),
 	}
 }

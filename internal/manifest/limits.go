@@ -38,6 +38,7 @@ func ReadLimits(t *tomlfile.Table) Limits {
 		Files:       int(ReadCount(t, "files", MinFiles, MaxFiles)),
 		Concurrency: int(ReadCount(t, "concurrency", MinConcurrency, MaxConcurrency)),
 		Queue:       ReadDuration(t, "queue"),
+		Ask:         ReadDuration(t, "ask"),
 
 		HTTPRequest:     ReadSize(t, "http_request", MinOutput, MaxOutput),
 		HTTPResponse:    ReadSize(t, "http_response", MinOutput, MaxOutput),

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
@@ -101,10 +102,12 @@ const (
 type Capabilities struct {
 	FS   []FS
 	Git  []Git
-	HTTP []string // origins, each once, or "*"
-	Env  []string // names
+	HTTP []string           // origins, each once, or "*"
+	Env  []string           // names
+	Ask  []interaction.Kind // what the plugin's calls ask clients for, each once
 
 	HTTPLine int // line of http in the file
+	AskLine  int // line of ask in the file
 }
 
 // FS requests a directory. Path may begin with ${project}, ${cwd}, ${home} or ${state}.
@@ -137,6 +140,7 @@ type Limits struct {
 	Files       int           // files that a call has open at the same time
 	Concurrency int           // calls at the same time
 	Queue       time.Duration // time that a call waits in the queue
+	Ask         time.Duration // time that a client has to answer what a call asks
 
 	HTTPRequest     int64 // bytes of a request's body
 	HTTPResponse    int64 // bytes of a response's body

@@ -84,6 +84,7 @@ func New(c Config) *Supervisor {
 // Response is the outcome of a call.
 type Response struct {
 	Body      []byte // the method's result: a JSON object in valid UTF-8, otherwise unvalidated
+	Asks      bool   // whether Body is an abi.Ask instead of a result
 	ToolError bool   // whether the result has isError, as reported by the worker
 	Fuel      int64  // instructions that the call executed
 	LeftOut   int64  // operations that were not recorded
@@ -96,8 +97,8 @@ type Response struct {
 // limit had passed, or if it was the only call in flight and the host ended the worker for it. A call that is not retried, or whose
 // second worker ends too, fails with CodeWorkerLost or CodeMemory.
 func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
-	if int64(len(r.Params)) > s.config.Limits.Input {
-		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", len(r.Params), s.config.Limits.Input)
+	if size := len(r.Params) + len(r.Interaction); int64(size) > s.config.Limits.Input {
+		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", size, s.config.Limits.Input)
 	}
 	release, err := s.config.Pool.reserve(ctx, s, s.config.Queue)
 	if err != nil {
@@ -203,7 +204,7 @@ func (s *Supervisor) lostCall(p *process, err *lostError) *engine.Error {
 // response validates a worker's result. The worker is untrusted, and the host passes the bytes of the result on to the
 // client.
 func (s *Supervisor) response(result wire.Result) (Response, error) {
-	r := Response{Body: result.Body, ToolError: result.Kind == wire.KindToolError, Fuel: result.Fuel, LeftOut: result.LeftOut}
+	r := Response{Body: result.Body, ToolError: result.Kind == wire.KindToolError, Asks: result.Kind == wire.KindAsk, Fuel: result.Fuel, LeftOut: result.LeftOut}
 	switch {
 	case result.Kind == wire.KindFailure:
 		r.Body = nil

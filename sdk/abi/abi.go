@@ -62,12 +62,17 @@ type Request struct {
 	// Params contains the parameters of the MCP request, byte for byte as the client sent them. It is absent if the
 	// client sent no parameters.
 	Params json.RawMessage `json:"params,omitempty"`
+	// Client, Answers and State are those of an Ask. They are absent unless the client can be asked.
+	Client  *Client                    `json:"client,omitempty"`
+	Answers map[string]json.RawMessage `json:"answers,omitempty"`
+	State   string                     `json:"state,omitempty"`
 }
 
-// Response is the argument of output: exactly one of Result and Error is set.
+// Response is the argument of output: exactly one of Result, Error and Ask is set.
 type Response struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
+	Ask    *Ask            `json:"ask,omitempty"`
 }
 
 // Error is a JSON-RPC error. The client gets it unchanged.
@@ -85,6 +90,57 @@ const (
 	CodeInvalidParams    = -32602
 	CodeInternal         = -32603
 	CodeResourceNotFound = -32002
+)
+
+// Methods of a ClientRequest.
+const (
+	MethodElicit    = "elicitation/create"
+	MethodSample    = "sampling/createMessage"
+	MethodListRoots = "roots/list"
+)
+
+// Client is what a client can be asked, restricted to what the plugin is granted. A pointer is nil if the client does not
+// support it.
+type Client struct {
+	Elicitation *Elicitation `json:"elicitation,omitempty"`
+	Sampling    *Sampling    `json:"sampling,omitempty"`
+	Roots       *struct{}    `json:"roots,omitempty"`
+}
+
+// Elicitation has the modes of elicitation that a client supports.
+type Elicitation struct {
+	Form *struct{} `json:"form,omitempty"`
+	URL  *struct{} `json:"url,omitempty"`
+}
+
+// Sampling has the optional features of sampling that a client supports.
+type Sampling struct {
+	Tools   *struct{} `json:"tools,omitempty"`
+	Context *struct{} `json:"context,omitempty"`
+}
+
+// Ask ends a call that needs something from the client. The host asks the client, and then makes the call again, with the
+// answers of all asks of the call so far and the State of the last one. At least one of Requests and State is set.
+type Ask struct {
+	Requests map[string]ClientRequest `json:"requests,omitempty"` // by an id that the plugin chooses
+	State    string                   `json:"state,omitempty"`
+}
+
+// ClientRequest is a request to the client: Method is one of MethodElicit, MethodSample and MethodListRoots. Its answer is
+// the result of MCP for that method, or an Error in a member called error.
+type ClientRequest struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// Bounds of an Ask.
+const (
+	MaxAskRequests = 16
+	MaxAskID       = 128       // bytes of an id
+	MaxAskBytes    = 1 << 20   // of the parameters of all requests
+	MaxAskState    = 256 << 10 // bytes of State
+	MaxAskRounds   = 10        // asks of one call
+	MaxAskAnswers  = 4 << 20   // bytes of the answers of one call
 )
 
 // Description is the result of bulkhead/describe: what a module has handlers for.

@@ -128,7 +128,10 @@ func answerer(setup wire.Setup, check func(method string, result []byte) string)
 		result, err := checker.Parse(method, r, output)
 		var own *abi.Error
 		var failure *engine.Error
+		var ask *answer.Ask
 		switch {
+		case errors.As(err, &ask):
+			return wire.KindAsk, ask.JSON
 		case err == nil && method == abi.MethodToolsCall && answer.IsError(result):
 			return wire.KindToolError, result
 		case err == nil:

@@ -15,30 +15,40 @@ type Call struct {
 	// Recorded asks for a Record of each operation.
 	Recorded bool
 	Params   []byte // JSON, or empty
+	// Interaction is a JSON object with the members client, answers and state of the request; empty if the client cannot be
+	// asked.
+	Interaction []byte
 }
 
-// Encode returns the parts of the payload; Params are not copied.
+const callHead = 8
+
+// Encode returns the parts of the payload; Params and Interaction are not copied.
 func (c Call) Encode() [][]byte {
-	head := make([]byte, 0, 4+len(c.Method))
+	head := make([]byte, 0, callHead+len(c.Method))
 	flags := byte(0)
 	if c.Recorded {
 		flags = 1
 	}
 	head = append(head, flags, byte(len(c.Method)))
 	head = binary.LittleEndian.AppendUint16(head, uint16(c.Schema))
+	head = binary.LittleEndian.AppendUint32(head, uint32(len(c.Interaction)))
 	head = append(head, c.Method...)
-	return [][]byte{head, c.Params}
+	return [][]byte{head, c.Interaction, c.Params}
 }
 
 // DecodeCall decodes what Encode returned.
 func DecodeCall(payload []byte) (Call, error) {
-	if len(payload) < 4 || len(payload) < 4+int(payload[1]) {
+	if len(payload) < callHead {
 		return Call{}, Violation("a malformed call of %d bytes", len(payload))
 	}
-	end := 4 + int(payload[1])
+	method := callHead + int(payload[1])
+	params := int64(method) + int64(binary.LittleEndian.Uint32(payload[4:]))
+	if int64(len(payload)) < params {
+		return Call{}, Violation("a malformed call of %d bytes", len(payload))
+	}
 	return Call{
 		Recorded: payload[0]&1 != 0, Schema: int(binary.LittleEndian.Uint16(payload[2:])),
-		Method: string(payload[4:end]), Params: payload[end:],
+		Method: string(payload[callHead:method]), Interaction: payload[method:params], Params: payload[params:],
 	}, nil
 }
 
@@ -51,6 +61,7 @@ const (
 	KindToolError             // Body is the method's result, which has isError set
 	KindRPCError              // Body is an abi.Error
 	KindFailure               // Body is a Failure
+	KindAsk                   // Body is an abi.Ask
 )
 
 // Result ends a call.
@@ -74,7 +85,7 @@ func (r Result) Encode() [][]byte {
 
 // DecodeResult decodes what Encode returned. Body is not validated.
 func DecodeResult(payload []byte) (Result, error) {
-	if len(payload) < resultHead || Kind(payload[0]) > KindFailure {
+	if len(payload) < resultHead || Kind(payload[0]) > KindAsk {
 		return Result{}, Violation("a malformed result of %d bytes", len(payload))
 	}
 	return Result{

@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// failureDenied is the code of a call that asked the client for something that is not granted.
+const failureDenied = "denied"
+
+// opAsk is the prefix of the operations with which the audit log counts what a call has asked: ask/elicitation.
+const opAsk = "ask/"
+
+// identity identifies the version of a plugin. Answers of the client are for the version that asked.
+func (p *plugin) identity() string { return p.Name + "@" + p.Manifest.Digest }
+
+// checkAsker returns an error if the request answers an ask of a plugin, or of a version of it, that is not this one.
+func (p *plugin) checkAsker(r gateway.Request) error {
+	if asker := r.Interaction.Asker; asker != "" && asker != p.identity() {
+		return &abi.Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("plugin %s has changed since it asked the client: make the call again from its start", p.Name)}
+	}
+	return nil
+}
+
+// asker returns the one of plugins that asked the client, which the request answers; all if it answers none.
+func (s *snapshot) asker(r gateway.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
+	if r.Interaction.Asker == "" {
+		return plugins
+	}
+	i := slices.IndexFunc(plugins, func(p *catalog.Plugin) bool { return s.plugins[p.Index].identity() == r.Interaction.Asker })
+	if i < 0 {
+		return plugins[:min(len(plugins), 1)] // its checkAsker refuses the request
+	}
+	return plugins[i : i+1]
+}
+
+// encodeInteraction encodes the members of a request that say what the client can be asked and has answered; nil if the
+// plugin may not ask.
+func (r *request) encodeInteraction() ([]byte, error) {
+	granted := r.plugin.Grant.Ask
+	if len(granted) == 0 || !interaction.Supports(r.Method) {
+		return nil, nil
+	}
+	i := r.Interaction
+	return rawjson.Marshal(struct {
+		Client  *abi.Client                `json:"client"`
+		Answers map[string]json.RawMessage `json:"answers,omitempty"`
+		State   string                     `json:"state,omitempty"`
+	}{i.Client.Restrict(granted).ABI(), i.Answers, i.State})
+}
+
+// asks returns the error with which a call ends that asks the client: a *gateway.Ask, or a *gateway.Failure if the ask is not
+// granted.
+func (r *request) asks(response worker.Response, record func(wire.Record)) error {
+	ask, err := interaction.Parse(response.Body)
+	if err != nil { // the worker has checked it, but is not trusted
+		return r.Failure(gateway.FailureInvalidResult, "asked the client, but the ask is invalid: "+err.Error())
+	}
+	counts := map[interaction.Kind]int64{}
+	for _, q := range ask.Requests {
+		counts[q.Kind]++
+	}
+	var denied interaction.Kind
+	for _, kind := range interaction.Kinds {
+		outcome, code := audit.OK, ""
+		switch {
+		case counts[kind] == 0:
+			continue
+		case !slices.Contains(r.plugin.Grant.Ask, kind):
+			outcome, code, denied = audit.Denied, abi.HostDenied, kind
+		}
+		if record != nil {
+			record(wire.Record{Op: opAsk + string(kind), Outcome: string(outcome), Code: code, Count: counts[kind]})
+		}
+	}
+	switch {
+	case denied != "":
+		return r.Failure(failureDenied, fmt.Sprintf("asked the client for %s, which is not granted: it must be in ask of [capabilities] in its manifest, and not be excluded by ask in the config", denied))
+	case len(r.plugin.Grant.Ask) == 0:
+		return r.Failure(failureDenied, "asked to be called again, which is not granted: ask of [capabilities] in its manifest, or in the config, is empty")
+	}
+	return &gateway.Ask{Ask: ask, Asker: r.plugin.identity(), Timeout: r.plugin.Grant.Limits.Ask}
+}
