@@ -14,8 +14,9 @@ import (
 // cost time.
 type callContext struct {
 	context.Context
-	deadline int64  // milliseconds since the Unix epoch; 0: none
-	meta     []byte // the request's _meta; nil if absent
+	deadline int64         // milliseconds since the Unix epoch; 0: none
+	meta     []byte        // the request's _meta; nil if absent
+	talk     *conversation // nil if the method cannot ask the client
 }
 
 type metaKey struct{}
@@ -28,8 +29,11 @@ func (c callContext) Deadline() (time.Time, bool) {
 }
 
 func (c callContext) Value(key any) any {
-	if key == (metaKey{}) {
+	switch {
+	case key == (metaKey{}):
 		return c.meta
+	case key == (askKey{}) && c.talk != nil:
+		return c.talk
 	}
 	return c.Context.Value(key)
 }

@@ -71,6 +71,11 @@ func parseRequest(request []byte) (method string, params []byte, ctx callContext
 			ctx.deadline, _ = strconv.ParseInt(string(value), 10, 64)
 		case "params":
 			params = value
+		case "client", "answers", "state":
+			if ctx.talk == nil {
+				ctx.talk = &conversation{}
+			}
+			ctx.talk.decode(string(key), value)
 		}
 	})
 	if err != nil {
@@ -103,6 +108,9 @@ func (p *Plugin) callTool(ctx callContext, params []byte) ([]byte, error) {
 		return nil, &Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("no handler for tool %q", name)}
 	}
 	result, err := handle(ctx, arguments)
+	if errors.Is(err, ErrAsking) {
+		return ctx.encodeAsk(err)
+	}
 	if err != nil {
 		if own := (*Error)(nil); errors.As(err, &own) {
 			return nil, err
@@ -134,7 +142,7 @@ func (p *Plugin) handlePrompts(ctx callContext, method string, params []byte) ([
 	ctx.meta = get.Meta
 	result, err := p.prompts.Get(ctx, get.Name, get.Arguments)
 	if err != nil {
-		return nil, err
+		return ctx.encodeAsk(err)
 	}
 	return encodeResult(result)
 }
@@ -160,6 +168,9 @@ func (p *Plugin) handleResources(ctx callContext, method string, params []byte) 
 	}
 	ctx.meta = read.Meta
 	contents, err := p.resources.Read(ctx, read.URI)
+	if err != nil {
+		return ctx.encodeAsk(err)
+	}
 	return encodeList("contents", contents, err)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -36,6 +37,7 @@ func (s *session) initialize(m *message, now *served) ([]byte, *abi.Error) {
 		return nil, now.unsupportedVersion(requested)
 	}
 	s.version, s.client = now.negotiate(requested), clientName(rawjson.Member(m.params.all, "clientInfo"))
+	s.can = interaction.ParseClient(rawjson.Member(m.params.all, "capabilities"))
 	s.subscriptions.initialize(now.config.Offers)
 	return encode(mcp.InitializeResult{
 		ProtocolVersion: s.version,

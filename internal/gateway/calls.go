@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -17,6 +18,9 @@ import (
 // the backend.
 func (s *session) call(ctx context.Context, m *message, meta requestMeta, how method, to Peer) {
 	request, err := s.backendRequest(m, meta, how)
+	if err == nil && interaction.Supports(m.method) {
+		err = s.interact(&request, m, meta)
+	}
 	if err != nil {
 		putError(to, m.id, err)
 		return
@@ -77,13 +81,47 @@ func (c *clientCall) start(ctx context.Context, release func()) {
 		c.end(nil, err, release)
 		return
 	}
-	c.session.runners.run(func() {
-		if held, ok := call.(Answered); ok {
-			defer held.Answered()
+	c.session.runners.run(func() { c.execute(ctx, call, release) })
+}
+
+// execute runs the call and sends its response. If the call asks its client, a client of the modern era gets the ask as the
+// response; another one is asked, and the request is executed again with its answers.
+func (c *clientCall) execute(ctx context.Context, call Call, release func()) {
+	g := c.session.g
+	for {
+		result, ask, err := g.run(ctx, call, c)
+		if ask == nil {
+			c.end(c.encode(result), err, release)
+			answered(call)
+			return
 		}
-		result, err := g.run(ctx, call, c)
-		c.end(result, err, release)
-	})
+		answered(call) // nothing of the backend is held while the client is asked
+		failure := c.checkAsk(call, ask)
+		if failure == nil && c.meta.modern {
+			result, err := c.inputRequired(ask)
+			c.end(result, err, release)
+			return
+		}
+		if failure == nil {
+			failure, err = c.askClient(ctx, call, ask)
+		}
+		if failure != nil {
+			result, err = g.report(c.request, failure)
+			result = c.encode(result)
+		} else if err == nil {
+			call, err = g.find(c.request)
+		}
+		if failure != nil || err != nil {
+			c.end(result, err, release)
+			return
+		}
+	}
+}
+
+func answered(call Call) {
+	if held, ok := call.(Answered); ok {
+		held.Answered()
+	}
 }
 
 // runners are goroutines that run calls. A few of them wait for further calls, because the stack of a new goroutine has to
@@ -121,7 +159,15 @@ func (r *runners) loop(call func()) {
 	}
 }
 
-// end sends the response, unless the call was cancelled or failPending has sent one.
+// encode encodes a result for the era of the request; nil if result is nil.
+func (c *clientCall) encode(result []byte) []byte {
+	if c.meta.modern && result != nil {
+		result = modern(result, c.meta.served.info, c.how.cached)
+	}
+	return oneLine(result)
+}
+
+// end sends the response, whose result is encoded, unless the call was cancelled or failPending has sent one.
 func (c *clientCall) end(result []byte, err *abi.Error, release func()) {
 	s, e := c.session, c.entry
 	defer s.calls.done(e)
@@ -135,10 +181,8 @@ func (c *clientCall) end(result []byte, err *abi.Error, release func()) {
 		}
 	case err != nil:
 		putError(e.to, id, c.meta.translated(err))
-	case c.meta.modern:
-		putResult(e.to, id, oneLine(modern(result, c.meta.served.info, c.how.cached)))
 	default:
-		putResult(e.to, id, oneLine(result))
+		putResult(e.to, id, result)
 	}
 }
 
@@ -153,13 +197,14 @@ func (g *Gateway) find(r Request) (call Call, err *abi.Error) {
 	return g.backend.Find(r)
 }
 
-// run executes a request and returns a valid result or an error.
-func (g *Gateway) run(ctx context.Context, call Call, c *clientCall) ([]byte, *abi.Error) {
+// run executes a request and returns a valid result, an ask or an error.
+func (g *Gateway) run(ctx context.Context, call Call, c *clientCall) ([]byte, *Ask, *abi.Error) {
 	r, how := c.request, c.how
 	result, err := g.invoke(ctx, call, r, c.notifier)
 	name := r.what()
 	var failure *Failure
 	var own *abi.Error
+	var ask *Ask
 	switch {
 	case err == nil:
 		why := ""
@@ -171,23 +216,31 @@ func (g *Gateway) run(ctx context.Context, call Call, c *clientCall) ([]byte, *a
 			why = how.check(result)
 		}
 		if why == "" {
-			return result, nil
+			return result, nil, nil
 		}
 		g.log.Warn("a result is invalid", "method", r.Method, "name", bounded(r.Name), "reason", why)
 		failure = g.failure(call, r, FailureInvalidResult, "the result of "+name+" is invalid: "+why)
 	case ctx.Err() != nil:
-		return nil, shuttingDown() // not sent if the client cancelled the call
+		return nil, nil, shuttingDown() // not sent if the client cancelled the call
+	case errors.As(err, &ask) && ask != nil && interaction.Supports(r.Method):
+		return nil, ask, nil
 	case errors.As(err, &failure) && failure != nil:
 	case errors.As(err, &own) && own != nil:
-		return nil, own
+		return nil, nil, own
 	default:
 		g.log.Error("a call failed", "method", r.Method, "name", bounded(r.Name), "error", err)
 		failure = g.failure(call, r, FailureInternal, "the call of "+name+" failed: "+err.Error())
 	}
+	result, own = g.report(r, failure)
+	return result, nil, own
+}
+
+// report returns the result, or the error, that reports a failure to the client.
+func (g *Gateway) report(r Request, f *Failure) ([]byte, *abi.Error) {
 	if r.Method != string(mcp.MethodToolsCall) {
-		return nil, failure.rpc()
+		return nil, f.rpc()
 	}
-	return failure.result(), nil
+	return f.result(), nil
 }
 
 // what names a request in messages.

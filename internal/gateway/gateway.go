@@ -22,6 +22,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 )
 
 // Defaults of a Config.
@@ -72,6 +74,7 @@ type Gateway struct {
 	log         hclog.Logger
 	maxLine     int64
 	maxInFlight int
+	sealer      *interaction.Sealer
 	served      atomic.Pointer[served] // see Apply
 
 	mu   sync.Mutex
@@ -99,6 +102,7 @@ func New(config Config, backend Backend) (*Gateway, error) {
 		log:         config.Log,
 		maxLine:     cmp.Or(config.MaxLine, DefaultMaxLine),
 		maxInFlight: cmp.Or(config.MaxInFlight, DefaultMaxInFlight),
+		sealer:      interaction.NewSealer(),
 	}
 	if g.log == nil {
 		g.log = hclog.NewNullLogger()

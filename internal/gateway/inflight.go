@@ -119,6 +119,24 @@ func (f *inflight) cancel(id []byte) {
 	}
 }
 
+// pause takes a call that waits for an answer of its client out of the totals, so that it does not keep the reader from
+// reading the answer. Its request still takes memory, which asks bounds.
+func (f *inflight) pause(e *entry) {
+	f.mu.Lock()
+	f.count(e, -1)
+	f.free.Signal()
+	f.mu.Unlock()
+}
+
+// resume adds a paused call to the totals, with the bytes of the answers that it retains. It does not wait: the bounds are
+// exceeded by at most the calls that asks admits.
+func (f *inflight) resume(e *entry, answers int64) {
+	f.mu.Lock()
+	e.size += answers
+	f.count(e, 1)
+	f.mu.Unlock()
+}
+
 // done removes a call that has ended and whose response, if any, was sent.
 func (f *inflight) done(e *entry) {
 	e.cancel()

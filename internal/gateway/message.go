@@ -29,6 +29,7 @@ const (
 type message struct {
 	id     []byte // a string or number, raw; nil for a notification
 	method string // empty for a response
+	reply  *reply // set for a response
 	params params
 	size   int // bytes of memory that it retains
 }
@@ -37,8 +38,7 @@ type message struct {
 // request, if it is known.
 func parse(object []byte) (*message, *abi.Error) {
 	m := new(message)
-	var version, id, method []byte
-	response := false
+	var version, id, method, result, failure []byte
 	s := rawjson.NewScanner(object)
 	s.Object(func(key []byte) {
 		switch string(key) {
@@ -50,15 +50,18 @@ func parse(object []byte) (*message, *abi.Error) {
 			method = s.Value()
 		case "params":
 			m.params.read(s)
-		case "result", "error":
-			response = true
+		case "result":
+			result = s.Value()
+		case "error":
+			failure = s.Value()
 		}
 	})
 	if !s.End() {
 		return &message{}, parseError(object)
 	}
+	response := result != nil || failure != nil
 	if response && method == nil {
-		return &message{}, nil
+		return &message{reply: &reply{id: id, result: result, failure: failure}}, nil
 	}
 	var err *abi.Error
 	if m.id, err = checkID(id); err != nil {

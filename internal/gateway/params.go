@@ -5,6 +5,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -17,6 +18,8 @@ type params struct {
 	arguments []byte
 	argument  []byte
 	cursor    []byte
+	responses []byte // inputResponses
+	state     []byte // requestState
 	ref       ref
 	meta      meta
 	ambiguous string // names the first ambiguous member; empty if none is
@@ -52,6 +55,10 @@ func (p *params) read(s *rawjson.Scanner) {
 			p.argument = s.Value()
 		case "cursor":
 			p.cursor = s.Value()
+		case interaction.MemberResponses:
+			p.responses = s.Value()
+		case interaction.MemberState:
+			p.state = s.Value()
 		case "ref":
 			p.ref.read(s)
 		case "_meta":
@@ -97,7 +104,8 @@ func (m *meta) read(s *rawjson.Scanner) {
 
 // requestKeys are the members that decide whether a request is admitted. The gateway refuses a request in which one is
 // ambiguous, because the plugin could read a value that was not checked.
-var requestKeys = [][]byte{[]byte("name"), []byte("uri"), []byte("arguments"), []byte("ref"), []byte("argument"), []byte("type"), []byte("cursor")}
+var requestKeys = [][]byte{[]byte("name"), []byte("uri"), []byte("arguments"), []byte("ref"), []byte("argument"), []byte("type"), []byte("cursor"),
+	[]byte(interaction.MemberResponses), []byte(interaction.MemberState)}
 
 // readUnique reads an object. It calls take with the key of each member; take may consume the member's value. ambiguous
 // names the first ambiguous member; it is empty if none is ambiguous.

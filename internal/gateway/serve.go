@@ -71,6 +71,7 @@ func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, d
 // finish refuses further calls. The channel is closed when every message that was read has its response.
 func (s *session) finish() <-chan struct{} {
 	s.calls.close()
+	s.asks.close() // nothing is read any more
 	ended := make(chan struct{})
 	go func() {
 		s.waitHandled()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -24,6 +25,7 @@ type session struct {
 	owner   Principal
 	own     Peer // takes the notifications that belong to no request
 	calls   *inflight
+	asks    *asks
 	runners *runners
 	lists   chan struct{} // a semaphore of running lists; see maxLists
 	level   atomic.Value  // mcp.LoggingLevel: the minimum for legacy requests
@@ -35,8 +37,9 @@ type session struct {
 	handling sync.Mutex // held while a line is handled
 
 	// Guarded by handling.
-	version string // negotiated by initialize; empty before
-	client  string // stated by initialize; empty before
+	version string             // negotiated by initialize; empty before
+	client  string             // stated by initialize; empty before
+	can     interaction.Client // what the client can be asked, as declared in initialize
 }
 
 func newSession(g *Gateway, owner Principal, own Peer) *session {
@@ -45,6 +48,7 @@ func newSession(g *Gateway, owner Principal, own Peer) *session {
 		owner: owner,
 		own:   own,
 		calls: newInflight(g.maxInFlight, pendingLines*g.maxLine),
+		asks:  newAsks(pendingLines * g.maxLine),
 	}
 	s.level.Store(mcp.LoggingLevelInfo)
 	return s
@@ -128,8 +132,10 @@ func (s *session) parsed(ctx context.Context, m *message, to Peer) {
 		s.request(ctx, m, to)
 		return
 	}
-	// a notification, or a response, which the gateway never requests
-	if m.method == string(mcp.MethodNotificationCancelled) {
+	switch {
+	case m.reply != nil:
+		s.asks.deliver(m.reply)
+	case m.method == string(mcp.MethodNotificationCancelled):
 		s.cancelled(m)
 	}
 	to.Skip()

@@ -163,9 +163,11 @@ func (s *Session) Version() string {
 	return s.s.version
 }
 
-// Close responds to the requests of open streams and refuses further calls. It does not end calls in flight.
+// Close responds to the requests of open streams and refuses further calls. It ends calls that wait for an answer of the
+// client, and no other calls in flight.
 func (s *Session) Close() {
 	s.s.calls.close()
+	s.s.asks.close()
 	s.s.subscriptions.close(s.s.g.served.Load().info)
 	s.s.g.unregister(s.s)
 }

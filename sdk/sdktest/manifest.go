@@ -25,6 +25,9 @@ type manifest struct {
 		Resources   any
 		Completions bool
 	}
+	Capabilities struct {
+		Ask []string
+	}
 	Tools []struct {
 		Name      string
 		Input     map[string]any

@@ -10,7 +10,8 @@
 //	}
 //
 // New fails the test if the manifest and the handlers differ. Handle sets the result of a host operation; by default,
-// notifications and locks succeed and are recorded: see Notifications and Locks. The file system, the clock and the
+// notifications and locks succeed and are recorded: see Notifications and Locks. Answer scripts what the client answers to
+// a handler that asks it. The file system, the clock and the
 // environment are those of the test: use t.TempDir, t.Chdir and t.Setenv.
 //
 // Stability: exported names stay within a major version.
@@ -45,6 +46,9 @@ type Host struct {
 	sent       []abi.Notification
 	locks      []string
 	folders    []string
+	client     abi.Client
+	answers    map[string]json.RawMessage
+	asked      []Asked
 }
 
 // Operation implements a host operation. A *abi.HostError is returned unchanged, any other error as abi.HostFailed.
@@ -61,7 +65,7 @@ func New(t testing.TB, p *sdk.Plugin, file string) *Host {
 	if err := m.compare(p.Describe()); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	h := &Host{plugin: p, manifest: m, operations: map[string]Operation{}}
+	h := &Host{plugin: p, manifest: m, operations: map[string]Operation{}, client: everything(), answers: map[string]json.RawMessage{}}
 	h.Handle(abi.OpNotify, h.notify)
 	h.Handle(abi.OpLock, h.lock)
 	h.Handle(abi.OpClaims, func(json.RawMessage) (any, error) { return abi.Claims{}, nil })
@@ -182,18 +186,37 @@ func (h *Host) Request(method string, params any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("params: %w", err)
 	}
-	request, err := json.Marshal(abi.Request{Method: method, Params: rawParams})
-	if err != nil {
-		return nil, fmt.Errorf("request: %w", err)
+	call := abi.Request{Method: method, Params: rawParams}
+	if len(h.manifest.Capabilities.Ask) > 0 && canAsk(method) {
+		call.Client = h.manifest.restrict(h.client)
 	}
+	for range abi.MaxAskRounds + 1 {
+		response, err := h.respond(call)
+		switch {
+		case err != nil:
+			return nil, err
+		case response.Error != nil:
+			return nil, response.Error
+		case response.Ask == nil:
+			return response.Result, nil
+		}
+		if err := h.ask(&call, response.Ask); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("the plugin asked the client more than %d times", abi.MaxAskRounds)
+}
+
+func (h *Host) respond(call abi.Request) (abi.Response, error) {
 	var response abi.Response
+	request, err := json.Marshal(call)
+	if err != nil {
+		return response, fmt.Errorf("request: %w", err)
+	}
 	if err := json.Unmarshal(h.dispatch(request), &response); err != nil {
-		return nil, fmt.Errorf("the response violates ABI 1: %w", err)
+		return response, fmt.Errorf("the response violates ABI 1: %w", err)
 	}
-	if response.Error != nil {
-		return nil, response.Error
-	}
-	return response.Result, nil
+	return response, nil
 }
 
 func (h *Host) dispatch(request []byte) []byte {
