@@ -128,6 +128,7 @@ func printPolicy(w io.Writer, style term.Style, p admin.PluginPolicy) error {
 	printGrants(table, "repositories", p.Repositories)
 	printGrants(table, "web servers", p.Origins)
 	printGrants(table, "variables", p.Variables)
+	printGrants(table, "questions to clients", p.Questions)
 	for _, f := range p.Names {
 		fmt.Fprintf(table, "  %s\n    %s\n", f.Of, visible.Text(formatFilter(f)))
 	}

@@ -23,7 +23,7 @@ func inProject(project, path string) string {
 
 // isAccess reports whether an item is access to the user's data. Limits and offers are shown by --json and bulkhead policy only.
 func isAccess(kind string) bool {
-	return slices.Contains([]string{review.Folder, review.Repository, review.Origin, review.Variable}, kind)
+	return slices.Contains([]string{review.Folder, review.Repository, review.Origin, review.Variable, review.Question}, kind)
 }
 
 // printSetup prints what plugins may access, what is created, and what is added to the config.

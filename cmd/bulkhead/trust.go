@@ -186,7 +186,7 @@ func printTrustedPlugin(w io.Writer, p admin.PluginPolicy, pins bool) {
 	for _, granted := range []struct {
 		what string
 		list []review.Grant
-	}{{"directory", p.Folders}, {"repository", p.Repositories}, {"web server", p.Origins}, {"variable", p.Variables}} {
+	}{{"directory", p.Folders}, {"repository", p.Repositories}, {"web server", p.Origins}, {"variable", p.Variables}, {"question", p.Questions}} {
 		for _, g := range granted.list {
 			more := strings.Join(append([]string{g.Access, g.More}, g.Remotes...), " ")
 			fmt.Fprintf(w, "  %-12s  %s\n", granted.what, excerpt(g.What+"  "+more))

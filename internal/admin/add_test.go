@@ -50,7 +50,7 @@ func TestAddAndRemovePreserveTheRestOfTheConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := commented + "\n[[plugins]]\npath = \"" + dir + "\"\nsha256 = \"" + p.Plugin.Digest + "\"\nallow_tools = [\"second_*\"]\nread_only = true\n" +
-		"fs = [{ path = \"${project}\", access = \"r\" }]\nhttp = []\ngit = []\n"
+		"fs = [{ path = \"${project}\", access = \"r\" }]\nhttp = []\ngit = []\nask = []\n"
 	if diff := cmp.Diff(want, w.read(t, "work/bulkhead.toml")); diff != "" {
 		t.Error(diff)
 	}

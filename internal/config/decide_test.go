@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
@@ -320,9 +321,33 @@ func TestDecideEnv(t *testing.T) {
 	}
 }
 
+func TestDecideAsk(t *testing.T) {
+	const all = "[capabilities]\nask = ['elicitation', 'sampling', 'roots']"
+	for name, c := range map[string]struct {
+		decide
+		want     string
+		problems string
+	}{
+		"nothing is requested":                      {decide{config: conf("")}, "", ""},
+		"what the manifest requests is granted":     {decide{caps: all, config: conf("")}, "elicitation, sampling, roots", ""},
+		"the config narrows it":                     {decide{caps: all, config: conf("ask = ['roots']")}, "roots", ""},
+		"an empty list grants nothing":              {decide{caps: all, config: conf("ask = []")}, "", ""},
+		"only what the manifest requests":           {decide{caps: "[capabilities]\nask = ['elicitation']", config: conf("ask = ['elicitation', 'sampling']")}, "elicitation", "error /etc/bulkhead.toml:3 plugins[0].ask[1]: notes does not ask clients for sampling"},
+		"nothing is granted without a config file":  {decide{caps: all}, "", "warning /p/plugin.toml:10 capabilities.ask: asks clients for elicitation, sampling, roots, which only a config file can grant"},
+		"a ceiling narrows it":                      {decide{caps: all, config: conf(""), ceiling: "[ceiling]\nask = ['elicitation', 'roots']"}, "elicitation, roots", "warning /etc/bulkhead.toml:1 plugins[0].ask: asking clients for sampling is not granted: it is not in ceiling.ask (/etc/bulkhead/bulkhead.toml:2)"},
+		"an empty ceiling removes what was granted": {decide{caps: all, config: conf("ask = ['roots']"), ceiling: "[ceiling]\nask = []"}, "", "warning /etc/bulkhead.toml:3 plugins[0].ask: asking clients for roots is not granted: it is not in ceiling.ask (/etc/bulkhead/bulkhead.toml:2)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, problems := c.run(t)
+			check(t, "ask", c.want, interaction.Names(g.Ask))
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
+	}
+}
+
 func TestDecideLimits(t *testing.T) {
 	defaults := manifest.Limits{Memory: 64 << 20, Time: 30 * time.Second, Input: 16 << 20, Output: 8 << 20, Operations: 10000, Log: 1 << 20,
-		Files: 256, Concurrency: 8, Queue: time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
+		Files: 256, Concurrency: 8, Queue: time.Minute, Ask: 10 * time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
 	with := func(change func(*manifest.Limits)) manifest.Limits {
 		l := defaults
 		change(&l)
@@ -338,9 +363,9 @@ func TestDecideLimits(t *testing.T) {
 			with(func(l *manifest.Limits) {
 				l.Memory, l.Time, l.Output, l.Concurrency, l.Fuel = 128<<20, time.Second, 1<<20, 2, 7
 			}), ""},
-		"so do the other limits": {decide{caps: "[limits]\ninput='1MiB'\noperations=1\nlog='2KiB'\nfiles=3\nqueue='4s'\nhttp_request='5KiB'\nhttp_response='6KiB'\nhttp_concurrency=7"},
+		"so do the other limits": {decide{caps: "[limits]\ninput='1MiB'\noperations=1\nlog='2KiB'\nfiles=3\nqueue='4s'\nask='5s'\nhttp_request='5KiB'\nhttp_response='6KiB'\nhttp_concurrency=7"},
 			with(func(l *manifest.Limits) {
-				l.Input, l.Operations, l.Log, l.Files, l.Queue = 1<<20, 1, 2<<10, 3, 4*time.Second
+				l.Input, l.Operations, l.Log, l.Files, l.Queue, l.Ask = 1<<20, 1, 2<<10, 3, 4*time.Second, 5*time.Second
 				l.HTTPRequest, l.HTTPResponse, l.HTTPConcurrency = 5<<10, 6<<10, 7
 			}), ""},
 		"and the config bounds them": {decide{caps: "[limits]\noperations=50\nqueue='2m'", config: "[defaults.limits]\nfiles=9\nqueue='3s'\n" +

@@ -29,12 +29,15 @@ const (
 var Kinds = []Kind{Elicitation, Sampling, Roots}
 
 // Names lists kinds for messages: "elicitation, roots".
-func Names(kinds []Kind) string {
+func Names(kinds []Kind) string { return strings.Join(Strings(kinds), ", ") }
+
+// Strings converts kinds.
+func Strings(kinds []Kind) []string {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
 		names[i] = string(kind)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // kindOf maps the methods of requests to their kinds.

@@ -30,7 +30,10 @@ func (m *Manifest) readCapabilities(t *tomlfile.Table) {
 	m.Capabilities.FS = ReadFS(t, "fs", checkRequestedPath)
 	m.Capabilities.Git = ReadGit(t, "git", checkRequestedRepo)
 	m.readOrigins(t)
-	m.Capabilities.Ask, m.Capabilities.AskLine = ReadAsk(t), t.LineOf("ask")
+	m.Capabilities.Ask = ReadAsk(t)
+	if t.Has("ask") {
+		m.Capabilities.AskLine = t.LineOf("ask")
+	}
 	m.Capabilities.Env = t.Strings("env")
 	for i, name := range m.Capabilities.Env {
 		if name == Any {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
@@ -185,6 +186,20 @@ func (q *inquiry) origins() {
 			q.entry.HTTP = append(q.entry.HTTP, config.HTTP{Origin: o})
 		}
 		q.add(item)
+	}
+}
+
+// questionWords say what a call can ask a client for. They follow "may".
+var questionWords = map[interaction.Kind]string{
+	interaction.Elicitation: "ask you questions through the client",
+	interaction.Sampling:    "have the client's model write for it, at your cost",
+	interaction.Roots:       "ask the client which directories it works in",
+}
+
+func (q *inquiry) questions() {
+	for _, kind := range q.m.Capabilities.Ask {
+		q.entry.Ask = append(q.entry.Ask, kind)
+		q.add(Item{Kind: Question, What: string(kind), Words: questionWords[kind]})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
@@ -30,6 +31,7 @@ func Compare(old, new *manifest.Manifest) []Change {
 	c.repositories()
 	c.names("capabilities.http", "the web server", normalizeOrigins(old.Capabilities.HTTP), normalizeOrigins(new.Capabilities.HTTP))
 	c.names("capabilities.env", "the variable", old.Capabilities.Env, new.Capabilities.Env)
+	c.names("capabilities.ask", "the permission to ask clients for", interaction.Strings(old.Capabilities.Ask), interaction.Strings(new.Capabilities.Ask))
 	c.requirements()
 	c.limits()
 	c.offers()

@@ -31,6 +31,7 @@ type Policy struct {
 	Repositories []Grant       `json:"repositories"`
 	Origins      []Grant       `json:"origins"`
 	Variables    []Grant       `json:"variables"` // without their values
+	Questions    []Grant       `json:"questions"` // what its calls may ask clients for
 	Limits       []LimitRule   `json:"limits"`
 	Isolation    string        `json:"isolation"`
 	Names        []FilterRules `json:"prompts_and_resources,omitempty"`
@@ -72,7 +73,7 @@ type FilterRules struct {
 func Effective(s Subject) Policy {
 	p := Policy{
 		Tools: []ToolRule{}, Folders: []Grant{}, Hidden: []Grant{}, Repositories: []Grant{}, Origins: []Grant{}, Variables: []Grant{},
-		Limits: []LimitRule{}, Isolation: config.IsolationPristine,
+		Questions: []Grant{}, Limits: []LimitRule{}, Isolation: config.IsolationPristine,
 	}
 	if s.Grant.Reused {
 		p.Isolation = config.IsolationReused
@@ -100,6 +101,9 @@ func Effective(s Subject) Policy {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Grant.Env)) {
 		p.Variables = append(p.Variables, Grant{What: name, By: s.variableBy(name)})
+	}
+	for _, kind := range s.Grant.Ask {
+		p.Questions = append(p.Questions, Grant{What: string(kind), By: s.questionBy(kind)})
 	}
 	for i, l := range s.Grant.Limits.List() {
 		p.Limits = append(p.Limits, s.limitRule(i, l))

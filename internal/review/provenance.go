@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
@@ -129,6 +130,13 @@ func (s Subject) originBy(h config.HTTP) string {
 		}
 	}
 	return s.requestedAt(s.Manifest.Capabilities.HTTPLine, "http")
+}
+
+func (s Subject) questionBy(kind interaction.Kind) string {
+	if i := slices.Index(s.Entry.Ask, kind); i >= 0 {
+		return fmt.Sprintf("ask (%s)", s.Entry.At(fmt.Sprintf("ask[%d]", i)))
+	}
+	return s.requestedAt(s.Manifest.Capabilities.AskLine, "ask")
 }
 
 func (s Subject) variableBy(name string) string {

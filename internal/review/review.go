@@ -8,6 +8,7 @@ package review
 
 import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
@@ -30,6 +31,7 @@ const (
 	Repository = "repository"
 	Origin     = "origin"
 	Variable   = "variable"
+	Question   = "question" // what its calls ask clients for
 	Limit      = "limit"
 	Offer      = "offer" // MCP features beside tools
 	Text       = "text"  // instructions for the client's model
@@ -82,12 +84,13 @@ func Ask(m *manifest.Manifest, choice Choice, d config.Defaults, places config.P
 		Path: choice.Path, SHA256: m.Digest, Prefix: choice.Prefix, AllowTools: choice.AllowTools,
 		ReadOnly: choice.ReadOnly, AllowWrite: choice.AllowWrite,
 		// Empty, not nil: the config then grants only what the entry lists, even if a later manifest requests more.
-		FS: []manifest.FS{}, HTTP: []config.HTTP{}, Git: []manifest.Git{},
+		FS: []manifest.FS{}, HTTP: []config.HTTP{}, Git: []manifest.Git{}, Ask: []interaction.Kind{},
 	}
 	q.directories()
 	q.repositories()
 	q.origins()
 	q.variables()
+	q.questions()
 	q.limits()
 	q.offers()
 	q.texts()

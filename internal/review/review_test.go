@@ -116,6 +116,12 @@ func TestAsk(t *testing.T) {
 				"variable: know the value of the variable USER | not given pass --env USER, or write env = { USER = \"…\" } for the plugin in bulkhead.toml"},
 			table: "env = { TOKEN = \"${env:TOKEN}\" }\n",
 		},
+		"questions to clients are granted": {
+			manifest: "[capabilities]\nask = [\"elicitation\", \"sampling\", \"roots\"]\n",
+			items: []string{"question: ask you questions through the client", "question: have the client's model write for it, at your cost",
+				"question: ask the client which directories it works in"},
+			table: "ask = [\"elicitation\", \"sampling\", \"roots\"]\n",
+		},
 		"limits above the ceilings are written": {
 			manifest: "[limits]\nmemory = \"512MiB\"\ntime = \"1m\"\nfiles = 10\n",
 			items: []string{"limit: have 512MiB of memory for a call, where 64MiB is the default | caution 256MiB is the maximum without a config setting",
@@ -173,8 +179,8 @@ func TestAsk(t *testing.T) {
 
 // spelledOut adds empty grants to the lines of a table, in the order in which they are written.
 func spelledOut(table string) string {
-	keys := []string{"prefix", "allow_tools", "read_only", "allow_write", "fs", "http", "git", "env", "limits"}
-	lines := map[string]string{"fs": "fs = []\n", "http": "http = []\n", "git": "git = []\n"}
+	keys := []string{"prefix", "allow_tools", "read_only", "allow_write", "fs", "http", "git", "env", "ask", "limits"}
+	lines := map[string]string{"fs": "fs = []\n", "http": "http = []\n", "git": "git = []\n", "ask": "ask = []\n"}
 	for line := range strings.Lines(table) {
 		key, _, _ := strings.Cut(line, " ")
 		lines[key] = line
