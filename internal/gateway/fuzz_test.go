@@ -18,7 +18,7 @@ import (
 // request with a unique id gets exactly one response.
 func FuzzServe(f *testing.F) {
 	seeds := 0
-	for _, file := range []string{"jsonrpc", "legacy", "modern", "offers", "results"} {
+	for _, file := range []string{"ask", "jsonrpc", "legacy", "modern", "offers", "results"} {
 		archive, err := txtar.ParseFile("testdata/" + file + ".txtar")
 		if err != nil {
 			f.Fatal(err)
