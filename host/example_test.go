@@ -67,7 +67,7 @@ func ExampleHost_Call() {
 	h := open(dir)
 	defer h.Close(ctx)
 
-	answer, err := h.Call(ctx, "greet", json.RawMessage(`{}`), nil)
+	answer, err := h.Call(ctx, "greet", json.RawMessage(`{}`), host.Client{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -137,11 +137,11 @@ func TestLogMessagesReachTheClientOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := hosttest.Open(t, c.there...)
 			got := ""
-			answer, err := h.Call(t.Context(), c.tool, nil, func(_ string, params json.RawMessage) {
+			answer, err := h.Call(t.Context(), c.tool, nil, host.Client{Notify: func(_ string, params json.RawMessage) {
 				if bytes.Contains(params, []byte(`"data":"from `)) { // the host reports that the worker is being started, if that takes long
 					got += string(params)
 				}
-			})
+			}})
 			if err != nil || answer.IsError || answer.Error != nil {
 				t.Fatalf("got %+v, %v", answer, err)
 			}

@@ -345,7 +345,7 @@ func TestCallsDuringReloads(t *testing.T) {
 					return
 				default:
 				}
-				answer, err := h.Call(t.Context(), tool, nil, nil)
+				answer, err := h.Call(t.Context(), tool, nil, host.Client{})
 				if err != nil || answer.IsError || answer.Error != nil {
 					t.Errorf("%s: %v %s %v", tool, err, answer.Result, answer.Error)
 					return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -41,14 +42,48 @@ type Answer struct {
 	Failure string
 }
 
-// Call makes one call like a client of Serve, in a new session. arguments is a JSON object or empty. notify, which may be
-// nil, is called with the method and the parameters of each notification of the call.
-func (h *Host) Call(ctx context.Context, tool string, arguments json.RawMessage, notify func(method string, params json.RawMessage)) (Answer, error) {
-	return h.Ask(ctx, abi.MethodToolsCall, callParams{Name: tool, Arguments: arguments, Meta: callMeta{ProgressToken: 1}}, notify)
+// Client is the client of one call. The zero value ignores notifications and can be asked nothing.
+type Client struct {
+	// Notify is called with the method and the parameters of each notification of the call; nil: they are dropped.
+	Notify func(method string, params json.RawMessage)
+	// Capabilities are the capabilities of MCP that say what the call can ask, such as {"elicitation":{}}; empty: nothing.
+	Capabilities json.RawMessage
+	// Answer answers a question that the Capabilities cover. It returns the result of MCP for the question's method. An
+	// *abi.Error refuses the question, which the plugin handles; any other error fails the call. It is called for one question
+	// at a time, and should return soon after ctx ends. It is required if Capabilities is not empty.
+	Answer func(ctx context.Context, q Question) (json.RawMessage, error)
+}
+
+// Question is what a call asks its client.
+type Question struct {
+	ID     string // chosen by the plugin; the same in each run of the call
+	Method string // elicitation/create, sampling/createMessage or roots/list
+	Params json.RawMessage
+}
+
+// local returns the client for the gateway; nil if it can be asked nothing.
+func (c Client) local() (*gateway.Local, error) {
+	if len(c.Capabilities) == 0 {
+		return nil, nil
+	}
+	if !rawjson.Valid(c.Capabilities) || rawjson.Kind(c.Capabilities) != '{' || c.Answer == nil {
+		return nil, discovery.UsageErrorf("client: Capabilities must be a JSON object, and Answer must be set")
+	}
+	return &gateway.Local{
+		Can: interaction.ParseClient(c.Capabilities),
+		Answer: func(ctx context.Context, r interaction.Request) (json.RawMessage, error) {
+			return c.Answer(ctx, Question{ID: r.ID, Method: r.Method, Params: r.Params})
+		},
+	}, nil
+}
+
+// Call makes one call like a client of Serve, in a new session. arguments is a JSON object or empty.
+func (h *Host) Call(ctx context.Context, tool string, arguments json.RawMessage, c Client) (Answer, error) {
+	return h.Ask(ctx, abi.MethodToolsCall, callParams{Name: tool, Arguments: arguments, Meta: callMeta{ProgressToken: 1}}, c)
 }
 
 // Ask is like Call for any MCP method that a client can request; params are encoded as JSON.
-func (h *Host) Ask(ctx context.Context, method string, params any, notify func(method string, params json.RawMessage)) (Answer, error) {
+func (h *Host) Ask(ctx context.Context, method string, params any, c Client) (Answer, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
 		return Answer{}, &UsageError{Err: fmt.Errorf("arguments: %w", err)}
@@ -57,8 +92,12 @@ func (h *Host) Ask(ctx context.Context, method string, params any, notify func(m
 	if int64(len(request)) > gateway.DefaultMaxLine {
 		return Answer{}, discovery.UsageErrorf("arguments: %d bytes exceed the maximum size of a message, %d MiB", len(encoded), gateway.DefaultMaxLine>>20)
 	}
-	out := &answerReader{notify: notify}
-	if err := h.gateway.Serve(ctx, bytes.NewReader(append(request, '\n')), out); err != nil {
+	local, err := c.local()
+	if err != nil {
+		return Answer{}, err
+	}
+	out := &answerReader{notify: c.Notify}
+	if err := h.gateway.ServeLocal(ctx, bytes.NewReader(append(request, '\n')), out, local); err != nil {
 		return Answer{}, err
 	}
 	if out.answer == nil {

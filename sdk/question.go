@@ -41,9 +41,9 @@ func (l Link) request() (string, any) {
 
 // Actions of a FormAnswer.
 const (
-	Accept  = "accept"
-	Decline = "decline" // the user said no
-	Cancel  = "cancel"  // the user did not decide
+	Accept  = abi.ActionAccept
+	Decline = abi.ActionDecline // the user said no
+	Cancel  = abi.ActionCancel  // the user did not decide
 )
 
 // FormAnswer is the answer to a Form or a Link.

@@ -18,10 +18,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// opened is an open host, with the display of the notifications of its requests.
+// opened is an open host, and the client of its requests.
 type opened struct {
 	*host.Host
-	shown *notifications
+	shown  *notifications
+	client host.Client
 }
 
 // withHost opens a host, calls ask with it, and closes it. Notifications and the log go to stderr, in lines unless asJSON is
@@ -30,18 +31,23 @@ func (o *options) withHost(c *cobra.Command, asJSON bool, ask func(h opened) err
 	tasks := tasksOn(os.Stderr, asJSON)
 	defer tasks.Close()
 	o.stderr = tasks
+	shown := &notifications{tasks: tasks}
+	q, err := newQuestions(c.InOrStdin(), o.answers, shown.end)
+	if err != nil {
+		return err
+	}
 	h, err := o.open()
 	if err != nil {
 		return err
 	}
-	err = ask(opened{h, &notifications{tasks: tasks}})
+	err = ask(opened{h, shown, host.Client{Notify: shown.add, Capabilities: q.capabilities(), Answer: q.answer}})
 	return errors.Join(err, closeHost(c.Context(), h, os.Stderr))
 }
 
 // request makes one MCP request.
 func request(ctx context.Context, h opened, method string, params any) (host.Answer, error) {
 	defer h.shown.end()
-	answer, err := h.Ask(ctx, method, params, h.shown.add)
+	answer, err := h.Ask(ctx, method, params, h.client)
 	if err != nil {
 		return answer, fmt.Errorf("%s: %w", method, err)
 	}

@@ -35,11 +35,17 @@ the tool's schema decides whether a value is a string, or else JSON.
 The text of the result goes to stdout; with --json the complete answer does. Progress
 and log messages go to stderr.
 
+If the call asks the user, the questions are put on the terminal. --answer ID=JSON gives
+the answer to the question ID, as a result of MCP; without a terminal or an answer a
+question is cancelled. A call can ask for a message of a model, or for the client's
+directories, only if --answer gives it.
+
 Exit codes: 1 the tool answered with an error; 2 unknown tool or invalid arguments;
 3 the call failed (timeout, memory, crash).`,
 		Example: `  bulkhead call chant_spec_list --arg status=ready --arg limit=5
   bulkhead call chant_search '{"query": "login"}' --json
-  cat arguments.json | bulkhead call chant_add -`,
+  cat arguments.json | bulkhead call chant_add -
+  bulkhead call ask_invite --arg occasion=tea --answer 'guest={"action":"accept","content":{"name":"Ada"}}'`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: o.completeTools,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,6 +60,7 @@ Exit codes: 1 the tool answered with an error; 2 unknown tool or invalid argumen
 		},
 	}
 	o.add(c, "warn")
+	o.addAnswers(c)
 	c.Flags().StringArrayVar(&pairs, "arg", nil, "one argument: `name=value`, repeatable")
 	must(c.RegisterFlagCompletionFunc("arg", func(_ *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		return o.completeToolArgument(args, pairs, text)
@@ -67,7 +74,7 @@ func call(c *cobra.Command, h opened, args, pairs []string, asJSON bool) error {
 	tool, ok := h.Tool(name)
 	if !ok {
 		// The server refuses the call too, and records it in the audit log.
-		if _, err := h.Call(c.Context(), name, nil, nil); err != nil {
+		if _, err := h.Call(c.Context(), name, nil, host.Client{}); err != nil {
 			return fmt.Errorf("the call of %s failed: %w", name, err)
 		}
 		if why := h.Refusal(name); why != "" {
@@ -79,7 +86,7 @@ func call(c *cobra.Command, h opened, args, pairs []string, asJSON bool) error {
 	if err != nil {
 		return &host.UsageError{Err: err}
 	}
-	answer, err := h.Call(c.Context(), name, arguments, h.shown.add)
+	answer, err := h.Call(c.Context(), name, arguments, h.client)
 	h.shown.end()
 	if err != nil {
 		return fmt.Errorf("the call of %s failed: %w", name, err)

@@ -141,7 +141,7 @@ func (o *options) completeList(c *cobra.Command, list listRequest, words func(h 
 	ctx, stop := context.WithTimeout(c.Context(), completionTime)
 	defer stop()
 	defer h.Close(ctx)
-	answer, err := h.Ask(ctx, list.method, map[string]string{}, nil)
+	answer, err := h.Ask(ctx, list.method, map[string]string{}, host.Client{})
 	var page map[string]json.RawMessage
 	var items []listItem
 	if err != nil || answer.Error != nil || json.Unmarshal(answer.Result, &page) != nil || json.Unmarshal(page[list.member], &items) != nil {
@@ -221,7 +221,7 @@ func promptValues(ctx context.Context, h *host.Host, prompt, name, value string)
 	defer stop()
 	answer, err := h.Ask(ctx, abi.MethodComplete, map[string]any{
 		"ref": map[string]string{"type": "ref/prompt", "name": prompt}, "argument": map[string]string{"name": name, "value": value},
-	}, nil)
+	}, host.Client{})
 	var r struct {
 		Completion struct {
 			Values []string `json:"values"`

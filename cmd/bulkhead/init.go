@@ -280,7 +280,7 @@ func (i *initCommand) call(ctx context.Context, h *host.Host, p admin.SetupPlugi
 	if !i.asJSON {
 		fmt.Fprintf(os.Stderr, "calling %s; a first call compiles the plugin\n", p.Call)
 	}
-	answer, err := h.Call(ctx, p.Call, nil, nil)
+	answer, err := h.Call(ctx, p.Call, nil, host.Client{})
 	switch {
 	case ctx.Err() != nil:
 		c.Text = "interrupted"

@@ -19,6 +19,7 @@ import (
 type options struct {
 	host.Options
 	env      []string
+	answers  []string // see questions
 	logLevel string
 	logJSON  bool
 	stderr   io.Writer // receives the log; nil means os.Stderr

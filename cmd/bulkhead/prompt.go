@@ -41,6 +41,7 @@ messages of that prompt, as the server sends them to clients.`,
 		},
 	}
 	o.add(c, "warn")
+	o.addAnswers(c)
 	c.Flags().StringArrayVar(&pairs, "arg", nil, "one argument: `name=value`, repeatable")
 	must(c.RegisterFlagCompletionFunc("arg", func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		return o.completePromptArgument(c, args, pairs, text)

@@ -37,6 +37,7 @@ one, print the contents of that resource, unchanged unless stdout is a terminal.
 		},
 	}
 	o.add(c, "warn")
+	o.addAnswers(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"resources\", \"resourceTemplates\"}, or MCP's ReadResourceResult")
 	return c
 }

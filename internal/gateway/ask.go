@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -145,8 +146,8 @@ func (c *clientCall) inputRequired(ask *Ask) ([]byte, *abi.Error) {
 	return oneLine(fmt.Appendf(out, `,"requestState":"%s"}`, token)), nil
 }
 
-// askClient asks a client of the legacy era, waits for its answers, and prepares the next round. The failure is the call's;
-// the error is that of a call that has ended.
+// askClient asks a client of the legacy era, or a local one, waits for its answers, and prepares the next round. The failure
+// is the call's; the error is that of a call that has ended.
 func (c *clientCall) askClient(ctx context.Context, call Call, ask *Ask) (*Failure, *abi.Error) {
 	s, i := c.session, &c.request.Interaction
 	answers := maps.Clone(i.Answers)
@@ -156,7 +157,51 @@ func (c *clientCall) askClient(ctx context.Context, call Call, ask *Ask) (*Failu
 	before := sizeOf(answers)
 	s.calls.pause(c.entry)
 	defer func() { s.calls.resume(c.entry, sizeOf(answers)-before) }()
-	w, why := s.asks.begin(ask.Requests, c.entry.size+before)
+	collect := c.exchange
+	if s.local != nil {
+		collect = c.askLocal
+	}
+	if failure, err := collect(ctx, call, ask, answers); failure != nil || err != nil {
+		return failure, err
+	}
+	i.Round, i.Asker, i.Answers, i.State = i.Round+1, ask.Asker, answers, ask.State
+	return nil, nil
+}
+
+// askLocal adds the answers of a local client.
+func (c *clientCall) askLocal(ctx context.Context, call Call, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
+	limited, cancel := context.WithTimeout(ctx, ask.Timeout)
+	defer cancel()
+	for _, r := range ask.Requests {
+		answer, err := c.session.local.Answer(limited, r)
+		var refused *abi.Error
+		switch {
+		case ctx.Err() != nil:
+			return nil, shuttingDown()
+		case limited.Err() != nil:
+			return c.session.g.failure(call, c.request, failureTimeout, fmt.Sprintf("asked the client, which did not answer within %s: see limits.ask", ask.Timeout)), nil
+		case errors.As(err, &refused):
+			answer = interaction.Refusal(refused)
+		case err != nil:
+			return c.session.g.failure(call, c.request, failureAnswer, fmt.Sprintf("asked the client for %s (%s), which failed: %v", r.Kind, bounded(r.ID), err)), nil
+		default:
+			why := "it is not JSON"
+			if rawjson.Valid(answer) {
+				why = interaction.CheckAnswer(r.Kind, answer)
+			}
+			if why != "" {
+				return c.session.g.failure(call, c.request, failureAnswer, fmt.Sprintf("asked the client for %s (%s), and its answer is invalid: %s", r.Kind, bounded(r.ID), why)), nil
+			}
+		}
+		answers[r.ID] = answer
+	}
+	return nil, nil
+}
+
+// exchange sends requests to the client and adds its answers.
+func (c *clientCall) exchange(ctx context.Context, call Call, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
+	s := c.session
+	w, why := s.asks.begin(ask.Requests, c.entry.size+sizeOf(answers))
 	if why != "" {
 		return s.g.failure(call, c.request, failureAsks, why), nil
 	}
@@ -195,7 +240,6 @@ func (c *clientCall) askClient(ctx context.Context, call Call, ask *Ask) (*Failu
 			}
 		}
 	}
-	i.Round, i.Asker, i.Answers, i.State = i.Round+1, ask.Asker, answers, ask.State
 	return nil, nil
 }
 

@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 )
 
 // How long Serve waits after it has cancelled the calls. The sum of both bounds the time of a shutdown.
@@ -20,6 +23,19 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 	return g.ServeDrain(ctx, in, out, func() time.Duration { return 0 })
 }
 
+// Local is a client in the process of the host, which is asked without messages.
+type Local struct {
+	Can interaction.Client // what it can be asked
+	// Answer answers a request. An *abi.Error refuses it; any other error is a failure of the call. It should return soon
+	// after ctx ends.
+	Answer func(ctx context.Context, r interaction.Request) (json.RawMessage, error)
+}
+
+// ServeLocal is Serve for a client that local answers for; nil: nothing can be asked.
+func (g *Gateway) ServeLocal(ctx context.Context, in io.Reader, out io.Writer, local *Local) error {
+	return g.serve(ctx, in, out, func() time.Duration { return 0 }, local)
+}
+
 // ServeDrain serves one client: it reads messages from in, one per line, and writes messages to out. A Write has whole
 // lines: several if calls end at the same time.
 //
@@ -33,11 +49,18 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 //
 // If a Write fails, it cancels the calls and returns the error.
 func (g *Gateway) ServeDrain(ctx context.Context, in io.Reader, out io.Writer, drain func() time.Duration) error {
+	return g.serve(ctx, in, out, drain, nil)
+}
+
+func (g *Gateway) serve(ctx context.Context, in io.Reader, out io.Writer, drain func() time.Duration, local *Local) error {
 	calls, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
 	s, w := newLineSession(g, out, stop)
+	if local != nil {
+		s.local, s.can = local, local.Can
+	}
 	g.register(s)
 	defer g.unregister(s)
 

@@ -26,6 +26,7 @@ type session struct {
 	own     Peer // takes the notifications that belong to no request
 	calls   *inflight
 	asks    *asks
+	local   *Local // answers instead of messages; nil: messages do
 	runners *runners
 	lists   chan struct{} // a semaphore of running lists; see maxLists
 	level   atomic.Value  // mcp.LoggingLevel: the minimum for legacy requests

@@ -17,7 +17,7 @@ import (
 // Call makes one tool call.
 func Call(t testing.TB, h *host.Host, tool, arguments string) host.Answer {
 	t.Helper()
-	answer, err := h.Call(t.Context(), tool, json.RawMessage(arguments), nil)
+	answer, err := h.Call(t.Context(), tool, json.RawMessage(arguments), host.Client{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -250,7 +250,7 @@ func CheckAnswer(kind Kind, answer []byte) string {
 	switch kind {
 	case Elicitation:
 		switch action, _ := rawjson.Unquote(rawjson.Member(answer, "action")); action {
-		case "accept", "decline", "cancel":
+		case abi.ActionAccept, abi.ActionDecline, abi.ActionCancel:
 		default:
 			return "action is none of accept, decline, cancel"
 		}

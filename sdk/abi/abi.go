@@ -133,6 +133,13 @@ type ClientRequest struct {
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
+// Actions of the result of MethodElicit.
+const (
+	ActionAccept  = "accept"
+	ActionDecline = "decline" // the user said no
+	ActionCancel  = "cancel"  // the user did not decide
+)
+
 // Bounds of an Ask.
 const (
 	MaxAskRequests = 16

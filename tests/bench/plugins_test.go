@@ -93,7 +93,7 @@ func (s subject) module(b *testing.B, pluginsDir, project string) func() time.Du
 	b.Cleanup(func() { _ = h.Close(context.WithoutCancel(b.Context())) })
 	return func() time.Duration {
 		start := time.Now()
-		answer, err := h.Call(b.Context(), s.tool, json.RawMessage(s.arguments), nil)
+		answer, err := h.Call(b.Context(), s.tool, json.RawMessage(s.arguments), host.Client{})
 		if err != nil || answer.Error != nil || answer.IsError {
 			b.Fatalf("%v %+v %s", err, answer.Error, answer.Result)
 		}
