@@ -120,7 +120,8 @@ const maxLine = 64 << 10
 
 // line prompts for a line.
 func (q *questions) line(ctx context.Context, prompt string) (string, error) {
-	text := ask(ctx, q.stdin, maxLine, prompt)
+	fmt.Fprint(q.to, prompt)
+	text := ask(ctx, q.stdin, maxLine, "")
 	if !strings.HasSuffix(text, "\n") {
 		return "", errCancel
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
@@ -67,7 +68,7 @@ func TestCallSucceedsWhenTheCacheIsCleared(t *testing.T) {
 		h := w.Open(t, w.Options())
 		answered := make(chan string, 1)
 		go func() {
-			answer, err := h.Call(t.Context(), "it_reads", json.RawMessage(`{}`), nil)
+			answer, err := h.Call(t.Context(), "it_reads", json.RawMessage(`{}`), host.Client{})
 			if err != nil {
 				answer.Failure = err.Error()
 			}

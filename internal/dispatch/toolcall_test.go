@@ -113,12 +113,12 @@ func TestCall(t *testing.T) {
 func TestCallRefusesArgumentsThat(t *testing.T) {
 	h := hosttest.Open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Reads("it_reads")))
 	t.Run("are no JSON", func(t *testing.T) {
-		_, err := h.Call(t.Context(), "it_reads", json.RawMessage(`{"a":`), nil)
+		_, err := h.Call(t.Context(), "it_reads", json.RawMessage(`{"a":`), host.Client{})
 		hosttest.WantUsage(t, err, "arguments: ")
 	})
 	t.Run("are longer than a message", func(t *testing.T) {
 		long := `{"a":"` + strings.Repeat("x", gateway.DefaultMaxLine) + `"}`
-		_, err := h.Call(t.Context(), "it_reads", json.RawMessage(long), nil)
+		_, err := h.Call(t.Context(), "it_reads", json.RawMessage(long), host.Client{})
 		hosttest.WantUsage(t, err, "arguments: ", " bytes exceed the maximum size of a message, 16 MiB")
 	})
 }
