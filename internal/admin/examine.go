@@ -114,7 +114,7 @@ func (e *examination) ceiling() bool {
 		return true
 	}
 	for _, dir := range c.Unresolved(filepath.EvalSymlinks) {
-		e.warn("ceiling", fmt.Sprintf("%s contains %s, whose path has symbolic links: no directory is in it", c.File, dir), "write the path without symbolic links")
+		e.warn("ceiling", fmt.Sprintf("%s lists the directory %s through symbolic links, so that this line matches no resolved path", c.File, dir), "write the path without symbolic links")
 	}
 	e.confined = c.Confined
 	e.ok("ceiling", "%s bounds all configs, flags and variables", c.File)

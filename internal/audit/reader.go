@@ -128,8 +128,8 @@ func (f *logFile) incomplete(damaged func(Damage)) {
 	}
 }
 
-// parseEntry parses a line. If the line is not a record, what is the reason.
-func parseEntry(text []byte) (e Entry, what string) {
+// parseEntry parses a line. If the line is not a record, it returns the reason in fault.
+func parseEntry(text []byte) (e Entry, fault string) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return e, "the line is empty"
 	}

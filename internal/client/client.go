@@ -47,7 +47,7 @@ type Client struct {
 	variable map[Scope]string
 	// elsewhere is set if the client does not start servers in the project directory.
 	elsewhere bool
-	own       *ownCommand // the client's own command for the user scope; nil if there is none, or if it changes other parts of the file
+	own       *ownCommand // command of the client that edits its user file; nil if there is none, or if it would edit more than this entry
 	next      map[Scope]string
 }
 

@@ -25,7 +25,7 @@ const (
 type File struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"` // of its content
-	Pinned bool   `json:"pinned"` // the file that includes it has its digest
+	Pinned bool   `json:"pinned"` // the include entry states the SHA-256 of this file
 }
 
 // include merges the files that doc, the document of file, includes into it. It returns file and the included files, the

@@ -114,7 +114,7 @@ func TestIncludeProblemsNameTheirFile(t *testing.T) {
 		"a variable":              {tree{"/c/main.toml": "include = ['${env:HOME}/a']\n" + plugin}, []string{`/c/main.toml:1 include[0]: "${env:HOME}/a" has a variable, which is not expanded here`}},
 		"an empty path":           {tree{"/c/main.toml": "include = ['', { path = '' }]\n" + plugin}, []string{`/c/main.toml:1 include[0]: "" is empty`, `/c/main.toml:1 include[1].path: is empty`}},
 		"a wrong type":            {tree{"/c/main.toml": "include = 'a'\n" + plugin}, []string{"/c/main.toml:1 include: is a string, not an array of strings and tables"}},
-		"a wrong item":            {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = [1]"}, []string{"/c/a:1 include[0]: is an integer, not a string in quotes or a table"}},
+		"a wrong item":            {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = [1]"}, []string{"/c/a:1 include[0]: is an integer: write a quoted string or a table"}},
 		"an unknown key":          {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "\n[serve]\n"}, []string{"/c/a:2 serve: is not a known key"}},
 		"an unknown key of a pin": {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "include = [{ path = 'b', sha = '' }]", "/c/b": ""}, []string{"/c/a:1 include[0].sha: is not a known key"}},
 		"a syntax error":          {tree{"/c/main.toml": "include = ['a']\n" + plugin, "/c/a": "\n="}, []string{"/c/a:2 : is not TOML"}},

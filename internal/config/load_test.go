@@ -166,7 +166,7 @@ func TestParseRefuses(t *testing.T) {
 		"an origin with a path":               {conf("http = [\n'https://h/x']"), `4 plugins[0].http[0]: contains more than an origin`},
 		"any origin":                          {conf("http = ['*']"), "3 plugins[0].http[0]: is not the URL"},
 		"an empty origin":                     {conf("http = ['']"), "3 plugins[0].http[0]: is not the URL"},
-		"an origin of another type":           {conf("http = [1]"), "3 plugins[0].http[0]: is an integer, not a string in quotes or a table"},
+		"an origin of another type":           {conf("http = [1]"), "3 plugins[0].http[0]: is an integer: write a quoted string or a table"},
 		"an origin without origin":            {conf("http = [{ private = true }]"), "3 plugins[0].http[0].origin: is missing"},
 		"an origin with a password":           {conf("http = ['https://u:hush@h']"), "3 plugins[0].http[0]: has a user name"},
 		"a duplicate origin":                  {conf("http = ['https://h', { origin = 'https://H:443' }]"), "3 plugins[0].http[1]: https://h is a duplicate"},

@@ -227,10 +227,10 @@ func (n *narrowing) repositories(b Bounds) {
 }
 
 // remotes reduces the remotes of a grant to those that the ceiling names for a directory that contains it, and if it
-// allows any there, to those whose origin is allowed. What it allows for one directory must not apply to another one
-// to which the path of the grant resolves, so the directories of each remote bound the grant.
+// allows any there, to those whose origin is allowed. Each kept remote limits the grant to the directories for which the
+// ceiling allows that remote, because the path of the grant may later resolve to a different directory.
 func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git, line int) {
-	allowed := map[string][]string{manifest.Any: nil} // the directories of each remote
+	allowed := map[string][]string{manifest.Any: nil} // from a remote to the directories for which it is allowed
 	for _, bound := range bounds {
 		dir, missing := n.bounds.Resolve(bound.Repo, "")
 		if missing != "" || !contain.Within(dir, g.Repo) {

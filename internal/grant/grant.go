@@ -88,7 +88,7 @@ type Set struct {
 	Locks *os.File
 	// StateErr is the reason why the state directory or Locks is missing; nil if both exist.
 	StateErr error
-	Own      []string // resolved
+	Own      []string // resolved paths of the host's own files and directories
 
 	log     hclog.Logger
 	staging *os.File // State/.staging; nil if there is none

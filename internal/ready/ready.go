@@ -105,7 +105,7 @@ func (c check) grantIt() string {
 	if !c.configured {
 		return c.initialize()
 	}
-	return fmt.Sprintf("grant it in fs of the plugin in %s", config.FileName)
+	return fmt.Sprintf("add it to fs in the plugin's table of %s", config.FileName)
 }
 
 func (c check) initialize() string { return "run `bulkhead init --plugin " + c.m.Name + "`" }

@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 		"variable with a value for init":        {"env = 'NAME'\nvalue = '{project}'", nil, "the variable NAME (specs) is not granted" + initialize},
 		"variable, in a config":                 {"env = 'NAME'\nvalue = '${env:NAME}'", configured, "the variable NAME (specs) is not granted: write env = { NAME = \"${env:NAME}\" } for the plugin in bulkhead.toml"},
 		"variable without a value, in a config": {"env = 'NAME'", configured, "the variable NAME (specs) is not granted: write env = { NAME = \"…\" } for the plugin in bulkhead.toml"},
-		"path that is not granted, in a config": {"grant = '${home}/.other'", configured, "${home}/.other (specs) is not granted: grant it in fs of the plugin in bulkhead.toml"},
+		"path that is not granted, in a config": {"grant = '${home}/.other'", configured, "${home}/.other (specs) is not granted: add it to fs in the plugin's table of bulkhead.toml"},
 		"variable that is empty":                {"env = 'NAME'\nvalue = 'x'", func(w *world) error { w.grant.Env["NAME"] = ""; return nil }, "the variable NAME (specs) is empty" + initialize},
 		"variable that is granted":              {"env = 'NAME'", func(w *world) error { w.grant.Env["NAME"] = "x"; return nil }, ""},
 		"granted path that does not exist":      {"grant = '${home}/.own/sub'", nil, ""},

@@ -209,7 +209,7 @@ func (t *Table) Items(key string) []Item {
 			out[i].Text = text
 		default:
 			out[i].Wrong = true
-			t.FaultItem(key, i, fmt.Sprintf("is %s, not a string in quotes or a table", item.typeName()), "")
+			t.FaultItem(key, i, fmt.Sprintf("is %s: write a quoted string or a table", item.typeName()), "")
 		}
 	}
 	return out

@@ -134,7 +134,7 @@ func (s *Supervisor) await(ctx context.Context, st *starting, waiting func()) er
 // waitingInterval is the time between two calls of Request.Waiting, and before the first one.
 const waitingInterval = time.Second
 
-// waitReporting waits until done is closed or ctx ends, and calls the function waiting, which may be nil, at intervals.
+// waitReporting waits until done is closed or ctx ends, and calls waiting at intervals until then. waiting may be nil.
 func waitReporting(ctx context.Context, done <-chan struct{}, waiting func()) {
 	var tick <-chan time.Time
 	if waiting != nil {

@@ -118,7 +118,7 @@ func isASCII(text string) bool {
 	return true
 }
 
-// File returns what SumFile returns. It uses the scans as a cache.
+// File returns what SumFile returns. It uses the scanned trees as a cache.
 func (s *Sums) File(at string) (string, error) {
 	if entry, _, _ := s.look(at); entry.sum != "" {
 		return entry.sum, nil
@@ -126,7 +126,7 @@ func (s *Sums) File(at string) (string, error) {
 	return SumFile(at)
 }
 
-// Place returns what SumPlace returns. It uses the scans as a cache.
+// Place returns what SumPlace returns. It uses the scanned trees as a cache.
 func (s *Sums) Place(at string) (*string, error) {
 	switch entry, _, absent := s.look(at); {
 	case entry.sum != "":
@@ -143,7 +143,7 @@ func (s *Sums) IsPlain(at string) bool {
 	return absent || exists && entry.kind&fs.ModeSymlink == 0
 }
 
-// List returns what ListFiles returns. It uses the scans as a cache.
+// List returns what ListFiles returns. It uses the scanned trees as a cache.
 func (s *Sums) List(root string) ([]Entry, error) {
 	if s != nil {
 		for _, t := range s.trees {

@@ -13,7 +13,7 @@ func (s *Section) Content() string { return Trim(s.Body.String()) }
 
 // Sections returns the tree of a text's headers. The parent of a header is the last header of a higher level before it,
 // even if levels are skipped. A section ends at the next line that begins like a header of its level or a higher one. A
-// line without a title ends a section, too, but begins none.
+// header without a title ends a section, too, but begins none.
 func (t *Text) Sections() []*Section {
 	var top []*Section
 	var open []*Section // from the outermost to the innermost
