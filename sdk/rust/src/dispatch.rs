@@ -1,0 +1,95 @@
+use crate::plugin::Members;
+use crate::{error::WireError, Call, CompleteRequest, Error, Plugin, Result, ToolResult, CODE_METHOD_NOT_FOUND};
+use serde::{de::DeserializeOwned, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+impl Plugin {
+    /// Handles one request of ABI 1 and returns the response. Modules call it through [`serve!`](crate::serve), tests through
+    /// [`testing`](crate::testing).
+    pub fn dispatch(&self, request: &[u8]) -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Failed<'a> {
+            error: WireError<'a>,
+        }
+        self.handle(request).unwrap_or_else(|e| {
+            let failed = Failed { error: WireError::from(&e) };
+            serde_json::to_vec(&failed).expect("an error consists of strings, a number and JSON")
+        })
+    }
+
+    fn handle(&self, request: &[u8]) -> Result<Vec<u8>> {
+        let request: Members = serde_json::from_slice(request).map_err(|e| Error::msg(format!("request: {e}")))?;
+        let params: Members = match request.get("params") {
+            Some(params) => serde_json::from_str(params.get()).map_err(|e| Error::invalid_params(format!("params: {e}")))?,
+            None => Members::new(),
+        };
+        let method: String = member(&request, "method")?;
+        let call = Call {
+            deadline: optional(&request, "deadline")?.unwrap_or(0),
+            meta: params.get("_meta").map(|&meta| meta.to_owned()),
+        };
+        let none = || Error::rpc(CODE_METHOD_NOT_FOUND, format!("no handler for {method}"));
+        match method.as_str() {
+            "tools/call" => encode(&self.call_tool(&call, &params)?),
+            "bulkhead/describe" => encode(&self.describe()),
+            "prompts/list" => encode_list("prompts", self.prompts.as_ref().ok_or_else(none)?.list(&call)?),
+            "prompts/get" => {
+                let prompts = self.prompts.as_ref().ok_or_else(none)?;
+                let name: String = member(&params, "name")?;
+                let arguments: BTreeMap<String, String> = optional(&params, "arguments")?.unwrap_or_default();
+                encode(&prompts.get(&call, &name, &arguments)?)
+            }
+            "resources/list" => encode_list("resources", self.resources.as_ref().ok_or_else(none)?.list(&call)?),
+            "resources/templates/list" => {
+                encode_list("resourceTemplates", self.resources.as_ref().ok_or_else(none)?.templates(&call)?)
+            }
+            "resources/read" => {
+                let resources = self.resources.as_ref().ok_or_else(none)?;
+                let uri: String = member(&params, "uri")?;
+                encode_list("contents", resources.read(&call, &uri)?)
+            }
+            "completion/complete" => {
+                let complete = self.complete.as_ref().ok_or_else(none)?;
+                let request = CompleteRequest {
+                    reference: member(&params, "ref")?,
+                    argument: member(&params, "argument")?,
+                    context: optional(&params, "context")?.unwrap_or_default(),
+                };
+                encode(&BTreeMap::from([("completion", complete(&call, request)?)]))
+            }
+            _ => Err(none()),
+        }
+    }
+
+    fn call_tool(&self, call: &Call, params: &Members) -> Result<ToolResult> {
+        let name: String = member(params, "name")?;
+        let handle = self.tools.get(&name).ok_or_else(|| Error::invalid_params(format!("no handler for tool {name:?}")))?;
+        let arguments = params.get("arguments").map_or("{}", |raw| RawValue::get(raw));
+        match handle(call, arguments) {
+            Err(e) if e.code.is_none() => Ok(ToolResult::error(e.message)),
+            other => other,
+        }
+    }
+}
+
+fn member<T: DeserializeOwned>(params: &Members, name: &str) -> Result<T> {
+    optional(params, name)?.ok_or_else(|| Error::invalid_params(format!("{name} is missing")))
+}
+
+fn optional<T: DeserializeOwned>(params: &Members, name: &str) -> Result<Option<T>> {
+    let decode = |raw: &&RawValue| serde_json::from_str(raw.get());
+    params.get(name).map(decode).transpose().map_err(|e| Error::invalid_params(format!("{name}: {e}")))
+}
+
+fn encode(result: &impl Serialize) -> Result<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Answered<'a, T> {
+        result: &'a T,
+    }
+    Ok(serde_json::to_vec(&Answered { result })?)
+}
+
+fn encode_list<T: Serialize>(name: &str, items: Vec<T>) -> Result<Vec<u8>> {
+    encode(&BTreeMap::from([(name, items)]))
+}
