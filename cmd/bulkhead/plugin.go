@@ -24,7 +24,7 @@ func newPlugin() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newPluginBuild(), newPluginCheck())
+	c.AddCommand(newPluginBuild(), newPluginCheck(), newPluginConform())
 	return c
 }
 

@@ -23,7 +23,8 @@ type ceilingPlace struct {
 	home  string // value of ${home} in its paths
 }
 
-// WithCeiling returns s with the ceiling in file, which may belong to owner, and with that home directory. It is for tests.
+// WithCeiling returns s with the ceiling in file, which may belong to owner, and with that home directory. It is for tests, and for
+// hosts that grant nothing of the user's.
 func WithCeiling(s System, file string, owner int, home string) System {
 	s.ceiling = &ceilingPlace{file, owner, home}
 	return s

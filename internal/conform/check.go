@@ -1,0 +1,192 @@
+package conform
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// maxShown bounds a value in a difference, in bytes.
+const maxShown = 200
+
+// answer receives the messages of a session with one request. Each Write is one message.
+type answer struct {
+	result   json.RawMessage
+	rpcError json.RawMessage // nil: there is none
+	isError  bool            // the result is an error
+	failure  string          // the code of the host's failure
+	progress []json.RawMessage
+}
+
+// Write implements io.Writer.
+func (a *answer) Write(line []byte) (int, error) {
+	type failure struct {
+		Failure struct{ Code string } `json:"bulkhead/error"`
+	}
+	var m struct {
+		Method        string
+		Params        json.RawMessage
+		Result, Error json.RawMessage
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return 0, fmt.Errorf("cannot read the answer: %w", err)
+	}
+	if m.Method == "notifications/progress" {
+		a.progress = append(a.progress, m.Params)
+		return len(line), nil
+	}
+	a.result, a.rpcError = m.Result, m.Error
+	var result struct {
+		IsError bool
+		Meta    failure `json:"_meta"`
+	}
+	var rpcError struct{ Data failure }
+	// A result or data of a different form has no code.
+	_ = json.Unmarshal(m.Result, &result)
+	_ = json.Unmarshal(m.Error, &rpcError)
+	a.isError, a.failure = result.IsError, cmp.Or(result.Meta.Failure.Code, rpcError.Data.Failure.Code)
+	return len(line), nil
+}
+
+// body returns the result or the error.
+func (a *answer) body() json.RawMessage {
+	if a.rpcError != nil {
+		return a.rpcError
+	}
+	return a.result
+}
+
+// check returns how an answer differs from the expected one; "" if it does not.
+func (s *scenario) check(a *answer) string {
+	if a.failure != s.failure {
+		return fmt.Sprintf("the call has the failure %q, want %q: %s", a.failure, s.failure, bounded(a.body()))
+	}
+	if s.failure != "" {
+		return ""
+	}
+	if s.rpcError != nil || a.rpcError != nil {
+		return s.checkError(a)
+	}
+	if a.isError != s.isError {
+		return fmt.Sprintf("isError is %v, want %v: %s", a.isError, s.isError, bounded(a.result))
+	}
+	if difference := s.checkText(a.result); difference != "" {
+		return difference
+	}
+	if s.result != nil && !contains(a.result, s.result) {
+		return fmt.Sprintf("the result is %s, want %s", bounded(a.result), bounded(s.result))
+	}
+	return s.checkProgress(a.progress)
+}
+
+func (s *scenario) checkError(a *answer) string {
+	if a.rpcError == nil {
+		return fmt.Sprintf("the request succeeds with %s, want the error %s", bounded(a.result), s.rpcError)
+	}
+	if s.rpcError == nil || !contains(a.rpcError, s.rpcError) {
+		return fmt.Sprintf("the error is %s, want %s", bounded(a.rpcError), orNone(s.rpcError))
+	}
+	return ""
+}
+
+func (s *scenario) checkText(result json.RawMessage) string {
+	if s.text == nil && s.textJSON == nil {
+		return ""
+	}
+	var r struct {
+		Content []struct{ Type, Text string }
+	}
+	if err := json.Unmarshal(result, &r); err != nil || len(r.Content) != 1 || r.Content[0].Type != "text" {
+		return fmt.Sprintf("the result does not have exactly one text: %s", bounded(result))
+	}
+	got := r.Content[0].Text
+	if s.text != nil && got != *s.text {
+		at := 0
+		for at < len(got) && at < len(*s.text) && got[at] == (*s.text)[at] {
+			at++
+		}
+		return fmt.Sprintf("the text has %d bytes and differs at byte %d: %q, want %d bytes: %q", len(got), at, bounded([]byte(got[at:])), len(*s.text), bounded([]byte((*s.text)[at:])))
+	}
+	if s.textJSON != nil && !contains([]byte(got), s.textJSON) {
+		return fmt.Sprintf("the text is %q, want the JSON %s", bounded([]byte(got)), s.textJSON)
+	}
+	return ""
+}
+
+func (s *scenario) checkProgress(progress []json.RawMessage) string {
+	if s.progress == nil {
+		return ""
+	}
+	if len(progress) != len(s.progress) {
+		return fmt.Sprintf("there are %d notifications of progress, want %d: %s", len(progress), len(s.progress), progress)
+	}
+	for i, want := range s.progress {
+		if !contains(progress[i], want) {
+			return fmt.Sprintf("notification %d is %s, want %s", i+1, bounded(progress[i]), want)
+		}
+	}
+	return ""
+}
+
+// checkLog returns the first line that a log lacks; "" if it has all.
+func (s *scenario) checkLog(log string) string {
+	for _, line := range s.log {
+		level, text, _ := strings.Cut(line, ": ")
+		if !strings.Contains(log, fmt.Sprintf("[%s]", strings.ToUpper(level))) || !strings.Contains(log, ": "+text+"\n") {
+			return fmt.Sprintf("the log does not have %q with the level %s", text, level)
+		}
+	}
+	return ""
+}
+
+// contains reports whether a JSON value has everything that another one has: all members of its objects, and equal arrays and
+// scalars.
+func contains(got, want json.RawMessage) bool {
+	var g, w any
+	return json.Unmarshal(got, &g) == nil && json.Unmarshal(want, &w) == nil && includes(g, w)
+}
+
+func includes(got, want any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		if !ok {
+			return false
+		}
+		for key, value := range want {
+			member, ok := object[key]
+			if !ok || !includes(member, value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		array, ok := got.([]any)
+		if !ok || len(array) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !includes(array[i], want[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(got, want)
+}
+
+func orNone(raw json.RawMessage) string {
+	if raw == nil {
+		return "none"
+	}
+	return string(raw)
+}
+
+func bounded(raw []byte) string {
+	if len(raw) > maxShown {
+		return strings.ToValidUTF8(string(raw[:maxShown]), "") + "…"
+	}
+	return string(raw)
+}
