@@ -274,8 +274,6 @@ bh_string bh_format(const char *format, ...) {
 
 /* Reading JSON. The host sends valid JSON; anything else is read without leaving its bounds. */
 
-bh_json bh_json_str(const char *json) { return (bh_json){json, strlen(json)}; }
-
 typedef struct {
     const char *at, *end;
 } bh_cursor;
@@ -328,6 +326,8 @@ static bh_json bh_take(bh_cursor *c) {
     }
     return (bh_json){start, (size_t)(c->at - start)};
 }
+
+bh_json bh_json_str(const char *json) { return bh_take(&(bh_cursor){json, json + strlen(json)}); }
 
 static bh_json bh_next_raw(bh_json container, bh_json previous, bh_json *key) {
     bh_cursor c = {container.at, container.at + container.length};
@@ -429,7 +429,8 @@ bh_string bh_string_of(bh_json value) {
     if (!memchr(at, '\\', (size_t)(end - at))) {
         return bh_copy(at, (size_t)(end - at));
     }
-    char *text = bh_alloc((size_t)(end - at) + 1), *to = text; /* an escape is never shorter than what it stands for */
+    /* An escape is never shorter than what it stands for, except an incomplete one at the end, which becomes U+FFFD. */
+    char *text = bh_alloc((size_t)(end - at) + 3), *to = text;
     while (at < end) {
         if (*at != '\\' || end - at < 2) {
             *to++ = *at++;

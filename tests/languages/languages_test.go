@@ -1,0 +1,199 @@
+//go:build unix
+
+// Package languages tests the SDKs for languages other than Go. `.ci/languages` prepares the tool chains and runs the tests;
+// without it they are left out.
+package languages
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/conform"
+	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+)
+
+func TestMain(m *testing.M) {
+	host.RunChild()
+	os.Exit(m.Run())
+}
+
+// language is an SDK with its example, whose tool, prompt and resources have the same names in each language but for a prefix.
+type language struct {
+	name      string
+	toolchain string // as in REQUIRE of .ci/languages
+	prefix    string // of the example's tool
+	example   string // the directory of the example and the name of its plugin
+	tests     [][]string
+	testsDir  string
+	// conformance builds the module of the conformance kit in a directory.
+	conformance       []string
+	conformanceDir    string
+	conformanceModule string // relative to that directory
+}
+
+var languages = []language{
+	{
+		name: "Rust", toolchain: "rust", prefix: "rust", example: "rust-tally",
+		tests:          [][]string{{"cargo", "test", "--quiet", "--locked"}, {"cargo", "test", "--quiet", "--locked", "--manifest-path", "../../examples/rust-tally/Cargo.toml"}},
+		testsDir:       "sdk/rust",
+		conformance:    []string{"cargo", "build", "--quiet", "--locked", "--release", "--target", "wasm32-wasip1", "-p", "conformance"},
+		conformanceDir: "sdk/rust", conformanceModule: "target/wasm32-wasip1/release/conformance.wasm",
+	},
+	{
+		name: "C", toolchain: "clang", prefix: "c", example: "c-tally",
+		tests: [][]string{
+			{"cc", "-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-I.", "test.c", "-lm", "-o", "test"},
+			{"./test"},
+		},
+		testsDir: "sdk/c",
+		conformance: []string{
+			"clang", "--target=wasm32-wasi", "-mexec-model=reactor", "-Oz", "-Wall", "-Wextra", "-Werror", "-Wl,--strip-all", "-I..", "conformance.c", "-o", "conformance.wasm",
+		},
+		conformanceDir: "sdk/c/conformance", conformanceModule: "conformance.wasm",
+	},
+	{
+		name: "AssemblyScript", toolchain: "node", prefix: "as", example: "as-tally",
+		conformance:    []string{"npm", "run", "--silent", "build"},
+		conformanceDir: "sdk/assemblyscript/conformance", conformanceModule: "conformance.wasm",
+	},
+}
+
+// source returns the directory of the sources, and skips the test if the tool chain of l is not there.
+func source(t *testing.T, l language) string {
+	t.Helper()
+	dir := os.Getenv("BULKHEAD_LANGUAGES_SOURCE")
+	if dir == "" {
+		t.Skip("run by .ci/languages")
+	}
+	if !slices.Contains(strings.Split(os.Getenv("BULKHEAD_LANGUAGES_FOUND"), ","), l.toolchain) {
+		t.Skipf("there is no tool chain %s", l.toolchain)
+	}
+	return dir
+}
+
+func run(t *testing.T, dir string, command []string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+	}
+}
+
+// TestSDKPassesItsOwnTests runs the native tests of each SDK.
+func TestSDKPassesItsOwnTests(t *testing.T) {
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			dir := source(t, l)
+			for _, command := range l.tests {
+				run(t, filepath.Join(dir, l.testsDir), command)
+			}
+		})
+	}
+}
+
+// TestSDKConformsToABI runs the conformance kit with the module of each SDK.
+func TestSDKConformsToABI(t *testing.T) {
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			dir := filepath.Join(source(t, l), l.conformanceDir)
+			run(t, dir, l.conformance)
+			results, err := conform.Run(t.Context(), filepath.Join(dir, l.conformanceModule), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range results {
+				if !r.Passed {
+					t.Errorf("%s: %s: %s", r.File, r.Name, r.Detail)
+				}
+			}
+		})
+	}
+}
+
+// TestExamplesBehaveAlike builds the example of each language by its manifest, and makes the same requests to each.
+func TestExamplesBehaveAlike(t *testing.T) {
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			dir := filepath.Join(source(t, l), "examples", l.example)
+			w := hosttest.New(t, hosttest.Files{"work/tea.md": "Grüner Tee\nzwei  Tassen", "work/a.md": "", "work/b.txt": "no", "work/c.md/x": "no"})
+			if _, err := build.Build(t.Context(), dir, build.Options{Out: w.Dir + "/plugins"}); err != nil {
+				t.Fatal(err)
+			}
+			h := w.Open(t, w.Options())
+			named := strings.NewReplacer("TOOL", l.prefix+"_tally", "URI", l.example)
+			for _, c := range []struct{ method, params, want string }{
+				{"tools/call", `{"name":"TOOL","arguments":{"paths":["tea.md","a.md"]}}`,
+					`{"structuredContent":{"files":[{"path":"tea.md","lines":2,"words":4,"bytes":24,"sha256":"` + digest + `"},{"path":"a.md","lines":0,"words":0,"bytes":0}]}}`},
+				{"tools/call", `{"name":"TOOL","arguments":{"paths":["missing.md"]}}`, `{"isError":true}`},
+				{"prompts/list", `{}`, `{"prompts":[{"name":"TOOL_shorten","arguments":[{"name":"path","required":true}]}]}`},
+				{"prompts/get", `{"name":"TOOL_shorten","arguments":{"path":"tea.md"}}`,
+					`{"messages":[{"role":"user","content":{"type":"text","text":"Say this in 2 words:\n\nGrüner Tee\nzwei  Tassen"}}]}`},
+				{"prompts/get", `{"name":"TOOL_shorten"}`, `error {"code":-32602}`},
+				{"resources/list", `{}`, `{"resources":[{"uri":"URI:a.md","name":"a.md"},{"uri":"URI:tea.md","name":"tea.md"}]}`},
+				{"resources/templates/list", `{}`, `{"resourceTemplates":[{"uriTemplate":"URI:{path}"}]}`},
+				{"resources/read", `{"uri":"URI:tea.md"}`, `{"contents":[{"uri":"URI:tea.md","mimeType":"text/plain","text":"2 lines, 4 words"}]}`},
+				{"resources/read", `{"uri":"URI:missing.md"}`, `error {"code":-32002}`},
+				{"completion/complete", `{"ref":{"type":"ref/prompt","name":"TOOL_shorten"},"argument":{"name":"path","value":"t"}}`, `{"completion":{"values":["tea.md"]}}`},
+			} {
+				got := hosttest.Request(t, h, c.method, named.Replace(c.params))
+				if err := includes(got, named.Replace(c.want)); err != nil {
+					t.Errorf("%s %s: %v\ngot  %s", c.method, c.params, err, got)
+				}
+			}
+			if want := l.example + ": counted 2 files\n"; !strings.Contains(w.Log.String(), want) {
+				t.Errorf("the log lacks %q:\n%s", want, w.Log.String())
+			}
+		})
+	}
+}
+
+// digest is the SHA-256 of the file tea.md.
+const digest = "49ed51c93983bf1587f72dd44f9d846b4b4231a161c11f537ecadca8db608069"
+
+// includes returns an error unless got, what hosttest.Request returns, has all members of want.
+func includes(got, want string) error {
+	gotError, gotFailed := strings.CutPrefix(got, "error ")
+	wantError, wantFailed := strings.CutPrefix(want, "error ")
+	if gotFailed != wantFailed {
+		return fmt.Errorf("want %s", want)
+	}
+	var g, w any
+	if err := json.Unmarshal([]byte(gotError), &g); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(wantError), &w); err != nil {
+		return err
+	}
+	if !contains(g, w) {
+		return fmt.Errorf("want %s", want)
+	}
+	return nil
+}
+
+func contains(got, want any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		for key, value := range want {
+			ok = ok && contains(object[key], value)
+		}
+		return ok
+	case []any:
+		array, ok := got.([]any)
+		ok = ok && len(array) == len(want)
+		for i := 0; ok && i < len(want); i++ {
+			ok = contains(array[i], want[i])
+		}
+		return ok
+	}
+	return got == want
+}
