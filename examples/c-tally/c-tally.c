@@ -117,22 +117,24 @@ static void get_prompt(bh_call *call, bh_json params) {
     bh_message(call, "user", bh_format("Say this in %lld words:\n\n%s", (long long)count_words(text) / 2, text.at));
 }
 
-/* Calls visit for each Markdown file at the top of the project. */
+/* Calls visit for each Markdown file at the top of the project whose name begins with prefix. */
 static void each_name(bh_call *call, bh_string prefix, void (*visit)(bh_call *, bh_string name)) {
     const char *project = getenv("BULKHEAD_PROJECT");
-    DIR *directory = opendir(project ? project : "");
-    if (!directory) {
+    struct dirent **entries;
+    int count = scandir(project ? project : "", &entries, NULL, alphasort);
+    if (count < 0) {
         bh_error(call, BH_INTERNAL, bh_str(strerror(errno)), BH_ABSENT);
         return;
     }
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        bh_string name = bh_format("%s", entry->d_name);
-        if (entry->d_type == DT_REG && name.length > 3 && bh_equal((bh_string){name.at + name.length - 3, 3}, ".md") &&
+    for (int i = 0; i < count; i++) {
+        bh_string name = bh_format("%s", entries[i]->d_name);
+        if (entries[i]->d_type == DT_REG && name.length > 3 && bh_equal(bh_str(name.at + name.length - 3), ".md") &&
             name.length >= prefix.length && !memcmp(name.at, prefix.at, prefix.length)) {
             visit(call, name);
         }
+        free(entries[i]);
     }
-    closedir(directory);
+    free(entries);
 }
 
 static const char scheme[] = "c-tally:";

@@ -54,7 +54,7 @@ function names(prefix: string): string[] {
   for (let i = 0; i < all.length; i++) {
     if (all[i].endsWith(".md") && all[i].startsWith(prefix)) found.push(all[i]);
   }
-  return found;
+  return found.sort();
 }
 
 class Shorten extends Prompts {
