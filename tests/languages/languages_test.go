@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -37,18 +38,20 @@ type language struct {
 	conformance       []string
 	conformanceDir    string
 	conformanceModule string // relative to that directory
+	page              string // the guide in docs
+	installed         string // what the plugin of the guide needs of the example's directory, instead of downloading it
 }
 
 var languages = []language{
 	{
-		name: "Rust", toolchain: "rust", prefix: "rust", example: "rust-tally",
+		name: "Rust", toolchain: "rust", prefix: "rust", example: "rust-tally", page: "rust.md", installed: "Cargo.lock",
 		tests:          [][]string{{"cargo", "test", "--quiet", "--locked"}, {"cargo", "test", "--quiet", "--locked", "--manifest-path", "../../examples/rust-tally/Cargo.toml"}},
 		testsDir:       "sdk/rust",
 		conformance:    []string{"cargo", "build", "--quiet", "--locked", "--release", "--target", "wasm32-wasip1", "-p", "conformance"},
 		conformanceDir: "sdk/rust", conformanceModule: "target/wasm32-wasip1/release/conformance.wasm",
 	},
 	{
-		name: "C", toolchain: "clang", prefix: "c", example: "c-tally",
+		name: "C", toolchain: "clang", prefix: "c", example: "c-tally", page: "c.md",
 		tests: [][]string{
 			{"cc", "-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-I.", "test.c", "-lm", "-o", "test"},
 			{"./test"},
@@ -60,7 +63,7 @@ var languages = []language{
 		conformanceDir: "sdk/c/conformance", conformanceModule: "conformance.wasm",
 	},
 	{
-		name: "AssemblyScript", toolchain: "node", prefix: "as", example: "as-tally",
+		name: "AssemblyScript", toolchain: "node", prefix: "as", example: "as-tally", page: "assemblyscript.md", installed: "node_modules",
 		conformance:    []string{"npm", "run", "--silent", "build"},
 		conformanceDir: "sdk/assemblyscript/conformance", conformanceModule: "conformance.wasm",
 	},
@@ -151,6 +154,42 @@ func TestExamplesBehaveAlike(t *testing.T) {
 			}
 			if want := l.example + ": counted 2 files\n"; !strings.Contains(w.Log.String(), want) {
 				t.Errorf("the log lacks %q:\n%s", want, w.Log.String())
+			}
+		})
+	}
+}
+
+var fileBlock = regexp.MustCompile("(?ms)^(\\S+\\.\\w+):\n```\\w+\n(.*?)^```")
+
+// TestGuidesPluginWorks builds the plugin whose files the guide of each language shows, and calls it.
+func TestGuidesPluginWorks(t *testing.T) {
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			examples := filepath.Join(source(t, l), "examples")
+			dir := filepath.Join(examples, "guide-"+l.toolchain)
+			page, err := os.ReadFile(filepath.Join("..", "..", "docs", l.page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, block := range fileBlock.FindAllStringSubmatch(string(page), -1) {
+				file := filepath.Join(dir, block[1])
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(block[2]), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if l.installed != "" {
+				run(t, dir, []string{"ln", "-sfn", filepath.Join(examples, l.example, l.installed), l.installed})
+			}
+			w := hosttest.New(t)
+			if _, err := build.Build(t.Context(), dir, build.Options{Out: w.Dir + "/plugins"}); err != nil {
+				t.Fatal(err)
+			}
+			got := hosttest.Request(t, w.Open(t, w.Options()), "tools/call", `{"name":"greet","arguments":{"name":"Ada"}}`)
+			if err := includes(got, `{"content":[{"type":"text","text":"Hello, Ada!"}]}`); err != nil {
+				t.Errorf("%v\ngot  %s", err, got)
 			}
 		})
 	}
