@@ -99,7 +99,7 @@ func (s *source) callProblem(err error, file string) tomlfile.Problem {
 	case engine.CodeDigest:
 		return s.problem("module", "sha256", what, "")
 	case engine.CodeInvalidModule:
-		return s.problem("module", "file", what, "build a module that implements ABI 1: in Go with `bulkhead plugin build`, or with go build -buildmode=c-shared for GOOS=wasip1 GOARCH=wasm")
+		return s.problem("module", "file", what, invalidRemedy(what, s.m.Build.Command))
 	case engine.CodeModuleMissing, engine.CodeCanceled, engine.CodeInternal:
 		return s.problem("module", "file", what, "")
 	}

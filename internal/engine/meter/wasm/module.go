@@ -102,6 +102,9 @@ type Body struct {
 
 var header = []byte("\x00asm\x01\x00\x00\x00")
 
+// componentHeader begins a component: the magic number, a version, and the layer 1.
+var componentHeader = []byte("\x00asm\x0d\x00\x01\x00")
+
 // Header returns the magic number and version that begin every module.
 func Header() []byte { return bytes.Clone(header) }
 
@@ -162,6 +165,9 @@ func (m *Module) FuncType(index uint32) FuncType { return m.Types[m.Functions[in
 // split finds the sections. They have a fixed order, except custom sections, which may be anywhere.
 func (m *Module) split(module []byte) error {
 	r := NewReader(module, 0)
+	if bytes.HasPrefix(module, componentHeader) {
+		return &FormatError{Message: "it is a component, not a core module"}
+	}
 	if !bytes.Equal(r.Bytes(uint32(len(header))), header) {
 		return &FormatError{Message: "not a WebAssembly module of version 1"}
 	}

@@ -1,0 +1,52 @@
+package build
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// symptoms tell by a part of the host's error what the author of a module can do, whatever the language. The first one applies.
+var symptoms = []struct{ part, remedy string }{
+	{"it is a component", "build a core module: for Rust the target is wasm32-wasip1, not wasm32-wasip2"},
+	{`"env"."abort"`, "pass --use abort=bulkhead_abort to asc (docs/assemblyscript.md)"},
+	{`"env"."seed"`, "do not use Math.random: it has no WASI implementation (docs/assemblyscript.md)"},
+	{`"wbg"`, "build for the target wasm32-wasip1, without crates that need wasm-bindgen (docs/rust.md)"},
+	{`"__wbindgen`, "build for the target wasm32-wasip1, without crates that need wasm-bindgen (docs/rust.md)"},
+	{`"extism:host/`, "the module is for a host of Extism: build it with an SDK of ABI 1 (docs/README.md)"},
+	{`it imports "env".`, "link the functions that the module lacks, or remove their calls: only WASI preview 1 and the functions of docs/abi.md can be imported"},
+}
+
+// marker is the part of the host's error for a module without the exports of the ABI.
+const marker = "it does not export the function bulkhead_"
+
+// toolchains tell by a build command what makes a module export the functions of the ABI.
+var toolchains = []struct {
+	programs []string
+	remedy   string
+}{
+	{[]string{"cargo", "rustc"}, `set crate-type = ["cdylib"], build for the target wasm32-wasip1, and write bulkhead::serve!(plugin) (docs/rust.md)`},
+	{[]string{"clang", "cc", "zig", "make"}, "pass -mexec-model=reactor, and define BULKHEAD_IMPLEMENTATION in one file (docs/c.md)"},
+	{[]string{"npm", "npx", "asc", "pnpm", "yarn"}, "export bulkhead_abi_1 and bulkhead_call from the file that is compiled (docs/assemblyscript.md)"},
+	{[]string{"go"}, "write go = \".\" in [build], or pass -buildmode=c-shared with GOOS=wasip1 and GOARCH=wasm; call sdk.Serve from init (docs/getting-started.md)"},
+}
+
+// invalidRemedy returns what the author of an invalid module can do. command builds the module: nil if it is built as [build] go
+// says or is not built here.
+func invalidRemedy(message string, command []string) string {
+	for _, s := range symptoms {
+		if strings.Contains(message, s.part) {
+			return s.remedy
+		}
+	}
+	if strings.Contains(message, marker) && len(command) > 0 {
+		program := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
+		for _, chain := range toolchains {
+			for _, name := range chain.programs {
+				if program == name || strings.HasSuffix(program, "-"+name) || strings.HasPrefix(program, name+"-") {
+					return chain.remedy
+				}
+			}
+		}
+	}
+	return "build a module that implements ABI 1: docs/getting-started.md is the guide for Go, docs/rust.md for Rust, docs/c.md for C, docs/assemblyscript.md for AssemblyScript, docs/abi.md for other languages"
+}

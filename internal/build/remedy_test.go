@@ -1,0 +1,43 @@
+package build
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRemedySpeaksToLanguageOfAuthor(t *testing.T) {
+	const unexported = "the plugin cannot run m.wasm: it does not implement ABI 1: it does not export the function bulkhead_abi_1"
+	for _, test := range []struct{ message, command, want string }{
+		{unexported, "cargo build --release", "cdylib"},
+		{unexported, "/usr/bin/clang-14 x.c", "-mexec-model=reactor"},
+		{unexported, "wasm32-wasi-clang x.c", "-mexec-model=reactor"},
+		{unexported, "npm run build", "bulkhead_call"},
+		{unexported, "go build", "c-shared"},
+		{unexported, "", "docs/rust.md for Rust"},
+		{unexported, "wat2wasm x.wat", "docs/abi.md"},
+		{`it imports "env"."abort", which the host does not provide`, "npm run build", "--use abort=bulkhead_abort"},
+		{`it imports "wbg"."__wbg_now_1", which the host does not provide`, "cargo build", "wasm-bindgen"},
+		{`it imports "env"."curl_easy_init", which the host does not provide`, "clang x.c", "link the functions"},
+		{"offset 0x0: it is a component, not a core module", "cargo component build", "wasm32-wasip2"},
+	} {
+		if got := invalidRemedy(test.message, strings.Fields(test.command)); !strings.Contains(got, test.want) {
+			t.Errorf("%s (%s): got %q, want it to say %q", test.message, test.command, got, test.want)
+		}
+	}
+}
+
+func TestCheckExplainsComponent(t *testing.T) {
+	dir := t.TempDir()
+	manifest := "manifest = 1\n[plugin]\nname = \"c\"\nversion = \"0.1.0\"\ndescription = \"d\"\n[module]\nfile = \"c.wasm\"\n[[tools]]\nname = \"t\"\ndescription = \"d\"\naccess = \"read\"\n"
+	for name, content := range map[string]string{"plugin.toml": manifest, "c.wasm": "\x00asm\x0d\x00\x01\x00"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ps := Check(t.Context(), dir, Options{})
+	if len(ps) != 1 || !strings.Contains(ps[0].What, "it is a component, not a core module") || !strings.Contains(ps[0].Remedy, "wasm32-wasip1") {
+		t.Errorf("got %v", ps)
+	}
+}
