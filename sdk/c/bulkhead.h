@@ -92,6 +92,12 @@ typedef struct bh_call {
     bh_writer out;     /* the response; internal */
     bh_json structured, error;
     bool is_error;
+    bh_json client;    /* what the client can be asked, as in docs/abi.md; absent: it cannot be asked */
+    bh_string state;   /* the string of bh_set_state in the run before; absent in the first run */
+    bh_json answers;   /* internal, as the following members */
+    bh_writer questions;
+    bh_string next_state;
+    bool asking;
 } bh_call;
 
 /* Appends a text to the result of a tool. */
@@ -108,6 +114,30 @@ void bh_fail(bh_call *call, bh_string text);
 void bh_error(bh_call *call, int code, bh_string message, bh_json data);
 
 enum { BH_METHOD_NOT_FOUND = -32601, BH_INVALID_PARAMS = -32602, BH_INTERNAL = -32603, BH_RESOURCE_NOT_FOUND = -32002 };
+
+/* Questions to the client. The manifest must name what is asked in ask of [capabilities].
+ *
+ * A question ends the run of the handler: until the client has answered, the answer is absent, and the handler must return. Then it
+ * is run again from its start, and gets the answer. So a handler must ask the same questions under the same ids in each run, and what
+ * it does before a question is repeated. A call has at most 10 rounds.
+ *
+ *     bh_json answer = bh_elicit(call, "name", "Who?", bh_json_str("{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}"));
+ *     if (!answer.length) {
+ *         return;
+ *     }
+ *     if (bh_equal(bh_string_of(bh_member(answer, "action")), "accept")) … bh_member(bh_member(answer, "content"), "name")
+ *
+ * An answer with the member error says that the client failed or refused. */
+
+/* Asks with a method of MCP: elicitation/create, sampling/createMessage or roots/list. Several questions can be asked before the
+ * handler returns. */
+bh_json bh_ask(bh_call *call, const char *id, const char *method, bh_json params);
+/* Asks the user to fill in a form, which must not ask for a secret. */
+bh_json bh_elicit(bh_call *call, const char *id, const char *message, bh_json schema);
+/* Asks the user to open a URL. */
+bh_json bh_open_url(bh_call *call, const char *id, const char *message, bh_string url);
+/* Keeps a string for the next run of the handler. It has an effect only if this run asks. */
+void bh_set_state(bh_call *call, bh_string state);
 
 /* Lists; arguments after the name can be NULL or absent. */
 void bh_prompt(bh_call *call, const char *name, const char *description, bh_json arguments); /* an array of name, description, required */
@@ -760,6 +790,65 @@ void bh_blob(bh_call *call, bh_string uri, const char *mime_type, bh_string byte
 
 void bh_value(bh_call *call, bh_string value) { bh_put_string(&call->out, value); }
 
+/* Questions. */
+
+bh_json bh_ask(bh_call *call, const char *id, const char *method, bh_json params) {
+    if (!call->client.length) {
+        bh_error(call, BH_INTERNAL,
+                 bh_str("the client cannot be asked: the manifest has no ask in [capabilities], or the config does not grant it"), BH_ABSENT);
+        return BH_ABSENT;
+    }
+    bh_json answer = bh_member(call->answers, id);
+    if (!answer.length) {
+        call->asking = true;
+        bh_key(&call->questions, id);
+        bh_open(&call->questions, '{');
+        bh_put_member(&call->questions, "method", bh_str(method));
+        bh_key(&call->questions, "params");
+        bh_put_json(&call->questions, params.length ? params : bh_json_str("{}"));
+        bh_close(&call->questions, '}');
+    }
+    return answer;
+}
+
+bh_json bh_elicit(bh_call *call, const char *id, const char *message, bh_json schema) {
+    bh_writer w = {0};
+    bh_open(&w, '{');
+    bh_put_member(&w, "mode", bh_str("form"));
+    bh_put_member(&w, "message", bh_str(message));
+    bh_key(&w, "requestedSchema");
+    bh_put_json(&w, schema);
+    bh_close(&w, '}');
+    return bh_ask(call, id, "elicitation/create", bh_written(&w));
+}
+
+bh_json bh_open_url(bh_call *call, const char *id, const char *message, bh_string url) {
+    bh_writer w = {0};
+    bh_open(&w, '{');
+    bh_put_member(&w, "mode", bh_str("url"));
+    bh_put_member(&w, "message", bh_str(message));
+    bh_put_member(&w, "url", url);
+    bh_close(&w, '}');
+    return bh_ask(call, id, "elicitation/create", bh_written(&w));
+}
+
+void bh_set_state(bh_call *call, bh_string state) { call->next_state = state; }
+
+/* Returns the response of a call that asks. */
+static bh_string bh_asked(const bh_call *call) {
+    bh_writer w = {0};
+    bh_raw(&w, "{\"ask\":{\"requests\":{");
+    bh_append(&w, call->questions.at, call->questions.length);
+    bh_raw(&w, "}");
+    if (call->next_state.at) {
+        bh_raw(&w, ",\"state\":");
+        w.comma = false;
+        bh_put_string(&w, call->next_state);
+    }
+    bh_raw(&w, "}}");
+    return (bh_string){w.at, w.length};
+}
+
 /* Requests. */
 
 static void bh_no_templates(bh_call *call, bh_json params) { (void)call, (void)params; }
@@ -812,6 +901,9 @@ bh_string bh_dispatch(bh_string request) {
     bh_string method = bh_string_of(bh_member(root, "method"));
     bh_call call = {.params = bh_member(root, "params"), .deadline = bh_integer_of(bh_member(root, "deadline"), 0)};
     call.meta = bh_member(call.params, "_meta");
+    call.client = bh_member(root, "client");
+    call.answers = bh_member(root, "answers");
+    call.state = bh_string_of(bh_member(root, "state"));
     if (bh_equal(method, "bulkhead/describe")) {
         return bh_describe();
     }
@@ -832,6 +924,9 @@ bh_string bh_dispatch(bh_string request) {
         bh_append(&w, call.error.at, call.error.length);
         bh_raw(&w, "}");
         return (bh_string){w.at, w.length};
+    }
+    if (call.asking) {
+        return bh_asked(&call);
     }
     bh_raw(&call.out, end);
     if (call.structured.length) {

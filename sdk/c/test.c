@@ -26,7 +26,15 @@ static void fails(bh_call *call, bh_json arguments) {
     bh_text(call, bh_str("lost"));
     bh_error(call, -1, bh_str("no"), arguments);
 }
-static const bh_tool tools[] = {{"echo", echo}, {"both", both}, {"fails", fails}, {0}};
+static void asks(bh_call *call, bh_json arguments) {
+    (void)arguments;
+    bh_set_state(call, bh_format("%sx", call->state.at ? call->state.at : ""));
+    bh_json name = bh_elicit(call, "name", "Who?", bh_json_str("{}")), roots = bh_ask(call, "roots", "roots/list", BH_ABSENT);
+    if (name.length && roots.length) {
+        bh_text(call, bh_string_of(bh_member(bh_member(name, "content"), "name")));
+    }
+}
+static const bh_tool tools[] = {{"echo", echo}, {"both", both}, {"fails", fails}, {"asks", asks}, {0}};
 BH_PLUGIN(.tools = tools)
 
 static void expect(const char *got, const char *want) {
@@ -51,7 +59,21 @@ static void test_requests(void) {
     expect(call("{\"method\":\"tools/call\",\"params\":{\"name\":\"x\"}}"), "{\"error\":{\"code\":-32602,\"message\":\"no handler for tool x\"}}");
     expect(call("{\"method\":\"prompts/list\"}"), "{\"error\":{\"code\":-32601,\"message\":\"no handler for prompts/list\"}}");
     expect(call("{\"method\":\"bulkhead/describe\"}"),
-           "{\"result\":{\"tools\":[\"echo\",\"both\",\"fails\"],\"prompts\":false,\"resources\":false,\"completions\":false}}");
+           "{\"result\":{\"tools\":[\"echo\",\"both\",\"fails\",\"asks\"],\"prompts\":false,\"resources\":false,\"completions\":false}}");
+}
+
+static void test_questions(void) {
+    const char *name = "{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"form\",\"message\":\"Who?\",\"requestedSchema\":{}}}";
+    const char *roots = "{\"method\":\"roots/list\",\"params\":{}}";
+    char want[500];
+    snprintf(want, sizeof want, "{\"ask\":{\"requests\":{\"name\":%s,\"roots\":%s},\"state\":\"xx\"}}", name, roots);
+    expect(call("{\"method\":\"tools/call\",\"params\":{\"name\":\"asks\"},\"client\":{\"roots\":{}},\"state\":\"x\"}"), want);
+    snprintf(want, sizeof want, "{\"ask\":{\"requests\":{\"name\":%s},\"state\":\"x\"}}", name);
+    expect(call("{\"method\":\"tools/call\",\"params\":{\"name\":\"asks\"},\"client\":{},\"answers\":{\"roots\":{}}}"), want);
+    expect(call("{\"method\":\"tools/call\",\"params\":{\"name\":\"asks\"},\"client\":{},"
+                "\"answers\":{\"roots\":{},\"name\":{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}}}"),
+           "{\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"Ada\"}]}}");
+    assert(strstr(call("{\"method\":\"tools/call\",\"params\":{\"name\":\"asks\"}}"), "the client cannot be asked"));
 }
 
 static void test_reading(void) {
@@ -124,6 +146,7 @@ static void test_host(void) {
 
 int main(void) {
     test_requests();
+    test_questions();
     test_reading();
     test_writing();
     test_host();

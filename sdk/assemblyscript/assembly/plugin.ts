@@ -6,12 +6,73 @@ import { Completion, Prompt, PromptResult, ReadResult, Resource, RpcError, ToolR
 
 /** The call that a handler handles. */
 export class Call {
-  constructor(
-    /** When the host ends the call, in milliseconds since 1970; 0: never. */
-    public deadline: i64,
-    /** The parameters of the request, as in MCP. */
-    public params: Json,
-  ) {}
+  /** When the host ends the call, in milliseconds since 1970; 0: never. */
+  readonly deadline: i64;
+  /** The parameters of the request, as in MCP. */
+  readonly params: Json;
+  /** What the client can be asked, as in docs/abi.md; absent if it cannot be asked. */
+  readonly client: Json;
+  /** The string of setState in the run before; empty in the first run. */
+  readonly state: string;
+  /** The handler must return, since the client is asked: whatever it returns is ignored. */
+  asking: bool = false;
+  /** Why the client cannot be asked. */
+  refusal: RpcError | null = null;
+  private answers: Json;
+  private questions: JsonWriter = new JsonWriter().object();
+  private nextState: string = "";
+
+  constructor(request: Json) {
+    this.deadline = request.get("deadline").integer();
+    this.params = request.get("params");
+    this.client = request.get("client");
+    this.state = request.get("state").string();
+    this.answers = request.get("answers");
+  }
+
+  /**
+   * Asks the client, with a method of MCP: elicitation/create, sampling/createMessage or roots/list. The id distinguishes the question
+   * from all others of the call. The manifest must name what is asked in `ask` of `[capabilities]`.
+   *
+   * A question ends the run of the handler: until the client has answered, the answer is absent, and the handler must return any
+   * result. Then it is run again from its start, and gets the answer. So a handler must ask the same questions under the same ids in
+   * each run, and what it does before a question is repeated. An answer with the member error says that the client failed or refused.
+   */
+  ask(id: string, method: string, params: Json): Json {
+    const answer = this.answers.get(id);
+    if (answer.exists) return answer;
+    this.asking = true;
+    if (!this.client.exists) {
+      const why = "the client cannot be asked: the manifest has no ask in [capabilities], or the config does not grant it";
+      this.refusal = new RpcError(RpcError.INTERNAL, why);
+    }
+    this.questions.key(id).object().key("method").string(method).key("params").json(params).endObject();
+    return answer;
+  }
+
+  /** Asks the user to fill in a form, which must not ask for a secret: see ask. The answer has an action and a content. */
+  elicit(id: string, message: string, schema: Json): Json {
+    const params = new JsonWriter().object().key("mode").string("form").key("message").string(message);
+    return this.ask(id, "elicitation/create", params.key("requestedSchema").json(schema).endObject().toJson());
+  }
+
+  /** Asks the user to open a URL: see ask. */
+  openUrl(id: string, message: string, url: string): Json {
+    const params = new JsonWriter().object().key("mode").string("url").key("message").string(message);
+    return this.ask(id, "elicitation/create", params.key("url").string(url).endObject().toJson());
+  }
+
+  /** Keeps a string for the next run of the handler. It has an effect only if this run asks. */
+  setState(state: string): void {
+    this.nextState = state;
+  }
+
+  /** Writes the response of a call that asks. */
+  writeAsk(w: JsonWriter): void {
+    w.object().key("ask").object().key("requests").json(this.questions.endObject().toJson());
+    if (this.nextState != "") w.key("state").string(this.nextState);
+    w.endObject().endObject();
+  }
 
   get meta(): Json {
     return this.params.get("_meta");
@@ -85,8 +146,15 @@ export class Plugin {
     const root = Json.of(request);
     const method = root.get("method").string();
     const result = new JsonWriter().object().key("result");
-    const call = new Call(root.get("deadline").integer(), root.get("params"));
-    const error = this.handle(method, call, result);
+    const call = new Call(root);
+    let error = this.handle(method, call, result);
+    if (call.refusal !== null) {
+      error = call.refusal;
+    } else if (call.asking) {
+      const asked = new JsonWriter();
+      call.writeAsk(asked);
+      return asked.written();
+    }
     if (error === null) return result.endObject().written();
     const failed = new JsonWriter().object().key("error");
     error.write(failed);

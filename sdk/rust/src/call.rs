@@ -1,3 +1,4 @@
+use crate::ask::Conversation;
 use crate::host::notify;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -9,6 +10,7 @@ use std::time::{Duration, SystemTime};
 pub struct Call {
     pub(crate) deadline: u64, // milliseconds since the Unix epoch; 0: none
     pub(crate) meta: Option<Box<RawValue>>,
+    pub(crate) talk: Conversation,
 }
 
 impl Call {

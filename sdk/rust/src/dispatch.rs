@@ -1,3 +1,4 @@
+use crate::ask::Conversation;
 use crate::plugin::Members;
 use crate::{error::WireError, Call, CompleteRequest, Error, Plugin, Result, ToolResult, CODE_METHOD_NOT_FOUND};
 use serde::{de::DeserializeOwned, Serialize};
@@ -24,39 +25,53 @@ impl Plugin {
             Some(params) => serde_json::from_str(params.get()).map_err(|e| Error::invalid_params(format!("params: {e}")))?,
             None => Members::new(),
         };
-        let method: String = member(&request, "method")?;
+        let talk = Conversation {
+            client: optional(&request, "client")?,
+            answers: optional(&request, "answers")?.unwrap_or_default(),
+            state: optional(&request, "state")?.unwrap_or_default(),
+            ..Default::default()
+        };
         let call = Call {
             deadline: optional(&request, "deadline")?.unwrap_or(0),
             meta: params.get("_meta").map(|&meta| meta.to_owned()),
+            talk,
         };
+        match self.result(&call, &member::<String>(&request, "method")?, &params) {
+            Err(e) if e.asking => Ok(serde_json::to_vec(&BTreeMap::from([("ask", &*call.talk.ask.borrow())]))?),
+            other => other,
+        }
+    }
+
+    /// Returns the response with the result of a request.
+    fn result(&self, call: &Call, method: &str, params: &Members) -> Result<Vec<u8>> {
         let none = || Error::rpc(CODE_METHOD_NOT_FOUND, format!("no handler for {method}"));
-        match method.as_str() {
-            "tools/call" => encode(&self.call_tool(&call, &params)?),
+        match method {
+            "tools/call" => encode(&self.call_tool(call, params)?),
             "bulkhead/describe" => encode(&self.describe()),
-            "prompts/list" => encode_list("prompts", self.prompts.as_ref().ok_or_else(none)?.list(&call)?),
+            "prompts/list" => encode_list("prompts", self.prompts.as_ref().ok_or_else(none)?.list(call)?),
             "prompts/get" => {
                 let prompts = self.prompts.as_ref().ok_or_else(none)?;
-                let name: String = member(&params, "name")?;
-                let arguments: BTreeMap<String, String> = optional(&params, "arguments")?.unwrap_or_default();
-                encode(&prompts.get(&call, &name, &arguments)?)
+                let name: String = member(params, "name")?;
+                let arguments: BTreeMap<String, String> = optional(params, "arguments")?.unwrap_or_default();
+                encode(&prompts.get(call, &name, &arguments)?)
             }
-            "resources/list" => encode_list("resources", self.resources.as_ref().ok_or_else(none)?.list(&call)?),
+            "resources/list" => encode_list("resources", self.resources.as_ref().ok_or_else(none)?.list(call)?),
             "resources/templates/list" => {
-                encode_list("resourceTemplates", self.resources.as_ref().ok_or_else(none)?.templates(&call)?)
+                encode_list("resourceTemplates", self.resources.as_ref().ok_or_else(none)?.templates(call)?)
             }
             "resources/read" => {
                 let resources = self.resources.as_ref().ok_or_else(none)?;
-                let uri: String = member(&params, "uri")?;
-                encode_list("contents", resources.read(&call, &uri)?)
+                let uri: String = member(params, "uri")?;
+                encode_list("contents", resources.read(call, &uri)?)
             }
             "completion/complete" => {
                 let complete = self.complete.as_ref().ok_or_else(none)?;
                 let request = CompleteRequest {
-                    reference: member(&params, "ref")?,
-                    argument: member(&params, "argument")?,
-                    context: optional(&params, "context")?.unwrap_or_default(),
+                    reference: member(params, "ref")?,
+                    argument: member(params, "argument")?,
+                    context: optional(params, "context")?.unwrap_or_default(),
                 };
-                encode(&BTreeMap::from([("completion", complete(&call, request)?)]))
+                encode(&BTreeMap::from([("completion", complete(call, request)?)]))
             }
             _ => Err(none()),
         }
@@ -67,7 +82,7 @@ impl Plugin {
         let handle = self.tools.get(&name).ok_or_else(|| Error::invalid_params(format!("no handler for tool {name:?}")))?;
         let arguments = params.get("arguments").map_or("{}", |raw| RawValue::get(raw));
         match handle(call, arguments) {
-            Err(e) if e.code.is_none() => Ok(ToolResult::error(e.message)),
+            Err(e) if e.code.is_none() && !e.asking => Ok(ToolResult::error(e.message)),
             other => other,
         }
     }
@@ -92,4 +107,40 @@ fn encode(result: &impl Serialize) -> Result<Vec<u8>> {
 
 fn encode_list<T: Serialize>(name: &str, items: Vec<T>) -> Result<Vec<u8>> {
     encode(&BTreeMap::from([(name, items)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Call, NoArguments, Plugin, ToolResult};
+    use serde_json::json;
+
+    fn invite(call: &Call, _: NoArguments) -> crate::Result<ToolResult> {
+        call.set_state(format!("{}x", call.state()));
+        let answer = call.elicit("name", "Who?", json!({"type": "object"}))?;
+        Ok(ToolResult::text(if answer.accepted() { answer.content.to_string() } else { "nobody".into() }))
+    }
+
+    fn respond(request: &str) -> String {
+        String::from_utf8(Plugin::new().tool("invite", invite).dispatch(request.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn asks_until_there_is_an_answer() {
+        let first = r#"{"method":"tools/call","params":{"name":"invite"},"client":{"elicitation":{"form":{}}},"state":"x"}"#;
+        let want = concat!(
+            r#"{"ask":{"requests":{"name":{"method":"elicitation/create","params":"#,
+            r#"{"message":"Who?","mode":"form","requestedSchema":{"type":"object"}}}},"state":"xx"}}"#
+        );
+        assert_eq!(respond(first), want);
+        let second = first.replace("\"state\"", r#""answers":{"name":{"action":"accept","content":{"name":"Ada"}}},"state""#);
+        assert!(respond(&second).contains("Ada"), "{}", respond(&second));
+        let refused = first.replace("\"state\"", r#""answers":{"name":{"error":{"code":-1,"message":"no"}}},"state""#);
+        assert!(respond(&refused).contains("the client: no (-1)"), "{}", respond(&refused));
+    }
+
+    #[test]
+    fn call_without_client_fails() {
+        let response = respond(r#"{"method":"tools/call","params":{"name":"invite"}}"#);
+        assert!(response.contains("the client cannot be asked") && response.contains("isError"), "{response}");
+    }
 }

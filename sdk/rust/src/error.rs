@@ -24,12 +24,13 @@ pub struct Error {
     pub(crate) code: Option<i32>,
     pub(crate) message: String,
     pub(crate) data: Option<Value>,
+    pub(crate) asking: bool, // the handler ends because the client is asked
 }
 
 impl Error {
     /// Returns an error with a text.
     pub fn msg(text: impl fmt::Display) -> Self {
-        Error { code: None, message: text.to_string(), data: None }
+        Error { code: None, message: text.to_string(), data: None, asking: false }
     }
 
     /// Returns a JSON-RPC error, with which the request fails.

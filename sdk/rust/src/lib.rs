@@ -30,6 +30,7 @@
 //! At the start of a call, each variable of the module has either the value that it had after the plugin was made or the value
 //! that an earlier call left: do not keep anything in a static that a later call needs.
 
+mod ask;
 mod base64;
 mod call;
 mod dispatch;
@@ -48,13 +49,17 @@ mod resource;
 pub mod testing;
 mod tool;
 
+pub use ask::{Action, Answers, Client, Elicitation, FormAnswer, Question, Root};
 pub use base64::Bytes;
 pub use call::Call;
 pub use error::{Error, Result, CODE_INTERNAL, CODE_INVALID_PARAMS, CODE_METHOD_NOT_FOUND, CODE_RESOURCE_NOT_FOUND};
 pub use host::{
-    claimed, host_call, lock, lock_folder, log, message, prompts_changed, resource_updated, resources_changed, Claims, HostError, Level,
+    claimed, host_call, lock, lock_folder, log, message, prompts_changed, resource_updated, resources_changed, Claims, HostError,
+    Level,
 };
 pub use plugin::{NoArguments, Plugin};
-pub use prompt::{Argument, CompleteRequest, Completion, Context, Prompt, PromptArgument, PromptMessage, PromptResult, Prompts, Reference, Role};
+pub use prompt::{
+    Argument, CompleteRequest, Completion, Context, Prompt, PromptArgument, PromptMessage, PromptResult, Prompts, Reference, Role,
+};
 pub use resource::{Resource, ResourceContents, ResourceTemplate, Resources};
 pub use tool::{Content, ToolResult};

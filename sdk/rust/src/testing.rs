@@ -25,7 +25,8 @@ pub fn call_tool(plugin: &Plugin, name: &str, arguments: Value) -> Result<Value,
 /// Makes one request, such as `prompts/get`. The error is the JSON-RPC error of the response.
 pub fn request(plugin: &Plugin, method: &str, params: Value) -> Result<Value, Value> {
     let request = json!({"method": method, "params": params});
-    let mut response: Value = serde_json::from_slice(&plugin.dispatch(request.to_string().as_bytes())).expect("the response is JSON");
+    let mut response: Value =
+        serde_json::from_slice(&plugin.dispatch(request.to_string().as_bytes())).expect("the response is JSON");
     match response["error"].take() {
         Value::Null => Ok(response["result"].take()),
         error => Err(error),

@@ -136,7 +136,9 @@ impl Resources for Offers {
     fn read(&self, _: &Call, uri: &str) -> Result<Vec<ResourceContents>> {
         let contents = match uri {
             "conform:text" => ResourceContents::Text { uri: uri.into(), mime_type: "text/plain".into(), text: "größer".into() },
-            "conform:bytes" => ResourceContents::Blob { uri: uri.into(), mime_type: "".into(), blob: Bytes(vec![0, 1, 0xfe, 0xff]) },
+            "conform:bytes" => {
+                ResourceContents::Blob { uri: uri.into(), mime_type: "".into(), blob: Bytes(vec![0, 1, 0xfe, 0xff]) }
+            }
             _ => return Err(Error::resource_not_found(uri)),
         };
         Ok(vec![contents])
