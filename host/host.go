@@ -49,6 +49,8 @@ type Host struct {
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
 
+	http served // by ServeHTTP
+
 	ended context.Context // by Close
 	end   context.CancelFunc
 

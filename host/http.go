@@ -1,33 +1,177 @@
 package host
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
+	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/httpserver"
 )
 
-// HTTPOptions configure ServeHTTP.
+// HTTPOptions configure ServeHTTP. Fields that are set take precedence over [http] of the config.
 type HTTPOptions struct {
-	Address string // host and port to listen on
+	Address   string // host and port to listen on: "127.0.0.1:8808"; port 0 is any free one
+	TokenFile string // contains the bearer token that clients must send
+	TokenEnv  string // the name of a variable that contains it
+	CertFile  string // certificates of TLS, in PEM
+	KeyFile   string // private key of TLS, in PEM
+	Insecure  bool   // allows plaintext at an address that is not loopback
+	// Listening, if it is not nil, is called with the URL of the MCP endpoint when connections are accepted.
+	Listening func(url string)
 }
 
-// ServeHTTP serves clients over Streamable HTTP until ctx ends, and compiles modules in the background. Then further requests
-// are refused, while calls in flight may continue for Drain. It returns ctx's error at most 500 ms after that.
+// ServeHTTP serves clients over Streamable HTTP until ctx ends, and compiles modules in the background. A request must have the
+// bearer token, which only an address of loopback may do without; then each client is the local user.
+//
+// When ctx ends, further requests are refused, while calls in flight may continue for Drain. Then they are cancelled and
+// answered with an error. ServeHTTP returns ctx's error at most 500 ms later. The error is a *UsageError if the caller can
+// correct it.
 func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
+	now := h.catalog()
+	switch {
+	case now.Untrusted != nil:
+		return &UsageError{Err: now.Untrusted}
+	case now.Invalid != nil:
+		return &UsageError{Err: now.Invalid}
+	}
+	settings := o.over(now.HTTP)
+	token, err := readToken(h.options.System, settings)
+	if err != nil {
+		return err
+	}
+	var encryption *tls.Config
+	if settings.CertFile != "" {
+		certificate, err := tls.LoadX509KeyPair(settings.CertFile, settings.KeyFile)
+		if err != nil {
+			return discovery.UsageErrorf("TLS: %w", err)
+		}
+		encryption = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	}
 	listener, err := net.Listen("tcp", o.Address)
 	if err != nil {
 		return discovery.UsageErrorf("--http: %w", err)
 	}
-	if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() {
-		_ = listener.Close()
-		return discovery.UsageErrorf("--http: %s is not a loopback address", at)
+	defer listener.Close()
+	at := transport{loopback: listener.Addr().(*net.TCPAddr).IP.IsLoopback(), token: token != "", encrypted: encryption != nil}
+	if err := at.check(settings.Insecure, now.Ceiling); err != nil {
+		return discovery.UsageErrorf("--http %s: %w", o.Address, err)
 	}
-	warming, stop := context.WithCancel(ctx)
-	defer stop()
-	h.dispatcher.Warm(warming)
-	server := httpserver.New(httpserver.Config{Gateway: h.gateway, Log: h.options.Log.Named("http")})
-	h.options.Log.Info("serving MCP over HTTP", "url", "http://"+listener.Addr().String()+httpserver.Path)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	h.http.start(at, now.HTTP, stop)
+	defer h.http.end()
+	h.dispatcher.Warm(ctx)
+
+	url := "http://" + listener.Addr().String() + httpserver.Path
+	if encryption != nil {
+		url = "https" + url[len("http"):]
+		listener = tls.NewListener(listener, encryption)
+	}
+	server := httpserver.New(httpserver.Config{
+		Gateway: h.gateway, Token: token, Hosts: settings.Hosts, Origins: settings.Origins,
+		SessionIdle: settings.SessionIdle, MaxConnections: settings.MaxConnections, Log: h.options.Log.Named("http"),
+	})
+	h.options.Log.Info("serving MCP over HTTP", "url", url, "token", at.token)
+	if o.Listening != nil {
+		o.Listening(url)
+	}
 	return server.Serve(ctx, listener, h.Drain)
+}
+
+// over returns the settings of [http] with those of the options.
+func (o HTTPOptions) over(c *config.HTTPServer) config.HTTPServer {
+	var s config.HTTPServer
+	if c != nil {
+		s = *c
+	}
+	if o.TokenFile != "" || o.TokenEnv != "" {
+		s.TokenFile, s.TokenEnv = o.TokenFile, o.TokenEnv
+	}
+	if o.CertFile != "" || o.KeyFile != "" {
+		s.CertFile, s.KeyFile = o.CertFile, o.KeyFile
+	}
+	s.Insecure = s.Insecure || o.Insecure
+	return s
+}
+
+// readToken reads the bearer token; empty if none is configured. No error contains it.
+func readToken(system System, s config.HTTPServer) (string, error) {
+	if s.TokenFile == "" && s.TokenEnv == "" {
+		return "", nil
+	}
+	if s.TokenFile != "" && s.TokenEnv != "" {
+		return "", discovery.UsageErrorf("the bearer token: both a file and a variable are named: keep one of the two")
+	}
+	token, err := discovery.Secret(system, &config.Credential{Env: s.TokenEnv, File: s.TokenFile})
+	if err == nil {
+		err = httpserver.CheckToken(token)
+	}
+	if err != nil {
+		return "", discovery.UsageErrorf("the bearer token in %s: %w", cmp.Or(s.TokenFile, "$"+s.TokenEnv), err)
+	}
+	return token, nil
+}
+
+// transport is how clients reach the host.
+type transport struct{ loopback, token, encrypted bool }
+
+// check returns an error if clients must not be served in this way.
+func (t transport) check(insecure bool, ceiling *config.Ceiling) error {
+	switch {
+	case t.loopback:
+	case !t.token:
+		return errors.New("an address that is not loopback needs a bearer token: run `bulkhead token new FILE`, and set token_file in [http] or pass --token-file")
+	case !t.encrypted && !insecure:
+		return errors.New("an address that is not loopback needs TLS: set tls_cert and tls_key in [http], or pass --insecure-http if a proxy on the way encrypts")
+	}
+	if why := ceiling.HTTPProblem(t.loopback, t.token, t.encrypted); why != "" {
+		return fmt.Errorf("%s: ask who administers this machine", why)
+	}
+	return nil
+}
+
+// served is what is in force while ServeHTTP runs.
+type served struct {
+	mu       sync.Mutex
+	running  bool
+	at       transport
+	settings *config.HTTPServer // of the config
+	stop     context.CancelCauseFunc
+}
+
+func (s *served) start(at transport, settings *config.HTTPServer, stop context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running, s.at, s.settings, s.stop = true, at, settings, stop
+}
+
+func (s *served) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = false
+}
+
+// allows returns an error if what was found cannot be put in force while clients are served over HTTP. If the ceiling does not
+// allow that any more, the server ends.
+func (s *served) allows(found *discovery.Found) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.running {
+		return nil
+	}
+	if why := found.Ceiling.HTTPProblem(s.at.loopback, s.at.token, s.at.encrypted); why != "" {
+		err := discovery.UsageErrorf("%s any more", why)
+		s.stop(err)
+		return err
+	}
+	if found.Untrusted == nil && !s.settings.Equal(found.HTTP) {
+		return discovery.UsageErrorf("%s: [http] has changed: restart the server, since it applies at the start only", cmp.Or(found.Config, "the config"))
+	}
+	return nil
 }

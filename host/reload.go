@@ -62,6 +62,9 @@ func (h *Host) reload(ctx context.Context) error {
 	case old.Config != "" && old.Invalid == nil && found.Config == "" && found.Untrusted == nil:
 		return discovery.UsageErrorf("%s: there is no such file any more: restore it, or start the server again to serve without a config", old.Config)
 	}
+	if err := h.http.allows(found); err != nil {
+		return err
+	}
 	next := catalog.New(found)
 	if err := errors.Join(newFaults(old, next), wrongModules(old, next)); err != nil {
 		return &UsageError{Err: err}

@@ -233,6 +233,9 @@ func formatEntry(style term.Style, e audit.Entry) string {
 	if e.Client != "" {
 		text += "  " + oneLine(e.Client)
 	}
+	if e.Principal != "" && e.Principal != "local" {
+		text += "  (" + oneLine(e.Principal) + ")"
+	}
 	return text
 }
 

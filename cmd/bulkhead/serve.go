@@ -23,7 +23,7 @@ func newServe() *cobra.Command {
 	var http host.HTTPOptions
 	c := &cobra.Command{
 		Use:   "serve [flags]",
-		Short: "Run an MCP server on stdin and stdout",
+		Short: "Run an MCP server on stdin and stdout, or over HTTP",
 		Long: `Offer the tools of all discovered plugins as one MCP server over stdio.
 
 Without a config file a plugin gets the project and its own state directory
@@ -45,19 +45,27 @@ an error. An edited config that needs trust applies after "bulkhead trust".
 SIGTERM and SIGINT shut the server down gracefully: calls in flight may finish within
 [server] drain (default 1s), then they are cancelled and answered with an error. A second
 signal exits immediately. SIGHUP reloads the configuration. SIGUSR1 writes the stacks of
-all goroutines to stderr. If stderr is not read, log lines are dropped and counted.`,
+all goroutines to stderr. If stderr is not read, log lines are dropped and counted.
+
+--http serves Streamable HTTP at http://ADDRESS/mcp instead, to any number of clients. At
+a loopback address each user of this machine can use it, unless a bearer token is set. Any
+other address needs a token, and TLS or --insecure-http. [http] in the config has further
+settings. /healthz and /readyz answer health checks. docs/http.md describes it all.`,
 		Example: `  bulkhead serve
   bulkhead serve --plugin chant --project ~/src/app
   bulkhead serve --config team.toml --log-level debug
+  bulkhead serve --http 127.0.0.1:8808 --token-file ~/.config/bulkhead/token
   echo '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | bulkhead serve`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.serveHTTP(&http); err != nil {
+				return err
+			}
 			return serve(c.Context(), &o, http, !noWatch)
 		},
 	}
-	o.ServeNothing = true
 	o.add(c, "info")
-	c.Flags().StringVar(&http.Address, "http", "", "serve Streamable HTTP at this `address` instead of stdio")
+	addHTTPFlags(c, &http)
 	c.Flags().BoolVar(&noWatch, "no-watch", false, "apply changes of the configuration after SIGHUP only")
 	return c
 }

@@ -19,6 +19,7 @@ type Entry struct {
 	ID         string           `json:"id"`
 	Plugin     string           `json:"plugin"`
 	Client     string           `json:"client"`
+	Principal  string           `json:"principal"`
 	Method     string           `json:"method"`
 	Tool       string           `json:"tool"`
 	Outcome    Outcome          `json:"outcome"`

@@ -39,10 +39,12 @@ type Record struct {
 	Version string // version of the plugin
 	Digest  string // digest of the plugin's module
 	Client  string // name and version that the client reported
-	Method  string // MCP method
-	Tool    string // name of the tool or prompt, or URI of the resource
-	Outcome Outcome
-	Code    string // code of the failure
+	// Principal is on whose behalf the client called, as the transport has authenticated it.
+	Principal string
+	Method    string // MCP method
+	Tool      string // name of the tool or prompt, or URI of the resource
+	Outcome   Outcome
+	Code      string // code of the failure
 
 	Duration time.Duration
 	Fuel     uint64
@@ -96,6 +98,7 @@ func (l *line) encode(r *Record, arguments string) {
 	l.text("version", r.Version, maxName)
 	l.text("digest", r.Digest, maxName)
 	l.text("client", r.Client, maxClient)
+	l.text("principal", r.Principal, maxWord)
 	l.text("method", r.Method, maxName)
 	l.text("tool", r.Tool, maxTool)
 	l.text("outcome", string(r.Outcome), maxWord)

@@ -22,6 +22,7 @@ type Ceiling struct {
 	// of the table.
 	Audited, AuditClosed bool
 	AuditLine            int
+	HTTP                 HTTPBounds
 	All                  Bounds    // of every plugin
 	Plugins              []Allowed // nil: every plugin is allowed
 	// Home is the value of ${home} in its paths. It is not that of the environment, which the user can set.
@@ -68,6 +69,7 @@ func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 		Audited:     audit.Bool("required", false),
 		AuditClosed: audit.OneOf("on_failure", FailOpen, FailClosed) == FailClosed,
 		AuditLine:   audit.Line(),
+		HTTP:        readHTTPBounds(root.Table("http")),
 		All:         readBounds(root.Table("ceiling")),
 	}
 	if root.Has("plugins") {

@@ -30,7 +30,8 @@ type Config struct {
 	File     string // absolute; empty: there is no config file
 	Server   *Server
 	Defaults Defaults
-	Audit    *Audit // nil: no audit log is kept
+	Audit    *Audit      // nil: no audit log is kept
+	HTTP     *HTTPServer // nil: there is no [http]
 	// Credentials are all [credentials] tables, in the file's order.
 	Credentials []*Credential
 	Plugins     []Plugin // in the file's order, those of included files last

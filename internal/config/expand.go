@@ -107,6 +107,14 @@ func Expand(c *Config, lookup func(string) (string, bool)) tomlfile.Problems {
 			e.path(key, have.Line, &have.File, checkFile)
 		}
 	}
+	if c.HTTP != nil {
+		e.file = c.HTTP.Source
+		for _, key := range c.HTTP.pathKeys() {
+			if name := "http." + key.name; slices.Contains(c.References, name) {
+				e.path(name, c.HTTP.Line, key.path, checkFile)
+			}
+		}
+	}
 	c.References = nil
 	for i := range c.Plugins {
 		e.plugin(&c.Plugins[i])

@@ -40,6 +40,7 @@ func ParseWith(file string, data []byte, read func(path string) ([]byte, error))
 	limits := defaults.Table("limits")
 	c.Defaults = Defaults{Limits: manifest.ReadLimits(limits), Deny: readDeny(defaults), Files: filesOf(file, defaults, limits)}
 	c.readAudit(root.Table("audit"))
+	c.readHTTPServer(root.Table("http"))
 	credentials := root.Table("credentials")
 	c.readCredentials(credentials)
 	for _, t := range root.Tables("plugins") {

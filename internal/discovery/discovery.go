@@ -21,7 +21,8 @@ type Found struct {
 	Files       []config.File  // the config's file, and those that it includes
 	Server      *config.Server // nil if the config has no [server]
 	Defaults    config.Defaults
-	Audit       *config.Audit // nil if no audit log is kept
+	Audit       *config.Audit      // nil if no audit log is kept
+	HTTP        *config.HTTPServer // nil if the config has no [http]
 	Credentials []*config.Credential
 	Candidates  []Candidate     // plugins in the order of the config, or without a config by name
 	Ceiling     *config.Ceiling // nil if there is none; it narrows the grant of each plugin
@@ -29,7 +30,7 @@ type Found struct {
 	HostFiles   []string        // the host's own files and directories, which plugins must not access
 	CacheDir    string          // cache of compiled modules; empty if there is no location for it
 	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
-	// was found. Config, Server, Defaults, Audit, Credentials and Candidates are empty then.
+	// was found. Config, Server, Defaults, Audit, HTTP, Credentials and Candidates are empty then.
 	Untrusted *UntrustedError
 	// Invalid is set if nothing is served because the config is invalid. Only FindOrExplain sets it.
 	Invalid *InvalidError
@@ -94,7 +95,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 			o.Log.Warn("the directory of plugins is not used: the config lists the plugins", "dir", o.PluginsDir, "config", c.File)
 		}
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
-		found.Files, found.Credentials = c.Files, c.Credentials
+		found.Files, found.Credentials, found.HTTP = c.Files, c.Credentials, c.HTTP
 		if len(c.Plugins) == 0 {
 			return nil, &UsageError{Err: &InvalidError{File: c.File, Included: includedFiles(c), Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}

@@ -33,6 +33,8 @@ func hostFiles(f *Found) []string {
 	for _, c := range f.Credentials {
 		own = append(own, c.File)
 	}
+	own = append(own, f.HTTP.Files()...)
+	own = append(own, f.Options.Private...)
 	own = append(own, shadowedFiles(f)...)
 	own = append(own, f.folders...)
 	return slices.DeleteFunc(own, func(path string) bool { return path == "" })

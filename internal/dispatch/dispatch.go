@@ -156,7 +156,7 @@ func (s *snapshot) reportRefused(r gateway.Request) {
 	}
 	code, p := s.catalog.Refusal(r)
 	record := audit.Record{
-		Kind: audit.KindRefused, ID: s.audit.NewID(), Client: r.Client, Method: r.Method, Tool: r.Name,
+		Kind: audit.KindRefused, ID: s.audit.NewID(), Client: r.Client, Principal: string(r.Principal), Method: r.Method, Tool: r.Name,
 		Outcome: audit.Denied, Code: code, BytesIn: int64(len(r.Params)),
 	}
 	if p != nil {

@@ -51,7 +51,7 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 	record := audit.Record{
 		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
 		Plugin: r.plugin.Name, Version: r.plugin.Manifest.Version, Digest: r.plugin.Manifest.Module.SHA256,
-		Client: r.Client, Method: r.Method, Tool: r.Name,
+		Client: r.Client, Principal: string(r.Principal), Method: r.Method, Tool: r.Name,
 		BytesIn: int64(len(r.Params)), Arguments: r.Arguments, Round: r.Interaction.Round,
 	}
 	if r.Method == abi.MethodComplete {
@@ -72,7 +72,7 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 	for _, o := range refused {
 		lost = errors.Join(lost, log.Write(audit.Record{
 			Kind: audit.KindRefused, ID: record.ID, Plugin: record.Plugin, Version: record.Version, Digest: record.Digest,
-			Client: record.Client, Method: record.Method, Tool: record.Tool,
+			Client: record.Client, Principal: record.Principal, Method: record.Method, Tool: record.Tool,
 			Outcome: audit.Denied, Code: o.Code, Operations: []audit.Operation{o},
 		}))
 	}

@@ -196,7 +196,7 @@ func TestCalls(t *testing.T) {
 					<-h.release
 					return textResult("late"), nil
 				}
-				test(t, h, connect(t, newGateway(t, Config{MaxInFlight: 3}, b)))
+				test(t, h, connect(t, newGateway(t, Config{MaxInFlight: 3, Offers: Offers{ToolsChange: true}}, b)))
 			})
 		})
 	}

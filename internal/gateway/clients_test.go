@@ -241,7 +241,7 @@ func (c sdkClient) call(ctx context.Context, tool string) (string, error) {
 func TestClientCanCallWhileItListens(t *testing.T) {
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
-	g := newGateway(t, Config{Tools: []Tool{{Name: "work", Input: json.RawMessage(`{}`)}}, Logging: true}, func() Backend {
+	g := newGateway(t, Config{Tools: []Tool{{Name: "work", Input: json.RawMessage(`{}`)}}, Offers: Offers{ToolsChange: true}, Logging: true}, func() Backend {
 		b := newFake()
 		b.tools["work"] = work
 		return b

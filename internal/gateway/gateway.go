@@ -24,6 +24,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
+	"github.com/bulkhead-mcp/bulkhead/internal/paramheader"
 )
 
 // Defaults of a Config.
@@ -88,7 +89,8 @@ type served struct {
 	versions []string // supported
 	legacy   []string // those of the legacy era
 	lists    lists
-	info     []byte // member serverInfo of _meta
+	params   map[string][]paramheader.Param // by tool, of the tools that have such parameters
+	info     []byte                         // member serverInfo of _meta
 }
 
 // New validates config and encodes the constant responses. The error lists every problem.
@@ -121,7 +123,10 @@ func newServed(config Config) (*served, error) {
 	}
 	now.legacy = slices.DeleteFunc(slices.Clone(now.versions), mcp.IsModernProtocol)
 	var err error
-	now.lists, err = newLists(config.Tools, now.info)
+	if now.lists, err = newLists(config.Tools, now.info); err != nil {
+		return nil, err
+	}
+	now.params, err = findParams(config.Tools)
 	return now, err
 }
 

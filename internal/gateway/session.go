@@ -183,7 +183,7 @@ func (s *session) request(ctx context.Context, m *message, to Peer) {
 			return
 		}
 		s.subscribe(m, to)
-	case m.method == string(mcp.MethodSubscriptionsListen) && meta.modern:
+	case m.method == string(mcp.MethodSubscriptionsListen) && meta.modern && meta.served.config.Offers.changes():
 		s.listen(m, meta, to)
 	default:
 		result, err := s.builtin(m, meta)

@@ -84,7 +84,7 @@ func TestDrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHeld()
-				test(t, h, connectWithDrain(t, newGateway(t, Config{}, heldBackend(h)), nil))
+				test(t, h, connectWithDrain(t, newGateway(t, Config{Offers: Offers{ToolsChange: true}}, heldBackend(h)), nil))
 			})
 		})
 	}
@@ -140,7 +140,7 @@ func TestShutdownIsBoundedWhileWriteBlocks(t *testing.T) {
 	defer lines.Close()
 	served := make(chan error, 1)
 	b := heldBackend(h)
-	g := newGateway(t, Config{}, b)
+	g := newGateway(t, Config{Offers: Offers{ToolsChange: true}}, b)
 	go func() { served <- g.ServeDrain(ctx, in, out, func() time.Duration { return time.Millisecond }) }()
 	if _, err := io.WriteString(lines, callLine("1", "held")+"\n"+callLine("2", "echo")+"\n"); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/paramheader"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -118,6 +119,21 @@ func (t Tool) write(out *bytes.Buffer) error {
 	}
 	out.WriteByte('}')
 	return err
+}
+
+// findParams returns the parameters that HTTP clients repeat in headers, by tool.
+func findParams(tools []Tool) (map[string][]paramheader.Param, error) {
+	found := map[string][]paramheader.Param{}
+	for _, tool := range tools {
+		params, err := paramheader.Find(tool.Input)
+		if err != nil {
+			return nil, fmt.Errorf("tool %q: inputSchema: %w", tool.Name, err)
+		}
+		if params != nil {
+			found[tool.Name] = params
+		}
+	}
+	return found, nil
 }
 
 // writeObject appends a member in compact form; its value must be a JSON object.

@@ -7,9 +7,19 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/paramheader"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
+
+// ModernVersion is the first protocol version of the modern era, and MetaVersion the member of _meta that states the version.
+const (
+	ModernVersion = mcp.ProtocolVersion20260728
+	MetaVersion   = mcp.MetaKeyProtocolVersion
+)
+
+// IsModern reports whether a protocol version belongs to the modern era.
+func IsModern(version string) bool { return mcp.IsModernProtocol(version) }
 
 // Message is what a client sends at once: a request, a notification, a response, or a batch of them.
 type Message struct {
@@ -91,6 +101,15 @@ func (m *Message) Arguments() []byte {
 
 // HasName reports whether requests of a method have a name or URI.
 func HasName(method string) bool { return methods[mcp.MCPMethod(method)].name != "" }
+
+// ParamHeaders returns the parameters that a call of a tool repeats in headers.
+func (g *Gateway) ParamHeaders(m *Message) []paramheader.Param {
+	if m.Method() != string(mcp.MethodToolsCall) {
+		return nil
+	}
+	name, _ := m.Name()
+	return g.served.Load().params[name]
+}
 
 // UnsupportedVersion returns the error for a request with an unsupported protocol version; nil if it is supported.
 func (g *Gateway) UnsupportedVersion(version string) *abi.Error {

@@ -6,11 +6,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
+
+// primedVersion is the first protocol version whose streams begin with an event without data.
+const primedVersion = "2025-11-25"
 
 // answer writes a stream as the answer to an HTTP request: as one JSON object if the response is its first message and
 // comes soon, otherwise as server-sent events.
@@ -109,7 +110,7 @@ func (a *answer) writeEvents() {
 		if a.stream.number != 0 && !a.stream.resumable {
 			a.session.keep(a.stream)
 		}
-		if a.session.gateway.Version() >= mcp.ProtocolVersion20251125 { // versions are dates
+		if a.session.gateway.Version() >= primedVersion { // versions are dates
 			_, _ = fmt.Fprintf(a.w, "id: %s\ndata: \n\n", eventID(a.stream.number, a.stream.position()))
 		}
 	}

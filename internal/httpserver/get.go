@@ -5,17 +5,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 )
 
 // checkSessionRequest checks a GET or DELETE. The modern era has neither.
 func (s *Server) checkSessionRequest(w http.ResponseWriter, r *http.Request) bool {
-	version := r.Header.Get(mcp.HeaderProtocolVersion)
-	if mcp.IsModernProtocol(version) {
+	version := r.Header.Get(headerVersion)
+	if gateway.IsModern(version) {
 		w.Header().Set("Allow", "POST")
-		refuse(w, http.StatusMethodNotAllowed, "protocol version "+mcp.ProtocolVersion20260728+" has neither GET nor DELETE: use subscriptions/listen")
+		refuse(w, http.StatusMethodNotAllowed, "protocol version "+gateway.ModernVersion+" has neither GET nor DELETE: use subscriptions/listen")
 		return false
 	}
 	if version != "" {
@@ -54,7 +52,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, owner gateway.Princ
 		return
 	}
 	st, from := session.own, session.own.position()
-	if last := r.Header.Get(mcp.HeaderLastEventID); last != "" {
+	if last := r.Header.Get(headerLastEvent); last != "" {
 		var ok bool
 		if st, from, ok = session.event(last); !ok {
 			refuse(w, http.StatusBadRequest, "the Last-Event-ID is unknown, or its stream can no longer be resumed")

@@ -1,13 +1,11 @@
 package httpserver
 
 import (
-	"encoding/base64"
 	"net/http"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/paramheader"
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -19,44 +17,47 @@ func mismatch(why string) *abi.Error {
 // checkModern compares the headers of a modern message with its body.
 func (s *Server) checkModern(h http.Header, m *gateway.Message) *abi.Error {
 	if m.IsBatch() || m.IsResponse() {
-		return &abi.Error{Code: codeInvalidRequest, Message: "Invalid request: protocol version " + mcp.ProtocolVersion20260728 + " has neither batches nor responses of the client"}
+		return &abi.Error{Code: codeInvalidRequest, Message: "Invalid request: protocol version " + gateway.ModernVersion + " has neither batches nor responses of the client"}
 	}
 	if m.ID() == nil {
 		return nil // the headers of notifications are not defined
 	}
-	version, err := single(h, mcp.HeaderProtocolVersion)
+	version, err := single(h, headerVersion)
 	if err != nil {
 		return err
 	}
 	switch stated, ok := m.Version(); {
 	case !ok:
-		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Invalid params: missing or invalid _meta field " + mcp.MetaKeyProtocolVersion}
+		return &abi.Error{Code: abi.CodeInvalidParams, Message: "Invalid params: missing or invalid _meta field " + gateway.MetaVersion}
 	case stated != version:
-		return mismatch(mcp.HeaderProtocolVersion + " is " + shown(version) + ", but " + mcp.MetaKeyProtocolVersion + " is " + shown(stated))
+		return mismatch(headerVersion + " is " + shown(version) + ", but " + gateway.MetaVersion + " is " + shown(stated))
 	}
 	if err := s.config.Gateway.UnsupportedVersion(version); err != nil {
 		return err
 	}
-	method, err := single(h, mcp.HeaderMethod)
+	method, err := single(h, headerMethod)
 	if err != nil {
 		return err
 	}
 	if method != m.Method() {
-		return mismatch(mcp.HeaderMethod + " is " + shown(method) + ", but the method is " + shown(m.Method()))
+		return mismatch(headerMethod + " is " + shown(method) + ", but the method is " + shown(m.Method()))
 	}
 	if !gateway.HasName(method) {
 		return nil
 	}
-	header, err := single(h, mcp.HeaderName)
+	header, err := single(h, headerName)
 	if err != nil {
 		return err
 	}
-	name, ok := decodeValue(header)
+	name, ok := paramheader.Decode(header)
 	if !ok {
-		return mismatch(mcp.HeaderName + " is not valid Base64")
+		return mismatch(headerName + " is not valid Base64")
 	}
 	if stated, _ := m.Name(); name != stated {
-		return mismatch(mcp.HeaderName + " is " + shown(name) + ", but the parameter is " + shown(stated))
+		return mismatch(headerName + " is " + shown(name) + ", but the parameter is " + shown(stated))
+	}
+	if why := paramheader.Check(s.config.Gateway.ParamHeaders(m), h, m.Arguments()); why != "" {
+		return mismatch(why)
 	}
 	return nil
 }
@@ -77,17 +78,6 @@ func single(h http.Header, name string) (string, *abi.Error) {
 
 func isPlain(value string) bool {
 	return strings.IndexFunc(value, func(r rune) bool { return r > 0x7e || r < ' ' && r != '\t' }) < 0
-}
-
-// decodeValue decodes the value of a header that may be encoded as Base64.
-func decodeValue(value string) (string, bool) {
-	if inner, ok := strings.CutPrefix(value, "=?base64?"); ok {
-		if inner, ok = strings.CutSuffix(inner, "?="); ok {
-			decoded, err := base64.StdEncoding.Strict().DecodeString(inner)
-			return string(decoded), err == nil
-		}
-	}
-	return value, true
 }
 
 // shown quotes a client's string for an error or log message.

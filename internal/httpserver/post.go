@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -22,7 +20,20 @@ const (
 	codeParseError         = -32700
 )
 
-const headerSession = "Mcp-Session-Id"
+// Headers of MCP, in the canonical form of package http.
+const (
+	headerVersion   = "Mcp-Protocol-Version"
+	headerSession   = "Mcp-Session-Id"
+	headerLastEvent = "Last-Event-Id"
+	headerMethod    = "Mcp-Method"
+	headerName      = "Mcp-Name"
+	headerParam     = "Mcp-Param-" // prefix
+)
+
+const (
+	methodInitialize = "initialize"
+	methodListen     = "subscriptions/listen"
+)
 
 // post handles a message.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Principal) {
@@ -81,7 +92,7 @@ func checkPost(h http.Header) (status int, why string) {
 // isModern reports whether a message belongs to the modern era: if its header or its body states such a version.
 func (s *Server) isModern(h http.Header, m *gateway.Message) bool {
 	version, _ := m.Version()
-	return mcp.IsModernProtocol(version) || mcp.IsModernProtocol(h.Get(mcp.HeaderProtocolVersion))
+	return gateway.IsModern(version) || gateway.IsModern(h.Get(headerVersion))
 }
 
 // modern handles a message of the modern era, which has no sessions. The end of the connection cancels the call.
@@ -94,7 +105,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner gateway.Pr
 	defer cancel(nil)
 	defer context.AfterFunc(s.calls, func() { cancel(errStopped) })()
 	session := s.transport.OpenOne(owner)
-	listens := m.Method() == string(mcp.MethodSubscriptionsListen)
+	listens := m.Method() == methodListen
 	if listens {
 		select {
 		case s.streams <- struct{}{}:
@@ -118,13 +129,13 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner gateway.Pr
 
 // legacy handles a message of a session. The call continues when the connection ends.
 func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner gateway.Principal, m *gateway.Message) {
-	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" {
+	if version := r.Header.Get(headerVersion); version != "" {
 		if err := s.config.Gateway.UnsupportedVersion(version); err != nil {
 			refuseWith(w, http.StatusBadRequest, gateway.Response{ID: m.ID(), Err: err})
 			return
 		}
 	}
-	opening := m.Method() == string(mcp.MethodInitialize) && m.ID() != nil
+	opening := m.Method() == methodInitialize && m.ID() != nil
 	var session *session
 	if opening {
 		session = s.sessions.open(owner)
@@ -165,7 +176,7 @@ func (s *Server) count(st *stream) {
 func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner gateway.Principal, id []byte) *session {
 	values := r.Header[headerSession]
 	if len(values) != 1 || values[0] == "" {
-		refuseWith(w, http.StatusBadRequest, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "the header Mcp-Session-Id is missing: send initialize first, or state protocol version " + mcp.ProtocolVersion20260728 + " in the request"}})
+		refuseWith(w, http.StatusBadRequest, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "the header Mcp-Session-Id is missing: send initialize first, or state protocol version " + gateway.ModernVersion + " in the request"}})
 		return nil
 	}
 	found := s.sessions.find(values[0], owner)

@@ -1,8 +1,11 @@
 package httpserver
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -32,4 +35,26 @@ func (d *tokenDigest) authorized(h http.Header) (ok, stated bool) {
 	}
 	got := digestToken(strings.TrimLeft(token, " "))
 	return got != nil && subtle.ConstantTimeCompare(got[:], d[:]) == 1, true
+}
+
+// Bounds of a token, in bytes.
+const (
+	minToken = 20
+	maxToken = 4 << 10
+)
+
+// NewToken returns a random token of 256 bits.
+func NewToken() string { return rand.Text() + rand.Text() }
+
+// CheckToken returns an error if a token cannot be one, or is short enough to be guessed. The error does not contain it.
+func CheckToken(token string) error {
+	switch {
+	case len(token) < minToken:
+		return fmt.Errorf("it has fewer than %d characters: make one with `bulkhead token new`", minToken)
+	case len(token) > maxToken:
+		return fmt.Errorf("it has more than %d characters", maxToken)
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("it has characters other than visible ASCII")
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/paramheader"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
@@ -63,6 +64,13 @@ func readTool(t *tomlfile.Table) Tool {
 	}
 	if tool.Input == nil {
 		tool.Input = anyObject
+	}
+	if _, err := paramheader.Find(tool.Input); err != nil {
+		key := "input"
+		if !t.Has(key) {
+			key = "input_json"
+		}
+		t.Fault(key, err.Error(), "correct or remove it: clients refuse the tool otherwise")
 	}
 	// The key has no default, because read-only policies depend on it.
 	if !t.Has("access") {

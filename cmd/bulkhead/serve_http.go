@@ -1,0 +1,53 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+)
+
+// addHTTPFlags defines the flags of serve that select and configure HTTP.
+func addHTTPFlags(c *cobra.Command, http *host.HTTPOptions) {
+	f := c.Flags()
+	f.StringVar(&http.Address, "http", "", "serve Streamable HTTP at this `address`, HOST:PORT, instead of stdio")
+	f.StringVar(&http.TokenFile, "token-file", "", "`file` with the bearer token that clients must send (see bulkhead token new)")
+	f.StringVar(&http.TokenEnv, "token-env", "", "`name` of a variable with the bearer token")
+	f.StringVar(&http.CertFile, "tls-cert", "", "`file` with the TLS certificate and its chain, in PEM")
+	f.StringVar(&http.KeyFile, "tls-key", "", "`file` with the private key of the certificate, in PEM")
+	f.BoolVar(&http.Insecure, "insecure-http", false, "allow plaintext at an address that is not loopback: only behind a proxy that\nencrypts")
+	for _, name := range []string{"token-file", "tls-cert", "tls-key"} {
+		must(c.MarkFlagFilename(name))
+	}
+}
+
+// serveHTTP completes the options for the transport of the flags. Over stdio, a host that cannot serve its plugins tells the
+// client why. Over HTTP it does not start: it would not have the token of a config that it does not use.
+func (o *options) serveHTTP(http *host.HTTPOptions) error {
+	o.ServeNothing = http.Address == ""
+	switch {
+	case http.Address == "" && (http.TokenFile+http.TokenEnv+http.CertFile+http.KeyFile != "" || http.Insecure):
+		return usageErrorf("--token-file, --token-env, --tls-cert, --tls-key and --insecure-http need --http")
+	case http.Address == "":
+		return nil
+	case http.TokenFile != "" && http.TokenEnv != "":
+		return usageErrorf("--token-file conflicts with --token-env: keep one of the two")
+	case (http.CertFile == "") != (http.KeyFile == ""):
+		return usageErrorf("--tls-cert and --tls-key are needed together")
+	case http.Insecure && http.CertFile != "":
+		return usageErrorf("--insecure-http conflicts with --tls-cert: keep one of the two")
+	}
+	for _, path := range []*string{&http.TokenFile, &http.CertFile, &http.KeyFile} {
+		if *path == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return usageErrorf("%s: %w", *path, err)
+		}
+		*path = abs
+		o.Private = append(o.Private, abs)
+	}
+	return nil
+}
