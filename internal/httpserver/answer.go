@@ -140,6 +140,7 @@ func (a *answer) writeEvents() {
 			}
 			return
 		case done:
+			a.leave()
 			return
 		}
 		select {
@@ -152,18 +153,20 @@ func (a *answer) writeEvents() {
 			a.stopping = nil
 			a.stop()
 		case <-a.reader.disconnected:
-			a.leave()
-			return
 		case <-a.r.Context().Done():
 			return
 		}
 	}
 }
 
-// leave tells the client when to reconnect.
+// leave tells the client when to reconnect, if the stream goes on without this connection.
 func (a *answer) leave() {
-	if a.session != nil {
-		_, _ = a.w.Write([]byte("retry: 500\n\n"))
+	select {
+	case <-a.reader.disconnected:
+		if a.session != nil {
+			_, _ = a.w.Write([]byte("retry: 500\n\n"))
+		}
+	default:
 	}
 }
 

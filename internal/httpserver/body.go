@@ -34,7 +34,13 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 		return nil, nil, http.StatusServiceUnavailable, busy
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	begin := time.Now()
+	_ = control.SetReadDeadline(begin.Add(bodyTimeout))
+	defer func() {
+		if now := time.Now(); now.Sub(begin) > time.Second {
+			_ = control.SetWriteDeadline(now.Add(writeTimeout))
+		}
+	}()
 	body = make([]byte, 0, size)
 	for {
 		n, err := r.Body.Read(body[len(body):cap(body)])

@@ -38,7 +38,8 @@ const (
 	maxSessions    = 512
 	maxStreams     = 256 // streams that stay open without a call: GET, and subscriptions/listen
 	maxRequests    = 512 // requests that are handled at once
-	maxKeptTotal   = 64 << 20
+	maxKeptTotal   = 64 << 20 // bytes of messages that are kept
+	minBodies      = 16 << 20 // bytes of requests that are handled, or of four requests if that is more
 	retryAfter     = "1" // seconds, of a response with status 503
 	stopGrace      = 400 * time.Millisecond
 	answerGrace    = 100 * time.Millisecond
@@ -93,7 +94,7 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		config: c, log: c.Log, token: digestToken(c.Token),
-		messages: budget{max: maxKeptTotal}, bodies: budget{max: 4 * c.MaxBody},
+		messages: budget{max: maxKeptTotal}, bodies: budget{max: max(minBodies, 4*c.MaxBody)},
 		requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
 		stopping: make(chan struct{}),
 	}
