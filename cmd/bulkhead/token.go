@@ -15,8 +15,8 @@ func newToken() *cobra.Command {
 		Long: `Make a bearer token for bulkhead serve --http. Clients send it in the header
 Authorization of each request. Without it they get status 401 and nothing else.`,
 		Example: `  bulkhead token new ~/.config/bulkhead/token`,
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newTokenNew())
 	return c

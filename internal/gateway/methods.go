@@ -22,7 +22,9 @@ type Offers struct {
 }
 
 // changes reports whether any notification about changes is offered.
-func (o Offers) changes() bool { return o.ToolsChange || o.PromptsChange || o.ResourcesChange || o.Subscribe }
+func (o Offers) changes() bool {
+	return o.ToolsChange || o.PromptsChange || o.ResourcesChange || o.Subscribe
+}
 
 // method describes a method that the backend executes.
 type method struct {

@@ -36,11 +36,11 @@ const (
 	streamAfter    = time.Second      // without an answer, after which the answer becomes a stream
 	keepAlive      = 15 * time.Second // between comments on a stream without messages
 	maxSessions    = 512
-	maxStreams     = 256 // streams that stay open without a call: GET, and subscriptions/listen
-	maxRequests    = 512 // requests that are handled at once
+	maxStreams     = 256      // streams that stay open without a call: GET, and subscriptions/listen
+	maxRequests    = 512      // requests that are handled at once
 	maxKeptTotal   = 64 << 20 // bytes of messages that are kept
 	minBodies      = 16 << 20 // bytes of requests that are handled, or of four requests if that is more
-	retryAfter     = "1" // seconds, of a response with status 503
+	retryAfter     = "1"      // seconds, of a response with status 503
 	stopGrace      = 400 * time.Millisecond
 	answerGrace    = 100 * time.Millisecond
 	sweepIntervals = 4 // in the time after which an idle session expires
