@@ -1,5 +1,5 @@
 // Command native is an MCP server on mcp-go, the baseline of the benchmarks. `native N` has the tools of N sample
-// plugins; without N it has the tool echo.
+// plugins; without N it has the tool echo. `native http ADDRESS` has the tool echo, too, and serves HTTP.
 package main
 
 import (
@@ -16,7 +16,8 @@ import (
 
 func main() {
 	s := server.NewMCPServer("native", "1.0.0", server.WithToolCapabilities(false))
-	if len(os.Args) == 1 {
+	overHTTP := len(os.Args) == 3
+	if len(os.Args) == 1 || overHTTP {
 		s.AddTool(mcp.NewTool("echo", mcp.WithDescription("Answer with the text"), mcp.WithString("text", mcp.Required())), echo)
 	} else {
 		plugins, err := strconv.Atoi(os.Args[1])
@@ -28,6 +29,9 @@ func main() {
 				s.AddTool(mcp.NewToolWithRawSchema(sample.Name(p, t), sample.Description, []byte(sample.Schema)), echo)
 			}
 		}
+	}
+	if overHTTP {
+		log.Fatal(server.NewStreamableHTTPServer(s).Start(os.Args[2]))
 	}
 	if err := server.ServeStdio(s); err != nil {
 		log.Fatal(err)
