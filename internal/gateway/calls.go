@@ -39,18 +39,18 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 	}
 	c := &clientCall{session: s, entry: e, request: request, how: how, meta: meta, notifier: n}
 	if !how.list {
-		c.start(ctx, func() {})
+		c.start(ctx, s.run, func() {})
 		return
 	}
 	release := func() { <-s.lists }
 	select {
 	case s.lists <- struct{}{}:
-		c.start(ctx, release)
+		c.start(ctx, s.run, release)
 	default:
 		go func() { // the reader must not block: the next message may cancel a running list
 			select {
 			case s.lists <- struct{}{}:
-				c.start(ctx, release)
+				c.start(ctx, s.runners.run, release)
 			case <-ctx.Done():
 				c.end(nil, shuttingDown(), func() {})
 			}
@@ -73,15 +73,15 @@ type clientCall struct {
 	notifier *notifier
 }
 
-// start looks the call up and runs it in a goroutine. release is called when its response is written.
-func (c *clientCall) start(ctx context.Context, release func()) {
+// start looks the call up and has it run by the function run. release is called when its response is written.
+func (c *clientCall) start(ctx context.Context, run func(func()), release func()) {
 	g := c.session.g
 	call, err := g.find(c.request)
 	if err != nil {
 		c.end(nil, err, release)
 		return
 	}
-	c.session.runners.run(func() { c.execute(ctx, call, release) })
+	run(func() { c.execute(ctx, call, release) })
 }
 
 // execute runs the call and sends its response. If the call asks its client, a client of the modern era gets the ask as the
@@ -122,6 +122,15 @@ func answered(call Call) {
 	if held, ok := call.(Answered); ok {
 		held.Answered()
 	}
+}
+
+// run runs a call in a goroutine, or has Handle return it. It may be called only while a message is handled.
+func (s *session) run(call func()) {
+	if s.single {
+		s.taken = call
+		return
+	}
+	s.runners.run(call)
 }
 
 // runners are goroutines that run calls. A few of them wait for further calls, because the stack of a new goroutine has to

@@ -38,6 +38,8 @@ type session struct {
 	handling sync.Mutex // held while a line is handled
 
 	// Guarded by handling.
+	single  bool               // a single message is handled, whose call Handle returns
+	taken   func()             // see Session.Handle
 	version string             // negotiated by initialize; empty before
 	client  string             // stated by initialize; empty before
 	can     interaction.Client // what the client can be asked, as declared in initialize

@@ -164,15 +164,18 @@ func (t *Transport) newSession(owner Principal, own Peer) *session {
 }
 
 // Handle handles a message. For each message, it calls Respond or Skip of "to" once, possibly after it has returned. ctx is
-// the context of the calls that it starts.
-func (s *Session) Handle(ctx context.Context, m *Message, to Peer) {
+// the context of the calls that it starts. If it returns a function, that is the rest of the work, which the caller must call.
+func (s *Session) Handle(ctx context.Context, m *Message, to Peer) (rest func()) {
 	s.s.handling.Lock()
 	defer s.s.handling.Unlock()
 	if m.single == nil {
 		s.s.batch(ctx, m.body, to)
-		return
+		return nil
 	}
+	s.s.single = true
 	s.s.parsed(ctx, m.single, to)
+	rest, s.s.single, s.s.taken = s.s.taken, false, nil
+	return rest
 }
 
 // Version returns the protocol version that initialize has negotiated; empty before.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
@@ -27,6 +28,39 @@ type answer struct {
 
 	stopping <-chan struct{} // closed when stop has to be called; nil: never
 	stop     func()
+}
+
+// run runs the rest of a call, if there is any, and writes the answer. A response that comes soon is written by the same
+// goroutine. Anything else is written by another one, while the call runs.
+func (a *answer) run(rest func()) {
+	if rest != nil && TestHook != nil {
+		go rest() // the hook may end the connection before the call
+		rest = nil
+	}
+	if rest == nil {
+		a.write()
+		return
+	}
+	var begun atomic.Bool
+	written := make(chan struct{})
+	begin := func() {
+		if begun.CompareAndSwap(false, true) {
+			go func() {
+				defer close(written)
+				defer a.stream.detach(a.reader)
+				a.write()
+			}()
+		}
+	}
+	a.stream.notifyFirst(begin)
+	timer := time.AfterFunc(streamAfter, begin)
+	rest()
+	timer.Stop()
+	if begun.CompareAndSwap(false, true) {
+		a.write()
+		return
+	}
+	<-written
 }
 
 // write writes the answer to a POST. It returns when that is complete, or the connection has ended.

@@ -244,3 +244,33 @@ func TestCallsOfOneSessionAreBounded(t *testing.T) {
 		calls.Wait()
 	})
 }
+
+// TestServerEndsConnectionOfStream checks that a client gets the rest of a stream whose connection the server has ended.
+func TestServerEndsConnectionOfStream(t *testing.T) {
+	disconnects := make(chan func(), 1)
+	TestHook = func(_ *gateway.Gateway, m *gateway.Message, disconnect func()) {
+		if name, _ := m.Name(); name == "progress_hold" {
+			disconnects <- disconnect
+		}
+	}
+	defer func() { TestHook = nil }()
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		id := f.open("2025-11-25")
+		e := f.stream(http.MethodPost, legacyCall(1, "progress_hold"), "Mcp-Session-Id", id)
+		for n := range 4 {
+			if got, _ := e.next(); got != fmt.Sprintf("2-%d", n) {
+				t.Errorf("got event %s", got)
+			}
+			if n < 3 {
+				continue
+			}
+			(<-disconnects)()
+		}
+		e.want("", "retry: 500")
+		e.want("", "")
+		f.b.release <- struct{}{}
+		e = f.stream(http.MethodGet, "", "Mcp-Session-Id", id, "Last-Event-ID", "2-3")
+		e.want("2-3", "")
+		e.want("2-4", `"id":1,"result"`)
+	})
+}

@@ -119,12 +119,15 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner gateway.Pr
 	st := newStream(0, &s.messages)
 	reader := st.attach(0)
 	defer st.detach(reader)
-	session.Handle(ctx, m, st)
+	rest := session.Handle(ctx, m, st)
+	if TestHook != nil {
+		TestHook(s.config.Gateway, m, func() {})
+	}
 	a := &answer{server: s, w: w, r: r, stream: st, reader: reader, modern: true}
 	if listens {
 		a.stopping, a.stop = s.stopping, session.Close
 	}
-	a.write()
+	a.run(rest)
 }
 
 // legacy handles a message of a session. The call continues when the connection ends.
@@ -147,7 +150,10 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner gateway.Pr
 	reader := st.attach(0)
 	defer st.detach(reader)
 	s.count(st)
-	session.gateway.Handle(session.calls, m, st)
+	rest := session.gateway.Handle(session.calls, m, st)
+	if TestHook != nil {
+		TestHook(s.config.Gateway, m, st.disconnect)
+	}
 	a := &answer{server: s, w: w, r: r, stream: st, reader: reader, session: session}
 	if opening {
 		if session.gateway.Version() == "" { // initialize failed
@@ -161,7 +167,7 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner gateway.Pr
 			s.log.Debug("a session was opened", "principal", owner)
 		}
 	}
-	a.write()
+	a.run(rest)
 }
 
 // count counts a call until it ends, which may be after its connection.

@@ -68,6 +68,7 @@ type stream struct {
 	counted  int64  // bytes of the response that the budget includes
 	ended    bool   // Respond or Skip was called
 	onEnd    func() // called when ended is set; may be nil
+	onFirst  func() // called when the first event was put; may be nil
 }
 
 // reader is a connection that reads a stream.
@@ -92,12 +93,22 @@ func (s *stream) Put(message ...[]byte) {
 	if s.isClosed() || !s.budget.take(size) {
 		return
 	}
+	if s.last == 0 && s.onFirst != nil {
+		s.onFirst()
+	}
 	s.last++
 	s.events, s.bytes, s.unread = append(s.events, event{s.last, slices.Clone(message)}), s.bytes+size, s.unread+size
 	for len(s.events) > 1 && (s.bytes > maxKept || len(s.events) > maxKeptEvents) && (s.reader == nil || s.events[0].seq <= s.written) {
 		s.dropFirst()
 	}
 	s.signal()
+}
+
+// notifyFirst has a function called when the first event is put.
+func (s *stream) notifyFirst(first func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onFirst = first
 }
 
 // dropFirst removes the first event.
