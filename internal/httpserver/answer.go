@@ -48,7 +48,7 @@ func (a *answer) run(rest func()) {
 			go func() {
 				defer close(written)
 				defer a.stream.detach(a.reader)
-				a.write()
+				a.writeEvents()
 			}()
 		}
 	}

@@ -39,10 +39,11 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, owner gateway.Princ
 		return
 	}
 	defer session.leave()
-	if !s.begin() {
+	if s.draining.Load() {
 		refuseBusy(w, nil, "the server is shutting down")
 		return
 	}
+	s.begin()
 	defer s.done()
 	select {
 	case s.streams <- struct{}{}:

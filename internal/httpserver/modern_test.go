@@ -101,8 +101,12 @@ func TestNotificationsMakeTheAnswerAStream(t *testing.T) {
 func TestSlowCallMakesTheAnswerAStream(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		body, headers := modernCall("hold", `{}`)
+		begin := time.Now()
 		e := f.stream(http.MethodPost, body, headers...) // returns when the headers are there
-		e.want("", ":")                                  // after 15 s
+		if took := time.Since(begin); took != streamAfter {
+			t.Errorf("the stream began after %v", took)
+		}
+		e.want("", ":") // after 15 s
 		f.b.release <- struct{}{}
 		e.want("", `"result"`)
 		e.want("", "")

@@ -37,10 +37,7 @@ const (
 
 // post handles a message.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Principal) {
-	if !s.begin() {
-		refuseBusy(w, nil, "the server is shutting down")
-		return
-	}
+	s.begin()
 	defer s.done()
 	select {
 	case s.requests <- struct{}{}:
@@ -65,6 +62,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Prin
 	m, invalid := gateway.ParseMessage(body)
 	if invalid != nil {
 		refuseWith(w, http.StatusBadRequest, *invalid)
+		return
+	}
+	if s.draining.Load() && (m.ID() != nil || m.IsBatch()) { // calls in flight may need notifications and responses
+		refuseBusy(w, m.ID(), "the server is shutting down")
 		return
 	}
 	if s.isModern(r.Header, m) {
@@ -172,9 +173,7 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner gateway.Pr
 
 // count counts a call until it ends, which may be after its connection.
 func (s *Server) count(st *stream) {
-	s.mu.Lock()
-	s.running++
-	s.mu.Unlock()
+	s.begin()
 	st.onEnd = s.done
 }
 

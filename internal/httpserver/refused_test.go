@@ -202,6 +202,15 @@ func TestIdleConnectionsDoNotKeepOthersOut(t *testing.T) {
 			}
 			open = append(open, c)
 		}
+		for range 100 { // a request that never arrives
+			c, err := f.net.dial(f.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, c)
+			_, _ = io.WriteString(c, "P")
+		}
+		synctest.Wait()
 		body, headers := modernCall("hold", `{}`)
 		done := make(chan answered)
 		go func() { done <- f.post(body, headers...) }()

@@ -113,7 +113,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, drain func() time.Du
 	defer s.stop(errStopped)
 	conns := newConnections(s.config.MaxConnections)
 	server := &http.Server{
-		Handler:           s,
+		Handler:           conns.handler(s),
+		ConnContext:       conns.context,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -152,15 +153,11 @@ func (s *Server) drain(wait time.Duration) {
 	}
 }
 
-// begin counts an exchange. It returns false if the server does not accept any more.
-func (s *Server) begin() bool {
+// begin counts an exchange until done is called.
+func (s *Server) begin() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.draining.Load() {
-		return false
-	}
 	s.running++
-	return true
+	s.mu.Unlock()
 }
 
 func (s *Server) done() {

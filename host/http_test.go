@@ -1,0 +1,219 @@
+package host_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+)
+
+const token = "a-token-of-some-length"
+
+// withHTTP returns a config with a plugin and the keys of [http].
+func withHTTP(keys string) hosttest.Files {
+	return hosttest.Files{"work/bulkhead.toml": "[http]\n" + keys + "\n[[plugins]]\npath = '../plugins/a'\n"}
+}
+
+// serveHTTP serves h and returns the URL. The function ends the server and returns its error.
+func serveHTTP(t *testing.T, h *host.Host, o host.HTTPOptions) (url string, end func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	listening, served := make(chan string, 1), make(chan error, 1)
+	o.Listening = func(url string) { listening <- url }
+	go func() { served <- h.ServeHTTP(ctx, o) }()
+	end = func() error { cancel(); return <-served }
+	select {
+	case url = <-listening:
+	case err := <-served:
+		t.Fatal(err)
+	}
+	return url, end
+}
+
+// ask sends tools/list to a server, with a token unless that is empty.
+func ask(t *testing.T, client *http.Client, url, token string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"} {
+		r.Header.Set(name, value)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(data)
+}
+
+func TestServeHTTP(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/token": token + "\n"})
+	w.Write(t, withHTTP("token_file = '"+filepath.Join(w.Dir, "work", "token")+"'"))
+	url, end := serveHTTP(t, w.Open(t, w.Options()), host.HTTPOptions{Address: "127.0.0.1:0"})
+	if status, body := ask(t, http.DefaultClient, url, token); status != http.StatusOK || !strings.Contains(body, "a_reads") {
+		t.Errorf("with the token: %d %s", status, body)
+	}
+	if status, body := ask(t, http.DefaultClient, url, ""); status != http.StatusUnauthorized || strings.Contains(body, "a_reads") {
+		t.Errorf("without a token: %d %s", status, body)
+	}
+	if err := end(); !errors.Is(err, context.Canceled) {
+		t.Errorf("ServeHTTP: %v", err)
+	}
+}
+
+// TestServeHTTPRefuses checks which addresses are not served.
+func TestServeHTTPRefuses(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/token": token, "work/short": "short", "work/cert": "no certificate"})
+	file := func(name string) string { return filepath.Join(w.Dir, "work", name) }
+	for name, c := range map[string]struct {
+		keys    string
+		options host.HTTPOptions
+		want    []string
+	}{
+		"all addresses without a token": {"", host.HTTPOptions{Address: ":0", Insecure: true}, []string{"needs a bearer token", "bulkhead token new"}},
+		"all addresses without TLS":     {"", host.HTTPOptions{Address: "0.0.0.0:0", TokenFile: file("token")}, []string{"needs TLS", "--insecure-http"}},
+		"a short token":                 {"", host.HTTPOptions{Address: "127.0.0.1:0", TokenFile: file("short")}, []string{file("short"), "fewer than 20 characters"}},
+		"a missing token":               {"token_file = '" + file("none") + "'", host.HTTPOptions{Address: "127.0.0.1:0"}, []string{file("none")}},
+		"an unset variable":             {"token_env = 'BULKHEAD_NONE'", host.HTTPOptions{Address: "127.0.0.1:0"}, []string{"$BULKHEAD_NONE", "not set"}},
+		"an invalid certificate":        {"", host.HTTPOptions{Address: "127.0.0.1:0", CertFile: file("cert"), KeyFile: file("cert")}, []string{"TLS"}},
+		"no address":                    {"", host.HTTPOptions{Address: "nothing"}, []string{"--http"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.Write(t, withHTTP(c.keys))
+			err := w.Open(t, w.Options()).ServeHTTP(t.Context(), c.options)
+			hosttest.WantUsage(t, err, c.want...)
+			if strings.Contains(err.Error(), "short\"") || strings.Contains(err.Error(), token) {
+				t.Errorf("the error contains the token: %v", err)
+			}
+		})
+	}
+}
+
+func TestServeHTTPDoesNotServeWithoutTheConfig(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/bulkhead.toml": "[http]\ntoken_file = 1\n"})
+	o := w.Options()
+	o.ServeNothing = true
+	hosttest.WantUsage(t, w.Open(t, o).ServeHTTP(t.Context(), host.HTTPOptions{Address: "127.0.0.1:0"}), "token_file")
+}
+
+func TestServeHTTPEncrypts(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), withHTTP("hosts = ['example.com']"), hosttest.Files{"work/token": token})
+	o := host.HTTPOptions{Address: "0.0.0.0:0", TokenFile: filepath.Join(w.Dir, "work", "token"), CertFile: filepath.Join(w.Dir, "cert.pem"), KeyFile: filepath.Join(w.Dir, "key.pem")}
+	authorities := writeCertificate(t, o.CertFile, o.KeyFile)
+	url, end := serveHTTP(t, w.Open(t, w.Options()), o)
+	_, port, _ := net.SplitHostPort(strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/mcp"))
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: authorities},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, "127.0.0.1:"+port)
+		},
+	}}
+	if status, body := ask(t, client, "https://example.com/mcp", token); status != http.StatusOK || !strings.Contains(body, "a_reads") {
+		t.Errorf("%d %s", status, body)
+	}
+	client.CloseIdleConnections()
+	_ = end()
+}
+
+// writeCertificate writes a certificate for example.com, and returns an authority that has issued it.
+func writeCertificate(t *testing.T, cert, key string) *x509.CertPool {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "EC PRIVATE KEY", Bytes: encoded}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	return pool
+}
+
+func TestChangedHTTPIsRejected(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), withHTTP("session_idle = '1h'"))
+	h := w.Open(t, w.Options())
+	url, end := serveHTTP(t, h, host.HTTPOptions{Address: "127.0.0.1:0"})
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": withHTTP("session_idle = '2h'")["work/bulkhead.toml"] + "[[plugins]]\npath = '../plugins/b'\n"})
+	hosttest.WantUsage(t, h.Reload(t.Context()), "[http] has changed: restart the server")
+	if _, body := ask(t, http.DefaultClient, url, ""); strings.Contains(body, "b_reads") {
+		t.Error("the other changes are in force")
+	}
+	w.Write(t, hosttest.Files{"work/bulkhead.toml": "# a comment\n" + withHTTP("session_idle = '60m'")["work/bulkhead.toml"] + "[[plugins]]\npath = '../plugins/b'\n"})
+	if err := h.Reload(t.Context()); err != nil {
+		t.Error(err)
+	}
+	_ = end()
+	w.Write(t, withHTTP("session_idle = '3h'"))
+	if err := h.Reload(t.Context()); err != nil {
+		t.Errorf("without HTTP: %v", err)
+	}
+}
+
+func TestCeilingBoundsHTTP(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), withHTTP("insecure_http = true"), hosttest.Files{"work/token": token})
+	ceiling := filepath.Join(w.Dir, "ceiling.toml")
+	o := w.Options()
+	o.System = discovery.WithCeiling(o.System, ceiling, os.Getuid(), w.Dir)
+	bound := func(keys string) *host.Host {
+		t.Helper()
+		if err := os.WriteFile(ceiling, []byte("[http]\n"+keys+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return w.Open(t, o)
+	}
+	withToken := host.HTTPOptions{Address: "127.0.0.1:0", TokenFile: filepath.Join(w.Dir, "work", "token")}
+	beyond := withToken
+	beyond.Address = "0.0.0.0:0"
+	hosttest.WantUsage(t, bound("listen = 'none'").ServeHTTP(t.Context(), withToken), "does not allow HTTP", "ceiling.toml:1")
+	hosttest.WantUsage(t, bound("listen = 'loopback'").ServeHTTP(t.Context(), beyond), "loopback addresses only")
+	hosttest.WantUsage(t, bound("token = 'required'").ServeHTTP(t.Context(), host.HTTPOptions{Address: "127.0.0.1:0"}), "requires a bearer token")
+	hosttest.WantUsage(t, bound("tls = 'required'").ServeHTTP(t.Context(), beyond), "requires TLS")
+	h := bound("listen = 'loopback'\ntoken = 'required'\ntls = 'required'")
+	url, end := serveHTTP(t, h, withToken)
+	if status, body := ask(t, http.DefaultClient, url, token); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+	if err := os.WriteFile(ceiling, []byte("[http]\nlisten = 'none'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.WantUsage(t, h.Reload(t.Context()), "does not allow HTTP")
+	hosttest.WantUsage(t, end(), "does not allow HTTP")
+}
