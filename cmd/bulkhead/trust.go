@@ -152,6 +152,9 @@ func printTrust(to io.Writer, p *admin.TrustProposal) error {
 	if p.Audit != "" {
 		fmt.Fprintf(w, "  audit log  %s\n", oneLine(p.Audit))
 	}
+	if len(p.HTTP) > 0 {
+		fmt.Fprintf(w, "  http       %s\n", oneLine(strings.Join(p.HTTP, ", ")))
+	}
 	if len(p.Credentials) > 0 {
 		fmt.Fprintf(w, "  credentials  %s\n", oneLine(strings.Join(p.Credentials, ", ")))
 	}

@@ -38,6 +38,7 @@ type TrustProposal struct {
 	Since       *time.Time     `json:"trusted_at,omitempty"`
 	Plugins     []PluginPolicy `json:"plugins"`
 	Audit       string         `json:"audit,omitempty"` // the file of the audit log
+	HTTP        []string       `json:"http,omitempty"`  // what [http] says to serve --http
 	Credentials []string       `json:"credentials,omitempty"`
 
 	store trust.Store
@@ -62,6 +63,7 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	if view.Audit != nil {
 		p.Audit = view.Audit.File
 	}
+	p.HTTP = describeHTTP(view.HTTP)
 	for _, c := range view.Credentials {
 		p.Credentials = append(p.Credentials, c.Name)
 	}
@@ -77,6 +79,34 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 		}
 	}
 	return p, nil
+}
+
+// describeHTTP describes [http].
+func describeHTTP(h *config.HTTPServer) []string {
+	if h == nil {
+		return nil
+	}
+	token := "no token"
+	switch {
+	case h.TokenFile != "":
+		token = "token in " + h.TokenFile
+	case h.TokenEnv != "":
+		token = "token in $" + h.TokenEnv
+	}
+	out := []string{token}
+	if h.CertFile != "" {
+		out = append(out, "TLS with "+h.CertFile)
+	}
+	if h.Insecure {
+		out = append(out, "plaintext beyond loopback")
+	}
+	for _, name := range h.Hosts {
+		out = append(out, "host "+name)
+	}
+	for _, name := range h.Origins {
+		out = append(out, "origin "+name)
+	}
+	return out
 }
 
 // load reads the config or the plugins once, and decides on grants as a host does that is started in their directory. It sets
