@@ -39,16 +39,44 @@ const (
 func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Principal) {
 	s.begin()
 	defer s.done()
-	select {
-	case s.requests <- struct{}{}:
-		defer func() { <-s.requests }()
-	default:
-		refuseBusy(w, nil, "too many requests are handled at once")
+	m, release := s.readMessage(w, r)
+	if m == nil {
 		return
+	}
+	defer release()
+	if m.ID() != nil || m.IsBatch() { // calls in flight may need notifications and responses, whatever the load
+		if s.draining.Load() {
+			refuseBusy(w, m.ID(), "the server is shutting down")
+			return
+		}
+		select {
+		case s.requests <- struct{}{}:
+			defer func() { <-s.requests }()
+		default:
+			refuseBusy(w, m.ID(), "too many requests are handled at once")
+			return
+		}
+	}
+	if s.isModern(r.Header, m) {
+		s.modern(w, r, owner, m)
+		return
+	}
+	s.legacy(w, r, owner, m)
+}
+
+// readMessage reads and parses the message of a POST. If it is invalid, it answers with an error, and returns nil. release must
+// be called when the message is not used any more.
+func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (m *gateway.Message, release func()) {
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	default:
+		refuseBusy(w, nil, "too many requests arrive at once")
+		return nil, nil
 	}
 	if status, why := checkPost(r.Header); why != "" {
 		refuse(w, status, why)
-		return
+		return nil, nil
 	}
 	body, release, status, why := s.readBody(w, r)
 	if why != "" {
@@ -56,23 +84,15 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Prin
 			w.Header().Set("Retry-After", retryAfter)
 		}
 		refuse(w, status, why)
-		return
+		return nil, nil
 	}
-	defer release()
 	m, invalid := gateway.ParseMessage(body)
 	if invalid != nil {
+		release()
 		refuseWith(w, http.StatusBadRequest, *invalid)
-		return
+		return nil, nil
 	}
-	if s.draining.Load() && (m.ID() != nil || m.IsBatch()) { // calls in flight may need notifications and responses
-		refuseBusy(w, m.ID(), "the server is shutting down")
-		return
-	}
-	if s.isModern(r.Header, m) {
-		s.modern(w, r, owner, m)
-		return
-	}
-	s.legacy(w, r, owner, m)
+	return m, release
 }
 
 // checkPost checks the headers that every POST needs.

@@ -37,7 +37,7 @@ const (
 	keepAlive      = 15 * time.Second // between comments on a stream without messages
 	maxSessions    = 512
 	maxStreams     = 256      // streams that stay open without a call: GET, and subscriptions/listen
-	maxRequests    = 512      // requests that are handled at once
+	maxRequests    = 512      // requests that are handled at once, and requests that arrive
 	maxKeptTotal   = 64 << 20 // bytes of messages that are kept
 	minBodies      = 16 << 20 // bytes of requests that are handled, or of four requests if that is more
 	retryAfter     = "1"      // seconds, of a response with status 503
@@ -69,10 +69,11 @@ type Server struct {
 	transport *gateway.Transport
 	token     *tokenDigest // nil: none is required
 	sessions  sessions
-	messages  budget // of streams
-	bodies    budget // of requests that are handled
-	requests  chan struct{}
-	streams   chan struct{}
+	messages  budget        // of streams
+	bodies    budget        // of requests that are handled
+	reading   chan struct{} // a semaphore of requests that arrive
+	requests  chan struct{} // a semaphore of requests that are handled
+	streams   chan struct{} // a semaphore of streams that stay open without a call
 
 	draining atomic.Bool
 	stopping chan struct{} // closed when streams without calls have to end
@@ -95,7 +96,7 @@ func New(c Config) *Server {
 	s := &Server{
 		config: c, log: c.Log, token: digestToken(c.Token),
 		messages: budget{max: maxKeptTotal}, bodies: budget{max: max(minBodies, 4*c.MaxBody)},
-		requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
+		reading: make(chan struct{}, maxRequests), requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
 		stopping: make(chan struct{}),
 	}
 	s.calls, s.stop = context.WithCancelCause(context.Background())

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -73,6 +74,15 @@ func (c call) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, err
 		if err := n.Notify(ctx, "notifications/resources/updated", json.RawMessage(`{"uri":"note://1"}`)); err != nil {
 			return nil, err
 		}
+	case "ask":
+		if c.r.Interaction.Answers == nil {
+			ask, err := interaction.Parse([]byte(`{"requests":{"name":{"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}}}`))
+			if err != nil {
+				return nil, err
+			}
+			return nil, &gateway.Ask{Ask: ask, Asker: "fake", Timeout: time.Minute}
+		}
+		text = string(c.r.Interaction.Answers["name"])
 	case "large":
 		text = strings.Repeat("x", 1<<20)
 	}
