@@ -76,8 +76,9 @@ func countResponses(t *testing.T, line string, answers map[string]int) {
 		t.Fatalf("not a message (%v): %s", err, line)
 	}
 	if m["method"] != nil {
-		if m["id"] != nil || m["result"] != nil || m["error"] != nil {
-			t.Errorf("neither a notification nor a response: %s", line)
+		asked := strings.HasPrefix(string(m["id"]), `"bulkhead-`) // a request to the client
+		if m["id"] != nil && !asked || m["result"] != nil || m["error"] != nil {
+			t.Errorf("neither a notification, nor a request to the client, nor a response: %s", line)
 		}
 		return
 	}
