@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -17,8 +18,9 @@ const (
 	maxURI           = 4 << 10 // bytes of a subscribed URI
 	maxSubscriptions = 1024    // URIs of a session in the legacy era, or of one stream
 
-	maxSubscriptionBytes = 1 << 20 // total cost of a session and its streams
-	subscriptionOverhead = 64      // bytes
+	maxSubscriptionBytes = 1 << 20  // total cost of a session and its streams
+	maxTransportBytes    = 16 << 20 // total cost of all sessions of a Transport
+	subscriptionOverhead = 64       // bytes
 )
 
 // subscriptionCost returns the memory, in bytes, that counts for a subscribed URI.
@@ -33,6 +35,8 @@ type subscriptions struct {
 	uris        map[string]bool // legacy: subscribed resources
 	streams     []stream        // modern
 	cost        int             // subscriptionCost of all URIs
+	ended       bool
+	shared      *atomic.Int64 // cost of all sessions of the Transport; nil if there is none
 }
 
 // stream is an open subscriptions/listen request and the notifications that it gets.
@@ -52,9 +56,22 @@ func (s stream) cost() (sum int) {
 	return sum
 }
 
+// charge adds to the cost. It returns false if the cost would be too large, or the session has ended.
+func (subs *subscriptions) charge(cost int) bool {
+	if cost > 0 && subs.ended || subs.cost+cost > maxSubscriptionBytes {
+		return false
+	}
+	if subs.shared != nil && subs.shared.Add(int64(cost)) > maxTransportBytes && cost > 0 {
+		subs.shared.Add(-int64(cost))
+		return false
+	}
+	subs.cost += cost
+	return true
+}
+
 // subscriptionsTooLarge refuses a subscription beyond maxSubscriptionBytes.
 func subscriptionsTooLarge() *abi.Error {
-	return invalidRequest(fmt.Sprintf("the subscriptions of this client would exceed %d bytes: close streams, or unsubscribe from some", maxSubscriptionBytes))
+	return invalidRequest(fmt.Sprintf("the subscriptions of this client would exceed %d bytes, or those of all clients %d bytes: close streams, or unsubscribe from some", maxSubscriptionBytes, maxTransportBytes))
 }
 
 // initialize starts the list_changed notifications of the legacy era. A session gets those that were declared to it.
@@ -124,7 +141,7 @@ func (s *session) subscribe(m *message, to Peer) {
 		return
 	case m.method == string(mcp.MethodResourcesUnsubscribe):
 		if subs.uris[uri] {
-			subs.cost -= subscriptionCost(uri)
+			subs.charge(-subscriptionCost(uri))
 		}
 		delete(subs.uris, uri)
 	case !s.g.backend.CanSubscribe(Request{Method: m.method, Name: uri, Params: m.params.all, Client: s.client, Principal: s.owner}):
@@ -133,7 +150,7 @@ func (s *session) subscribe(m *message, to Peer) {
 	case len(subs.uris) >= maxSubscriptions && !subs.uris[uri]:
 		putError(to, m.id, invalidRequest(fmt.Sprintf("more than %d subscriptions: unsubscribe from some", maxSubscriptions)))
 		return
-	case !subs.uris[uri] && subs.cost+subscriptionCost(uri) > maxSubscriptionBytes:
+	case !subs.uris[uri] && !subs.charge(subscriptionCost(uri)):
 		putError(to, m.id, subscriptionsTooLarge())
 		return
 	case !subs.uris[uri]:
@@ -141,7 +158,6 @@ func (s *session) subscribe(m *message, to Peer) {
 			subs.uris = map[string]bool{}
 		}
 		subs.uris[uri] = true
-		subs.cost += subscriptionCost(uri)
 	}
 	putResult(to, m.id, []byte(`{}`))
 }
@@ -172,14 +188,13 @@ func (s *session) listen(m *message, meta requestMeta, to Peer) {
 		putError(to, m.id, err)
 		return
 	}
-	cost := open.cost()
-	if subs.cost+cost > maxSubscriptionBytes {
+	if !subs.charge(open.cost()) {
 		putError(to, m.id, subscriptionsTooLarge())
 		return
 	}
 	open.to = to
 	open.id = bytes.Clone(open.id) // so that it does not retain the whole line
-	subs.streams, subs.cost = append(subs.streams, open), subs.cost+cost
+	subs.streams = append(subs.streams, open)
 	if s.own == nil {
 		s.g.register(s) // the session of one request has no other use for notifications
 	}
@@ -261,7 +276,7 @@ func (subs *subscriptions) cancel(id []byte) {
 	subs.mu.Lock()
 	defer subs.mu.Unlock()
 	if i := subs.index(id); i >= 0 {
-		subs.cost -= subs.streams[i].cost()
+		subs.charge(-subs.streams[i].cost())
 		subs.streams[i].to.Skip()
 		subs.streams = slices.Delete(subs.streams, i, i+1)
 	}
@@ -274,5 +289,6 @@ func (subs *subscriptions) close(info []byte) {
 	for _, open := range subs.streams {
 		putResult(open.to, open.id, fmt.Appendf(nil, `{%s,"_meta":{"%s":%s,%s}}`, resultComplete, mcp.MetaKeySubscriptionID, open.id, info))
 	}
-	subs.streams, subs.initialized = nil, false
+	subs.charge(-subs.cost)
+	subs.streams, subs.uris, subs.initialized, subs.ended = nil, nil, false, true
 }

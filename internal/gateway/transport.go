@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -127,6 +128,7 @@ type Transport struct {
 	g       *Gateway
 	runners *runners
 	lists   chan struct{}
+	cost    atomic.Int64 // of the subscriptions of all sessions
 }
 
 // maxTransportLists bounds the lists that run, or are not written yet, in all sessions of a Transport.
@@ -159,7 +161,7 @@ func (t *Transport) OpenOne(owner Principal) *Session {
 func (t *Transport) newSession(owner Principal, own Peer) *session {
 	s := newSession(t.g, owner, own)
 	s.calls.refuses = true
-	s.lists, s.runners = t.lists, t.runners
+	s.lists, s.runners, s.subscriptions.shared = t.lists, t.runners, &t.cost
 	return s
 }
 

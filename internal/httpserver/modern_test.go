@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -197,5 +198,25 @@ func TestLargeResponseHoldsNothingOfTheBackend(t *testing.T) {
 		if used := f.s.messages.used.Load(); used != 0 {
 			t.Errorf("%d bytes are still counted", used)
 		}
+	})
+}
+
+// TestSubscriptionsOfAllClientsAreBounded checks that clients share a bound on the memory of what they listen to.
+func TestSubscriptionsOfAllClientsAreBounded(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		long := strings.Repeat("x", 1000)
+		var uris []string
+		for n := range 900 {
+			uris = append(uris, fmt.Sprintf(`"note://%d/%s"`, n, long))
+		}
+		body, headers := modern("subscriptions/listen", "", `"notifications":{"resourceSubscriptions":[`+strings.Join(uris, ",")+`]},`)
+		var open []*events
+		for range 17 {
+			open = append(open, f.stream(http.MethodPost, body, headers...))
+		}
+		f.post(body, headers...).want(t, http.StatusBadRequest, "those of all clients")
+		open[0].body.Close()
+		synctest.Wait()
+		f.stream(http.MethodPost, body, headers...)
 	})
 }
