@@ -167,6 +167,9 @@ func (h *Host) reportChange(old, next *catalog.Catalog) {
 	if next.Untrusted != nil {
 		h.options.Log.Error(next.Untrusted.Error())
 	}
+	if next.Invalid != nil {
+		h.options.Log.Error(next.Invalid.Error())
+	}
 	if next.NoPlugins != nil {
 		h.options.Log.Error(next.NoPlugins.Error())
 	}

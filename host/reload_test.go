@@ -136,7 +136,6 @@ func TestReloadRejectsChangeAsWhole(t *testing.T) {
 		"syntax":       {hosttest.Files{"work/bulkhead.toml": fine + "[[plugins\n"}, []string{"bulkhead.toml:7"}},
 		"unknown key":  {hosttest.Files{"work/bulkhead.toml": fine + "alow_tools = []\n"}, []string{"bulkhead.toml:7", "alow_tools", "remedy"}},
 		"wrong path":   {configOf("b", "none"), []string{"bulkhead.toml:6", "plugins[1].path", "there is no directory", "remedy"}},
-		"no plugin":    {configOf(), []string{"the config names no plugin"}},
 		"bad pin":      {hosttest.Files{"work/bulkhead.toml": fine + "sha256 = '" + strings.Repeat("0", 64) + "'\n"}, []string{"bulkhead.toml:7", "plugins[1].sha256"}},
 		"manifest":     {hosttest.Files{"plugins/a/plugin.toml": "manifest = 1\n"}, []string{"plugins/a/plugin.toml"}},
 		"module":       {hosttest.Files{"plugins/a/plugin.toml": strings.Replace(answering("a", "")["plugins/a/plugin.toml"], "it.wasm", "no.wasm", 1)}, []string{"there is no module at"}},

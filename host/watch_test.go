@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
@@ -63,7 +64,7 @@ func TestWatchFollowsIncludedFileInAnotherDirectory(t *testing.T) {
 
 // What keeps a config from being used is corrected in the included file alone.
 func TestWatchFollowsIncludedFileOfRejectedConfig(t *testing.T) {
-	for name, content := range map[string]string{"missing": "", "invalid": "x = 1\n", "no TOML": "x =\n", "without plugins": "#\n"} {
+	for name, content := range map[string]string{"missing": "", "invalid": "x = 1\n", "no TOML": "x =\n"} {
 		t.Run(name, func(t *testing.T) {
 			logging := hosttest.Plugin("a", wasmtest.Answering(hosttest.Done), "[offers]\nlogging = true\n"+hosttest.Reads("a_reads"))
 			w := hosttest.New(t, logging, answering("b", "B"), configOf("a"))
@@ -140,4 +141,91 @@ func TestWatchFollowsRemovalOfLastPlugin(t *testing.T) {
 			c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
 		})
 	}
+}
+
+// The removal of the last plugin is applied, since it withdraws the plugin's access. So is its return.
+func TestReloadAppliesRemovalOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		config, changed string   // the config before and after the removal; "": there is none
+		moved           string   // what is moved away instead
+		chosen          []string // --plugin
+		why             string
+	}{
+		"the directory of plugins":         {moved: "plugins", why: "there is no such directory"},
+		"the chosen plugin":                {moved: "plugins/a", chosen: []string{"a"}, why: "the plugins are b"},
+		"the chosen plugin of a config":    {config: "ab", changed: "b", chosen: []string{"a"}, why: "the plugins are b"},
+		"the last plugin of a config":      {config: "a", changed: " ", why: "the config names no plugin"},
+		"all plugins of a config together": {config: "ab", changed: " ", why: "the config names no plugin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t, answering("a", "A"), answering("b", "B"))
+			change := func(config, from, to string) {
+				if config != "" {
+					put(t, w, "work/bulkhead.toml", configOf(strings.Split(strings.TrimSpace(config), "")...)["work/bulkhead.toml"]+"\n")
+				} else if err := os.Rename(filepath.Join(w.Dir, from), filepath.Join(w.Dir, to)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.config != "" {
+				change(c.config, "", "")
+			}
+			o := w.Options()
+			o.Plugins = c.chosen
+			h := w.Open(t, o)
+			session := connect(t, h)
+			change(c.changed, c.moved, "moved")
+			reload(t, h)
+			session.wantAnswer(c.why)
+			change(c.config, "moved", c.moved)
+			reload(t, h)
+			session.wantAnswer(`"A"`)
+		})
+	}
+}
+
+// wantAnswer calls a tool, and skips notifications.
+func (c *client) wantAnswer(text string) {
+	c.t.Helper()
+	c.send("tools/call", `{"name":"a_reads"}`)
+	answer := c.next()
+	for strings.Contains(answer, `"method":`) {
+		answer = c.next()
+	}
+	c.want(answer, text)
+}
+
+func TestChosenPluginsThatRemainAreServed(t *testing.T) {
+	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), answering("c", "C"), configOf("a", "b", "c"))
+	o := w.Options()
+	o.Plugins = []string{"a", "b"}
+	h := w.Open(t, o)
+	put(t, w, "work/bulkhead.toml", configOf("b", "c")["work/bulkhead.toml"])
+	if err := h.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if plugins := h.Plugins(); len(plugins) != 1 || plugins[0].Name != "b" {
+		t.Errorf("plugins are %+v, want b only", plugins)
+	}
+}
+
+// A manifest that cannot be read may be that of the chosen plugin, about to be replaced.
+func TestChosenPluginWithoutReadableManifestIsNotTakenForRemoved(t *testing.T) {
+	w := hosttest.New(t, hosttest.Files{"plugins/dir/plugin.toml": answering("a", "A")["plugins/a/plugin.toml"], "plugins/dir/it.wasm": answering("a", "A")["plugins/a/it.wasm"]}, answering("b", "B"))
+	o := w.Options()
+	o.Plugins = []string{"a"}
+	h := w.Open(t, o)
+	w.Write(t, hosttest.Files{"plugins/dir/plugin.toml": "manifest =\n"})
+	hosttest.WantUsage(t, h.Reload(t.Context()), `there is no plugin "a"`)
+}
+
+func TestCeilingThatRequiresAnAuditLogIsApplied(t *testing.T) {
+	skipWithoutCeiling(t)
+	w := hosttest.New(t, answering("a", "A"), configOf("a"))
+	c := watched(t, w, w.Options())
+	put(t, w, hosttest.Ceiling, "[audit]\nrequired = true\n")
+	c.wantNext(toolsChanged)
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), "an audit log is required")
+	put(t, w, hosttest.Ceiling, "[ceiling]\n")
+	c.wantNext(toolsChanged)
+	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
 }

@@ -107,7 +107,7 @@ func (f *Found) applyCeiling() error {
 		if f.Config != "" {
 			remedy = "add [audit] with file = \"…\", the absolute path of the log, to the config; `bulkhead init` and `bulkhead add` do so"
 		}
-		return &UsageError{Err: &InvalidError{File: c.File, Problems: tomlfile.Problems{{File: c.File, Line: c.AuditLine, Key: "audit.required",
+		return &UsageError{Err: &InvalidError{File: c.File, empty: true, Problems: tomlfile.Problems{{File: c.File, Line: c.AuditLine, Key: "audit.required",
 			What: "no plugin is served: " + what, Remedy: remedy}}}}
 	}
 	if f.Audit != nil && c.AuditClosed {

@@ -97,7 +97,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Files, found.Credentials, found.HTTP = c.Files, c.Credentials, c.HTTP
 		if len(c.Plugins) == 0 {
-			return nil, &UsageError{Err: &InvalidError{File: c.File, Included: includedFiles(c), Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
+			return nil, &UsageError{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}
 		}
 		found.Candidates = readManifests(c.Plugins)
@@ -107,8 +107,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 	for _, p := range found.Candidates {
 		found.folders = append(found.folders, p.Entry.Path)
 	}
-	found.Candidates, err = chosen(found.Candidates, o.Plugins)
-	return found, err
+	return found, found.choose(o.Plugins)
 }
 
 // Drain returns the time for which calls in flight may continue during a shutdown.

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
@@ -11,6 +12,8 @@ type InvalidError struct {
 	File     string
 	Included []string // files that the config includes, or would if they could be read
 	Problems tomlfile.Problems
+
+	empty bool // whether the files can be used, but let no plugin be served
 }
 
 func (e *InvalidError) Error() string { return e.Problems.Error() }
@@ -28,12 +31,24 @@ func FindOrExplain(o Options) (*Found, error) {
 	return nothing(o, invalid, none)
 }
 
-// FindForReload is like Find, but if there are no plugins it returns a Found with NoPlugins, since the last plugin may have been
-// removed. If there are plugins but none is built, it returns an error, since a module may be about to be replaced.
+// FindForReload is like Find for a host that serves plugins already. If the last plugin was removed, or may not be served any more,
+// it returns a Found without plugins, with the reason in Invalid or NoPlugins. If there are plugins but none is built, it returns an
+// error, since a module may be about to be replaced.
 func FindForReload(o Options) (*Found, error) {
 	found, err := Find(o)
-	if none := (*NoPluginsError)(nil); errors.As(err, &none) && !none.unbuilt {
-		return nothing(o, nil, none)
+	invalid, none, missing := (*InvalidError)(nil), (*NoPluginsError)(nil), (*missingError)(nil)
+	switch {
+	case errors.As(err, &none) && !none.unbuilt, errors.As(err, &invalid) && invalid.empty:
+		return nothing(o, invalid, none)
+	case !errors.As(err, &missing):
+	case missing.plugin != "" && len(o.Plugins) > 1:
+		o.Plugins = slices.DeleteFunc(slices.Clone(o.Plugins), func(name string) bool { return name == missing.plugin })
+		return FindForReload(o)
+	default:
+		found, err = nothing(o, nil, &NoPluginsError{problem: err.Error(), remedy: "add it again, or start the server with other options"})
+		if err == nil {
+			found.Config, found.Files = missing.config, missing.files
+		}
 	}
 	return found, err
 }

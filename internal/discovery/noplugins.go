@@ -22,6 +22,15 @@ func (e *NoPluginsError) Problem() string { return e.problem }
 // Remedy returns how to get plugins.
 func (e *NoPluginsError) Remedy() string { return e.remedy }
 
+// missingError is the error for a directory of plugins, or a plugin, that the caller named and that does not exist. When a host
+// starts, the name is wrong. Later, what it names was removed.
+type missingError struct {
+	error
+	plugin string        // name of the plugin; empty: the directory does not exist
+	config string        // config that does not list the plugin; empty if there is none
+	files  []config.File // the config's file, and those that it includes
+}
+
 // noneIn returns the error for a directory of installed plugins that contains none that is built.
 func noneIn(dir string) error {
 	return &UsageError{Err: &NoPluginsError{problem: "no plugins are installed: no built plugin is in " + dir, remedy: install(dir)}}

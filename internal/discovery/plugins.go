@@ -28,11 +28,14 @@ type Candidate struct {
 
 // Name returns the name in the manifest, else that of the directory.
 func (c Candidate) Name() string {
-	if c.Manifest != nil && c.Manifest.Name != "" {
-		return c.Manifest.Name
+	if c.isNameless() {
+		return filepath.Base(c.Entry.Path)
 	}
-	return filepath.Base(c.Entry.Path)
+	return c.Manifest.Name
 }
+
+// isNameless reports whether the manifest does not name the plugin, which may therefore be any plugin.
+func (c Candidate) isNameless() bool { return c.Manifest == nil || c.Manifest.Name == "" }
 
 // isBuilt reports whether the module that the manifest names exists.
 func (c Candidate) isBuilt() bool {
@@ -114,7 +117,7 @@ func pluginFolders(dir string) ([]string, error) {
 		if cause := (*fs.PathError)(nil); errors.As(err, &cause) && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", dir, cause.Err)
 		}
-		return nil, fmt.Errorf("%s: there is no such directory", dir)
+		return nil, &missingError{error: fmt.Errorf("%s: there is no such directory", dir)}
 	}
 	var dirs []string
 	for _, item := range items {
@@ -179,19 +182,25 @@ func wrongPath(entry config.Plugin) tomlfile.Problems {
 	return tomlfile.Problems{p}
 }
 
-// chosen returns the plugins with these names, in the order in which they were found; all of them if none is named.
-func chosen(plugins []Candidate, names []string) ([]Candidate, error) {
+// choose removes the plugins without one of these names; none is removed if there are no names.
+func (f *Found) choose(names []string) error {
 	if len(names) == 0 {
-		return plugins, nil
+		return nil
 	}
 	var have []string
-	for _, p := range plugins {
+	for _, p := range f.Candidates {
 		have = append(have, p.Name())
 	}
 	for _, name := range names {
-		if !slices.Contains(have, name) {
-			return nil, UsageErrorf("there is no plugin %q: the plugins are %s", name, strings.Join(have, ", "))
+		if slices.Contains(have, name) {
+			continue
 		}
+		err := fmt.Errorf("there is no plugin %q: the plugins are %s", name, strings.Join(have, ", "))
+		if !slices.ContainsFunc(f.Candidates, Candidate.isNameless) {
+			err = &missingError{err, name, f.Config, f.Files}
+		}
+		return &UsageError{Err: err}
 	}
-	return slices.DeleteFunc(plugins, func(c Candidate) bool { return !slices.Contains(names, c.Name()) }), nil
+	f.Candidates = slices.DeleteFunc(f.Candidates, func(c Candidate) bool { return !slices.Contains(names, c.Name()) })
+	return nil
 }
