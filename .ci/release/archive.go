@@ -134,25 +134,28 @@ func (r *release) copyChangelog(context.Context) error {
 	return errors.Join(os.WriteFile(filepath.Join(r.files, "CHANGELOG.md"), text, 0o644), os.WriteFile(filepath.Join(r.files, notesFile), []byte(section), 0o644))
 }
 
-// changelogSection returns the section of a changelog whose heading contains the word version, without that heading; empty if there
-// is none.
+// changelogSection returns the section of a changelog whose heading begins with the word version, without that heading. It returns
+// "" if there is none, or if it is empty. Lines of code blocks are no headings.
 func changelogSection(changelog, version string) string {
 	var section strings.Builder
-	inside := false
+	inside, isCode := false, false
 	for line := range strings.Lines(changelog) {
-		if heading, ok := strings.CutPrefix(line, "## "); ok {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			isCode = !isCode
+		}
+		if heading, ok := strings.CutPrefix(line, "## "); ok && !isCode {
 			if inside {
 				break
 			}
-			inside = slices.Contains(strings.Fields(heading), version)
+			inside = strings.HasPrefix(strings.TrimSpace(heading)+" ", version+" ")
 		} else if inside {
 			section.WriteString(line)
 		}
 	}
-	if !inside {
-		return ""
+	if text := strings.TrimSpace(section.String()); text != "" {
+		return text + "\n"
 	}
-	return strings.TrimSpace(section.String()) + "\n"
+	return ""
 }
 
 // makeSums writes the digests of all files of the release.

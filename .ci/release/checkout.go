@@ -224,7 +224,7 @@ func (r *release) checkVersion(ctx context.Context) error {
 	if changelogSection(string(changelog), r.version) != "" {
 		return nil
 	}
-	return fmt.Errorf("CHANGELOG.md has no section %q: rename \"## Unreleased\", or pass --snapshot", "## "+r.version)
+	return fmt.Errorf("CHANGELOG.md has no section %q with content: rename \"## Unreleased\", or pass --snapshot", "## "+r.version)
 }
 
 // output runs a command in the checkout and returns what it prints, without the line break at its end.

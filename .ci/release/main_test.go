@@ -260,9 +260,11 @@ func TestEarlierOutputIsKeptUntilItIsReplaced(t *testing.T) {
 }
 
 func TestNotesAreTheSectionOfTheVersion(t *testing.T) {
-	const changelog = "# Changelog\n\n## Unreleased\n\n- new\n\n## v1.2.10 (2026-02-01)\n\n### Added\n\n- ten\n\n## v1.2.1\n\n- one\n"
+	const changelog = "# Changelog\n\n## Unreleased\n\n- new\n\n## v1.2.10 (2026-02-01)\n\n### Added\n\n- ten\n\n## v1.2.1\n\n- one\n" +
+		"\n## v1.2.0 replaces v1.1.0\n\n  ```\n## code\n  ```\n- two\n\n## v1.1.0\r\n\r\n- old\r\n\n## v1.0.0\n\n"
 	for version, want := range map[string]string{
 		"v1.2.10": "### Added\n\n- ten\n", "v1.2.1": "- one\n", "v1.2": "", "Unreleased": "- new\n",
+		"v1.2.0": "```\n## code\n  ```\n- two\n", "v1.1.0": "- old\n", "v1.0.0": "",
 	} {
 		if got := changelogSection(changelog, version); got != want {
 			t.Errorf("%s: got %q, want %q", version, got, want)
