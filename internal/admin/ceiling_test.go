@@ -203,3 +203,16 @@ func TestRepinNamesTheAuditLogThatTheCeilingRequires(t *testing.T) {
 	_, err := admin.Propose(w.options(), admin.Addition{Dir: "../plugins/first", Repin: true})
 	wantUsage(t, err, w.path("etc/bulkhead.toml")+":3: audit.required: ", w.path("work/bulkhead.toml")+" has no [audit]", "add [audit] with file = \"…\", the absolute path of the log, to the config")
 }
+
+// In a config, ${ begins a variable: the log would be written to another path than the one that the user has agreed to.
+func TestAuditLogIsNotWrittenBelowAStateDirectoryThatAConfigCannotName(t *testing.T) {
+	w := newWorkspace(t)
+	w.env["XDG_STATE_HOME"] = "/st${env:HOME}"
+	w.plugin(t, "first", "")
+	w.write(t, "etc/bulkhead.toml", auditing)
+	o := w.options()
+	o.PluginsDir = w.path("plugins")
+	o.ConfigFile = "bulkhead.toml"
+	_, err := admin.ProposeSetup(o, admin.Preparation{Plugins: []string{"first"}})
+	wantUsage(t, err, "audit.required: ", "has no [audit]", "add [audit] with file = ")
+}

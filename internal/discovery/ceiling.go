@@ -105,7 +105,7 @@ func (f *Found) applyCeiling() error {
 	if what := c.AuditProblem(f.Audit, f.Config); what != "" {
 		remedy := "`bulkhead init` writes a config with [audit]"
 		if f.Config != "" {
-			remedy = "add [audit] with file = \"…\", the absolute path of the log, to the config; `bulkhead init` and `bulkhead add` do so"
+			remedy = "add [audit] with file = \"…\", the absolute path of the log, to the config; `bulkhead add` does so, and so does `bulkhead init` if the config is trusted"
 		}
 		return &UsageError{Err: &InvalidError{File: c.File, empty: true, Problems: tomlfile.Problems{{File: c.File, Line: c.AuditLine, Key: "audit.required",
 			What: "no plugin is served: " + what, Remedy: remedy}}}}
