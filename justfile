@@ -51,6 +51,10 @@ ci:
 race:
     go test -race ./host ./internal/...
 
+# the SDKs for other languages and their examples, with the tool chains that are there
+languages:
+    .ci/languages
+
 # tests for Windows, with Wine
 wine:
     .ci/wine

@@ -26,7 +26,7 @@ import (
 func markdownPages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*/*.md", "plugins/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*/*.md", "plugins/*/*.md", "sdk/*/*.md"} {
 		files, err := filepath.Glob(filepath.Join("..", pattern))
 		if err != nil {
 			t.Fatal(err)
