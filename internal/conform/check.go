@@ -4,15 +4,22 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // maxShown bounds a value in a difference, in bytes.
 const maxShown = 200
 
-// answer receives the messages of a session with one request. Each Write is one message.
-type answer struct {
+// session is a client's side of a session with one request. Each Write is one message of the host.
+type session struct {
+	answer json.RawMessage // of the client, to a question
+	client *io.PipeWriter  // the client's answers; closed after the response
+
+	asked    json.RawMessage // the parameters of the last question
 	result   json.RawMessage
 	rpcError json.RawMessage // nil: there is none
 	isError  bool            // the result is an error
@@ -21,11 +28,12 @@ type answer struct {
 }
 
 // Write implements io.Writer.
-func (a *answer) Write(line []byte) (int, error) {
+func (a *session) Write(line []byte) (int, error) {
 	type failure struct {
 		Failure struct{ Code string } `json:"bulkhead/error"`
 	}
 	var m struct {
+		ID            json.RawMessage
 		Method        string
 		Params        json.RawMessage
 		Result, Error json.RawMessage
@@ -33,10 +41,18 @@ func (a *answer) Write(line []byte) (int, error) {
 	if err := json.Unmarshal(line, &m); err != nil {
 		return 0, fmt.Errorf("cannot read the answer: %w", err)
 	}
-	if m.Method == "notifications/progress" {
+	switch {
+	case m.Method == "notifications/progress":
 		a.progress = append(a.progress, m.Params)
 		return len(line), nil
+	case m.Method == abi.MethodElicit:
+		a.asked = m.Params
+		go fmt.Fprintf(a.client, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, a.answer) // the host reads when it has written
+		return len(line), nil
+	case string(m.ID) != requestID:
+		return len(line), nil // the response to initialize, or another notification
 	}
+	defer a.client.Close()
 	a.result, a.rpcError = m.Result, m.Error
 	var result struct {
 		IsError bool
@@ -51,7 +67,7 @@ func (a *answer) Write(line []byte) (int, error) {
 }
 
 // body returns the result or the error.
-func (a *answer) body() json.RawMessage {
+func (a *session) body() json.RawMessage {
 	if a.rpcError != nil {
 		return a.rpcError
 	}
@@ -59,7 +75,16 @@ func (a *answer) body() json.RawMessage {
 }
 
 // check returns how an answer differs from the expected one; "" if it does not.
-func (s *scenario) check(a *answer) string {
+func (s *scenario) check(a *session) string {
+	if s.fails {
+		if !a.isError && a.rpcError == nil {
+			return fmt.Sprintf("the request succeeds with %s, want an error", bounded(a.result))
+		}
+		return ""
+	}
+	if s.asked != nil && !contains(a.asked, s.asked) {
+		return fmt.Sprintf("the client is asked %s, want %s: %s", orNone(a.asked), s.asked, bounded(a.body()))
+	}
 	if a.failure != s.failure {
 		return fmt.Sprintf("the call has the failure %q, want %q: %s", a.failure, s.failure, bounded(a.body()))
 	}
@@ -81,7 +106,7 @@ func (s *scenario) check(a *answer) string {
 	return s.checkProgress(a.progress)
 }
 
-func (s *scenario) checkError(a *answer) string {
+func (s *scenario) checkError(a *session) string {
 	if a.rpcError == nil {
 		return fmt.Sprintf("the request succeeds with %s, want the error %s", bounded(a.result), s.rpcError)
 	}

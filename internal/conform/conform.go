@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,7 +133,7 @@ func (w *world) explain(ps tomlfile.Problems, module string) error {
 
 // run runs the scenarios of a file.
 func (w *world) run(ctx context.Context, f file) (results []Result, err error) {
-	config := fmt.Sprintf("[[plugins]]\npath = %s\nfs = [{ path = \"${project}\", access = \"r\" }, { path = \"${project}/shared\", access = \"rw\" }]\nhttp = [\"https://granted.invalid\"]\n", tomlfile.Text(w.plugin()))
+	config := fmt.Sprintf("[[plugins]]\npath = %s\nfs = [{ path = \"${project}\", access = \"r\" }, { path = \"${project}/shared\", access = \"rw\" }]\nask = [\"elicitation\"]\nhttp = [\"https://granted.invalid\"]\n", tomlfile.Text(w.plugin()))
 	if f.time != "" {
 		config += fmt.Sprintf("limits = { time = %s }\n", tomlfile.Text(f.time))
 	}
@@ -169,8 +170,9 @@ func (s *scenario) run(ctx context.Context, h *host.Host, log *lines) (string, e
 	log.take()
 	differences, failures := make([]string, s.times), make([]error, s.times)
 	request := func(i int) {
-		var a answer
-		if failures[i] = h.Serve(ctx, bytes.NewReader(s.request()), &a); failures[i] == nil {
+		answers, answer := io.Pipe()
+		a := session{answer: s.answer, client: answer}
+		if failures[i] = h.Serve(ctx, io.MultiReader(bytes.NewReader(s.request()), answers), &a); failures[i] == nil {
 			differences[i] = s.check(&a)
 		}
 	}

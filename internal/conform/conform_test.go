@@ -42,7 +42,7 @@ func TestGoSDKConforms(t *testing.T) {
 
 // TestWrongModuleFails runs the scenarios with a module that answers every request with the same result.
 func TestWrongModuleFails(t *testing.T) {
-	const tools = `"echo","fail","error","progress","log","print","read_file","operate","count","spin","crash"`
+	const tools = `"echo","fail","error","progress","log","print","read_file","operate","count","ask","spin","crash"`
 	module := write(t, wasmtest.Answering(`{"result":{"tools":[`+tools+`],"prompts":true,"resources":true,"completions":true,`+
 		`"content":[{"type":"text","text":"done"}],"messages":[],"contents":[]}}`))
 	results, err := conform.Run(t.Context(), module, "")

@@ -48,6 +48,9 @@ type scenario struct {
 	failure  string            // the code of the host's failure; empty: there must be no failure
 	progress []json.RawMessage // the notifications of progress; nil: any
 	log      []string          // lines that the log must have, each with its level
+	asked    json.RawMessage   // which the parameters of the request to the client must contain; nil: the client cannot be asked
+	answer   json.RawMessage   // the client's answer
+	fails    bool              // the request fails, in whatever way
 }
 
 // files returns the scenario files of the kit. In their strings ${project} stands for a directory, which its grants begin with.
@@ -101,7 +104,7 @@ func parseScenario(t *tomlfile.Table, project string) scenario {
 	s := scenario{
 		name: t.Required("name", "write what it shows"), method: t.String("method"), params: value("params"), parallel: t.Bool("parallel", false),
 		result: value("result"), textJSON: value("json"), isError: t.Bool("is_error", false), rpcError: value("error"), failure: t.String("failure"),
-		log: t.Strings("log"), times: 1,
+		log: t.Strings("log"), asked: value("asked"), answer: value("answer"), fails: t.Bool("fails", false), times: 1,
 	}
 	if n, ok := t.Int("times"); ok {
 		s.times = int(n)
@@ -122,9 +125,17 @@ func parseScenario(t *tomlfile.Table, project string) scenario {
 	return s
 }
 
-// request returns the line of a client that makes the request.
+// requestID is the id of the scenario's request.
+const requestID = "1"
+
+// request returns the lines of a client that makes the request.
 func (s *scenario) request() []byte {
-	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q`, s.method)
+	line := []byte{}
+	if s.asked != nil {
+		line = append(line, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"conform","version":"1"}}}`+
+			"\n"+`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"...)
+	}
+	line = fmt.Appendf(line, `{"jsonrpc":"2.0","id":%s,"method":%q`, requestID, s.method)
 	if s.params != nil {
 		line = append(append(line, `,"params":`...), s.params...)
 	}

@@ -121,7 +121,7 @@ enum { BH_METHOD_NOT_FOUND = -32601, BH_INVALID_PARAMS = -32602, BH_INTERNAL = -
  * is run again from its start, and gets the answer. So a handler must ask the same questions under the same ids in each run, and what
  * it does before a question is repeated. A call has at most 10 rounds.
  *
- *     bh_json answer = bh_elicit(call, "name", "Who?", bh_json_str("{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}"));
+ *     bh_json answer = bh_elicit(call, "name", bh_str("Who?"), bh_json_str("{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}"));
  *     if (!answer.length) {
  *         return;
  *     }
@@ -133,9 +133,9 @@ enum { BH_METHOD_NOT_FOUND = -32601, BH_INVALID_PARAMS = -32602, BH_INTERNAL = -
  * handler returns. */
 bh_json bh_ask(bh_call *call, const char *id, const char *method, bh_json params);
 /* Asks the user to fill in a form, which must not ask for a secret. */
-bh_json bh_elicit(bh_call *call, const char *id, const char *message, bh_json schema);
+bh_json bh_elicit(bh_call *call, const char *id, bh_string message, bh_json schema);
 /* Asks the user to open a URL. */
-bh_json bh_open_url(bh_call *call, const char *id, const char *message, bh_string url);
+bh_json bh_open_url(bh_call *call, const char *id, bh_string message, bh_string url);
 /* Keeps a string for the next run of the handler. It has an effect only if this run asks. */
 void bh_set_state(bh_call *call, bh_string state);
 
@@ -811,22 +811,22 @@ bh_json bh_ask(bh_call *call, const char *id, const char *method, bh_json params
     return answer;
 }
 
-bh_json bh_elicit(bh_call *call, const char *id, const char *message, bh_json schema) {
+bh_json bh_elicit(bh_call *call, const char *id, bh_string message, bh_json schema) {
     bh_writer w = {0};
     bh_open(&w, '{');
     bh_put_member(&w, "mode", bh_str("form"));
-    bh_put_member(&w, "message", bh_str(message));
+    bh_put_member(&w, "message", message);
     bh_key(&w, "requestedSchema");
     bh_put_json(&w, schema);
     bh_close(&w, '}');
     return bh_ask(call, id, "elicitation/create", bh_written(&w));
 }
 
-bh_json bh_open_url(bh_call *call, const char *id, const char *message, bh_string url) {
+bh_json bh_open_url(bh_call *call, const char *id, bh_string message, bh_string url) {
     bh_writer w = {0};
     bh_open(&w, '{');
     bh_put_member(&w, "mode", bh_str("url"));
-    bh_put_member(&w, "message", bh_str(message));
+    bh_put_member(&w, "message", message);
     bh_put_member(&w, "url", url);
     bh_close(&w, '}');
     return bh_ask(call, id, "elicitation/create", bh_written(&w));

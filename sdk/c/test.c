@@ -29,7 +29,7 @@ static void fails(bh_call *call, bh_json arguments) {
 static void asks(bh_call *call, bh_json arguments) {
     (void)arguments;
     bh_set_state(call, bh_format("%sx", call->state.at ? call->state.at : ""));
-    bh_json name = bh_elicit(call, "name", "Who?", bh_json_str("{}")), roots = bh_ask(call, "roots", "roots/list", BH_ABSENT);
+    bh_json name = bh_elicit(call, "name", bh_str("Who?"), bh_json_str("{}")), roots = bh_ask(call, "roots", "roots/list", BH_ABSENT);
     if (name.length && roots.length) {
         bh_text(call, bh_string_of(bh_member(bh_member(name, "content"), "name")));
     }

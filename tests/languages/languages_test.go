@@ -70,7 +70,7 @@ var languages = []language{
 }
 
 // source returns the directory of the sources, and skips the test if the tool chain of l is not there.
-func source(t *testing.T, l language) string {
+func source(t testing.TB, l language) string {
 	t.Helper()
 	dir := os.Getenv("BULKHEAD_LANGUAGES_SOURCE")
 	if dir == "" {
@@ -82,7 +82,7 @@ func source(t *testing.T, l language) string {
 	return dir
 }
 
-func run(t *testing.T, dir string, command []string) {
+func run(t testing.TB, dir string, command []string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	c.Dir = dir

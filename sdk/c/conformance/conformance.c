@@ -63,6 +63,18 @@ static void count(bh_call *call, bh_json arguments) {
     bh_text(call, bh_format("%d", ++calls));
 }
 
+static void ask(bh_call *call, bh_json arguments) {
+    bh_set_state(call, bh_str("asked"));
+    bh_json schema = bh_json_str("{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}");
+    bh_json answer = bh_elicit(call, "name", argument(arguments, "message"), schema);
+    if (!answer.length) {
+        return;
+    }
+    bh_string action = argument(answer, "action");
+    bool accepted = bh_equal(action, "accept");
+    bh_text(call, bh_format("%s: %s", call->state.at, accepted ? argument(bh_member(answer, "content"), "name").at : action.at));
+}
+
 static void spin(bh_call *call, bh_json arguments) {
     (void)call, (void)arguments;
     for (volatile int i = 0;; i++) {
@@ -121,7 +133,7 @@ static void complete(bh_call *call, bh_json params) {
 
 static const bh_tool tools[] = {
     {"echo", echo}, {"fail", fail},         {"error", error},     {"progress", progress}, {"log", write_log}, {"print", print},
-    {"read_file", read_file}, {"operate", operate}, {"count", count}, {"spin", spin},         {"crash", crash},   {0},
+    {"read_file", read_file}, {"operate", operate}, {"count", count}, {"ask", ask}, {"spin", spin},         {"crash", crash},   {0},
 };
 
 BH_PLUGIN(.tools = tools, .list_prompts = list_prompts, .get_prompt = get_prompt, .list_resources = list_resources,

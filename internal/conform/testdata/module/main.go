@@ -44,6 +44,7 @@ func init() {
 		calls++
 		return sdk.Text(fmt.Sprint(calls)), nil
 	})
+	sdk.HandleTool(p, "ask", ask)
 	sdk.HandleTool(p, "spin", func(context.Context, struct{}) (*sdk.ToolResult, error) {
 		for {
 		}
@@ -76,6 +77,21 @@ func operate(_ context.Context, in struct {
 		return nil, errors.New(refused.Code)
 	}
 	return sdk.Text(string(result)), err
+}
+
+func ask(ctx context.Context, in struct{ Message string }) (*sdk.ToolResult, error) {
+	sdk.SetState(ctx, "asked")
+	schema := json.RawMessage(`{"type": "object", "properties": {"name": {"type": "string"}}}`)
+	answer, err := sdk.Elicit(ctx, "name", sdk.Form{Message: in.Message, Schema: schema})
+	if err != nil {
+		return nil, err
+	}
+	var content struct{ Name string }
+	if !answer.Accepted() {
+		return sdk.Text(sdk.State(ctx) + ": " + answer.Action), nil
+	}
+	err = answer.Decode(&content)
+	return sdk.Text(sdk.State(ctx) + ": " + content.Name), err
 }
 
 func listPrompts(context.Context) ([]sdk.Prompt, error) {

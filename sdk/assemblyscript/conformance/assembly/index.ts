@@ -52,6 +52,14 @@ function count(call: Call, args: Json): ToolResult {
   return ToolResult.text(calls.toString());
 }
 
+function ask(call: Call, args: Json): ToolResult {
+  call.setState("asked");
+  const schema = Json.parse('{"type":"object","properties":{"name":{"type":"string"}}}');
+  const answer = call.elicit("name", args.get("message").string(), schema);
+  const action = answer.get("action").string();
+  return ToolResult.text(call.state + ": " + (action == "accept" ? answer.get("content").get("name").string() : action));
+}
+
 function spin(call: Call, args: Json): ToolResult {
   while (true) calls++;
   return ToolResult.text("");
@@ -111,6 +119,7 @@ serve(
     .tool("read_file", read)
     .tool("operate", operate)
     .tool("count", count)
+    .tool("ask", ask)
     .tool("spin", spin)
     .tool("crash", crash)
     .prompts(new Saying())

@@ -2,7 +2,7 @@
 
 use bulkhead::*;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,6 +22,7 @@ fn plugin() -> Plugin {
         .tool("read_file", |_: &Call, input: File| Ok(std::fs::read_to_string(input.path)?))
         .tool("operate", operate)
         .tool("count", |_: &Call, _: NoArguments| Ok((CALLS.fetch_add(1, Ordering::Relaxed) + 1).to_string()))
+        .tool("ask", ask)
         .tool("spin", spin)
         .tool("crash", |_: &Call, _: NoArguments| -> Result<String> { panic!("this is wanted") })
         .prompts(Offers)
@@ -96,6 +97,15 @@ fn operate(_: &Call, input: Operation) -> Result<String> {
         Ok(result) => Ok(result.to_string()),
         Err(refused) => Err(Error::msg(refused.code)),
     }
+}
+
+fn ask(call: &Call, input: Message) -> Result<String> {
+    call.set_state("asked");
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let answer = call.elicit("name", &input.message, schema)?;
+    let action = format!("{:?}", answer.action).to_lowercase();
+    let text = if answer.accepted() { answer.content["name"].as_str().unwrap_or_default() } else { &action };
+    Ok(format!("{}: {text}", call.state()))
 }
 
 fn spin(_: &Call, _: NoArguments) -> Result<String> {
