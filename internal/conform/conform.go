@@ -127,6 +127,9 @@ func (w *world) explain(ps tomlfile.Problems, module string) error {
 	explained := make(tomlfile.Problems, len(ps))
 	for i, p := range ps {
 		explained[i] = tomlfile.Problem{File: module, What: p.What, Remedy: p.Remedy}
+		if p.Key != "module.file" { // the module's handlers differ from the kit's manifest
+			explained[i].Remedy = "docs/conformance.md lists what the module must have"
+		}
 	}
 	return explained
 }

@@ -62,6 +62,7 @@ pub(crate) fn decode<T: DeserializeOwned>(op: &str, response: &[u8]) -> Result<T
     let invalid = |e: serde_json::Error| HostError::new(HostError::FAILED, format!("{op}: the host's response: {e}"));
     let response: HostResponse<T> = serde_json::from_slice(response).map_err(invalid)?;
     match (response.error, response.result) {
+        (Some(e), _) if e.message.starts_with(op) => Err(e),
         (Some(e), _) => Err(HostError { message: format!("{op}: {}", e.message), ..e }),
         (None, Some(result)) => Ok(result),
         (None, None) => serde_json::from_str("null").map_err(invalid), // the operation has no result
