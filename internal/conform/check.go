@@ -16,7 +16,7 @@ const maxShown = 200
 
 // session is a client's side of a session with one request. Each Write is one message of the host.
 type session struct {
-	answer json.RawMessage // of the client, to a question
+	answer json.RawMessage // the client's answer to a question
 	client *io.PipeWriter  // the client's answers; closed after the response
 
 	asked    json.RawMessage // the parameters of the last question
@@ -49,8 +49,8 @@ func (a *session) Write(line []byte) (int, error) {
 		a.asked = m.Params
 		go fmt.Fprintf(a.client, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, a.answer) // the host reads when it has written
 		return len(line), nil
-	case string(m.ID) != requestID:
-		return len(line), nil // the response to initialize, or another notification
+	case m.Method != "" || string(m.ID) == initializeID:
+		return len(line), nil
 	}
 	defer a.client.Close()
 	a.result, a.rpcError = m.Result, m.Error

@@ -40,15 +40,15 @@ type scenario struct {
 	times    int  // how often the request is made
 	parallel bool // the requests are made at the same time
 
-	result   json.RawMessage   // which the result must contain; nil: any
-	text     *string           // the text of the only content; nil: any
-	textJSON json.RawMessage   // the JSON of that text; nil: any
-	isError  bool              // whether the result is an error
-	rpcError json.RawMessage   // which the JSON-RPC error must contain; nil: there must be no error
-	failure  string            // the code of the host's failure; empty: there must be no failure
-	progress []json.RawMessage // the notifications of progress; nil: any
-	log      []string          // lines that the log must have, each with its level
-	asked    json.RawMessage   // which the parameters of the request to the client must contain; nil: the client cannot be asked
+	result   json.RawMessage   // the result contains it; nil: any result
+	text     *string           // the text of the only content; nil: any text
+	textJSON json.RawMessage   // the JSON that the text contains; nil: any text
+	isError  bool              // the result is an error
+	rpcError json.RawMessage   // the JSON-RPC error contains it; nil: there is no error
+	failure  string            // the code of the host's failure; empty: there is no failure
+	progress []json.RawMessage // the notifications of progress; nil: any notifications
+	log      []string          // lines of the log, each with its level
+	asked    json.RawMessage   // the parameters of the question contain it; nil: the client cannot be asked
 	answer   json.RawMessage   // the client's answer
 	fails    bool              // the request fails, in whatever way
 }
@@ -125,14 +125,14 @@ func parseScenario(t *tomlfile.Table, project string) scenario {
 	return s
 }
 
-// requestID is the id of the scenario's request.
-const requestID = "1"
+// The ids of a client's requests: the first one, and that of the scenario.
+const initializeID, requestID = "0", "1"
 
 // request returns the lines of a client that makes the request.
 func (s *scenario) request() []byte {
 	line := []byte{}
 	if s.asked != nil {
-		line = append(line, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"conform","version":"1"}}}`+
+		line = append(line, `{"jsonrpc":"2.0","id":`+initializeID+`,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"conform","version":"1"}}}`+
 			"\n"+`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"...)
 	}
 	line = fmt.Appendf(line, `{"jsonrpc":"2.0","id":%s,"method":%q`, requestID, s.method)

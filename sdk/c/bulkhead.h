@@ -121,7 +121,7 @@ enum { BH_METHOD_NOT_FOUND = -32601, BH_INVALID_PARAMS = -32602, BH_INTERNAL = -
  * is run again from its start, and gets the answer. So a handler must ask the same questions under the same ids in each run, and what
  * it does before a question is repeated. A call has at most 10 rounds.
  *
- *     bh_json answer = bh_elicit(call, "name", bh_str("Who?"), bh_json_str("{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}"));
+ *     bh_json answer = bh_elicit(call, "name", bh_str("Who?"), schema);
  *     if (!answer.length) {
  *         return;
  *     }
@@ -516,7 +516,10 @@ int64_t bh_integer_of(bh_json value, int64_t otherwise) {
 }
 
 bool bh_bool_of(bh_json value, bool otherwise) {
-    return value.length == 4 && !memcmp(value.at, "true", 4) ? true : value.length == 5 && !memcmp(value.at, "false", 5) ? false : otherwise;
+    if (value.length == 4 && !memcmp(value.at, "true", 4)) {
+        return true;
+    }
+    return value.length == 5 && !memcmp(value.at, "false", 5) ? false : otherwise;
 }
 
 static const char bh_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -794,8 +797,8 @@ void bh_value(bh_call *call, bh_string value) { bh_put_string(&call->out, value)
 
 bh_json bh_ask(bh_call *call, const char *id, const char *method, bh_json params) {
     if (!call->client.length) {
-        bh_error(call, BH_INTERNAL,
-                 bh_str("the client cannot be asked: the manifest has no ask in [capabilities], or the config does not grant it"), BH_ABSENT);
+        const char *why = "the client cannot be asked: the manifest has no ask in [capabilities], or the config does not grant it";
+        bh_error(call, BH_INTERNAL, bh_str(why), BH_ABSENT);
         return BH_ABSENT;
     }
     bh_json answer = bh_member(call->answers, id);
@@ -916,7 +919,8 @@ bh_string bh_dispatch(bh_string request) {
         }
     }
     if (!end) {
-        bh_error(&call, BH_METHOD_NOT_FOUND, bh_format("no handler for %s", method.at ? method.at : "a request without a method"), BH_ABSENT);
+        const char *name = method.at ? method.at : "a request without a method";
+        bh_error(&call, BH_METHOD_NOT_FOUND, bh_format("no handler for %s", name), BH_ABSENT);
     }
     if (call.error.length) {
         bh_writer w = {0};

@@ -1,7 +1,8 @@
 /** Logs and host operations. */
 
 import { callHost, writeLog } from "./imports";
-import { Json, JsonWriter } from "./json";
+import { Json } from "./json";
+import { JsonWriter } from "./jsonwriter";
 
 /** The severity of a log line. */
 export enum Level {

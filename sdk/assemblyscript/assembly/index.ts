@@ -34,6 +34,7 @@ export {
   resourcesChanged,
   sha256,
 } from "./host";
-export { Json, JsonWriter } from "./json";
+export { Json } from "./json";
+export { JsonWriter } from "./jsonwriter";
 export { Call, CompleteHandler, Plugin, Prompts, Resources, ToolHandler, serve } from "./plugin";
 export { Completion, Contents, Message, Prompt, PromptResult, ReadResult, Resource, RpcError, ToolResult } from "./results";

@@ -1,7 +1,8 @@
 /** The handlers of a plugin, and the dispatch of requests. */
 
 import { Answer, notify } from "./host";
-import { Json, JsonWriter } from "./json";
+import { Json } from "./json";
+import { JsonWriter } from "./jsonwriter";
 import { Completion, Prompt, PromptResult, ReadResult, Resource, RpcError, ToolResult } from "./results";
 
 /** The call that a handler handles. */

@@ -1,6 +1,7 @@
 /** The results of handlers. Each has a list of JSON items, which is written as it is built. */
 
-import { Json, JsonWriter } from "./json";
+import { Json } from "./json";
+import { JsonWriter } from "./jsonwriter";
 
 /** A JSON-RPC error, with which a request fails. */
 export class RpcError {
