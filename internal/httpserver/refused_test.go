@@ -211,6 +211,11 @@ func TestIdleConnectionsDoNotKeepOthersOut(t *testing.T) {
 			_, _ = io.WriteString(c, "P")
 		}
 		synctest.Wait()
+		f.s.connections.mu.Lock()
+		if n := len(f.s.connections.all); n != 10 {
+			t.Errorf("%d connections are open", n)
+		}
+		f.s.connections.mu.Unlock()
 		body, headers := modernCall("hold", `{}`)
 		done := make(chan answered)
 		go func() { done <- f.post(body, headers...) }()

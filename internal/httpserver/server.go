@@ -64,16 +64,17 @@ type Config struct {
 
 // Server is an HTTP server for MCP clients.
 type Server struct {
-	config    Config
-	log       hclog.Logger
-	transport *gateway.Transport
-	token     *tokenDigest // nil: none is required
-	sessions  sessions
-	messages  budget        // of streams
-	bodies    budget        // of requests that are handled
-	reading   chan struct{} // a semaphore of requests that arrive
-	requests  chan struct{} // a semaphore of requests that are handled
-	streams   chan struct{} // a semaphore of streams that stay open without a call
+	config      Config
+	log         hclog.Logger
+	transport   *gateway.Transport
+	token       *tokenDigest // nil: none is required
+	sessions    sessions
+	connections *connections
+	messages    budget        // of streams
+	bodies      budget        // of requests that are handled
+	reading     chan struct{} // a semaphore of requests that arrive
+	requests    chan struct{} // a semaphore of requests that are handled
+	streams     chan struct{} // a semaphore of streams that stay open without a call
 
 	draining atomic.Bool
 	stopping chan struct{} // closed when streams without calls have to end
@@ -97,7 +98,7 @@ func New(c Config) *Server {
 		config: c, log: c.Log, token: digestToken(c.Token),
 		messages: budget{max: maxKeptTotal}, bodies: budget{max: max(minBodies, 4*c.MaxBody)},
 		reading: make(chan struct{}, maxRequests), requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
-		stopping: make(chan struct{}),
+		stopping: make(chan struct{}), connections: newConnections(c.MaxConnections),
 	}
 	s.calls, s.stop = context.WithCancelCause(context.Background())
 	s.transport = c.Gateway.NewTransport(s.calls.Done())
@@ -112,14 +113,13 @@ var errStopped = errors.New("the server is shutting down")
 // most 500 ms later.
 func (s *Server) Serve(ctx context.Context, l net.Listener, drain func() time.Duration) error {
 	defer s.stop(errStopped)
-	conns := newConnections(s.config.MaxConnections)
 	server := &http.Server{
-		Handler:           conns.handler(s),
-		ConnContext:       conns.context,
+		Handler:           s.connections.handler(s),
+		ConnContext:       s.connections.context,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ConnState:         conns.changed,
+		ConnState:         s.connections.changed,
 		ErrorLog:          s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		Protocols:         new(http.Protocols),
 	}
