@@ -26,6 +26,22 @@ func TestClientsAreAsked(t *testing.T) {
 		cmd.Dir, cmd.Env = dir, environment(t)
 		return cmd
 	}
+	run := func(t *testing.T, want string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), built.program, append(args, "--config", filepath.Join(dir, "bulkhead.toml"))...)
+		cmd.Dir, cmd.Env = dir, environment(t)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("bulkhead %s: %v, %s; want %q", strings.Join(args, " "), err, out, want)
+		}
+	}
+	t.Run("command line", func(t *testing.T) {
+		call := []string{"call", "ask_invite", "--arg", "occasion=tea"}
+		run(t, "Dear Ada, you are invited: tea.", append(call, "--answer", `guest={"action":"accept","content":{"name":"Ada"}}`)...)
+		run(t, "Come!", append(call, "--answer", `guest={"action":"accept","content":{"name":"Ada"}}`, "--answer", `text={"role":"assistant","model":"m","content":{"type":"text","text":"Come!"}}`)...)
+		run(t, "Nobody is invited.", call...)
+		run(t, "pass --answer guest=JSON", call...)
+		run(t, "sampling", "policy", "ask")
+	})
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 		for name, transport := range map[string]func(*testing.T) mcp.Transport{
 			"stdio": func(t *testing.T) mcp.Transport { return &mcp.CommandTransport{Command: serve(t)} },

@@ -3,6 +3,7 @@ package answer
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"runtime"
 	"strings"
@@ -71,6 +72,7 @@ func TestParse(t *testing.T) {
 		"an error that is a string":      {body: `{"error":"no"}`, err: invalid(notOfABI)},
 		"an error that is null":          {body: `{"error":null}`, err: invalid(notOfABI)},
 		"an error code that is a string": {body: `{"error":{"code":"1","message":"m"}}`, err: invalid(notOfABI)},
+		"an ask where it is not allowed": {body: `{"ask":{"state":"s"}}`, err: invalid("asked the client in its response to m, where the ABI does not allow that")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := anyResult.Parse("m", engine.Response{Body: []byte(c.body), Faults: c.faults}, nil)
@@ -81,6 +83,27 @@ func TestParse(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestParseAsk(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"ask":{"requests":{"r":{"method":"roots/list"}}}}`:    `ask {"requests":{"r":{"method":"roots/list"}}}`,
+		`{"ask":{"state":""},"more":1}`:                         `ask {"state":""}`,
+		`{"ask":{}}`:                                            "asked the client, but the ask violates the ABI: it has neither requests nor a state",
+		`{"ask":null}`:                                          "asked the client, but the ask violates the ABI: it is not an object",
+		`{"ask":{"state":""},"result":{}}`:                      "returned a response with both a result and an ask",
+		`{"ask":{"state":""},"error":{"code":1,"message":"m"}}`: "m (1)",
+		`{"ask":{"state":""}`:                                   "returned a response that is not JSON",
+	} {
+		_, err := anyResult.Parse(abi.MethodToolsCall, engine.Response{Body: []byte(body)}, nil)
+		got := fmt.Sprint(err)
+		if ask := (*Ask)(nil); errors.As(err, &ask) {
+			got = "ask " + string(ask.JSON)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
 	}
 }
 

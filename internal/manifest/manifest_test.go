@@ -265,6 +265,8 @@ func TestParseRefuses(t *testing.T) {
 		"a duplicate remote":                  {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['*','*']}]\n[module]", "7", "capabilities.git[0].remotes[1]: is a duplicate"},
 		"a remote with a query":               {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['https://h/x?y']}]\n[module]", "7", "capabilities.git[0].remotes[0]:"},
 		"a remote with ..":                    {"[module]", "[capabilities]\ngit=[{repo='*',access='r',remotes=['https://h/x/../y']}]\n[module]", "7", "capabilities.git[0].remotes[0]:"},
+		"a question of an unknown kind":       {"[module]", "[capabilities]\nask=['roots', 'password']\n[module]", "7", `capabilities.ask[1]: "password" is not something that a client can be asked for`},
+		"a kind of questions twice":           {"[module]", "[capabilities]\nask=['roots', 'roots']\n[module]", "7", "capabilities.ask[1]: is a duplicate"},
 		"a variable's name with =":            {"[module]", "[capabilities]\nenv=['A=B']\n[module]", "7", "capabilities.env[0]:"},
 		"a variable of the host":              {"[module]", "[capabilities]\nenv=['BULKHEAD_STATE']\n[module]", "7", "capabilities.env[0]:"},
 		"an item of another type":             {"[module]", "[capabilities]\nenv=['A', 1]\n[module]", "7", "capabilities.env[1]: is an integer, not a string"},
