@@ -36,16 +36,18 @@ The text of the result goes to stdout; with --json the complete answer does. Pro
 and log messages go to stderr.
 
 If the call asks the user, the questions are put on the terminal. --answer ID=JSON gives
-the answer to the question ID, as a result of MCP; without a terminal or an answer a
-question is cancelled. A call can ask for a message of a model, or for the client's
-directories, only if --answer gives it.
+the answer to the question ID, as a result of MCP:
+
+  --answer 'name={"action":"accept","content":{"name":"Ada"}}'
+
+Without a terminal and an answer, a question is cancelled. A call can ask for a message
+of a model, or for the client's directories, only if --answer gives it.
 
 Exit codes: 1 the tool answered with an error; 2 unknown tool or invalid arguments;
 3 the call failed (timeout, memory, crash).`,
 		Example: `  bulkhead call chant_spec_list --arg status=ready --arg limit=5
   bulkhead call chant_search '{"query": "login"}' --json
-  cat arguments.json | bulkhead call chant_add -
-  bulkhead call ask_invite --arg occasion=tea --answer 'guest={"action":"accept","content":{"name":"Ada"}}'`,
+  cat arguments.json | bulkhead call chant_add -`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: o.completeTools,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -155,6 +155,7 @@ func (c *clientCall) askClient(ctx context.Context, call Call, ask *Ask) (*Failu
 		answers = map[string]json.RawMessage{}
 	}
 	before := sizeOf(answers)
+	c.notifier.repeat()
 	s.calls.pause(c.entry)
 	defer func() { s.calls.resume(c.entry, sizeOf(answers)-before) }()
 	collect := c.exchange

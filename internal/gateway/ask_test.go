@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,8 +15,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// ask is a call that asks what its argument, a list of asks, has for the round, and then returns what it was answered.
-func (c fakeCall) ask() (json.RawMessage, error) {
+// ask is a call that sends two notifications, and progress up to twice the number of the round. It asks what its argument, a
+// list of asks, has for the round, and then returns what it was answered.
+func (c fakeCall) ask(ctx context.Context, n Notifier) (json.RawMessage, error) {
+	for done := range 2*c.Interaction.Round + 2 {
+		if err := n.Notify(ctx, methodProgress, fmt.Appendf(nil, `{"progress":%d}`, done+1)); err != nil {
+			return nil, err
+		}
+	}
+	if err := n.Notify(ctx, "notifications/prompts/list_changed", nil); err != nil {
+		return nil, err
+	}
 	var params struct{ Arguments []json.RawMessage }
 	if err := json.Unmarshal(c.Params, &params); err != nil {
 		return nil, err
@@ -184,7 +194,7 @@ func TestAskModern(t *testing.T) {
 			}
 			_, state = asked(t, p, modernLine(2, askRoots+","+second, `,"inputResponses":{"r":{"roots":[]},"unknown":7},"requestState":"`+state+`"`))
 			// The order of members and the white space may differ, and so may _meta.
-			got := p.say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"requestState":"` + state + `","inputResponses":{"q":{"action":"decline"}},"arguments":[ {"requests":{"r":{"method":"roots\/list"}}},` + second + `], "name":"ask",` + strings.Replace(askingMeta, `{`, `{"progressToken":9,`, 1) + `}}`)
+			got := p.say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"requestState":"` + state + `","inputResponses":{"q":{"action":"decline"}},"arguments":[ {"requests":{"r":{"method":"roots\/list"}}},` + second + `], "name":"ask",` + strings.Replace(askingMeta, `{`, `{"other":9,`, 1) + `}}`)
 			if want := `"text":"round 2 of fake, state two, answers {\"q\":{\"action\":\"decline\"},\"r\":{\"roots\":[]}}"`; len(got) != 1 || !strings.Contains(got[0], want) {
 				t.Errorf("got %q, want %s", got, want)
 			}

@@ -59,7 +59,7 @@ func (b *fakeBackend) runs() int {
 
 func (c fakeCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) {
 	if c.Name == "ask" || c.Name == "note://ask" {
-		return c.ask()
+		return c.ask(ctx, n)
 	}
 	if c.Method != "tools/call" {
 		return fakeResult(c.Request)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -28,8 +29,11 @@ type notifier struct {
 	stopped atomic.Bool
 	sending lock // held while a notification is sent
 
-	mu      sync.Mutex
-	changes changes // guarded by mu
+	mu sync.Mutex
+	// The following fields are guarded by mu.
+	changes  changes
+	reached  float64 // highest progress that was sent
+	repeated bool    // the call has asked its client, and runs again
 }
 
 func newNotifier(s *session, meta requestMeta, to Peer) *notifier {
@@ -53,6 +57,7 @@ func (n *notifier) Notify(ctx context.Context, method string, params json.RawMes
 	case methodProgress:
 		wanted, err = n.meta.token != nil, checkProgress(params)
 		if wanted && err == nil {
+			wanted = n.advances(params)
 			params = n.withToken(params)
 		}
 	case methodMessage:
@@ -106,11 +111,37 @@ func (n *notifier) close() {
 	if n.sending.acquire(n.to.Closed()) {
 		n.sending.release()
 	}
+	n.announce()
+}
+
+// announce announces the changes so far.
+func (n *notifier) announce() {
 	n.mu.Lock()
 	changed := n.changes
 	n.changes = changes{}
 	n.mu.Unlock()
 	n.s.g.announce(n.s, changed)
+}
+
+// repeat prepares n for the next round of a call that asks its client: it announces the changes so far, and from now on drops
+// progress that was reached in an earlier round, because MCP requires that progress increases.
+func (n *notifier) repeat() {
+	n.announce()
+	n.mu.Lock()
+	n.repeated = true
+	n.mu.Unlock()
+}
+
+// advances reports whether progress may be sent.
+func (n *notifier) advances(params []byte) bool {
+	progress, _ := strconv.ParseFloat(string(rawjson.Member(params, "progress")), 64) // a valid number; an infinity if it is large
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.repeated && progress <= n.reached {
+		return false
+	}
+	n.reached = max(n.reached, progress)
+	return true
 }
 
 func checkProgress(params []byte) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
@@ -56,6 +57,7 @@ failure = '{"error": "{message}"}'
 git = [{ repo = "${project}", access = "r" }, { repo = "*", access = "rw", remotes = ["https://example.com/r.git"] }]
 http = ["https://example.com:8443", "*"]
 env = ["USER", "*"]
+ask = ["roots", "elicitation"]
 [[capabilities.fs]]
 path = "${home}/.notes//a/"
 access = "rw"
@@ -73,6 +75,7 @@ operations = 4
 log = "2KiB"
 files = 5
 queue = "6s"
+ask = "10s"
 http_request = "7KiB"
 http_response = "8KiB"
 http_concurrency = 9
@@ -120,23 +123,24 @@ access = "read"
 		Server: manifest.Server{Name: "notes-server", Version: "9", ProtocolVersions: []string{"2025-06-18", "2024-11-05"},
 			Instructions: "Ask first.", Failure: `{"error": "{message}"}`},
 		Capabilities: manifest.Capabilities{
-			FS: []manifest.FS{{Path: "${home}/.notes//a/", Access: "rw", Optional: true, Why: "keeps notes", Line: 31}},
+			FS: []manifest.FS{{Path: "${home}/.notes//a/", Access: "rw", Optional: true, Why: "keeps notes", Line: 32}},
 			Git: []manifest.Git{{Repo: "${project}", Access: "r", Line: 28},
 				{Repo: "*", Access: "rw", Remotes: []string{"https://example.com/r.git"}, Line: 28}},
 			HTTP: []string{"https://example.com:8443", "*"}, Env: []string{"USER", "*"}, HTTPLine: 29,
+			Ask: []interaction.Kind{interaction.Roots, interaction.Elicitation}, AskLine: 31,
 		},
 		Limits: manifest.Limits{Memory: 128 << 20, Time: 90 * time.Second, Output: 512 << 10, Fuel: 1000, Concurrency: 3,
-			Input: 1 << 20, Operations: 4, Log: 2 << 10, Files: 5, Queue: 6 * time.Second,
+			Input: 1 << 20, Operations: 4, Log: 2 << 10, Files: 5, Queue: 6 * time.Second, Ask: 10 * time.Second,
 			HTTPRequest: 7 << 10, HTTPResponse: 8 << 10, HTTPConcurrency: 9},
-		Offers: manifest.Offers{Prompts: manifest.Claim{Names: []string{"daily"}, Line: 53}, Resources: manifest.Claim{Any: true},
+		Offers: manifest.Offers{Prompts: manifest.Claim{Names: []string{"daily"}, Line: 55}, Resources: manifest.Claim{Any: true},
 			ListChanged: true, Subscribe: true, Completions: true},
 		Tools: []manifest.Tool{
 			{Name: "add", Title: "Add", Description: "Adds.", Write: true, Destructive: &no, Idempotent: &yes, OpenWorld: &no,
 				Hidden: true, Failure: `{"error": "{tool} {code}"}`,
 				Input:  []byte(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer","default":-1,"enum":[1,1.5],"title":"<é\n>"}}}`),
 				Output: []byte(`{"type":"object","b":null,"a":9007199254740993}`),
-				Meta:   []byte(`{"example.com/x":true}`), Line: 59},
-			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Line: 76},
+				Meta:   []byte(`{"example.com/x":true}`), Line: 61},
+			{Name: "list", Description: "Lists.", Input: []byte(`{"type":"object"}`), Line: 78},
 		},
 	}
 	if diff := cmp.Diff(want, m, cmpopts.IgnoreFields(manifest.Manifest{}, "Dir", "File", "Digest")); diff != "" {
