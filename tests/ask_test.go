@@ -1,5 +1,7 @@
 //go:build unix
 
+//lint:file-ignore SA1019 sampling is deprecated, but clients and servers still have it
+
 package tests
 
 import (
