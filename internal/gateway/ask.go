@@ -40,15 +40,16 @@ func (s *session) interact(r *Request, m *message, meta requestMeta) *abi.Error 
 	for _, name := range []string{interaction.MemberResponses, interaction.MemberState} {
 		r.Params = rawjson.Replace(r.Params, name, nil)
 	}
+	if responses != nil && rawjson.Kind(responses) != '{' {
+		return invalidParams(interaction.MemberResponses + " must be an object")
+	}
 	if state == nil {
-		return nil // every ask has a state, so these are answers to nothing
+		r.Interaction.ahead = responses // every ask has a state, so nothing was asked yet
+		return nil
 	}
 	token, ok := rawjson.Unquote(state)
 	if !ok {
 		return invalidParams(interaction.MemberState + " must be a string")
-	}
-	if responses != nil && rawjson.Kind(responses) != '{' {
-		return invalidParams(interaction.MemberResponses + " must be an object")
 	}
 	before, err := s.g.sealer.Open(token, r.binding(), time.Now())
 	if err != nil {
@@ -112,6 +113,48 @@ func (c *clientCall) checkAsk(call Call, ask *Ask) *Failure {
 		return fail(failureClient, "needs a client that supports %s", missing)
 	}
 	return nil
+}
+
+// ask asks the client, or has it asked by the result. again is set if the answers are there, so that the request is executed again.
+func (c *clientCall) ask(ctx context.Context, call Call, ask *Ask) (result []byte, again bool, err *abi.Error) {
+	failure := c.checkAsk(call, ask)
+	switch {
+	case failure == nil && c.meta.modern:
+		if again, err = c.takeAhead(ask); !again && err == nil {
+			result, err = c.inputRequired(ask)
+		}
+		return result, again, err
+	case failure == nil:
+		if failure, err = c.askClient(ctx, call, ask); failure == nil {
+			return nil, err == nil, err
+		}
+	}
+	result, err = c.session.g.report(c.request, failure)
+	return c.encode(result), false, err
+}
+
+// takeAhead prepares the next round with the answers that a client of the modern era sent in its first request, before it was
+// asked. It returns false if they are not all that the ask needs: then the client is asked. An answer is used once.
+func (c *clientCall) takeAhead(ask *Ask) (bool, *abi.Error) {
+	i := &c.request.Interaction
+	if i.ahead == nil || len(ask.Requests) == 0 || i.Client.Missing(ask.Ask) != (interaction.Client{}) {
+		return false, nil
+	}
+	before := interaction.State{Asked: map[string]interaction.Kind{}, Answers: i.Answers}
+	for _, r := range ask.Requests {
+		before.Asked[r.ID] = r.Kind
+	}
+	answers, why := merge(before, i.ahead)
+	if why != "" {
+		return false, invalidParams(interaction.MemberResponses + ": " + why)
+	}
+	for id := range before.Asked {
+		if answers[id] == nil || i.Answers[id] != nil {
+			return false, nil
+		}
+	}
+	i.Round, i.Asker, i.Answers, i.State = i.Round+1, ask.Asker, answers, ask.State
+	return true, nil
 }
 
 // inputRequired encodes the result that asks a client of the modern era.

@@ -213,8 +213,24 @@ func TestAskModern(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		},
-		"answers without a state are none": func(t *testing.T, p *peer) {
-			asked(t, p, modernLine(1, askRoots, `,"inputResponses":{"r":{"roots":[]}}`))
+		"answers without a state are used when they are asked for": func(t *testing.T, p *peer) {
+			const second = `{"requests":{"s":{"method":"roots/list"}}}`
+			want := func(line, text string) {
+				t.Helper()
+				if got := p.say(line); len(got) != 1 || !strings.Contains(got[0], text) {
+					t.Errorf("got %q, want %q", got, text)
+				}
+			}
+			want(modernLine(1, askRoots, `,"inputResponses":{"r":{"roots":[]},"unknown":7}`), `round 1 of fake, state , answers {\"r\":{\"roots\":[]}}`)
+			want(modernLine(2, askRoots+","+second, `,"inputResponses":{"r":{"roots":[]},"s":{"roots":[]}}`), "round 2 of fake")
+			asked(t, p, modernLine(3, askRoots+","+second, `,"inputResponses":{"r":{"roots":[]}}`))
+			asked(t, p, modernLine(4, askRoots, `,"inputResponses":{"other":{"roots":[]}}`))
+			asked(t, p, modernLine(5, askRoots+","+askRoots, `,"inputResponses":{"r":{"roots":[]}}`)) // asked for again
+			asked(t, p, modernLine(6, `{"state":"only a state"}`, `,"inputResponses":{"r":{"roots":[]}}`))
+			wantError(t, p.say(modernLine(7, askRoots, `,"inputResponses":{"r":{"roots":7}}`)), "inputResponses: r: roots is not an array")
+			wantError(t, p.say(modernLine(8, askRoots, `,"inputResponses":null`)), "inputResponses must be an object")
+			want(modernLine(9, `{"requests":{"t":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}}}`,
+				`,"inputResponses":{"t":{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}}`), `"code":-32021`)
 		},
 		"an expired state is refused": func(t *testing.T, p *peer) {
 			_, state := asked(t, p, modernLine(1, askRoots, ""))

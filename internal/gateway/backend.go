@@ -55,6 +55,8 @@ type Interaction struct {
 	Asker   string
 	Answers map[string]json.RawMessage // of all asks so far, by the id of the request; each is a JSON object
 	State   string                     // of the last Ask
+
+	ahead []byte // answers that the client sent before it was asked; nil if none
 }
 
 // Ask is the error of a Call that needs something from the client. The gateway asks the client, and then has the backend

@@ -96,22 +96,11 @@ func (c *clientCall) execute(ctx context.Context, call Call, release func()) {
 			return
 		}
 		answered(call) // nothing of the backend is held while the client is asked
-		failure := c.checkAsk(call, ask)
-		if failure == nil && c.meta.modern {
-			result, err := c.inputRequired(ask)
-			c.end(result, err, release)
-			return
-		}
-		if failure == nil {
-			failure, err = c.askClient(ctx, call, ask)
-		}
-		if failure != nil {
-			result, err = g.report(c.request, failure)
-			result = c.encode(result)
-		} else if err == nil {
+		result, again, err := c.ask(ctx, call, ask)
+		if again {
 			call, err = g.find(c.request)
 		}
-		if failure != nil || err != nil {
+		if !again || err != nil {
 			c.end(result, err, release)
 			return
 		}
