@@ -55,6 +55,11 @@ race:
 languages:
     .ci/languages
 
+# the official conformance suites of MCP, with Node: `just conformance -v` shows what they print
+[positional-arguments]
+conformance *FLAGS:
+    .ci/conformance "$@"
+
 # tests for Windows, with Wine
 wine:
     .ci/wine

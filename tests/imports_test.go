@@ -78,6 +78,8 @@ var arrows = map[string][]string{
 	"internal/testcache":       {},                                                                                       // for tests
 	"internal/tmpdir":          {},                                                                                       // for tests
 	"internal/wasmtest":        {"internal/engine/meter/wasm", "sdk/abi"},                                                // for tests
+	"examples/everything":      {"sdk/..."},
+	"tests/conformance":        {"host", "internal/gateway", "internal/httpserver", "internal/testcache", "sdk/abi", "sdk/rawjson"}, // a test program
 	"plugins/chant":            {"plugins/chant/...", "sdk/..."},
 	"plugins/aam":              {"internal/fixtures", "plugins/aam/...", "sdk/..."},
 	"plugins/agentpack":        {"plugins/agentpack/...", "sdk/..."},
