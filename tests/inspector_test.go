@@ -7,58 +7,113 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestInspector has MCP Inspector list the tools of all plugins, together and served alone, with its checks of schemas, and
-// expects neither errors nor warnings. Set BULKHEAD_REAL_CLIENTS=1 to run it with mcp-inspector in PATH
-// (npm install --global @modelcontextprotocol/inspector, 2.12 or later).
+// inspectorEras are the ways in which MCP Inspector chooses a protocol version.
+var inspectorEras = []string{"legacy", "auto", "modern"}
+
+// TestInspector has MCP Inspector list what all plugins offer, together and served alone, with its checks of schemas, and expects
+// neither errors nor warnings. .ci/clients installs it; without BULKHEAD_CLIENTS_ALL one era and all plugins together are tested.
 func TestInspector(t *testing.T) {
-	if os.Getenv("BULKHEAD_REAL_CLIENTS") == "" {
-		t.Skip("BULKHEAD_REAL_CLIENTS is not set")
-	}
-	if _, err := exec.LookPath("mcp-inspector"); err != nil {
-		t.Skip(err)
-	}
+	t.Parallel()
+	node := clientProgram(t, "node", "inspector")
 	u := newTestUser(t, orchard())
-	list := func(t *testing.T, method string, args ...string) map[string]json.RawMessage {
-		t.Helper()
-		server := u.command(append(args, "--log-level", "off")...)
-		inspect := []string{"--cli", "--method", method}
-		for _, variable := range server.Env { // Inspector does not pass its own environment to servers
-			inspect = append(inspect, "-e", variable)
-		}
-		if method == "tools/list" {
-			inspect = append(inspect, "--strict")
-		}
-		cmd := exec.CommandContext(t.Context(), "mcp-inspector", append(append(inspect, "--"), server.Args...)...)
-		cmd.Dir = server.Dir
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil || stderr.Len() > 0 {
-			t.Fatalf("mcp-inspector: %v\n%s", err, stderr.String())
-		}
-		var result map[string]json.RawMessage
-		if err := json.Unmarshal(out, &result); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return result
-	}
-	for name, args := range map[string][]string{
+	sets := map[string][]string{
 		"all": {"--allow-write"}, "chant": {"--plugin", "chant"}, "openspec": {"--plugin", "openspec"}, "mcpkg": {"--plugin", "mcpkg"},
 		"agentpack": {"--plugin", "agentpack"}, "aam": {"--plugin", "aam", "--allow-write"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if tools := string(list(t, "tools/list", args...)["tools"]); !strings.Contains(tools, `"inputSchema"`) {
-				t.Errorf("got the tools %s", tools)
+	}
+	for _, era := range inspectorEras {
+		for name, args := range sets {
+			if os.Getenv("BULKHEAD_CLIENTS_ALL") == "" && (era != "auto" || name != "all") {
+				continue
 			}
-			for method, member := range map[string]string{"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"} {
-				if result := list(t, method, args...); result[member] == nil {
-					t.Errorf("%s: got %v", method, result)
+			if era == "modern" && name != "all" { // alone, a plugin has the protocol versions of the server that it replaces
+				continue
+			}
+			t.Run(era+"/"+name, func(t *testing.T) {
+				inspect := func(method string, options ...string) map[string]json.RawMessage {
+					server := u.command(append(slices.Clone(args), "--log-level", "off")...)
+					inspect := inspector(t, node, era, append([]string{"--method", method}, options...)...)
+					inspect.Dir = server.Dir
+					for _, variable := range server.Env { // Inspector does not pass its own environment to servers
+						inspect.Args = append(inspect.Args, "-e", variable)
+					}
+					inspect.Args = append(append(inspect.Args, "--"), server.Args...)
+					return inspected(t, inspect)
+				}
+				if tools := string(inspect("tools/list", "--strict")["tools"]); !strings.Contains(tools, `"inputSchema"`) {
+					t.Errorf("got the tools %s", tools)
+				}
+				for method, member := range map[string]string{"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"} {
+					if result := inspect(method); result[member] == nil {
+						t.Errorf("%s: got %v", method, result)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestInspectorOverHTTP has MCP Inspector use everything that it can of a server over HTTP.
+func TestInspectorOverHTTP(t *testing.T) {
+	t.Parallel()
+	node := clientProgram(t, "node", "inspector")
+	url := serveHTTP(t, programCommand(t, "serve", "--config", surfaceConfig(t), "--http", "127.0.0.1:0"))
+	calls := []struct {
+		args []string
+		want string // in the result
+	}{
+		{[]string{"tools/list", "--strict"}, `"name":"surface_echo"`},
+		{[]string{"tools/call", "--tool-name", "surface_add", "--tool-arg", "a=2", "b=40"}, `"structuredContent":{"sum":42}`},
+		{[]string{"resources/list"}, `"uri":"surface://text"`},
+		{[]string{"resources/templates/list"}, `"uriTemplate":"surface://items/{id}"`},
+		{[]string{"resources/read", "--uri", "surface://items/7"}, `"text":"item 7"`},
+		{[]string{"prompts/list"}, `"name":"surface_topic"`},
+		{[]string{"prompts/get", "--prompt-name", "surface_topic", "--prompt-args", "topic=tea"}, `"text":"Write about tea"`},
+	}
+	for _, era := range inspectorEras {
+		if os.Getenv("BULKHEAD_CLIENTS_ALL") == "" && era != "auto" {
+			continue
+		}
+		t.Run(era, func(t *testing.T) {
+			for _, call := range calls {
+				inspect := inspector(t, node, era, append([]string{"--server-url", url, "--transport", "http", "--method"}, call.args...)...)
+				got, err := json.Marshal(inspected(t, inspect))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(string(got), call.want) {
+					t.Errorf("%s: got %s, want %s in it", strings.Join(call.args, " "), got, call.want)
 				}
 			}
 		})
 	}
+}
+
+// inspector returns a command of MCP Inspector with a home directory of its own.
+func inspector(t *testing.T, node, era string, args ...string) *exec.Cmd {
+	t.Helper()
+	program := filepath.Join(os.Getenv("BULKHEAD_CLIENTS"), "node", "node_modules", ".bin", "mcp-inspector")
+	cmd := exec.CommandContext(t.Context(), node, append([]string{program, "--cli", "--protocol-era", era}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	return cmd
+}
+
+// inspected runs a command of MCP Inspector, which must print nothing but a result.
+func inspected(t *testing.T, cmd *exec.Cmd) (result map[string]json.RawMessage) {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil || stderr.Len() > 0 {
+		t.Fatalf("mcp-inspector: %v\n%s", err, stderr.String())
+	}
+	if err := json.Unmarshal(out, &result); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return result
 }
