@@ -60,9 +60,13 @@ languages:
 conformance *FLAGS:
     .ci/conformance "$@"
 
+# the tests with client libraries of other projects, all versions of them, and with MCP Inspector: with npm and Python
+clients:
+    .ci/clients
+
 # tests for Windows, with Wine
 wine:
     .ci/wine
 
-# everything: the continuous integration, the race detector, each fuzz target for half a minute, the release built twice, Wine
-ci-full: ci race fuzz reproducible wine
+# everything: the continuous integration, the race detector, each fuzz target for half a minute, the release built twice, client libraries, Wine
+ci-full: ci race fuzz reproducible clients wine
