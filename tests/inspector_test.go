@@ -62,7 +62,8 @@ func TestInspector(t *testing.T) {
 func TestInspectorOverHTTP(t *testing.T) {
 	t.Parallel()
 	node := clientProgram(t, "node", "inspector")
-	url := serveHTTP(t, programCommand(t, "serve", "--config", surfaceConfig(t), "--http", "127.0.0.1:0"))
+	url, headers := serveWithToken(t, surfaceConfig(t))
+	server := []string{"--server-url", url, "--transport", "http", "--header", "Authorization: " + headers["Authorization"]}
 	calls := []struct {
 		args []string
 		want string // in the result
@@ -81,7 +82,7 @@ func TestInspectorOverHTTP(t *testing.T) {
 		}
 		t.Run(era, func(t *testing.T) {
 			for _, call := range calls {
-				inspect := inspector(t, node, era, append([]string{"--server-url", url, "--transport", "http", "--method"}, call.args...)...)
+				inspect := inspector(t, node, era, slices.Concat(server, []string{"--method"}, call.args)...)
 				got, err := json.Marshal(inspected(t, inspect))
 				if err != nil {
 					t.Fatal(err)

@@ -74,7 +74,7 @@ func TestClientSDKs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := serveHTTP(t, programCommand(t, "serve", "--config", config, "--http", "127.0.0.1:0"))
+	url, headers := serveWithToken(t, config)
 	all := os.Getenv("BULKHEAD_CLIENTS_ALL") != ""
 	for _, library := range libraries {
 		t.Run(library.name, func(t *testing.T) {
@@ -91,11 +91,11 @@ func TestClientSDKs(t *testing.T) {
 					library.check(t, target, run(t, target))
 				})
 				t.Run(version+"/http", func(t *testing.T) {
-					target := scriptTarget{Script: script, Version: version, URL: url}
+					target := scriptTarget{Script: script, Version: version, URL: url, Headers: headers}
 					library.check(t, target, run(t, target))
 				})
 				t.Run(version+"/without capabilities", func(t *testing.T) {
-					target := scriptTarget{Script: script, Version: version, URL: url, Bare: true}
+					target := scriptTarget{Script: script, Version: version, URL: url, Headers: headers, Bare: true}
 					library.check(t, target, run(t, target))
 				})
 			}
@@ -125,6 +125,17 @@ func surfaceConfig(t *testing.T) string {
 	}
 	putFile(t, config, "[[plugins]]\npath = \""+plugins+"/surface\"\n")
 	return config
+}
+
+// serveWithToken serves a config over HTTP and returns the URL, and the headers that clients must send.
+func serveWithToken(t *testing.T, config string) (url string, headers map[string]string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "token")
+	if out, err := programCommand(t, "token", "new", file).CombinedOutput(); err != nil {
+		t.Fatalf("token new: %v\n%s", err, out)
+	}
+	url = serveHTTP(t, programCommand(t, "serve", "--config", config, "--http", "127.0.0.1:0", "--token-file", file))
+	return url, map[string]string{"Authorization": "Bearer " + strings.TrimSpace(readFile(t, file))}
 }
 
 func stdioTarget(t *testing.T, config, script, version string) scriptTarget {
