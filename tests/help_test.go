@@ -18,6 +18,7 @@ type exampleRule struct {
 	skip  string // why the example is not run
 	codes []int  // exit codes that are right beside 0
 	bare  bool   // in a project without a config
+	first string // a command to run before
 }
 
 // exampleRules has rules by the beginning of an example; the longest that matches applies.
@@ -36,6 +37,7 @@ var exampleRules = map[string]exampleRule{
 	"bulkhead diff":                           {codes: []int{1}}, // NEW asks for more
 	"bulkhead doctor":                         {codes: []int{1}}, // as far as the machine confines workers
 	"bulkhead verify":                         {codes: []int{1}}, // the plugins are not pinned
+	"bulkhead serve --http":                   {first: "bulkhead token new ~/.config/bulkhead/token"},
 }
 
 // consents are parts of the errors of commands that cannot ask for consent. They are run again with --yes.
@@ -64,8 +66,13 @@ func TestHelpExamplesWork(t *testing.T) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
 			p := newExampleProject(t, !rule.bare)
-			if strings.Contains(example, "--follow") {
+			if strings.Contains(example, "--follow") || strings.Contains(example, "--http") {
 				example = "timeout --preserve-status -s INT 2 " + example
+			}
+			if rule.first != "" {
+				if code, out := p.run(t, rule.first); code != 0 {
+					t.Fatalf("%s: exit code %d:\n%s", rule.first, code, out)
+				}
 			}
 			code, out := p.run(t, example)
 			if code == 2 && slices.ContainsFunc(consents, func(text string) bool { return strings.Contains(out, text) }) {
@@ -176,7 +183,7 @@ func (p exampleProject) run(t *testing.T, example string) (int, string) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 4*patience) // the first call of a plugin compiles its module
 	defer stop()
-	cmd := exec.CommandContext(ctx, "bash", "-c", strings.NewReplacer("/opt/", p.root+"/opt/", "/etc/bulkhead/", p.root+"/etc/bulkhead/").Replace(example))
+	cmd := exec.CommandContext(ctx, "bash", "-c", strings.NewReplacer("127.0.0.1:8808", "127.0.0.1:0", "/opt/", p.root+"/opt/", "/etc/bulkhead/", p.root+"/etc/bulkhead/").Replace(example))
 	cmd.Dir, cmd.Env = p.dir, p.env
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
