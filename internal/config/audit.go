@@ -21,7 +21,7 @@ const (
 	FailClosed = "closed" // calls are refused
 )
 
-// Defaults and bounds of [audit]. One record fits into the smallest file.
+// Defaults, minimums and maximums of the keys of [audit]. A file of minAuditSize bytes has room for any record.
 const (
 	defaultAuditSize             = 64 << 20
 	minAuditSize, maxAuditSize   = 64 << 10, 1 << 40
@@ -46,10 +46,10 @@ func (c *Config) readAudit(t *tomlfile.Table) {
 	c.readFile(t, "file", keyAuditFile, &c.Audit.File)
 }
 
-// readFile validates and cleans *file, which is the absolute path at key of t. name is the full name of key.
+// readFile validates the absolute path *file, which is the value of key in t, and cleans *file. name is the full name of key.
 func (c *Config) readFile(t *tomlfile.Table, key, name string, file *string) {
 	if *file == "" {
-		return // already reported
+		return // t.Required has already reported the absent value
 	}
 	err := checkFile(*file)
 	if hasReference(*file) {
@@ -59,7 +59,7 @@ func (c *Config) readFile(t *tomlfile.Table, key, name string, file *string) {
 		}
 	}
 	if err != nil {
-		t.Fault(key, err.Error(), absoluteRemedy) // without the value: a user may have pasted a secret instead of a path
+		t.Fault(key, err.Error(), absoluteRemedy) // the message omits the value, since a user may have pasted a secret instead of a path
 		return
 	}
 	*file = filepath.Clean(*file)

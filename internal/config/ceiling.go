@@ -11,50 +11,50 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Ceiling is an organisation's bound on what any config, flag or variable can grant. Each of its keys only narrows. Of
-// fields that are slices, nil means that there is no bound, and empty that nothing is allowed.
+// Ceiling is an organisation's bound on what any config, flag or variable can grant. Each key of a ceiling only narrows
+// grants. A nil slice in a field of Ceiling or Bounds bounds nothing; an empty slice allows nothing.
 type Ceiling struct {
 	File   string
-	Memory int64 // of all plugins; 0: not bounded
-	// Confined requires all layers of confinement.
+	Memory int64 // most bytes that the memories of all plugins may have in total; 0: not bounded
+	// Confined is set if the ceiling requires all layers of confinement.
 	Confined bool
-	// Audited requires an audit log, AuditClosed that calls are refused while it cannot be written. AuditLine is the line
-	// of the table.
+	// Audited is set if the ceiling requires an audit log. AuditClosed is set if calls must be refused while no record can
+	// be written. AuditLine is the line of the ceiling's [audit] table.
 	Audited, AuditClosed bool
 	AuditLine            int
 	HTTP                 HTTPBounds
-	All                  Bounds    // of every plugin
-	Plugins              []Allowed // nil: every plugin is allowed
-	// Home is the value of ${home} in its paths. It is not that of the environment, which the user can set.
+	All                  Bounds    // bounds that apply to every plugin
+	Plugins              []Allowed // the allowed plugins; nil: every plugin is allowed
+	// Home is the value of ${home} in the paths of the ceiling. It does not come from the environment, which the user can set.
 	Home string
 }
 
-// Allowed is a plugin that a ceiling allows, with bounds of its own.
+// Allowed is a plugin that a ceiling allows, and the bounds that apply to this plugin only.
 type Allowed struct {
 	Name   string
-	SHA256 string // SHA-256 of its plugin.toml; empty: any
+	SHA256 string // the digest that the plugin.toml must have; empty: any digest is allowed
 	Bounds
 }
 
-// Bounds bound the grant of a plugin.
+// Bounds are the maximum grant of a plugin.
 type Bounds struct {
-	Key        string // of the table: ceiling, plugins[1]
+	Key        string // key of the table that sets these bounds: ceiling, plugins[1]
 	AllowTools []string
 	DenyTools  []string
 	ReadOnly   bool
 	FS         []manifest.FS
-	Deny       []string // file patterns that are hidden in addition
+	Deny       []string // patterns of files that are hidden in addition to those that the grant hides
 	HTTP       []HTTP
 	Git        []manifest.Git
-	Env        []string // globs of names
+	Env        []string // globs of the allowed variable names
 	Ask        []interaction.Kind
 	Limits     manifest.Limits
-	Pristine   bool           // isolation = "reused" is not allowed
-	Lines      map[string]int // of keys
-	Line       int            // of the table
+	Pristine   bool           // whether isolation = "reused" is forbidden
+	Lines      map[string]int // the line of each key that is present
+	Line       int            // line of the table that sets these bounds
 }
 
-// ParseCeiling parses a ceiling. It must be used only if Err of the problems returns nil.
+// ParseCeiling parses a ceiling. The caller must use the ceiling only if Err of the problems returns nil.
 func ParseCeiling(file string, data []byte) (*Ceiling, tomlfile.Problems) {
 	doc, ps := tomlfile.Parse(file, data)
 	if doc == nil {
@@ -115,7 +115,7 @@ func readBounds(t *tomlfile.Table) Bounds {
 	return b
 }
 
-// checkCeilingPath is manifest.CheckPath without the variables that do not bound anything.
+// checkCeilingPath is like manifest.CheckPath, but refuses the variables whose values do not bound a path: cwd and state.
 func checkCeilingPath(path string) error {
 	variable, _, err := manifest.SplitPath(path)
 	switch {
@@ -127,8 +127,8 @@ func checkCeilingPath(path string) error {
 	return nil
 }
 
-// places returns the values of the variables in the ceiling's paths. The project is none if it contains the home
-// directory, since whoever sets HOME could otherwise make it one.
+// places returns the values of the variables in the ceiling's paths. ${project} has no value if the project contains the home
+// directory: a user who sets HOME could otherwise turn any directory into the project.
 func (c *Ceiling) places(p Places) Places {
 	out := Places{Project: p.Project, Home: c.Home}
 	if out.Broad(out.Project) {
@@ -137,8 +137,8 @@ func (c *Ceiling) places(p Places) Places {
 	return out
 }
 
-// Unresolved returns those of the ceiling's absolute paths that resolve, by the function resolve, to a different path: they
-// bound nothing, because they are compared with resolved paths.
+// Unresolved returns each absolute path of the ceiling that the function resolve changes. Such a path bounds nothing, because
+// Narrow compares the ceiling's paths with resolved paths.
 func (c *Ceiling) Unresolved(resolve func(path string) (string, error)) []string {
 	var out []string
 	check := func(path string) {
@@ -170,7 +170,7 @@ func (c *Ceiling) at(b Bounds, key string) string {
 	return fmt.Sprintf("%s.%s (%s:%d)", b.Key, key, c.File, lineOf(b.Lines, key, b.Line))
 }
 
-// AuditProblem returns why the ceiling does not allow the config in file to be used; empty if it does.
+// AuditProblem returns the reason why the ceiling forbids use of the config in file; empty if the ceiling allows it.
 func (c *Ceiling) AuditProblem(a *Audit, file string) string {
 	if c == nil || !c.Audited || a != nil {
 		return ""
@@ -182,8 +182,8 @@ func (c *Ceiling) AuditProblem(a *Audit, file string) string {
 	return where + ", and an audit log is required"
 }
 
-// allowed returns the bounds of a plugin's own; nil if there are none. A table with its digest takes precedence over one
-// without. why is the reason why the plugin is not allowed.
+// allowed returns own, the ceiling's table for the plugin of m; nil if the ceiling has no such table. A table that states the
+// manifest's digest takes precedence over a table without a digest. why is the reason why the plugin is not allowed.
 func (c *Ceiling) allowed(m *manifest.Manifest) (own *Allowed, why string) {
 	if c.Plugins == nil {
 		return nil, ""
@@ -197,7 +197,7 @@ func (c *Ceiling) allowed(m *manifest.Manifest) (own *Allowed, why string) {
 		case p.SHA256 == "":
 			own = p
 		case p.SHA256 == m.Digest && m.Module.SHA256 == "":
-			return nil, fmt.Sprintf("%s.sha256 (%s:%d) pins it, and its manifest has no digest of the module", p.Key, c.File, p.Line)
+			return nil, fmt.Sprintf("%s.sha256 (%s:%d) pins its manifest, which has no digest of the module", p.Key, c.File, p.Line)
 		case p.SHA256 == m.Digest:
 			return p, ""
 		default:

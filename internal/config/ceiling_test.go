@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// all is a ceiling with these keys for every plugin. They begin in line 2.
+// all returns a ceiling whose [ceiling] table has the given keys. The keys begin in line 2.
 func all(keys string) string { return "[ceiling]\n" + keys }
 
 func TestNarrowDirectories(t *testing.T) {
@@ -20,7 +20,7 @@ func TestNarrowDirectories(t *testing.T) {
 	wide := fs("${project} rw", "${home}/ref rw", "/srv/x rw")
 	own := conf("fs = [\n{ path = '${project}', access = 'rw' },\n{ path = '${home}/ref', access = 'rw' },\n{ path = '/srv/x', access = 'r' }]")
 	broken := places
-	broken.Home = hostPath("/tmp") // HOME=/tmp, so that the home directory can be the project
+	broken.Home = hostPath("/tmp") // as if the user had set HOME=/tmp, which turns the home directory into a possible project
 	broken.Project = hostPath("/home/me")
 	for name, c := range map[string]struct {
 		decide
@@ -63,7 +63,7 @@ func TestNarrowDirectories(t *testing.T) {
 	}
 }
 
-// checkPrefixes checks that problems begin with those of want, which are separated by "|".
+// checkPrefixes checks that each problem begins with the corresponding part of want. The parts are separated by "|".
 func checkPrefixes(t *testing.T, want string, problems []string) {
 	t.Helper()
 	wants := strings.Split(want, "|")
@@ -181,7 +181,8 @@ func tools(g config.Grant) any {
 	return strings.Join(out, " ")
 }
 
-// TestNarrowPinsModuleToo checks that the digest of a manifest that does not contain that of its module pins nothing.
+// TestNarrowPinsModuleToo checks that a ceiling refuses a manifest by its digest alone: the manifest must contain the digest
+// of its module too.
 func TestNarrowPinsModuleToo(t *testing.T) {
 	m := &manifest.Manifest{Name: "notes", Digest: strings.Repeat("a", 64)}
 	c := &config.Ceiling{File: "/c", Plugins: []config.Allowed{{Name: "notes", SHA256: m.Digest}}}
@@ -194,7 +195,8 @@ func TestNarrowPinsModuleToo(t *testing.T) {
 	}
 }
 
-// TestNarrowPrefersTableWithDigest has a table for any version before that for one version: its bounds must apply.
+// TestNarrowPrefersTableWithDigest parses a ceiling with two tables for a plugin, the first without a digest, the second with
+// one. The bounds of the second table must apply.
 func TestNarrowPrefersTableWithDigest(t *testing.T) {
 	m := &manifest.Manifest{Name: "notes", Digest: strings.Repeat("a", 64)}
 	m.Module.SHA256 = m.Digest
@@ -226,7 +228,7 @@ func TestParseCeilingRefuses(t *testing.T) {
 	}
 }
 
-// FuzzNarrow checks that a grant that was narrowed exceeds neither the grant nor the ceiling.
+// FuzzNarrow checks that a narrowed grant exceeds neither the original grant nor the ceiling.
 func FuzzNarrow(f *testing.F) {
 	f.Add([]byte(all("fs = [{ path = '${project}', access = 'r' }, { path = '/home', access = 'rw' }]\nhttp = ['https://a']\ngit = [{ repo = '/', access = 'r', remotes = ['*'] }]\nenv = ['A*']\nlimits = { time = '1s', fuel = 1 }")),
 		[]byte(conf("fs = [{ path = '/home/me', access = 'rw' }]\nhttp = ['https://a', 'https://b']\ngit = [{ repo = '${project}', access = 'rw', remotes = ['https://a/r', '*'] }]\nenv = { A = '', B = '' }\nlimits = { time = '2s' }")))
@@ -250,7 +252,7 @@ func FuzzNarrow(f *testing.F) {
 		after, problems := c.Narrow(m, p, places, before)
 		if problems.Err() != nil {
 			if len(after.Tools)+len(after.FS)+len(after.Git)+len(after.HTTP)+len(after.Env) > 0 {
-				t.Errorf("a plugin that is not allowed is granted %+v", after)
+				t.Errorf("the ceiling does not allow the plugin, but it is granted %+v", after)
 			}
 			return
 		}
@@ -282,18 +284,18 @@ func checkNarrowed(t *testing.T, c *config.Ceiling, before, after config.Grant) 
 	for _, tool := range after.Tools {
 		if !slices.ContainsFunc(before.Tools, func(had manifest.Tool) bool { return had.Name == tool.Name }) || tool.Write && c.All.ReadOnly ||
 			!(config.Filter{Allow: c.All.AllowTools, Deny: c.All.DenyTools}).Allowed(tool.Name) {
-			t.Errorf("tool %s", tool.Name)
+			t.Errorf("tool %s is offered beyond the grant or the ceiling", tool.Name)
 		}
 	}
 	for _, h := range after.HTTP {
 		same := func(have config.HTTP) bool { return have.Origin == h.Origin && (have.Private || !h.Private) }
 		if !slices.ContainsFunc(before.HTTP, same) || c.All.HTTP != nil && !slices.ContainsFunc(c.All.HTTP, same) {
-			t.Errorf("origin %+v", h)
+			t.Errorf("origin %+v exceeds the grant or the ceiling", h)
 		}
 	}
 	for name := range after.Env {
 		if _, had := before.Env[name]; !had || c.All.Env != nil && !(config.Filter{Allow: c.All.Env}).Allowed(name) {
-			t.Errorf("variable %s", name)
+			t.Errorf("variable %s exceeds the grant or the ceiling", name)
 		}
 	}
 	for i, l := range after.Limits.List() {

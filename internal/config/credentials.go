@@ -23,12 +23,12 @@ func isHeaderName(s string) bool {
 	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
 }
 
-// isValuePrefix reports whether s can be a prefix of a header's value: printable ASCII.
+// isValuePrefix reports whether s consists of at most 128 printable ASCII characters, so that a header's value can begin with s.
 func isValuePrefix(s string) bool {
 	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// connectionHeaders are set by the transport, as are all headers with the prefix Proxy-.
+// connectionHeaders are the headers that the transport sets. It also sets all headers with the prefix Proxy-.
 var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te",
 	"Trailer", "Transfer-Encoding", "Upgrade"}
 
@@ -79,7 +79,7 @@ func (c *Config) readCredential(t *tomlfile.Table, name string) *Credential {
 	return out
 }
 
-// credentialFile returns the full key of a credential's file.
+// credentialFile returns the full key of the file of the credential called name.
 func credentialFile(name string) string { return "credentials." + tomlfile.Key(name) + ".file" }
 
 func (c *Config) credential(name string) *Credential {
@@ -91,7 +91,7 @@ func (c *Config) credential(name string) *Credential {
 	return nil
 }
 
-// warnUnused warns about credentials that no plugin uses. t is [credentials].
+// warnUnused warns about credentials that no plugin uses. t is the [credentials] table.
 func (c *Config) warnUnused(t *tomlfile.Table) {
 	for _, have := range c.Credentials {
 		uses := func(h HTTP) bool { return h.Credential == have }

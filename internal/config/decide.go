@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Decide returns the effective grant of the plugin of m: the intersection of what m requests and what the config's table
-// p, its defaults d and the command line allow. p.Line is 0 without a config file. The grant must be used only if Err of
+// Decide returns the effective grant of the plugin of m: the intersection of what m requests with what the config's table p,
+// the [defaults] d and the command line allow. p.Line is 0 without a config file. The caller must use the grant only if Err of
 // the problems returns nil. Requests that are not granted are reported as warnings.
 func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Flags) (Grant, tomlfile.Problems) {
 	c := decision{m: m, p: p, places: places, flags: flags}
@@ -36,7 +36,7 @@ func Decide(m *manifest.Manifest, p Plugin, d Defaults, places Places, flags Fla
 	return c.grant, c.problems
 }
 
-// decision is the state of one Decide.
+// decision is the state of one call of Decide.
 type decision struct {
 	m        *manifest.Manifest
 	p        Plugin
@@ -46,7 +46,7 @@ type decision struct {
 	problems tomlfile.Problems
 }
 
-// configured reports whether a config file names the plugin. Without one no admin has reviewed its requests.
+// configured reports whether a config file names the plugin. If no config file does, no admin has reviewed the plugin's requests.
 func (c *decision) configured() bool { return c.p.Line > 0 }
 
 // fault reports an error at key of the plugin's table.
@@ -59,15 +59,15 @@ func (c *decision) report(key, what, remedy string, warning bool) {
 		What: what, Remedy: remedy, Warning: warning})
 }
 
-// warnDropped reports that a request of the manifest is not granted.
+// warnDropped warns that a request of the manifest is not granted.
 func (c *decision) warnDropped(line int, key, what, remedy string) {
 	c.problems = append(c.problems, tomlfile.Problem{File: c.m.File, Line: line, Key: key, What: what, Remedy: remedy, Warning: true})
 }
 
 func (c *decision) line(key string) int { return lineOf(c.p.Lines, key, c.p.Line) }
 
-// lineOf returns the line of a key such as allow_tools[1] or env.TOKEN. It falls back to the line of the key
-// without its last index or subkey, and then to the argument "otherwise".
+// lineOf returns the line of a key such as allow_tools[1] or env.TOKEN. If lines has no such key, lineOf removes the last index or
+// subkey from the key and tries again. If that finds nothing either, it returns otherwise.
 func lineOf(lines map[string]int, key string, otherwise int) int {
 	for {
 		if line, ok := lines[key]; ok {
@@ -81,7 +81,7 @@ func lineOf(lines map[string]int, key string, otherwise int) int {
 	}
 }
 
-// at formats the position of key for messages: " (bulkhead.toml:12)".
+// at formats the position of key for messages, with a leading space: " (bulkhead.toml:12)".
 func (c *decision) at(key string) string {
 	if c.p.File == "" {
 		return ""
@@ -103,7 +103,7 @@ func (c *decision) tools() {
 	c.grant.Prefix = c.p.Prefix
 }
 
-// checkOffered checks the name of a tool for clients, which begins with the prefix.
+// checkOffered checks the tool name that clients see: the prefix followed by the manifest's name.
 func (c *decision) checkOffered(t manifest.Tool) {
 	offered := c.p.Prefix + t.Name
 	switch {
@@ -117,7 +117,7 @@ func (c *decision) checkOffered(t manifest.Tool) {
 	}
 }
 
-// withhold returns the reason why t is not offered, "" if t is offered.
+// withhold returns the reason why t is not offered; empty if t is offered.
 func (c *decision) withhold(t manifest.Tool) string {
 	if glob, ok := firstMatch(c.p.DenyTools, t.Name); ok {
 		return fmt.Sprintf("denied by deny_tools %s%s", tomlfile.Quote(glob), c.at("deny_tools"))
@@ -138,7 +138,7 @@ func (c *decision) withhold(t manifest.Tool) string {
 	return ""
 }
 
-// offers grants the filters of prompts and resources, and checks them against what the manifest offers.
+// offers grants the filters of prompts and resources, and checks them against the prompts and resources that the manifest declares.
 func (c *decision) offers() {
 	c.grant.Prompts, c.grant.Resources = c.p.Prompts, c.p.Resources
 	prompts, resources := c.m.Offers.Prompts, c.m.Offers.Resources
@@ -170,7 +170,7 @@ func (c *decision) checkTools(key string, globs []string) {
 	c.checkNames(key, globs, "tool", names)
 }
 
-// checkNames checks that each of globs matches one of names.
+// checkNames checks that each of globs matches at least one of names.
 func (c *decision) checkNames(key string, globs []string, what string, names []string) {
 	for i, glob := range globs {
 		item := fmt.Sprintf("%s[%d]", key, i)
@@ -190,7 +190,7 @@ func (c *decision) checkNames(key string, globs []string, what string, names []s
 	}
 }
 
-// shortList joins at most 30 names.
+// shortList joins names with commas, at most 30 of them.
 func shortList(names []string) string {
 	const most = 30
 	if more := len(names) - most; more > 0 {
@@ -199,8 +199,8 @@ func shortList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// env grants the variables of the config and of the command line that the manifest requests. Problems never
-// contain a value.
+// env grants the variables that the config or the command line sets and the manifest requests. Problems never contain the
+// value of a variable.
 func (c *decision) env() {
 	requested := c.m.Capabilities.Env
 	requests := func(name string) bool {
@@ -225,7 +225,8 @@ func (c *decision) env() {
 	}
 }
 
-// ask grants what calls may ask clients for: what the manifest requests, or that part of it which the config names.
+// ask grants the kinds of questions that calls may ask clients: those that the manifest requests, or the part of these that the
+// config names.
 func (c *decision) ask() {
 	requested := c.m.Capabilities.Ask
 	switch {
@@ -245,7 +246,7 @@ func (c *decision) ask() {
 	}
 }
 
-// correction is the remedy for a name that is none of names.
+// correction returns the remedy for a name that is not in names.
 func correction(name string, names []string) string {
 	if near := tomlfile.Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q? Otherwise remove it", near)

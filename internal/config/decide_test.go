@@ -16,16 +16,16 @@ import (
 var places = config.Places{Project: hostPath("/home/me/work"), Cwd: hostPath("/home/me/work/sub"), Home: hostPath("/home/me"), State: hostPath("/home/me/.state"),
 	NoProject: "pass --project"}
 
-// decide has the arguments of a call of Decide: parts of a manifest named "notes" and a config. If config is empty, there is
+// decide has the arguments of a call of Decide: parts of a manifest named "notes", and a config. If config is empty, there is
 // no config file.
 type decide struct {
 	plugin string // additional keys of the manifest's [plugin]
 	caps   string // [capabilities] and other tables of the manifest
-	tools  string // tool names; an upper-case letter means access = "write", a final hyphen alone = false
+	tools  string // tool names; an upper-case letter means access = "write", a hyphen at the end means alone = false
 	config string
 	flags  config.Flags
 	places *config.Places
-	// ceiling narrows the grant; empty: there is none
+	// ceiling narrows the grant; empty: there is no ceiling
 	ceiling string
 }
 
@@ -80,7 +80,7 @@ func (d decide) run(t *testing.T) (config.Grant, []string) {
 	return g, out
 }
 
-// conf returns a config with one plugin. The given keys of the plugin start in line 3.
+// conf returns a config with one plugin, whose table has the given keys. They begin in line 3.
 func conf(keys string) string { return "[[plugins]]\npath = \"p\"\n" + keys }
 
 func check(t *testing.T, what string, want, got any) {

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Bounds of a deny pattern. The number of alternatives multiplies the cost of a match.
+// Bounds of a deny pattern. The cost of a match is multiplied by the number of alternatives.
 const (
 	maxDeny         = 512 // bytes
 	maxAlternatives = 64
@@ -31,8 +31,8 @@ func readDeny(t *tomlfile.Table) []string {
 	return patterns
 }
 
-// deny grants the union of the deny patterns of the defaults and of the plugin's table. A pattern that can
-// match no path is an error, because its author believes that files are hidden.
+// deny grants the union of the deny patterns of [defaults] and of the plugin's table. A pattern that cannot match any path is
+// an error, because its author believes that the pattern hides files.
 func (c *decision) deny(d Defaults) {
 	for i, p := range c.p.Deny {
 		if err := checkDeny(p); err != nil {
@@ -67,14 +67,13 @@ func checkDeny(pattern string) error {
 		case name == "." || name == "..":
 			return fmt.Errorf("has the path element %q, so it would match nothing", name)
 		case name != "**" && strings.Contains(name, "**"):
-			return errors.New("has ** beside other characters, where it matches only what * matches")
+			return errors.New("has ** beside other characters, where ** matches only what * matches")
 		}
 	}
 	return nil
 }
 
-// countAlternatives returns an upper bound of the number of patterns that the braces of a valid pattern
-// expand to.
+// countAlternatives returns an upper bound of the number of patterns to which the braces of a valid pattern expand.
 func countAlternatives(pattern string) (int, error) {
 	total, open := 1, []int{}
 	for i := 0; i < len(pattern); i++ {

@@ -9,8 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// directories grants the directories of the config, or those that the manifest requests if the config has no
-// fs, and always the plugin's state directory.
+// directories grants the directories that the config names. If the config has no fs, it grants those that the manifest requests.
+// It always grants the plugin's state directory.
 func (c *decision) directories() {
 	if c.p.FS != nil {
 		c.configuredDirectories()
@@ -27,8 +27,8 @@ func (c *decision) directories() {
 	}
 }
 
-// configuredDirectories grants any directory that the admin names, with at most the highest access that the
-// manifest requests for any directory.
+// configuredDirectories grants any directory that the admin names. The access is at most the highest access that the manifest
+// requests for any directory.
 func (c *decision) configuredDirectories() {
 	highest := manifest.Access("")
 	for _, f := range c.m.Capabilities.FS {
@@ -83,7 +83,7 @@ func (c *decision) requestedDirectories() {
 		case missing != "":
 			why = "whose variable is unset"
 		case c.inStateDir(dir):
-			continue // always granted, and always writable
+			continue // the state directory is always granted, and always writable
 		case c.places.Broad(dir):
 			why = "which is granted only if a config file names it"
 		case !c.configured() && !contain.Within(c.places.Project, dir):
@@ -97,7 +97,8 @@ func (c *decision) requestedDirectories() {
 	}
 }
 
-// fsRemedy returns the remedy that grants request i of the manifest, and keeps the others: fs in a config replaces all of them.
+// fsRemedy returns the remedy that grants request i of the manifest. The remedy repeats all other granted requests, because fs in a
+// config replaces all of them.
 func (c *decision) fsRemedy(i int) string {
 	if dir, missing := c.expand(c.m.Capabilities.FS[i].Path); missing == "" && !c.places.Broad(dir) {
 		return c.addRemedy()
@@ -112,7 +113,7 @@ func (c *decision) fsRemedy(i int) string {
 	return fmt.Sprintf("write fs = [%s] for the plugin in %s", strings.Join(all, ", "), FileName)
 }
 
-// addRemedy is the remedy for a request that any config that names the plugin grants.
+// addRemedy returns the remedy for a request that is granted as soon as any config names the plugin.
 func (c *decision) addRemedy() string {
 	return fmt.Sprintf("name the plugin in a config: `bulkhead add %s`", c.p.Path)
 }
@@ -127,7 +128,7 @@ func (c *decision) isGranted(dir string) bool {
 	return false
 }
 
-// mount grants dir. A duplicate grant can only raise the access.
+// mount grants dir. A second grant of the same directory can only raise the access.
 func (c *decision) mount(dir string, access manifest.Access) {
 	if c.inStateDir(dir) {
 		return
@@ -141,15 +142,15 @@ func (c *decision) mount(dir string, access manifest.Access) {
 	c.grant.FS = append(c.grant.FS, Mount{Path: dir, Access: access})
 }
 
-// expand replaces the variable in a path. missing is the variable's name if it is unset.
+// expand replaces the variable in the path p. If that variable is unset, missing is its name.
 func (c *decision) expand(p string) (dir, missing string) { return c.places.Resolve(p, c.m.Name) }
 
-// stateDir returns the plugin's state directory, "" if there is none.
+// stateDir returns the plugin's state directory; empty if there is none.
 func (c *decision) stateDir() string { return c.places.stateDir(c.m.Name) }
 
 func (c *decision) inStateDir(dir string) bool { return contain.Within(c.stateDir(), dir) }
 
-// leaveOut records that the plugin cannot be offered. The first call wins.
+// leaveOut records the reason why the plugin cannot be offered. Later calls have no effect.
 func (c *decision) leaveOut(why, reason string) {
 	if c.grant.LeftOut == "" {
 		c.grant.LeftOut = strings.TrimSuffix(why+": "+reason, ": ")

@@ -15,8 +15,8 @@ import (
 // pluginsArray is the name of the array of tables that this file edits.
 const pluginsArray = "plugins"
 
-// AddPlugin appends p as a [[plugins]] table to data, the content of the config file, and preserves every
-// other byte. It writes the fields that p sets, unexpanded. It fails if Parse rejects the result.
+// AddPlugin appends p as a [[plugins]] table to data, the content of the config file, and preserves every other byte. The
+// table contains the fields that p sets, with references unexpanded. AddPlugin fails if Parse rejects the result.
 func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
 	body := tableOf(p)
 	out, err := tomlfile.AppendTable(data, pluginsArray, body)
@@ -34,8 +34,8 @@ func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
 	return out, nil
 }
 
-// AddAudit adds [audit] with a file to data, the content of a config without that table, and preserves every other byte.
-// logFile is unexpanded.
+// AddAudit adds an [audit] table to data, the content of a config without that table, and preserves every other byte. logFile
+// is the value of the key file, with references unexpanded.
 func AddAudit(file string, data []byte, logFile string) ([]byte, error) {
 	out, err := tomlfile.SetString(data, "audit", "file", logFile)
 	if err != nil {
@@ -45,7 +45,7 @@ func AddAudit(file string, data []byte, logFile string) ([]byte, error) {
 	return out, ps.Err()
 }
 
-// Table returns p as AddPlugin writes it.
+// Table returns the [[plugins]] table of p as AddPlugin writes it.
 func Table(p Plugin) string { return "[[" + pluginsArray + "]]\n" + tableOf(p) }
 
 // RemovePlugin removes the [[plugins]] table of Config.Plugins[index] from data, with its sub-tables and
@@ -136,7 +136,7 @@ func limitTexts(l manifest.Limits) []string {
 	return out
 }
 
-// maxLine is the longest array, in bytes, that is written on one line.
+// maxLine is the length in bytes up to which an array is written on one line.
 const maxLine = 100
 
 func array[T any](list []T, text func(T) string) string {

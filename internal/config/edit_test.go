@@ -114,7 +114,7 @@ func TestPinAndRemovePlugin(t *testing.T) {
 	}
 	check(t, "removed", two[strings.Index(two, "# b"):], string(got))
 	if got, err := config.PinPlugin([]byte(two), 0, "x"); err == nil {
-		t.Errorf("an invalid digest: %q", got)
+		t.Errorf("an invalid digest was accepted: %q", got)
 	}
 }
 

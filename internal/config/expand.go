@@ -11,22 +11,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Delimiters in values: ${env:NAME} is a reference to a variable of the host's environment, and $${ in the
-// value of a variable is an escaped ${.
+// Delimiters in values. ${env:NAME} is a reference to a variable of the host's environment. In the value of a variable, $${ is an
+// escaped ${.
 const (
 	opening    = "${"
 	envOpening = "${env:"
 	escaped    = "$${"
 )
 
-// maxExpanded bounds the total size of the expanded values in bytes, because a config can contain many
-// references to one long variable.
+// maxExpanded bounds the total size of all expanded values in bytes. A config can contain many references to one long variable,
+// so the size of the config does not bound that total.
 const maxExpanded = 16 << 20
 
-// part is a piece of a value: literal text, or the name of a variable.
+// part is a piece of a value: either literal text, or the name of a variable.
 type part struct{ text, variable string }
 
-// hasReference reports whether a path contains ${env:.
+// hasReference reports whether path contains the start of a reference: ${env:.
 func hasReference(path string) bool { return strings.Contains(path, envOpening) }
 
 // splitValue splits the value of a variable into literals and references.
@@ -75,8 +75,8 @@ func checkPathReferences(s string) error {
 	return err
 }
 
-// checkPath is manifest.CheckPath for a path that may contain references. It checks only the syntax of a path
-// with references: Expand checks the expanded path.
+// checkPath is like manifest.CheckPath for a path that may contain references. Of a path with references it checks only the syntax:
+// Expand checks the expanded path.
 func checkPath(s string) error {
 	if hasReference(s) {
 		return checkPathReferences(s)
@@ -93,8 +93,8 @@ func checkFile(s string) error {
 	return err
 }
 
-// Expand replaces ${env:NAME} in c's values and validates the resulting paths. lookup is like os.LookupEnv. No
-// problem contains a variable's value. c must be used only if the problems' Err is nil. Expand is idempotent.
+// Expand replaces ${env:NAME} in c's values and validates the resulting paths. lookup has the contract of os.LookupEnv. No
+// problem contains a variable's value. The caller must use c only if Err of the problems returns nil. Expand is idempotent.
 func Expand(c *Config, lookup func(string) (string, bool)) tomlfile.Problems {
 	e := expander{lookup: lookup}
 	if c.Audit != nil && slices.Contains(c.References, keyAuditFile) {
@@ -166,7 +166,7 @@ func (e *expander) variable(key string, line int, env map[string]string, name st
 	}
 }
 
-// path expands *value and validates the result.
+// path expands *value, and validates the result with the function check.
 func (e *expander) path(key string, line int, value *string, check func(string) error) {
 	written := *value
 	parts, err := splitPath(written)
@@ -196,7 +196,7 @@ func (e *expander) path(key string, line int, value *string, check func(string) 
 	}
 }
 
-// join returns the expanded value of parts; ok is false if a problem was reported.
+// join returns the expanded value of parts. ok is false if join reported a problem.
 func (e *expander) join(key string, line int, parts []part) (value string, ok bool) {
 	var b strings.Builder
 	for _, p := range parts {

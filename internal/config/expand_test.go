@@ -34,14 +34,14 @@ func TestExpand(t *testing.T) {
 			if ps.Err() != nil {
 				t.Fatal(ps)
 			}
-			for range 2 { // the second changes nothing
+			for range 2 { // the second call must change nothing
 				if ps := config.Expand(c1, environ{"V": c.value}.lookup); len(ps) > 0 {
 					t.Fatal(ps)
 				}
 			}
 			check(t, "env", map[string]string{"A": c.want, "B": "plain"}, c1.Plugins[0].Env)
 			if len(c1.Plugins[0].References) > 0 {
-				t.Error("unexpanded references", c1.Plugins[0].References)
+				t.Error("references were not expanded:", c1.Plugins[0].References)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestExpandRefuses(t *testing.T) {
 				t.Errorf("want %s\ngot  %v", c.want, ps)
 			}
 			if strings.Contains(ps.Error(), "hush") {
-				t.Errorf("contains a variable's value: %v", ps)
+				t.Errorf("a problem contains a variable's value: %v", ps)
 			}
 		})
 	}
@@ -153,10 +153,10 @@ func FuzzExpand(f *testing.F) {
 		}
 		before := c.Plugins[0].Env["A"]
 		if ps := config.Expand(c, env.lookup); len(ps) > 0 || c.Plugins[0].Env["A"] != before {
-			t.Errorf("again: %q becomes %q, %v", before, c.Plugins[0].Env["A"], ps)
+			t.Errorf("a second Expand changes %q to %q: %v", before, c.Plugins[0].Env["A"], ps)
 		}
 		if !strings.Contains(written, "${") && before != written {
-			t.Errorf("%q becomes %q", written, before)
+			t.Errorf("%q is expanded to %q", written, before)
 		}
 		if diff := cmp.Diff(1, len(c.Plugins[0].Env)); diff != "" {
 			t.Error(diff)

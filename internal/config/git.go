@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// repositories grants the repositories of the config that the manifest requests. If the config has no git, it
-// grants those that the manifest names, read-only.
+// repositories grants the repositories that the config names and the manifest requests. If the config has no git, it grants those
+// that the manifest names, read-only.
 func (c *decision) repositories() {
 	if c.p.Git != nil {
 		c.configuredRepositories()
@@ -61,9 +61,9 @@ func (c *decision) configuredRepositories() {
 	}
 }
 
-// requestedAt returns the union of the manifest's requests that cover a repository at dir, and whether there are any. A
-// request covers the directory that it names and everything below it; a request for any repository covers all
-// directories.
+// requestedAt returns the union of the manifest's requests that cover a repository at dir. found reports whether there is such a
+// request. A request covers the directory that it names and everything below that directory. A request for any repository covers
+// all directories.
 func (c *decision) requestedAt(dir string) (requested Git, found bool) {
 	requested.Access = manifest.Read
 	for _, g := range c.m.Capabilities.Git {
@@ -86,10 +86,9 @@ func (c *decision) requestedRepos() string {
 	return strings.Join(names, ", ")
 }
 
-// requestedRepositories grants the repositories that the manifest names, read-only. If the config has fs, a
-// repository must lie in one of its directories, because an admin who withholds a directory withholds its
-// history too. Without a config no admin has reviewed the requests, so only the project's repository is
-// granted, without remotes.
+// requestedRepositories grants the repositories that the manifest names, read-only. If the config has fs, a repository must lie in
+// one of the directories of fs, because an admin who withholds a directory withholds its history too. Without a config no admin has
+// reviewed the requests, so only the project's repository is granted, without remotes.
 func (c *decision) requestedRepositories() {
 	for i, g := range c.m.Capabilities.Git {
 		drop := func(key, why, remedy string) {
@@ -119,7 +118,7 @@ func (c *decision) requestedRepositories() {
 	}
 }
 
-// namedRemotes returns the remotes that the manifest names; none without a config.
+// namedRemotes returns the remotes that the manifest names. Without a config it returns none.
 func (c *decision) namedRemotes(i int, drop func(key, why, remedy string)) []string {
 	var named []string
 	g := c.m.Capabilities.Git[i]
@@ -137,8 +136,8 @@ func (c *decision) namedRemotes(i int, drop func(key, why, remedy string)) []str
 	return named
 }
 
-// gitRemedy returns the remedy that grants everything that request i of the manifest asks for at repo, and keeps the other
-// repositories that the manifest names: git in a config replaces all of them.
+// gitRemedy returns the remedy that grants everything that request i of the manifest asks for at repo. The remedy repeats the other
+// repositories that the manifest names, because git in a config replaces all of them.
 func (c *decision) gitRemedy(repo string, i int) string {
 	var all []string
 	for j, g := range c.m.Capabilities.Git {
@@ -159,8 +158,7 @@ func (c *decision) gitRemedy(repo string, i int) string {
 	return fmt.Sprintf("write git = [%s] for the plugin in %s", strings.Join(all, ", "), FileName)
 }
 
-// normalizeRemotes normalizes remotes and removes duplicates. Invalid ones are skipped: they are reported when
-// they are parsed.
+// normalizeRemotes normalizes remotes and removes duplicates. It skips invalid remotes, which parsing reports.
 func normalizeRemotes(remotes []string) []string {
 	var out []string
 	for _, r := range remotes {
@@ -178,7 +176,7 @@ func normalizeRemotes(remotes []string) []string {
 	return out
 }
 
-// grantGit grants g. It merges grants of the same directory into their union.
+// grantGit grants g. Two grants of the same directory are merged into their union.
 func (c *decision) grantGit(g Git) {
 	for i := range c.grant.Git {
 		have := &c.grant.Git[i]

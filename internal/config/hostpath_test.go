@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Tests have the paths of Unix systems. On Windows they get a drive where they are passed to the package, and lose it again where
-// results are compared.
+// The test cases use paths of Unix systems. On Windows, hostPath adds a drive to a path before the package gets it, and plain removes
+// that drive before results are compared.
 
 const isWindows = filepath.Separator == '\\'
 
-// hostPath returns an absolute path of this system.
+// hostPath converts a Unix path to an absolute path of this system.
 func hostPath(path string) string {
 	if isWindows {
 		return `C:` + filepath.FromSlash(path)
@@ -21,7 +21,7 @@ func hostPath(path string) string {
 
 var quotedPath = regexp.MustCompile(`(["'])/`)
 
-// onHost replaces the absolute paths of a TOML file, which are in quotes.
+// onHost applies hostPath to the absolute paths of a TOML file. They are in quotes.
 func onHost(text string) string {
 	if isWindows {
 		return quotedPath.ReplaceAllString(text, "${1}C:/")
@@ -29,7 +29,7 @@ func onHost(text string) string {
 	return text
 }
 
-// plain is the inverse of hostPath, for each path in a text.
+// plain is the inverse of hostPath. It converts every path in the given string.
 func plain(text string) string {
 	if isWindows {
 		text = strings.NewReplacer(`\\`, "/", `\`, "/").Replace(text)

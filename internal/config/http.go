@@ -13,7 +13,8 @@ import (
 
 const originRemedy = `write scheme, host and, if need be, port: "https://api.example.com"`
 
-// readHTTP reads the origins of a plugin's table: nil if absent, not nil if empty.
+// readHTTP reads the origins of a plugin's table. The result is nil if the key http is absent, and empty but not nil if its array is
+// empty.
 func (c *Config) readHTTP(t *tomlfile.Table) []HTTP {
 	items := t.Items("http")
 	if items == nil {
@@ -32,11 +33,11 @@ func (c *Config) readHTTP(t *tomlfile.Table) []HTTP {
 			}
 		}
 		if item.Wrong || text == "" && item.Table != nil {
-			continue // already reported
+			continue // already reported when the item was parsed
 		}
 		var err error
 		if out[i].Origin, err = origin.Parse(text); err != nil {
-			fault(err.Error(), originRemedy) // the message omits the text, which may contain a password
+			fault(err.Error(), originRemedy) // the message omits the origin as written, which may contain a password
 			continue
 		}
 		if slices.ContainsFunc(out[:i], func(h HTTP) bool { return h.Origin == out[i].Origin }) {
@@ -49,8 +50,8 @@ func (c *Config) readHTTP(t *tomlfile.Table) []HTTP {
 	return out
 }
 
-// origins grants the origins of the config that the manifest requests. If the config has no http, it grants
-// those that the manifest names.
+// origins grants the origins that the config names and the manifest requests. If the config has no http, it grants those that the
+// manifest names.
 func (c *decision) origins() {
 	requested, all := map[origin.Origin]bool{}, false
 	for _, text := range c.m.Capabilities.HTTP {
@@ -85,7 +86,7 @@ func (c *decision) requestedOrigins(all bool) {
 	drop := func(what, remedy string) {
 		c.warnDropped(c.m.Capabilities.HTTPLine, "capabilities.http", what, remedy)
 	}
-	// http in a config replaces all origins of the manifest, so a remedy names all of them.
+	// The key http in a config replaces all origins of the manifest, so a remedy names all of them.
 	remedy := func(example ...string) string {
 		return fmt.Sprintf("write http = [%s] for the plugin in %s", strings.Join(slices.Concat(c.namedOrigins(), example), ", "), FileName)
 	}
@@ -93,7 +94,7 @@ func (c *decision) requestedOrigins(all bool) {
 	for _, text := range c.m.Capabilities.HTTP {
 		o, err := origin.Parse(text)
 		if err != nil {
-			continue // "*", the only request that is not an origin
+			continue // the item is "*", the only valid request that is not an origin
 		}
 		named = append(named, tomlfile.Text(o.String()))
 		if !c.configured() {
@@ -112,13 +113,13 @@ func (c *decision) requestedOrigins(all bool) {
 	}
 }
 
-// namedOrigins returns the origins that the manifest names, as a config that grants them writes them.
+// namedOrigins returns the origins that the manifest names, formatted as items of the key http in a config.
 func (c *decision) namedOrigins() []string {
 	var out []string
 	for _, text := range c.m.Capabilities.HTTP {
 		o, err := origin.Parse(text)
 		switch {
-		case err != nil: // "*"
+		case err != nil: // the item is "*"
 		case IsLocal(o.Host):
 			out = append(out, fmt.Sprintf("{ origin = %q, private = true }", o))
 		default:
@@ -128,8 +129,7 @@ func (c *decision) namedOrigins() []string {
 	return out
 }
 
-// IsLocal reports whether a host is this machine or on its network, as far as its name or address says so
-// without a DNS lookup.
+// IsLocal reports whether host is this machine or on its network. It judges by the name or address alone, without a DNS lookup.
 func IsLocal(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()

@@ -18,18 +18,18 @@ import (
 const (
 	maxDepth    = 4
 	maxIncluded = 64
-	maxTotal    = 4 << 20 // bytes
+	maxTotal    = 4 << 20 // bytes of all included files together
 )
 
-// File is one of the files of a config.
+// File is one of the files that a config consists of.
 type File struct {
 	Path   string `json:"path"`
-	SHA256 string `json:"sha256"` // of its content
+	SHA256 string `json:"sha256"` // digest of the file's content
 	Pinned bool   `json:"pinned"` // the include entry states the SHA-256 of this file
 }
 
-// include merges the files that doc, the document of file, includes into it. It returns file and the included files, the
-// paths of those that cannot be read, and reports problems in doc.
+// include merges the included files into doc, the document of file. The result files lists file and the included files. The result
+// unread lists the paths of included files that cannot be read. Problems are reported in doc.
 func include(doc *tomlfile.Doc, file string, data []byte, read func(path string) ([]byte, error)) (files []File, unread []string) {
 	i := includer{read: read, main: doc, files: []File{{Path: file, SHA256: digest(data)}}, places: map[string]string{}}
 	i.places[canonical(file)] = ""
@@ -42,11 +42,11 @@ type includer struct {
 	main   *tomlfile.Doc
 	files  []File
 	unread []string
-	total  int               // bytes
-	places map[string]string // where each file is included, by canonical path; empty for the main file
+	total  int               // bytes of all files read so far
+	places map[string]string // position of the entry that includes each file, keyed by the file's canonical path; empty for the main file
 }
 
-// merge merges what file includes into doc. chain are the canonical paths from the main file to this one.
+// merge merges the files that file includes into doc. chain has the canonical paths of the files from the main file to this one.
 func (i *includer) merge(doc *tomlfile.Doc, file string, chain []string) {
 	root := doc.Root()
 	for n, item := range root.Items("include") {
@@ -59,7 +59,7 @@ func (i *includer) merge(doc *tomlfile.Doc, file string, chain []string) {
 			text, pin = in.Required("path", includeRemedy), manifest.ReadDigest(in, "sha256")
 		}
 		if item.Wrong || text == "" && item.Table != nil {
-			continue // reported
+			continue // already reported when the item was parsed
 		}
 		if err := checkInclude(text); err != nil {
 			fault(fmt.Sprintf("%s %v", tomlfile.Quote(text), err), includeRemedy)
@@ -87,7 +87,7 @@ func (i *includer) merge(doc *tomlfile.Doc, file string, chain []string) {
 	}
 }
 
-const includeRemedy = "write the path of a file, absolute or relative to the directory of this one"
+const includeRemedy = "write the path of a file, absolute or relative to the directory of the file that includes it"
 
 func checkInclude(path string) error {
 	switch {
@@ -101,7 +101,7 @@ func checkInclude(path string) error {
 	return nil
 }
 
-// parse reads and parses an included file. It returns nil if a problem was reported.
+// parse reads and parses an included file. It returns nil if it reported a problem.
 func (i *includer) parse(path, pin string, fault func(what, remedy string)) *tomlfile.Doc {
 	data, err := i.read(path)
 	if err != nil {
@@ -135,7 +135,7 @@ func (i *includer) parse(path, pin string, fault func(what, remedy string)) *tom
 	return doc
 }
 
-// canonical returns the path by which a file is recognized.
+// canonical returns the path by which include recognizes a file that is included twice.
 func canonical(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -148,7 +148,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// filesOf returns the files of those keys of [defaults] that are not in file.
+// filesOf returns, for each key of [defaults] that an included file sets, that file. file is the main file.
 func filesOf(file string, defaults, limits *tomlfile.Table) map[string]string {
 	var out map[string]string
 	add := func(t *tomlfile.Table, prefix, key string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
-// tree is a set of files in memory.
+// tree is a set of files in memory, keyed by path.
 type tree map[string]string
 
 func (t tree) read(path string) ([]byte, error) {
@@ -181,7 +181,7 @@ func TestEditsKeepIncludedFiles(t *testing.T) {
 	}
 }
 
-// FuzzInclude checks that including ends, and that every plugin and problem is attributed to its file.
+// FuzzInclude checks that include ends, and that every plugin and every problem has the file that it comes from.
 func FuzzInclude(f *testing.F) {
 	f.Add("include = ['a', { path = 'b', sha256 = '' }]\n[server]\nname = 'm'\n", "include = ['b']\n[[plugins]]\npath = 'p'\n", "include = ['a', 'main.toml']\n[server]\nname = 'b'")
 	f.Add("include = ['a', 'b']\nplugins = [{ path = 'x' }]", "plugins = [1]\nserver = 2", "[[plugins]]\n[[plugins]]\n[server.drain]\n")
@@ -194,11 +194,11 @@ func FuzzInclude(f *testing.F) {
 			return files.read(path)
 		})
 		if reads > 64 {
-			t.Errorf("%d files were read", reads)
+			t.Errorf("%d files were read, which is too many", reads)
 		}
 		for _, p := range ps {
 			if _, ok := files[plain(p.File)]; !ok {
-				t.Errorf("a problem of no file: %v", p)
+				t.Errorf("a problem names none of the files: %v", p)
 			}
 		}
 		if c == nil || ps.Err() != nil {

@@ -15,15 +15,15 @@ func DefaultLimits() manifest.Limits {
 		Log: 1 << 20, Files: 256, Concurrency: 8, Queue: time.Minute, Ask: 10 * time.Minute, HTTPRequest: 8 << 20, HTTPResponse: 8 << 20, HTTPConcurrency: 4}
 }
 
-// Ceilings returns the highest limits that a manifest gets without a config that sets them.
+// Ceilings returns the highest limits that a manifest can set if no config sets a limit.
 func Ceilings() manifest.Limits {
 	return manifest.Limits{Memory: 256 << 20, Time: 5 * time.Minute, Input: 16 << 20, Output: 64 << 20, Operations: 100_000,
 		Log: 16 << 20, Files: 1024, Concurrency: 64, Queue: 5 * time.Minute, Ask: time.Hour, HTTPRequest: 64 << 20, HTTPResponse: 64 << 20, HTTPConcurrency: 32}
 }
 
-// limits returns the effective limits. The bound of a limit is its value in the plugin's table, or else its value in d.
-// The effective limit is the smaller of the manifest's limit and the bound, or whichever of them is set. Without a bound,
-// the manifest's limit is capped by Ceilings.
+// limits returns the effective limits. The bound of a limit is its value in the plugin's table or, if that is unset, its value in
+// d. If both the manifest's limit and the bound are set, the smaller one is effective; if one is set, it is effective. Without a
+// bound, the manifest's limit is at most that of Ceilings.
 func (c *decision) limits(d Defaults) manifest.Limits {
 	need, table, own, most := c.m.Limits, c.p.Limits, DefaultLimits(), Ceilings()
 	size, duration := manifest.FormatSize, time.Duration.String

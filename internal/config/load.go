@@ -13,13 +13,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-// Parse parses a config and the files that it includes. file is its path, data its content. The config is nil if data is not
-// TOML. It must be used only if Err of the problems returns nil, and only after Expand.
+// Parse parses a config and the files that it includes. file is the path of the config, data its content. The config is nil if
+// data is not TOML. The caller must use the config only if Err of the problems returns nil, and only after Expand.
 func Parse(file string, data []byte) (*Config, tomlfile.Problems) {
 	return ParseWith(file, data, tomlfile.ReadFile)
 }
 
-// ParseWith is like Parse but reads included files by the function read. Their paths are absolute if file is.
+// ParseWith is like Parse, but reads included files with the function read. The paths that read gets are absolute if file is.
 func ParseWith(file string, data []byte, read func(path string) ([]byte, error)) (*Config, tomlfile.Problems) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
@@ -58,8 +58,8 @@ func ParseWith(file string, data []byte, read func(path string) ([]byte, error))
 // maxTitle is the maximum length of the server's title, in bytes.
 const maxTitle = 200
 
-// readServer reads [server], which must set at least one key. A title needs a name, since a plugin that is served alone has its
-// own. For an empty table the reported problem is a missing name.
+// readServer reads [server], which must set at least one key: for an empty table, the reported problem is a missing name. A title
+// requires a name, because a plugin that is served alone has a name of its own, to which the title would not belong.
 func readServer(t *tomlfile.Table) *Server {
 	s := &Server{
 		Title:    t.String("title"),
@@ -76,9 +76,9 @@ func readServer(t *tomlfile.Table) *Server {
 	return s
 }
 
-// duplicatePaths reports plugins with the same directory or name. It skips paths that are not expanded yet.
+// duplicatePaths reports plugins that have the same directory or name. It skips paths with references, which are not expanded yet.
 func duplicatePaths(plugins []Plugin) (ps tomlfile.Problems) {
-	all := map[string]Plugin{} // by key and value
+	all := map[string]Plugin{} // the first plugin with each value, keyed by key and value
 	for _, p := range plugins {
 		key, what, value := "path", "directory", p.Path
 		if p.Name != "" {
@@ -103,7 +103,7 @@ func duplicatePaths(plugins []Plugin) (ps tomlfile.Problems) {
 
 func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	env := t.Table("env")
-	dir, _ := filepath.Abs(filepath.Dir(t.File())) // ParseWith has called Abs before
+	dir, _ := filepath.Abs(filepath.Dir(t.File())) // Abs cannot fail here: ParseWith has called it successfully
 	p := Plugin{
 		File: t.File(), Key: t.Name(), Dir: dir,
 		Path:       readPath(t),
@@ -143,7 +143,7 @@ func (c *Config) readPlugin(t *tomlfile.Table) Plugin {
 	return p
 }
 
-// readPath returns the path of a plugin's directory; empty if the table names an installed plugin.
+// readPath returns the value of path in a plugin's table; empty if the table names an installed plugin instead.
 func readPath(t *tomlfile.Table) string {
 	switch {
 	case !t.Has("name"):
@@ -154,7 +154,7 @@ func readPath(t *tomlfile.Table) string {
 	return t.String("path")
 }
 
-// linesOf returns the lines of the table's keys, of the items of its arrays and of its variables.
+// linesOf returns the lines of the keys of table t, of the items of its arrays and of the variables in env.
 func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	lines := map[string]int{}
 	for _, key := range []string{"path", "name", "sha256", "prefix", "allow_tools", "deny_tools", "allow_prompts", "deny_prompts",
@@ -175,7 +175,7 @@ func linesOf(t, env *tomlfile.Table, p Plugin) map[string]int {
 	return lines
 }
 
-// references returns the keys whose values Expand has to process.
+// references returns the keys of p whose values contain references, which Expand has to replace.
 func references(p Plugin) []string {
 	var keys []string
 	add := func(value, format string, args ...any) {
@@ -198,7 +198,7 @@ func references(p Plugin) []string {
 	return keys
 }
 
-// checkPluginPath validates the path of a plugin's directory, absolute or relative.
+// checkPluginPath validates the path of a plugin's directory, which may be absolute or relative.
 func checkPluginPath(p string) error {
 	switch {
 	case strings.ContainsRune(p, 0):
@@ -213,7 +213,7 @@ func checkPluginPath(p string) error {
 	return nil
 }
 
-// absolute resolves p against dir. An empty p stays empty.
+// absolute resolves p against dir. If p is empty, the result is empty too.
 func absolute(dir, p string) string {
 	switch {
 	case p == "":
@@ -234,7 +234,7 @@ func readPrefix(t *tomlfile.Table) string {
 	return prefix
 }
 
-// readEnv reads [plugins.env]. Its problems never contain a value, because values are often secret.
+// readEnv reads [plugins.env]. Its problems never contain the value of a variable, because such values are often secret.
 func readEnv(t *tomlfile.Table) map[string]string {
 	if !t.Present() {
 		return nil

@@ -231,7 +231,7 @@ func TestParseRefuses(t *testing.T) {
 			for _, p := range ps.Errors() {
 				if got := fmt.Sprintf("%d %s%s %s", p.Line, strings.TrimPrefix(p.Key+": ", ": "), p.What, p.Remedy); strings.Contains(got, c.want) {
 					if strings.Contains(p.String(), "hush") {
-						t.Errorf("contains a secret: %s", p)
+						t.Errorf("a problem contains a secret: %s", p)
 					}
 					return
 				}
@@ -260,7 +260,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, ps := config.Parse("/etc/bulkhead.toml", data)
 		if c == nil && ps.Err() == nil {
-			t.Fatal("neither a config nor a problem")
+			t.Fatal("Parse returned neither a config nor a problem")
 		}
 		if ps.Err() != nil {
 			return
@@ -272,28 +272,28 @@ func FuzzParse(f *testing.F) {
 			m.Digest = p.SHA256
 			g, decided := config.Decide(m, p, c.Defaults, places, config.Flags{})
 			if len(p.References) > 0 && decided.Err() == nil {
-				t.Error("granted with unexpanded references")
+				t.Error("Decide granted a table with unexpanded references")
 			}
 			for _, h := range g.HTTP {
 				if o := h.Origin.String(); o != "https://a" && o != "https://b" {
-					t.Errorf("origin %s", o)
+					t.Errorf("granted origin %s is not in the config", o)
 				}
 			}
 			for _, r := range g.Git {
 				if !contain.Within(places.Project, r.Repo) || p.ReadOnly && r.Access != manifest.Read {
-					t.Errorf("repository %+v", r)
+					t.Errorf("granted repository %+v is not absolute", r)
 				}
 			}
 			for _, mount := range g.FS {
 				if !filepath.IsAbs(mount.Path) || filepath.Clean(mount.Path) != mount.Path {
-					t.Errorf("mount %q", mount.Path)
+					t.Errorf("granted mount %q is not absolute", mount.Path)
 				}
 				if p.ReadOnly && mount.Access != manifest.Read && !mount.State {
-					t.Errorf("writable although read_only: %q", mount.Path)
+					t.Errorf("a mount is writable although read_only is set: %q", mount.Path)
 				}
 			}
 			if p.ReadOnly && len(g.Tools) > 0 {
-				t.Error("a write tool although read_only")
+				t.Error("a write tool is offered although read_only is set")
 			}
 		}
 	})

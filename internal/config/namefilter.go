@@ -10,23 +10,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Filter is an allow list and a deny list of names. In its globs * matches any characters, slashes included,
-// ? matches one character and [a-c] one of a class.
+// Filter is an allow list and a deny list of names. In its globs, * matches any number of characters, slashes included; ? matches
+// one character; [a-c] matches one character of a class.
 type Filter struct {
-	Allow []string // nil: all; empty: none
-	Deny  []string // overrides Allow
+	Allow []string // globs of allowed names; nil: all names are allowed; empty: no name is
+	Deny  []string // globs of denied names, which override Allow
 }
 
-// Allowed reports whether a glob of Allow matches name and none of Deny does. An invalid glob matches
-// nothing in Allow and everything in Deny.
+// Allowed reports whether a glob of Allow matches name and no glob of Deny does. An invalid glob in Allow matches nothing; in Deny it
+// matches everything.
 func (f Filter) Allowed(name string) bool {
 	denies := func(glob string) bool { return !validGlob(glob) || matchGlob(glob, name) }
 	allows := func(glob string) bool { return validGlob(glob) && matchGlob(glob, name) }
 	return !slices.ContainsFunc(f.Deny, denies) && (f.Allow == nil || slices.ContainsFunc(f.Allow, allows))
 }
 
-// AllowedBelow reports whether f may allow some name that begins with prefix. The result can be a false positive, but
-// never a false negative.
+// AllowedBelow reports whether f may allow a name that begins with prefix. The result can be a false positive, but never a false
+// negative.
 func (f Filter) AllowedBelow(prefix string) bool {
 	denies := func(glob string) bool { return !validGlob(glob) || endsInStar(glob) && matchGlob(glob, prefix) }
 	allows := func(glob string) bool { return validGlob(glob) && matchesBelow(glob, prefix) }
@@ -42,7 +42,7 @@ func endsInStar(glob string) bool {
 	return last == "*"
 }
 
-// matchesBelow reports whether a valid glob matches some name that begins with prefix.
+// matchesBelow reports whether a valid glob matches at least one name that begins with prefix.
 func matchesBelow(glob, prefix string) bool {
 	for glob != "" && prefix != "" {
 		var one string
@@ -81,7 +81,7 @@ func validGlob(glob string) bool {
 	return err == nil
 }
 
-// firstMatch returns the first of globs that matches name.
+// firstMatch returns the first of globs that matches name. The bool reports whether there is one.
 func firstMatch(globs []string, name string) (string, bool) {
 	for _, glob := range globs {
 		if validGlob(glob) && matchGlob(glob, name) {
@@ -91,10 +91,10 @@ func firstMatch(globs []string, name string) (string, bool) {
 	return "", false
 }
 
-// matchGlob is path.Match for a valid glob, except that * and ? match slashes too, which are ordinary
-// characters of a URI.
+// matchGlob is like path.Match for a valid glob, but its * and ? match slashes too, since a slash is an ordinary character of a
+// URI.
 func matchGlob(glob, name string) bool {
-	star, behind := "", "" // the glob after the last *, and the part of name that this * may still match
+	star, behind := "", "" // star is the glob after the last *; behind is the part of name that this * may still match
 	for found := false; ; {
 		switch one, rest := globElement(glob); {
 		case one == "*":
@@ -118,7 +118,7 @@ func matchGlob(glob, name string) bool {
 	}
 }
 
-// matchOne reports whether an element other than * matches one character.
+// matchOne reports whether element, a glob element other than *, matches the character char.
 func matchOne(element, char string) bool {
 	if element == "?" || element == char {
 		return true
@@ -127,7 +127,7 @@ func matchOne(element, char string) bool {
 	return ok && err == nil && (element[0] == '[' || element[0] == '\\')
 }
 
-// globElement splits a valid glob after its first element: *, ?, a class, an escape or a character.
+// globElement splits a valid glob into its first element and the rest. An element is *, ?, a class, an escape or a character.
 func globElement(glob string) (one, rest string) {
 	if glob == "" {
 		return "", ""

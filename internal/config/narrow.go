@@ -16,14 +16,14 @@ import (
 
 // Cut is a part of a grant that a ceiling has removed or reduced.
 type Cut struct {
-	Key  string // of the config: fs, http, git, env, limits.time
-	What string // the path, origin, variable or value that was cut
+	Key  string // the affected key of the config: fs, http, git, env, limits.time
+	What string // the path, origin, variable or value that the ceiling does not allow
 	Why  string
 }
 
-// Narrow returns the part of a grant that a ceiling allows. The result is never more than g. A cut is a warning at the
-// line of the config or the manifest that asks for what was cut. A plugin that the ceiling does not allow is an error. m,
-// p and places are the arguments of Decide. Like Decide, Narrow is a pure function. A nil ceiling allows everything.
+// Narrow returns the part of the grant g that the ceiling allows. The result never exceeds g. Each removed part is reported as a
+// warning, at the line of the config or manifest that asks for that part. A plugin that the ceiling does not allow is an error. m, p
+// and places are the arguments of Decide. Narrow is a pure function, as Decide is. A nil ceiling allows everything.
 func (c *Ceiling) Narrow(m *manifest.Manifest, p Plugin, places Places, g Grant) (Grant, tomlfile.Problems) {
 	if c == nil {
 		return g, nil
@@ -44,13 +44,13 @@ func (c *Ceiling) Narrow(m *manifest.Manifest, p Plugin, places Places, g Grant)
 	return n.grant, n.problems
 }
 
-const askAdmin = "remove it, or ask who administers this machine"
+const askAdmin = "remove it from the config, or ask the administrator of this machine to allow it"
 
-// narrowing is the state of one Narrow.
+// narrowing is the state of one call of Narrow.
 type narrowing struct {
 	decision
 	ceiling *Ceiling
-	bounds  Places // the values of variables in the ceiling's paths
+	bounds  Places // values of the variables in the ceiling's paths
 }
 
 func (n *narrowing) narrow(b Bounds) {
@@ -74,7 +74,8 @@ func (n *narrowing) narrow(b Bounds) {
 	}
 }
 
-// cut records and reports what the ceiling cuts. line is that of the config's key; 0: that of the key.
+// cut records and reports a part of the grant that the ceiling removes. line is the line of that part in the config; if line is 0,
+// the line of key is reported.
 func (n *narrowing) cut(key, item, what, why string, line int) {
 	n.grant.Cuts = append(n.grant.Cuts, Cut{key, item, why})
 	file := n.p.File
@@ -109,8 +110,8 @@ func (n *narrowing) tools(b Bounds) {
 	n.grant.Tools = offered
 }
 
-// directories removes the directories that are in none of b.FS, and reduces the access of those that are only in
-// read-only ones. The state directory is the plugin's own and stays.
+// directories removes each directory that is in none of the directories b.FS. It makes a directory read-only if b.FS allows only
+// reading there. The plugin's own state directory stays as it is.
 func (n *narrowing) directories(b Bounds) {
 	var granted []Mount
 	for _, m := range n.grant.FS {
@@ -138,7 +139,8 @@ func (n *narrowing) directories(b Bounds) {
 	n.grant.FS = granted
 }
 
-// containing returns the directories of a ceiling that contain path and allow access, or else those that allow to read it.
+// containing returns those of dirs that contain path and allow access, and that access. If there are none, it returns those that
+// contain path and allow reading, and read access.
 func (n *narrowing) containing(dirs []manifest.FS, path string, access manifest.Access) ([]string, manifest.Access) {
 	var full, read []string
 	for _, f := range dirs {
@@ -157,8 +159,8 @@ func (n *narrowing) containing(dirs []manifest.FS, path string, access manifest.
 	return read, manifest.Read
 }
 
-// innermost returns the intersections of the directories of two bounds, all of which contain one path. Either may be nil,
-// which bounds nothing.
+// innermost returns the intersections of the directories of two bounds. All these directories contain one path. If a or b is nil,
+// that bound allows everything.
 func innermost(a, b []string) []string {
 	if a == nil {
 		return b
@@ -178,7 +180,7 @@ func innermost(a, b []string) []string {
 	return out
 }
 
-// lineOfDirectory returns the line of the config that grants a directory; 0 if there is none.
+// lineOfDirectory returns the line at which the config grants the directory at path; 0 if the config does not grant it.
 func (n *narrowing) lineOfDirectory(path string) int {
 	for _, f := range n.p.FS {
 		if dir, missing := n.expand(f.Path); missing == "" && dir == path {
@@ -188,8 +190,8 @@ func (n *narrowing) lineOfDirectory(path string) int {
 	return 0
 }
 
-// repositories is directories for repositories. Without git, the directories of fs bound them too, since whoever withholds
-// a directory withholds its history.
+// repositories does for repositories what the method directories does for directories. If the ceiling has no git, its fs bounds the
+// repositories too, because an organisation that withholds a directory withholds its history.
 func (n *narrowing) repositories(b Bounds) {
 	bounds, key := b.Git, "git"
 	if bounds == nil && b.FS != nil {
@@ -226,11 +228,12 @@ func (n *narrowing) repositories(b Bounds) {
 	n.grant.Git = granted
 }
 
-// remotes reduces the remotes of a grant to those that the ceiling names for a directory that contains it, and if it
-// allows any there, to those whose origin is allowed. Each kept remote limits the grant to the directories for which the
-// ceiling allows that remote, because the path of the grant may later resolve to a different directory.
+// remotes removes the remotes of g that the ceiling does not allow. A remote is allowed if the ceiling names it for a directory that
+// contains g. It is also allowed if the ceiling allows any remote for such a directory, and http allows the remote's origin. Each
+// kept remote limits g to the directories for which the ceiling allows that remote, because the path of g may later resolve to a
+// different directory.
 func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git, line int) {
-	allowed := map[string][]string{manifest.Any: nil} // from a remote to the directories for which it is allowed
+	allowed := map[string][]string{manifest.Any: nil} // the directories for which the ceiling allows each remote
 	for _, bound := range bounds {
 		dir, missing := n.bounds.Resolve(bound.Repo, "")
 		if missing != "" || !contain.Within(dir, g.Repo) {
@@ -259,7 +262,7 @@ func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git,
 			grant(r, allowed[r])
 			continue
 		case r == manifest.Any:
-			// What remains of any remote are those that the ceiling names.
+			// The grant of any remote is reduced to the remotes that the ceiling names.
 			for _, named := range slices.Sorted(maps.Keys(allowed)) {
 				if named != manifest.Any {
 					grant(named, allowed[named])
@@ -275,7 +278,7 @@ func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git,
 	g.Remotes = out
 }
 
-// allowsRemote reports whether http allows the origin of a remote that git does not name.
+// allowsRemote reports whether the bound http allows the origin of remote.
 func (b Bounds) allowsRemote(remote string) bool {
 	if b.HTTP == nil {
 		return true
@@ -316,7 +319,7 @@ func (n *narrowing) origins(b Bounds) {
 			h.Private = false
 			n.cut(key, h.Origin.String(), h.Origin.String()+" is granted without private = true", n.ceiling.at(b, "http")+" does not allow that", line)
 			if h.Credential != nil && h.Origin.Scheme == "http" {
-				continue // over plain http a credential requires a private address
+				continue // the credential must not be sent over plain http to an address that is not private
 			}
 		}
 		granted = append(granted, h)
@@ -358,7 +361,7 @@ func (n *narrowing) asks(b Bounds) {
 	n.grant.Ask = granted
 }
 
-// limits reduces each limit to that of b. It is reported only if the config asks for more.
+// limits reduces each limit to that of b. It reports a reduction only if the config sets a higher limit.
 func (n *narrowing) limits(b Bounds) {
 	before := n.grant.Limits.List()
 	n.grant.Limits = n.grant.Limits.Min(b.Limits)

@@ -7,12 +7,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// Resolve replaces the variable in a path of a manifest or a config. If the variable is unset, missing is its name; if
-// text is not a valid path, missing is text.
+// Resolve replaces the variable in text, a path of a manifest or a config. If the variable is unset, missing is the name of the
+// variable. If text is not a valid path, missing is text.
 func (p Places) Resolve(text, plugin string) (dir, missing string) {
 	variable, rest, err := manifest.SplitPath(text)
 	if err != nil {
-		return "", text // reported when it is parsed
+		return "", text // invalid paths are reported when the manifest or config is parsed
 	}
 	if variable == "" {
 		return rest, ""
@@ -29,7 +29,7 @@ func (p Places) Resolve(text, plugin string) (dir, missing string) {
 	return filepath.Join(root, rest), ""
 }
 
-// stateDir returns a plugin's state directory, "" if there is none.
+// stateDir returns the state directory of the named plugin; empty if there is none.
 func (p Places) stateDir(plugin string) string {
 	if p.State == "" {
 		return ""
@@ -37,9 +37,8 @@ func (p Places) stateDir(plugin string) string {
 	return filepath.Join(p.State, plugin)
 }
 
-// At formats the position of a key of the plugin's table for messages: bulkhead.toml:12. It falls back to the
-// table's heading if the key is absent, and is empty without a config file. A key may have an index:
-// allow_tools[1].
+// At formats the position of a key of the plugin's table for messages: bulkhead.toml:12. If the key is absent, At uses the line
+// of the table's heading. Without a config file, At returns an empty string. A key may have an index: allow_tools[1].
 func (p Plugin) At(key string) string {
 	if p.File == "" {
 		return ""

@@ -18,7 +18,7 @@ func TestPathsOfWindowsResolve(t *testing.T) {
 	}
 	for _, text := range []string{`\data`, "/data", "D:", "D:data", `\\server\share\x`, `\\?\C:\x`, `C:\a\..\b`, `${home}\..\x`, "data", ""} {
 		if err := manifest.CheckPath(text); err == nil {
-			t.Errorf("%q is accepted", text)
+			t.Errorf("%q was accepted as a path", text)
 		}
 	}
 	for dir, want := range map[string]bool{`C:\`: true, `D:\`: true, `C:\Users`: true, `C:\Users\me`: true, `c:\users\ME`: true, `C:\Users\me\app`: false, `C:\Users\melissa`: false} {
