@@ -15,7 +15,7 @@ import (
 )
 
 // aliasRefusal is the reason why a symbolic link to the home directory is refused.
-const aliasRefusal = `: it resolves to "$W/home", the whole home directory: if that is intended, grant "$W/home" itself in `
+const aliasRefusal = `: it resolves to "$W/home", the whole home directory: if that is intended, add "$W/home" itself to the plugin's key `
 
 // linkedWorkspace returns a workspace with a plugin that requests symbolic links in the project and in the home directory.
 func linkedWorkspace(t *testing.T) (*workspace, string) {
@@ -40,7 +40,7 @@ git = [{ repo = "${home}/all", access = "r" }]
 }
 
 func refusedLink(kind, link, target string) string {
-	return fmt.Sprintf(`granted %s %s: %q is a symbolic link to %q, below the project: if that is intended, grant %q itself in fs of the plugin in bulkhead.toml, or replace the link by a directory`, kind, link, link, target, target)
+	return fmt.Sprintf(`granted %s %s: %q is a symbolic link to %q, below the project: if that is intended, add %q itself to the plugin's key fs in bulkhead.toml, or replace the link by a directory`, kind, link, link, target, target)
 }
 
 func TestProposalShowsResolvedPaths(t *testing.T) {
@@ -60,10 +60,10 @@ func TestProposalShowsResolvedPaths(t *testing.T) {
 			strings.ReplaceAll(refusedLink("directory", w.path("work/docs"), w.dir), w.dir, "$W"),
 		"read, change and delete everything in ${home}/work (here $W/home/work → $W/disk, outside the project) | it is the same directory in every project | ",
 		"read everything in ${home}/all (here $W/home/all → $W/home, the whole home directory) | this is everything that you have | " +
-			"granted directory $W/home/all" + aliasRefusal + "fs of the plugin in bulkhead.toml",
+			"granted directory $W/home/all" + aliasRefusal + "fs in bulkhead.toml",
 		"read everything in ${project} (here $W/work) |  | ",
 		"read the whole history of the git repository ${home}/all (here $W/home/all → $W/home, the whole home directory) | this is every repository that you have | " +
-			"granted repository $W/home/all" + aliasRefusal + "git of the plugin in bulkhead.toml",
+			"granted repository $W/home/all" + aliasRefusal + "git in bulkhead.toml",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -88,10 +88,10 @@ func TestPolicyAndToolsShowResolvedPaths(t *testing.T) {
 	want := []string{
 		"$W/work/docs: $W, holds the whole home directory; " + strings.ReplaceAll(refusedLink("directory", w.path("work/docs"), w.dir), w.dir, "$W"),
 		"$W/home/work: $W/disk, outside the project; ",
-		"$W/home/all: $W/home, the whole home directory; granted directory $W/home/all" + aliasRefusal + "fs of the plugin in bulkhead.toml",
+		"$W/home/all: $W/home, the whole home directory; granted directory $W/home/all" + aliasRefusal + "fs in bulkhead.toml",
 		"$W/work: $W/work, in the project; ",
 		"$W/state/bulkhead/notes: , ; ",
-		"$W/home/all: $W/home, the whole home directory; granted repository $W/home/all" + aliasRefusal + "git of the plugin in bulkhead.toml",
+		"$W/home/all: $W/home, the whole home directory; granted repository $W/home/all" + aliasRefusal + "git in bulkhead.toml",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

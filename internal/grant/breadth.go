@@ -10,10 +10,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// Breadth is how much a directory contains.
+// Breadth states how much of the user's files a directory contains.
 type Breadth int
 
-// The values of Breadth, in ascending order. From Home on, a grant is broad: it includes all of the user's files.
+// Values of Breadth, in ascending order. Directories of breadth Home and above contain all of the user's files.
 const (
 	InProject    Breadth = iota // the project, or a directory in it
 	Outside                     // a directory outside of the project
@@ -33,7 +33,7 @@ func (b Breadth) String() string {
 // Broad reports whether a directory of this breadth contains all of the user's files.
 func (b Breadth) Broad() bool { return b >= Home }
 
-// BreadthOf returns the breadth of a lexical or resolved path.
+// BreadthOf returns the breadth of the directory at path, which may be lexical or resolved.
 func BreadthOf(path string, places config.Places) Breadth {
 	switch {
 	case path == filepath.Dir(path):
@@ -50,8 +50,8 @@ func BreadthOf(path string, places config.Places) Breadth {
 	return Outside
 }
 
-// resolve resolves a granted path and checks the breadth of the result, and that it is in one of the directories within,
-// unless that is nil.
+// resolve resolves a granted path and checks the breadth of the result. If within is not nil, the resolved path must be in one
+// of the directories within.
 func (w *walker) resolve(kind, path string, places config.Places, within []string) (*place, error) {
 	path = filepath.Clean(path)
 	p, err := w.walk(path)
@@ -68,13 +68,13 @@ func (w *walker) resolve(kind, path string, places config.Places, within []strin
 	if within != nil && !slices.ContainsFunc(within, func(dir string) bool { return contain.Within(dir, p.path()) }) {
 		what := fmt.Sprintf("it resolves to %q, outside of %s, which the ceiling of this machine allows", p.path(), strings.Join(within, ", "))
 		p.close()
-		return nil, &RefusedError{kind, path, what, "grant a directory there, or ask who administers this machine"}
+		return nil, &RefusedError{kind, path, what, "grant a directory there, or ask the administrator of this machine"}
 	}
 	return p, nil
 }
 
-// broader describes how a granted path resolves to a broader directory than it names; empty if it does not. A path that
-// names a broad directory itself is accepted, since the admin wrote it.
+// broader describes how a granted path resolves to a broader directory than the path names; empty if it does not. A path that
+// itself names a broad directory is accepted, since the admin wrote that path.
 func broader(granted string, p *place, places config.Places) string {
 	real := p.path()
 	if real == granted {
@@ -93,7 +93,7 @@ func broader(granted string, p *place, places config.Places) string {
 	return ""
 }
 
-// breadthOfID recognizes the home directory and its ancestors by identity, under any path.
+// breadthOfID recognizes the home directory and its ancestors by their identity, whatever path leads to them.
 func breadthOfID(id FileID, places config.Places) Breadth {
 	for dir := places.Home; dir != ""; dir = filepath.Dir(dir) {
 		if at, err := identify(dir, true); err == nil && at == id {
@@ -114,5 +114,5 @@ func keyOf(kind string) string {
 }
 
 func grantItself(key, path string) string {
-	return fmt.Sprintf("if that is intended, grant %q itself in %s of the plugin in %s", path, key, config.FileName)
+	return fmt.Sprintf("if that is intended, add %q itself to the plugin's key %s in %s", path, key, config.FileName)
 }

@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// watched is a path that must still resolve to the directory that was opened.
+// watched is a path that must still resolve to the directory that Resolve opened for it.
 type watched struct {
 	path   string
-	follow bool // path is the lexical one and contains symbolic links of the user
-	exists bool // whether the path existed; if not, it must still be absent
+	follow bool // path is lexical and contains symbolic links that the user made
+	exists bool // whether the path existed when it was resolved; if it did not, it must still be absent
 	id     FileID
-	mount  int // index of the mount; negative for a repository
+	mount  int // index of the mount in Set.Mounts; negative for a repository
 }
 
-// watch records a granted path and the path that it resolved to. Changed checks both, so it also detects that the user
+// watch records a granted path and the path to which it resolved. Changed checks both paths, so it also detects that the user
 // has redirected a symbolic link.
 func (s *Set) watch(granted string, p *place, mount int) {
 	one := watched{path: p.path(), exists: len(p.missing) == 0, mount: mount}
@@ -30,12 +30,12 @@ func (s *Set) watch(granted string, p *place, mount int) {
 	}
 }
 
-// Changed reports whether the grant has to be resolved again, and the path that is the reason: it now resolves to a
-// different directory, has appeared or disappeared, or Create found that a directory was moved. Changed takes one system
-// call for each path, and two for a path with symbolic links.
+// Changed reports whether the grant has to be resolved again, and names the path that is the reason. Such a path resolves to a
+// different directory than before, has appeared or disappeared, or could not be created by Create because a directory was moved.
+// Changed takes one system call for each path, and two for a path with symbolic links.
 //
-// It checks the whole path instead of the name beneath a handle of the parent, which would not notice that the parent
-// was renamed and replaced.
+// Changed examines whole paths. Examining a name beneath a handle of its parent would not reveal that the parent was renamed and
+// replaced.
 func (s *Set) Changed() (bool, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

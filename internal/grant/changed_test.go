@@ -52,7 +52,7 @@ func TestChangedNoticesReplacedDirectory(t *testing.T) {
 func TestChangedNoticesGitCheckout(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("there is no git")
+		t.Skip("git is not installed")
 	}
 	w := newWorld(t)
 	run := func(arguments ...string) {

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	maxLeftovers = 1024 // entries of .staging that are examined
-	maxRemovals  = 2048 // attempts of one Resolve to remove an entry
+	maxLeftovers = 1024 // most entries of .staging that one Resolve examines
+	maxRemovals  = 2048 // most attempts of one Resolve to remove an entry
 )
 
-var errTooMany = errors.New("it contains too many files for one attempt")
+var errTooMany = errors.New("the staged directory contains too many files to be removed by one start")
 
-// cleaner removes the holders (see staged) of processes that were killed.
+// cleaner removes the holders that killed processes have left. The type staged explains holders.
 type cleaner struct {
 	left   int // number of entries that the cleaner may still remove
 	kept   int // number of abandoned holders that could not be removed
 	first  string
-	reason error // why the first of these holders could not be removed
+	reason error // the error that kept the first of these holders from being removed
 }
 
-// cleanStaging removes abandoned holders, and writes one log line about those that it cannot remove.
+// cleanStaging removes abandoned holders. It writes one log line about the holders that it cannot remove.
 func (s *Set) cleanStaging(state *state, w *walker) {
 	staging, err := openAt(state.dir, stagingName, holderFlags, 0)
 	if err != nil {
@@ -51,16 +51,16 @@ func (s *Set) cleanStaging(state *state, w *walker) {
 			p.close()
 		}
 		if gone {
-			_ = unlinkAt(staging, name) // the next Resolve tries again
+			_ = unlinkAt(staging, name) // after a failure, the next Resolve tries again
 		}
 	}
 	if c.kept > 0 {
-		s.log.Warn("staged directories of ended processes cannot be removed: remove them by hand",
+		s.log.Warn("staging directories of ended processes cannot be removed: remove them by hand",
 			"number", c.kept, "first", c.first, "reason", c.reason)
 	}
 }
 
-// removeHolder removes an abandoned holder with its contents, and reports whether it no longer exists.
+// removeHolder removes an abandoned holder with its contents. It reports whether the holder no longer exists.
 func (c *cleaner) removeHolder(parent *os.File, name, path string) bool {
 	f, err := lockHolder(parent, name, false)
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *cleaner) removeHolder(parent *os.File, name, path string) bool {
 	return false
 }
 
-// empty removes the contents of a holder. It moves nested directories to the top, so that their depth costs neither
-// stack nor descriptors. It follows no symbolic link and crosses no mount point.
+// empty removes the contents of a holder. It moves nested directories to the top level of the holder, so that their depth costs
+// neither stack nor descriptors. It follows no symbolic link and crosses no mount point.
 func (c *cleaner) empty(holder *os.File) error {
 	for {
 		names, err := list(holder, c.left)
@@ -110,7 +110,7 @@ func (c *cleaner) empty(holder *os.File) error {
 	}
 }
 
-// flatten empties a directory in a holder; it moves non-empty subdirectories to the holder.
+// flatten empties the directory name of a holder. It moves subdirectories that are not empty to the top level of the holder.
 func (c *cleaner) flatten(holder *os.File, name string) error {
 	dir, err := openAt(holder, name, holderFlags, 0)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *cleaner) flatten(holder *os.File, name string) error {
 	return err
 }
 
-// remove removes a file, a symbolic link or an empty directory.
+// remove removes the entry name of dir: a file, a symbolic link or an empty directory.
 func (c *cleaner) remove(dir *os.File, name string) error {
 	if c.left--; c.left < 0 {
 		return errTooMany
@@ -142,7 +142,7 @@ func (c *cleaner) remove(dir *os.File, name string) error {
 
 func isFull(err error) bool { return err == syscall.ENOTEMPTY || err == syscall.EEXIST }
 
-// list returns the first n names of a directory, or all if there are fewer.
+// list returns the first n names of a directory, or all names if there are fewer.
 func list(dir *os.File, n int) ([]string, error) {
 	if _, err := dir.Seek(0, 0); err != nil {
 		return nil, err

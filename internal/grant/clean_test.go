@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// abandon simulates the death of the process that holds a set: its locks are released, and its prepared directories stay.
+// abandon simulates that the process of a set was killed: the locks of the set are released, and its staged directories stay.
 func abandon(t *testing.T, s *Set) {
 	t.Helper()
 	for _, st := range s.staged {
@@ -34,7 +34,7 @@ func TestPreparedDirectoriesOfDeadProcessAreRemoved(t *testing.T) {
 		t.Fatalf("%d are prepared: %q, %q", got, w.entries(staging), w.entries(other))
 	}
 	abandon(t, dead)
-	// The next Resolve removes leftovers even if its grant differs.
+	// The next Resolve must remove leftovers even if its grant differs.
 	next := newWorld(t)
 	next.Places.State = w.Places.State
 	next.grant(manifest.Read, "project")

@@ -10,9 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// Create creates the absent directory of a mount: it moves the staged directory to its path, so that its handle stays
-// valid. It does nothing if the directory exists. It fails with fs.ErrExist if another process has created something at
-// the path. Changed reports that too, and also an ancestor that was moved.
+// Create creates the absent directory of mount i. It moves the staged directory to the mount's path, so that the mount's handle
+// stays valid. If the mount's directory exists, Create does nothing. If another process has created something at the path,
+// Create fails with fs.ErrExist. Changed reports such a path too, and also a path whose ancestor was moved.
 func (s *Set) Create(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *Set) Create(i int) error {
 	if s.staged[i] == nil {
 		return fmt.Errorf("granted directory %s: it does not exist and is granted read-only", m.Granted)
 	}
-	// Absent granted ancestors are created first, so that the directory at their path is the one staged for them.
+	// Granted ancestors that are absent are created first. Each then gets the directory that is staged for it, at its own path.
 	var above []int
 	for j := range s.staged {
 		if contain.Within(s.Mounts[j].Path, m.Path) {
@@ -43,7 +43,7 @@ func (s *Set) Create(i int) error {
 	return nil
 }
 
-// create moves the staged directory to its path. It creates missing parents and follows no symbolic link.
+// create moves the staged directory to the mount's path. It creates missing parents and follows no symbolic link.
 func (st *staged) create() error {
 	if st.created || st.err != nil {
 		return st.err
@@ -70,7 +70,7 @@ func (st *staged) create() error {
 	return st.close()
 }
 
-// checkIdentity returns an error unless path, which is beneath at or absolute, names the open directory dir.
+// checkIdentity returns an error unless path names the open directory dir. path is either relative to at, or absolute.
 func checkIdentity(at *os.File, path string, dir *os.File) error {
 	id, err := identifyFile(dir)
 	if err != nil {

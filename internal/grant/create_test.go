@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// writeBeneath writes a file beneath a handle.
+// writeBeneath creates an empty file beneath the handle dir.
 func writeBeneath(t *testing.T, dir *os.File, name string) error {
 	t.Helper()
 	f, err := openAt(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
@@ -29,7 +29,7 @@ func writeBeneath(t *testing.T, dir *os.File, name string) error {
 	return f.Close()
 }
 
-// entries lists a directory.
+// entries returns the names in a directory of the world.
 func (w *world) entries(name string) []string {
 	w.Helper()
 	list, err := os.ReadDir(w.path(name))
@@ -58,14 +58,14 @@ func TestCreateMovesTheDirectoryOfTheHandle(t *testing.T) {
 				t.Fatalf("got %+v", m)
 			}
 			if _, err := os.Lstat(w.path("a")); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("a was made ahead: %v", err)
+				t.Errorf("a was created before Create was called: %v", err)
 			}
 			w.unchanged(s)
 			for range 2 {
 				w.must(s.Create(0))
 				w.unchanged(s)
 				if !w.same(m.Dir, m.Path) {
-					t.Error("the handle is not the directory")
+					t.Error("the handle does not refer to the created directory")
 				}
 			}
 			w.must(writeBeneath(t, m.Dir, "config"))
@@ -74,11 +74,11 @@ func TestCreateMovesTheDirectoryOfTheHandle(t *testing.T) {
 			}
 			w.must(s.Close())
 			if got := slices.Concat(w.entries(".local/state/bulkhead/.staging"), hiddenNames(w.entries("."))); len(got) > 0 {
-				t.Errorf("left over: %q", got)
+				t.Errorf("staging directories are left: %q", got)
 			}
 			again := w.resolve()
 			if again.Mounts[0].Absent || again.Mounts[0].ID != m.ID {
-				t.Errorf("resolved again: %+v", again.Mounts[0])
+				t.Errorf("resolved again, the mount is %+v", again.Mounts[0])
 			}
 			w.must(os.RemoveAll(w.path("a")))
 			w.changed(s, "no longer exists")
@@ -87,7 +87,7 @@ func TestCreateMovesTheDirectoryOfTheHandle(t *testing.T) {
 	}
 }
 
-// hiddenNames returns the names of prepared directories among names.
+// hiddenNames returns those of names that staging directories have.
 func hiddenNames(names []string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, beside) })
 }
@@ -118,7 +118,7 @@ func TestAbsentDirectoryCreatedByOtherProcessIsNoticed(t *testing.T) {
 			}
 			w.unchanged(s)
 			if access == manifest.Read && s.Create(0) == nil {
-				t.Error("a directory to read was created")
+				t.Error("a read-only directory was created")
 			}
 			w.must(os.WriteFile(w.dir(".codex")+"/x", nil, 0o600))
 			w.changed(s, ".codex exists now")
@@ -142,7 +142,7 @@ func TestCreateFollowsNoLink(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if got := w.entries("secret"); len(got) > 0 {
-		t.Errorf("made through the link: %q", got)
+		t.Errorf("created through the link: %q", got)
 	}
 	w.must(os.Remove(w.path("project/a")))
 	w.must(os.Rename(w.project, w.path("moved")))
@@ -151,7 +151,7 @@ func TestCreateFollowsNoLink(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if got := append(w.entries("moved"), w.entries("project")...); len(got) > 0 {
-		t.Errorf("made in %q", got)
+		t.Errorf("created in %q", got)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestUncreatableDirectoryDoesNotFailResolve(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if s.Mounts[1].Dir == nil {
-		t.Error("the other directory has no handle")
+		t.Error("the mount that exists has no handle")
 	}
 	w.unchanged(s)
 	if s.Create(2) == nil || s.Create(-1) == nil {
@@ -187,7 +187,7 @@ func TestUncreatableDirectoryDoesNotFailResolve(t *testing.T) {
 	}
 }
 
-// otherFileSystem returns a new directory on another file system than that of t.TempDir.
+// otherFileSystem returns a new directory on a file system other than that of t.TempDir.
 func otherFileSystem(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "bulkhead-test-")
@@ -225,10 +225,10 @@ func TestDirectoryIsPreparedOnItsOwnFileSystem(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got := w.entries(other); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("left over: %q", got)
+		t.Errorf("staging directories are left: %q", got)
 	}
 	if got := w.entries(".local/state/bulkhead/.staging"); len(got) > 0 {
-		t.Errorf("left over: %q", got)
+		t.Errorf("staging directories are left: %q", got)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestHolderNamesAreUnique(t *testing.T) {
 	other := otherFileSystem(t)
 	w.grant(manifest.ReadWrite, other+"/data")
 	sum := sha256.Sum256([]byte(other + "/data"))
-	for n := range 32 { // the names that an earlier version would have used
+	for n := range 32 { // the names that an earlier version of the host would have used
 		planted := fmt.Sprintf("%s%s-%d", beside, hex.EncodeToString(sum[:8]), n)
 		w.must(os.WriteFile(filepath.Join(other, planted), nil, 0o600))
 	}
@@ -261,7 +261,7 @@ func TestChangedReportsMovedPreparedDirectory(t *testing.T) {
 	for name, move := range map[string]func(*world, *staged) error{
 		"the directory": func(w *world, st *staged) error {
 			holder := w.path("project/" + st.name)
-			return os.Rename(filepath.Join(holder, st.child), filepath.Join(holder, "moved"))
+			return os.Rename(filepath.Join(holder, st.child), filepath.Join(holder, "moved")) // without a state directory, the directory is staged beside its nearest existing ancestor
 		},
 		"the nearest existing ancestor": func(w *world, _ *staged) error { return os.Rename(w.path("project/sub"), w.path("project/moved")) },
 	} {
@@ -300,7 +300,7 @@ func TestRenameUnlessExists(t *testing.T) {
 	defer to.Close()
 	for name, rename := range map[string]func(*os.File, string, *os.File, string) error{"with": renameNoReplace, "without": renameUnlessExists} {
 		if err := rename(from, "a", to, "taken"); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%s the system's support: %v", name, err)
+			t.Errorf("%s the system's support, Create gives: %v", name, err)
 		}
 		w.must(rename(from, "a", to, "new"))
 		w.must(rename(to, "new", from, "a"))

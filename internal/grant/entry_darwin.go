@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handleFlags are the flags for opening a directory; this system has no O_PATH.
+// handleFlags are the flags for opening a directory. Darwin has no O_PATH.
 const handleFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
-// openEntry opens an entry of dir (nil: name is "/"). With O_DIRECTORY neither a FIFO nor a device is opened. The target
-// of a symbolic link is read once, and the caller follows what was read.
+// openEntry opens the entry name of dir. A nil dir means that name is "/". O_DIRECTORY keeps it from opening a FIFO or a device. The
+// target of a symbolic link is read once, and the caller follows the target that was read.
 func openEntry(dir *os.File, name string) (entry, error) {
 	f, err := openAt(dir, name, handleFlags, 0)
 	if err == unix.ELOOP || err == unix.ENOTDIR {
@@ -21,7 +21,7 @@ func openEntry(dir *os.File, name string) (entry, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // a failed close loses no data, since the handle wrote none
 		return entry{}, err
 	}
 	return entry{id: fileID(&st), file: f}, nil
@@ -34,12 +34,12 @@ func openLink(dir *os.File, name string) (entry, error) {
 	}
 	e := entry{id: id}
 	if e.target, err = readLink(dir, name); err == unix.EINVAL {
-		err = unix.ENOTDIR // it is not a symbolic link
+		err = unix.ENOTDIR // the entry is neither a directory nor a symbolic link
 	}
 	return e, err
 }
 
-// sameMount reports whether a file can be renamed from one directory to the other.
+// sameMount reports whether a file can be renamed from directory a to directory b.
 func sameMount(a, b *os.File) bool {
 	var one, other unix.Stat_t
 	if unix.Fstat(int(a.Fd()), &one) != nil || unix.Fstat(int(b.Fd()), &other) != nil {
@@ -48,7 +48,7 @@ func sameMount(a, b *os.File) bool {
 	return one.Dev == other.Dev
 }
 
-// renameNoReplace renames a directory to a name that must not exist.
+// renameNoReplace renames a directory. It fails if newName exists.
 func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
 	err := retry(func() error {
 		return unix.RenameatxNp(int(from.Fd()), name, int(to.Fd()), newName, unix.RENAME_EXCL)

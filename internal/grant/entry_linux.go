@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handleFlags are the flags for opening a directory, which need no permission to list it.
+// handleFlags are the flags for opening a directory. O_PATH requires no permission to list the directory.
 const handleFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
-// openEntry opens an entry of dir (nil: name is "/"). O_PATH opens a symbolic link itself, and has no effect on a FIFO or
-// device, so the type is checked on the handle.
+// openEntry opens the entry name of dir. A nil dir means that name is "/". O_PATH opens a symbolic link itself, and opening a FIFO or
+// device with O_PATH has no effect on it. The type of the entry is therefore checked on the handle.
 func openEntry(dir *os.File, name string) (entry, error) {
 	f, err := openAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -18,7 +18,7 @@ func openEntry(dir *os.File, name string) (entry, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // a failed close loses no data, since the handle wrote none
 		return entry{}, err
 	}
 	e := entry{id: fileID(&st)}
@@ -31,12 +31,12 @@ func openEntry(dir *os.File, name string) (entry, error) {
 	default:
 		err = unix.ENOTDIR
 	}
-	_ = f.Close() // nothing was written
+	_ = f.Close() // a failed close loses no data, since the handle wrote none
 	return e, err
 }
 
-// sameMount reports whether a file can be renamed from one directory to the other. A bind mount has the device of its
-// source, and a rename still cannot cross it.
+// sameMount reports whether a file can be renamed from directory a to directory b. Device numbers alone do not tell: a bind mount has
+// the device number of its source, and yet a rename cannot cross it.
 func sameMount(a, b *os.File) bool {
 	var one, other unix.Statx_t
 	for _, of := range []struct {
@@ -50,7 +50,7 @@ func sameMount(a, b *os.File) bool {
 	return one.Dev_major == other.Dev_major && one.Dev_minor == other.Dev_minor && one.Mnt_id == other.Mnt_id
 }
 
-// renameNoReplace renames a directory to a name that must not exist.
+// renameNoReplace renames a directory. It fails if newName exists.
 func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
 	err := retry(func() error {
 		return unix.Renameat2(int(from.Fd()), name, int(to.Fd()), newName, unix.RENAME_NOREPLACE)

@@ -30,7 +30,7 @@ func statAt(dir int, name string, follow bool) (FileID, error) {
 	return fileID(&st), nil
 }
 
-// openAt opens a file beneath dir; nil means the working directory.
+// openAt opens a file beneath dir. A nil dir means the working directory.
 func openAt(dir *os.File, name string, flags int, perm uint32) (*os.File, error) {
 	at := unix.AT_FDCWD
 	if dir != nil {
@@ -47,7 +47,7 @@ func openAt(dir *os.File, name string, flags int, perm uint32) (*os.File, error)
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// readLink reads the target of the link at name beneath dir, or of the handle itself if name is empty.
+// readLink reads the target of the symbolic link name beneath dir. If name is empty, dir is the handle of the link itself.
 func readLink(dir *os.File, name string) (string, error) {
 	buf := make([]byte, maxPath+1)
 	n := 0
@@ -74,13 +74,13 @@ func retry(call func() error) error {
 
 const holderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
-// rootOf returns the root directory that an absolute path begins with.
+// rootOf returns the root directory with which an absolute path begins.
 func rootOf(string) string { return "/" }
 
-// linkTarget returns the target of a symbolic link in dir. It stays relative: the walk resolves "..".
+// linkTarget returns the target of a symbolic link in dir. A relative target stays relative, since the walk resolves "..".
 func linkTarget(_, text string) string { return text }
 
-// canonicalName returns the name of an entry as the directory has it, which on Unix is the only one.
+// canonicalName returns the name of an entry as its directory lists it. On Unix that is the name by which the entry was opened.
 func canonicalName(_ entry, name string) string { return name }
 
 func mkdirAt(dir *os.File, name string, perm uint32) error {
@@ -101,14 +101,14 @@ func symlinkAt(target string, dir *os.File, name string) error {
 	return unix.Symlinkat(target, int(dir.Fd()), name)
 }
 
-// holdDir opens a holder and tries to lock it; locked is false if the file system has no locks.
+// holdDir opens a holder and tries to lock it. locked is false if the file system has no locks.
 func holdDir(parent *os.File, name string) (f *os.File, locked bool, err error) {
 	if f, err = openAt(parent, name, holderFlags, 0); err != nil {
 		return nil, false, err
 	}
 	err = retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 	if err == unix.EWOULDBLOCK {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // a failed close loses no data, since the handle wrote none
 		return nil, false, err
 	}
 	return f, err == nil, nil
@@ -120,8 +120,8 @@ func identifyFile(f *os.File) (FileID, error) {
 	return fileID(&st), err
 }
 
-// renameUnlessExists is for file systems without RENAME_NOREPLACE. It has a race: an empty directory that another process
-// creates at the new name between check and rename is replaced.
+// renameUnlessExists does what renameNoReplace does, for file systems without RENAME_NOREPLACE. It has a race: if another process
+// creates an empty directory at newName between the check and the rename, the rename replaces that directory.
 func renameUnlessExists(from *os.File, name string, to *os.File, newName string) error {
 	if _, err := identifyAt(to, newName); err != unix.ENOENT {
 		return cmp.Or(err, error(unix.EEXIST))
@@ -131,5 +131,5 @@ func renameUnlessExists(from *os.File, name string, to *os.File, newName string)
 
 const errNotDir = unix.ENOTDIR
 
-// removeHeld removes an empty locked holder.
+// removeHeld removes an empty holder that is locked.
 func removeHeld(_, parent *os.File, name string) error { return rmdirAt(parent, name) }

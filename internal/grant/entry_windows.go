@@ -20,10 +20,11 @@ const (
 
 func idOf(info ntfile.Info) FileID { return FileID{Dev: info.Volume, Ino: info.Index} }
 
-// rootOf returns the root directory of the volume that an absolute path begins with.
+// rootOf returns the root directory of the volume with which an absolute path begins.
 func rootOf(path string) string { return filepath.VolumeName(path) + `\` }
 
-// openEntry opens an entry of dir; nil: name is the root directory of a volume. A link or junction is not opened.
+// openEntry opens the entry name of dir. A nil dir means that name is the root directory of a volume. openEntry reads the target of
+// a symbolic link or junction, but does not open it.
 func openEntry(dir *os.File, name string) (entry, error) {
 	if dir == nil {
 		fd, err := ntfile.OpenRoot(name)
@@ -43,7 +44,7 @@ func openEntry(dir *os.File, name string) (entry, error) {
 	fd, err := ntfile.Open(int(dir.Fd()), name, handleFlags)
 	e, err := opened(fd, name, err)
 	if err == nil && e.id != idOf(info) {
-		_ = e.file.Close() // nothing was written
+		_ = e.file.Close() // a failed close loses no data, since the handle wrote none
 		return entry{}, errMoved
 	}
 	return e, err
@@ -56,13 +57,14 @@ func opened(fd int, name string, err error) (entry, error) {
 	f := os.NewFile(uintptr(fd), name)
 	info, err := ntfile.Stat(fd)
 	if err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // a failed close loses no data, since the handle wrote none
 		return entry{}, err
 	}
 	return entry{id: idOf(info), file: f}, nil
 }
 
-// linkTarget returns the absolute target of a link in dir, which is resolved: the walk cannot open "..".
+// linkTarget returns the absolute target of a symbolic link in dir, a resolved path. The walk cannot open "..", so a relative target
+// would not do.
 func linkTarget(dir, text string) string {
 	text = filepath.FromSlash(text)
 	switch {
@@ -74,7 +76,8 @@ func linkTarget(dir, text string) string {
 	return filepath.Join(dir, text)
 }
 
-// canonicalName returns the name of an open entry as the directory has it: Windows ignores upper and lower case.
+// canonicalName returns the name of an open entry as its directory lists it. Windows ignores the case of the name by which the entry
+// was opened.
 func canonicalName(e entry, name string) string {
 	if e.file == nil {
 		return name
@@ -108,7 +111,7 @@ func identify(path string, follow bool) (FileID, error) {
 	if err != nil {
 		return FileID{}, err
 	}
-	defer func() { _ = windows.CloseHandle(h) }() // nothing was written
+	defer func() { _ = windows.CloseHandle(h) }() // a failed close loses no data, since the handle wrote none
 	info, err := ntfile.Stat(int(h))
 	return idOf(info), err
 }
@@ -123,7 +126,7 @@ func identifyFile(f *os.File) (FileID, error) {
 	return idOf(info), err
 }
 
-// openAt opens a file beneath dir.
+// openAt opens the file name beneath dir.
 func openAt(dir *os.File, name string, flags int, _ uint32) (*os.File, error) {
 	fd, err := ntfile.Open(int(dir.Fd()), name, flags)
 	if err != nil {
@@ -152,7 +155,7 @@ func renameNoReplace(from *os.File, name string, to *os.File, newName string) er
 
 func symlinkAt(string, *os.File, string) error { return errors.ErrUnsupported }
 
-// sameMount reports whether a file can be renamed from one directory to the other.
+// sameMount reports whether a file can be renamed from directory a to directory b.
 func sameMount(a, b *os.File) bool {
 	one, err := identifyFile(a)
 	if err != nil {
@@ -162,7 +165,7 @@ func sameMount(a, b *os.File) bool {
 	return err == nil && one.Dev == other.Dev
 }
 
-// holdDir opens a holder and locks it: Windows has no locks on directories, but handles that exclude others.
+// holdDir opens a holder and locks it. Windows has no locks on directories, so the lock is a handle that excludes other handles.
 func holdDir(parent *os.File, name string) (f *os.File, locked bool, err error) {
 	f, err = openAt(parent, name, ntfile.Hold, 0)
 	if err != nil {
@@ -173,8 +176,8 @@ func holdDir(parent *os.File, name string) (f *os.File, locked bool, err error) 
 
 const errNotDir = ntfile.ENOTDIR
 
-// removeHeld removes an empty locked holder, whose handle prevents that as long as it is open.
+// removeHeld removes an empty locked holder. The open handle held prevents removal, so removeHeld closes it first.
 func removeHeld(held, parent *os.File, name string) error {
-	_ = held.Close() // nothing was written
+	_ = held.Close() // a failed close loses no data, since the handle wrote none
 	return rmdirAt(parent, name)
 }

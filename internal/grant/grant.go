@@ -1,11 +1,11 @@
-// Package grant resolves the granted paths of a plugin, directories and repositories, to directory handles. The host
-// calls Resolve once for each worker process before it starts the worker, which inherits the handles and opens nothing
-// by an absolute path. Set.Changed reports when a path no longer resolves to its handle.
+// Package grant resolves the granted paths of a plugin, directories and repositories, to directory handles. The host calls Resolve
+// once for each worker process, before that process starts. The worker inherits the handles and opens nothing by an absolute path.
+// Set.Changed reports that a path no longer resolves to its handle.
 //
-// A path is resolved component by component beneath handles, so that there is no race between the check and the opening.
-// A symbolic link below the project, or below a directory that any plugin may write, may have been created by a plugin or
-// come with a cloned repository, and is refused. Links elsewhere belong to the user and are followed. The breadth of a
-// grant is checked on the resolved path.
+// A path is resolved component by component beneath handles, so that there is no race between the check and the opening. A symbolic
+// link below the project, or below a directory that any plugin may write, is refused: a plugin may have created it, or a cloned
+// repository may have contained it. Links elsewhere belong to the user and are followed. The breadth of a grant is checked on the
+// resolved path.
 package grant
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// MaxDirectories bounds the directories and repositories of one grant. Each takes one descriptor, or three if it is
-// writable and does not exist; the Set takes two more.
+// MaxDirectories bounds the number of directories and repositories of one grant. Each takes one descriptor, or three if it is a
+// writable directory that does not exist. The Set takes two more.
 const MaxDirectories = 128
 
 // Config is the input of Resolve.
@@ -32,74 +32,74 @@ type Config struct {
 	Plugin string
 	Grant  config.Grant
 	Places config.Places
-	// Own are the host's files and directories as absolute paths; they need not exist.
+	// Own are the host's own files and directories as absolute paths. They need not exist.
 	Own []string
-	// Writable are the resolved directories that any plugin of the host may write, as the function Writable returns them:
-	// symbolic links below them may have been created by a plugin. The directories of Grant need not be included.
+	// Writable are the resolved directories that any plugin of the host may write, as the function Writable returns them. A plugin may
+	// have created the symbolic links below these directories. The directories of Grant need not be included.
 	Writable []string
-	// NeedsState makes it an error if the plugin's state directory cannot be created or opened.
+	// If NeedsState is set, Resolve fails if it can neither create nor open the plugin's state directory.
 	NeedsState bool
-	// CheckState decides whether a directory of the host's state may be used; nil accepts all. The handle may be one
-	// opened with O_PATH.
+	// CheckState returns an error if a directory of the host's state must not be used. If CheckState is nil, all are used. dir may have
+	// been opened with O_PATH.
 	CheckState func(dir *os.File, path string) error
-	Log        hclog.Logger // nil: no log
+	Log        hclog.Logger // where warnings are logged; nil: nowhere
 }
 
-// FileID is the identity of a file or directory as long as it exists: its device and inode.
+// FileID is the identity of a file or directory, its device and inode. It is valid as long as the file exists.
 type FileID struct{ Dev, Ino uint64 }
 
 // Mount is a granted directory.
 type Mount struct {
-	Path    string // resolved: no component is a symbolic link
-	Granted string // lexical, as in the grant
-	// Aliases are the granted paths that resolve to Path by symbolic links, so that a plugin finds the directory by the
-	// path that it was granted.
+	Path    string // resolved path, which contains no symbolic link
+	Granted string // lexical path, as written in the grant
+	// Aliases are the granted paths that resolve to Path by symbolic links. By them a plugin finds the directory at the path that it
+	// was granted.
 	Aliases []string
 	Write   bool
-	State   bool // it is the plugin's state directory
-	// Dir is the handle of the directory. If the directory did not exist, Dir is a staged empty directory that Create
-	// moves to Path, or nil if the directory is read-only or cannot be created.
+	State   bool // whether the directory is the plugin's state directory
+	// Dir is the handle of the directory. If the directory did not exist, Dir is the handle of a staged empty directory, which Create
+	// moves to Path. Dir is nil if the directory is absent and read-only, or cannot be created.
 	Dir *os.File
-	// Absent is set if the directory did not exist when it was resolved. Set.Create creates it.
+	// Absent is set if the directory did not exist when its path was resolved. Set.Create creates it.
 	Absent bool
-	ID     FileID // of Dir; zero where that is nil
-	// Anchors are the directories and symbolic links that the resolution passed, and the directory itself if it exists. A
-	// plugin that could rename one of them could redirect the grant.
+	ID     FileID // identity of the directory Dir; zero if Dir is nil
+	// Anchors are the directories and symbolic links through which Path was resolved, and the directory itself if it exists. A plugin
+	// that could rename one of them could redirect the grant.
 	Anchors []FileID
 }
 
 // Repo is a granted repository, or a directory that contains repositories.
 type Repo struct {
-	Path    string // resolved
+	Path    string // resolved path of the repository
 	Granted string
-	Alias   string // the granted path if it resolves to Path by symbolic links, else empty
+	Alias   string // the granted path if it resolves to Path by symbolic links; otherwise empty
 	Write   bool
 	Remotes []string
-	Dir     *os.File // nil if it does not exist
+	Dir     *os.File // handle of the directory at Path; nil if the directory does not exist
 	ID      FileID
 	Anchors []FileID
 }
 
-// Set is a resolved grant. It is safe for concurrent use; its fields must not be modified.
+// Set is a resolved grant. It is safe for concurrent use. Callers must not modify its fields.
 type Set struct {
 	Mounts []Mount
 	Repos  []Repo
-	// Locks is the handle of the directory of the plugin's lock files; nil if there is none.
+	// Locks is the handle of the directory of the plugin's lock files; nil if there is no such directory.
 	Locks *os.File
-	// StateErr is the reason why the state directory or Locks is missing; nil if both exist.
+	// StateErr is the reason why the state directory or Locks is missing; nil if neither is.
 	StateErr error
 	Own      []string // resolved paths of the host's own files and directories
 
 	log     hclog.Logger
-	staging *os.File // State/.staging; nil if there is none
+	staging *os.File // handle of the directory .staging in the host's state directory; nil if there is none
 	mu      sync.Mutex
 	watched []watched
-	staged  map[int]*staged // by index of the mount
-	onState []FileID        // the directories and links on the path to the host's state directory
+	staged  map[int]*staged // the staged directories, keyed by the index of the mount
+	onState []FileID        // directories and symbolic links on the path to the host's state directory
 	closed  bool
 }
 
-// The kinds of granted paths.
+// Kinds of granted paths.
 const (
 	Directory  = "directory"
 	Repository = "repository"
@@ -109,7 +109,7 @@ const (
 type RefusedError struct {
 	Kind    string // Directory or Repository
 	Granted string
-	What    string // what is wrong with it
+	What    string // what is wrong with the path Granted
 	Remedy  string
 }
 
@@ -117,14 +117,14 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("granted %s %s: %s: %s", e.Kind, e.Granted, e.What, e.Remedy)
 }
 
-// Resolve opens the granted paths. Its error names the path, and is a *RefusedError if the rules for links and breadth
-// refuse it.
+// Resolve opens the granted paths. Its error names the path. If the rules for links or breadth refuse the path, the error is a
+// *RefusedError.
 func Resolve(c Config) (*Set, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
 	if n := len(c.Grant.FS) + len(c.Grant.Git); n > MaxDirectories {
-		return nil, fmt.Errorf("%d directories and repositories are granted, at most %d may be: grant a directory that contains several of them", n, MaxDirectories)
+		return nil, fmt.Errorf("%d directories and repositories are granted, but at most %d may be granted: grant a directory that contains several of them", n, MaxDirectories)
 	}
 	s := &Set{log: c.Log, staged: map[int]*staged{}}
 	if err := s.resolve(c); err != nil {
@@ -141,7 +141,7 @@ func (s *Set) resolve(c Config) error {
 	}
 	for _, granted := range c.Grant.FS {
 		if granted.State {
-			continue // opened with the host's state
+			continue // openState has opened the plugin's state directory
 		}
 		if err := s.mount(c, w, granted); err != nil {
 			return err
@@ -161,8 +161,8 @@ func (s *Set) resolve(c Config) error {
 	return nil
 }
 
-// mount resolves a granted directory. If two granted paths resolve to one directory, the wider access applies. One that
-// resolves into the plugin's own state directory adds nothing: all of that is granted, writable.
+// mount resolves a granted directory. If two granted paths resolve to one directory, the wider access applies. A path that resolves
+// into the plugin's own state directory adds nothing, since all of that directory is granted, and is writable.
 func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 	p, err := w.resolve(Directory, granted.Path, c.Places, granted.Within)
 	if err != nil {
@@ -195,15 +195,15 @@ func (s *Set) mount(c Config, w *walker, granted config.Mount) error {
 	return nil
 }
 
-// addAlias records a granted path that differs from the resolved path.
+// addAlias records granted as an alias of m if it differs from m.Path.
 func (m *Mount) addAlias(granted string) {
 	if granted = filepath.Clean(granted); granted != m.Path && !slices.Contains(m.Aliases, granted) {
 		m.Aliases = append(m.Aliases, granted)
 	}
 }
 
-// repository resolves a granted repository. If its lexical path is in a granted directory, its resolved path must be in
-// that directory, too: an admin who withholds a directory also withholds its history.
+// repository resolves a granted repository. If the lexical path of the repository is in a granted directory, the resolved path must
+// be in that directory too, because an admin who withholds a directory withholds its history too.
 func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 	p, err := w.resolve(Repository, granted.Repo, c.Places, granted.Within)
 	if err != nil {
@@ -231,7 +231,7 @@ func (s *Set) repository(c Config, w *walker, granted config.Git) error {
 	return nil
 }
 
-// Close closes the handles and removes the staged directories that were not created.
+// Close closes the handles, and removes the staged directories that Create did not move to their paths.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -41,10 +41,10 @@ func TestResolveOpensGrantedDirectories(t *testing.T) {
 		}
 		got = append(got, text+m.Path)
 		if m.Absent || !w.same(m.Dir, m.Path) {
-			t.Errorf("the handle of %s is not the directory", m.Path)
+			t.Errorf("the handle of %s does not refer to that directory", m.Path)
 		}
 		if m.ID != m.Anchors[len(m.Anchors)-1] {
-			t.Errorf("%s: the directory is not the last anchor", m.Path)
+			t.Errorf("the last anchor of %s is not the directory itself", m.Path)
 		}
 	}
 	if !slices.Equal(got, want) {
@@ -53,12 +53,12 @@ func TestResolveOpensGrantedDirectories(t *testing.T) {
 	link, err := identify(w.path("work"), false)
 	w.must(err)
 	if !slices.Contains(s.Mounts[3].Anchors, link) {
-		t.Error("a link on the way is no anchor")
+		t.Error("a link through which the path was resolved is not among the anchors")
 	}
 	w.unchanged(s)
 }
 
-// TestGrantedLinksAreAliases checks that a directory granted by symbolic links keeps their paths as aliases.
+// TestGrantedLinksAreAliases checks that, if a granted path contains symbolic links, the resolved directory has that path as an alias.
 func TestGrantedLinksAreAliases(t *testing.T) {
 	w := newWorld(t)
 	w.dir("dotfiles/codex")
@@ -86,11 +86,11 @@ func TestResolveRefusesLinksThatPluginsOrProjectControl(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(w *world)
 		grant   string
-		want    string // a part of the error; HOME stands for the home directory
+		want    string // a part of the expected error; HOME stands for the home directory
 	}{
 		"link in the project": {
 			func(w *world) { w.dir(".ssh"); w.link("../.ssh", "project/.notes") },
-			"project/.notes", `granted directory HOME/project/.notes: "HOME/project/.notes" is a symbolic link to "HOME/.ssh", below the project: if that is intended, grant "HOME/.ssh" itself in fs of the plugin in bulkhead.toml, or replace the link by a directory`,
+			"project/.notes", `granted directory HOME/project/.notes: "HOME/project/.notes" is a symbolic link to "HOME/.ssh", below the project: if that is intended, add "HOME/.ssh" itself to the plugin's key fs in bulkhead.toml, or replace the link by a directory`,
 		},
 		"link to the parent": {
 			func(w *world) { w.link("..", "project/docs") },
@@ -143,7 +143,7 @@ func TestResolveRefusesLinksThatPluginsOrProjectControl(t *testing.T) {
 		},
 		"the whole home": {
 			func(w *world) { w.link("project/..", "work") },
-			"work", `granted directory HOME/work: it resolves to "HOME", the whole home directory: if that is intended, grant "HOME" itself in fs`,
+			"work", `granted directory HOME/work: it resolves to "HOME", the whole home directory: if that is intended, add "HOME" itself to the plugin's key fs`,
 		},
 		"what holds the home": {
 			func(w *world) { w.link("..", "work") },
@@ -255,7 +255,7 @@ func TestBreadthOf(t *testing.T) {
 		}
 	}
 	if got := BreadthOf("/x", config.Places{}); got != Outside {
-		t.Errorf("without places: %q", got)
+		t.Errorf("without places, the writable directories are %q", got)
 	}
 }
 
@@ -264,8 +264,8 @@ func TestWritable(t *testing.T) {
 	w.dir("disk/notes")
 	w.dir("shared")
 	w.link("disk", "work")
-	w.link("/", "shared/x")        // a link that a plugin created
-	w.link("../..", "project/all") // a link from the project's repository
+	w.link("/", "shared/x")        // a link that a plugin may have created
+	w.link("../..", "project/all") // a link that the project's repository may contain
 	w.grant(manifest.ReadWrite, "shared/x", "project/all", "work/notes", "shared", "absent")
 	w.grant(manifest.Read, "disk")
 	want := []string{w.path("shared"), w.path("absent"), w.path("disk/notes")}
@@ -349,7 +349,7 @@ func TestOwnFilesAreResolved(t *testing.T) {
 	}
 }
 
-// TestResolveRefusesPathOutsideCeiling grants paths that are lexically in the directories of a ceiling.
+// TestResolveRefusesPathOutsideCeiling grants paths that are lexically in the directories of a ceiling, and resolve to others.
 func TestResolveRefusesPathOutsideCeiling(t *testing.T) {
 	for name, c := range map[string]struct {
 		make   func(w *world)
@@ -399,8 +399,8 @@ func TestResolveRefusesPathOutsideCeiling(t *testing.T) {
 	}
 }
 
-// TestCeilingHoldsAfterLinkIsRedirected redirects a link of the user after the grant was resolved: it has to be resolved
-// again, and is then refused.
+// TestCeilingHoldsAfterLinkIsRedirected redirects a link of the user after the grant was resolved. Changed must report the link, and
+// the next Resolve must refuse it.
 func TestCeilingHoldsAfterLinkIsRedirected(t *testing.T) {
 	w := newWorld(t)
 	w.dir("ok/sub")

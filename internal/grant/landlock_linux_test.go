@@ -13,7 +13,7 @@ import (
 
 const landlockWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_REG
 
-// restrictThread irreversibly restricts the calling thread to create and write files beneath dir only.
+// restrictThread irreversibly restricts the calling thread: of all files, it may create and write only those beneath dir.
 func restrictThread(dir *os.File) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landlockWrite}
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), 8, 0)
@@ -34,7 +34,7 @@ func restrictThread(dir *os.File) error {
 	return nil
 }
 
-// createBeneath creates a file beneath dir in the same way as a worker.
+// createBeneath creates a file beneath dir with the system call that workers use.
 func createBeneath(dir *os.File, name string) error {
 	fd, err := unix.Openat2(int(dir.Fd()), name, &unix.OpenHow{
 		Flags: unix.O_WRONLY | unix.O_CREAT | unix.O_CLOEXEC, Mode: 0o600,
@@ -46,8 +46,8 @@ func createBeneath(dir *os.File, name string) error {
 	return err
 }
 
-// TestConfinedWorkerWritesInCreatedDirectory checks that a thread that was confined before the granted directory was created
-// can write in that directory, and nowhere else.
+// TestConfinedWorkerWritesInCreatedDirectory confines a thread before a granted directory is created. The thread must be able to write
+// in that directory, and nowhere else.
 func TestConfinedWorkerWritesInCreatedDirectory(t *testing.T) {
 	w := newWorld(t)
 	w.grant(manifest.ReadWrite, "a/.codex")
@@ -57,7 +57,7 @@ func TestConfinedWorkerWritesInCreatedDirectory(t *testing.T) {
 	defer home.Close()
 	confined, created, done := make(chan error), make(chan error), make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the confined thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so that the confined thread ends with the goroutine
 		confined <- restrictThread(s.Mounts[0].Dir)
 		if <-created == nil {
 			done <- createBeneath(s.Mounts[0].Dir, "config")
@@ -72,7 +72,7 @@ func TestConfinedWorkerWritesInCreatedDirectory(t *testing.T) {
 	created <- err
 	w.must(err)
 	if err := <-done; err != nil {
-		t.Errorf("in the created directory: %v", err)
+		t.Errorf("cannot write in the created directory: %v", err)
 	}
 	if err := <-done; err != unix.EACCES {
 		t.Errorf("outside: %v", err)

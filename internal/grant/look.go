@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// Look resolves a granted path by the rules of Resolve, within as in config.Mount, without keeping a handle or creating anything. With a
-// *RefusedError it returns the path as far as it could be resolved.
+// Look resolves a granted path by the rules of Resolve. It keeps no handle and creates nothing. within has the meaning of
+// config.Mount.Within. If the error is a *RefusedError, the returned path is resolved as far as possible.
 func Look(kind, path string, places config.Places, writable, within []string) (Place, error) {
 	p, err := newWalker(places, writable, nil).resolve(kind, path, places, within)
 	if err != nil {
@@ -19,14 +19,14 @@ func Look(kind, path string, places config.Places, writable, within []string) (P
 	return Place{Path: p.path(), Breadth: BreadthOf(p.path(), places), Exists: len(p.missing) == 0}, nil
 }
 
-// Place is a resolved granted path.
+// Place is a granted path after its resolution.
 type Place struct {
 	Path    string
 	Breadth Breadth
 	Exists  bool
 }
 
-// Writable returns the resolved directories that any of the grants lets a plugin write, for Config.Writable.
+// Writable returns the resolved directories that at least one of the grants lets a plugin write. They are meant for Config.Writable.
 func Writable(places config.Places, grants ...config.Grant) []string {
 	var mounts []config.Mount
 	for _, g := range grants {
@@ -37,7 +37,7 @@ func Writable(places config.Places, grants ...config.Grant) []string {
 
 func asLink(err error, link **linkError) bool { return errors.As(err, link) }
 
-// Reaches reports whether one of the paths is in a directory or repository of a grant, or above one.
+// Reaches reports whether one of paths is in a directory or repository of the grant g, or is an ancestor of one.
 func Reaches(g config.Grant, paths []string) bool {
 	if len(paths) == 0 {
 		return false

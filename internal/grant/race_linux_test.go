@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// swapped repeatedly exchanges pairs of names until stop is called or the test ends.
+// swapped repeatedly exchanges the names of each pair, until stop is called or the test ends.
 func (w *world) swapped(pairs ...[2]string) (stop func()) {
 	var done sync.WaitGroup
 	quit := make(chan struct{})
@@ -37,18 +37,18 @@ func (w *world) swapped(pairs ...[2]string) (stop func()) {
 	return stop
 }
 
-// TestResolveUnderSwaps exchanges directories while Resolve runs. No handle may refer to a forbidden directory; the test
-// compares device and inode numbers.
+// TestResolveUnderSwaps exchanges directories while Resolve runs. It checks, by device and inode numbers, that no handle refers to a
+// forbidden directory.
 func TestResolveUnderSwaps(t *testing.T) {
 	w := newWorld(t)
-	// A plugin may replace each component of the path by a symbolic link out of the grant.
+	// As a plugin could do, replace each component of the path with a symbolic link that points outside the grant.
 	w.dir("shared/a/b/c")
 	w.dir("secret/b/c")
 	w.dir("secret/c")
 	w.link("../secret", "shared/to secret")
 	w.link("../../secret", "shared/a/to secret")
 	w.link("../../../secret/c", "shared/a/b/to secret")
-	// The user's link contains "..". Moving a directory on its path changes the meaning of "..".
+	// The user's link contains "..". If a directory on its path is moved, ".." means a different directory.
 	w.dir("disk/x")
 	w.dir("disk/wanted")
 	w.dir("decoy/x")
@@ -87,7 +87,7 @@ func TestResolveUnderSwaps(t *testing.T) {
 				w.must(unix.Fstat(int(m.Dir.Fd()), &st))
 			}
 			if name, bad := forbidden[fileID(&st)]; bad {
-				t.Fatalf("%s led to %s", m.Granted, name)
+				t.Fatalf("%s was resolved to the forbidden %s", m.Granted, name)
 			}
 		}
 		w.must(s.Close())
@@ -97,7 +97,7 @@ func TestResolveUnderSwaps(t *testing.T) {
 		t.Errorf("%d descriptors are open, %d before", after, before)
 	}
 	if refused == 0 || allowed == 0 {
-		t.Errorf("refused %d, allowed %d: nothing was swapped in time", refused, allowed)
+		t.Errorf("refused %d, allowed %d: want both to occur", refused, allowed)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestCreateUnderSwaps(t *testing.T) {
 		t.Errorf("created through the link: %q", got)
 	}
 	if created == 0 {
-		t.Error("nothing was ever created")
+		t.Error("Create never succeeded")
 	}
 }
 
@@ -142,7 +142,7 @@ func TestUnreadableAncestorOfGrantIsReported(t *testing.T) {
 		w.must(os.Chmod(w.path("a"), 0))
 		t.Cleanup(func() { os.Chmod(w.path("a"), 0o700) })
 	} else {
-		// Root has all permissions, so access files as another user, in this thread only.
+		// Root has all permissions. The test therefore accesses files as another user, in this thread only.
 		runtime.LockOSThread()
 		if err := unix.Setfsuid(65534); err != nil {
 			t.Skipf("cannot become another user: %v", err)

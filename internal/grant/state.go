@@ -12,14 +12,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 )
 
-// Directories of the host beside the plugins' state directories.
+// Names of the host's own directories beside the plugins' state directories.
 const (
 	locksName   = ".locks"
 	stagingName = ".staging"
 )
 
-// openState opens the plugin's state directory, the directory of lock files and the directory of staged directories. It
-// creates the first two if they are absent. After a failure only the features that need the directory are missing.
+// openState opens the plugin's state directory, the directory of lock files and the directory of staging directories. It creates the
+// first two if they are absent. If one of the three cannot be opened, only the features that need it are missing.
 func (s *Set) openState(c Config, w *walker) error {
 	if c.Places.State == "" {
 		return nil
@@ -45,7 +45,7 @@ func (s *Set) openState(c Config, w *walker) error {
 	return nil
 }
 
-// mountState mounts the plugin's state directory; broken is the reason why the directory above it cannot be used, or nil.
+// mountState mounts the plugin's state directory. broken is the reason why the host's state directory cannot be used; nil if it can.
 func (s *Set) mountState(st *state, c Config, broken error) error {
 	i := slices.IndexFunc(c.Grant.FS, func(m config.Mount) bool { return m.State })
 	if i < 0 {
@@ -54,7 +54,7 @@ func (s *Set) mountState(st *state, c Config, broken error) error {
 	granted := c.Grant.FS[i].Path
 	below, ok := strings.CutPrefix(filepath.Clean(granted), st.path+string(filepath.Separator))
 	if !ok {
-		return fmt.Errorf("state directory %s is not in %s", granted, st.path)
+		return fmt.Errorf("state directory %s is not in the host's state directory %s", granted, st.path)
 	}
 	if st.place == nil {
 		return broken
@@ -78,8 +78,7 @@ func (s *Set) openLocks(st *state, plugin string) error {
 	return err
 }
 
-// openStaging opens the directory of staged directories. If it is not available, directories are staged beside their
-// targets.
+// openStaging opens the directory of staging directories. If it cannot be opened, directories are staged beside their granted paths.
 func (s *Set) openStaging(st *state) error {
 	p, err := st.make([]string{stagingName})
 	if err == nil {
@@ -88,21 +87,20 @@ func (s *Set) openStaging(st *state) error {
 	return nil
 }
 
-// state is the directory that contains the state directories of all plugins.
+// state is the host's state directory, which contains the state directories of all plugins.
 type state struct {
 	check func(*os.File, string) error
-	path  string // as configured
+	path  string // path of the state directory as configured
 	*place
 }
 
-// newStateWalker returns the walker for the path of the host's state directory. It follows symbolic links even below
-// directories that a plugin may write: a user may have moved ~/.local/state to another disk, and also grant a plugin
-// the whole home directory. This is safe. A module can only create links into its own grants. It cannot replace a link
-// on this path, since that link is an anchor of each plugin's grants. And it does not see the directory that the path
-// resolves to.
+// newStateWalker returns the walker for the path of the host's state directory. It follows symbolic links even below directories that
+// a plugin may write: a user may have moved ~/.local/state to another disk, and also grant a plugin the whole home directory. This
+// is safe for three reasons. A module can only create links inside its own grants. A module cannot replace a link on this path,
+// since that link is an anchor of each plugin's grants. A module does not see the directory to which the path resolves.
 func newStateWalker(places config.Places) *walker { return newWalker(places, nil, nil) }
 
-// open opens the directory. It follows symbolic links of the user, and creates missing components.
+// open opens the state directory. It follows symbolic links of the user, and creates missing components of the path.
 func (st *state) open(w *walker) error {
 	p, err := w.walk(st.path)
 	if err != nil {
@@ -121,7 +119,7 @@ func (st *state) open(w *walker) error {
 	return nil
 }
 
-// make opens a directory below the state directory, and creates it if it is missing. It follows no symbolic link.
+// make opens the directory at names below the state directory. It creates missing directories and follows no symbolic link.
 func (st *state) make(names []string) (*place, error) {
 	at := &place{root: st.root, dir: st.dir, steps: st.steps, anchors: st.anchors}
 	for i := range names {
@@ -161,8 +159,8 @@ func stateError(path string, err error) error {
 	return fmt.Errorf("state directory %s: %w: make it a directory that the user can write, or set $XDG_STATE_HOME to a different one", path, err)
 }
 
-// makeBelow opens the directory whose path relative to p has the components names. It creates missing directories with
-// mode 0700.
+// makeBelow opens the directory that is reached from p by names, the components of a relative path. It creates missing directories
+// with mode 0700.
 func (p *place) makeBelow(names []string) (*place, error) {
 	dir, ids, err := makeDirs(p.dir, names, 0o700)
 	if err != nil {
@@ -175,8 +173,8 @@ func (p *place) makeBelow(names []string) (*place, error) {
 	return out, nil
 }
 
-// makeDirs opens a directory beneath dir without following symbolic links, and creates missing components. Without
-// names it opens dir again.
+// makeDirs opens the directory that is reached from dir by names. It follows no symbolic link, and creates missing directories. If
+// names is empty, it opens dir again.
 func makeDirs(dir *os.File, names []string, perm uint32) (*os.File, []FileID, error) {
 	at, err := openAt(dir, ".", handleFlags, 0)
 	if err != nil {
@@ -185,7 +183,7 @@ func makeDirs(dir *os.File, names []string, perm uint32) (*os.File, []FileID, er
 	var ids []FileID
 	for _, name := range names {
 		next, err := makeDir(at, name, perm)
-		_ = at.Close() // nothing was written
+		_ = at.Close() // a failed close loses no data, since the handle wrote none
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -21,7 +21,7 @@ func TestCreatedStateIsPrivate(t *testing.T) {
 		t.Fatalf("got %+v", s)
 	}
 	if !w.same(s.Locks, filepath.Join(w.Places.State, ".locks/notes")) || !w.same(s.Mounts[0].Dir, filepath.Join(w.Places.State, "notes")) {
-		t.Error("a handle is another directory")
+		t.Error("a handle refers to a different directory")
 	}
 	for _, name := range []string{".local", ".local/state/bulkhead", ".local/state/bulkhead/notes", ".local/state/bulkhead/.locks/notes"} {
 		info, err := os.Lstat(w.path(name))
@@ -51,8 +51,8 @@ func TestLinksAreFollowedToTheStateButNotInIt(t *testing.T) {
 	}
 }
 
-// On the path to the state, a symbolic link in a directory that a plugin may write, such as the home directory, is followed.
-// On paths of other grants, such links are refused.
+// On the path to the state directory, a symbolic link is followed even if a plugin may write the directory that contains it, such as
+// the home directory. On the paths of other grants, such links are refused.
 func TestLinkToStateIsFollowedInGrantedHome(t *testing.T) {
 	w := newWorld(t)
 	w.dir(".local")
@@ -79,7 +79,7 @@ func TestLinkToStateIsFollowedInGrantedHome(t *testing.T) {
 	}
 }
 
-// A plugin without state that may write to the home directory cannot redirect the state directories of other plugins.
+// A plugin without a state directory that may write to the home directory cannot redirect the state directories of other plugins.
 func TestPathToStateIsAnchorOfEachGrant(t *testing.T) {
 	w := newWorld(t)
 	w.dir(".local")
@@ -95,7 +95,8 @@ func TestPathToStateIsAnchorOfEachGrant(t *testing.T) {
 	}
 }
 
-// A read grant inside the plugin's own state directory, by any path, does not make that part of the state read-only.
+// A read-only grant of a directory inside the plugin's own state directory does not make that directory read-only, whatever path the
+// grant has.
 func TestGrantInStateDoesNotNarrowIt(t *testing.T) {
 	w := newWorld(t)
 	w.dir(".local/state/bulkhead/notes/cache")
@@ -137,7 +138,7 @@ func TestStateIsChecked(t *testing.T) {
 	var seen []string
 	w.CheckState = func(dir *os.File, path string) error {
 		if !w.same(dir, path) {
-			t.Errorf("the handle is not %s", path)
+			t.Errorf("the handle does not refer to %s", path)
 		}
 		seen = append(seen, strings.TrimPrefix(path, w.Places.State))
 		return nil

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	maxLinks = 40   // symbolic links that are followed in one path
-	maxPath  = 4096 // bytes of a path, lexical and resolved
-	maxWalks = 4    // attempts to resolve a path whose directories are being moved
+	maxLinks = 40   // most symbolic links that are followed in one path
+	maxPath  = 4096 // most bytes of a path, both lexical and resolved
+	maxWalks = 4    // most attempts to resolve a path whose directories are being moved
 )
 
-// errMoved reports that a directory was moved while a path through it was resolved.
-var errMoved = errors.New("one of its directories is being moved: try again")
+// errMoved reports that a directory was moved while a path through that directory was being resolved.
+var errMoved = errors.New("a directory on the path is being moved: try again")
 
-// walker resolves paths. Below guarded directories it follows no symbolic link.
+// walker resolves paths. Below guarded directories it refuses symbolic links.
 type walker struct {
-	ids   map[FileID]string // the reason why a directory is guarded, by its identity
+	ids   map[FileID]string // the reason why each guarded directory is guarded, keyed by identity
 	paths []guarded
 }
 
-// guarded is a directory below which a plugin or a repository may have made links.
+// guarded is a directory below which a plugin or a repository may have created symbolic links.
 type guarded struct{ path, why string }
 
 const (
@@ -37,8 +37,8 @@ const (
 	whyWritable = "below a directory that a plugin may write"
 )
 
-// newWalker guards the project, the writable directories and the directories that mounts resolve to. Each is recognized
-// by its path and by its identity, so that neither an alias nor a rename evades the guard.
+// newWalker returns a walker that guards the project, the writable directories and the directories to which mounts resolve. It
+// recognizes a guarded directory by path and by identity, so that neither an alias nor a rename evades the guard.
 func newWalker(places config.Places, writable []string, mounts []config.Mount) *walker {
 	w := &walker{ids: map[FileID]string{}}
 	for _, path := range writable {
@@ -59,8 +59,8 @@ func (w *walker) guard(path, why string, follow bool) {
 	}
 }
 
-// guardMounts guards the writable mounts and returns their resolved paths. Mounts without symbolic links come first, so
-// that a link in one of them, which a plugin may have made, cannot redirect the others.
+// guardMounts guards the writable mounts and returns their resolved paths. It resolves mounts without symbolic links first, so that a
+// link in one of these, which a plugin may have made, cannot redirect the other mounts.
 func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []string {
 	var out []string
 	linked := []config.Mount{}
@@ -89,7 +89,7 @@ func (w *walker) guardMounts(places config.Places, mounts []config.Mount) []stri
 	return out
 }
 
-// guards returns the reason why symbolic links in the directory at path are not followed; empty if they are followed.
+// guards returns the reason why symbolic links in the directory at path are refused; empty if they are followed.
 func (w *walker) guards(path string, id FileID) string {
 	for _, g := range slices.Backward(w.paths) {
 		if contain.Within(g.path, path) {
@@ -99,22 +99,22 @@ func (w *walker) guards(path string, id FileID) string {
 	return w.ids[id]
 }
 
-// place is a resolved path: an existing directory, and the names below it that do not exist.
+// place is a resolved path: an existing directory, and the names of absent path components below that directory.
 type place struct {
 	root    string   // path of the root directory
-	dir     *os.File // the directory, or the nearest existing ancestor; nil after take
-	steps   []step   // from the root to dir
+	dir     *os.File // handle of the place, or of its nearest existing ancestor; nil after take
+	steps   []step   // the directories from root to dir
 	missing []string // absent path components below dir
 	anchors []FileID
 }
 
 type step struct {
-	name  string // empty: the root
+	name  string // name of the directory; empty for the root
 	id    FileID
-	guard string // why links in the directory are refused; empty if they are followed
+	guard string // the reason why links in the directory are refused; empty if they are followed
 }
 
-// existing returns the path of dir.
+// existing returns the path of the directory dir.
 func (p *place) existing() string {
 	var b strings.Builder
 	b.WriteString(p.root)
@@ -129,10 +129,10 @@ func (p *place) existing() string {
 
 func (p *place) path() string { return filepath.Join(append([]string{p.existing()}, p.missing...)...) }
 
-// id returns the identity of dir.
+// id returns the identity of the directory dir.
 func (p *place) id() FileID { return p.steps[len(p.steps)-1].id }
 
-// take returns the handle, which the caller has to close.
+// take returns the handle dir and removes it from p. The caller has to close the handle.
 func (p *place) take() *os.File {
 	f := p.dir
 	p.dir = nil
@@ -140,12 +140,12 @@ func (p *place) take() *os.File {
 }
 
 func (p *place) close() {
-	_ = closeFile(p.dir) // nothing was written
+	_ = closeFile(p.dir) // a failed close loses no data, since the handle wrote none
 	p.dir = nil
 }
 
-// linkError reports a symbolic link below a guarded directory.
-type linkError struct {
+// linkError reports a symbolic link below a guarded directory, where links are refused.
+type linkError struct { // absolute paths; symbolic links in target are not resolved
 	link, target string // absolute; symbolic links in target are not resolved
 	why          string
 }
@@ -154,7 +154,7 @@ func (e *linkError) Error() string {
 	return fmt.Sprintf("%q is a symbolic link to %q, %s", e.link, e.target, e.why)
 }
 
-// walk resolves an absolute path. The caller must close the result.
+// walk resolves an absolute path. The caller must close the returned place.
 func (w *walker) walk(path string) (*place, error) {
 	for range maxWalks {
 		p, err := w.walkOnce(path)
@@ -165,7 +165,8 @@ func (w *walker) walk(path string) (*place, error) {
 	return nil, errMoved
 }
 
-// pending is a component that is not resolved yet, and the link whose target contains it.
+// pending is a path component that is not resolved yet. link is the symbolic link whose target contains the component; empty if none
+// does.
 type pending struct{ name, link string }
 
 func (w *walker) walkOnce(path string) (_ *place, err error) {
@@ -231,11 +232,11 @@ func (w *walker) walkOnce(path string) (_ *place, err error) {
 	return p, nil
 }
 
-// down enters a directory.
+// down moves p into the directory e, its entry called name.
 func (p *place) down(w *walker, name string, e entry) error {
 	path := filepath.Join(p.existing(), name)
 	if len(path) > maxPath {
-		_ = e.file.Close() // nothing was written
+		_ = e.file.Close() // a failed close loses no data, since the handle wrote none
 		return fmt.Errorf("is longer than %d bytes after its symbolic links are resolved", maxPath)
 	}
 	guard := p.steps[len(p.steps)-1].guard
@@ -247,7 +248,7 @@ func (p *place) down(w *walker, name string, e entry) error {
 	return nil
 }
 
-// follow moves to the directory that the target of a link is relative to.
+// follow moves p to the directory to which target, the target of a symbolic link, is relative.
 func (p *place) follow(w *walker, target string) error {
 	if !filepath.IsAbs(target) {
 		return nil
@@ -262,7 +263,7 @@ func (p *place) follow(w *walker, target string) error {
 	return nil
 }
 
-// up moves to the parent directory, which must still be the directory that the walk came through.
+// up moves p to its parent directory. It fails if that is not the directory through which the walk came.
 func (p *place) up() error {
 	if len(p.steps) == 1 {
 		return nil // the root is its own parent
@@ -272,7 +273,7 @@ func (p *place) up() error {
 		return err
 	}
 	if parent := p.steps[len(p.steps)-2]; e.file == nil || e.id != parent.id {
-		_ = closeFile(e.file) // nothing was written
+		_ = closeFile(e.file) // a failed close loses no data, since the handle wrote none
 		return errMoved
 	}
 	p.enter(e.file)
@@ -281,11 +282,11 @@ func (p *place) up() error {
 }
 
 func (p *place) enter(dir *os.File) {
-	_ = p.dir.Close() // nothing was written
+	_ = p.dir.Close() // a failed close loses no data, since the handle wrote none
 	p.dir = dir
 }
 
-// names splits a path; link is the link whose target it is.
+// names splits a path into components. If the path is the target of a symbolic link, link is that link.
 func names(path, link string) []pending {
 	var out []pending
 	for name := range strings.SplitSeq(filepath.ToSlash(path[len(filepath.VolumeName(path)):]), "/") {
@@ -304,7 +305,7 @@ func plain(todo []pending) []string {
 	return out
 }
 
-// target returns the lexical path to which a symbolic link in dir with that text points.
+// target returns the absolute lexical path to which a symbolic link in dir points. text is the content of the link.
 func target(dir, text string) string {
 	if filepath.IsAbs(text) {
 		return filepath.Clean(text)
@@ -312,7 +313,7 @@ func target(dir, text string) string {
 	return filepath.Join(dir, text)
 }
 
-// resolved returns path with its symbolic links resolved as far as possible, for comparisons with other paths.
+// resolved resolves the symbolic links of path as far as possible. The result is for comparison with other paths.
 func resolved(path string) string {
 	p, err := (&walker{}).walk(path)
 	if err != nil {

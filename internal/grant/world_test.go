@@ -66,14 +66,14 @@ func (w *world) link(target, name string) {
 	w.must(os.Symlink(target, w.path(name)))
 }
 
-// grant adds granted directories.
+// grant adds a granted directory for each of names.
 func (w *world) grant(access manifest.Access, names ...string) {
 	for _, name := range names {
 		w.Grant.FS = append(w.Grant.FS, config.Mount{Path: w.path(name), Access: access})
 	}
 }
 
-// grantState adds the plugin's own state directory.
+// grantState adds a grant of the plugin's own state directory.
 func (w *world) grantState() {
 	w.Grant.FS = append(w.Grant.FS, config.Mount{Path: filepath.Join(w.Places.State, w.Plugin), Access: manifest.ReadWrite, State: true})
 }
@@ -96,11 +96,11 @@ func (w *world) unchanged(s *Set) {
 func (w *world) changed(s *Set, want string) {
 	w.Helper()
 	if changed, what := s.Changed(); !changed || !strings.Contains(what, want) {
-		w.Errorf("changed = %t, %q; want a text with %q", changed, what, want)
+		w.Errorf("changed = %t, %q; want a string with %q", changed, what, want)
 	}
 }
 
-// same reports whether a handle refers to the directory at path.
+// same reports whether the handle f refers to the directory at path.
 func (w *world) same(f *os.File, path string) bool {
 	w.Helper()
 	var st unix.Stat_t
