@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// checkApplicators evaluates the in-place applicators except references and dependentSchemas.
+// checkApplicators evaluates the keywords that apply subschemas to the instance itself, except references and dependentSchemas.
 func (c *evaluation) checkApplicators(r *applicators, v any, at *location, ev *evaluated, f *failures) bool {
 	ok := c.all(r.allOf, v, at, ev, f)
 	if r.not != nil && c.apply(r.not, v, at, nil, nil) {
@@ -33,7 +33,7 @@ func (c *evaluation) anyOf(nodes []*node, v any, at *location, ev *evaluated, f 
 	for _, n := range nodes {
 		if c.inPlace(n, v, at, ev, alternatives.next(f)) {
 			if matched = true; ev == nil {
-				break // if ev is set, the other alternatives are applied too: they may evaluate further properties
+				break // if ev is set, the other alternatives are applied too, since they may evaluate further properties
 			}
 		}
 	}
@@ -59,10 +59,10 @@ func (c *evaluation) oneOf(nodes []*node, v any, at *location, ev *evaluated, f 
 	return matched >= 0 || f.add(at, alternatives.message())
 }
 
-// alternativeFailures collects the failures of alternatives, which are reported as one failure.
+// alternativeFailures collects the failures of several alternatives, which are reported as one failure.
 type alternativeFailures struct{ list []*failures }
 
-// next returns the collector of the next alternative; it returns nil if f is nil or the limit is reached.
+// next returns the collector for the failures of the next alternative; nil if f is nil or maxFailures is exceeded.
 func (b *alternativeFailures) next(f *failures) *failures {
 	if f == nil || len(b.list) > maxFailures {
 		return nil
@@ -80,7 +80,7 @@ func (b *alternativeFailures) message() string {
 			words.WriteString(" | ")
 		}
 		if words.Len() > maxFailure {
-			break // the rest would be truncated
+			break // further alternatives would be truncated
 		}
 		words.WriteString(strings.Join(f.list, " and "))
 	}

@@ -13,19 +13,19 @@ import (
 type compiler struct {
 	draft    int
 	patterns patterns
-	nodes    map[uintptr]*node    // by the identity of the decoded object
-	targets  map[string]*resource // by absolute URI without fragment
+	nodes    map[uintptr]*node    // the node of each schema, keyed by the identity of the decoded object
+	targets  map[string]*resource // the resource at each absolute URI without fragment
 	pending  []reference
 }
 
-// resource is a schema resource: a schema with its own base URI.
+// resource is a schema resource: a schema that has its own base URI.
 type resource struct {
 	doc     map[string]any
 	base    *url.URL
 	anchors map[string]*node
 }
 
-// reference is a $ref, whose target is resolved after the whole schema has been read.
+// reference is a $ref. Its target is resolved after the whole schema has been read.
 type reference struct {
 	from  *node
 	key   string
@@ -34,7 +34,7 @@ type reference struct {
 	where *location
 }
 
-// scope is the current schema resource and schema location.
+// scope is the schema resource and the location in it that are being compiled.
 type scope struct {
 	in *resource
 	at *location
@@ -53,7 +53,7 @@ func (s scope) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s: %s", s.at.appendTo(nil), what)
 }
 
-// rootURL is the base URI of a schema without $id. References to anything outside the schema are refused.
+// rootURL is the base URI of a schema without $id. References to a resource outside the schema are refused.
 const rootURL = "schema:///"
 
 // compile compiles a decoded schema.
@@ -90,7 +90,7 @@ func compile(doc any) (*node, error) {
 	return n, nil
 }
 
-// dynamicAnchor returns a dynamic anchor keyword that occurs in doc, or "".
+// dynamicAnchor returns a keyword that occurs in doc and belongs to dynamic references; empty if there is none.
 func dynamicAnchor(doc any) string {
 	switch doc := doc.(type) {
 	case map[string]any:
@@ -114,7 +114,7 @@ func dynamicAnchor(doc any) string {
 	return ""
 }
 
-// drafts lists the drafts by their $schema, without scheme and fragment.
+// drafts lists the supported drafts. Each is identified by its $schema URI without scheme and fragment.
 var drafts = [...]struct {
 	name  string
 	draft int
@@ -146,7 +146,7 @@ func (c *compiler) readDraft(doc map[string]any, at scope) error {
 	return at.member("$schema").errorf("%s is not supported: use the URI of draft 4, 6, 7, 2019-09 or 2020-12; custom meta-schemas are not loaded", quoted(name))
 }
 
-// schema compiles a schema. Each object is compiled only once.
+// schema compiles the schema v. Each object is compiled only once.
 func (c *compiler) schema(v any, at scope) (*node, error) {
 	switch v := v.(type) {
 	case bool:
@@ -182,12 +182,12 @@ func (c *compiler) object(n *node, o map[string]any, at scope) (err error) {
 		n.unevaluatedItems, n.unevaluatedProperties = r.schema("unevaluatedItems"), r.schema("unevaluatedProperties")
 	}
 	for _, key := range []string{"$defs", "definitions"} {
-		r.schemas(key) // the schemas are targets of references; unused ones must be valid, too
+		r.schemas(key) // compiled as possible targets of references; unused ones must be valid too
 	}
 	return r.err
 }
 
-// identify registers the identifier and the anchors of a schema.
+// identify registers the identifier and the anchors of the schema o, whose node is n.
 func (c *compiler) identify(n *node, o map[string]any, at scope) (scope, error) {
 	key := "$id"
 	if c.draft < 6 {
@@ -232,11 +232,11 @@ func (s scope) anchor(name string, n *node, key string) error {
 	return nil
 }
 
-// ignoresSiblings reports whether the object has a $ref whose siblings are ignored.
+// ignoresSiblings reports whether o has a $ref, and the draft ignores the siblings of $ref.
 func (c *compiler) ignoresSiblings(o map[string]any) bool {
 	_, ok := o["$ref"].(string)
 	return ok && c.draft < 2019
 }
 
-// sorted returns the member names of an object in order.
+// sorted returns the member names of an object in ascending order.
 func sorted(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }

@@ -11,17 +11,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Models send "3" for 3 and "yes" for true. The host does not coerce such arguments: the caller would not learn that
-// the value was changed, and "007" may be intended. Instead, the error shows the value to write, so that the model can
-// correct its next call. A correction is only shown if the schema at the location accepts it.
+// Models send "3" for 3 and "yes" for true. The host does not coerce such arguments: the caller would not learn that the value was
+// changed, and "007" may be intended. Instead, the error shows which value to write, so that the model can correct its next call. A
+// correction is shown only if the schema at the value's location accepts the corrected value.
 
 const (
-	maxCorrected  = 80       // bytes of a value that a failure shows; a longer value is only described
-	maxCorrection = 64 << 10 // bytes of a string that is parsed as JSON, or of a value that is encoded
-	maxParsed     = 4 << 10  // values in a string that is parsed as JSON
+	maxCorrected  = 80       // most bytes of a value that a failure shows; a longer value is only described
+	maxCorrection = 64 << 10 // most bytes of a string that is parsed as JSON, and of an encoded value
+	maxParsed     = 4 << 10  // most values in a string that is parsed as JSON
 )
 
-// wrongType describes a value whose type is none of n.types.
+// wrongType describes the failure that the type of v is none of n.types.
 func (c *evaluation) wrongType(n *node, v any, at *location) string {
 	got := typeOf(v)
 	what := fmt.Sprintf("must be %s, not %s", strings.Join(n.types.names(), " or "), got.names()[0])
@@ -30,12 +30,12 @@ func (c *evaluation) wrongType(n *node, v any, at *location) string {
 	}
 	write := c.correction(n, v, at)
 	if text, ok := v.(string); ok && write == "" || got == typeArray || got == typeObject || got == typeNull || len(text) > maxCorrected {
-		return what + write // the value is not shown
+		return what + write // the value is not shown: it is an array, an object, null, a long string or a string without a correction
 	}
 	return what + " " + encoded(v) + write
 }
 
-// correction says what to write in place of v; "" if it finds no valid value.
+// correction states what to write in place of v; empty if it finds no valid value.
 func (c *evaluation) correction(n *node, v any, at *location) string {
 	for _, other := range c.candidates(n, v) {
 		if !c.apply(n, other, at, nil, nil) {
@@ -60,7 +60,7 @@ func (c *evaluation) correction(n *node, v any, at *location) string {
 	return ""
 }
 
-// candidates returns values that the caller may have meant by v, the most likely first.
+// candidates returns values that the caller may have meant by v, the most likely one first.
 func (c *evaluation) candidates(n *node, v any) []any {
 	var out []any
 	switch v := v.(type) {
@@ -92,12 +92,12 @@ func (c *evaluation) candidatesOfString(n *node, text string) []any {
 	if len(text) > maxCorrection {
 		return nil
 	}
-	c.charge(len(text)) // the cost of parsing
+	c.charge(len(text)) // parsing costs in proportion to the length
 	text = strings.TrimSpace(text)
 	var out []any
 	if other, err := parsed(text); err == nil {
 		if number, ok := other.(json.Number); ok && n.types&typeNumber == 0 && isInteger(number) {
-			other = json.Number(rational(number).Num().String()) // such as 3.0
+			other = json.Number(rational(number).Num().String()) // an integer written with a fraction, such as 3.0, becomes 3
 		}
 		if _, isString := other.(string); !isString {
 			out = append(out, other)
@@ -117,10 +117,10 @@ func (c *evaluation) candidatesOfString(n *node, text string) []any {
 	return out
 }
 
-// integer matches an integer, also with a plus sign or leading zeros, which JSON does not allow.
+// integer matches an integer. Unlike JSON, it allows a plus sign and leading zeros.
 var integer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:\+|(-))?0*([0-9]+)$`) })
 
-// parsed parses a JSON value, or an integer as people write it.
+// parsed parses text as a JSON value, or as an integer that may have a plus sign or leading zeros.
 func parsed(text string) (any, error) {
 	text = integer().ReplaceAllString(text, "$1$2")
 	if err := rawjson.Bound([]byte(text), maxParsed, maxDepth); err != nil {
@@ -129,13 +129,13 @@ func parsed(text string) (any, error) {
 	return decode(json.RawMessage(text))
 }
 
-// isArrayOf reports whether v is the only item of list.
+// isArrayOf reports whether list is an array whose only item is v.
 func isArrayOf(list, v any) bool {
 	items, ok := list.([]any)
 	return ok && len(items) == 1 && equal(items[0], v)
 }
 
-// isNothing reports whether a string stands for an absent value.
+// isNothing reports whether a string stands for an absent value, as "null" does.
 func isNothing(text string) bool {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "", "null", "none", "nil", "undefined":
@@ -144,7 +144,7 @@ func isNothing(text string) bool {
 	return false
 }
 
-// encoded encodes a decoded value; empty if it takes more than maxCorrection bytes.
+// encoded encodes a decoded value as JSON; empty if the result has more than maxCorrection bytes.
 func encoded(v any) string {
 	if sizeOf(v, maxCorrection) < 0 {
 		return ""
@@ -156,8 +156,8 @@ func encoded(v any) string {
 	return string(text)
 }
 
-// sizeOf returns budget minus the size of a value: at least one for each value and for each byte of a string. A
-// negative result means that the size exceeds the budget.
+// sizeOf returns budget minus the size of v. Each value counts at least one, as does each byte of a string. A negative result means
+// that the size exceeds the budget.
 func sizeOf(v any, budget int) int {
 	budget--
 	switch v := v.(type) {

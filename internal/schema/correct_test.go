@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/schema"
 )
 
-// The failure names the expected type and the value. If there is a valid correction, it shows the corrected value.
+// The failure names the expected type and the value. If there is a valid correction, the failure shows the corrected value.
 func TestValidateArgumentsShowsCorrection(t *testing.T) {
 	types := func(names string) string { return `{"type":` + names + `}` }
 	integer, boolean, object := types(`"integer"`), types(`"boolean"`), types(`"object"`)
@@ -84,7 +84,7 @@ func TestValidateArgumentsShowsCorrection(t *testing.T) {
 	}
 }
 
-// Showing and parsing of long values are bounded.
+// The length of shown values and the cost of parsing values are bounded.
 func TestCorrectionsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for name, c := range map[string]struct{ schema, value, want string }{
@@ -118,7 +118,7 @@ func TestCorrectionsAreBounded(t *testing.T) {
 	}
 }
 
-// The cost of corrections does not count toward the limit of a check: costly corrections are omitted.
+// The cost of corrections does not count toward the work limit of the validation. If corrections cost too much, they are omitted.
 func TestCorrectionsAreNoReasonToRefuse(t *testing.T) {
 	s, err := schema.Compile(json.RawMessage(`{"items":{"anyOf":[{"type":"object"},{"type":"array","items":{"type":"object"}}]}}`))
 	if err != nil {

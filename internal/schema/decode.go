@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// decode decodes one JSON value and keeps numbers as json.Number. It refuses duplicate members: decoders differ in
-// which of the duplicates they use, so the tool could use a value that was not validated.
+// decode decodes one JSON value and keeps numbers as json.Number. It refuses duplicate members: decoders differ in which of the
+// duplicates they use, so the tool could use a value that was not validated.
 func decode(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -33,12 +33,12 @@ func decode(raw json.RawMessage) (any, error) {
 	return v, nil
 }
 
-// refusal is an error of this package, as opposed to one of encoding/json.
+// refusal is an error that this package creates, as opposed to an error of encoding/json.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// readValue reads a value within the limits of depth and numbers.
+// readValue reads a value and enforces the limits of depth and of numbers.
 func readValue(d *json.Decoder, depth int) (any, error) {
 	if depth == maxDepth {
 		return nil, refusal(fmt.Sprintf("is nested more than %d deep", maxDepth))
@@ -63,7 +63,7 @@ func readValue(d *json.Decoder, depth int) (any, error) {
 			}
 			list = append(list, item)
 		}
-		_, err := d.Token() // the closing bracket
+		_, err := d.Token() // consumes the closing bracket
 		return list, err
 	}
 	return readObject(d, depth)
@@ -87,12 +87,12 @@ func readObject(d *json.Decoder, depth int) (any, error) {
 			return nil, err
 		}
 	}
-	_, err := d.Token() // the closing brace
+	_, err := d.Token() // consumes the closing brace
 	return object, err
 }
 
-// checkCase refuses a member whose name differs from a property of the schema only in case. The schema would not
-// validate such a member, but a case-insensitive decoder, such as encoding/json, would use its value.
+// checkCase refuses a member whose name differs from a property of the schema only in case. The schema would not validate such a
+// member, but a case-insensitive decoder, such as encoding/json, would use its value.
 func (s *Schema) checkCase(v any) error {
 	object, _ := v.(map[string]any)
 	for key := range object {

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/schema"
 )
 
-// oracle compiles a schema with the reference validator.
+// oracle compiles a schema with the reference validator, called the oracle.
 func oracle(t testing.TB, raw []byte) (*jsonschema.Schema, error) {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -34,7 +34,7 @@ func oracle(t testing.TB, raw []byte) (*jsonschema.Schema, error) {
 	return c.Compile("schema:///")
 }
 
-// agree compares the results of both validators for some instances, and counts valid and invalid ones.
+// agree compares the results of this package and of the oracle for each of values. It returns the numbers of valid and invalid values.
 func agree(t *testing.T, raw []byte, values func(yield func(any) bool)) (valid, invalid int) {
 	t.Helper()
 	theirs, theirErr := oracle(t, raw)
@@ -56,7 +56,7 @@ func agree(t *testing.T, raw []byte, values func(yield func(any) bool)) (valid, 
 		}
 		want, got := theirs.Validate(decoded), ours.Validate(text)
 		if (want == nil) != (got == nil) {
-			t.Fatalf("schema %s\nvalue %s\ngot %v\nthe oracle: %v", raw, text, got, want)
+			t.Fatalf("schema %s\nvalue %s\ngot %v\nthe oracle gives %v", raw, text, got, want)
 		}
 		if got == nil {
 			valid++
@@ -77,11 +77,11 @@ func rounds(t *testing.T, usual int) int {
 	return usual
 }
 
-// The instances are generated from the schemas of all plugins and then mutated.
+// TestPluginSchemasAgainstReferenceValidator generates instances from the schemas of all plugins, and damages copies of them.
 func TestPluginSchemasAgainstReferenceValidator(t *testing.T) {
 	files, err := filepath.Glob("../../*/*/plugin.toml")
 	if err != nil || len(files) < 5 {
-		t.Fatalf("found the manifests %v, %v", files, err)
+		t.Fatalf("got the manifests %v, %v", files, err)
 	}
 	schemas, valid, invalid := 0, 0, 0
 	for _, file := range files {
@@ -116,11 +116,11 @@ func TestPluginSchemasAgainstReferenceValidator(t *testing.T) {
 	}
 	t.Logf("%d schemas, %d valid and %d invalid values", schemas, valid, invalid)
 	if schemas < 50 || valid < schemas || invalid < schemas {
-		t.Errorf("%d schemas, %d valid and %d invalid values: too few", schemas, valid, invalid)
+		t.Errorf("only %d schemas with %d valid and %d invalid values were tested", schemas, valid, invalid)
 	}
 }
 
-// The schemas are random, with every keyword and draft.
+// TestRandomSchemasAgainstReferenceValidator generates random schemas with every keyword and draft.
 func TestRandomSchemasAgainstReferenceValidator(t *testing.T) {
 	valid, invalid := 0, 0
 	for i := range rounds(t, 3000) {
@@ -132,7 +132,7 @@ func TestRandomSchemasAgainstReferenceValidator(t *testing.T) {
 		if draft := g.IntN(2 * len(someDrafts)); draft < len(someDrafts) {
 			doc["$schema"] = someDrafts[draft]
 			if draft > 0 {
-				delete(doc, "$ref") // in this draft, siblings of $ref are ignored, but the oracle does not ignore all of them
+				delete(doc, "$ref") // this draft ignores all siblings of $ref, but the oracle ignores only some
 			}
 		}
 		doc["definitions"] = map[string]any{"a": g.schema(1), "b": g.schema(1)}
@@ -156,7 +156,7 @@ func TestRandomSchemasAgainstReferenceValidator(t *testing.T) {
 	}
 	t.Logf("%d valid and %d invalid values", valid, invalid)
 	if min(valid, invalid) < 100 {
-		t.Errorf("%d valid and %d invalid values: too few", valid, invalid)
+		t.Errorf("only %d valid and %d invalid values were tested", valid, invalid)
 	}
 }
 
@@ -174,7 +174,7 @@ var someValues = []any{nil, true, false, 0, 1, -1, 2, 3, 1.5, json.Number("1.0")
 
 func (g generator) of(list []any) any { return list[g.IntN(len(list))] }
 
-// value returns an instance that is likely to be valid against s.
+// value returns an instance that is probably valid against the schema s.
 func (g generator) value(s any, depth int) any {
 	o, ok := s.(map[string]any)
 	if !ok || depth > 6 || g.IntN(15) == 0 {
@@ -307,7 +307,7 @@ func (g generator) damaged(v any) any {
 	return g.any(2)
 }
 
-// misspelled reports whether Validate refuses an instance for the case of its property names; the oracle does not.
+// misspelled reports whether Validate refuses v because the case of a property name is wrong. The oracle accepts such a v.
 func (g generator) misspelled(v any) bool {
 	object, _ := v.(map[string]any)
 	properties, _ := g.root["properties"].(map[string]any)
@@ -378,7 +378,7 @@ func (g generator) keyword(s map[string]any, depth int) {
 		func() { s["unevaluatedItems"] = g.schema(depth + 1) },
 	}
 	if depth > 0 {
-		// Add a reference from within properties, so that no schema applies itself to the same instance.
+		// Refer to a definition only from within properties, so that no schema applies itself to the same instance.
 		keywords = append(keywords, func() {
 			s["properties"] = map[string]any{"c": map[string]any{"$ref": fmt.Sprintf("#/definitions/%c", 'a'+g.IntN(2))}}
 		})

@@ -10,34 +10,33 @@ import (
 )
 
 const (
-	// maxWork limits the work of one evaluation: a schema of a few lines can require exponential work by references that
-	// double at each level. Applying a schema to an instance costs workOfSchema; visiting a property, an item or a few
-	// hundred bytes of a string costs 1.
+	// maxWork limits the work of one evaluation. References that double at each level let a schema of a few lines require exponential
+	// work. Applying a schema to an instance costs workOfSchema. Visiting a property, an item or a few hundred bytes of a string costs 1.
 	maxWork      = maxSteps * workOfSchema
 	maxSteps     = 1 << 18
 	workOfSchema = 16
-	// maxNesting limits recursion: schemas may refer to themselves.
+	// maxNesting limits the depth of recursion, since schemas may refer to themselves.
 	maxNesting = 4096
 )
 
 var errTooCostly = errors.New("takes too long to check against the schema")
 
-// evaluation is the state of evaluating a schema against an instance.
+// evaluation is the state of one evaluation of a schema against an instance.
 type evaluation struct {
 	work     int
 	nesting  int
-	corrects bool // failures show what to write in place of a value of a wrong type
+	corrects bool // whether failures show what to write in place of a value of a wrong type
 }
 
-// charge adds to the work of the evaluation. If the work exceeds maxWork, it panics with errTooCostly.
+// charge adds work to the work of the evaluation. If the sum exceeds maxWork, charge panics with errTooCostly.
 func (c *evaluation) charge(work int) {
 	if c.work += work; c.work > maxWork {
 		panic(errTooCostly)
 	}
 }
 
-// evaluated collects the evaluated properties or items of an instance, for unevaluatedProperties and unevaluatedItems. A nil
-// *evaluated collects nothing.
+// evaluated collects the properties or items of an instance that a schema has evaluated. unevaluatedProperties and unevaluatedItems
+// need them. A nil *evaluated collects nothing.
 type evaluated struct {
 	all   bool
 	names map[string]bool
@@ -72,8 +71,8 @@ func (e *evaluated) merge(other *evaluated) {
 	}
 }
 
-// apply evaluates the schema n against the instance v at a location and reports whether v is valid. It adds failures to f and
-// evaluated properties or items to ev; both may be nil.
+// apply evaluates the schema n against the instance v at the location at, and reports whether v is valid. It adds failures to f, and
+// evaluated properties or items to ev. Both f and ev may be nil.
 func (c *evaluation) apply(n *node, v any, at *location, ev *evaluated, f *failures) bool {
 	c.charge(workOfSchema)
 	if c.nesting++; c.nesting > maxNesting {
@@ -117,13 +116,13 @@ func (c *evaluation) apply(n *node, v any, at *location, ev *evaluated, f *failu
 	return c.checkUnevaluated(n, v, at, ev, f) && ok
 }
 
-// checkAnyType evaluates the assertions that apply to instances of any type, and format.
+// checkAnyType evaluates the assertions that apply to instances of any type, and the keyword format.
 func (c *evaluation) checkAnyType(n *node, v any, at *location, f *failures) bool {
 	got := typeOf(v)
 	if n.types != 0 && n.types&got == 0 {
 		number, ok := v.(json.Number)
 		if n.types&typeInteger == 0 || !ok || !isInteger(number) {
-			what := "" // not needed if the failure is only counted
+			what := "" // f does not list the failure if f is full, so the description can stay empty
 			if !f.isFull() {
 				what = c.wrongType(n, v, at)
 			}
@@ -145,7 +144,7 @@ func (c *evaluation) checkAnyType(n *node, v any, at *location, f *failures) boo
 	return true
 }
 
-// all applies several subschemas in place. The instance must be valid against all.
+// all applies several subschemas to the same instance. The instance must be valid against all of them.
 func (c *evaluation) all(nodes []*node, v any, at *location, ev *evaluated, f *failures) bool {
 	ok := true
 	for _, n := range nodes {
@@ -158,8 +157,8 @@ func (c *evaluation) all(nodes []*node, v any, at *location, ev *evaluated, f *f
 	return ok
 }
 
-// inPlace applies a subschema to the same instance. Its annotations of evaluated properties or items count only if the
-// subschema accepts v.
+// inPlace applies a subschema to the same instance. ev gets the properties or items that the subschema evaluates only if the subschema
+// accepts v.
 func (c *evaluation) inPlace(n *node, v any, at *location, ev *evaluated, f *failures) bool {
 	if ev == nil {
 		return c.apply(n, v, at, nil, f)
@@ -206,8 +205,8 @@ func (c *evaluation) checkObject(r *objectRules, object map[string]any, at *loca
 	return ok
 }
 
-// checkProperty applies the subschemas for a property's name. If additionalProperties forbids the property, it appends
-// the name to unknown.
+// checkProperty applies the subschemas for a property's name to its value. If additionalProperties forbids the property, checkProperty
+// appends the name to unknown.
 func (c *evaluation) checkProperty(r *objectRules, name string, value any, at *location, ev *evaluated, f *failures, unknown *[]string) bool {
 	ok, known := true, false
 	here := &location{parent: at, member: true, name: name, of: r}

@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	maxFailures = 10  // failures listed in an error
-	maxFailure  = 300 // bytes of a failure
+	maxFailures = 10  // most failures that an error lists
+	maxFailure  = 300 // most bytes of one failure
 	maxKept     = 1000
 )
 
-// location is the location of a value in an instance or schema: a property or item of its parent.
+// location is the location of a value in an instance or schema. It names a property or an item of the parent location.
 type location struct {
-	parent *location // nil: the root
-	member bool      // identified by name, not index
+	parent *location // location of the enclosing value; nil if this location is the root
+	member bool      // whether the value is identified by name; otherwise index identifies it
 	name   string
 	index  int
-	of     *objectRules // rules of the object that contains the member; may be nil
+	of     *objectRules // rules of the object that contains the value; may be nil
 }
 
-// isOptional reports whether the value may be left out.
+// isOptional reports whether the value at the location may be left out.
 func (p *location) isOptional() bool { return p.of != nil && !slices.Contains(p.of.required, p.name) }
 
-// appendTo appends the location as a JSON pointer.
+// appendTo appends the location as a JSON pointer to b.
 func (p *location) appendTo(b []byte) []byte {
 	if p.parent == nil {
 		return b
@@ -45,13 +45,13 @@ func (p *location) appendTo(b []byte) []byte {
 type failures struct {
 	list  []string
 	limit int
-	more  int // number of failures beyond the limit
+	more  int // number of failures that list has no room for
 }
 
-// isFull reports whether further failures are only counted.
+// isFull reports whether further failures are only counted, not listed.
 func (f *failures) isFull() bool { return f == nil || len(f.list) == f.limit }
 
-// add adds a failure and returns false, the validation result.
+// add adds a failure at the location at, and returns false: the instance is not valid.
 func (f *failures) add(at *location, what string) bool {
 	switch {
 	case f == nil:
@@ -113,7 +113,7 @@ func enumMessage(values []any) string {
 	return shorten("value must be one of "+strings.Join(words, ", "), maxFailure)
 }
 
-// limit formats the value of a keyword.
+// limit formats the value of the named keyword.
 func (r *numberRules) limit(keyword string) string {
 	bound := map[string]*big.Rat{"minimum": r.minimum, "maximum": r.maximum, "exclusiveMinimum": r.exclusiveMinimum, "exclusiveMaximum": r.exclusiveMaximum, "multipleOf": r.multipleOf}[keyword]
 	if bound.IsInt() {
@@ -145,7 +145,7 @@ func properties(names []string) string {
 
 func quoted(text string) string { return "'" + shorten(text, 80) + "'" }
 
-// shorten truncates s to at most n bytes, at the end of a code point.
+// shorten truncates s to at most n bytes, without splitting a code point.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// formats returns the function that checks a format, if drafts before 2019-09 assert the format and the standard
-// library can parse it. Other formats are annotations; for them it returns nil.
+// formats returns the function that checks the format called name. It returns nil if drafts before 2019-09 do not assert that format,
+// or if the standard library cannot parse it. Such a format is only an annotation.
 func formats(name string) func(string) bool {
 	switch name {
 	case "date-time":

@@ -12,7 +12,7 @@ func (r *reader) referenceKeywords(n *node) {
 	n.refsOnly = r.c.ignoresSiblings(r.o)
 }
 
-// annotations checks the types of annotation keywords, which are otherwise ignored.
+// annotations checks the types of annotation keywords. Their values have no other effect.
 func (r *reader) annotations() {
 	for _, key := range []string{"title", "description", "$comment", "format", "contentEncoding", "contentMediaType"} {
 		r.text(key)
@@ -69,7 +69,7 @@ func (r *reader) enumKeywords(n *node) {
 }
 
 func (r *reader) formatKeyword(n *node) {
-	if name, ok := r.text("format"); ok && r.c.draft < 2019 { // an annotation in later drafts
+	if name, ok := r.text("format"); ok && r.c.draft < 2019 { // in later drafts, format is only an annotation
 		n.format, n.formatName = formats(name), name
 	}
 }
@@ -156,8 +156,8 @@ func (r *reader) objectKeywords(n *node) {
 	}
 }
 
-// dependencies reads a keyword of the dependencies family: the presence of a property requires others, or applies a
-// subschema.
+// dependencies reads a keyword of the dependencies family. If a certain property is present, such a keyword requires other properties,
+// or applies a subschema.
 func (r *reader) dependencies(key string, rules *objectRules, required, schemas bool) {
 	object, _ := read[map[string]any](r, key, "object")
 	for _, name := range sorted(object) {

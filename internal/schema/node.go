@@ -4,13 +4,13 @@ import "math/big"
 
 // node is a compiled schema or subschema. Rare keywords are in separate structs to save memory.
 type node struct {
-	boolean    *bool // value of a boolean schema; nil: an object
+	boolean    *bool // value of a boolean schema; nil if the schema is an object
 	types      typeSet
-	enums      []*enum // enum and const
-	refs       []*node // $ref, $dynamicRef and $recursiveRef
-	refsOnly   bool    // before draft 2019-09 the siblings of $ref are ignored
+	enums      []*enum // values of the keywords enum and const
+	refs       []*node // targets of $ref, $dynamicRef and $recursiveRef
+	refsOnly   bool    // whether all keywords but refs are ignored, as before draft 2019-09 beside a $ref
 	format     func(string) bool
-	formatName string // the format
+	formatName string // name of the format
 
 	number      *numberRules
 	str         *stringRules
@@ -18,14 +18,14 @@ type node struct {
 	object      *objectRules
 	applicators *applicators
 
-	// Applied after all other keywords; nil: unset.
+	// The unevaluated keywords are applied after all other keywords. A nil node means that the keyword is unset.
 	unevaluatedItems, unevaluatedProperties *node
 }
 
-// enum is the keyword enum or const.
+// enum is the value of the keyword enum or const.
 type enum struct {
 	values  []any
-	message string // failure message
+	message string // message of the failure if no value is equal
 }
 
 type numberRules struct {
@@ -33,7 +33,7 @@ type numberRules struct {
 }
 
 type stringRules struct {
-	minLength, maxLength int // -1: unset, here and below
+	minLength, maxLength int // -1 means unset, in this struct and in those below
 	pattern              *pattern
 }
 
@@ -41,10 +41,10 @@ type arrayRules struct {
 	minItems, maxItems       int
 	unique                   bool
 	prefixItems              []*node
-	items                    *node // for the items after prefixItems
+	items                    *node // schema for the items that follow those of prefixItems
 	contains                 *node
 	minContains, maxContains int
-	containsEvaluates        bool // contains marks matching items as evaluated, as it does since draft 2020-12
+	containsEvaluates        bool // whether contains marks matching items as evaluated, as it does since draft 2020-12
 }
 
 type objectRules struct {
@@ -78,10 +78,10 @@ type applicators struct {
 	not, condition, then, other *node
 }
 
-// typeSet is a set of JSON Schema types.
+// typeSet is a set of JSON Schema types. Each type is one bit.
 type typeSet uint8
 
-// typeNames are the type names by bit number.
+// typeNames are the names of the types, indexed by bit number.
 var typeNames = [...]string{"null", "boolean", "number", "integer", "string", "array", "object"}
 
 const (

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// checkNumber refuses a number that is too expensive to compare.
+// checkNumber refuses a number that would be too expensive to compare.
 func checkNumber(n json.Number) error {
 	_, exponent, _ := strings.Cut(strings.ToLower(string(n)), "e")
 	e, err := strconv.Atoi(exponent)

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// maxPattern limits a regular expression, in bytes.
+	// maxPattern is the maximum length of a regular expression, in bytes.
 	maxPattern = 1000
-	// maxInstructions limits the compiled size of all regular expressions of a schema: x{1000} is short but compiles to
-	// 40 kB, and matching takes time in proportion.
+	// maxInstructions is the maximum compiled size of all regular expressions of a schema together. x{1000} is short but compiles to
+	// 40 kB, and the time of matching is proportional to the compiled size.
 	maxInstructions = 20_000
 )
 
-// pattern is a regular expression with its compiled size.
+// pattern is a regular expression and its compiled size.
 type pattern struct {
 	*regexp.Regexp
 	instructions int
 }
 
-// patterns compiles the regular expressions of a schema within maxInstructions.
+// patterns compiles the regular expressions of a schema. Their compiled size is at most maxInstructions in total.
 type patterns struct{ instructions int }
 
 func (p *patterns) compile(s string) (*pattern, error) {
@@ -42,7 +42,8 @@ func (p *patterns) compile(s string) (*pattern, error) {
 	return &pattern{compiled, len(prog.Inst)}, err
 }
 
-// matches matches text and charges for it. The time is proportional to the lengths of both.
+// matches reports whether p matches text, and charges the cost. That is proportional to the product of the text's length and the
+// pattern's compiled size.
 func (c *evaluation) matches(p *pattern, text string) bool {
 	c.charge(1 + len(text)*p.instructions>>8)
 	return p.MatchString(text)

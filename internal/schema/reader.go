@@ -6,7 +6,7 @@ import (
 	"math/big"
 )
 
-// reader reads the keywords of a schema. The first error is sticky: later calls do nothing.
+// reader reads the keywords of a schema. After the first error, later calls do nothing.
 type reader struct {
 	c   *compiler
 	o   map[string]any
@@ -14,7 +14,7 @@ type reader struct {
 	err error
 }
 
-// value returns the value of a keyword. It returns false if the keyword is absent or after an error.
+// value returns the value of a keyword. It returns false if the keyword is absent, or if an earlier call failed.
 func (r *reader) value(key string) (any, bool) {
 	v, ok := r.o[key]
 	return v, ok && r.err == nil
@@ -26,7 +26,8 @@ func (r *reader) fail(key, what string) {
 	}
 }
 
-// read returns the value of a keyword, which must be a T. ok is false if the keyword is absent or after an error.
+// read returns the value of a keyword, whose type must be T. ok is false if the keyword is absent or invalid, or if an earlier call
+// failed.
 func read[T any](r *reader, key, want string) (out T, ok bool) {
 	v, ok := r.value(key)
 	if !ok {
@@ -45,7 +46,7 @@ func (r *reader) flag(key string) bool {
 	return flag
 }
 
-// count returns a non-negative integer, -1 if unset.
+// count returns the value of a keyword, which must be a non-negative integer; -1 if the keyword is absent.
 func (r *reader) count(key string) int {
 	number, ok := read[json.Number](r, key, "integer")
 	if !ok {
@@ -70,7 +71,7 @@ func (r *reader) number(key string) *big.Rat {
 	return rational(number)
 }
 
-// strings returns the items of an array of unique strings.
+// strings returns the value of a keyword, which must be an array of unique strings.
 func (r *reader) strings(key string) []string {
 	list, _ := read[[]any](r, key, "array")
 	return r.stringsOf(list, r.at.member(key))
@@ -94,7 +95,7 @@ func (r *reader) stringsOf(list []any, at scope) []string {
 	return out
 }
 
-// schema compiles the subschema of a keyword; nil if unset.
+// schema compiles the subschema that is the value of a keyword; nil if the keyword is absent.
 func (r *reader) schema(key string) *node {
 	v, ok := r.value(key)
 	if !ok {
@@ -112,7 +113,7 @@ func (r *reader) compiled(v any, at scope) *node {
 	return n
 }
 
-// list compiles a non-empty array of subschemas; nil if unset.
+// list compiles the non-empty array of subschemas that is the value of a keyword; nil if the keyword is absent.
 func (r *reader) list(key string) []*node {
 	list, ok := read[[]any](r, key, "array")
 	if ok && len(list) == 0 {
@@ -125,7 +126,7 @@ func (r *reader) list(key string) []*node {
 	return nodes
 }
 
-// schemas compiles an object of subschemas; nil if unset.
+// schemas compiles the object of subschemas that is the value of a keyword; nil if the keyword is absent.
 func (r *reader) schemas(key string) map[string]*node {
 	object, ok := read[map[string]any](r, key, "object")
 	if !ok {

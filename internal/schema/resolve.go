@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// resolve returns the target of a reference.
+// resolve returns the schema to which the reference r refers.
 func (c *compiler) resolve(r reference) (*node, error) {
 	at := scope{r.in, r.where}.member(r.key)
 	u, err := url.Parse(r.to)
@@ -33,7 +33,7 @@ func (c *compiler) resolve(r reference) (*node, error) {
 	return n, err
 }
 
-// resolvePointer resolves a JSON pointer. It returns nil if the target does not exist.
+// resolvePointer returns the schema to which a JSON pointer refers in a resource; nil if there is none.
 func (c *compiler) resolvePointer(in *resource, pointer string) (*node, error) {
 	var v any = in.doc
 	at := scope{in, &location{}}
@@ -69,7 +69,8 @@ func (c *compiler) resolvePointer(in *resource, pointer string) (*node, error) {
 	return nil, nil
 }
 
-// resourceOf returns the schema resource of an object on the path of a pointer, which may have an identifier of its own.
+// resourceOf returns the schema resource to which an object belongs. An object with an identifier of its own begins a new resource; any
+// other object belongs to the resource in.
 func (c *compiler) resourceOf(object map[string]any, in *resource) *resource {
 	key := "$id"
 	if c.draft < 6 {

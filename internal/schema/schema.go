@@ -1,10 +1,10 @@
-// Package schema validates JSON instances against JSON Schemas, with error messages that a model can act on. Compile a
-// tool's schema once and Validate the arguments of each call. It never loads remote schemas: a $ref may only refer to the
-// schema itself.
+// Package schema validates JSON instances against JSON Schemas, with error messages by which a model can correct its arguments. Callers
+// Compile a tool's schema once, and Validate the arguments of each call. The package never loads remote schemas: a $ref may only refer
+// to a location in the schema itself.
 //
-// It implements drafts 2020-12, 2019-09, 7, 6 and 4 except dynamic references, which it refuses. It has its own validator
-// because no library compares numbers exactly and bounds the work of each validation. It has no package initialization,
-// which every process of the host would pay for.
+// The package implements drafts 2020-12, 2019-09, 7, 6 and 4 except dynamic references, which it refuses. It has its own validator
+// because no library both compares numbers exactly and bounds the work of each validation. It has no package initialization, since
+// every process of the host would pay for that.
 package schema
 
 import (
@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// maxSchema limits a schema, in bytes.
+	// maxSchema is the maximum size of a schema, in bytes.
 	maxSchema = 256 << 10
-	// maxNumber limits the length and the exponent of a number: numbers are compared exactly, and 1e1000000 has a million
-	// digits.
+	// maxNumber is the maximum length of a number, and the maximum of its exponent. Numbers are compared exactly, and 1e1000000 has a
+	// million digits.
 	maxNumber = 400
-	// maxDepth limits the nesting of an instance or schema.
+	// maxDepth is the maximum nesting depth of an instance or schema.
 	maxDepth = 512
 	// maxValues is the maximum number of values in an instance that Validate accepts.
 	maxValues = 1 << 20
@@ -29,12 +29,13 @@ const (
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
 	root *node
-	// properties maps the folded form of each property name of the root schema (see fold) to the names with that form.
+	// properties maps the folded form of each property name of the root schema to the names that have this form. The function fold
+	// computes that form.
 	properties map[string][]string
 }
 
-// Compile compiles a JSON Schema. A schema without $schema belongs to draft 2020-12. The error contains the location of
-// the invalid keyword.
+// Compile compiles a JSON Schema. A schema without $schema belongs to draft 2020-12. The error contains the location of the invalid
+// keyword.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("schema is larger than %d KiB", maxSchema>>10)
@@ -56,15 +57,15 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return s, nil
 }
 
-// Validate validates an instance, one JSON value. The error lists all failures with their instance locations, or states
-// why raw cannot be validated.
+// Validate validates raw, one JSON value. The error lists all failures with their locations in raw, or states why raw cannot be
+// validated.
 func (s *Schema) Validate(raw json.RawMessage) error { return s.ValidateWithin(raw, maxValues) }
 
-// BytesPerValue approximates the memory of a decoded value, without the bytes of strings.
+// BytesPerValue approximates the memory of a decoded value, not counting the bytes of strings.
 const BytesPerValue = 128
 
-// ValidateWithin is Validate with a limit of the number of values: properties, items and the instance itself. An instance
-// with more is refused before it is decoded, because a value may take three bytes of JSON but BytesPerValue in memory.
+// ValidateWithin is like Validate, but accepts at most the given number of values: properties, items and the instance itself. An
+// instance with more values is refused before it is decoded, because a value may take three bytes of JSON but BytesPerValue in memory.
 func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
 	v, err := s.decode(raw, values)
 	if err != nil {
@@ -73,9 +74,8 @@ func (s *Schema) ValidateWithin(raw json.RawMessage, values int) error {
 	return s.validate(v, &evaluation{})
 }
 
-// ValidateArguments is ValidateWithin for the arguments of a call. If a value has a wrong type, the error shows the
-// value (unless it is long) and what to write instead. Because the value may be a secret, only the caller may see the
-// error.
+// ValidateArguments is ValidateWithin for the arguments of a call. If a value has a wrong type, the error shows the value, unless it is
+// long, and what to write instead. Because the value may be a secret, only the caller may see the error.
 func (s *Schema) ValidateArguments(raw json.RawMessage, values int) error {
 	v, err := s.decode(raw, values)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Schema) ValidateArguments(raw json.RawMessage, values int) error {
 	if err = s.validate(v, &evaluation{}); err == nil || err == errTooCostly {
 		return err
 	}
-	// Computing corrections takes additional work. If it exceeds the limit, return the error without corrections.
+	// Computing corrections takes additional work. If that work exceeds the limit, the error without corrections is returned.
 	if corrected := s.validate(v, &evaluation{corrects: true}); corrected != nil && corrected != errTooCostly {
 		return corrected
 	}

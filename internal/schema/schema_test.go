@@ -102,7 +102,7 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-// doubling returns a schema of n levels, each of which applies the next one twice.
+// doubling returns a schema of n levels. Each level applies the next level twice.
 func doubling(n int, last string) json.RawMessage {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/l0","$defs":{`)
@@ -130,13 +130,13 @@ func TestWorkIsBounded(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if err := s.Validate(json.RawMessage(`{`)); err == nil {
-				t.Error("the schema is not usable afterwards")
+				t.Error("after an evaluation that was too costly, the schema is not usable")
 			}
 		})
 	}
 }
 
-// The work of comparing, matching and hashing is bounded, like that of applying subschemas.
+// The work of comparing, matching and hashing is bounded, as is the work of applying subschemas.
 func TestWorkWithinOneSchemaIsBounded(t *testing.T) {
 	numbers := func(n int) string { return "[" + strings.Repeat("1,", n) + "1]" }
 	text := `"` + strings.Repeat("a", 8<<20) + `"`
@@ -219,7 +219,7 @@ func FuzzValidate(f *testing.F) {
 		}
 		for _, err := range []error{err, corrected} {
 			if err != nil && (err.Error() == "" || len(err.Error()) > 4000) {
-				t.Errorf("%d bytes of error", len(err.Error()))
+				t.Errorf("the error has %d bytes, which is too long", len(err.Error()))
 			}
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// typeOf returns the type of a decoded value, typeNumber for any number.
+// typeOf returns the type of a decoded value. For every number, it returns typeNumber.
 func typeOf(v any) typeSet {
 	switch v.(type) {
 	case nil:
@@ -24,7 +24,7 @@ func typeOf(v any) typeSet {
 	return typeObject
 }
 
-// rational returns the exact value of a number, whose range decode has checked.
+// rational returns the exact value of a number. decode has checked that its range is permitted.
 func rational(n json.Number) *big.Rat {
 	r, _ := new(big.Rat).SetString(string(n))
 	return r
@@ -66,10 +66,10 @@ func equal(a, b any) bool {
 		}
 		return true
 	}
-	return a == b // null, booleans and strings
+	return a == b // both are null, booleans or strings
 }
 
-// duplicate returns the indices of two equal items.
+// duplicate returns the indices of two equal items. found reports whether there are any.
 func (c *evaluation) duplicate(items []any) (first, second int, found bool) {
 	seed, seen := maphash.MakeSeed(), make(map[uint64][]int, len(items))
 	for i, item := range items {
@@ -84,7 +84,7 @@ func (c *evaluation) duplicate(items []any) (first, second int, found bool) {
 	return 0, 0, false
 }
 
-// hash returns the same hash for equal values.
+// hash returns a hash of v. Equal values have the same hash.
 func (c *evaluation) hash(seed maphash.Seed, v any) uint64 {
 	c.charge(1)
 	switch v := v.(type) {
@@ -102,7 +102,7 @@ func (c *evaluation) hash(seed maphash.Seed, v any) uint64 {
 	case map[string]any:
 		sum := uint64(len(v))
 		for key, value := range v {
-			sum += maphash.String(seed, key) ^ c.hash(seed, value)*31 // commutative: the order is random
+			sum += maphash.String(seed, key) ^ c.hash(seed, value)*31 // addition is commutative, and map order is random
 		}
 		return sum
 	}
