@@ -62,7 +62,7 @@ func TestOfferedAre(t *testing.T) {
 		"what waited for --allow-write":   {there: []hosttest.Files{optIn}, change: func(o *host.Options) { o.AllowWrite = true }, want: []string{"a_reads", "a_writes"}},
 		"not what is broken":              {there: []hosttest.Files{a, {"plugins/b/plugin.toml": "nonsense"}}, want: []string{"a_reads", "a_writes"}},
 		"not what is not built": {there: []hosttest.Files{b, hosttest.Plugin("a", nil, both)}, want: []string{"b_reads"},
-			why: map[string]string{"a_reads": "module.file: there is no module at ", "a_writes": "remedy: put it there"}},
+			why: map[string]string{"a_reads": "module.file: there is no module at ", "a_writes": "remedy: put the module there"}},
 		"not what needs a project where none is": {there: []hosttest.Files{needs, b}, change: func(o *host.Options) { o.System.Dir = "/" }, want: []string{"b_reads"},
 			why: map[string]string{"a_reads": "plugin a is left out: it needs ${project}: the working directory, /, cannot be the project: pass --project DIR"}},
 		"names with the prefix of their plugin":   {there: []hosttest.Files{a, grants("prefix = 'team_'")}, want: []string{"team_a_reads", "team_a_writes"}},

@@ -102,7 +102,7 @@ func (s *source) openProblem(err error) tomlfile.Problem {
 	case errors.Is(err, fs.ErrNotExist) && s.hasBuild():
 		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), fmt.Sprintf("build it with `bulkhead plugin build %s`", s.dir))
 	case errors.Is(err, fs.ErrNotExist):
-		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), "put it there, or write how to build it in [build]")
+		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), "put the module there, or write how to build it in [build]")
 	}
 	var perr *fs.PathError
 	if errors.As(err, &perr) {

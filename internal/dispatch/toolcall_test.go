@@ -87,7 +87,7 @@ func TestCall(t *testing.T) {
 		"fails on a crash":                              {"crash_reads", `{}`, host.Answer{IsError: true, Failure: "trap"}, "bulkhead: crash_reads crashed: "},
 		"fails on what is no module":                    {"text_reads", `{}`, host.Answer{IsError: true, Failure: "invalid_module"}, "it.wasm"},
 		"says why a plugin is left out": {"absent_reads", `{}`,
-			host.Answer{Error: &abi.Error{Code: -32602, Message: `Unknown tool: absent_reads: plugin "absent" is left out: $P:7: module.file: there is no module at $M; remedy: put it there, or write how to build it in [build]`}}, ""},
+			host.Answer{Error: &abi.Error{Code: -32602, Message: `Unknown tool: absent_reads: plugin "absent" is left out: $P:7: module.file: there is no module at $M; remedy: put the module there, or write how to build it in [build]`}}, ""},
 		"knows no other tool": {"nope", `{}`, host.Answer{Error: &abi.Error{Code: -32602, Message: "Unknown tool: nope"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

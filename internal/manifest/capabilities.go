@@ -15,10 +15,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-// Any stands for any name: with it a manifest requests whatever the admin names in the config.
+// Any stands for any name. A manifest that requests Any requests whatever the admin names in the config.
 const Any = "*"
 
-// The variables that a path may begin with.
+// Names of the variables with which a path may begin.
 const (
 	VarProject = "project"
 	VarCwd     = "cwd"
@@ -48,7 +48,8 @@ func (m *Manifest) readCapabilities(t *tomlfile.Table) {
 	}
 }
 
-// ReadAsk reads the array ask: what calls may ask clients for. It returns nil if the key is absent, not nil if it is empty.
+// ReadAsk reads the array ask of t, which lists what calls may ask clients for. It returns nil if the key is absent, and an empty
+// slice that is not nil if the array is empty.
 func ReadAsk(t *tomlfile.Table) []interaction.Kind {
 	if !t.Has("ask") {
 		return nil
@@ -90,8 +91,8 @@ func (m *Manifest) readOrigins(t *tomlfile.Table) {
 	}
 }
 
-// ReadFS reads the array of directories at key, each {path, access, optional, why}: nil if absent, not nil if
-// empty. check validates each path.
+// ReadFS reads the array of directories at key, each a table {path, access, optional, why}. It returns nil if the key is absent,
+// and an empty slice that is not nil if the array is empty. check validates each path.
 func ReadFS(t *tomlfile.Table, key string, check func(path string) error) []FS {
 	if !t.Has(key) {
 		return nil
@@ -113,10 +114,10 @@ func ReadFS(t *tomlfile.Table, key string, check func(path string) error) []FS {
 	return out
 }
 
-// PathRemedy is the remedy for a path that CheckPath rejects.
+// PathRemedy is the remedy for a path that CheckPath refuses.
 const PathRemedy = "write an absolute path, or one that begins with ${project}, ${cwd}, ${home} or ${state}"
 
-// readAccess has no default: "r" would break plugins silently, and "rw" would grant too much.
+// readAccess reads the key access, which has no default: the default "r" would break plugins silently, and "rw" would grant too much.
 func readAccess(t *tomlfile.Table) Access {
 	if !t.Has("access") {
 		t.Fault("access", "is missing", `write access = "r" or access = "rw"`)
@@ -125,8 +126,8 @@ func readAccess(t *tomlfile.Table) Access {
 	return Access(t.OneOf("access", string(Read), string(ReadWrite)))
 }
 
-// ReadGit reads the array of repositories at key, each {repo, access, remotes}: nil if absent, not nil if
-// empty. check validates each repo.
+// ReadGit reads the array of repositories at key, each a table {repo, access, remotes}. It returns nil if the key is absent, and an
+// empty slice that is not nil if the array is empty. check validates each repo.
 func ReadGit(t *tomlfile.Table, key string, check func(repo string) error) []Git {
 	if !t.Has(key) {
 		return nil
@@ -161,8 +162,8 @@ func checkRequestedRepo(repo string) error {
 	return checkRequestedPath(repo)
 }
 
-// checkRequestedPath is CheckPath for the paths of a manifest. Admins review them, so invisible characters are refused.
-// Paths in a config are written by the admin and are checked by CheckPath only.
+// checkRequestedPath is CheckPath for the paths of a manifest, and refuses invisible characters too, because an admin reviews these
+// paths. CheckPath suffices for the paths of a config, which the admin writes.
 func checkRequestedPath(p string) error {
 	if !visible.Only(p) {
 		return errors.New(invisible)
@@ -181,8 +182,8 @@ func checkRemote(remote string) error {
 	return err
 }
 
-// NormalizeRemote returns the URL of a remote repository in the form that is compared. Its error does not
-// repeat the URL, which may contain a password.
+// NormalizeRemote returns the URL of a remote repository in the form in which such URLs are compared. Its error does not contain the
+// URL, which may contain a password.
 func NormalizeRemote(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" {
@@ -200,16 +201,17 @@ func NormalizeRemote(text string) (string, error) {
 	return o.String() + strings.TrimRight(u.EscapedPath(), "/"), nil
 }
 
-// CheckPath returns the error of SplitPath.
+// CheckPath returns the error of SplitPath for p.
 func CheckPath(p string) error {
 	_, _, err := SplitPath(p)
 	return err
 }
 
-// SplitPath validates a path of a manifest or config and splits it into the name of its leading variable
-// ("" for an absolute path) and the clean rest, which begins with a slash or is empty. An absolute path has the system's form.
+// SplitPath validates a path of a manifest or config, and splits it into its leading variable and the rest. variable is the name of
+// that variable; it is empty if p is an absolute path. rest is clean, and is empty or begins with a slash. If p is an absolute path,
+// rest has the form of an absolute path of this system.
 func SplitPath(p string) (variable, rest string, err error) {
-	volume := filepath.VolumeName(p) // empty except on Windows
+	volume := filepath.VolumeName(p) // VolumeName returns an empty string except on Windows
 	p = filepath.ToSlash(p[len(volume):])
 	switch {
 	case strings.ContainsRune(p, 0):
@@ -250,7 +252,7 @@ func IsVariable(name string) bool {
 	return name != "" && consistsOf(name[:1], lower+upper+"_") && consistsOf(name, lower+upper+digits+"_")
 }
 
-// Variables that the host sets for every plugin.
+// Names of the variables that the host sets for every plugin.
 const (
 	EnvDirectory = "PWD"
 	EnvProject   = "BULKHEAD_PROJECT"
@@ -259,12 +261,12 @@ const (
 	EnvMemory    = "BULKHEAD_MEMORY"
 )
 
-// SetByHost reports whether the host sets the variable name for every plugin.
+// SetByHost reports whether the host sets the variable called name for every plugin.
 func SetByHost(name string) bool {
 	return slices.Contains([]string{EnvDirectory, EnvProject, EnvState, EnvZoneInfo, EnvMemory}, name)
 }
 
-// CheckEnv returns an error if name cannot be granted as an environment variable.
+// CheckEnv returns an error if the environment variable called name cannot be granted.
 func CheckEnv(name string) error {
 	switch {
 	case !IsVariable(name):

@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Check returns a problem for each schema of m that does not compile, and for each tool name that some clients refuse. It
-// takes some hundred times as long as Load, so builds and checks call it, and the start of a server does not.
+// Check returns a problem for each schema of m that does not compile, and for each tool name that some clients refuse. Check takes
+// some hundred times as long as Load. Builds and checks of plugins therefore call it, and the start of a server does not.
 func (m *Manifest) Check() tomlfile.Problems {
 	var ps tomlfile.Problems
 	check := func(i int, key string, raw json.RawMessage) {

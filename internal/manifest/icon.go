@@ -10,23 +10,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Icon is the plugin's icon. The zero value is none.
+// Icon is the plugin's icon. The zero value means that the plugin has no icon.
 type Icon struct {
-	URI           string // data URI of a PNG
+	URI           string // data URI of the PNG
 	Width, Height int
 }
 
-// Bounds of an icon. Each tool in tools/list repeats it.
+// Bounds of an icon. They are low because each tool in tools/list repeats the icon.
 const (
-	maxIcon  = 4 << 10 // bytes of the PNG
+	maxIcon  = 4 << 10 // most bytes of the decoded PNG
 	minPixel = 16
 	maxPixel = 256
 )
 
 const pngURI = "data:image/png;base64,"
 
-// readIcon returns the icon at key icon. It is a data URI, so that the digest of the manifest covers it, and a PNG, which all
-// clients with icons support and which cannot contain scripts.
+// readIcon returns the icon at key icon of t. The icon is a data URI, so that the digest of the manifest covers it. The icon is a PNG,
+// because a PNG cannot contain scripts, and all clients that show icons support PNG.
 func readIcon(t *tomlfile.Table) Icon {
 	uri := t.String("icon")
 	if !t.Has("icon") || uri == "" {
@@ -57,11 +57,11 @@ func readIcon(t *tomlfile.Table) Icon {
 	return Icon{URI: uri, Width: config.Width, Height: config.Height}
 }
 
-// Check decodes the image, of which the manifest's parser reads the header only.
+// Check decodes the whole image. The parser of manifests reads only its header.
 func (i Icon) Check() error {
 	data, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(i.URI, pngURI))
 	if err == nil && i.URI != "" {
-		_, err = png.Decode(bytes.NewReader(data)) // at most maxPixel² pixels
+		_, err = png.Decode(bytes.NewReader(data)) // the cost is bounded, since the image has at most maxPixel² pixels
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// pngURI returns the data URI of a PNG whose pixels are random, so that they cannot be compressed, or blank.
+// pngURI returns the data URI of a PNG. With noise its pixels are random, so that they cannot be compressed; otherwise it is blank.
 func pngURI(t *testing.T, width, height int, noise bool) string {
 	t.Helper()
 	picture := image.NewGray(image.Rect(0, 0, width, height))

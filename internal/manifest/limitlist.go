@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Limit is one field of Limits with its key.
+// Limit is one field of the struct Limits, with its key in TOML.
 type Limit struct {
 	Key    string
-	Value  int64  // bytes, nanoseconds or a count; 0: unset
-	Text   string // formatted: 64MiB, 30s, 256
-	quoted bool   // a string in TOML
+	Value  int64  // value of the limit in bytes, nanoseconds or items; 0: unset
+	Text   string // formatted value: 64MiB, 30s, 256
+	quoted bool   // whether the value is a string in TOML
 }
 
-// TOML returns the value in TOML syntax.
+// TOML returns the value of the limit in TOML syntax.
 func (l Limit) TOML() string {
 	if l.quoted {
 		return strconv.Quote(l.Text)
@@ -21,7 +21,7 @@ func (l Limit) TOML() string {
 	return l.Text
 }
 
-// List returns all limits, in the order of docs/manifest.md.
+// List returns all limits of l, in the order of docs/manifest.md.
 func (l Limits) List() []Limit {
 	size := func(key string, n int64) Limit { return Limit{Key: key, Value: n, Text: FormatSize(n), quoted: true} }
 	count := func(key string, n int64) Limit { return Limit{Key: key, Value: n, Text: strconv.FormatInt(n, 10)} }
@@ -36,7 +36,7 @@ func (l Limits) List() []Limit {
 	}
 }
 
-// Pick returns a copy of l that has only the limits for whose keys keep returns true. All others are unset.
+// Pick returns a copy of l without the limits whose keys keep rejects by returning false. These limits are unset in the copy.
 func (l Limits) Pick(keep func(key string) bool) Limits {
 	for key, field := range map[string]any{
 		"memory": &l.Memory, "time": &l.Time, "fuel": &l.Fuel, "input": &l.Input, "output": &l.Output, "operations": &l.Operations,
@@ -58,7 +58,7 @@ func (l Limits) Pick(keep func(key string) bool) Limits {
 	return l
 }
 
-// Min returns the smaller of the limits of l and bound. A limit of 0 is not bounded.
+// Min returns, for each limit, the smaller one of the values in l and bound. If one of the two is 0, Min returns the other.
 func (l Limits) Min(bound Limits) Limits {
 	return Limits{
 		Memory: least(l.Memory, bound.Memory), Time: least(l.Time, bound.Time), Fuel: least(l.Fuel, bound.Fuel),

@@ -16,7 +16,7 @@ func TestLimitsListHasEveryField(t *testing.T) {
 	}
 	list := all.List()
 	if len(list) != fields.NumField() {
-		t.Fatalf("%d of %d", len(list), fields.NumField())
+		t.Fatalf("List has %d limits, want %d", len(list), fields.NumField())
 	}
 	for i, l := range list {
 		if l.Value != int64(i+1) {

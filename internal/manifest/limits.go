@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Bounds of the values of limits. A module's memory has pages of 64 KiB and at most 4 GiB. The host accepts
-// no message from a client that is larger than MaxInput.
+// Minimums and maximums of limits. A module's memory consists of pages of 64 KiB and has at most 4 GiB. The host accepts no client's
+// message that is larger than MaxInput.
 const (
 	MinMemory, MaxMemory           = 64 << 10, 4 << 30
 	MinTime, MaxTime               = time.Millisecond, 24 * time.Hour
@@ -25,7 +25,7 @@ const (
 	MinConcurrency, MaxConcurrency = 1, 1024
 )
 
-// ReadLimits reads a table of limits of a manifest or a config. The fields of absent keys are 0.
+// ReadLimits reads the table [limits] of a manifest, or a table of limits of a config. The fields of absent keys are 0.
 func ReadLimits(t *tomlfile.Table) Limits {
 	return Limits{
 		Memory:      ReadSize(t, "memory", MinMemory, MaxMemory),
@@ -46,7 +46,7 @@ func ReadLimits(t *tomlfile.Table) Limits {
 	}
 }
 
-// ReadSize returns the size at key, from least to most bytes; 0 if it is absent or invalid.
+// ReadSize returns the size at key, which must be from least to most bytes. It returns 0 if the key is absent or its value invalid.
 func ReadSize(t *tomlfile.Table, key string, least, most int64) int64 {
 	s := t.String(key)
 	if s == "" && !t.Has(key) {
@@ -71,7 +71,7 @@ var units = []struct {
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-// ParseSize parses a size such as "64MiB": an integer and one of B, KiB, MiB and GiB.
+// ParseSize parses a size such as "64MiB": an integer followed by B, KiB, MiB or GiB.
 func ParseSize(s string) (int64, error) {
 	for _, u := range units {
 		digits, ok := strings.CutSuffix(s, u.name)
@@ -87,7 +87,7 @@ func ParseSize(s string) (int64, error) {
 	return 0, errors.New("is not a size")
 }
 
-// FormatSize formats n bytes for ParseSize, in the largest unit that divides n.
+// FormatSize formats n bytes as a size that ParseSize accepts, in the largest unit that divides n.
 func FormatSize(n int64) string {
 	for _, u := range units {
 		if n >= u.bytes && n%u.bytes == 0 {
@@ -97,7 +97,8 @@ func FormatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// ReadDuration returns the duration at key, from MinTime to MaxTime; 0 if it is absent or invalid.
+// ReadDuration returns the duration at key, which must be from MinTime to MaxTime. It returns 0 if the key is absent or its value
+// invalid.
 func ReadDuration(t *tomlfile.Table, key string) time.Duration {
 	s := t.String(key)
 	if s == "" && !t.Has(key) {
@@ -117,7 +118,7 @@ func ReadDuration(t *tomlfile.Table, key string) time.Duration {
 	return d
 }
 
-// ReadCount returns the integer at key, from least to most; 0 if it is absent or invalid.
+// ReadCount returns the integer at key, which must be from least to most. It returns 0 if the key is absent or its value invalid.
 func ReadCount(t *tomlfile.Table, key string, least, most int64) int64 {
 	n, ok := t.Int(key)
 	if ok && (n < least || n > most) {

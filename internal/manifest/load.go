@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Load reads the manifest in the plugin's directory dir. See Parse.
+// Load reads and parses the manifest in the plugin's directory dir. Its results are those of Parse.
 func Load(dir string) (*Manifest, tomlfile.Problems) {
 	file := filepath.Join(dir, FileName)
 	data, err := tomlfile.ReadFile(file)
@@ -24,9 +24,8 @@ func Load(dir string) (*Manifest, tomlfile.Problems) {
 	return Parse(file, data)
 }
 
-// Parse parses and validates a manifest; file is its path. The manifest is nil if data is not TOML. With other problems
-// it is not nil, so that Check can report more of them, but it must be used for nothing else unless Err of the problems
-// returns nil.
+// Parse parses and validates the manifest with the content data. file is its path. The manifest is nil if data is not TOML. If Err of
+// the problems returns an error, the caller may only call Check on the manifest, which reports further problems.
 func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	doc, ps := tomlfile.Parse(file, data)
 	if doc == nil {
@@ -59,7 +58,7 @@ func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	return m, doc.Problems()
 }
 
-// checkFormat reports a manifest of a format version that this host does not know.
+// checkFormat reports a manifest whose format version this host does not support.
 func checkFormat(root *tomlfile.Table) {
 	v, ok := root.Int("manifest")
 	switch {

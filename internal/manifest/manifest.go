@@ -1,7 +1,6 @@
-// Package manifest reads plugin.toml, in which a plugin's author declares what the plugin offers and which
-// capabilities it requests. Load reads and validates the manifest in a plugin's directory, Parse does so for
-// bytes, and Manifest.Check compiles the schemas, which is too slow for the start of a server. Package config
-// decides what is granted.
+// Package manifest reads plugin.toml, in which a plugin's author declares what the plugin offers and which capabilities it requests.
+// Load reads and validates the manifest in a plugin's directory, and Parse validates the bytes of a manifest. Manifest.Check compiles
+// the schemas, which is too slow for the start of a server. Package config decides which capabilities are granted.
 package manifest
 
 import (
@@ -14,25 +13,25 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// FileName is the manifest's name in a plugin's directory.
+// FileName is the name of the manifest in a plugin's directory.
 const FileName = "plugin.toml"
 
 // Manifest is a checked plugin.toml. docs/manifest.md describes every key.
 type Manifest struct {
-	Dir  string // the plugin's directory, absolute
-	File string // the path of plugin.toml, absolute
-	// Digest is the SHA-256 of plugin.toml in lower-case hex, which a config pins.
+	Dir  string // absolute path of the plugin's directory
+	File string // absolute path of plugin.toml
+	// Digest is the SHA-256 of plugin.toml in lower-case hex. A config can pin this digest.
 	Digest string
 
 	Name        string
-	NameLine    int    // line of plugin.name
-	Version     string // semver
+	NameLine    int    // line of the key plugin.name
+	Version     string // semantic version of the plugin
 	Description string
 	License     string
 	Icon        Icon
-	Validate    string // ValidateHost or ValidatePlugin
-	Write       string // WriteDefault or WriteOptIn
-	Reads       string // ReadsOrdered or ReadsConcurrent
+	Validate    string // who validates arguments: ValidateHost or ValidatePlugin
+	Write       string // whether write tools need an opt-in: WriteDefault or WriteOptIn
+	Reads       string // order of reads and writes: ReadsOrdered or ReadsConcurrent
 
 	Module       Module
 	Build        Build
@@ -40,74 +39,76 @@ type Manifest struct {
 	Capabilities Capabilities
 	Limits       Limits
 	Offers       Offers
-	Tools        []Tool        // in the file's order
-	Requires     []Requirement // in the file's order
+	Tools        []Tool        // the tools in the file's order
+	Requires     []Requirement // the requirements in the file's order
 }
 
-// Values of Manifest.Validate: who validates the arguments of a call against the tool's schema.
+// Values of Manifest.Validate: whether the host or the plugin validates the arguments of a call against the tool's schema.
 const (
 	ValidateHost   = "host"
 	ValidatePlugin = "plugin"
 )
 
-// Values of Manifest.Write: whether write tools are offered by default or only after the admin opts in.
+// Values of Manifest.Write: whether write tools are offered by default, or only after the admin has opted in.
 const (
 	WriteDefault = "default"
 	WriteOptIn   = "opt-in"
 )
 
-// Values of Manifest.Reads: whether reads are ordered with writes.
+// Values of Manifest.Reads: whether calls of read tools are ordered with calls of write tools.
 const (
-	ReadsOrdered    = "ordered"    // a read waits for earlier writes, and excludes concurrent ones
-	ReadsConcurrent = "concurrent" // a read runs immediately, concurrently with writes
+	ReadsOrdered    = "ordered"    // a read waits for earlier writes, and no write runs at the same time
+	ReadsConcurrent = "concurrent" // a read starts immediately, and writes may run at the same time
 )
 
-// Module is the location and kind of the compiled module.
+// Module is the location, the kind and the digest of the compiled module.
 type Module struct {
-	File   string // relative to Dir
-	Line   int    // line of file
-	Kind   string // KindABI1
-	SHA256 string // lower-case hex; empty in a source tree, since the build sets it
+	File   string // path of the module relative to Manifest.Dir
+	Line   int    // line of the key module.file
+	Kind   string // kind of the module, which is KindABI1
+	SHA256 string // digest of the module in lower-case hex; empty in a source tree, since the build sets it
 }
 
 // KindABI1 is the only kind of module that this host runs.
 const KindABI1 = "abi-1"
 
-// Build describes how the module is built. It is the zero value if the manifest has no [build].
+// Build states how the module is built. Either Go or Command is set. If the manifest has no [build], neither is.
 type Build struct {
-	Go      string   // a Go package to compile, relative to Dir
-	Command []string // or a program that writes Module.File
+	Go      string   // path of the Go package to compile, relative to Manifest.Dir
+	Command []string // the program that writes Module.File, followed by its arguments
 }
 
-// Server is the identity of a plugin that is served alone.
+// Server is the identity that a plugin has for clients when it is served alone.
 type Server struct {
-	Name             string
-	Version          string
-	ProtocolVersions []string // empty: all that the host supports; the first answers a client that asks for any other
+	Name    string
+	Version string
+	// ProtocolVersions are the protocol versions that clients may choose. A client that asks for any other version gets the
+	// first of them. If the slice is empty, clients may choose any version that the host supports.
+	ProtocolVersions []string
 	Instructions     string
-	Failure          string // template of a failure's text: {code} {plugin} {tool} {message}
-	NoChanges        bool   // changes = false: clients get no change notifications, whatever Offers says
+	Failure          string // template for the message of a failure, with the placeholders {code}, {plugin}, {tool} and {message}
+	NoChanges        bool   // set by changes = false: clients get no change notifications, whatever Offers declares
 }
 
-// Access is the access mode of a grant.
+// Access is the access mode of a granted or requested directory or repository.
 type Access string
 
-// The two access modes of a directory or repository.
+// Values of Access: reading only, or reading and writing.
 const (
 	Read      Access = "r"
 	ReadWrite Access = "rw"
 )
 
-// Capabilities are what the plugin requests.
+// Capabilities are the capabilities that the plugin requests.
 type Capabilities struct {
 	FS   []FS
 	Git  []Git
-	HTTP []string           // origins, each once, or "*"
-	Env  []string           // names
-	Ask  []interaction.Kind // what the plugin's calls ask clients for, each once
+	HTTP []string           // requested origins without duplicates, or "*"
+	Env  []string           // names of requested environment variables
+	Ask  []interaction.Kind // what the plugin's calls ask clients for, without duplicates
 
-	HTTPLine int // line of http in the file
-	AskLine  int // line of ask in the file
+	HTTPLine int // line of the key http in the file
+	AskLine  int // line of the key ask in the file
 }
 
 // FS requests a directory. Path may begin with ${project}, ${cwd}, ${home} or ${state}.
@@ -116,55 +117,55 @@ type FS struct {
 	Access   Access
 	Optional bool
 	Why      string
-	Line     int // in its file
+	Line     int // line of the request in its file
 }
 
-// Git requests a repository; Repo "*" requests any.
+// Git requests a repository. If Repo is "*", it requests any repository.
 type Git struct {
 	Repo    string
 	Access  Access
-	Remotes []string // https URLs, not yet passed to NormalizeRemote, or "*"
+	Remotes []string // https URLs as written, which NormalizeRemote has not normalized yet, or "*"
 	Line    int
 }
 
-// Limits are bounds of a call; 0 means unset. [limits] in a manifest is what the plugin needs, in a config
-// what the admin allows.
+// Limits are bounds of one call or one plugin. A limit of 0 is unset. In a manifest, [limits] states what the plugin needs; in a
+// config, limits state what the admin allows.
 type Limits struct {
-	Memory      int64         // bytes of a module's linear memory
-	Time        time.Duration // of a call
-	Fuel        int64         // instructions of a call
-	Input       int64         // bytes of a request
-	Output      int64         // bytes of a response
-	Operations  int           // host operations of a call
-	Log         int64         // bytes that a call logs
-	Files       int           // files that a call has open at the same time
-	Concurrency int           // calls at the same time
-	Queue       time.Duration // time that a call waits in the queue
-	Ask         time.Duration // time that a client has to answer what a call asks
+	Memory      int64         // most bytes of a module's linear memory
+	Time        time.Duration // longest duration of a call
+	Fuel        int64         // most instructions that a call executes
+	Input       int64         // most bytes of a request
+	Output      int64         // most bytes of a response
+	Operations  int           // most host operations of a call
+	Log         int64         // most bytes that a call logs
+	Files       int           // most files that a call has open at the same time
+	Concurrency int           // most calls that run at the same time
+	Queue       time.Duration // longest time that a call waits in the queue
+	Ask         time.Duration // longest time that a client may take to answer a question of a call
 
-	HTTPRequest     int64 // bytes of a request's body
-	HTTPResponse    int64 // bytes of a response's body
-	HTTPConcurrency int   // requests at the same time
+	HTTPRequest     int64 // most bytes of the body of a web request
+	HTTPResponse    int64 // most bytes of the body of a web response
+	HTTPConcurrency int   // most web requests in flight at the same time
 }
 
-// Offers are the MCP features that the plugin implements beside its tools.
+// Offers are the MCP features, other than tools, that the plugin implements.
 type Offers struct {
 	Prompts     Claim
 	Resources   Claim
-	ListChanged bool // its calls notify clients when its lists of prompts or resources change
-	Subscribe   bool // its calls notify clients when one of its resources changes
+	ListChanged bool // the plugin's calls notify clients when its list of prompts or resources changes
+	Subscribe   bool // the plugin's calls notify clients when one of its resources changes
 	Completions bool
-	Logging     bool // its calls send log messages to the client
+	Logging     bool // the plugin's calls send log messages to the client
 }
 
-// Claim is the set of prompt names or of resource URI prefixes that a plugin claims: any, some or none.
+// Claim is the set of prompt names, or of resource URI prefixes, that a plugin claims. If Any is set, it claims all.
 type Claim struct {
 	Any   bool
 	Names []string
-	Line  int // in its file
+	Line  int // line of the claim in its file
 }
 
-// Offers reports whether c claims any name.
+// Offers reports whether the set c is not empty.
 func (c Claim) Offers() bool { return c.Any || len(c.Names) > 0 }
 
 // Tool is one [[tools]] table.
@@ -172,36 +173,36 @@ type Tool struct {
 	Name        string
 	Title       string
 	Description string
-	Write       bool // access = "write"
+	Write       bool // whether the manifest sets access = "write" for the tool
 	Destructive *bool
 	Idempotent  *bool
 	OpenWorld   *bool
-	Hidden      bool            // alone = false: not offered when the plugin is served alone
-	Failure     string          // template that overrides the server's; empty: unset
-	Input       json.RawMessage // JSON Schema, its keys in the file's order, compact
-	Output      json.RawMessage // JSON Schema like Input; nil if absent
-	Meta        json.RawMessage // nil if absent
-	Line        int             // line of its [[tools]] heading
+	Hidden      bool            // set by alone = false: the tool is not offered when its plugin is served alone
+	Failure     string          // template that overrides Server.Failure for this tool; empty: unset
+	Input       json.RawMessage // JSON Schema of the arguments, in compact form, with its keys in the file's order
+	Output      json.RawMessage // JSON Schema of the structured result, in the form of Input; nil if absent
+	Meta        json.RawMessage // JSON object that tools/list shows as _meta; nil if absent
+	Line        int             // line of the [[tools]] heading of the tool
 }
 
 // ModuleFile returns the absolute path of the compiled module.
 func (m *Manifest) ModuleFile() string { return filepath.Join(m.Dir, m.Module.File) }
 
-// MissingModule returns the problem that the module does not exist.
+// MissingModule returns the problem that there is no file at the module's path.
 func (m *Manifest) MissingModule() tomlfile.Problem {
 	p := tomlfile.Problem{File: m.File, Line: m.Module.Line, Key: "module.file", What: "there is no module at " + m.ModuleFile()}
 	switch {
-	case m.Module.SHA256 != "": // the output of a build, which has no source
-		p.Remedy = fmt.Sprintf("restore it, or build the plugin from its source with `bulkhead plugin build SOURCE -o %s`", filepath.Dir(m.Dir))
+	case m.Module.SHA256 != "": // the directory is the output of a build, and contains no source
+		p.Remedy = fmt.Sprintf("restore the module, or build the plugin from its source with `bulkhead plugin build SOURCE -o %s`", filepath.Dir(m.Dir))
 	case m.Build.Go != "" || len(m.Build.Command) > 0:
-		p.Remedy = fmt.Sprintf("this is a source: build it with `bulkhead plugin build %s`, and name the output directory", m.Dir)
+		p.Remedy = fmt.Sprintf("this is the source of a plugin: build it with `bulkhead plugin build %s`, and name the output directory", m.Dir)
 	default:
-		p.Remedy = "put it there, or write how to build it in [build]"
+		p.Remedy = "put the module there, or write how to build it in [build]"
 	}
 	return p
 }
 
-// Tool returns the tool with that name, and whether there is one.
+// Tool returns the tool with the given name. The bool reports whether there is one.
 func (m *Manifest) Tool(name string) (Tool, bool) {
 	for _, t := range m.Tools {
 		if t.Name == name {

@@ -164,7 +164,7 @@ func TestParseReadsServerChanges(t *testing.T) {
 	}
 }
 
-// A path after a variable of the environment is not one of the system: on Windows it has no drive.
+// A path that follows a variable of the environment does not have the system's form of an absolute path: on Windows it has no drive.
 func TestParseReadsRequiredPathInVariable(t *testing.T) {
 	text := strings.Replace(small, "[[tools]]", "[capabilities]\nenv = ['ROOT']\n[[requires]]\nwhy = 'x'\npaths = ['${env:ROOT}/a/b']\n[[tools]]", 1)
 	if m, ps := manifest.Parse("plugin.toml", []byte(text)); len(ps) > 0 || len(m.Requires) != 1 {
@@ -186,7 +186,7 @@ func TestParseSetsDefaults(t *testing.T) {
 	}
 }
 
-// Each case changes one line of the manifest small or appends to it, and has the expected problem.
+// Each case replaces or inserts a part of the manifest called small, and names the problem that Parse must report.
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, line, want string }{
 		"a requirement of nothing":            {"[[tools]]", "[[requires]]\nwhy = 'x'\n[[tools]]", "8", "requires[0].paths: exactly one of env, grant and paths must be set"},
@@ -318,7 +318,7 @@ func TestParseRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(small, c.old, c.new, 1)
 			if text == small {
-				t.Fatal("the case changes nothing")
+				t.Fatal("the case does not change the manifest")
 			}
 			_, ps := manifest.Parse("plugin.toml", []byte(text))
 			var all []string
@@ -397,7 +397,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, ps := manifest.Parse("plugin.toml", data)
 		if m == nil && ps.Err() == nil {
-			t.Fatal("neither a manifest nor a problem")
+			t.Fatal("Parse returned neither a manifest nor a problem")
 		}
 		if ps.Err() != nil {
 			return
@@ -414,7 +414,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkParse parses a manifest with 14 tools, as a start of the host does for each plugin.
+// BenchmarkParse parses a manifest with 14 tools. At its start, the host parses the manifest of each plugin.
 func BenchmarkParse(b *testing.B) {
 	var text strings.Builder
 	head, _, _ := strings.Cut(small, "[[tools]]")

@@ -11,32 +11,32 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-// Requirement is one [[requires]] table: something without which tools of the plugin cannot work. Exactly one of Env, Grant
-// and Paths is set.
+// Requirement is one [[requires]] table: something without which tools of the plugin cannot work. Exactly one of Env, Grant and Paths
+// is set.
 type Requirement struct {
-	Env   string   // a variable that must be granted and not empty
-	Grant string   // a path that must be granted; it need not exist
-	Paths []string // paths of which one must exist and be granted
+	Env   string   // name of a variable that must be granted and have a value that is not empty
+	Grant string   // path that must be granted, but need not exist
+	Paths []string // paths of which at least one must exist and be granted
 	Why   string
-	// Tools are the tools that need it, and Except those that do not. At most one of the two is set. If neither is, all tools
-	// need it; unless Tools is set, prompts and resources do, too.
+	// Tools are the tools that need the requirement, Except those that do not. At most one of the two is set. If neither is set, all tools
+	// need the requirement. Prompts and resources need the requirement unless Tools is set.
 	Tools, Except []string
-	Value         string     // value of Env that `bulkhead init` writes to the config
-	Create        []Creation // what `bulkhead init` creates, if none of Paths exists
-	Line          int        // in its file
+	Value         string     // value that `bulkhead init` writes to the config for the variable Env
+	Create        []Creation // files and directories that `bulkhead init` creates if none of Paths exists
+	Line          int        // line of the requirement in its file
 }
 
 // Creation is a file or directory that `bulkhead init` creates.
 type Creation struct {
 	Path    string
-	Content string // content of a file; may contain ProjectPlaceholder
+	Content string // content of the file, which may contain ProjectPlaceholder
 	IsDir   bool
 }
 
-// ProjectPlaceholder stands for the name of the project's directory in contents and values of requirements.
+// ProjectPlaceholder stands for the name of the project's directory. It may occur in Creation.Content and Requirement.Value.
 const ProjectPlaceholder = "{project}"
 
-// EnvPath is the beginning of a required path whose root is the value of a granted variable: "${env:NAME}/rest".
+// EnvPath begins a required path that starts at the value of a granted variable: "${env:NAME}/rest".
 const EnvPath = "${env:"
 
 // Bounds of the requirements of one manifest.
@@ -46,7 +46,7 @@ const (
 	maxCreations    = 32
 )
 
-// readRequirements reads [[requires]]. It needs the capabilities and the tools.
+// readRequirements reads the [[requires]] tables. m must already have its capabilities and tools.
 func (m *Manifest) readRequirements(root *tomlfile.Table) {
 	tables := root.Tables("requires")
 	if len(tables) > maxRequirements {
@@ -69,7 +69,7 @@ func (m *Manifest) readRequirements(root *tomlfile.Table) {
 	}
 }
 
-// checkSubject checks what is required.
+// checkSubject checks the keys of t that state what r requires.
 func (m *Manifest) checkSubject(t *tomlfile.Table, r Requirement) {
 	has := 0
 	for _, key := range []string{"env", "grant", "paths"} {
@@ -81,12 +81,12 @@ func (m *Manifest) checkSubject(t *tomlfile.Table, r Requirement) {
 		t.Fault("paths", "exactly one of env, grant and paths must be set", `write paths = ["${project}/…"], grant = "${home}/…" or env = "NAME"`)
 	}
 	if t.Has("env") && !m.requestsEnv(r.Env) {
-		t.Fault("env", fmt.Sprintf("%s is not in capabilities.env", tomlfile.Quote(r.Env)), "add it there")
+		t.Fault("env", fmt.Sprintf("%s is not in capabilities.env", tomlfile.Quote(r.Env)), "add it to capabilities.env")
 	}
 	if t.Has("value") && !t.Has("env") {
 		t.Fault("value", "has no effect without env", "remove it")
 	}
-	// Consent to a variable must not grant another one.
+	// If a user consents to the variable r.Env, the value must not grant another variable too.
 	if strings.Contains(r.Value, "${") && r.Value != EnvPath+r.Env+"}" {
 		t.Fault("value", fmt.Sprintf("%s contains a variable other than ${env:%s} alone", tomlfile.Quote(r.Value), r.Env), "write ${env:…} with the name in env, or text without ${")
 	}
@@ -109,7 +109,7 @@ func (m *Manifest) requestsEnv(name string) bool {
 	return slices.Contains(m.Capabilities.Env, name) || slices.Contains(m.Capabilities.Env, Any) && IsVariable(name)
 }
 
-// checkRequiredPath is checkRequestedPath for a path that may begin with a variable of the environment.
+// checkRequiredPath is checkRequestedPath for a path that may begin with ${env:NAME}.
 func (m *Manifest) checkRequiredPath(p string) error {
 	after, ok := strings.CutPrefix(p, EnvPath)
 	if !ok {
@@ -124,7 +124,7 @@ func (m *Manifest) checkRequiredPath(p string) error {
 	case !visible.Only(rest):
 		return errors.New(invisible)
 	}
-	return CheckPath("${" + VarHome + "}" + rest) // any variable: rest alone has no drive on Windows
+	return CheckPath("${" + VarHome + "}" + rest) // VarHome stands for any variable here, since on Windows rest alone is not an absolute path
 }
 
 func (m *Manifest) checkToolNames(t *tomlfile.Table, key string, names []string) {
@@ -135,8 +135,7 @@ func (m *Manifest) checkToolNames(t *tomlfile.Table, key string, names []string)
 	}
 }
 
-// readCreations reads the files and directories of create, each of which must be below a directory that the plugin requests
-// for writing.
+// readCreations reads the files and directories of the key create. Each must be below a directory that the plugin requests for writing.
 func (m *Manifest) readCreations(t *tomlfile.Table) []Creation {
 	if t.Has("create") && !t.Has("paths") {
 		t.Fault("create", "has no effect without paths", "remove it")
@@ -146,7 +145,7 @@ func (m *Manifest) readCreations(t *tomlfile.Table) []Creation {
 	for _, f := range t.Tables("create") {
 		c := Creation{Path: f.Required("path", `write path = "${project}/…"`), Content: f.String("content"), IsDir: !f.Has("content")}
 		if c.Path != "" && !m.requestsWriting(c.Path) {
-			f.Fault("path", fmt.Sprintf("%s is not below a directory that capabilities.fs requests with access \"rw\"", tomlfile.Quote(c.Path)), "create only files of the plugin's own")
+			f.Fault("path", fmt.Sprintf("%s is not below a directory that capabilities.fs requests with access \"rw\"", tomlfile.Quote(c.Path)), "create only files that belong to the plugin")
 		}
 		if out = append(out, c); len(out) > maxCreations {
 			f.Fault("path", fmt.Sprintf("is one of more than %d paths to create", maxCreations), "remove some")
@@ -156,7 +155,7 @@ func (m *Manifest) readCreations(t *tomlfile.Table) []Creation {
 	return out
 }
 
-// requestsWriting reports whether a path is below a directory that the plugin requests for writing.
+// requestsWriting reports whether the path p is below a directory that the plugin requests for writing.
 func (m *Manifest) requestsWriting(p string) bool {
 	variable, rest, err := SplitPath(p)
 	if err != nil || !visible.Only(p) {
@@ -171,7 +170,7 @@ func (m *Manifest) requestsWriting(p string) bool {
 	return false
 }
 
-// Needs reports whether a tool needs the requirement.
+// Needs reports whether the named tool needs the requirement r.
 func (r Requirement) Needs(tool string) bool {
 	if len(r.Tools) > 0 {
 		return slices.Contains(r.Tools, tool)
@@ -179,5 +178,5 @@ func (r Requirement) Needs(tool string) bool {
 	return !slices.Contains(r.Except, tool)
 }
 
-// NeedsLists reports whether prompts and resources need the requirement.
+// NeedsLists reports whether prompts and resources need the requirement r.
 func (r Requirement) NeedsLists() bool { return len(r.Tools) == 0 }

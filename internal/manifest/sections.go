@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
-const maxName = 64 // bytes of a plugin's name, which also names its state directory
+const maxName = 64 // most bytes of a plugin's name, which is also the name of its state directory
 
 var placeholders = []string{"{code}", "{plugin}", "{tool}", "{message}"}
 
@@ -30,15 +30,15 @@ const (
 	digits = "0123456789"
 )
 
-// consistsOf reports whether s has only characters of set. It avoids a regular expression, which would have to be
-// compiled at the start of every process.
+// consistsOf reports whether every character of s is in set. A regular expression would have to be compiled at the start of every
+// process.
 func consistsOf(s, set string) bool { return strings.Trim(s, set) == "" }
 
 func (m *Manifest) readPlugin(t *tomlfile.Table) {
 	m.NameLine = t.LineOf("name")
 	m.Name = t.Required("name", `write name = "…" in [plugin]: a to z, 0 to 9 and -, beginning with a letter`)
 	if m.Name != "" && !IsPluginName(m.Name) {
-		t.Fault("name", fmt.Sprintf("%s is not a name", tomlfile.Quote(m.Name)),
+		t.Fault("name", fmt.Sprintf("%s is not a valid plugin name", tomlfile.Quote(m.Name)),
 			fmt.Sprintf("use a to z, 0 to 9 and -, beginning with a letter, at most %d", maxName))
 	}
 	m.Version = t.Required("version", `write version = "0.1.0" in [plugin]`)
@@ -54,7 +54,7 @@ func (m *Manifest) readPlugin(t *tomlfile.Table) {
 	m.Reads = t.OneOf("reads", ReadsOrdered, ReadsConcurrent)
 }
 
-// isSemver is stricter than the semver package, which accepts v1 and v1.2.
+// isSemver reports whether v is a semantic version. The package semver also accepts v1 and v1.2, which isSemver refuses.
 func isSemver(v string) bool {
 	v = "v" + v
 	return semver.IsValid(v) && semver.Canonical(v)+semver.Build(v) == v
@@ -77,7 +77,7 @@ func (m *Manifest) readModule(t *tomlfile.Table) {
 // IsDigest reports whether s is a SHA-256 in lower-case hex.
 func IsDigest(s string) bool { return len(s) == 64 && consistsOf(s, digits+"abcdef") }
 
-// ReadDigest returns the SHA-256 at key in lower-case hex, "" if it is absent or invalid.
+// ReadDigest returns the SHA-256 at key in lower-case hex; empty if the key is absent or its value invalid.
 func ReadDigest(t *tomlfile.Table, key string) string {
 	s := strings.ToLower(t.String(key))
 	if t.Has(key) && !IsDigest(s) {
@@ -126,7 +126,7 @@ func (m *Manifest) readServer(t *tomlfile.Table) {
 	}
 }
 
-// readFailure returns the template at the key failure of [server] or of a tool; "" if it is absent.
+// readFailure returns the template at the key failure of t, which is [server] or a tool; empty if the key is absent.
 func readFailure(t *tomlfile.Table) string {
 	template := t.String("failure")
 	for p := range placeholdersIn(template) {
@@ -139,7 +139,7 @@ func readFailure(t *tomlfile.Table) string {
 	return template
 }
 
-// placeholdersIn yields every placeholder, known or not: lower-case letters and _ in braces.
+// placeholdersIn yields every placeholder of template, whether known or not. A placeholder is lower-case letters and _ in braces.
 func placeholdersIn(template string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -178,20 +178,20 @@ func (m *Manifest) readOffers(t *tomlfile.Table) {
 	checkDependency(t, "completions", m.Offers.Completions, lists, "prompts or resources")
 }
 
-// checkDependency reports an offer that has no effect because the offer that it depends on is missing.
+// checkDependency reports the offer at key if the manifest does not contain what the offer depends on.
 func checkDependency(t *tomlfile.Table, key string, offered, other bool, what string) {
 	if offered && !other {
 		t.Fault(key, "has no effect without "+what, "offer "+what+", or remove it")
 	}
 }
 
-// The problem and the remedy for an identifier that could look the same as a different one.
+// Problem and remedy for an identifier that could look the same as a different one.
 const (
 	invisible     = "has an invisible character"
 	visibleRemedy = "write visible letters, digits and marks; the only space is U+0020"
 )
 
-// checkVisible reports an identifier that to an admin could look the same as a different one.
+// checkVisible reports the identifier value if an admin could confuse it with a different one, because it has an invisible character.
 func checkVisible(t *tomlfile.Table, key, value string) {
 	if !visible.Only(value) {
 		t.Fault(key, fmt.Sprintf("%s %s", tomlfile.Quote(value), invisible), visibleRemedy)

@@ -17,16 +17,16 @@ func IsToolName(name string) bool {
 // maxPortableName is the length up to which all known clients accept a tool name.
 const maxPortableName = 64
 
-// PortableNames states what IsPortableName requires, for remedies.
+// PortableNames is the remedy for a tool name that IsPortableName refuses.
 const PortableNames = "use at most 64 of A to Z, a to z, 0 to 9, _ and -"
 
-// IsPortableName reports whether all clients accept a tool name. Many reject a whole server, or leave out the tool, if a name
-// is longer or contains a dot, which MCP allows: APIs of model providers do not.
+// IsPortableName reports whether all known clients accept the tool name. If a name is longer or contains a dot, many clients leave out
+// the tool or reject the whole server. MCP allows such names, but the APIs of model providers do not.
 func IsPortableName(name string) bool {
 	return name != "" && len(name) <= maxPortableName && consistsOf(name, lower+upper+digits+"_-")
 }
 
-// anyObject is the input schema of a tool without one.
+// anyObject is the input schema of a tool whose manifest states none.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
 func (m *Manifest) readTools(tables []*tomlfile.Table) {
@@ -72,7 +72,7 @@ func readTool(t *tomlfile.Table) Tool {
 		}
 		t.Fault(key, err.Error(), "correct or remove it: clients refuse the tool otherwise")
 	}
-	// The key has no default, because read-only policies depend on it.
+	// The key access has no default, because read-only policies depend on it.
 	if !t.Has("access") {
 		t.Fault("access", "is missing", `write access = "read", or "write" if the tool changes anything`)
 	}
@@ -80,7 +80,7 @@ func readTool(t *tomlfile.Table) Tool {
 	return tool
 }
 
-// readSchema returns the schema at key or, as a JSON string, at key_json; nil if both are absent.
+// readSchema returns the schema at key, or the one that the key with the suffix _json has as a JSON string; nil if both are absent.
 func readSchema(t *tomlfile.Table, key string) json.RawMessage {
 	asText := key + "_json"
 	if t.Has(key) && t.Has(asText) {
@@ -101,7 +101,7 @@ func readSchema(t *tomlfile.Table, key string) json.RawMessage {
 	return raw
 }
 
-// isObjectSchema decodes into a map, because decoding into a struct ignores the case of keys.
+// isObjectSchema decodes into a map, because decoding into a struct would ignore the case of keys.
 func isObjectSchema(raw json.RawMessage) bool {
 	var top map[string]json.RawMessage
 	return json.Unmarshal(raw, &top) == nil && string(top["type"]) == `"object"`
