@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// pluginDir writes a plugin with one tool, whose module answers every call with the same text.
+// pluginDir returns a directory with a plugin that has one tool. The module of the plugin answers every call with the same result.
 func pluginDir() string {
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {
@@ -46,7 +46,7 @@ access = "read"
 	return dir
 }
 
-// open opens a host with the plugins in dir. The main function of a program has to call host.RunChild before.
+// open opens a host with the plugins in dir. In a program, the main function has to call host.RunChild first.
 func open(dir string) *host.Host {
 	environment := map[string]string{"XDG_CACHE_HOME": dir + "/cache", "XDG_STATE_HOME": dir + "/state"}
 	system := host.System{Dir: dir, LookupEnv: func(name string) (string, bool) {

@@ -1,17 +1,17 @@
-// Package host is Bulkhead as a library: it finds plugins, decides what each is granted, and offers their tools as one MCP
-// server. Open reads manifests and decides; Host.Serve speaks MCP over a pair of streams, and Host.Call makes one call the
-// same way; Close releases the Host.
+// Package host is Bulkhead as a library. It finds plugins, decides what each is granted, and offers their tools as one MCP server.
+// Open reads the manifests and computes the grants, Host.Serve serves a client over a pair of streams, Host.Call makes one call as
+// such a client would, and Close releases the Host.
 //
-// A program that opens a Host must call RunChild first in main, and first in TestMain of its tests: modules are compiled
-// and run in child processes, which run the same executable. Without RunChild, Open fails. Build the program with
-// CGO_ENABLED=0, otherwise some layers of confinement are missing in the child processes.
+// A program that opens a Host must call RunChild first in main, and first in TestMain of its tests. Child processes, which run the
+// same executable, compile and run the modules. Without RunChild, Open fails. Build the program with CGO_ENABLED=0; otherwise the
+// child processes lack some layers of confinement.
 //
-// Opening loads no module: a plugin's module is compiled when it is first called, or in the background while serving. If
-// one plugin is invalid, the others are offered nevertheless; Host.Plugins reports what is wrong with it.
+// Open loads no module: a plugin's module is compiled when the plugin is first called, or in the background while Serve runs. If one
+// plugin is invalid, the others are offered nevertheless, and Host.Plugins reports what is wrong with the invalid one.
 //
 // # Stability
 //
-// Before version 1.0 a minor version may change this API; CHANGELOG.md then says what to do, and api/host.txt lists the
+// Before version 1.0, a minor version may change this API. CHANGELOG.md then states what callers have to change. api/host.txt lists the
 // exported names, including the fields and methods of aliased types.
 package host
 
@@ -30,37 +30,36 @@ import (
 )
 
 type (
-	// Options select what Open opens. The zero value does what `bulkhead serve` does without flags.
+	// Options select the plugins, the config and the grants for Open. The zero value has the effect of `bulkhead serve` without flags.
 	Options = discovery.Options
-	// System contains what the host reads from its environment.
+	// System contains what the host reads from its environment: variables, standard directories and so on.
 	System = discovery.System
-	// UsageError is an error that the caller can correct: an invalid option, an invalid config, or no plugin where
-	// one was named.
+	// UsageError is an error that the caller can correct: an invalid option, an invalid config, or the absence of a named plugin.
 	UsageError = discovery.UsageError
-	// UntrustedError says that the host found a config, or a directory of plugins, that the options do not name and the
-	// user does not trust. Open returns it in a *UsageError.
+	// UntrustedError reports that the host found a config, or a directory of plugins, that the user does not trust and that the options
+	// do not name. Open returns it in a *UsageError.
 	UntrustedError = discovery.UntrustedError
 )
 
 // Host is a set of plugins with their grants. It is safe for concurrent use.
 type Host struct {
-	options    Options   // complete
-	opened     time.Time // before the files were read
+	options    Options   // the options of Open with all defaults filled in
+	opened     time.Time // when Open began, before it read any file
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
 
-	http served // by ServeHTTP
+	http served // state of a server that ServeHTTP runs
 
-	ended context.Context // by Close
+	ended context.Context // context that Close ends
 	end   context.CancelFunc
 
-	reloading chan struct{} // has capacity 1, and an element while Reload or Close runs
-	// The following fields are guarded by reloading.
-	rejected       []string // paths that decided the last change, if it was rejected
-	rejectedReason string   // "" if the last change was applied
+	reloading chan struct{} // lock of Reload and Close: a channel of capacity 1, which contains an element while one of them runs
+	// The lock called reloading guards the following fields.
+	rejected       []string // paths whose content decided the last change, if that change was rejected
+	rejectedReason string   // the reason for the last rejection; empty if the last change was applied
 }
 
-// Open finds plugins and decides what each is granted. The error is a *UsageError if the caller can correct it.
+// Open finds plugins and decides what each is granted. If the caller can correct an error, it is a *UsageError.
 func Open(o Options) (*Host, error) {
 	opened := time.Now()
 	found, err := discovery.FindOrExplain(o)
@@ -97,8 +96,8 @@ func Open(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Close stops background work and releases the modules. All calls must have ended. It waits until ctx ends at most; the
-// error then names what is still running, which ends only with the process.
+// Close stops background work and releases the modules. All calls must have ended. Close waits at most until ctx ends. Its error then
+// names what is still running and ends only with the process.
 func (h *Host) Close(ctx context.Context) error {
 	h.end()
 	if err := h.lock(ctx); err != nil {
@@ -108,7 +107,7 @@ func (h *Host) Close(ctx context.Context) error {
 	return h.dispatcher.Close(ctx)
 }
 
-// lock acquires the right to replace what is served.
+// lock acquires the lock that Reload and Close hold.
 func (h *Host) lock(ctx context.Context) error {
 	select {
 	case h.reloading <- struct{}{}:
@@ -125,12 +124,12 @@ func (h *Host) lock(ctx context.Context) error {
 
 func (h *Host) unlock() { <-h.reloading }
 
-// catalog returns what is offered at present.
+// catalog returns the catalog of the plugins that are offered at present.
 func (h *Host) catalog() *catalog.Catalog { return h.dispatcher.Catalog() }
 
-// RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its tests: a
-// Host compiles and runs modules in child processes, which run the same executable. In a child process RunChild does the
-// work and does not return; in any other process it does nothing.
+// RunChild must be the first call in the main function of a program that opens a Host, and in TestMain of its tests. A Host compiles
+// and runs modules in child processes, which run the same executable. In a child process, RunChild does that work and does not
+// return. In any other process, RunChild does nothing.
 func RunChild() {
 	reexec.Run(map[string]reexec.Main{
 		reexec.Worker:   func([]string) int { return child.Main(gateway.CheckResult) },

@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// listed are the names in an answer to tools/list.
+// listed returns the names in the answer to tools/list.
 func listed(t *testing.T, h *host.Host) []string {
 	t.Helper()
 	var r struct {
@@ -33,7 +33,7 @@ func listed(t *testing.T, h *host.Host) []string {
 	return names
 }
 
-// The tools in tools/list, those that Plugins reports as offered, and those that can be called are the same.
+// TestOfferedAre checks that the tools in tools/list, the tools that Plugins reports as offered, and the callable tools are the same.
 func TestOfferedAre(t *testing.T) {
 	both := hosttest.Reads("a_reads") + hosttest.Writes("a_writes")
 	optIn := func() hosttest.Files {
@@ -50,7 +50,7 @@ func TestOfferedAre(t *testing.T) {
 		there  []hosttest.Files
 		change func(*host.Options)
 		want   []string
-		why    map[string]string // reasons why tools are not offered, by the tool's name
+		why    map[string]string // the reason why each tool is not offered, keyed by the tool's name
 	}{
 		"all tools":                       {there: []hosttest.Files{a, b}, want: []string{"a_reads", "a_writes", "b_reads"}},
 		"tools in the config's order":     {there: []hosttest.Files{a, b, {"work/bulkhead.toml": "[[plugins]]\npath='../plugins/b'\n[[plugins]]\npath='../plugins/a'\n"}}, want: []string{"b_reads", "a_reads", "a_writes"}},
@@ -112,11 +112,12 @@ func TestARefusalKnowsToolsByTheNamesThatClientsSee(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got := call("a_reads"); got != "Unknown tool: a_reads" {
-		t.Errorf("a name that no client was told: %q", got)
+		t.Errorf("the answer to a name that clients were not told is: %q", got)
 	}
 }
 
-// Every module may send log messages, but the client gets them only if the plugin's manifest offers logging.
+// TestLogMessagesReachTheClientOf checks who gets log messages. Every module may send them, but the client gets a message only if the
+// manifest of the plugin offers logging.
 func TestLogMessagesReachTheClientOf(t *testing.T) {
 	message := func(from string) []byte {
 		return wasmtest.Operating(`{"op":"notify","params":{"method":"notifications/message","params":{"level":"error","data":"from `+from+`"}}}`, hosttest.Done)
@@ -138,7 +139,7 @@ func TestLogMessagesReachTheClientOf(t *testing.T) {
 			h := hosttest.Open(t, c.there...)
 			got := ""
 			answer, err := h.Call(t.Context(), c.tool, nil, host.Client{Notify: func(_ string, params json.RawMessage) {
-				if bytes.Contains(params, []byte(`"data":"from `)) { // the host reports that the worker is being started, if that takes long
+				if bytes.Contains(params, []byte(`"data":"from `)) { // if the start of the worker takes long, the host sends a log message about that
 					got += string(params)
 				}
 			}})
@@ -175,13 +176,13 @@ func TestEnvIsGrantedToThePluginsThatAsk(t *testing.T) {
 	}
 }
 
-// serving serves a client that says nothing until end is called.
+// serving serves a client that sends only a ping until end is called.
 func serving(t *testing.T, h *host.Host) (end func()) {
 	t.Helper()
 	in, client := io.Pipe()
 	served := make(chan error)
 	go func() { served <- h.Serve(t.Context(), in, io.Discard) }()
-	fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // returns once Serve reads
+	fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // Fprintln returns as soon as Serve reads
 	return func() {
 		client.Close()
 		if err := <-served; err != nil {
@@ -190,7 +191,7 @@ func serving(t *testing.T, h *host.Host) (end func()) {
 	}
 }
 
-// compiled returns the number of modules whose code is in the cache.
+// compiled returns the number of modules whose compiled code is in the cache.
 func compiled(t *testing.T, w *hosttest.World) int {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(w.Dir, "cache", "bulkhead", "module-*", "sums.json"))
@@ -215,8 +216,8 @@ func TestServingCompilesInTheBackground(t *testing.T) {
 	}
 }
 
-// Close waits only for background work that has begun; no other begins afterwards. This holds whether or not the client is
-// still connected.
+// Close waits only for background work that has begun. After Close, no other background work begins. This is true whether or not the
+// client is still connected.
 func TestCloseWaitsForNothingThatHasNotBegun(t *testing.T) {
 	for _, gone := range []bool{true, false} {
 		t.Run(fmt.Sprintf("client gone: %t", gone), func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 )
 
 type (
-	// Problems are the problems of a file.
+	// Problems are the problems of one file.
 	Problems = tomlfile.Problems
-	// Problem is a problem of a file, and its remedy.
+	// Problem is a problem of a file, together with its remedy.
 	Problem = tomlfile.Problem
 )
 
@@ -22,40 +22,40 @@ type PluginInfo struct {
 	Version     string      `json:"version,omitempty"`
 	Description string      `json:"description,omitempty"`
 	Dir         string      `json:"dir"`
-	Problem     string      `json:"problem,omitempty"` // why the plugin offers nothing; empty if it is offered
+	Problem     string      `json:"problem,omitempty"` // reason why the plugin offers nothing; empty if it is offered
 	Warnings    Problems    `json:"warnings,omitempty"`
 	Tools       []ToolInfo  `json:"tools"`
-	Grants      []GrantInfo `json:"grants,omitempty"` // granted directories and repositories
-	// Prompts lists the granted prompt names that the plugin claims, Resources the granted URI prefixes. "*" stands for
-	// names or URIs that are known only at call time.
+	Grants      []GrantInfo `json:"grants,omitempty"` // the directories and repositories that the plugin is granted
+	// Prompts lists the granted prompt names that the plugin claims. Resources lists the granted URI prefixes that it claims. "*" stands
+	// for names or URIs that are known only at call time.
 	Prompts   []string `json:"prompts,omitempty"`
 	Resources []string `json:"resources,omitempty"`
 }
 
 // GrantInfo describes a granted directory or repository.
 type GrantInfo struct {
-	Path     string `json:"path"` // the path as granted
+	Path     string `json:"path"` // path as written in the grant
 	Access   string `json:"access"`
-	Git      bool   `json:"git,omitempty"` // it is granted as a repository
-	Resolved string `json:"resolved"`      // the path without symbolic links
-	Breadth  string `json:"breadth"`       // what the grant covers: "in the project", "the whole home directory"
+	Git      bool   `json:"git,omitempty"` // whether Path is granted as a repository
+	Resolved string `json:"resolved"`      // Path after its symbolic links are resolved
+	Breadth  string `json:"breadth"`       // how much the directory contains: "in the project", "the whole home directory"
 	Broad    bool   `json:"broad,omitempty"`
-	Refused  string `json:"refused,omitempty"` // why the path is not opened; empty if it is opened
+	Refused  string `json:"refused,omitempty"` // reason why the host does not open the path; empty if it opens the path
 }
 
-// ToolInfo describes a tool of a plugin, whether it is offered or not.
+// ToolInfo describes a tool of a plugin. The tool may be offered or withheld.
 type ToolInfo struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	Access      string          `json:"access"`                 // "read" or "write"
 	Offered     bool            `json:"offered"`                // whether clients are offered the tool
-	Why         string          `json:"why_not,omitempty"`      // why the tool is not offered
-	Input       json.RawMessage `json:"inputSchema,omitempty"`  // JSON Schema
-	Output      json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema
+	Why         string          `json:"why_not,omitempty"`      // reason why the tool is not offered; empty if it is offered
+	Input       json.RawMessage `json:"inputSchema,omitempty"`  // JSON Schema of the arguments
+	Output      json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema of the structured result
 }
 
-// Plugins describes all plugins that were found, in the order in which their tools are listed.
+// Plugins describes all plugins that were found, in the order in which the host lists their tools.
 func (h *Host) Plugins() []PluginInfo {
 	c := h.catalog()
 	list := make([]PluginInfo, len(c.Plugins))
@@ -68,7 +68,7 @@ func (h *Host) Plugins() []PluginInfo {
 	return list
 }
 
-// describe describes a plugin without its grants.
+// describe describes a plugin, except for its grants.
 func describe(p *catalog.Plugin) PluginInfo {
 	info := PluginInfo{Name: p.Name, Dir: p.Entry.Path, Problem: p.Problem, Warnings: p.Problems.Warnings(), Tools: []ToolInfo{}}
 	if p.Manifest == nil {
@@ -97,7 +97,7 @@ func describe(p *catalog.Plugin) PluginInfo {
 	return info
 }
 
-// grants resolves the granted paths of a plugin of c. It creates nothing.
+// grants resolves the granted paths of the plugin p, which belongs to the catalog c. It creates nothing.
 func grants(c *catalog.Catalog, p *catalog.Plugin) []GrantInfo {
 	var grants []config.Grant
 	for _, other := range c.Plugins {
@@ -127,7 +127,7 @@ func grants(c *catalog.Catalog, p *catalog.Plugin) []GrantInfo {
 	return out
 }
 
-// Tool describes the offered tool of that name. It returns false if there is none.
+// Tool describes the offered tool with the given name. It returns false if no such tool is offered.
 func (h *Host) Tool(name string) (ToolInfo, bool) {
 	offered := h.catalog().Tool(name)
 	if offered == nil {
@@ -141,7 +141,7 @@ func (h *Host) Tool(name string) (ToolInfo, bool) {
 	return ToolInfo{}, false
 }
 
-// Refusal returns the reason why a tool that Tool does not find is not offered; "" if no plugin has that tool.
+// Refusal returns the reason why the tool called name is not offered; empty if no plugin has such a tool.
 func (h *Host) Refusal(name string) string {
 	for _, p := range h.catalog().Plugins {
 		for _, t := range describe(p).Tools {

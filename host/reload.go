@@ -13,19 +13,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 )
 
-// Reload reads the config, the plugins and the trust records again, by the rules of Open. If there is no error, it applies
-// the change to further calls, and notifies clients of the lists that changed; calls in flight end with what they began
-// with. If there is an error, such as a faulty plugin that was not faulty before, Reload changes nothing, logs the error and
-// returns it. It is a *UsageError if a user can correct it, and contains an *UntrustedError if the user has to trust the
-// change.
+// Reload reads the config, the plugins and the trust records again, by the rules of Open. On success, further calls use the result,
+// and clients are notified of the lists that changed; calls in flight end with the version with which they began. On an error, such
+// as a plugin that has become faulty, Reload changes nothing, logs the error and returns it. If the user can correct the error, it
+// is a *UsageError. If the user has to trust the change, the error contains an *UntrustedError.
 //
-// Workers of plugins whose manifest, module, grant and limits have not changed are kept.
+// Reload keeps the worker of a plugin whose manifest, module, grant and limits have not changed.
 func (h *Host) Reload(ctx context.Context) error {
 	if err := h.lock(ctx); err != nil {
 		return err
 	}
 	defer h.unlock()
-	h.rejectedReason = "" // so that the error is logged again
+	h.rejectedReason = "" // makes an error that was logged before appear in the log again
 	return h.reloadLocked(ctx)
 }
 
@@ -40,9 +39,9 @@ func (h *Host) reloadLocked(ctx context.Context) error {
 		return nil
 	}
 	reason := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n  remedy: ", "; remedy: ")), " ")
-	if reason != h.rejectedReason { // the same error is logged once, however often files change
-		h.options.Log.Error("a change is rejected, and what was served before stays in force", "reason", reason)
-		h.gateway.Warn("bulkhead", "a change of the configuration is rejected, and the one before stays in force: "+reason)
+	if reason != h.rejectedReason { // if files change often, the same error is logged only once
+		h.options.Log.Error("a change of the configuration is rejected, and the previous configuration stays in force", "reason", reason)
+		h.gateway.Warn("bulkhead", "a change of the configuration is rejected, and the previous configuration stays in force: "+reason)
 	}
 	h.rejectedReason = reason
 	return err
@@ -60,7 +59,7 @@ func (h *Host) reload(ctx context.Context) error {
 	case found.Untrusted != nil && !isRevoked(old, found.Untrusted):
 		return &UsageError{Err: found.Untrusted}
 	case old.Config != "" && old.Invalid == nil && found.Config == "" && found.Untrusted == nil:
-		return discovery.UsageErrorf("%s: there is no such file any more: restore it, or start the server again to serve without a config", old.Config)
+		return discovery.UsageErrorf("%s: this config no longer exists: restore the file, or start the server again to serve without a config", old.Config)
 	}
 	if err := h.http.allows(found); err != nil {
 		return err
@@ -80,7 +79,7 @@ func (h *Host) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The dispatcher first: whatever a client finds in a list can be called.
+	// The dispatcher is updated first, so that a client can call whatever it finds in a list.
 	h.dispatcher.Apply(executed)
 	h.gateway.Apply(served)
 	h.rejected = nil
@@ -88,22 +87,22 @@ func (h *Host) reload(ctx context.Context) error {
 	return nil
 }
 
-// isRevoked reports whether the user has withdrawn the trust in what is served, so that it must not be served any more. A
-// change of the content leaves a record with another digest, and no reason to stop.
+// isRevoked reports whether the user has withdrawn trust from the config or the plugins that are served, so that serving them must end.
+// If only the content has changed, the trust record has a different digest, and serving the old content may continue.
 func isRevoked(old *catalog.Catalog, not *UntrustedError) bool {
 	if !not.Since.IsZero() || not.Reason != nil {
 		return false
 	}
 	if not.Plugins {
 		return old.Config == "" && slices.ContainsFunc(old.Candidates, func(c discovery.Candidate) bool {
-			return filepath.Dir(c.Entry.Path) == not.Path || c.Entry.Path == not.Path // the directory may be that of a single plugin
+			return filepath.Dir(c.Entry.Path) == not.Path || c.Entry.Path == not.Path // Path may be the directory of a single plugin, or contain the directories of several
 		})
 	}
 	return old.Config == not.Path
 }
 
-// reloadOptions returns the options of Open, with the project that was found then: the variable ${project} does not change
-// while the host runs.
+// reloadOptions returns the options of Open, with the project that Open found: the value of ${project} does not change while the host
+// runs.
 func (h *Host) reloadOptions(old *catalog.Catalog) Options {
 	o := h.options
 	if o.Project == "" {
@@ -112,8 +111,7 @@ func (h *Host) reloadOptions(old *catalog.Catalog) Options {
 	return o
 }
 
-// newFaults returns an error for the plugins of next that are left out because of an error, except for those that old
-// leaves out too.
+// newFaults returns an error for each plugin of next that is left out because of an error. It skips plugins that old leaves out too.
 func newFaults(old, next *catalog.Catalog) error {
 	var errs []error
 	for _, p := range next.Plugins {
@@ -130,8 +128,8 @@ func newFaults(old, next *catalog.Catalog) error {
 	return errors.Join(errs...)
 }
 
-// wrongModules returns an error for the plugins of next whose modules do not have the digest of their manifests. It reads
-// only those modules that were replaced, or whose manifests have changed: the two may be replaced one after the other.
+// wrongModules returns an error for each plugin of next whose module does not have the digest that its manifest states. It reads only
+// modules that were replaced, or whose manifests have changed: an update may replace the module and the manifest one after the other.
 func wrongModules(old, next *catalog.Catalog) error {
 	var errs []error
 	for _, p := range next.Plugins {
@@ -146,7 +144,7 @@ func wrongModules(old, next *catalog.Catalog) error {
 	return errors.Join(errs...)
 }
 
-// reportChange logs what has changed, and the warnings about it.
+// reportChange logs which plugins were added, removed or changed, and the warnings about them.
 func (h *Host) reportChange(old, next *catalog.Catalog) {
 	names := func(in, notIn *catalog.Catalog) []string {
 		names := []string{}

@@ -20,7 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// client is a session that stays open.
+// client is a client whose session stays open.
 type client struct {
 	t   *testing.T
 	in  *io.PipeWriter
@@ -47,7 +47,7 @@ func (c *client) send(method, params string) {
 	}
 }
 
-// next returns the next message.
+// next returns the next message that the host sends.
 func (c *client) next() string {
 	c.t.Helper()
 	if !c.out.Scan() {
@@ -71,7 +71,7 @@ func (c *client) want(message string, texts ...string) {
 	}
 }
 
-// wantNext checks the next message.
+// wantNext checks that the next message contains each of texts.
 func (c *client) wantNext(texts ...string) {
 	c.t.Helper()
 	c.want(c.next(), texts...)
@@ -86,7 +86,7 @@ func reload(t *testing.T, h *host.Host) {
 	}
 }
 
-// configOf returns a config of several plugins.
+// configOf returns a config that names several plugins.
 func configOf(plugins ...string) hosttest.Files {
 	text := "[server]\nname = 'bulkhead'\n"
 	for _, p := range plugins {
@@ -149,7 +149,7 @@ func TestReloadRejectsChangeAsWhole(t *testing.T) {
 			w.Write(t, test.change)
 			err := h.Reload(t.Context())
 			hosttest.WantUsage(t, err, test.want...)
-			if lines := strings.Split(strings.TrimSpace(w.Log.String()), "\n"); !strings.Contains(lines[len(lines)-1], "[ERROR] a change is rejected") || strings.Count(w.Log.String(), "[ERROR]") != 1 {
+			if lines := strings.Split(strings.TrimSpace(w.Log.String()), "\n"); !strings.Contains(lines[len(lines)-1], "[ERROR] a change of the configuration is rejected") || strings.Count(w.Log.String(), "[ERROR]") != 1 {
 				t.Errorf("log:\n%s", w.Log.String())
 			}
 			c.want(c.ask("tools/list", `{}`), "a_reads", "b_reads")
@@ -187,7 +187,7 @@ func TestReloadWarnsClientsThatTakeLogMessages(t *testing.T) {
 	c.want(c.ask("ping", `{}`), `"result":{}`)
 }
 
-// A fault that the user has not repaired yet does not block other changes.
+// A fault that existed before does not block other changes.
 func TestReloadToleratesKnownFault(t *testing.T) {
 	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), configOf("a", "none"))
 	h := w.Open(t, w.Options())
@@ -221,7 +221,7 @@ func TestReloadRequiresTrust(t *testing.T) {
 	if err := os.Remove(w.Dir + "/work/bulkhead.toml"); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.WantUsage(t, h.Reload(t.Context()), "work/bulkhead.toml: there is no such file any more")
+	hosttest.WantUsage(t, h.Reload(t.Context()), "work/bulkhead.toml: this config no longer exists")
 	c.want(c.ask("tools/call", `{"name":"b_reads"}`), `"B"`)
 }
 
@@ -244,7 +244,7 @@ func TestRevokedTrustStopsServing(t *testing.T) {
 	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
 }
 
-// A directory of plugins may be that of a single plugin.
+// The directory of plugins that the user trusts may be the directory of a single plugin.
 func TestRevokedTrustInDirectoryOfPluginStopsServing(t *testing.T) {
 	module := string(wasmtest.Answering(`{"result":{"content":[{"type":"text","text":"A"}]}}`))
 	pin := fmt.Sprintf("sha256 = %q\n", trust.Digest([]byte(module)))
@@ -263,7 +263,7 @@ func TestRevokedTrustInDirectoryOfPluginStopsServing(t *testing.T) {
 	c.want(c.ask("tools/call", `{"name":"a_reads"}`), "is not trusted")
 }
 
-// A config that appears with a higher precedence does not end the service of the one in force.
+// If a config with a higher precedence appears, the config that is in force continues to be served.
 func TestUntrustedConfigThatAppearsIsIgnored(t *testing.T) {
 	w := hosttest.New(t, answering("a", "A"), answering("b", "B"))
 	o := w.Options()
@@ -330,7 +330,7 @@ func TestPromptsChangeOnlyWithTheirPlugins(t *testing.T) {
 	}
 }
 
-// TestCallsDuringReloads checks that no call is lost while snapshots are replaced, whatever the race detector allows.
+// TestCallsDuringReloads checks that no call is lost while reloads replace the served plugins.
 func TestCallsDuringReloads(t *testing.T) {
 	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), configOf("a", "b"))
 	h := w.Open(t, w.Options())
@@ -355,7 +355,7 @@ func TestCallsDuringReloads(t *testing.T) {
 	for n := range 30 {
 		more := ""
 		if n%3 == 0 {
-			more = fmt.Sprintf("limits = { memory = '%dMiB' }\n", 32+n) // replaces the worker of b
+			more = fmt.Sprintf("limits = { memory = '%dMiB' }\n", 32+n) // a changed memory limit makes the host replace the worker of plugin b
 		}
 		w.Write(t, hosttest.Files{"work/bulkhead.toml": configOf("a", "b")["work/bulkhead.toml"] + more})
 		reload(t, h)
@@ -364,7 +364,7 @@ func TestCallsDuringReloads(t *testing.T) {
 	calls.Wait()
 }
 
-// TestReloadsLeakNothing checks that replaced snapshots release their workers, files and goroutines.
+// TestReloadsLeakNothing checks that reloads release the replaced workers, files and goroutines.
 func TestReloadsLeakNothing(t *testing.T) {
 	w := hosttest.New(t, answering("a", "A"), answering("b", "B"), configOf("a", "b"))
 	h := w.Open(t, w.Options())
@@ -394,7 +394,7 @@ func TestReloadsLeakNothing(t *testing.T) {
 	for n := range 100 {
 		round(n)
 	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // processes end asynchronously
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // wait, because processes end asynchronously
 		g, f, c := used()
 		if g <= goroutines && f <= files && c <= children {
 			break

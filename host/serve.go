@@ -16,15 +16,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Drain returns how long calls in flight may continue after Serve's context has ended: [server] drain of the config.
+// Drain returns how long calls in flight may continue after the context of Serve has ended. The config sets it as drain in [server].
 func (h *Host) Drain() time.Duration { return h.catalog().Drain() }
 
-// Serve serves one client, with one message on each line, and compiles modules in the background.
+// Serve serves one client, and compiles modules in the background. Each line of in and out is one message.
 //
-// Serve returns nil when in has ended and every request is answered. When ctx ends, Serve stops reading. Calls in flight
-// may continue for Drain; then they are cancelled and answered with an error. Serve returns ctx's error at most 500 ms
-// later, even if a call ignores its context or a Write to out blocks. In that case, or if a Read of in blocks, a
-// goroutine is left that ends when the blocked call returns.
+// Serve returns nil when in has ended and every request is answered. When ctx ends, Serve stops reading. Calls in flight may continue
+// for the duration of Drain; then they are cancelled and answered with an error. Serve returns ctx's error at most 500 ms later, even
+// if a call ignores its context or a Write to out blocks. In these cases, and if a Read of in blocks, a goroutine remains until the
+// blocked call returns.
 func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	warming, stop := context.WithCancel(ctx)
 	defer stop()
@@ -34,34 +34,35 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // Answer is the response to a call. Exactly one of Result and Error is set.
 type Answer struct {
-	Result json.RawMessage // the MCP result, such as a CallToolResult
-	Error  *abi.Error      // a JSON-RPC error
-	// IsError is set if Result reports an error.
+	Result json.RawMessage // result that MCP defines for the method, such as a CallToolResult
+	Error  *abi.Error      // error object of JSON-RPC
+	// IsError is set if Result reports that the call failed.
 	IsError bool
-	// Failure is the code of a failure in the host, which Result or Error reports. It is empty if the host did not fail.
+	// Failure is the code of a failure of the host that Result or Error reports; empty if the host did not fail.
 	Failure string
 }
 
-// Client is the client of one call. The zero value ignores notifications and can be asked nothing.
+// Client is the client of one call. A zero Client drops notifications and cannot be asked anything.
 type Client struct {
-	// Notify is called with the method and the parameters of each notification of the call; nil: they are dropped.
+	// Notify is called with the method and the parameters of each notification of the call. If Notify is nil, notifications are dropped.
 	Notify func(method string, params json.RawMessage)
-	// Capabilities are the capabilities of MCP that say what the call can ask, such as {"elicitation":{}}; empty: nothing.
+	// Capabilities is a JSON object of MCP client capabilities, such as {"elicitation":{}}. The call may ask only what they cover; if
+	// Capabilities is empty, the call may ask nothing.
 	Capabilities json.RawMessage
-	// Answer answers a question that the Capabilities cover. It returns the result of MCP for the question's method. An
-	// *abi.Error refuses the question, which the plugin handles; any other error fails the call. It is called for one question
-	// at a time, and should return soon after ctx ends. It is required if Capabilities is not empty.
+	// Answer answers a question that Capabilities cover. Its result is the one that MCP defines for the method of the question. If it
+	// returns an *abi.Error, the plugin handles that error as a refusal; any other error fails the call. Answer is called for one question
+	// at a time, and should return soon after ctx ends. Answer must be set if Capabilities is not empty.
 	Answer func(ctx context.Context, q Question) (json.RawMessage, error)
 }
 
-// Question is what a call asks its client.
+// Question is a question that a call asks its client.
 type Question struct {
-	ID     string // chosen by the plugin; the same in each run of the call
-	Method string // elicitation/create, sampling/createMessage or roots/list
+	ID     string // identifier that the plugin chose; it is the same in each run of the call
+	Method string // method of MCP: elicitation/create, sampling/createMessage or roots/list
 	Params json.RawMessage
 }
 
-// local returns the client for the gateway; nil if it can be asked nothing.
+// local returns c in the form that the gateway uses; nil if c cannot be asked anything.
 func (c Client) local() (*gateway.Local, error) {
 	if len(c.Capabilities) == 0 {
 		return nil, nil
@@ -77,12 +78,12 @@ func (c Client) local() (*gateway.Local, error) {
 	}, nil
 }
 
-// Call makes one call like a client of Serve, in a new session. arguments is a JSON object or empty.
+// Call makes one call, as a client of Serve would, in a new session. arguments is a JSON object, or empty.
 func (h *Host) Call(ctx context.Context, tool string, arguments json.RawMessage, c Client) (Answer, error) {
 	return h.Ask(ctx, abi.MethodToolsCall, callParams{Name: tool, Arguments: arguments, Meta: callMeta{ProgressToken: 1}}, c)
 }
 
-// Ask is like Call for any MCP method that a client can request; params are encoded as JSON.
+// Ask is like Call, but for any MCP method that a client can request. params are encoded as JSON.
 func (h *Host) Ask(ctx context.Context, method string, params any, c Client) (Answer, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -116,9 +117,9 @@ type callMeta struct {
 	ProgressToken int `json:"progressToken"`
 }
 
-// answerReader receives the messages of a session with one call. Each Write is one message.
+// answerReader receives the messages of a session that has one call. Each Write gets one message.
 type answerReader struct {
-	notify func(method string, params json.RawMessage) // may be nil
+	notify func(method string, params json.RawMessage) // called for each notification; may be nil
 	answer *Answer
 }
 
@@ -143,7 +144,7 @@ func (r *answerReader) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// judge sets IsError and Failure from Result and Error.
+// judge sets IsError and Failure to what Result and Error report.
 func (a *Answer) judge() {
 	type failure struct {
 		Failure struct {

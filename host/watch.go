@@ -9,12 +9,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/watch"
 )
 
-// watchDelay keeps the first examination of files from slowing down the first responses.
+// watchDelay is the time before Watch examines files for the first time, so that this does not slow down the first responses.
 const watchDelay = 250 * time.Millisecond
 
-// Watch starts to watch the config, the directory of plugins, manifests, modules, trust records and what plugins require, and
-// calls Reload after each change. It returns at once. Watching ends with ctx or with the host. An error of Reload is logged,
-// and the next change is another attempt.
+// Watch starts to watch the config, the directory of plugins, manifests, modules, trust records and the paths that plugins require. It
+// calls Reload after each change. Watch itself returns at once. Watching ends when ctx ends or the host is closed. If Reload fails, its
+// error is logged, and the next change causes another attempt.
 func (h *Host) Watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(h.ended, cancel)
@@ -33,14 +33,14 @@ func (h *Host) Watch(ctx context.Context) {
 			Changed: func() {
 				if h.lock(ctx) == nil {
 					defer h.unlock()
-					_ = h.reloadLocked(ctx) // logged
+					_ = h.reloadLocked(ctx) // Reload has logged the error
 				}
 			},
 		})
 	}()
 }
 
-// watchedPaths returns the paths that decide what is served, and those that decided a change that was rejected.
+// watchedPaths returns the paths whose content decides what is served, and those that decided a rejected change.
 func (h *Host) watchedPaths(ctx context.Context) []string {
 	if h.lock(ctx) != nil {
 		return nil

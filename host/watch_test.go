@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// watched opens and watches a host, and starts a session. Each change must be announced before the test goes on.
+// watched opens a host, starts to watch its files, and starts a session. After each change, a test must wait for its announcement.
 func watched(t *testing.T, w *hosttest.World, o host.Options) *client {
 	t.Helper()
 	h := w.Open(t, o)
@@ -29,7 +29,7 @@ func put(t *testing.T, w *hosttest.World, name, content string) {
 	}
 }
 
-// skipWithoutCeiling skips a test of the ceiling on systems that have none.
+// skipWithoutCeiling skips a test of the ceiling on systems that have no ceiling.
 func skipWithoutCeiling(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -62,7 +62,7 @@ func TestWatchFollowsIncludedFileInAnotherDirectory(t *testing.T) {
 	c.want(c.ask("tools/call", `{"name":"b_reads"}`), `"B"`)
 }
 
-// What keeps a config from being used is corrected in the included file alone.
+// A config that is rejected because of an included file is applied after only the included file is corrected.
 func TestWatchFollowsIncludedFileOfRejectedConfig(t *testing.T) {
 	for name, content := range map[string]string{"missing": "", "invalid": "x = 1\n", "no TOML": "x =\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestWatchFollowsCeiling(t *testing.T) {
 	c.want(c.ask("tools/call", `{"name":"a_reads"}`), `"A"`)
 }
 
-// A server that offers nothing because the ceiling is invalid serves once it is corrected, with or without a config.
+// A server that offers nothing because the ceiling is invalid serves the plugins once the ceiling is corrected, with or without a config.
 func TestCorrectedCeilingIsApplied(t *testing.T) {
 	skipWithoutCeiling(t)
 	for name, config := range map[string]hosttest.Files{"config": configOf("a"), "directory of plugins": {}} {
@@ -110,7 +110,7 @@ func TestCorrectedCeilingIsApplied(t *testing.T) {
 	}
 }
 
-// TestWatchFollowsRemovalOfLastPlugin removes the only plugin of a directory, and adds one again.
+// TestWatchFollowsRemovalOfLastPlugin removes the only plugin of a directory, and then adds a plugin again.
 func TestWatchFollowsRemovalOfLastPlugin(t *testing.T) {
 	for name, moved := range map[string]bool{"named": false, "beside the program": true} {
 		t.Run(name, func(t *testing.T) {

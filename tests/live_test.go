@@ -97,7 +97,7 @@ func TestServerFollowsConfig(t *testing.T) {
 	s.waitForLog("more.toml:1: x: ")
 
 	replace(t, s.config, tables("hello", "misbehave")+"alow_tools = []\n")
-	s.waitForLog("[ERROR] bulkhead: a change is rejected", "bulkhead.toml:9", "alow_tools", "remedy:")
+	s.waitForLog("[ERROR] bulkhead: a change of the configuration is rejected", "bulkhead.toml:9", "alow_tools", "remedy:")
 	s.mustCall("misbehave_ok", `{}`)
 
 	replace(t, s.config, tables("misbehave"))
@@ -286,7 +286,7 @@ func TestReplacedModuleNeedsItsPin(t *testing.T) {
 
 	module := readFile(t, filepath.Join(plugin, "hello.wasm")) + "\x00\x02\x01x" // with a custom section
 	replace(t, filepath.Join(plugin, "hello.wasm"), module)
-	s.waitForLog("a change is rejected", "hello.wasm has the SHA-256 "+sha256Of(module), "but its manifest contains")
+	s.waitForLog("a change of the configuration is rejected", "hello.wasm has the SHA-256 "+sha256Of(module), "but its manifest contains")
 	s.mustCall("hello_greet", `{"name":"Ada"}`)
 	endWorkers() // the next one needs code of the old module, whose file is gone
 	s.mustCall("hello_greet", `{"name":"Ada"}`)
