@@ -9,16 +9,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/origin"
 )
 
-// Answer says whether one thing is allowed, and why.
+// Answer states whether one thing is allowed for a plugin, and the reason.
 type Answer struct {
 	Plugin  string `json:"plugin"`
-	Asked   string `json:"asked"`            // the subject of the question
-	Access  string `json:"access,omitempty"` // "read" or "write", where that makes a difference
+	Asked   string `json:"asked"`            // the path, origin, variable or tool that the question is about
+	Access  string `json:"access,omitempty"` // "read" or "write", if the answer depends on that
 	Allowed bool   `json:"allowed"`
 	Why     string `json:"why"`
 }
 
-// Origin says whether the plugin may send requests to a web server.
+// Origin states whether the plugin may send requests to the web server at o.
 func (s Subject) Origin(o origin.Origin) Answer {
 	a := Answer{Asked: o.String()}
 	i := slices.IndexFunc(s.Grant.HTTP, func(h config.HTTP) bool { return h.Origin == o })
@@ -45,7 +45,7 @@ func (s Subject) Origin(o origin.Origin) Answer {
 	return a
 }
 
-// Variable says whether the plugin sees a variable of the environment.
+// Variable states whether the plugin sees the environment variable called name.
 func (s Subject) Variable(name string) Answer {
 	a := Answer{Asked: name}
 	requested := s.Manifest.Capabilities.Env

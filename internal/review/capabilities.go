@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// example returns a remedy: the line to write into the plugin's table of the config.
+// example returns a remedy that names the line to write into the plugin's table of the config.
 func example(format string, args ...any) string {
 	return fmt.Sprintf("write "+format+" for the plugin in "+config.FileName, args...)
 }
@@ -49,7 +49,7 @@ func (q *inquiry) directories() {
 	}
 }
 
-// giveDirectory adds a directory to the entry. If the entry already has the directory, the higher access counts.
+// giveDirectory adds a directory to the entry. If the entry already has that directory, the higher access of the two counts.
 func (q *inquiry) giveDirectory(f manifest.FS) {
 	given := manifest.FS{Path: f.Path, Access: q.granted(f.Access)}
 	for i, have := range q.entry.FS {
@@ -70,7 +70,7 @@ func accessWords(a manifest.Access) string {
 	return "read everything in "
 }
 
-// placeOf resolves a path. missing is the variable that the path contains, if the variable is unset; otherwise "".
+// placeOf resolves the path dir. missing is the variable that the path contains if that variable is unset; otherwise it is empty.
 func (q *inquiry) placeOf(kind, dir, missing string) Place {
 	if missing != "" {
 		return Place{}
@@ -78,7 +78,7 @@ func (q *inquiry) placeOf(kind, dir, missing string) Place {
 	return q.resolver.resolve(kind, dir, nil)
 }
 
-// describePath formats a path with the value of its variable, followed by the resolved path.
+// describePath formats a path, followed by the value of its variable and by the resolved path.
 func (q *inquiry) describePath(path string, place Place) string {
 	variable, _, _ := manifest.SplitPath(path)
 	dir, missing := q.places.Resolve(path, q.m.Name)
@@ -125,7 +125,7 @@ func (q *inquiry) repositories() {
 	}
 }
 
-// remotes returns the remotes that consent grants. It adds all requested remotes to item.Words.
+// remotes returns the remotes of g that consent grants. It adds all requested remotes to item.Words.
 func (q *inquiry) remotes(g manifest.Git, item *Item) []string {
 	var named []string
 	for _, r := range g.Remotes {
@@ -143,7 +143,7 @@ func (q *inquiry) remotes(g manifest.Git, item *Item) []string {
 	return named
 }
 
-// giveRepository adds a repository to the entry. It merges duplicates into their union.
+// giveRepository adds a repository to the entry. If the entry already has that repository, it gets the union of both grants.
 func (q *inquiry) giveRepository(given manifest.Git) {
 	for i := range q.entry.Git {
 		have := &q.entry.Git[i]
@@ -172,7 +172,7 @@ func (q *inquiry) origins() {
 		}
 		o, err := origin.Parse(text)
 		if err != nil {
-			continue // an invalid manifest, which is not reviewed
+			continue // the manifest is invalid, so it is not reviewed
 		}
 		item := Item{Kind: Origin, What: text, Words: "send requests to " + o.String()}
 		switch {
@@ -189,7 +189,7 @@ func (q *inquiry) origins() {
 	}
 }
 
-// questionWords say what a call can ask a client for. They follow "may".
+// questionWords describe what each kind of question lets a call do. In the review, each follows the word "may".
 var questionWords = map[interaction.Kind]string{
 	interaction.Elicitation: "ask you questions through the client",
 	interaction.Sampling:    "have the client's model write for it, at your cost",

@@ -13,12 +13,11 @@ import (
 
 // Change is one difference between two manifests.
 type Change struct {
-	Key   string `json:"key"`   // key in plugin.toml; keys of a tool begin with tools.NAME
-	Words string `json:"words"` // the difference in words
+	Key   string `json:"key"`   // the key that differs in plugin.toml; keys of a tool begin with tools.NAME
+	Words string `json:"words"` // description of the difference
 	Old   string `json:"old,omitempty"`
 	New   string `json:"new,omitempty"`
-	// More means that the new plugin could do or see more than the old one, offers more to clients, or is
-	// checked less.
+	// More is set if, compared with the old plugin, the new one could do or see more, offers more to clients, or is checked less.
 	More bool `json:"asks_for_more,omitempty"`
 }
 
@@ -39,7 +38,7 @@ func Compare(old, new *manifest.Manifest) []Change {
 	return c.changes
 }
 
-// AsksForMore reports whether any of changes has More set.
+// AsksForMore reports whether one of changes has More set.
 func AsksForMore(changes []Change) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool { return c.More })
 }
@@ -54,7 +53,7 @@ func (c *comparison) add(key string, more bool, format string, args ...any) {
 	c.changes = append(c.changes, Change{Key: key, Words: fmt.Sprintf(format, args...), More: more})
 }
 
-// text adds a Change if a string differs.
+// text adds a Change if the strings old and new differ.
 func (c *comparison) text(key, what, old, new string, more bool) {
 	if old == new {
 		return
@@ -71,7 +70,7 @@ func (c *comparison) text(key, what, old, new string, more bool) {
 
 func (c *comparison) identity() {
 	old, new := c.old, c.new
-	// A plugin with a different name is a different plugin, with its own state directory.
+	// A plugin with a different name is a different plugin: it has a state directory of its own.
 	c.text("plugin.name", "the name", old.Name, new.Name, true)
 	c.text("plugin.version", c.version(), old.Version, new.Version, false)
 	c.text("plugin.description", "the description", old.Description, new.Description, false)
@@ -117,7 +116,7 @@ func (c *comparison) server() {
 	c.text("server.protocol_versions", "the list of protocol versions", strings.Join(old.ProtocolVersions, ", "), strings.Join(new.ProtocolVersions, ", "), false)
 }
 
-// limits compares the limits that a plugin gets if the config sets none.
+// limits compares the limits that the old and the new plugin get if the config sets none.
 func (c *comparison) limits() {
 	old, new := c.old.Limits.List(), c.new.Limits.List()
 	for i, now := range new {

@@ -14,7 +14,7 @@ const aTool = "[[tools]]\nname = \"a\"\ndescription = \"does a\"\naccess = \"rea
 func TestCompare(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, new string
-		want     []string // changes; "+" marks a request for more
+		want     []string // the expected changes; "+" marks a change that asks for more
 	}{
 		"the same is no change":                   {aTool, aTool, nil},
 		"a new tool":                              {"", aTool, []string{"+ tools.a: a new tool"}},
@@ -113,7 +113,7 @@ func writing(tool string) string {
 	return tool[:len(tool)-len("\"read\"\n")] + "\"write\"\n"
 }
 
-// fs returns requests for directories such as "/a rw".
+// fs returns a manifest's requests for directories. Each of dirs has the form "/a rw".
 func fs(dirs ...string) string {
 	text := ""
 	for _, f := range dirs {

@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// names reports added and removed names. A name that only the new manifest lists is reported even if the old manifest
-// requests any name ("*"): a listed name can be granted without the admin naming it.
+// names reports names that were added or removed. A name that the new manifest lists is reported even if the old manifest requests any
+// name ("*"): a listed name can be granted without the admin naming it.
 func (c *comparison) names(key, what string, old, new []string) {
 	for _, name := range new {
 		switch {
@@ -34,7 +34,7 @@ func (c *comparison) names(key, what string, old, new []string) {
 	}
 }
 
-// normalizeOrigins returns origins in the normalized form in which they are compared.
+// normalizeOrigins returns the origins in normalized form, in which they can be compared.
 func normalizeOrigins(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, text := range texts {
@@ -72,7 +72,8 @@ func (c *comparison) directories() {
 	}
 }
 
-// mergeDirectories merges duplicates: the result has the highest access, and is optional only if all duplicates are.
+// mergeDirectories merges requests for the same directory. The result has the highest access, and is optional only if all of these
+// requests are.
 func mergeDirectories(list []manifest.FS) []manifest.FS {
 	var once []manifest.FS
 	for _, f := range list {
@@ -99,15 +100,15 @@ func findDirectory(list []manifest.FS, path string) (manifest.FS, bool) {
 	return list[i], true
 }
 
-// coversDirectory reports whether a request of old includes f.
+// coversDirectory reports whether a request in old includes the request f.
 func coversDirectory(old []manifest.FS, f manifest.FS) bool {
 	return slices.ContainsFunc(old, func(o manifest.FS) bool { return covers(o.Access, f.Access) && inside(o.Path, f.Path) })
 }
 
 func covers(old, new manifest.Access) bool { return old == manifest.ReadWrite || new == manifest.Read }
 
-// inside reports whether a path in a manifest is dir or below it, regardless of the value of the variable that both begin
-// with.
+// inside reports whether path is dir or below dir. Both are paths of a manifest. If both begin with the same variable, its value does
+// not matter.
 func inside(dir, path string) bool {
 	variable, rest, err := manifest.SplitPath(dir)
 	other, below, err2 := manifest.SplitPath(path)
@@ -149,7 +150,7 @@ func (c *comparison) repositories() {
 	}
 }
 
-// mergeRepositories merges duplicates into their union, and normalizes remotes.
+// mergeRepositories merges requests for the same repository into their union, and normalizes remotes.
 func mergeRepositories(list []manifest.Git) []manifest.Git {
 	var once []manifest.Git
 	for _, g := range list {
@@ -195,8 +196,8 @@ func findRepository(list []manifest.Git, repo string) (manifest.Git, bool) {
 	return list[i], true
 }
 
-// coversRepository reports whether a request for one repository includes another. A request for any repository does not
-// include named repositories: see the method names.
+// coversRepository reports whether a request for the repository requested includes repo. A request for any repository does not include
+// named repositories; the method names explains why.
 func coversRepository(requested, repo string) bool {
 	return requested == repo || inside(requested, repo)
 }
@@ -205,7 +206,7 @@ func coversRemote(old []manifest.Git, repo, remote string) bool {
 	return slices.ContainsFunc(old, func(o manifest.Git) bool { return coversRepository(o.Repo, repo) && slices.Contains(o.Remotes, remote) })
 }
 
-// limitNames are the limits' names in words.
+// limitNames describes each limit in words, keyed by the key of the limit.
 var limitNames = map[string]string{
 	"memory": "memory", "time": "the time of a call", "fuel": "the instructions of a call", "input": "the size of a request",
 	"output": "the size of an answer", "operations": "the host operations of a call", "log": "the log lines of a call",
@@ -215,7 +216,7 @@ var limitNames = map[string]string{
 	"http_concurrency": "web requests at the same time",
 }
 
-// limitText formats a limit of a manifest.
+// limitText formats the limit l of a manifest.
 func limitText(l manifest.Limit) string {
 	if l.Value == 0 {
 		return "the default"
@@ -223,7 +224,7 @@ func limitText(l manifest.Limit) string {
 	return l.Text
 }
 
-// effective returns the value of a limit, or its default if it is unset. Fuel is unbounded by default.
+// effective returns the value of the limit l, or the default of l if it is unset. Fuel is unbounded by default.
 func effective(l manifest.Limit) int64 {
 	if l.Value > 0 {
 		return l.Value

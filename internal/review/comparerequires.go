@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// requirements compares the requirements, without which the plugin cannot work. A requirement does not request access.
-// It only decides when tools are offered, and what `bulkhead init` shows to the user and then creates.
+// requirements compares the [[requires]] tables, which state without what the plugin cannot work. A requirement does not request
+// access. It only decides when tools are offered, and what `bulkhead init` shows to the user and then creates.
 func (c *comparison) requirements() {
 	old, new := requirementTexts(c.old), requirementTexts(c.new)
 	for _, text := range new {

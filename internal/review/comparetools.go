@@ -35,8 +35,7 @@ func (c *comparison) tool(key string, old, new manifest.Tool) {
 	case new.Write && !old.Write:
 		c.add(key+".access", true, "writes, and was read-only")
 	case old.Write && !new.Write:
-		// Only the author's declaration says whether a tool is read-only, and read_only in the config relies on that
-		// declaration.
+		// Only the author declares whether a tool is read-only, and read_only in the config relies on that declaration.
 		c.add(key+".access", true, "is now declared read-only, but was a tool that writes: read_only would no longer withhold it")
 	}
 	if old.Hidden && !new.Hidden {
@@ -68,7 +67,7 @@ func hintText(b *bool) string {
 	return "false"
 }
 
-// schema adds a Change if a schema differs, and lists the properties that differ.
+// schema adds a Change if the schemas old and new differ. The Change lists the properties that differ.
 func (c *comparison) schema(key, what string, old, new json.RawMessage) {
 	if bytes.Equal(old, new) {
 		return

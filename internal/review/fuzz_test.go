@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/review"
 )
 
-// FuzzAsk checks that the entry that Ask returns is a valid config, that it never grants broad directories,
-// private origins or credentials, and that no manifest differs from itself.
+// FuzzAsk checks that the entry that Ask returns is a valid config, and that it never grants broad directories, private origins or
+// credentials. It also checks that a manifest does not differ from itself.
 func FuzzAsk(f *testing.F) {
 	const head = "manifest = 1\n[plugin]\nname = \"n\"\nversion = \"1.0.0\"\ndescription = \"x\"\n[module]\nfile = \"m\"\n"
 	f.Add([]byte(head+"[capabilities]\nenv = [\"A\", \"*\"]\nhttp = [\"https://a\", \"http://[::1]\", \"*\"]\n"+

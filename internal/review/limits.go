@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// limitWords say what each limit bounds. They follow the limit's value, as in "2 s of time for a call".
+// limitWords describe what each limit bounds. In the review, each follows the value of the limit, as in "2 s of time for a call".
 var limitWords = map[string]string{
 	"memory": "of memory for a call", "time": "of time for a call", "fuel": "instructions for a call",
 	"input": "for a request", "output": "for an answer", "operations": "host operations for a call",
@@ -17,8 +17,8 @@ var limitWords = map[string]string{
 	"http_concurrency": "web requests at the same time",
 }
 
-// limits adds an item for each requested limit that exceeds its default. If the request also exceeds the maximum that
-// applies without a config setting, and [defaults] does not bound the limit, the entry sets it.
+// limits adds an item for each requested limit that exceeds its default. The entry sets a limit if the request exceeds the maximum that
+// applies without a config setting, and [defaults] does not set that limit.
 func (q *inquiry) limits() {
 	builtin, most, bound := config.DefaultLimits().List(), config.Ceilings().List(), q.defaults.Limits.List()
 	beyond := map[string]bool{}
@@ -67,7 +67,7 @@ func (q *inquiry) offers() {
 	}
 }
 
-// texts adds the instructions for the client's model, and a note if the plugin, not the host, validates arguments.
+// texts adds an item for the instructions to the client's model, and one for a plugin that validates arguments instead of the host.
 func (q *inquiry) texts() {
 	if text := q.m.Server.Instructions; text != "" {
 		q.add(Item{Kind: Text, What: "server.instructions", Words: "instruct the client's model, when it is served alone: " + text})

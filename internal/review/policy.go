@@ -10,66 +10,66 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// Subject is a plugin with its effective grant and the inputs of that decision.
+// Subject is a plugin with its effective grant, and the inputs from which that grant was computed.
 type Subject struct {
 	Manifest *manifest.Manifest
 	Entry    config.Plugin
 	Defaults config.Defaults
 	Grant    config.Grant
 	Places   config.Places
-	Config   string // path of the config; empty: there is none
-	// FlagEnv are the variables that the command line grants.
+	Config   string // path of the config; empty if there is no config
+	// FlagEnv are the variables that the command line grants, with their values.
 	FlagEnv  map[string]string
-	Resolver Resolver // nil: paths are not resolved
+	Resolver Resolver // resolves the granted paths; nil: they are not resolved
 }
 
 // Policy is the effective grant of a plugin, with the reason for each part.
 type Policy struct {
 	Tools        []ToolRule    `json:"tools"`
 	Folders      []Grant       `json:"folders"`
-	Hidden       []Grant       `json:"hidden"` // deny patterns for every directory
+	Hidden       []Grant       `json:"hidden"` // deny patterns, which apply to every granted directory
 	Repositories []Grant       `json:"repositories"`
 	Origins      []Grant       `json:"origins"`
-	Variables    []Grant       `json:"variables"` // without their values
-	Questions    []Grant       `json:"questions"` // what its calls may ask clients for
+	Variables    []Grant       `json:"variables"` // names of the granted variables, without values
+	Questions    []Grant       `json:"questions"` // what the calls of the plugin may ask clients for
 	Limits       []LimitRule   `json:"limits"`
 	Isolation    string        `json:"isolation"`
 	Names        []FilterRules `json:"prompts_and_resources,omitempty"`
 }
 
-// Grant is one thing that is granted, or hidden, and the reason.
+// Grant is one thing that is granted or hidden, and the reason.
 type Grant struct {
-	What    string   `json:"what"`
+	What    string   `json:"what"`             // the path, pattern, origin, variable or kind of question
 	Access  string   `json:"access,omitempty"` // "r" or "rw"
 	Remotes []string `json:"remotes,omitempty"`
-	More    string   `json:"more,omitempty"` // "private", and the name of a credential
-	Place            // set for a directory or repository if Subject.Resolver is set
+	More    string   `json:"more,omitempty"` // further properties of the grant: "private", and the name of a credential
+	Place            // set if What is a directory or repository and Subject.Resolver is not nil
 	By      string   `json:"by"`
 }
 
-// ToolRule says whether a tool is offered, and why.
+// ToolRule states whether a tool is offered, and the reason.
 type ToolRule struct {
-	Name    string `json:"name"` // as clients see it
+	Name    string `json:"name"` // name of the tool as clients see it
 	Access  string `json:"access"`
 	Offered bool   `json:"offered"`
 	By      string `json:"by"`
 }
 
-// LimitRule is an effective limit.
+// LimitRule is an effective limit, and the reason for its value.
 type LimitRule struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	By    string `json:"by"`
 }
 
-// FilterRules are the allow and deny lists for the names of prompts or the URIs of resources.
+// FilterRules are the allow list and the deny list for the names of prompts, or for the URIs of resources.
 type FilterRules struct {
 	Of    string   `json:"of"`
-	Allow []string `json:"allow,omitzero"` // nil: all; empty: none
+	Allow []string `json:"allow,omitzero"` // allowed globs; nil: all names are allowed; empty: none
 	Deny  []string `json:"deny,omitempty"`
 }
 
-// Effective explains the effective grant of a subject.
+// Effective explains each part of the effective grant of s.
 func Effective(s Subject) Policy {
 	p := Policy{
 		Tools: []ToolRule{}, Folders: []Grant{}, Hidden: []Grant{}, Repositories: []Grant{}, Origins: []Grant{}, Variables: []Grant{},
@@ -119,7 +119,7 @@ func Effective(s Subject) Policy {
 	return p
 }
 
-// Tool says whether a tool of the subject's manifest is offered, and why.
+// Tool states whether the tool t of the manifest is offered, and the reason.
 func (s Subject) Tool(t manifest.Tool) ToolRule {
 	r := ToolRule{Name: s.Entry.Prefix + t.Name, Access: "read", Offered: true}
 	if t.Write {
@@ -146,7 +146,7 @@ func (s Subject) Tool(t manifest.Tool) ToolRule {
 	return r
 }
 
-// entrySuffix formats the position of the plugin's table.
+// entrySuffix formats the position of the plugin's table, or states that there is no config.
 func (s Subject) entrySuffix() string {
 	if s.Config == "" {
 		return ": there is no config"
@@ -154,7 +154,8 @@ func (s Subject) entrySuffix() string {
 	return " (" + s.Entry.At("") + ")"
 }
 
-// allowedBy returns the first pattern of allow_tools that matches a tool, and its index; -1 if there is none.
+// allowedBy returns the first pattern of allow_tools that matches the tool called name, and the pattern's index. The index is -1 if no
+// pattern matches.
 func (s Subject) allowedBy(name string) (string, int) {
 	for i, glob := range s.Entry.AllowTools {
 		if (config.Filter{Allow: []string{glob}}).Allowed(name) {
@@ -164,7 +165,7 @@ func (s Subject) allowedBy(name string) (string, int) {
 	return "", -1
 }
 
-// limitRule explains l, the effective limit with index i in the lists of limits.
+// limitRule explains the effective limit l. i is its index in the lists of limits.
 func (s Subject) limitRule(i int, l manifest.Limit) LimitRule {
 	r := LimitRule{Key: l.Key, Value: l.Text}
 	need, own, all := s.Manifest.Limits.List()[i], s.Entry.Limits.List()[i], s.Defaults.Limits.List()[i]

@@ -34,8 +34,8 @@ description = "x"
 access = "write"
 `
 
-// subject returns the manifest wide with its grant under a config that consists of defaults and a plugin's table. If table is
-// empty, there is no config.
+// subject returns the manifest called wide with the grant that it gets from a config. The config consists of defaults and a plugin's
+// table. If table is empty, there is no config.
 func subject(t *testing.T, defaults, table string, flags config.Flags) review.Subject {
 	t.Helper()
 	s := review.Subject{Manifest: parse(t, wide), Places: places, FlagEnv: flags.Env}
@@ -55,7 +55,7 @@ func subject(t *testing.T, defaults, table string, flags config.Flags) review.Su
 	return s
 }
 
-// lines formats each grant of a policy as a line, without default limits.
+// lines formats each grant of a policy as a line. It omits limits that have their default.
 func lines(p review.Policy) []string {
 	var out []string
 	for _, t := range p.Tools {

@@ -11,10 +11,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// at formats a line of the plugin's table.
+// at formats the position of a line in the file that has the plugin's table.
 func (s Subject) at(line int) string { return fmt.Sprintf("%s:%d", path.Base(s.Entry.File), line) }
 
-// defaultsAt formats the file of a key of [defaults].
+// defaultsAt formats the name of the file that sets a key of [defaults].
 func (s Subject) defaultsAt(key string) string {
 	if file, included := s.Defaults.Files[key]; included {
 		return path.Base(file)
@@ -22,7 +22,7 @@ func (s Subject) defaultsAt(key string) string {
 	return path.Base(s.Config)
 }
 
-// requestedAt formats the line of a request in the manifest, and why the request suffices for the grant.
+// requestedAt formats the line of a request in the manifest, and the reason why that request suffices for the grant.
 func (s Subject) requestedAt(line int, key string) string {
 	where := manifest.FileName
 	if line > 0 {
@@ -34,7 +34,7 @@ func (s Subject) requestedAt(line int, key string) string {
 	return fmt.Sprintf("%s asks for it, and the config has no %s for the plugin (%s)", where, key, s.Entry.At(""))
 }
 
-// FolderBy returns the reason for the grant of a directory.
+// FolderBy returns the reason for the grant of the directory m.
 func (s Subject) FolderBy(m config.Mount) string {
 	if m.State {
 		return "every plugin has its own state directory"
@@ -57,7 +57,7 @@ func (s Subject) FolderBy(m config.Mount) string {
 	return words + s.readOnlySuffix(requested, m.Access)
 }
 
-// readOnlySuffix is the reason for a reduction of write access to read access; empty if there is none.
+// readOnlySuffix returns the reason why write access was reduced to read access; empty if it was not reduced.
 func (s Subject) readOnlySuffix(requested, granted manifest.Access) string {
 	if requested == manifest.ReadWrite && granted == manifest.Read && s.Entry.ReadOnly {
 		return fmt.Sprintf("; reduced to reading by read_only (%s)", s.Entry.At("read_only"))
@@ -65,7 +65,7 @@ func (s Subject) readOnlySuffix(requested, granted manifest.Access) string {
 	return ""
 }
 
-// cutBy returns the reason why a ceiling reduced a part of the grant; empty if no ceiling did.
+// cutBy returns the reason why a ceiling reduced the part of the grant at key; empty if no ceiling did.
 func (s Subject) cutBy(key, what string) string {
 	for _, c := range s.Grant.Cuts {
 		if c.Key == key && c.What == what {
@@ -75,7 +75,7 @@ func (s Subject) cutBy(key, what string) string {
 	return ""
 }
 
-// DenyBy formats the position of a deny pattern.
+// DenyBy returns the reason for a deny pattern: the position of the key that sets it.
 func (s Subject) DenyBy(pattern string) string {
 	if why := s.cutBy("deny", pattern); why != "" {
 		return why

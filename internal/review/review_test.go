@@ -14,10 +14,10 @@ import (
 
 var places = config.Places{Project: "/home/me/work", Cwd: "/home/me/work/sub", Home: "/home/me", State: "/home/me/.state"}
 
-// parse parses a manifest "notes" with additional tables.
+// parse parses the manifest of a plugin named "notes", to which more adds tables.
 func parse(t *testing.T, more string) *manifest.Manifest {
 	t.Helper()
-	head, rest, divided := strings.Cut(more, "---\n") // the part before --- belongs to [plugin]
+	head, rest, divided := strings.Cut(more, "---\n") // what precedes "---" belongs to the table [plugin]
 	if !divided {
 		head, rest = "", more
 	}
@@ -58,7 +58,7 @@ func TestAsk(t *testing.T) {
 		defaults string
 		resolver review.Resolver
 		items    []string
-		table    string // the config entry without path and sha256
+		table    string // the expected config entry without path and sha256
 	}{
 		"nothing": {items: []string{}},
 		"a directory is granted as requested": {
@@ -160,7 +160,7 @@ func TestAsk(t *testing.T) {
 			if diff := cmp.Diff(want, config.Table(entry)); diff != "" {
 				t.Error(diff)
 			}
-			// The entry is valid for this manifest.
+			// The entry must be valid for this manifest.
 			content, err := config.AddPlugin("/plugins/bulkhead.toml", []byte(c.defaults), entry)
 			if err != nil {
 				t.Fatal(err)
@@ -168,7 +168,7 @@ func TestAsk(t *testing.T) {
 			written, _ := config.Parse("/plugins/bulkhead.toml", content)
 			config.Expand(written, func(string) (string, bool) { return "x", true })
 			for _, p := range written.Plugins {
-				p.AllowTools = nil // the manifest here has no tools
+				p.AllowTools = nil // the manifest of this test has no tools
 				if _, problems := config.Decide(m, p, written.Defaults, places, config.Flags{}); problems.Err() != nil {
 					t.Error(problems)
 				}
@@ -177,7 +177,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// spelledOut adds empty grants to the lines of a table, in the order in which they are written.
+// spelledOut adds empty grants to the lines of a table. All lines then have the order in which AddPlugin writes them.
 func spelledOut(table string) string {
 	keys := []string{"prefix", "allow_tools", "read_only", "allow_write", "fs", "http", "git", "env", "ask", "limits"}
 	lines := map[string]string{"fs": "fs = []\n", "http": "http = []\n", "git": "git = []\n", "ask": "ask = []\n"}
