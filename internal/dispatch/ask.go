@@ -15,16 +15,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// failureDenied is the code of a call that asked the client for something that is not granted.
+// failureDenied is the code of a failed call that asked its client a question that the plugin is not granted.
 const failureDenied = "denied"
 
-// opAsk is the prefix of the operations with which the audit log counts what a call has asked: ask/elicitation.
+// opAsk is the prefix under which the audit log counts the questions that a call has asked, such as ask/elicitation.
 const opAsk = "ask/"
 
-// identity identifies the version of a plugin. Answers of the client are for the version that asked.
+// identity identifies the version of a plugin. A client's answer is only for the version that asked the question.
 func (p *plugin) identity() string { return p.Name + "@" + p.Manifest.Digest }
 
-// checkAsker returns an error if the request answers an ask of a plugin, or of a version of it, that is not this one.
+// checkAsker returns an error if r answers a question that a different plugin, or a different version of p, has asked.
 func (p *plugin) checkAsker(r gateway.Request) error {
 	if asker := r.Interaction.Asker; asker != "" && asker != p.identity() {
 		return &abi.Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("plugin %s has changed since it asked the client: make the call again from its start", p.Name)}
@@ -32,20 +32,20 @@ func (p *plugin) checkAsker(r gateway.Request) error {
 	return nil
 }
 
-// asker returns the one of plugins that asked the client, which the request answers; all if it answers none.
+// asker returns the one of plugins that asked the question that r answers. If r answers no question, asker returns all plugins.
 func (s *snapshot) asker(r gateway.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
 	if r.Interaction.Asker == "" {
 		return plugins
 	}
 	i := slices.IndexFunc(plugins, func(p *catalog.Plugin) bool { return s.plugins[p.Index].identity() == r.Interaction.Asker })
 	if i < 0 {
-		return plugins[:min(len(plugins), 1)] // its checkAsker refuses the request
+		return plugins[:min(len(plugins), 1)] // checkAsker of this plugin refuses the request
 	}
 	return plugins[i : i+1]
 }
 
-// encodeInteraction encodes the members of a request that say what the client can be asked and has answered; nil if the
-// plugin may not ask.
+// encodeInteraction encodes the members of a request that state what the client can be asked and what the client has answered. It
+// returns nil if the plugin may not ask anything.
 func (r *request) encodeInteraction() ([]byte, error) {
 	granted := r.plugin.Grant.Ask
 	if len(granted) == 0 || !interaction.Supports(r.Method) {
@@ -59,11 +59,11 @@ func (r *request) encodeInteraction() ([]byte, error) {
 	}{i.Client.Restrict(granted).ABI(), i.Answers, i.State})
 }
 
-// asks returns the error with which a call ends that asks the client: a *gateway.Ask, or a *gateway.Failure if the ask is not
+// asks returns the error that ends a call that asks its client a question: a *gateway.Ask, or a *gateway.Failure if the question is not
 // granted.
 func (r *request) asks(response worker.Response, record func(wire.Record)) error {
 	ask, err := interaction.Parse(response.Body)
-	if err != nil { // the worker has checked it, but is not trusted
+	if err != nil { // the worker has checked the body, but is not trusted
 		return r.Failure(gateway.FailureInvalidResult, "asked the client, but the ask is invalid: "+err.Error())
 	}
 	counts := map[interaction.Kind]int64{}

@@ -13,10 +13,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// longRequest is a size in bytes between that of the requests of these tests without and with an answer, which is padded.
+// longRequest is a size in bytes. A request of these tests is longer if it contains an answer, which is padded, and otherwise shorter.
 const longRequest = 400
 
-// asking returns a module that responds to a long request with done, and to any other one with ask.
+// asking returns a module that responds to a long request with done, and to a shorter one with ask.
 func asking(ask, done string) []byte {
 	const localGet, gtU, ifVoid, otherwise, end = 0x20, 0x4b, 0x04, 0x05, 0x0b
 	code := wasmtest.Code([]byte{localGet, 0}, wasmtest.I32(longRequest), []byte{gtU, ifVoid, 0x40},
@@ -30,10 +30,10 @@ const (
 	askingMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`
 )
 
-// rootsAnswer is an answer that makes a request long.
+// rootsAnswer is an answer that is padded to make a request long.
 var rootsAnswer = `{"roots":[],"padding":"` + strings.Repeat("x", longRequest) + `"}`
 
-// stateOf returns the requestState of a result.
+// stateOf returns the requestState in a result.
 func stateOf(t *testing.T, result string) string {
 	t.Helper()
 	var r struct{ ResultType, RequestState string }
@@ -51,8 +51,8 @@ func TestAskIsGrantedAndAudited(t *testing.T) {
 	const call = `{"name":"a_reads",` + askingMeta + `}`
 	for name, c := range map[string]struct {
 		manifest, config, ask string
-		want                  string   // in the first response
-		audit                 []string // parts of the records, in order
+		want                  string   // the expected first response
+		audit                 []string // parts that the audit records must contain, in this order
 	}{
 		"granted": {`ask = ["roots"]`, "", askRoots, `"inputRequests":{"r":{"method":"roots/list","params":{}}}`,
 			[]string{`"outcome":"asked","duration_us":`, `"operations":[{"op":"ask/roots","outcome":"ok","count":1}]`}},
@@ -101,7 +101,7 @@ func TestAnswersReachTheModule(t *testing.T) {
 		t.Errorf("the log is %s, %v", log, err)
 	}
 
-	// In the process, without messages.
+	// A call in this process asks the client without messages.
 	answer, err := h.Call(t.Context(), "a_writes", nil, host.Client{
 		Capabilities: json.RawMessage(`{"roots":{}}`),
 		Answer: func(_ context.Context, q host.Question) (json.RawMessage, error) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Close stops background work, ends the workers and closes the audit log. All calls must have ended. It waits until ctx
-// ends at most; the error then names what is still running, which ends only with the process.
+// Close stops background work, ends the workers and closes the audit log. All calls must have ended. Close waits at most until ctx
+// ends. Its error then names what is still running and ends only with the process.
 func (d *Dispatcher) Close(ctx context.Context) error {
 	d.stop()
 	closing := []*closer{{name: "the background work", close: func() error { d.background.Wait(); return nil }}}
@@ -27,14 +27,14 @@ func (d *Dispatcher) Close(ctx context.Context) error {
 	return closeAll(ctx, closing)
 }
 
-// closer closes a resource in its own goroutine, since that may take longer than Close waits.
+// closer closes a resource in its own goroutine, since closing may take longer than Close waits.
 type closer struct {
 	name  string
 	close func() error
-	done  chan error // contains the result of close
+	done  chan error // receives the result of the function close
 }
 
-// closeAll closes all concurrently.
+// closeAll runs all closers concurrently.
 func closeAll(ctx context.Context, all []*closer) error {
 	for _, c := range all {
 		c.done = make(chan error, 1)
@@ -47,7 +47,7 @@ func closeAll(ctx context.Context, all []*closer) error {
 	return errors.Join(errs...)
 }
 
-// wait returns the result of close, or an error if close has not returned when ctx ends.
+// wait returns the result of the function close. If that has not returned when ctx ends, wait returns an error.
 func (c *closer) wait(ctx context.Context) error {
 	select {
 	case err := <-c.done:

@@ -23,7 +23,7 @@ func (s *snapshot) checkSystem() error {
 	return nil
 }
 
-// checkConfinement checks the layers of confinement that a worker reports, and logs once which of them are missing.
+// checkConfinement checks the layers of confinement that a worker reports. It logs once which layers are missing.
 func (s *snapshot) checkConfinement(report confine.Report) error {
 	missing := report.Missing()
 	if len(missing) == 0 {
@@ -38,7 +38,7 @@ func (s *snapshot) checkConfinement(report confine.Report) error {
 		return fmt.Errorf(`confinement = "required" in [server], but this system lacks layers of confinement: %s`, text)
 	}
 	for _, layer := range missing {
-		if report.Active(confine.LayerNamespaces) && systemLayers().Active(layer.Name) { // the cause may be temporary, such as a directory that was moved concurrently
+		if report.Active(confine.LayerNamespaces) && systemLayers().Active(layer.Name) { // the system supports the layer, so the cause may be temporary, such as a directory that was moved concurrently
 			return fmt.Errorf("its process could not be confined: the layer %s is missing (%s): try again", layer.Name, layer.Reason)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// scanning returns a module that answers a call with 4 bytes of the data of the only file, note.txt, of a directory. Its
-// derive function returns the first 4 bytes of a file.
+// scanning returns a module that answers a call with 4 bytes of the derived data of note.txt, the only file of a directory. The derive
+// function of the module returns the first 4 bytes of a file.
 func scanning(t *testing.T, dir, data string) []byte {
 	t.Helper()
 	const (
@@ -43,7 +43,7 @@ func scanning(t *testing.T, dir, data string) []byte {
 	return m.Bytes()
 }
 
-// deriving is a World with the module of scanning, and a file that is settled.
+// deriving returns a World with the module of scanning, and with a file that is old enough for its derived data to be kept.
 func deriving(t *testing.T, data string) *hosttest.World {
 	t.Helper()
 	w := hosttest.New(t)
@@ -53,10 +53,10 @@ func deriving(t *testing.T, data string) *hosttest.World {
 	return w
 }
 
-// settle waits until results of files that were just written are kept.
+// settle waits until a file that was just written is old enough for its derived data to be kept.
 func settle() { time.Sleep(2*time.Second + 50*time.Millisecond) }
 
-// listed returns the text of a call in a new host.
+// listed returns the text that a call in a new host returns.
 func listed(t *testing.T, w *hosttest.World) string {
 	t.Helper()
 	h := w.Open(t, w.Options())
@@ -72,7 +72,7 @@ func listed(t *testing.T, w *hosttest.World) string {
 	return text
 }
 
-// files returns the files of derived data.
+// files returns the paths of the files that contain derived data.
 func files(t *testing.T, w *hosttest.World) []string {
 	t.Helper()
 	names, err := filepath.Glob(derived.Dir(w.Dir+"/cache/bulkhead") + "/*.new")
@@ -82,7 +82,7 @@ func files(t *testing.T, w *hosttest.World) []string {
 	return names
 }
 
-// forge replaces data in the only record of a file by data of the same length.
+// forge replaces old in the only record of a file with data of the same length.
 func forge(t *testing.T, file, old, data string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -110,15 +110,15 @@ func TestNextHostUsesDerivedData(t *testing.T) {
 	if len(kept) != 1 || !strings.Contains(filepath.Base(kept[0]), "notes-") {
 		t.Fatalf("kept %q", kept)
 	}
-	forge(t, kept[0], "abcd", "ABCD") // the forged data shows where the result comes from
+	forge(t, kept[0], "abcd", "ABCD") // the forged data shows whether an answer comes from the file of derived data
 	if got := listed(t, w); got != "ABCD" {
 		t.Errorf("got %q", got)
 	}
-	w.Write(t, hosttest.Files{"work/notes/note.txt": "efgh and more"}) // with the same size
+	w.Write(t, hosttest.Files{"work/notes/note.txt": "efgh and more"}) // the new content has the size of the old content
 	if got := listed(t, w); got != "efgh" {
-		t.Errorf("of the changed file: got %q", got)
+		t.Errorf("after a change of the file: got %q", got)
 	}
-	// Another grant, or another module, does not get these results.
+	// A plugin with a different grant, or with a different module, does not get these results.
 	w.Write(t, hosttest.Files{"work/notes/note.txt": "abcd and more"})
 	settle()
 	if got := listed(t, w); got != "abcd" {
@@ -140,7 +140,7 @@ func TestNextHostUsesDerivedData(t *testing.T) {
 	}
 }
 
-// The digest of a file is binary, so the test looks only at what is kept.
+// The digest of a file is binary, so the test examines only what is kept.
 func TestDigestsOfFilesAreKept(t *testing.T) {
 	w := deriving(t, abi.ScanDataSHA256)
 	h := w.Open(t, w.Options())

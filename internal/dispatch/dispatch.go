@@ -1,9 +1,9 @@
-// Package dispatch executes the requests of clients: it finds the plugin in the catalog, orders the calls of each plugin
-// and bounds how many run at a time, starts the plugin's worker with what is granted, performs the operations that a
-// worker must not perform itself, and writes the audit records. A Dispatcher is the gateway.Backend of the host.
+// Package dispatch executes the requests of clients. It finds the plugin in the catalog, orders the calls of each plugin and bounds how
+// many run at the same time, starts the plugin's worker with the granted handles, performs the operations that a worker must not
+// perform itself, and writes the audit records. A Dispatcher is the gateway.Backend of the host.
 //
-// New starts nothing; Open opens the audit log and the store of compiled modules, and the first call of a plugin starts its
-// worker. Prepare and Apply replace the Catalog while requests are executed; see snapshot.
+// New starts nothing. Open opens the audit log and the store of compiled modules, and the first call of a plugin starts its worker.
+// Prepare and Apply replace the Catalog while requests are executed; the type snapshot explains how.
 package dispatch
 
 import (
@@ -30,9 +30,9 @@ import (
 type Dispatcher struct {
 	log     hclog.Logger
 	store   *code.Store
-	derived *derived.Store // nil: no derived data are kept
+	derived *derived.Store // store of derived data; nil: no derived data are kept
 	pool    *worker.Pool
-	zone    func() []byte   // the local time zone, read once
+	zone    func() []byte   // returns the local time zone, which is read only once
 	gitUser func() git.User // returns the user's current configuration of git
 
 	workerCommand   []string
@@ -45,13 +45,13 @@ type Dispatcher struct {
 	stopped    context.Context
 
 	mu      sync.Mutex
-	live    []*snapshot     // guarded by mu: the current one, and those with requests in flight
-	warming context.Context // guarded by mu: nil before Warm
+	live    []*snapshot     // the current snapshot and those with requests in flight; guarded by mu
+	warming context.Context // context of Warm, nil before Warm is called; guarded by mu
 }
 
 var _ gateway.Backend = (*Dispatcher)(nil)
 
-// New returns a Dispatcher. It executes requests only after Open.
+// New returns a Dispatcher for the plugins of c. It executes requests only after Open is called.
 func New(c *catalog.Catalog) *Dispatcher {
 	system := c.Options.System
 	d := &Dispatcher{
@@ -72,10 +72,10 @@ func New(c *catalog.Catalog) *Dispatcher {
 	return d
 }
 
-// Catalog returns the Catalog that further requests are executed with.
+// Catalog returns the Catalog that is used for further requests.
 func (d *Dispatcher) Catalog() *catalog.Catalog { return d.current.Load().catalog }
 
-// Open opens the audit log and the store of compiled code, which calls need.
+// Open opens the audit log and the store of compiled code. Calls require both.
 func (d *Dispatcher) Open() error {
 	if d.workerCommand = reexec.Command(reexec.Worker); d.workerCommand == nil {
 		return errors.New("host.RunChild must be called first in main: modules run in processes of their own")
@@ -109,7 +109,7 @@ func (d *Dispatcher) Find(r gateway.Request) (gateway.Call, *abi.Error) {
 	return &heldCall{call, s}, nil
 }
 
-// find returns the Call of a request.
+// find returns the Call that executes the request r.
 func (s *snapshot) find(r gateway.Request) (gateway.Call, *abi.Error) {
 	var call gateway.Call
 	switch r.Method {
@@ -142,7 +142,8 @@ func (d *Dispatcher) CanSubscribe(r gateway.Request) bool {
 	return false
 }
 
-// ReportRefused implements gateway.Backend. It records a request for something that is not offered. The request had no effect, so the client gets the
+// ReportRefused implements gateway.Backend. It records a request for something that is not offered. The request had no effect, so the
+// client gets the same response even if the record is lost.
 // same response even if the record is lost.
 func (d *Dispatcher) ReportRefused(r gateway.Request) {
 	s := d.acquire()

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
-// newWorker returns the Supervisor that runs the plugin's calls. It starts no process.
+// newWorker returns the Supervisor that runs the plugin's calls. It does not start a process.
 func (p *plugin) newWorker() *worker.Supervisor {
 	p.started.Store(true)
 	return worker.New(worker.Config{
@@ -29,12 +29,12 @@ func (p *plugin) newWorker() *worker.Supervisor {
 
 func (p *plugin) workerLimits() wire.Limits {
 	l := p.Grant.Limits
-	ask := l.Output // the maximum size of a notification
+	ask := l.Output // size limit of a notification
 	if len(p.Grant.HTTP) > 0 {
 		ask = max(ask, l.HTTPRequest/3*4)
 	}
 	return wire.Limits{
-		Ask:    int(ask) + 1<<20, // with 1 MiB for a URL, headers, and the request of a git operation
+		Ask:    int(ask) + 1<<20, // 1 MiB more, for a URL, headers, and the request of a git operation
 		Memory: l.Memory, Input: l.Input, Output: l.Output, Fuel: l.Fuel, Time: l.Time,
 		Operations: l.Operations, LogSize: int(l.Log), Files: l.Files, Concurrency: l.Concurrency,
 	}
@@ -44,8 +44,7 @@ func (p *plugin) module() code.Module {
 	return code.Module{Name: p.Name, File: p.Manifest.ModuleFile(), SHA256: p.Manifest.Module.SHA256}
 }
 
-// prepare returns the Launch of a worker of the plugin: it compiles the module if necessary, and resolves the grant into
-// handles.
+// prepare returns the Launch of a worker of the plugin. It compiles the module if necessary, and resolves the grant to handles.
 func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	if err := p.checkGrant(""); err != nil {
 		return nil, err
@@ -84,8 +83,8 @@ func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
 	return l, nil
 }
 
-// verifiedCode returns the compiled module. If its file has been replaced by one that does not have the digest of the
-// manifest, or is gone, it returns the code of the module that an earlier worker ran: that has the digest.
+// verifiedCode returns the compiled module. The module's file may be gone, or may have been replaced by a file without the digest of
+// the manifest. verifiedCode then returns the code of the module that an earlier worker ran, whose digest was verified.
 func (p *plugin) verifiedCode(ctx context.Context) (*code.Code, error) {
 	store, module := p.dispatcher.store, p.module()
 	compiled, err := store.Ensure(ctx, module, code.Foreground)
@@ -105,8 +104,8 @@ func (p *plugin) verifiedCode(ctx context.Context) (*code.Code, error) {
 	return kept, nil
 }
 
-// openDerived opens the derived data of earlier workers with the same module and grants; nil if none are kept. Each set
-// of grants has its own files, so a plugin never gets data of a file that only another config lets it read.
+// openDerived opens the derived data of earlier workers with the same module and the same grants; nil if none are kept. Each set of
+// grants has its own files, so a plugin never gets data of a file that only a different config lets it read.
 func (p *plugin) openDerived(set *grant.Set, compiled *code.Code) *derived.Handles {
 	if p.dispatcher.derived == nil {
 		return nil
@@ -126,7 +125,7 @@ func (p *plugin) openDerived(set *grant.Set, compiled *code.Code) *derived.Handl
 	return nil
 }
 
-// sandboxError returns the failure of a plugin whose grant cannot be set up.
+// sandboxError returns the failure of a plugin whose grant could not be set up.
 func (p *plugin) sandboxError(err error) *engine.Error {
 	p.Log.Error("the sandbox cannot be set up", "error", err)
 	return &engine.Error{Code: failureSandbox, Plugin: p.Name, Message: "cannot run: " + err.Error(), Err: err}
@@ -164,7 +163,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
 	for _, t := range p.Tools {
-		if t.OutputNumber > 0 { // in the order of the numbers
+		if t.OutputNumber > 0 { // this loop appends the schemas in the order of their output numbers
 			l.Setup.Schemas = append(l.Setup.Schemas, t.Output)
 		}
 	}
@@ -172,8 +171,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 	return l, nil
 }
 
-// writable returns the resolved directories that any plugin may write. Symbolic links below them may have been created by
-// a plugin.
+// writable returns the resolved directories that any plugin may write. A plugin may have created the symbolic links below them.
 func (s *snapshot) writable() []string {
 	var grants []config.Grant
 	for _, p := range s.plugins {
@@ -184,8 +182,8 @@ func (s *snapshot) writable() []string {
 	return grant.Writable(s.catalog.Places, grants...)
 }
 
-// makeState creates the directory of all state directories, and refuses one that does not belong to the user: another user
-// may have created it since the host started.
+// makeState creates the directory that contains all state directories. It fails if that directory does not belong to the user:
+// another user may have created it since the host started.
 func makeState(places config.Places, grant config.Grant) error {
 	for _, m := range grant.FS {
 		if !m.State {

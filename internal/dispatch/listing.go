@@ -11,19 +11,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// listing is a request for a list that plugins answer at call time: all are asked concurrently, and their parts are in the
-// order of the config.
+// listing is a request for a list to which plugins contribute at call time. All plugins are asked concurrently. Their parts of the list
+// are in the order of the config.
 type listing struct {
 	gateway.Request
 	list     catalog.List
-	requests []*request // one for each plugin that has such a list
+	requests []*request // one request for each plugin that contributes to the list
 }
 
-// newListing queues a request for a list with every plugin that has one.
+// newListing queues a request for a list with every plugin that contributes to it.
 func (s *snapshot) newListing(r gateway.Request) gateway.Call {
 	l := &listing{Request: r, list: s.catalog.List(r.Method)}
-	// The plugins do not get the client's cursor: the host pages the merged list, and each plugin returns its complete
-	// list.
+	// The plugins do not get the client's cursor: each plugin returns its complete list, and the host divides the merged list into pages.
 	r.Params = withoutCursor(r)
 	for _, p := range l.list.Plugins() {
 		l.requests = append(l.requests, s.plugins[p.Index].enqueue(r, false))
@@ -31,7 +30,7 @@ func (s *snapshot) newListing(r gateway.Request) gateway.Call {
 	return l
 }
 
-// Run implements gateway.Call. The items of a plugin that fails are left out. If all plugins fail, the list fails.
+// Run implements gateway.Call. If a plugin fails, the list lacks its items. If all plugins fail, the listing fails.
 func (l *listing) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
 	parts := make([]catalog.Part, len(l.requests))
 	errs := make([]error, len(l.requests))
@@ -53,9 +52,9 @@ func (l *listing) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage,
 	return l.list.Page(parts, l.Cursor)
 }
 
-// part asks one plugin. If the plugin fails, the part is empty.
+// part requests a plugin's part of the list. If the plugin fails, the part is empty.
 func (l *listing) part(ctx context.Context, r *request, n gateway.Notifier) (catalog.Part, error) {
-	defer r.Answered() // the slot is released early: the list waits for other plugins, and its pages are bounded
+	defer r.Answered() // releases the slot of this plugin early: the list waits for other plugins, and its pages are bounded
 	result, err := r.Run(ctx, n)
 	if err != nil {
 		return catalog.Part{Plugin: r.plugin.Plugin}, err
@@ -72,7 +71,7 @@ func (l *listing) Failure(code, message string) *gateway.Failure {
 	return &gateway.Failure{Code: code, Message: message}
 }
 
-// withoutCursor returns the parameters of a list without the cursor.
+// withoutCursor returns the parameters of a request for a list, without the cursor.
 func withoutCursor(r gateway.Request) json.RawMessage {
 	if r.Cursor == nil {
 		return r.Params

@@ -14,18 +14,18 @@ const (
 	methodProgress = "notifications/progress"
 	methodMessage  = "notifications/message"
 
-	// The notifications of changes that a call makes.
+	// Methods of the notifications that a call may send about changes.
 	methodPromptsChanged   = "notifications/prompts/list_changed"
 	methodResourcesChanged = "notifications/resources/list_changed"
 	methodResourceUpdated  = "notifications/resources/updated"
 )
 
-// pluginNotifier sends the notifications of one call of a plugin. It accepts notifications of changes only if the manifest
-// declares them in [offers], and only for the plugin's own resources.
+// pluginNotifier sends the notifications of one call of a plugin. It accepts a notification of a change only if the manifest declares
+// such notifications in [offers], and only for the plugin's own lists and resources.
 type pluginNotifier struct {
 	gateway.Notifier
 	plugin  *plugin
-	reports int // notifications that reportStart has sent
+	reports int // number of notifications that reportStart has sent
 }
 
 // Notify implements gateway.Notifier.
@@ -52,19 +52,19 @@ func (v *pluginNotifier) Notify(ctx context.Context, method string, params json.
 	return v.Notifier.Notify(ctx, method, params)
 }
 
-// startProgress is the increment of the progress that reportStart sends. MCP requires that progress increases with each
-// notification, and the module usually counts from 0 or 1.
+// startProgress is the amount by which each notification of reportStart increases the progress. MCP requires that progress increases
+// with each notification, and modules usually count from 0 or 1.
 const startProgress = 1e-6
 
-// reportStart tells the client, as progress and in the first report also as a log message, that the call waits for its
-// worker process. It must not be called during the call.
+// reportStart tells the client that the call waits for its worker process. It sends a progress notification, and the first time also
+// a log message. It must not be called while the module runs the call.
 func (v *pluginNotifier) reportStart(ctx context.Context) {
 	text := "starting plugin " + v.plugin.Name
 	if v.plugin.compiling.Load() > 0 {
 		text = "compiling the module of plugin " + v.plugin.Name + ", which happens once for each version"
 	}
 	quoted := string(rawjson.Quote(text))
-	// The client may have asked for neither notification. An error means that the call has ended.
+	// The client may have requested neither notification. An error means that the call has ended.
 	if v.reports == 0 {
 		_ = v.Notifier.Notify(ctx, methodMessage, json.RawMessage(`{"level":"info","logger":"bulkhead","data":`+quoted+`}`))
 	}
@@ -73,7 +73,7 @@ func (v *pluginNotifier) reportStart(ctx context.Context) {
 	_ = v.Notifier.Notify(ctx, methodProgress, json.RawMessage(`{"progress":`+progress+`,"message":`+quoted+`}`))
 }
 
-// isStale reports whether the progress of a notification does not exceed that of the last report.
+// isStale reports whether the progress in params does not exceed the progress that reportStart has sent.
 func (v *pluginNotifier) isStale(params json.RawMessage) bool {
 	progress, err := strconv.ParseFloat(string(rawjson.Member(params, "progress")), 64)
 	return err == nil && progress <= float64(v.reports)*startProgress

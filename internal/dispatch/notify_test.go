@@ -11,14 +11,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// lateReader is a client that reads the notification of the plugin only after the audit log has the record of the call.
+// lateReader is a client that reads the plugin's notification only after the audit log contains the record of the call.
 type lateReader struct {
 	bytes.Buffer
 	audit string
 }
 
 func (r *lateReader) Write(p []byte) (int, error) {
-	for i := 0; bytes.Contains(p, []byte(`"data":1`)) && i < 6000; i++ { // at most a minute
+	for i := 0; bytes.Contains(p, []byte(`"data":1`)) && i < 6000; i++ { // polls for at most a minute
 		if info, err := os.Stat(r.audit); err == nil && info.Size() > 0 {
 			break
 		}
@@ -27,8 +27,8 @@ func (r *lateReader) Write(p []byte) (int, error) {
 	return r.Buffer.Write(p)
 }
 
-// A notification that the client does not read must end with the call's time limit. Otherwise the host would kill the worker
-// process, with all calls of the plugin, two seconds later.
+// If a client does not read a notification, the call must end at its time limit. Otherwise the host would kill the worker process, with
+// all calls of the plugin, two seconds later.
 func TestUnreadNotificationEndsWithTimeLimit(t *testing.T) {
 	t.Parallel()
 	const limits = "[offers]\nlogging = true\n[limits]\ntime = '1s'\n"

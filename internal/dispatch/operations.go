@@ -22,8 +22,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// asker returns the function that performs a call's operations that the worker cannot perform, because its only
-// connection is the one to the host. Requests are authorized here, whatever the worker has checked itself.
+// asker returns the function that performs those operations of a call that the worker cannot perform: the worker's only connection is
+// the one to the host. This function authorizes each request, whatever the worker has checked itself.
 func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Asker {
 	return func(ctx context.Context, ask wire.Ask) wire.Reply {
 		var result []byte
@@ -49,7 +49,7 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 	}
 }
 
-// gitUser returns the user's configuration of git, which only operations on granted repositories need.
+// gitUser returns the user's configuration of git. Only operations on granted repositories need it.
 func (p *plugin) gitUser() ([]byte, error) {
 	if len(p.Grant.Git) == 0 {
 		return nil, &abi.HostError{Code: abi.HostDenied, Message: "this plugin is granted no repository"}
@@ -57,8 +57,8 @@ func (p *plugin) gitUser() ([]byte, error) {
 	return json.Marshal(p.dispatcher.gitUser())
 }
 
-// warnOfChange logs an error of read unless it is the same as before: a module causes as many reads as it performs
-// operations.
+// warnOfChange wraps read so that its error is logged, unless the error is the same as before: a module causes as many calls of read as
+// it performs operations.
 func warnOfChange(log hclog.Logger, read func() (git.User, error)) func() git.User {
 	var last atomic.Value
 	last.Store("")
@@ -91,10 +91,10 @@ func (p *plugin) notify(ctx context.Context, n gateway.Notifier, params []byte) 
 	return nil
 }
 
-// Bounds of the JSON that is decoded, in values and levels: a few bytes from a compromised worker can take a hundred
-// bytes in memory.
+// Bounds of the JSON in an operation's parameters, in values and levels. A few bytes from a compromised worker can take a hundred
+// bytes of memory after decoding.
 const (
-	maxNotification = 100_000 // notifications are passed on unchanged
+	maxNotification = 100_000 // higher than for other operations, since notifications are passed on unchanged
 	maxDepth        = 128
 )
 
@@ -102,7 +102,7 @@ func invalidOperation(op string) error {
 	return &abi.HostError{Code: abi.HostInvalid, Message: op + ": the parameters of the operation are invalid"}
 }
 
-// foreignClaims returns those of the names that a different plugin claims.
+// foreignClaims returns those of the names in params that a different plugin claims.
 func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
 	if err := rawjson.Bound(params, abi.MaxClaims+10, maxDepth); err != nil {
 		return nil, invalidOperation(abi.OpClaims)
@@ -117,7 +117,7 @@ func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
 	return json.Marshal(p.snapshot.catalog.ClaimedByOthers(p.Plugin, names))
 }
 
-// newNetwork returns the Network for the requests of the plugin's calls. It opens no connection.
+// newNetwork returns the Network for the web requests and git operations of the plugin's calls. It opens no connection.
 func (p *plugin) newNetwork() (*network.Network, error) {
 	fetcher, err := p.newFetcher()
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *plugin) newFetcher() (*fetch.Fetcher, error) {
 	return fetch.New(c)
 }
 
-// credential returns the value of a header that is added to requests. No error contains the value.
+// credential returns the value of the header that c adds to requests. No error contains that value.
 func (s *snapshot) credential(c *config.Credential) (string, error) {
 	value, err := discovery.Secret(s.catalog.Options.System, c)
 	if err != nil {

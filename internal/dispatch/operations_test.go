@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// The parameters of a host operation come from a worker and are untrusted. The memory to decode them must be bounded.
+// The parameters of a host operation come from a worker and are untrusted. Decoding them must take bounded memory.
 func TestDecodingOfOperationsIsBounded(t *testing.T) {
 	const size = 3 << 20
 	fetcher, err := fetch.New(fetch.Config{})
@@ -45,7 +45,7 @@ func TestDecodingOfOperationsIsBounded(t *testing.T) {
 	}
 }
 
-// Each operation reads the user's git configuration. An error in it is logged once, until it changes.
+// Each operation reads the user's git configuration. If reading fails, the error is logged once, until a different error occurs.
 func TestWarningOfGitUserIsNotRepeated(t *testing.T) {
 	var text bytes.Buffer
 	var err error
@@ -58,7 +58,7 @@ func TestWarningOfGitUserIsNotRepeated(t *testing.T) {
 	}
 }
 
-// allocatedBy returns the number of bytes that f allocates, including freed ones.
+// allocatedBy returns the number of bytes that f allocates, including bytes that are freed again.
 func allocatedBy(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -67,7 +67,7 @@ func allocatedBy(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// The user's ignore file may be private: a compromised worker of a plugin without repositories does not get it.
+// The user's ignore file may be private: a compromised worker of a plugin without repositories must not get it.
 func TestGitUserNeedsRepository(t *testing.T) {
 	read := 0
 	p := &plugin{Plugin: &catalog.Plugin{}, dispatcher: &Dispatcher{gitUser: func() git.User {

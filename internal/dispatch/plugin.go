@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker"
 )
 
-// plugin is a plugin of a snapshot.
+// plugin is one plugin in a snapshot.
 type plugin struct {
 	*catalog.Plugin
 	*lane
@@ -19,14 +19,14 @@ type plugin struct {
 	snapshot   *snapshot
 }
 
-// lane orders and bounds the calls of a plugin. All versions of the plugin share it, so that a call that writes runs alone
-// even if calls of the version before are in flight.
+// lane orders and bounds the calls of a plugin. All versions of the plugin share one lane, so that a call that writes runs alone even if
+// calls of an earlier version are in flight.
 type lane struct {
 	queue queue
 	slots slots
 }
 
-// configure applies the settings of a version of the plugin. Calls that are queued already keep their order.
+// configure applies the settings of the plugin version p. Calls that are already queued keep their order.
 func (l *lane) configure(p *catalog.Plugin) {
 	if p.Problem != "" {
 		return
@@ -35,18 +35,18 @@ func (l *lane) configure(p *catalog.Plugin) {
 	l.queue.configure(p.Manifest.Reads == manifest.ReadsConcurrent)
 }
 
-// runner is the worker of a version of a plugin once it was called. Snapshots in which the version is the same share it.
+// runner manages the worker of one version of a plugin. Snapshots that have the same version share its runner.
 type runner struct {
-	plugin  atomic.Pointer[plugin]    // of the latest snapshot with this runner
-	worker  func() *worker.Supervisor // created by the first call
+	plugin  atomic.Pointer[plugin]    // the plugin in the latest snapshot that has this runner
+	worker  func() *worker.Supervisor // returns the worker, which the first call creates
 	network func() (*network.Network, error)
-	started atomic.Bool // whether worker has been called
+	started atomic.Bool // whether the function worker has been called
 
 	compiling atomic.Int32 // number of worker starts that are looking up or compiling the module
-	verified  atomic.Bool  // the module's file had the digest of the manifest when a worker was started
+	verified  atomic.Bool  // whether the module's file had the digest of the manifest when a worker was started
 }
 
-// newRunner returns the runner of a new version of a plugin.
+// newRunner returns the runner for a new version of a plugin.
 func newRunner(p *plugin) *runner {
 	r := &runner{}
 	r.plugin.Store(p)
@@ -56,14 +56,14 @@ func newRunner(p *plugin) *runner {
 	return r
 }
 
-// retire ends the worker processes when their last call has ended.
+// retire ends the worker processes after their last call has ended.
 func (r *runner) retire() {
 	if r.started.Load() {
 		r.worker().Retire("the plugin's configuration has changed")
 	}
 }
 
-// close ends the worker processes, even if they have calls in flight.
+// close ends the worker processes, even if calls are in flight.
 func (r *runner) close() {
 	if !r.started.Load() {
 		return

@@ -5,31 +5,31 @@ import (
 	"sync"
 )
 
-// queue orders the calls of one plugin: a call that writes runs alone, and one that reads runs after the writes requested
+// queue orders the calls of one plugin. A call that writes runs alone. A call that reads runs after the writes that were requested
 // before it. Pipelined calls therefore have the same effect as calls made one at a time, although reads run concurrently.
 type queue struct {
 	mu              sync.Mutex
-	concurrentReads bool   // calls that read are not ordered: see manifest.ReadsConcurrent
-	calls           uint64 // number of calls so far
-	first, last     *turn  // first is the one that runs
+	concurrentReads bool   // whether reads are not ordered: see manifest.ReadsConcurrent
+	calls           uint64 // number of calls that have entered so far
+	first, last     *turn  // the turns in their order; first is the turn that runs
 }
 
-// turn is a sequence of calls that may run concurrently: consecutive reads, or a single write.
+// turn is a sequence of calls that may run concurrently: either consecutive reads, or a single write.
 type turn struct {
 	write bool
-	open  int           // calls that have not ended
-	ready chan struct{} // closed when the turns before it are over
+	open  int           // number of calls that have not left the queue
+	ready chan struct{} // closed when all earlier turns are over
 	next  *turn
 }
 
 // ticket is a call's position in the queue.
 type ticket struct {
 	queue  *queue
-	turn   *turn  // nil: the call is not ordered
-	number uint64 // counts the calls in the order of their requests
+	turn   *turn  // turn of the call; nil: the call is not ordered
+	number uint64 // number of the call in the order of requests
 }
 
-// configure sets concurrentReads for further calls.
+// configure sets concurrentReads for calls that enter later.
 func (q *queue) configure(concurrentReads bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -59,7 +59,7 @@ func (q *queue) enter(write bool) ticket {
 	return ticket{q, t, q.calls}
 }
 
-// wait returns when the call may run, or ctx's error.
+// wait returns when the call may run. If ctx ends first, wait returns its error.
 func (t ticket) wait(ctx context.Context) error {
 	if t.turn == nil {
 		return nil
@@ -72,7 +72,7 @@ func (t ticket) wait(ctx context.Context) error {
 	}
 }
 
-// leave removes the call from the queue, whether it has run or not.
+// leave removes the call from the queue, whether or not the call has run.
 func (t ticket) leave() {
 	if t.turn == nil {
 		return

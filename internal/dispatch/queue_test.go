@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// line is a queue with the tickets of its calls by name.
+// line is a queue together with the tickets of its calls, keyed by the calls' names.
 type line struct {
 	queue   queue
 	tickets map[string]ticket
 }
 
-// step performs an event: "+r1" adds the reading call r1, "+w2" adds the writing call w2, and "-r1" removes r1.
+// step performs an event: "+r1" adds the reading call r1, "+w2" adds the writing call w2, "-r1" removes r1.
 func (l *line) step(event string) {
 	name := event[1:]
 	if event[0] == '-' {
@@ -25,7 +25,7 @@ func (l *line) step(event string) {
 	l.tickets[name] = l.queue.enter(name[0] == 'w')
 }
 
-// running returns the sorted names of the calls that may run.
+// running returns the names of the calls that may run, sorted.
 func (l *line) running() []string {
 	var names []string
 	for name, ticket := range l.tickets {
@@ -119,8 +119,8 @@ func TestTicketWaits(t *testing.T) {
 	}
 }
 
-// FuzzQueue adds and removes calls in any order. It checks that a call runs if the queue is not empty, that a write runs
-// alone, and that no write is overtaken by a later call or overtakes an earlier one.
+// FuzzQueue adds and removes calls in any order. It checks that a call may run if the queue is not empty, that a write runs alone, that
+// no later call overtakes a write, and that no write overtakes an earlier call.
 func FuzzQueue(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 3, 2})
 	f.Add([]byte{1, 1, 1, 7, 2, 2})
@@ -131,7 +131,7 @@ func FuzzQueue(f *testing.F) {
 			ticket
 			write bool
 		}
-		var open []entry // calls in the queue, in the order of arrival
+		var open []entry // calls in the queue, in the order in which they entered
 		for _, event := range events[:min(len(events), 100)] {
 			switch kind := event & 3; {
 			case kind < 2:
@@ -156,7 +156,7 @@ func FuzzQueue(f *testing.F) {
 				}
 			}
 			if running == 0 && len(open) > 0 {
-				t.Fatalf("after %v: %d calls wait for nobody", events, len(open))
+				t.Fatalf("after %v: %d calls wait, although none runs", events, len(open))
 			}
 		}
 	})

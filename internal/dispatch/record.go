@@ -18,10 +18,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// failureAudit is the code of a call that was not run, or whose result was withheld, because it could not be recorded.
+// failureAudit is the code of a call that could not be recorded. Such a call did not run, or its result is withheld.
 const failureAudit = "audit"
 
-// openAudit opens the log that the config defines. It returns nil if the config defines none.
+// openAudit opens the audit log that the config defines; nil if the config defines none.
 func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 	if a == nil {
 		return nil, nil
@@ -35,10 +35,10 @@ func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 	return l, nil
 }
 
-// answerer sends a request to a plugin. record, which may be nil, is called for the operations of the call.
+// answerer sends a request to a plugin. It calls record, which may be nil, for each operation of the call.
 type answerer func(ctx context.Context, record func(wire.Record)) (worker.Response, error)
 
-// recorded executes a request and writes its audit record.
+// recorded executes a request with answer, and writes the audit record of the request.
 func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessage, error) {
 	log := r.plugin.snapshot.audit
 	if log == nil {
@@ -82,7 +82,7 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 	return response.Body, err
 }
 
-// outcome returns how a call ended.
+// outcome returns the outcome of a call for its audit record, and the code of its failure.
 func outcome(response worker.Response, err error) (audit.Outcome, string) {
 	var failure *gateway.Failure
 	switch {
@@ -102,7 +102,7 @@ func outcome(response worker.Response, err error) (audit.Outcome, string) {
 	return audit.Failed, gateway.FailureInternal
 }
 
-// operation converts a worker's record of an operation for the audit log. Trail bounds its strings.
+// operation converts a worker's record of an operation for the audit log. The audit Trail bounds the strings of the result.
 func operation(r wire.Record) audit.Operation {
 	o := audit.Operation{Op: r.Op, Target: r.Target, Outcome: audit.Failed, Code: r.Code, Count: max(1, r.Count)}
 	switch known := audit.Outcome(r.Outcome); known {

@@ -65,7 +65,7 @@ func TestRefusalsHaveCodes(t *testing.T) {
 			hosttest.Reads(name+"_reads")+hosttest.Writes(name+"_writes"))
 	}
 	w := hosttest.New(t, offers("a"), offers("b"), hosttest.Offering("c", "prompts = true", "{}"))
-	if err := os.Remove(w.Dir + "/plugins/b/it.wasm"); err != nil { // b is left out
+	if err := os.Remove(w.Dir + "/plugins/b/it.wasm"); err != nil { // removes the module of plugin b, so that b is left out
 		t.Fatal(err)
 	}
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = '" + w.Dir + "/audit.jsonl'\non_failure = 'closed'\n" +

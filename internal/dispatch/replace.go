@@ -8,13 +8,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 )
 
-// Update is a snapshot that Apply can make the current one.
+// Update is a snapshot that Apply can make the current snapshot.
 type Update struct {
 	old, next *snapshot
 }
 
-// Prepare returns the Update to a Catalog. It opens the audit log if its settings have changed, so its result must be
-// applied. Calls of Prepare and Apply must not be concurrent, neither with each other nor with Close.
+// Prepare returns the Update to the Catalog c. If the settings of the audit log have changed, Prepare opens the new log. Its result must
+// therefore be passed to Apply. Calls of Prepare, Apply and Close must not be concurrent.
 func (d *Dispatcher) Prepare(c *catalog.Catalog) (*Update, error) {
 	old := d.current.Load()
 	next := newSnapshot(d, c, old)
@@ -41,8 +41,8 @@ func sameAudit(a, b *config.Audit) bool {
 	return x == y
 }
 
-// Apply makes u's Catalog the one that further requests are executed with. Requests in flight end with the one before.
-// Workers of plugins that have not changed are kept; the others end after their last request.
+// Apply makes the Catalog of u the one that is used for further requests. Requests in flight end with the previous Catalog. Workers of
+// plugins that have not changed are kept; other workers end after their last request.
 func (d *Dispatcher) Apply(u *Update) {
 	d.mu.Lock()
 	d.live = append(d.live, u.next)
@@ -77,8 +77,9 @@ func (d *Dispatcher) Apply(u *Update) {
 // failureReplaced is the code of a request that did not run because its plugin's grant changed while the request waited.
 const failureReplaced = "replaced"
 
-// checkGrant returns an error if the plugin was replaced by one with a different grant. A request that has waited must not
-// begin then, nor a worker start: a tool may be denied now, or trust revoked. tool is as in catalog.Plugin.StillGrants.
+// checkGrant returns an error if the plugin has been replaced by one with a different grant. A request that waited must then not begin,
+// and no worker start: a tool may be denied now, or trust may be revoked. tool has the meaning that catalog.Plugin.StillGrants gives
+// it.
 func (p *plugin) checkGrant(tool string) error {
 	now := p.dispatcher.current.Load()
 	if now == p.snapshot || slices.ContainsFunc(now.plugins, func(next *plugin) bool { return next.StillGrants(p.Plugin, tool) }) {

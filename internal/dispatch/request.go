@@ -16,22 +16,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// failureSandbox is the code of a request for which the plugin's grant could not be set up.
+// failureSandbox is the code of a request that failed because the plugin's grant could not be set up.
 const failureSandbox = "sandbox"
 
-// request is one request to one plugin. It waits in the plugin's queue, is answered by the plugin's module, and is
-// recorded in the audit log.
+// request is one request to one plugin. It waits in the plugin's queue, the plugin's module answers it, and the audit log records it.
 type request struct {
 	gateway.Request
 	plugin *plugin
-	tool   *catalog.Tool // nil if it is not a tool call
+	tool   *catalog.Tool // the called tool; nil if the request is not a tool call
 	ticket ticket
-	held   bool // whether the request occupies one of the plugin's slots
+	held   bool // whether the request occupies one of the slots of the plugin
 }
 
 var _ gateway.Answered = (*request)(nil)
 
-// hold acquires one of the plugin's slots.
+// hold acquires one of the slots of the plugin for the request.
 func (r *request) hold(ctx context.Context) error {
 	patience := r.plugin.Grant.Limits.Queue
 	err := r.plugin.slots.acquire(ctx, r.ticket.number, patience)
@@ -51,7 +50,7 @@ func (r *request) Answered() {
 	}
 }
 
-// enqueue queues a request to a plugin. The caller must call its Run.
+// enqueue queues a request to a plugin. The caller must call Run of the result.
 func (p *plugin) enqueue(r gateway.Request, write bool) *request {
 	return &request{Request: r, plugin: p, ticket: p.queue.enter(write)}
 }
@@ -64,7 +63,7 @@ func (r *request) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage,
 	})
 }
 
-// run sends params to the module. record, which may be nil, is called for its operations.
+// run sends params to the module. It calls record, which may be nil, for each operation of the module.
 func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Notifier, record func(wire.Record)) (worker.Response, error) {
 	if err := r.plugin.checkAsker(r.Request); err != nil {
 		return worker.Response{}, err
@@ -109,7 +108,7 @@ func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Not
 	return response, nil
 }
 
-// failed formats an error of the engine.
+// failed converts an error of the engine to the error that the client gets.
 func (r *request) failed(err error) error {
 	failure := (*engine.Error)(nil)
 	if !errors.As(err, &failure) {
@@ -122,7 +121,7 @@ func (r *request) failed(err error) error {
 	return r.Failure(string(failure.Code), failure.Message)
 }
 
-// Failure implements gateway.Call. The message continues a sentence that begins with what was requested.
+// Failure implements gateway.Call. message continues a sentence that begins with the name of what was requested.
 func (r *request) Failure(code, message string) *gateway.Failure {
 	subject := r.Name
 	if subject == "" {
@@ -135,7 +134,7 @@ func (r *request) Failure(code, message string) *gateway.Failure {
 // defaultTemplate formats failures for which the manifest has no template.
 const defaultTemplate = "bulkhead: {tool} {message}"
 
-// template returns the format of r's failures. A manifest may define the format for the calls of one tool, or of all
+// template returns the template for the failures of r. A manifest may define a template for the calls of one tool, or for those of all
 // tools.
 func (r *request) template() string {
 	if r.tool == nil {
@@ -144,8 +143,8 @@ func (r *request) template() string {
 	return cmp.Or(r.tool.Failure, r.plugin.Manifest.Server.Failure, defaultTemplate)
 }
 
-// fill replaces the placeholders of a template. If the template is a JSON object, placeholders are parts of its
-// strings, so their values are escaped.
+// fill replaces the placeholders of a template with their values. If the template is a JSON object, its placeholders are inside
+// strings, so the values are escaped.
 func fill(template string, values map[string]string) string {
 	var pairs []string
 	for placeholder, value := range values {

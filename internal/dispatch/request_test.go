@@ -55,15 +55,15 @@ func TestJSONFailureIsAlsoStructuredContent(t *testing.T) {
 	}
 }
 
-// assembled returns a module whose calls run code.
+// assembled returns a module that runs code in each call.
 func assembled(code []byte, data string) []byte { return wasmtest.Plugin(code, data).Bytes() }
 
-// ownWords is the part of a manifest with a failure template of the plugin and a different one of its tool. Schemas of the
-// tool may be appended.
+// ownWords is the part of a manifest that sets one failure template for the plugin and another one for its tool. The keys of the
+// tool's schemas may be appended.
 const ownWords = "[server]\nfailure = 'of the plugin'\n[[tools]]\nname = 'it_reads'\ndescription = 'does it'\naccess = 'read'\n" +
 	"failure = '{tool} by itself: {code}'\n"
 
-// textOf returns the text of an answer.
+// textOf returns the text in an answer.
 func textOf(t *testing.T, answer host.Answer) string {
 	t.Helper()
 	var result struct{ Content []struct{ Text string } }
@@ -85,9 +85,9 @@ func TestEveryFailureUsesTemplateOfTool(t *testing.T) {
 	nested.Funcs[1].Code = wasmtest.Code(0x20, 0, 0x10, int(nested.Next())-1, 0x0b)
 	for name, c := range map[string]struct {
 		wasm                   []byte
-		module, limits, schema string // additional lines of these tables of the manifest
+		module, limits, schema string // additional lines for the tables [module], [limits] and the tool
 		arguments              string
-		spoil                  func(w *hosttest.World) error // called after the host is open
+		spoil                  func(w *hosttest.World) error // called after the host was opened
 		want                   string
 	}{
 		"arguments that do not match the schema":  {wasm: wasmtest.Answering(hosttest.Done), schema: "[tools.input]\ntype = 'object'\nrequired = ['id']\n", want: "invalid_arguments"},
@@ -125,7 +125,7 @@ func TestEveryFailureUsesTemplateOfTool(t *testing.T) {
 			}
 		})
 	}
-	// These failures require another call, a person or a fault in the host, so call Failed directly.
+	// These failures require another call, a person or a fault in the host, so the test calls Failed directly.
 	d := open(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), ownWords))
 	for _, code := range []engine.Code{engine.CodeQueue, engine.CodeCanceled, engine.CodeInternal} {
 		var failure *gateway.Failure
@@ -146,12 +146,11 @@ func TestTemplateOfToolAppliesToThatToolOnly(t *testing.T) {
 		t.Fatal(unknown)
 	}
 	if got := prompt.Failure("slow", "took long").Text; got != "bulkhead: it_reads took long" {
-		t.Errorf("a prompt of that name: %q", got)
+		t.Errorf("a prompt with the name of the tool: %q", got)
 	}
 }
 
-// With on_failure = "closed", the first call whose audit record cannot be written fails after it has run, and the next call
-// fails before it runs.
+// If on_failure is "closed" and an audit record cannot be written, the call fails after it has run. The next call fails before it runs.
 func TestAuditFailureUsesTemplateOfTool(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), ownWords))
 	log := w.Dir + "/audit.jsonl"

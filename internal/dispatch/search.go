@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// newSearch queues a request to the first of the plugins that may answer it; nil if there is none.
+// newSearch queues a request with the first of the plugins that may answer it; nil if plugins is empty.
 func (s *snapshot) newSearch(r gateway.Request, plugins []*catalog.Plugin) gateway.Call {
 	plugins = s.asker(r, plugins)
 	if len(plugins) == 0 {
@@ -23,16 +23,16 @@ func (s *snapshot) newSearch(r gateway.Request, plugins []*catalog.Plugin) gatew
 	return &search{snapshot: s, first: first, others: plugins[1:]}
 }
 
-// search asks several plugins, one after the other, for a prompt or resource that none of them claims, until one has it.
+// search looks for a prompt or resource that no plugin claims. It asks several plugins, one after the other, until one of them has it.
 type search struct {
 	snapshot *snapshot
 	first    *request
 	others   []*catalog.Plugin
-	last     *request // the request whose response is returned
+	last     *request // the request whose response the search returns
 }
 
-// Run implements gateway.Call. If no plugin has it, the error is that of the first plugin that failed, or else the host's
-// error for an unknown name.
+// Run implements gateway.Call. If no plugin has the prompt or resource, Run returns the error of the first plugin that failed. If none
+// failed, it returns the host's error for an unknown name.
 func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
 	s.last = s.first
 	result, err := s.first.Run(ctx, n)
@@ -44,7 +44,7 @@ func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, 
 		case failure == nil && !isUnknown(err):
 			failure = err
 		}
-		s.last.Answered() // the response of this request is dropped
+		s.last.Answered() // releases the slot, since the response of this request is dropped
 		s.last = s.snapshot.plugins[next.Index].enqueue(s.first.Request, false)
 		result, err = s.last.Run(ctx, n)
 	}
@@ -69,11 +69,11 @@ func (s *search) Answered() {
 // Failure implements gateway.Call.
 func (s *search) Failure(code, message string) *gateway.Failure {
 	f := s.first.Failure(code, message)
-	f.Plugin = "" // it is unknown which of them failed
+	f.Plugin = "" // it is unknown which of the plugins failed
 	return f
 }
 
-// isUnknown reports whether a plugin answered that it has no such prompt, resource or argument.
+// isUnknown reports whether err is the answer of a plugin that has no such prompt, resource or argument.
 func isUnknown(err error) bool {
 	var own *abi.Error
 	return errors.As(err, &own) && (own.Code == abi.CodeResourceNotFound || own.Code == abi.CodeInvalidParams || own.Code == abi.CodeMethodNotFound)

@@ -22,7 +22,7 @@ func TestPromptsCreatedByCallsAreSearchedInOrder(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		plugins []hosttest.Files
-		want    string // a part of the response
+		want    string // a part of the expected response
 	}{
 		"the first plugin that has the prompt answers":            {[]hosttest.Files{having("a"), having("b")}, `"text":"a"`},
 		"a plugin without the prompt is skipped":                  {[]hosttest.Files{lacking("a"), having("b")}, `"text":"b"`},

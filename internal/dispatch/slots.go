@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// slots bounds the number of calls of one plugin that run or whose answers are not written yet. A slot that becomes free
-// goes to the earliest waiting request, so later reads cannot overtake a write.
+// slots bounds the number of a plugin's calls that run or whose answers are not yet written. When a slot becomes free, the waiting call
+// that was requested first gets it, so later reads cannot overtake a write.
 type slots struct {
 	mu      sync.Mutex
 	limit   int
-	free    int           // negative if more calls run than a reduced limit allows
-	waiting []*slotWaiter // by number; empty while a slot is free
+	free    int           // number of free slots; negative if more calls run than a reduced limit allows
+	waiting []*slotWaiter // the waiting calls, sorted by number; empty while a slot is free
 }
 
 type slotWaiter struct {
 	number uint64
-	ready  chan struct{} // closed when the waiter gets the slot
+	ready  chan struct{} // closed when this waiter gets a slot
 }
 
 var errNoSlot = errors.New("none of the plugin's slots became free in time")
 
-// acquire takes a slot for the request with that number. It returns errNoSlot if none becomes free within patience, or
-// ctx's error. After success the caller must call release.
+// acquire takes a slot for the request with the given number. If no slot becomes free within patience, it returns errNoSlot. If ctx
+// ends first, it returns ctx's error. After success, the caller must call release.
 func (s *slots) acquire(ctx context.Context, number uint64, patience time.Duration) error {
 	w := s.enqueue(number)
 	if w == nil {
@@ -48,7 +48,7 @@ func (s *slots) acquire(ctx context.Context, number uint64, patience time.Durati
 	return nil
 }
 
-// withdraw removes a waiter. It returns false if the waiter has already been given a slot.
+// withdraw removes a waiter. It returns false if the waiter already has a slot.
 func (s *slots) withdraw(w *slotWaiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *slots) withdraw(w *slotWaiter) bool {
 	return true
 }
 
-// enqueue takes a free slot and returns nil, or adds a waiter and returns it.
+// enqueue takes a free slot and returns nil. If no slot is free, it adds a waiter and returns that.
 func (s *slots) enqueue(number uint64) *slotWaiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *slots) release() {
 	s.grant()
 }
 
-// resize changes the number of slots.
+// resize sets the number of slots to limit.
 func (s *slots) resize(limit int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *slots) resize(limit int) {
 	s.grant()
 }
 
-// grant gives the free slots to the requests that wait.
+// grant gives the free slots to waiting requests, in the order of their numbers.
 func (s *slots) grant() {
 	for s.free > 0 && len(s.waiting) > 0 {
 		s.free--

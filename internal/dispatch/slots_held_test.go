@@ -16,8 +16,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TestUnwrittenAnswersKeepTheirSlots checks that a call keeps its slot of the plugin until its answer is written. Further
-// calls wait for a slot up to the limit limits.queue.
+// TestUnwrittenAnswersKeepTheirSlots checks that a call keeps its slot until its answer is written. Further calls wait for a slot at
+// most as long as limits.queue allows.
 func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &plugin{Plugin: &catalog.Plugin{Name: "it", Manifest: &manifest.Manifest{}, Log: hclog.NewNullLogger()}, lane: &lane{}}
@@ -36,7 +36,7 @@ func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 		if err := third.hold(t.Context()); !errors.As(err, &failure) || failure.Code != string(engine.CodeQueue) {
 			t.Errorf("the third got %v", err)
 		}
-		third.Answered() // without a slot, the call releases none
+		third.Answered() // the third call has no slot, so this must not release one
 		if p.slots.free != 0 {
 			t.Errorf("%d slots are free, want 0", p.slots.free)
 		}
@@ -47,7 +47,7 @@ func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 		}
 		time.AfterFunc(time.Second, first.Answered)
 		if err := third.hold(t.Context()); err != nil {
-			t.Errorf("there is no place again: %v", err)
+			t.Errorf("no slot became free: %v", err)
 		}
 	})
 }

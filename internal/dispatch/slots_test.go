@@ -55,7 +55,7 @@ func TestSlotsForgetCancelledWaiters(t *testing.T) {
 	})
 }
 
-// TestSlotGrantedWhileWaiterGivesUpIsKept grants a slot to a waiter between the waiter's timeout and its withdrawal.
+// TestSlotGrantedWhileWaiterGivesUpIsKept grants a slot to a waiter after the waiter's time is over and before the waiter withdraws.
 func TestSlotGrantedWhileWaiterGivesUpIsKept(t *testing.T) {
 	s := &slots{}
 	w := s.enqueue(1)

@@ -14,21 +14,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/grant"
 )
 
-// snapshot is what is served at one time: the plugins of one Catalog. It is immutable. A request is executed with the
-// snapshot that was current when it was found, even if that is replaced before the request has ended. A replaced snapshot
-// is closed after its last request: its workers and its audit log are closed unless a later snapshot shares them.
+// snapshot is the state that is served at one time: the plugins of one Catalog. It is immutable. A request is executed with the snapshot
+// that was current when the request was found, even if that snapshot is replaced before the request ends. A replaced snapshot is
+// closed after its last request: its workers and its audit log are closed, unless a later snapshot shares them.
 type snapshot struct {
 	dispatcher *Dispatcher
 	catalog    *catalog.Catalog
-	plugins    []*plugin  // at the indexes of catalog.Plugins
-	audit      *audit.Log // nil if none is kept
+	plugins    []*plugin  // the plugins, each at its index in catalog.Plugins
+	audit      *audit.Log // audit log of the snapshot; nil if none is kept
 
-	uses   atomic.Int64 // requests, and one while it is current
+	uses   atomic.Int64 // number of requests in flight, plus one while the snapshot is current
 	closed sync.Once
 }
 
-// newSnapshot returns the snapshot of a Catalog that is to replace the snapshot old, which may be nil. It takes over the
-// runners of old whose plugins have not changed. It has no effect on old.
+// newSnapshot returns the snapshot of the Catalog c, which is to replace the snapshot old. old may be nil. The new snapshot takes over
+// the runners of plugins that have not changed. newSnapshot does not modify old.
 func newSnapshot(d *Dispatcher, c *catalog.Catalog, old *snapshot) *snapshot {
 	s := &snapshot{dispatcher: d, catalog: c}
 	s.uses.Store(1)
@@ -52,12 +52,12 @@ func (s *snapshot) predecessor(p *plugin) *plugin {
 	}
 	i := slices.IndexFunc(s.plugins, func(before *plugin) bool { return p.Equal(before.Plugin) })
 	if i < 0 || grant.Reaches(p.Grant, difference(s.catalog.HostFiles, p.snapshot.catalog.HostFiles)) {
-		return nil // a worker hides the files that were the host's when it was started
+		return nil // the grant reaches host files that have changed, and a running worker hides only those that existed at its start
 	}
 	return s.plugins[i]
 }
 
-// laneOf returns the lane of the plugin of that name, which requests in flight may occupy; a new one if there is none.
+// laneOf returns the lane of the plugin called name, which requests in flight may occupy. If there is no such lane, laneOf creates one.
 func (d *Dispatcher) laneOf(name string) *lane {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +71,7 @@ func (d *Dispatcher) laneOf(name string) *lane {
 	return &lane{}
 }
 
-// difference returns the elements that only one of the slices has.
+// difference returns the elements that only one of the two slices contains.
 func difference(a, b []string) []string {
 	missing := func(a, b []string) []string {
 		return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
@@ -79,7 +79,7 @@ func difference(a, b []string) []string {
 	return append(missing(a, b), missing(b, a)...)
 }
 
-// acquire returns the current snapshot. The caller must call release.
+// acquire returns the current snapshot and adds a use. The caller must call release.
 func (d *Dispatcher) acquire() *snapshot {
 	for {
 		s := d.current.Load()
@@ -87,18 +87,18 @@ func (d *Dispatcher) acquire() *snapshot {
 		if d.current.Load() == s {
 			return s
 		}
-		s.release() // it was replaced, and may be closed
+		s.release() // the snapshot was replaced after it was loaded, and may be closed
 	}
 }
 
-// release ends a use of the snapshot.
+// release ends a use of the snapshot, and closes it after the last use.
 func (s *snapshot) release() {
 	if s.uses.Add(-1) == 0 {
 		s.closed.Do(s.close)
 	}
 }
 
-// close closes what no other snapshot shares.
+// close closes the workers and the audit log, unless another snapshot shares them.
 func (s *snapshot) close() {
 	d := s.dispatcher
 	d.mu.Lock()
@@ -121,10 +121,11 @@ func (s *snapshot) close() {
 	}
 }
 
-// auditTime bounds the writing of the last records of a replaced audit log.
+// auditTime bounds the time for writing the last records of a replaced audit log.
 const auditTime = 10 * time.Second
 
-// open returns the runners of all snapshots that are not closed, with the names of their plugins, and the audit logs.
+// open returns the runners of all snapshots that are not closed, with the names of the runners' plugins, and the audit logs of these
+// snapshots.
 func (d *Dispatcher) open() (map[*runner]string, map[*audit.Log]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,7 +141,7 @@ func (d *Dispatcher) open() (map[*runner]string, map[*audit.Log]bool) {
 	return runners, logs
 }
 
-// heldCall is a Call that keeps its snapshot open.
+// heldCall is a Call that keeps its snapshot open until the Call has ended.
 type heldCall struct {
 	gateway.Call
 	snapshot *snapshot

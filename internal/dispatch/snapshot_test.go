@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker"
 )
 
-// catalogOf returns a Catalog with one plugin, which is granted the directory /granted.
+// catalogOf returns a Catalog with one plugin. That plugin is granted the directory /granted.
 func catalogOf(change func(*catalog.Catalog)) *catalog.Catalog {
 	log := hclog.NewNullLogger()
 	c := &catalog.Catalog{
@@ -58,7 +58,7 @@ func TestSnapshotKeepsRunnersOfEqualPlugins(t *testing.T) {
 				t.Errorf("the runner is kept: %v, want %v", got, test.want)
 			}
 			if next.plugins[0].lane != old.plugins[0].lane {
-				t.Error("the versions of the plugin have different queues")
+				t.Error("two versions of the plugin have different queues")
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestWaitingRequestNeedsItsGrant(t *testing.T) {
 	}
 }
 
-// opened returns a Dispatcher whose Apply can be called.
+// opened returns a Dispatcher that is ready for calls of Apply.
 func opened() *Dispatcher {
 	d := New(catalogOf(nil))
 	d.pool = worker.NewPool(1 << 30)
@@ -120,7 +120,7 @@ func replaceBy(t *testing.T, d *Dispatcher, c *catalog.Catalog) {
 	d.Apply(u)
 }
 
-// A call that writes runs alone, also if calls of an earlier version of the plugin are in flight.
+// A call that writes runs alone, even if calls of an earlier version of the plugin are in flight.
 func TestVersionsOfPluginShareQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := opened()
@@ -137,7 +137,7 @@ func TestVersionsOfPluginShareQueue(t *testing.T) {
 		}()
 		synctest.Wait()
 		if ran {
-			t.Error("two calls that write run at a time")
+			t.Error("two calls that write run at the same time")
 		}
 		first.ticket.leave()
 		synctest.Wait()
@@ -152,7 +152,7 @@ func TestReplacedSnapshotIsClosedAfterLastRequest(t *testing.T) {
 	s := d.acquire()
 	replaceBy(t, d, catalogOf(nil))
 	replaceBy(t, d, catalogOf(nil))
-	if len(d.live) != 2 { // the second one had no request
+	if len(d.live) != 2 { // the second snapshot had no request, so it is closed
 		t.Errorf("%d snapshots are open, want 2", len(d.live))
 	}
 	s.release()

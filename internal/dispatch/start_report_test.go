@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 )
 
-// sentNotifications is a gateway.Notifier that keeps what it gets.
+// sentNotifications is a gateway.Notifier that records the notifications that it gets.
 type sentNotifications struct {
 	gateway.Notifier
 	sent []string

@@ -10,8 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
 )
 
-// openStore opens the store of compiled code in the cache directory, and returns the directory. If it cannot be used,
-// modules are compiled into a temporary directory, and the directory returned is empty.
+// openStore opens the store of compiled code in the cache directory, and returns that directory. If the cache directory cannot be used,
+// modules are compiled into a temporary directory, and the returned directory is empty.
 func openStore(log hclog.Logger, dir string) (*code.Store, string, error) {
 	c := code.Config{Dir: dir, Compiler: reexec.Command(reexec.Compiler), Log: log}
 	if c.Dir == "" {
@@ -22,7 +22,7 @@ func openStore(log hclog.Logger, dir string) (*code.Store, string, error) {
 	if err := ownedpath.Make(c.Dir); err != nil {
 		level := hclog.Warn
 		if errors.As(err, new(*ownedpath.Error)) {
-			level = hclog.Error // an unsafe directory is not read either, since it contains native code
+			level = hclog.Error // a cache directory that is not safe is not even read, since it contains native code
 		}
 		log.Log(level, "compiled modules are not kept", "reason", ownedpath.Explain(err))
 		c.Dir = ""

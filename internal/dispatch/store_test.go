@@ -54,13 +54,13 @@ func TestCacheWritableByOthersIsNotUsed(t *testing.T) {
 				t.Errorf("logged %s", log)
 			}
 			if _, err := discovery.CacheDir(w.Options().System); err == nil {
-				t.Error("CacheDir does not say so")
+				t.Error("CacheDir does not report the unusable directory")
 			}
 		})
 	}
 }
 
-// Clearing the cache at any moment of the start of a worker costs no call.
+// If the cache is cleared while a worker starts, at whatever moment, the call still succeeds.
 func TestCallSucceedsWhenTheCacheIsCleared(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Reads("it_reads")))
 	removed := 0

@@ -18,6 +18,6 @@ func TestJSONTemplateYieldsJSON(t *testing.T) {
 		}
 	}
 	if got := fill("{code}: {message}", values); got != "trap: said \"no\"\n\\o/" {
-		t.Errorf("a template that is a text: %q", got)
+		t.Errorf("a template that is not a JSON object: %q", got)
 	}
 }

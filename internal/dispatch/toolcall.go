@@ -16,7 +16,7 @@ const failureArguments = "invalid_arguments"
 // toolCall is one call of a tool.
 type toolCall struct{ *request }
 
-// newToolCall queues a call of a tool. It returns nil if the tool is not offered.
+// newToolCall queues a call of the tool that r names. It returns nil if that tool is not offered.
 func (s *snapshot) newToolCall(r gateway.Request) gateway.Call {
 	tool := s.catalog.Tool(r.Name)
 	if tool == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// open returns an open Dispatcher without a server.
+// open returns an open Dispatcher without a gateway.
 func open(t *testing.T, plugins ...hosttest.Files) *dispatch.Dispatcher {
 	t.Helper()
 	return openIn(t, hosttest.New(t, plugins...))
@@ -45,7 +45,7 @@ func openIn(t *testing.T, w *hosttest.World) *dispatch.Dispatcher {
 	return d
 }
 
-// callOf adds a call of a tool to the plugin's queue.
+// callOf returns a queued call of a tool.
 func callOf(t *testing.T, d *dispatch.Dispatcher, tool string) gateway.Call {
 	t.Helper()
 	queued, err := d.Find(gateway.Request{Method: abi.MethodToolsCall, Name: tool})
@@ -123,7 +123,7 @@ func TestCallRefusesArgumentsThat(t *testing.T) {
 	})
 }
 
-// A state directory that cannot be created fails the call, and the error names the directory. The next call tries again.
+// If the state directory cannot be created, the call fails with an error that names the directory. The next call tries again.
 func TestFailedSandboxSetupIsRetried(t *testing.T) {
 	w := hosttest.New(t, hosttest.Plugin("it", wasmtest.Answering(hosttest.Done), hosttest.Reads("it_reads")))
 	h := w.Open(t, w.Options())
@@ -165,7 +165,7 @@ func TestCallWaitsForEarlierWrites(t *testing.T) {
 	}
 }
 
-// silent is a client that asked for no notification.
+// silent is a gateway.Notifier for a client that requested no notification.
 type silent struct{}
 
 func (silent) Notify(context.Context, string, json.RawMessage) error { return nil }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// warmDelay keeps compilation in the background from slowing down the first responses, and avoids its cost for clients that
-// only list tools.
+// warmDelay is the time before modules are compiled in the background. It keeps compilation from slowing down the first responses, and
+// spares clients that only list tools the cost.
 const warmDelay = 250 * time.Millisecond
 
 // Warm compiles the modules of all plugins into the cache, in the background, until ctx ends.
@@ -26,7 +26,7 @@ func (d *Dispatcher) Warm(ctx context.Context) {
 	})
 }
 
-// warmAll compiles the modules of plugins, one after the other.
+// warmAll compiles the modules of plugins one after the other.
 func (d *Dispatcher) warmAll(ctx context.Context, plugins []*plugin) {
 	for _, p := range plugins {
 		if ctx.Err() != nil || d.stopped.Err() != nil {
@@ -36,7 +36,7 @@ func (d *Dispatcher) warmAll(ctx context.Context, plugins []*plugin) {
 	}
 }
 
-// warm compiles the module of a plugin. Compiling requires neither a worker of the plugin nor its grant.
+// warm compiles the module of a plugin. That requires neither a worker of the plugin nor its grant.
 func (p *plugin) warm(ctx context.Context) {
 	if !p.HasOffers() {
 		return
