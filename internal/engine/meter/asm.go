@@ -36,7 +36,7 @@ func (a *asm) get(locals ...uint32) *asm {
 
 func (a *asm) set(local uint32) *asm { return a.index(wasm.OpLocalSet, local) }
 
-// block opens a block, loop or if without parameters and results.
+// block opens a block, loop or if that has neither parameters nor results.
 func (a *asm) block(op wasm.Opcode) *asm {
 	*a = append(*a, byte(op), wasm.BlockVoid)
 	return a

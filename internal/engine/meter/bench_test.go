@@ -23,13 +23,13 @@ func BenchmarkRewrite(b *testing.B) {
 	b.ReportMetric(float64(len(rewrite(b, module).Module))/float64(len(module)), "size-ratio")
 }
 
-// BenchmarkCost compares original modules, rewritten ones, and wazero's own cancellation. The three alternate, so that other
-// load on the machine affects them equally, and a low percentile of each is compared.
+// BenchmarkCost compares the times of original modules, of rewritten modules, and of modules with wazero's own cancellation. The
+// three run in turn, so that other load on the machine affects them equally, and a low percentile of each is compared.
 func BenchmarkCost(b *testing.B) {
 	const hot = 1 << 14
 	loop := one(tI32ToI32, []byte{1, 1, 0x7f}, code(0x03, 0x40,
 		0x20, 1, 0x20, 0, 0x28, 2, 0, 0x6a, 0x21, 1, 0x20, 0, i32(4), 0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x20, 1, 0x0b))
-	calls := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tI32ToI32, nil, code( // Fibonacci
+	calls := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tI32ToI32, nil, code( // f computes Fibonacci numbers recursively
 		0x20, 0, i32(2), 0x48, 0x04, 0x40, 0x20, 0, 0x0f, 0x0b,
 		0x20, 0, i32(1), 0x6b, 0x10, 0, 0x20, 0, i32(2), 0x6b, 0x10, 0, 0x6a, 0x0b))}}
 	copies := one(tI32ToI32, nil, code(0x03, 0x40,
@@ -93,7 +93,7 @@ func compare(b *testing.B, module []byte, run func(*host, api.Module)) {
 	b.ReportMetric(low(sides[1])/low(sides[2]), "x-close-on-done")
 }
 
-// BenchmarkYield measures a call of the host that only refills the fuel.
+// BenchmarkYield measures a call of the host that does nothing but refill the fuel.
 func BenchmarkYield(b *testing.B) {
 	h := one(tVoid, nil, code(0x03, 0x40, 0x0c, 0, 0x0b, 0x0b))
 	left := b.N

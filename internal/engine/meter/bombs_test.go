@@ -13,13 +13,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// wide returns function types with many i32 parameters and results: without any, with both, and with results only.
+// wide returns three function types: one without parameters and results, one with the given numbers of both, all of them i32, and one
+// with the results only.
 func wide(params, results int) []wasm.FuncType {
 	p, r := slices.Repeat([]byte{byte(wasm.I32)}, params), slices.Repeat([]byte{byte(wasm.I32)}, results)
 	return []wasm.FuncType{{}, {Params: p, Results: r}, {Results: r}}
 }
 
-// Indices of the types of wide.
+// Indices of the types that wide returns.
 const (
 	wideBoth    = 1
 	wideResults = 2
@@ -27,8 +28,8 @@ const (
 
 func length(n int) []byte { return wasm.AppendU32(nil, uint32(n)) }
 
-// withWide returns a module whose function f consists of the code "before", n times the code "part", and the code
-// "behind", with types of 1,000 parameters and results.
+// withWide returns a module with types of 1,000 parameters and results. The code of its function f is before, followed by n times part
+// and by behind.
 func withWide(n int, before, part, behind []byte) wasmtest.Module {
 	body := slices.Concat(before, slices.Repeat(part, n), behind, []byte{0x0b})
 	return wasmtest.Module{
@@ -37,8 +38,8 @@ func withWide(n int, before, part, behind []byte) wasmtest.Module {
 	}
 }
 
-// A few bytes of a module can cost the compiler gigabytes or minutes. The cost of refusing such a module must be
-// proportional to the module's size.
+// A few bytes of a module can cost the compiler gigabytes or minutes. Rewrite must refuse such a module, at a cost proportional to the
+// module's size.
 func TestRewriteRefusesCostlyModules(t *testing.T) {
 	push, drop := repeat(1000, i32(0)), repeat(1000, 0x1a)
 	plain := func(n int, part ...any) wasmtest.Module {
@@ -95,7 +96,7 @@ func TestRewriteRefusesCostlyModules(t *testing.T) {
 	}
 }
 
-// Names are used in stack traces only, but a runtime needs many times their size in memory.
+// Names are used in stack traces only, but a runtime needs many times the names' size in memory.
 func TestNameSectionIsBounded(t *testing.T) {
 	const many = 10_000_000
 	none := repeat(many, 0, 0)
@@ -126,7 +127,7 @@ func TestNameSectionIsBounded(t *testing.T) {
 	}
 }
 
-// allocated returns the number of bytes that f allocates, including freed ones.
+// allocated returns the number of bytes that f allocates, including bytes that are freed again.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -135,10 +136,10 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A leaf function may charge fuel without checking it. The charge that a call_indirect does not account for must be bounded.
+// A leaf function may charge fuel without checking it. The cost of a leaf that a call_indirect does not account for must be bounded.
 func TestUncheckedWorkOfLeavesIsBounded(t *testing.T) {
 	const units, most = 4000, 10_000
-	for n := units; n < units+130; n += 10 { // the charge at the beginning of a leaf depends on its length
+	for n := units; n < units+130; n += 10 { // the charge at the beginning of a leaf depends on the leaf's length
 		leaf := function("", tVoid, nil, code(repeat(n/2, i32(1), 0x1a), 0x0b))
 		for name, call := range map[string][]byte{"call": code(0x10, 1), "call_indirect": code(i32(0), 0x11, tVoid, 0)} {
 			h := wasmtest.Module{

@@ -2,49 +2,51 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 
-// Config limits what a module may contain and use. Zero means the default, whose name begins the comment of each field.
+// Config limits what a module may contain and use. If a field is zero, its default applies. The comment of each field begins with the
+// name of that default, followed by what the field limits.
 //
 // The limits keep the cost of compiling a module proportional to its size; estimate.go describes the cost model.
 type Config struct {
-	Stack    int64 // DefaultStack: bytes of native stack; see ExportStack
-	TableMax int   // DefaultTableMax: elements of a table; a larger initial size is refused
+	Stack    int64 // DefaultStack: bytes of native stack, as counted in ExportStack
+	TableMax int   // DefaultTableMax: elements of a table; a module whose tables have more at their start is refused
 
-	MaxModule    int // DefaultMaxModule: bytes
+	MaxModule    int // DefaultMaxModule: bytes of the module
 	MaxFunctions int // DefaultMaxFunctions: functions that the module defines
 	MaxBody      int // DefaultMaxBody: bytes of a function's body
 	MaxLocals    int // DefaultMaxLocals: parameters and locals of a function
 	MaxNesting   int // DefaultMaxNesting: depth of nested blocks
 	MaxLabels    int // DefaultMaxLabels: labels of a br_table
-	MaxTypes     int // DefaultMaxTypes
+	MaxTypes     int // DefaultMaxTypes: function types
 	MaxArity     int // DefaultMaxArity: parameters of a type; the same limit applies to its results
 	MaxValues    int // DefaultMaxValues: parameters and results of all types
-	MaxImports   int // DefaultMaxImports
-	MaxExports   int // DefaultMaxExports
-	MaxGlobals   int // DefaultMaxGlobals
-	MaxTables    int // DefaultMaxTables
+	MaxImports   int // DefaultMaxImports: imports
+	MaxExports   int // DefaultMaxExports: exports
+	MaxGlobals   int // DefaultMaxGlobals: globals
+	MaxTables    int // DefaultMaxTables: tables
 	MaxElements  int // DefaultMaxElements: element segments
-	MaxItems     int // DefaultMaxItems: elements of all element segments
+	MaxItems     int // DefaultMaxItems: elements of all element segments together
 	MaxData      int // DefaultMaxData: data segments
-	MaxName      int // DefaultMaxName: bytes of an import's, an export's or a function's name
-	MaxNames     int // DefaultMaxNames: bytes of the names of all imports and exports
+	MaxName      int // DefaultMaxName: bytes of the name of an import, an export or a function
+	MaxNames     int // DefaultMaxNames: bytes of the names of all imports and exports together
 	MaxControl   int // DefaultMaxControl: control instructions of a function, counted as in estimate.go
 
-	// Limits of the estimates of estimate.go, for a function and for the sum of all functions.
+	// The following fields limit the estimates of estimate.go. Fields with the suffix Sum limit the sum over all functions; the others limit
+	// each function.
 	MaxBlockArgs, MaxBlockArgsSum int64 // DefaultMaxBlockArgs, DefaultMaxBlockArgsSum: arguments of basic blocks in the compiler's SSA form
-	MaxWork, MaxWorkSum           int64 // DefaultMaxWork, DefaultMaxWorkSum: nanoseconds of compiling
+	MaxWork, MaxWorkSum           int64 // DefaultMaxWork, DefaultMaxWorkSum: nanoseconds that compiling takes
 	MaxCode, MaxCodeSum           int64 // DefaultMaxCode, DefaultMaxCodeSum: bytes of compiled code
 }
 
-// The defaults.
+// Defaults of the fields of Config.
 const (
 	DefaultStack    = 16 << 20 // some ten thousand frames of Go code, or a hundred thousand small ones
-	DefaultTableMax = 1 << 18  // 2 MiB, which one instruction moves in much less than a millisecond
+	DefaultTableMax = 1 << 18  // 2 MiB, which one instruction can move in much less than a millisecond
 
 	DefaultMaxModule    = 64 << 20
 	DefaultMaxFunctions = 200_000
 	DefaultMaxBody      = 2 << 20
 	DefaultMaxLocals    = 20_000
-	DefaultMaxNesting   = 5_000 // the Go compiler nests a block for each resume point of a function, hundreds of them
+	DefaultMaxNesting   = 5_000 // the Go compiler nests a block for each resume point of a function, and functions have hundreds of these
 	DefaultMaxLabels    = 40_000
 	DefaultMaxTypes     = 10_000
 	DefaultMaxArity     = 1_000
@@ -54,13 +56,13 @@ const (
 	DefaultMaxGlobals   = 2_000
 	DefaultMaxTables    = 16
 	DefaultMaxElements  = 20_000
-	DefaultMaxItems     = DefaultTableMax // an element takes 12 bytes, and 8 bytes more in every instance
+	DefaultMaxItems     = DefaultTableMax // an element takes 12 bytes in the module, and 8 bytes in each instance
 	DefaultMaxData      = 200_000         // the Go linker writes ten data segments for each kilobyte of a module
 	DefaultMaxName      = 10_000
 	DefaultMaxNames     = 2 << 20
 
-	// The largest function of six Go modules has 4,750 control instructions, 93,000 block arguments, 0.3 s of work and
-	// 0.6 MB of code.
+	// Of the functions of six Go modules, the largest has 4,750 control instructions, 93,000 block arguments, 0.3 s of work and 0.6 MB of
+	// code.
 	DefaultMaxControl      = 30_000
 	DefaultMaxBlockArgs    = 4_000_000
 	DefaultMaxBlockArgsSum = 100_000_000
@@ -110,7 +112,7 @@ func (c Config) bounds() wasm.Bounds {
 	}
 }
 
-// Quantum is the recommended amount of fuel to grant at a time. It lasts several microseconds for typical work, and at
-// most five milliseconds for the slowest: loads that miss every cache (see BenchmarkStalls). A larger amount is hardly
+// Quantum is the recommended amount of fuel to grant at a time. A module uses it up in several microseconds of typical work. The slowest
+// work, loads that miss every cache, takes at most five milliseconds (see BenchmarkStalls). A larger amount makes modules hardly
 // faster.
 const Quantum = 25_000

@@ -2,8 +2,8 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 
-// The Go compiler translates each jump, forward or backward, to a branch to a loop around the function, which begins with a
-// dispatch:
+// The Go compiler translates each jump, forward or backward, to a branch to a loop that contains the whole function. That loop begins
+// with a dispatch:
 //
 //	loop
 //	  block block block
@@ -14,38 +14,37 @@ import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 //	  local.set $pc
 //	  br $loop
 //
-// A forward jump can branch to the end of the target's block directly, because only the dispatch runs in between. The
-// local is set as before. This saves the dispatch and, because the branch no longer leads backward, a check.
+// A forward jump can branch directly to the end of the target's block, because only the dispatch would run in between. The local is set
+// as before. This saves the dispatch. It also saves a check, because the branch no longer leads backward.
 
 // dispatch describes the dispatch at the beginning of a loop.
 type dispatch struct {
-	local  uint32 // the local that selects the label
-	labels uint32 // index in scan.labels of the number of labels; the labels follow the number
-	blocks int    // number of blocks around the br_table, within the loop; 0: the loop has no dispatch
+	local  uint32 // index of the local that selects the label
+	labels uint32 // index in scan.labels of the number of labels, which the labels follow
+	blocks int    // number of blocks around the br_table and inside the loop; 0: the loop has no dispatch
 }
 
-// recent describes the instructions that precede the current one. Offsets that are not known are -1.
+// recent describes the instructions that precede the current one. An unknown offset is -1.
 type recent struct {
 	value    uint32 // operand of the last i32.const
-	constEnd int    // the offset after that i32.const
+	constEnd int    // offset after the last i32.const
 
-	assigned  uint32 // the local that the last local.set after an i32.const sets to value
-	assignEnd int    // the offset after that local.set
+	assigned  uint32 // index of the local that the last local.set after an i32.const sets to value
+	assignEnd int    // offset after that local.set
 
-	read              uint32 // the local of the last local.get
+	read              uint32 // index of the local that the last local.get reads
 	readStart, readTo int    // offsets of that local.get and of the instruction after it
 }
 
 var nothingRecent = recent{constEnd: -1, assignEnd: -1, readStart: -1, readTo: -1}
 
-// note records an instruction.
+// note records the current instruction of c.
 func (r *recent) note(c *wasm.Code) {
 	switch c.Op {
 	case wasm.OpI32Const:
 		encoded := c.Body[c.Start+1 : c.End()]
 		value, n := wasm.ReadU32(encoded)
-		// The encoding is signed. A negative number either has more bytes than an unsigned one, or has the sign bit in
-		// its last byte.
+		// The encoding is signed. A negative number has either more bytes than an unsigned one, or the sign bit in its last byte.
 		if isNegative := n == 0 || value > 1<<31-1 || n < 5 && encoded[n-1]&0x40 != 0; !isNegative {
 			r.value, r.constEnd = value, c.End()
 		}
@@ -58,9 +57,9 @@ func (r *recent) note(c *wasm.Code) {
 	}
 }
 
-// noteDispatch records the current instruction, a br_table, if it is the dispatch of a loop.
+// noteDispatch records the current instruction, which is a br_table, if it is the dispatch of a loop.
 func (s *scan) noteDispatch(labels uint32) {
-	const size = 2 // bytes of the opcode and type of a block or loop without parameters and results
+	const size = 2 // bytes of the opcode and the type of a block or loop that has no parameters and results
 	if s.recent.readTo != s.code.Start {
 		return
 	}
@@ -81,8 +80,8 @@ func (s *scan) noteDispatch(labels uint32) {
 	}
 }
 
-// thread returns the depth of the label that a br reaches through a dispatch. The parameter depth is the depth that the
-// br states. The result is false if there is no dispatch, or if the block of the reached label has ended.
+// thread returns the depth of the label that a br reaches through a dispatch. depth is the depth that the br states. The result is false
+// if there is no dispatch, or if the block of the reached label has ended.
 func (s *scan) thread(depth uint32) (uint32, bool) {
 	innermost := len(s.frames) - 1
 	if s.recent.assignEnd != s.code.Start || int64(depth) > int64(innermost) {
@@ -96,11 +95,11 @@ func (s *scan) thread(depth uint32) (uint32, bool) {
 	labels := s.labels[d.labels+1:][:s.labels[d.labels]]
 	label := labels[min(s.recent.value, uint32(len(labels)-1))]
 	if int64(label) >= int64(d.blocks) {
-		return 0, false // the loop itself, or a label outside it
+		return 0, false // the label is the loop itself, or outside of it
 	}
 	block := loop + d.blocks - int(label)
-	// The steps that open the blocks of the dispatch directly follow the step that opens the loop. If the numbers do not
-	// match, the block has ended, and a later block has taken its place in frames.
+	// The steps that open the blocks of the dispatch directly follow the step that opens the loop. If the numbers of the steps do not match,
+	// the block has ended, and a later block has taken its place in frames.
 	if block > innermost || s.frames[block].step != s.frames[loop].step+block-loop {
 		return 0, false
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// The locals of the functions of dispatching.
+// Indices of the locals of the functions that dispatching returns.
 const (
 	localInput = iota
 	localPC
@@ -20,14 +20,14 @@ const (
 	localOther
 )
 
-// The beginnings of a loop with a dispatch on localPC, of three blocks that lead to three parts.
+// Beginnings of a loop. Each has a dispatch on localPC with three blocks, which lead to three parts.
 var (
 	usualLabels = []byte{2, 0, 1, 2}
 	usualStart  = wasmtest.Code(0x03, 0x40, 0x02, 0x40, 0x02, 0x40, 0x02, 0x40, 0x20, localPC, 0x0e, usualLabels)
 )
 
-// dispatching returns a module whose function f(input) traces which of the three parts it runs. Part at begins with a jump,
-// which it makes at most input times.
+// dispatching returns a module whose function f(input) records which of three parts it runs. Part number at begins with jump, which it
+// executes at most input times.
 func dispatching(start []byte, at int, jump []byte) wasmtest.Module {
 	const i32 = byte(wasm.I32)
 	body := wasmtest.Code(0x02, 0x40, start)
@@ -44,7 +44,7 @@ func dispatching(start []byte, at int, jump []byte) wasmtest.Module {
 	}
 }
 
-// jumpTo returns a jump to a part from within an if of part at.
+// jumpTo returns a jump to a part. The jump is inside an if of part number at.
 func jumpTo(part int32, at int) []byte {
 	return wasmtest.Code(wasmtest.I32(part), 0x21, localPC, 0x0c, 3-at)
 }
@@ -54,7 +54,7 @@ func TestForwardJumpsSkipTheDispatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		module wasmtest.Module
 		moved  int
-		want   []uint64 // of f(0), f(1) and f(2)
+		want   []uint64 // results of f(0), f(1) and f(2)
 	}{
 		"forward by two":               {dispatching(usualStart, 0, jumpTo(2, 0)), 1, []uint64{123, 13, 13}},
 		"forward by one":               {dispatching(usualStart, 1, jumpTo(2, 1)), 1, []uint64{123, 123, 123}},
@@ -111,7 +111,7 @@ func TestForwardJumpsSkipTheDispatch(t *testing.T) {
 	}
 }
 
-// results returns f(0), f(1) and f(2) of a new instance.
+// results returns the results of f(0), f(1) and f(2) of a new instance.
 func results(t *testing.T, module []byte) (all []uint64) {
 	runtime := wazero.NewRuntime(t.Context())
 	defer runtime.Close(t.Context())

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 )
 
-// module encodes the rewritten module. The code is generated first, because it adds types and helpers.
+// module encodes the rewritten module. It generates the code section first, because that adds types and helpers.
 func (w *rewriter) module() ([]byte, error) {
 	code, err := w.code()
 	if err != nil {
@@ -51,19 +51,19 @@ func (w *rewriter) module() ([]byte, error) {
 	return out, nil
 }
 
-// section is a section of the rewritten module. A section without content is omitted.
+// section is a section of the rewritten module. A section with empty content is omitted.
 type section struct {
 	id      wasm.SectionID
 	content []byte
 }
 
-// same returns an unchanged section.
+// same returns a section with the content that it has in the original module.
 func (w *rewriter) same(id wasm.SectionID) section {
 	content, _ := w.m.Section(id)
 	return section{id, content}
 }
 
-// optional returns a section with content if the original module has that section.
+// optional returns a section with the given content, or an empty one if the original module lacks that section.
 func (w *rewriter) optional(id wasm.SectionID, content []byte) section {
 	if _, ok := w.m.Section(id); !ok {
 		content = nil
@@ -78,7 +78,7 @@ func (w *rewriter) start() section {
 	return section{wasm.SectionStart, wasm.AppendU32(nil, w.newIndex(w.m.Start))}
 }
 
-// extended returns a section's vector with its length increased by added. The caller appends the entries.
+// extended returns the content of a section, with the length of its vector increased by added. The caller appends the added entries.
 func (w *rewriter) extended(id wasm.SectionID, added int) []byte {
 	content, _ := w.m.Section(id)
 	if len(content) == 0 {
@@ -116,7 +116,7 @@ func (w *rewriter) functions() []byte {
 	return out
 }
 
-// tables gives every table a maximum.
+// tables returns the content of the table section, in which every table has a maximum size.
 func (w *rewriter) tables() ([]byte, error) {
 	most := uint32(w.config.TableMax)
 	out := wasm.AppendU32(nil, uint32(len(w.m.Tables)))

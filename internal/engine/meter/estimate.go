@@ -2,24 +2,24 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 
-// estimate estimates the cost of compiling a function, to the order of magnitude, as measured with wazero 1.12:
+// estimate is an estimate of the cost of compiling a function. Its order of magnitude agrees with measurements of wazero 1.12:
 //
 //   - The compiler's SSA form passes every variable (parameter, local, mutable global) and every value of a block's type as
 //     an argument of the basic block at each control instruction (block, branch, label of a br_table, call). A block
 //     argument takes about a hundred bytes during compilation.
-//   - It compares basic blocks with each other, and at each control instruction the block arguments with each other. This is
-//     the work, in nanoseconds. A few kilobytes of br_table into a block with a thousand results can take minutes.
-//   - Instructions that can trap become dozens of machine instructions. This is the size of the code, in bytes. The code
-//     stays in memory as long as the module, and compiling takes sixty times as much memory.
+//   - The compiler compares basic blocks with each other, and at each control instruction the block arguments with each other. The
+//     method work returns this time in nanoseconds. A few kilobytes of br_table into a block with a thousand results take minutes.
+//   - Instructions that can trap become dozens of machine instructions. The field code is their size in bytes. Compiled code stays in
+//     memory as long as the module, and compiling takes sixty times as much memory.
 type estimate struct {
-	variables int64 // block arguments of every control instruction
+	variables int64 // number of variables, which are block arguments of every control instruction
 	controls  int64
 	blockArgs int64
-	squares   int64 // sum of the squares of each control instruction's block arguments
+	squares   int64 // sum, over all control instructions, of the squared number of block arguments
 	code      int64
 }
 
-// addControl adds a control instruction that passes values in addition to the variables.
+// addControl adds a control instruction that passes the given number of values in addition to the variables.
 func (e *estimate) addControl(values uint32) {
 	all := e.variables + int64(values)
 	e.controls++
@@ -28,33 +28,33 @@ func (e *estimate) addControl(values uint32) {
 	e.code += codePerValue * int64(values)
 }
 
-// Compile time in nanoseconds.
+// Nanoseconds of compile time.
 const (
-	workPerPair   = 12 // for each pair of control instructions
-	workPerSquare = 2  // for each pair of block arguments of a control instruction
+	workPerPair   = 12 // nanoseconds for each pair of control instructions
+	workPerSquare = 2  // nanoseconds for each pair of block arguments of a control instruction
 )
 
 func (e *estimate) work() int64 {
 	return workPerPair*e.controls*e.controls + workPerSquare*e.squares
 }
 
-// Sizes of compiled code in bytes.
+// Bytes of compiled code.
 const (
 	codePerValue   = 8
 	codeOfCharge   = 16
 	codeOfCheck    = 80
-	codeOfSimple   = 6   // an instruction that neither traps nor calls the runtime
-	codeOfVector   = 30  // an instruction on v128
-	codeOfMemory   = 80  // a load or store, with its bounds check and trap
-	codeOfDivide   = 160 // a division, with checks for zero and overflow and their traps
-	codeOfConvert  = 280 // a conversion of a float to an integer, with its checks and traps
+	codeOfSimple   = 6   // bytes of an instruction that neither traps nor calls the runtime
+	codeOfVector   = 30  // bytes of an instruction on v128
+	codeOfMemory   = 80  // bytes of a load or store, with its bounds check and trap
+	codeOfDivide   = 160 // bytes of a division, with checks for zero and overflow and their traps
+	codeOfConvert  = 280 // bytes of a conversion of a float to an integer, with its checks and traps
 	codeOfSaturate = 80
 	codeOfControl  = 30
 	codeOfCall     = 100
-	codeOfHost     = 300 // call_indirect, and instructions for which wazero calls its runtime
+	codeOfHost     = 300 // bytes of call_indirect, and of an instruction for which wazero calls its runtime
 )
 
-// codeOf returns the size of an instruction's compiled code by its opcode alone.
+// codeOf returns the size of the compiled code of an instruction, as far as its opcode determines it.
 func codeOf(op wasm.Opcode) int64 {
 	n := byte(op >> 8)
 	switch {
@@ -72,7 +72,7 @@ func codeOf(op wasm.Opcode) int64 {
 	return int64(codes[op])
 }
 
-// codes holds the code sizes of one-byte opcodes.
+// codes has the code sizes of one-byte opcodes, indexed by opcode.
 var codes = func() (table [256]uint16) {
 	for i := range table {
 		switch op := wasm.Opcode(i); {
@@ -95,10 +95,10 @@ var codes = func() (table [256]uint16) {
 	return table
 }()
 
-// total is the sum of the estimates of a module's functions.
+// total is the sum of the estimates of all functions of a module.
 type total struct{ blockArgs, work, code int64 }
 
-// add adds the estimate of a function. It fails if a limit is exceeded.
+// add adds the estimate of a function. It fails if that estimate or the sum exceeds a limit.
 func (t *total) add(e *estimate, c Config, offset int) error {
 	t.blockArgs += e.blockArgs
 	t.work += e.work()

@@ -19,8 +19,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// FuzzRewrite checks that Rewrite does not panic, that the rewritten module compiles if and only if the original does, and
-// that both behave identically.
+// FuzzRewrite checks that Rewrite does not panic, that the rewritten module compiles if and only if the original module does, and that
+// both modules behave identically.
 func FuzzRewrite(f *testing.F) {
 	for _, h := range seeds() {
 		f.Add(h.Bytes())
@@ -28,8 +28,8 @@ func FuzzRewrite(f *testing.F) {
 	f.Fuzz(differential(f))
 }
 
-// FuzzDispatch: functions of nested dispatches and jumps behave identically when they are rewritten. Random bytes are hardly
-// ever a valid module with a dispatch, so the functions are made from a seed.
+// FuzzDispatch checks that rewritten functions with nested dispatches and jumps behave as the original ones do. Random bytes are hardly
+// ever a valid module with a dispatch, so the functions are generated from a seed.
 func FuzzDispatch(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)
@@ -42,12 +42,12 @@ func FuzzDispatch(f *testing.F) {
 	})
 }
 
-// dispatches makes a function whose result depends on its path. Locals 0 and 1 select labels; local 2 is a random number
-// that each part changes and that decides which jumps are made, so that most loops end.
+// dispatches generates a function whose result depends on the path through it. Locals 0 and 1 select labels. Local 2 is a random number,
+// which each part changes; it decides which jumps are executed, so that most loops end.
 type dispatches struct {
 	r     *rand.Rand
 	body  []byte
-	depth int // of open blocks
+	depth int // number of open blocks
 	loops []struct{ depth, local int }
 }
 
@@ -61,7 +61,7 @@ func (d *dispatches) block(op byte, content func()) {
 	d.depth--
 }
 
-// maybeAddEffect sometimes adds instructions that have an effect on the path.
+// maybeAddEffect sometimes adds instructions whose effect on the result depends on the path.
 func (d *dispatches) maybeAddEffect() {
 	if d.r.IntN(20) == 0 {
 		d.add(0x20, 2, i32(3), 0x71, 0x21, d.r.IntN(2))
@@ -95,7 +95,7 @@ func (d *dispatches) part(level int) {
 	}
 }
 
-// loop adds a loop with a dispatch.
+// loop adds a loop that begins with a dispatch.
 func (d *dispatches) loop(level int) {
 	blocks := 2 + d.r.IntN(4)
 	local := d.r.IntN(2)
@@ -124,7 +124,7 @@ func (d *dispatches) loop(level int) {
 	})
 }
 
-// differential returns a function that runs a module and the rewritten one, and compares them.
+// differential returns a function that runs a module and its rewritten version, and compares their behaviour.
 func differential(f *testing.F) func(*testing.T, []byte) {
 	small := meter.Config{MaxModule: 1 << 16, MaxFunctions: 1000, MaxLocals: 500, MaxBlockArgs: 50_000, TableMax: 1000, Stack: 1 << 20}
 	ctx := context.Background()
@@ -153,14 +153,14 @@ func differential(f *testing.F) func(*testing.T, []byte) {
 		if again == nil {
 			defer rewritten.Close(ctx)
 		}
-		// wazero refuses modules with malformed custom sections, which Rewrite drops.
+		// wazero refuses modules with malformed custom sections. Rewrite drops these sections.
 		if custom := err != nil && strings.Contains(err.Error(), "custom"); (err == nil) != (again == nil) && !custom {
 			t.Errorf("compiled: %v, and rewritten: %v", err, again)
 		}
 		if err != nil || again != nil {
 			return
 		}
-		// Run the rewritten module first: if the meter does not stop it, the original terminates, too.
+		// The rewritten module runs first: if the meter does not stop that module, the original one terminates too.
 		left = 20
 		got, stopped := outcome(ctx, runtime, rewritten)
 		if stopped {
@@ -172,7 +172,7 @@ func differential(f *testing.F) func(*testing.T, []byte) {
 	}
 }
 
-// outcome returns the results of calling all exported functions of an instance, and whether the meter stopped it.
+// outcome returns the results of calling all exported functions of an instance. stopped reports whether the meter stopped the instance.
 func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.CompiledModule) (all []string, stopped bool) {
 	m, err := runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName(""))
 	if err != nil {
@@ -192,7 +192,7 @@ func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.Compil
 		}
 		all = append(all, fmt.Sprintf("%q: %s", name, reason(err)))
 		if err != nil {
-			break // a trapped instance must not be used further
+			break // an instance must not be used after a trap
 		}
 	}
 	for name := range compiled.ExportedMemories() {
@@ -203,24 +203,24 @@ func outcome(ctx context.Context, runtime wazero.Runtime, compiled wazero.Compil
 	return all, false
 }
 
-// outOfStack reports whether the meter stopped an instance because its calls nested too deep. It does not use the stack
-// trace, because the module may use any function names.
+// outOfStack reports whether the meter stopped the instance m because calls nested too deep. It does not rely on the stack trace,
+// because a module can have any function names.
 func outOfStack(m api.Module) bool {
 	left := m.ExportedGlobal(meter.ExportStack)
 	return left != nil && int64(left.Get()) < 0
 }
 
-// slots returns the number of uint64 values that represent values of the types.
+// slots returns the number of uint64 values in which wazero passes values of the given types.
 func slots(types []api.ValueType) (n int) {
 	for _, t := range types {
 		if n++; t == 0x7b {
-			n++ // v128
+			n++ // a v128 takes two of them
 		}
 	}
 	return n
 }
 
-// seeds returns modules that together contain every section and every kind of rewritten instruction.
+// seeds returns modules that together contain every section, and every kind of instruction that Rewrite changes.
 func seeds() []wasmtest.Module {
 	ranges := one(tRange, nil, code(
 		0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 10, 0, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 11, 0,
@@ -247,7 +247,7 @@ func seeds() []wasmtest.Module {
 		i32(0), 0xfd, 0, 4, 0, 0xfd, 12, make([]byte, 16), 0xfd, 13, make([]byte, 16), 0xfd, 0x80, 1, 0x21, 0,
 		i32(0), 0x20, 0, 0xfd, 0x58, 0, 0, 3, 0x20, 0, 0xfd, 0x15, 2, 0x1a,
 		0x43, 0, 0, 0, 0, 0xfc, 0, 0x1a, 0x44, make([]byte, 8), 0xfc, 7, 0x1a, i32(1), i32(2), i32(3), 0x1c, 1, 0x7f, 0x1a, 0x0b))
-	// A loop around three blocks, with a jump forward and one back.
+	// dispatch is a loop around three blocks, with one jump forward and one jump backward.
 	dispatch := one(tI32ToI32, []byte{1, 2, 0x7f}, code(
 		0x03, 0x40, 0x02, 0x40, 0x02, 0x40, 0x02, 0x40, 0x20, 1, 0x0e, 2, 0, 1, 2, 0x0b,
 		0x20, 0, 0x04, 0x40, i32(2), 0x21, 1, 0x0c, 3, 0x0b, 0x0b, 0x20, 2, i32(1), 0x6a, 0x21, 2, 0x0b,

@@ -8,12 +8,12 @@ import (
 
 // Calls of WASI functions go through guards.
 //
-// A guard charges costWASI and checks the fuel: the duration of a system call is unrelated to the module's own work, so a
-// module that only makes system calls would otherwise run for long without a check.
+// A guard charges costWASI and checks the fuel. The duration of a system call does not depend on the module's own work, so without a check
+// a module that only makes system calls would run for a long time.
 //
-// Descriptors 0 to 3 belong to the host: standard input, output and error, and the root of the file tree. A module that
-// closed one of them or replaced it by fd_renumber would change the state of the next call, and the host could not detect
-// it. The guards of these functions return EBADF for them.
+// Descriptors 0 to 3 belong to the host: standard input, output and error, and the root of the file tree. If a module closed one of these,
+// or replaced it with fd_renumber, the next call would find a different state, and the host could not detect that. The guards of these
+// two functions return EBADF for such descriptors.
 
 const (
 	wasiModule = "wasi_snapshot_preview1"
@@ -23,7 +23,7 @@ const (
 	errnoBadf = 8
 )
 
-// closeFunctions are the functions that close descriptors, with the number of their parameters, all of them descriptors.
+// closeFunctions maps each function that closes descriptors to the number of its parameters, all of which are descriptors.
 var closeFunctions = map[string]int{"fd_close": 1, "fd_renumber": 2}
 
 // addGuards adds a guard for each imported WASI function.
@@ -36,7 +36,7 @@ func (w *rewriter) addGuards() {
 		if i.Module == wasiModule {
 			t := w.m.FuncType(index)
 			w.guards[index] = w.m.Space.Funcs + 1 + uint32(len(w.helpers))
-			w.callees[index] = callee{leaf: true} // the guard charges
+			w.callees[index] = callee{leaf: true} // the guard charges the cost of the call
 			h := helper{name: reserved + i.Name, typ: w.typeIndex(t)}
 			descriptors := closeFunctions[i.Name]
 			if !hasI32Signature(t, descriptors) {
@@ -49,8 +49,8 @@ func (w *rewriter) addGuards() {
 	}
 }
 
-// hasI32Signature reports whether a function has n parameters and one result, all of type i32. Instantiation refuses a WASI
-// import with a wrong signature.
+// hasI32Signature reports whether a function has n parameters and one result, all of type i32. A WASI import with a wrong signature needs
+// no guard: instantiation refuses it.
 func hasI32Signature(t wasm.FuncType, n int) bool {
 	i32 := []byte{byte(wasm.I32)}
 	return bytes.Equal(t.Params, bytes.Repeat(i32, n)) && bytes.Equal(t.Results, i32)

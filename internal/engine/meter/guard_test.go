@@ -25,7 +25,7 @@ func TestHostDescriptorsCannotBeClosed(t *testing.T) {
 			function("other", 0, nil, code(0x20, 0, 0x10, 2, 0x0b)),
 		},
 		Tables:   [][]byte{{0x70, 0, 1}},
-		Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)}, // refers to the import
+		Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)}, // the element segment refers to the imported function
 	}
 	result, err := meter.Rewrite(module.Bytes(), meter.Config{})
 	if err != nil {

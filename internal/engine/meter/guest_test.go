@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
-// buildGuest builds a Go guest once per test run.
+// buildGuest builds a Go guest. In one test run, each guest is built only once.
 func buildGuest(tb testing.TB, pkg string) []byte {
 	tb.Helper()
 	testcache.DependOn(tb, "../../..")
@@ -49,7 +49,7 @@ const (
 	engineGuest = "../testdata/guest"
 )
 
-// host provides the imports of ABI 1 and of a rewritten module.
+// host provides the imports of ABI 1 and those that Rewrite adds.
 type host struct {
 	runtime  wazero.Runtime
 	request  []byte
@@ -141,7 +141,7 @@ func TestRewrittenGoGuestBehavesIdentically(t *testing.T) {
 	}
 }
 
-// instantiateYield instantiates the import of rewritten modules.
+// instantiateYield provides the function that rewritten modules import.
 func instantiateYield(tb testing.TB, r wazero.Runtime, yield func(fuel api.MutableGlobal)) {
 	tb.Helper()
 	f := func(_ context.Context, m api.Module, _ []uint64) {

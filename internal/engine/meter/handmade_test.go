@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// Shorthands for assembling modules.
+// Short names for functions that assemble modules.
 var (
 	code   = wasmtest.Code
 	i32    = wasmtest.I32
@@ -29,7 +29,7 @@ func imported(module, name string, typ byte) wasmtest.Import {
 	return wasmtest.Import{Module: module, Name: name, Type: typ}
 }
 
-// Indices of someTypes.
+// Indices of the types in someTypes.
 const (
 	tVoid = iota // () -> ()
 	tToI32
@@ -56,7 +56,8 @@ type running struct {
 	yield  func(api.MutableGlobal)
 }
 
-// run rewrites and instantiates a module. yield is the imported function; nil refills the fuel.
+// run rewrites a module and instantiates the result. yield is the imported function; if it is nil, a function that refills the fuel is
+// imported.
 func run(tb testing.TB, module []byte, config meter.Config, yield func(api.MutableGlobal)) *running {
 	tb.Helper()
 	r, err := tryRun(tb, module, config, yield)
@@ -108,7 +109,7 @@ func (r *running) fuel() api.MutableGlobal {
 	return r.ExportedGlobal(meter.ExportFuel).(api.MutableGlobal)
 }
 
-// cost returns the fuel that a call uses.
+// cost returns the fuel that a call of the function called name uses.
 func (r *running) cost(name string, args ...uint64) int64 {
 	r.tb.Helper()
 	const plenty = 1 << 40

@@ -6,26 +6,28 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 )
 
-// chunk is the number of bytes processed between two charges: about ten microseconds, or a hundred if every page faults.
+// chunk is the number of bytes that are processed between two charges. They take about ten microseconds, or a hundred if every page
+// faults.
 const chunk = 256 << 10
 
-// helper is a function added to the module. It is called instead of, or before, an instruction of variable length.
+// helper is a function that Rewrite adds to the module. It is called either instead of an instruction of variable length, or before it.
 type helper struct {
 	name string
 	typ  uint32
-	body asm // including the declaration of locals
+	body asm // encoded locals and instructions
 }
 
-// The types of helpers: typeRange replaces an instruction on a range, typeAmount charges for an amount and returns it.
+// Types of helpers. A helper of typeRange replaces an instruction on a range. A helper of typeAmount charges for an amount and returns
+// that amount.
 var (
 	typeRange  = wasm.FuncType{Params: []byte{byte(wasm.I32), byte(wasm.I32), byte(wasm.I32)}}
 	typeAmount = wasm.FuncType{Params: []byte{byte(wasm.I32)}, Results: []byte{byte(wasm.I32)}}
 )
 
-// bulk appends the replacement of an instruction of variable length.
+// bulk appends the code that replaces an instruction of variable length.
 //
-// Memory instructions run in chunks, each preceded by a charge. Segments of at most a chunk, and tables, which
-// Config.TableMax limits, are processed at once after a single charge.
+// Memory instructions are divided into chunks, and each chunk is charged before it is processed. A segment that is no longer than a chunk
+// is processed after a single charge. So is a table, whose size Config.TableMax limits.
 func (w *rewriter) bulk(a *asm, step *step, instruction []byte) {
 	switch op := wasm.Opcode(step.arg); {
 	case op == wasm.OpMemoryCopy:
@@ -46,7 +48,7 @@ func (w *rewriter) bulk(a *asm, step *step, instruction []byte) {
 	}
 }
 
-// call appends a call of a helper, which is generated on first use.
+// call appends a call of the helper called name. The first call generates that helper with make.
 func (w *rewriter) call(a *asm, name string, t wasm.FuncType, make func(*asm)) {
 	index, ok := w.helperIndex[name]
 	if !ok {
@@ -59,21 +61,22 @@ func (w *rewriter) call(a *asm, name string, t wasm.FuncType, make func(*asm)) {
 	a.index(wasm.OpCall, index)
 }
 
-// The locals of the helpers.
+// Indices of the locals of the helpers.
 const (
-	localTo     = 0 // typeRange: the destination
-	localFrom   = 1 // the source, or the byte to fill with
+	localTo     = 0 // parameter of typeRange: the destination
+	localFrom   = 1 // parameter of typeRange: the source, or the byte to fill with
 	localLength = 2
-	localChunk  = 3 // length of the current chunk
+	localChunk  = 3 // length of the chunk that is being processed
 
 	localAmount = 0
 	localResult = 1
 )
 
-// oneI32Local declares one local of type i32.
+// oneI32Local is the encoded declaration of one local of type i32.
 var oneI32Local = []byte{1, 1, byte(wasm.I32)}
 
-// copyHelper is memory.copy. It copies backward if the destination is above the source, so that overlap is handled.
+// copyHelper generates the helper for memory.copy. If the destination is above the source, the helper copies backward, so that overlapping
+// ranges are copied correctly.
 func (w *rewriter) copyHelper(a *asm, instruction []byte) {
 	a.raw(oneI32Local)
 	w.short(a, instruction)
@@ -94,8 +97,8 @@ func (w *rewriter) copyHelper(a *asm, instruction []byte) {
 	a.op(wasm.OpEnd)
 }
 
-// rangeHelper is memory.fill, or memory.init of a segment longer than a chunk. A range that exceeds the segment must trap
-// before the first chunk is written. A dropped segment makes the instruction trap at the first chunk anyway.
+// rangeHelper generates the helper for memory.fill, or for memory.init of a segment longer than a chunk. A range that exceeds the segment
+// must trap before the first chunk is written. If the segment was dropped, the instruction traps at the first chunk anyway.
 func (w *rewriter) rangeHelper(a *asm, instruction []byte, hasSource bool) {
 	a.raw(oneI32Local)
 	w.short(a, instruction)
@@ -109,13 +112,13 @@ func (w *rewriter) rangeHelper(a *asm, instruction []byte, hasSource bool) {
 	a.op(wasm.OpEnd)
 }
 
-// segment returns the size of the data segment of a memory.init.
+// segment returns the size of the data segment that a memory.init refers to.
 func (w *rewriter) segment(instruction []byte) uint32 {
 	index, _ := wasm.ReadU32(instruction[2:])
 	return w.m.DataSizes[index]
 }
 
-// short appends code that processes a range of at most a chunk at once and returns.
+// short appends code that processes a range of at most one chunk with a single instruction, and then returns.
 func (w *rewriter) short(a *asm, instruction []byte) {
 	a.get(localLength).i32(chunk).op(wasm.OpI32LeU).block(wasm.OpIf)
 	w.chargeBytes(a, localLength)
@@ -123,7 +126,7 @@ func (w *rewriter) short(a *asm, instruction []byte) {
 	a.op(wasm.OpReturn, wasm.OpEnd)
 }
 
-// checkRange appends code that traps if a range of localLength bytes from any of the starts exceeds the memory.
+// checkRange appends code that traps if a range of localLength bytes that begins at one of starts exceeds the memory.
 func (w *rewriter) checkRange(a *asm, instruction []byte, starts ...uint32) {
 	for _, start := range starts {
 		a.get(start).op(wasm.OpI64ExtendI32U).get(localLength).op(wasm.OpI64ExtendI32U, wasm.OpI64Add)
@@ -132,13 +135,13 @@ func (w *rewriter) checkRange(a *asm, instruction []byte, starts ...uint32) {
 	}
 }
 
-// trapBy appends code that runs the instruction on the whole range if the condition on the operand stack is true. The
-// instruction then traps with the right reason.
+// trapBy appends code that executes the instruction on the whole range if the condition on the operand stack is true. The instruction
+// then traps with the same reason as in the original module.
 func (w *rewriter) trapBy(a *asm, instruction []byte) {
 	a.block(wasm.OpIf).get(localTo, localFrom, localLength).raw(instruction).op(wasm.OpReturn, wasm.OpEnd)
 }
 
-// forward appends a loop that processes chunks from the beginning of the range.
+// forward appends a loop that processes the chunks of the range in ascending order.
 func (w *rewriter) forward(a *asm, instruction []byte, hasSource bool) {
 	a.block(wasm.OpLoop)
 	w.nextChunk(a)
@@ -151,7 +154,7 @@ func (w *rewriter) forward(a *asm, instruction []byte, hasSource bool) {
 	a.index(wasm.OpBrIf, 0).op(wasm.OpEnd)
 }
 
-// nextChunk appends code that sets localChunk and charges for it.
+// nextChunk appends code that sets localChunk to the length of the next chunk and charges for that chunk.
 func (w *rewriter) nextChunk(a *asm) {
 	a.i32(chunk).get(localLength).get(localLength).i32(chunk).op(wasm.OpI32GtU, wasm.OpSelect).set(localChunk)
 	w.chargeBytes(a, localChunk)
@@ -164,7 +167,7 @@ func (w *rewriter) chargeBytes(a *asm, length uint32) {
 	w.check(a)
 }
 
-// growHelper is memory.grow. Pages are charged after they were granted, because a refused request is not charged.
+// growHelper generates the helper for memory.grow. It charges for pages after they were granted, because a refused request costs nothing.
 func (w *rewriter) growHelper(a *asm, instruction []byte) {
 	a.raw(oneI32Local)
 	a.get(localAmount).raw(instruction).index(wasm.OpLocalTee, localResult).i32(-1).op(wasm.OpI32Ne).block(wasm.OpIf)
@@ -175,8 +178,8 @@ func (w *rewriter) growHelper(a *asm, instruction []byte) {
 	a.op(wasm.OpEnd).get(localResult).op(wasm.OpEnd)
 }
 
-// amountHelper charges for an amount and returns it. The charge is limited to the argument "most", above which the
-// instruction traps or fails anyway.
+// amountHelper generates a helper that charges for an amount and returns that amount. The charge is at most that of the amount most: with
+// a larger amount the instruction traps or fails anyway.
 func (w *rewriter) amountHelper(a *asm, most int, perUnit int) {
 	a.op(0)
 	a.index(wasm.OpGlobalGet, w.fuel)

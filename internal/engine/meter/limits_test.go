@@ -80,14 +80,14 @@ func TestReservedNamesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// The exports of the ABI are not reserved.
+	// The names of the exports of the ABI are not reserved.
 	h := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("bulkhead_call", tVoid, nil, code(0x0b))}}
 	if _, err := meter.Rewrite(h.Bytes(), meter.Config{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// Indices beyond the module's own index spaces would refer to the added counters and helpers.
+// Indices beyond the module's own index spaces would refer to counters and helpers that Rewrite adds.
 func TestRewriteRefusesMalformedModules(t *testing.T) {
 	withGlobal := func(h wasmtest.Module) wasmtest.Module {
 		h.Globals = [][]byte{{0x7e, 1, 0x42, 0, 0x0b}}

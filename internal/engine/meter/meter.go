@@ -1,16 +1,16 @@
 // Package meter rewrites WebAssembly modules so that a host can interrupt them, limit them and restore their state.
 //
-// The Go runtime cannot preempt compiled WebAssembly code: while it loops, a garbage collection, and with it the whole
-// process, waits. [Rewrite] therefore instruments the module itself. Instructions are charged to a counter, the fuel. When
-// it is below zero the module calls the host, which lets other goroutines run, and refills the counter or aborts the module.
-// A second counter limits the depth of calls. Tables get a maximum size. Restorable state is exported; other state is
-// reported. Forward jumps of the Go compiler are shortened (see dispatch.go).
+// The Go runtime cannot preempt compiled WebAssembly code. While such code loops, a garbage collection waits for it, and with it the whole
+// process. [Rewrite] therefore instruments the module itself. A counter called fuel pays for instructions. If the fuel is below zero, the
+// module calls the host. The host lets other goroutines run, and then either refills the counter or aborts the module. A second counter
+// limits the depth of calls. Tables get a maximum size. State that a host can restore is exported, and other state is reported. Forward
+// jumps of the Go compiler are shortened (see dispatch.go).
 //
-// The package does not depend on a runtime. It does not type-check modules, because compiling the result does. The result
-// for a valid module is valid and behaves identically. Work outside the module is not metered; the host charges it to the
-// same counter.
+// The package does not depend on a runtime. It does not check the types of operands, because compiling the rewritten module does. If the
+// original module is valid, the rewritten one is valid too and behaves identically. Work outside the module is not metered; the host
+// charges that work to the same counter.
 //
-// plan.go explains how charges are placed and why no path bypasses them.
+// The file plan.go explains where charges are placed, and why no path bypasses them.
 package meter
 
 import (
@@ -20,26 +20,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 )
 
-// Names of the interface between a rewritten module and its host. A module that already uses them is refused.
+// Names of the interface between a rewritten module and its host. Rewrite refuses a module that already uses one of them.
 const (
-	// ImportModule and ImportYield name a function without parameters and results that a rewritten module calls when
-	// ExportFuel is below zero. It should refill the counter before it returns; otherwise the next check calls it again.
+	// ImportModule and ImportYield are the names of a function without parameters and results. A rewritten module calls that function when
+	// ExportFuel is below zero. The function should refill the counter; otherwise the next check calls it again.
 	ImportModule = "bulkhead:meter"
 	ImportYield  = "yield"
 
 	reserved = "bulkhead:"
 
-	// ExportFuel is a mutable i64, the fuel left until the module calls ImportYield. It is zero in a new instance, so a
-	// start function calls ImportYield at its first charge.
+	// ExportFuel is the name of a mutable i64 global: the fuel that is left until the module calls ImportYield. It is zero in a new
+	// instance, so the first charge of a start function calls ImportYield.
 	ExportFuel = reserved + "fuel"
 
-	// ExportStack is a mutable i64, an estimate of the bytes of native stack left. Its value is Config.Stack in a new
-	// instance and whenever no call is in progress. When it drops below zero, the module traps with unreachable and
-	// leaves the value negative, so a negative value after a trap means a stack overflow. After any trap the counter,
-	// like the whole instance, must not be used further.
+	// ExportStack is the name of a mutable i64 global: an estimate of the bytes of native stack that are left. Its value is Config.Stack in a
+	// new instance, and whenever no call is in progress. When it drops below zero, the module executes unreachable, which traps, and leaves
+	// the value negative. A negative value after a trap therefore means a stack overflow. After any trap, the instance must not be used
+	// further.
 	ExportStack = reserved + "stack"
 
-	// exportGlobal is the prefix of exported globals. The index of the global in the original module follows.
+	// exportGlobal is the prefix of the names of exported globals. The index of the global in the original module follows the prefix.
 	exportGlobal = reserved + "g"
 )
 
@@ -47,37 +47,37 @@ const (
 type Result struct {
 	Module []byte
 
-	// Globals are the mutable globals that the module defines, ordered by index, without the two counters and without
-	// globals whose values a host cannot represent (v128, funcref, externref).
+	// Globals are the mutable globals that the original module defines, ordered by index. Globals whose values a host cannot represent
+	// (v128, funcref, externref) are missing.
 	Globals []Global
 
-	// The fields below report other state of an instance. If all are false, the linear memory and Globals are its whole
-	// state. They are conservative: unreachable code counts.
+	// The following fields report other state of an instance. If all of them are false, the linear memory and Globals are the whole state. A
+	// field may be true needlessly, since unreachable code counts.
 
-	// ChangesTables: the code contains table.set, table.fill, table.copy, table.init or table.grow.
+	// ChangesTables is set if the code contains table.set, table.fill, table.copy, table.init or table.grow.
 	ChangesTables bool
-	// DropsSegments: the code contains data.drop or elem.drop.
+	// DropsSegments is set if the code contains data.drop or elem.drop.
 	DropsSegments bool
-	// UnrestorableGlobals: the code sets a global of type v128, funcref or externref.
+	// UnrestorableGlobals is set if the code sets a global of type v128, funcref or externref.
 	UnrestorableGlobals bool
-	// ImportsState: the module imports a memory, a table or a mutable global.
+	// ImportsState is set if the module imports a memory, a table or a mutable global.
 	ImportsState bool
 }
 
 // Global is a mutable global of the original module.
 type Global struct {
-	Export string         // its export name in the rewritten module
-	Type   wasm.ValueType // I32, I64, F32 or F64
+	Export string         // name under which the rewritten module exports the global
+	Type   wasm.ValueType // type of the global: I32, I64, F32 or F64
 }
 
-// Restorable reports whether restoring the linear memory and Globals restores the whole state of an instance.
+// Restorable reports whether a host restores the whole state of an instance by restoring its linear memory and Globals.
 func (r *Result) Restorable() bool {
 	return !r.ChangesTables && !r.DropsSegments && !r.UnrestorableGlobals && !r.ImportsState
 }
 
-// Rewrite adds metering to a module. It is deterministic. The error wraps *wasm.FormatError if the module is malformed
-// or uses features outside WebAssembly 2.0, and *wasm.LimitError if the module exceeds a limit. A module that uses a
-// reserved name is also an error.
+// Rewrite adds metering to a module. It is deterministic. If the module is malformed or uses features outside of WebAssembly 2.0, the
+// error wraps a *wasm.FormatError. If the module exceeds a limit, the error wraps a *wasm.LimitError. Rewrite also refuses a module that
+// uses a reserved name.
 func Rewrite(module []byte, c Config) (Result, error) {
 	c = c.withDefaults()
 	if len(module) > c.MaxModule {
@@ -102,7 +102,7 @@ func Rewrite(module []byte, c Config) (Result, error) {
 	return w.result, nil
 }
 
-// checkNames refuses reserved names, so that a module can neither replace the counters nor import the yield function.
+// checkNames refuses reserved names, so that a module can neither replace the counters nor import the function ImportYield.
 func checkNames(m *wasm.Module) error {
 	for _, i := range m.Imports {
 		if i.Module == ImportModule {

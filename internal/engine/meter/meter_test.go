@@ -17,7 +17,7 @@ import (
 
 var errStop = errors.New("enough")
 
-// stopAfter returns a yield function that refills the fuel a number of times and then aborts.
+// stopAfter returns a yield function that refills the fuel the given number of times. After that it aborts the module.
 func stopAfter(refills int) func(api.MutableGlobal) {
 	return func(fuel api.MutableGlobal) {
 		if refills--; refills < 0 {
@@ -97,7 +97,7 @@ func TestDeepRecursionTraps(t *testing.T) {
 	}
 }
 
-// The work of the returning frames of a deep recursion must be charged and checked when they return.
+// When the frames of a deep recursion return, the work that they still do must be charged and checked.
 func TestReturningFramesAreChecked(t *testing.T) {
 	const frames, work, quantum = 10_000, 100, 10_000
 	h := wasmtest.Module{Types: someTypes, Globals: [][]byte{{0x7f, 1, 0x41, 0, 0x0b}}, Funcs: []wasmtest.Func{function("f", tI32ToI32, nil, code(
@@ -118,7 +118,7 @@ func TestReturningFramesAreChecked(t *testing.T) {
 }
 
 func TestStackIsReleasedOnEveryReturnPath(t *testing.T) {
-	// f(n) calls a leaf and leaves by return, by br, by br_if, by br_table, from nested blocks, or at its end.
+	// f(n) calls a leaf. Depending on n, it then ends by return, br, br_if or br_table, from nested blocks, or at the end of its body.
 	leave := func(parts ...any) []byte { return code(0x20, 0, parts[0], 0x46, 0x04, 0x40, code(parts[1:]...), 0x0b) }
 	two := func(n int32) []byte { return code(i32(n), 0x42, 7) } // i64.const 7
 	body := code(0x10, 1,
@@ -150,10 +150,10 @@ func TestCharges(t *testing.T) {
 	caller := func(callee wasmtest.Func, times int) wasmtest.Module {
 		return wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{function("f", tVoid, nil, code(repeat(times, 0x10, 1), 0x0b)), callee}}
 	}
-	count := func(body ...any) []byte { // runs body n times
+	count := func(body ...any) []byte { // returns code that runs body n times
 		return code(0x03, 0x40, code(body...), 0x20, 0, i32(1), 0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x41, 0, 0x0b)
 	}
-	const perRound = 5 // local.get, const, sub, tee, br_if
+	const perRound = 5 // instructions of one iteration besides body: local.get, const, sub, tee, br_if
 	for _, c := range []struct {
 		name string
 		h    wasmtest.Module
@@ -167,8 +167,8 @@ func TestCharges(t *testing.T) {
 		{"an if costs the longer arm: then", one(tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, repeat(60, 0x01), 0x05, repeat(40, 0x01), 0x0b, i32(0), 0x0b)), []uint64{1}, 63},
 		{"an if costs the longer arm: else", one(tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, repeat(60, 0x01), 0x05, repeat(40, 0x01), 0x0b, i32(0), 0x0b)), []uint64{0}, 63},
 		{"skipped code may be free", one(tVoid, nil, code(repeat(40, 0x01), 0x02, 0x40, 0x0c, 0, repeat(500, 0x01), 0x0b, 0x0b)), nil, 42},
-		// The charge at the beginning of the function covers the first iteration. The charge at the branch covers the next
-		// iteration, whether the branch is taken or not.
+		// The charge at the beginning of the function pays for the first iteration. The charge at the branch pays for the next iteration, whether
+		// or not the branch is taken.
 		{"a loop pays for each iteration", one(tI32ToI32, nil, count(repeat(10, 0x01))), []uint64{100}, 100 * (10 + perRound)},
 		{"a call costs 2", caller(nothing, 20), nil, 40},
 		{"and the short leaf", caller(function("", tVoid, nil, code(repeat(5, 0x01), 0x0b)), 20), nil, 140},
@@ -232,7 +232,7 @@ func TestBulkHelpersMatchInstructions(t *testing.T) {
 	}
 }
 
-// content returns a view of an instance's whole memory.
+// content returns a view of the whole memory of the instance m.
 func content(m api.Module) []byte {
 	all, _ := m.Memory().Read(0, m.Memory().Size())
 	return all
@@ -249,7 +249,7 @@ var pattern = func() []byte {
 }()
 
 func TestFunctionReferencesAreRenumbered(t *testing.T) {
-	// Five functions that return their number, and every construct that can refer to a function.
+	// The module has five functions that return their number, and every construct that can refer to a function.
 	h := wasmtest.Module{Types: someTypes, Imports: []wasmtest.Import{imported("host", "nothing", tVoid)}, Tables: [][]byte{{0x70, 0, 20}, {0x70, 0, 20}}}
 	for n := range int32(5) {
 		h.Funcs = append(h.Funcs, function("", tToI32, nil, code(i32(n+1), 0x0b)))
@@ -257,9 +257,9 @@ func TestFunctionReferencesAreRenumbered(t *testing.T) {
 	at := func(table byte) []byte { return code(0x20, 0, 0x11, tToI32, table, 0x0b) }
 	h.Funcs = append(h.Funcs, function("zero", tI32ToI32, nil, at(0)), function("one", tI32ToI32, nil, at(1)),
 		function("init", tVoid, nil, code(
-			i32(3), i32(0), i32(2), 0xfc, 12, 1, 0, // passive indices
-			i32(9), i32(0), i32(1), 0xfc, 12, 5, 0, // passive expressions
-			i32(11), 0xd2, 4, 0x26, 0, // ref.func
+			i32(3), i32(0), i32(2), 0xfc, 12, 1, 0, // from a passive segment with indices
+			i32(9), i32(0), i32(1), 0xfc, 12, 5, 0, // from a passive segment with expressions
+			i32(11), 0xd2, 4, 0x26, 0, // by ref.func
 			0x10, 0, 0x0b)))
 	h.Exports = [][]byte{append(text("third"), 0, 3)}
 	h.Globals = [][]byte{code(0x70, 0, 0xd2, 5, 0x0b)}

@@ -1,50 +1,50 @@
 package meter
 
-// The plan decides where the code of a function charges fuel, how much, and where it checks the fuel.
+// The plan decides where the code of a function charges fuel, how much it charges, and where it checks the fuel.
 //
-// A charge subtracts an amount from the fuel. A check calls the host if the fuel is below zero. A check costs more than a
-// charge, because the compiler must reload what it knows of the memory after the call. The plan guarantees that on every
-// path, however long, the work between two charges and between two checks is bounded, and that the sum of the charges is
-// at least the work.
+// A charge subtracts an amount from the fuel. A check calls the host if the fuel is below zero. A check costs more than a charge, because
+// after the call the compiler must reload what it knows of the memory. The plan guarantees three properties of every path, however long:
+// the work between two charges is bounded, the work between two checks is bounded, and the sum of the charges is at least the work.
 //
-// Within a function, all edges lead forward except branches back to the beginning of a loop. Every back branch charges and
-// checks. For each point of the body, the uncharged cost is the maximum cost of a path from there to its next charge or out
-// of the function; the unchecked cost is the same up to its next check. Both are sums along straight code and maxima where
-// paths diverge, and are zero in front of a charge or check. So one walk from the end of the body to its beginning computes
-// them for every point, since all forward edges lead to points visited before. In front of an instruction that would raise
-// the uncharged cost above maxUncharged, a charge of that amount is placed, which also checks if the unchecked cost would
-// exceed maxUnchecked. So every charge covers the most expensive path to the next one, and no path costs more than
-// maxUncharged and one instruction without a charge. A back branch also pays for what follows the beginning of its loop,
-// which the walk reaches last.
+// Within a function, all edges of the control flow lead forward, except branches back to the beginning of a loop. Every back branch
+// charges and checks. The uncharged cost of a point in the body is the maximum cost of a path from that point to the path's next charge or
+// out of the function. The unchecked cost is the corresponding maximum up to the next check. Along straight code these costs add up;
+// where paths diverge, the maximum counts; in front of a charge or check, the cost is zero. Since all forward edges lead to later points,
+// one walk from the end of the body to its beginning computes both costs for every point.
 //
-// Where a path leaves a loop another charge is placed, unless what follows is cheap: otherwise every iteration would pay for
-// the code after the loop.
+// If an instruction raises the uncharged cost above maxUncharged, a charge of that cost is placed in front of the instruction. The charge
+// also checks if the unchecked cost exceeds maxUnchecked. So every charge pays for the most expensive path to the next charge, and no path
+// costs more than maxUncharged and one instruction without a charge. A back branch also pays for the code that follows the beginning of its
+// loop, which the walk reaches last.
 //
-// Calls: a function that calls others charges and checks at its beginning, so no recursion and no tree of calls is free. It
-// also checks at its end, and what follows a call is charged after the call: otherwise the returning frames of a deep
-// recursion would do work that was charged when they were entered, without any check. A short leaf, which calls nothing and
-// is cheap, is paid for by its callers: direct callers know its cost; indirect callers assume maxLeafCost and
-// maxLeafUnchecked more. A longer leaf charges and checks at its beginning. Imported functions cost their callers a
-// constant, except WASI's, whose guards charge (see guard.go); the host charges for work of variable length.
+// Another charge is placed where a path leaves a loop, unless the code after the loop is cheap: otherwise every iteration would pay for
+// that code.
 //
-// Instructions of variable length charge and check in helpers (see helper.go).
+// A function that calls other functions charges and checks at its beginning, so no recursion and no tree of calls is free. Such a function
+// also checks at its end, and the code that follows a call is charged after the call. Otherwise the returning frames of a deep recursion
+// would do work that was charged when they were entered, without any check. A short leaf, which is cheap and calls nothing, is paid for by
+// its callers: direct callers know its cost, and indirect callers assume maxLeafCost, plus maxLeafUnchecked for its unchecked cost. A longer
+// leaf charges and checks at its beginning. An imported function costs its callers a constant, except a WASI function, whose guard charges
+// (see guard.go). The host charges for work of variable length.
+//
+// Instructions of variable length charge and check in their helpers (see helper.go).
 const (
 	maxUncharged = 128
 	maxLeafCost  = 32
-	// maxLeafUnchecked bounds the unchecked cost of a short leaf in addition to the cost that its callers pay for. The
-	// caller of a call_indirect assumes this maximum, so it checks that much earlier.
+	// maxLeafUnchecked bounds the part of the unchecked cost of a short leaf that its callers do not pay for. The caller of a call_indirect
+	// assumes this maximum, so it checks correspondingly earlier.
 	maxLeafUnchecked = 128
 	// maxUnchecked is several microseconds of work.
 	maxUnchecked = 4096
-	// maxTail is the cost of code after a loop that each iteration may pay for.
+	// maxTail is the maximum cost of code after a loop that each iteration may pay for.
 	maxTail = 8
 )
 
-// costIndirect is the cost of call_indirect beyond a call: the type check, and the most expensive short leaf or imported
-// function that it may call.
+// costIndirect is the cost of call_indirect in addition to that of a call. It covers the type check, and the most expensive short leaf or
+// imported function that may be called.
 const costIndirect = max(maxLeafCost, costHost) + 3
 
-// pathCost describes the paths from a point in a body.
+// pathCost has the costs of the paths that begin at a point of a body.
 type pathCost struct {
 	uncharged uint32 // maximum cost of a path up to its next charge
 	unchecked uint32 // maximum cost of a path up to its next check
@@ -54,7 +54,7 @@ func (p pathCost) max(other pathCost) pathCost {
 	return pathCost{uncharged: max(p.uncharged, other.uncharged), unchecked: max(p.unchecked, other.unchecked)}
 }
 
-// charge returns a charge of the uncharged cost, and sets the costs to those in front of the charge.
+// charge returns a charge that pays for the uncharged cost. It sets the costs to those in front of that charge.
 func (p *pathCost) charge(check bool) charge {
 	c := charge{amount: p.uncharged, check: check}
 	p.uncharged = 0
@@ -64,27 +64,27 @@ func (p *pathCost) charge(check bool) charge {
 	return c
 }
 
-// planner walks the steps of a body backwards.
+// planner walks backward over the steps of a body.
 type planner struct {
 	blocks []openBlock
 	backs  []backBranch
 }
 
-// openBlock is a block that the backward walk has entered, at its end.
+// openBlock is a block whose end the backward walk has passed, and whose beginning it has not reached.
 type openBlock struct {
-	after pathCost // cost after its end
-	other pathCost // for an if: cost at the beginning of its else, or after its end if it has no else
-	loop  bool     // branches to it are back branches
-	backs int      // first of these back branches in planner.backs; 0: none
+	after pathCost // cost after the end of the block
+	other pathCost // for an if: cost at the beginning of its else; without an else, the cost after the end of the if
+	loop  bool     // whether branches to the block are back branches
+	backs int      // index in planner.backs of the first of these back branches; 0: none
 }
 
-// backBranch is a step that branches back. Its charge does not yet cover what follows the beginning of the loop.
+// backBranch is a step that branches back to a loop. Its charge does not yet pay for the code that follows the beginning of the loop.
 type backBranch struct {
 	step *step
-	next int // the next back branch to the same loop; 0: none
+	next int // index in planner.backs of the next back branch to the same loop; 0: none
 }
 
-// plan sets the charges of the steps and returns the cost at the beginning of the function.
+// plan sets the charges of the steps of s. It returns the cost at the beginning of the function.
 func (p *planner) plan(s *scan) pathCost {
 	p.blocks, p.backs = p.blocks[:0], append(p.backs[:0], backBranch{})
 	var at pathCost
@@ -122,7 +122,7 @@ func (p *planner) plan(s *scan) pathCost {
 	return at
 }
 
-// open returns the cost in front of a block, given the cost after the instruction that opens it.
+// open returns the cost in front of the block that begins at the current step. at is the cost after the instruction that opens the block.
 func (p *planner) open(kind stepKind, at pathCost) pathCost {
 	end := p.blocks[len(p.blocks)-1]
 	p.blocks = p.blocks[:len(p.blocks)-1]
@@ -136,8 +136,8 @@ func (p *planner) open(kind stepKind, at pathCost) pathCost {
 	return at
 }
 
-// branch returns the cost after a branch instruction, and whether the instruction may branch back. at is the cost of
-// the code that follows the instruction.
+// branch returns the cost of the paths that begin with a branch instruction, and whether the instruction may branch back. at is the cost
+// of the code that follows the instruction.
 func (p *planner) branch(s *scan, step *step, at pathCost) (pathCost, bool) {
 	switch step.kind {
 	case stepBrIf:
@@ -156,7 +156,7 @@ func (p *planner) branch(s *scan, step *step, at pathCost) (pathCost, bool) {
 	return p.label(step, step.arg)
 }
 
-// label returns the cost at the target of a branch, or true if the target is the beginning of a loop.
+// label returns the cost at the target of a branch. The bool is true if the target is the beginning of a loop.
 func (p *planner) label(step *step, depth uint32) (pathCost, bool) {
 	end := &p.blocks[len(p.blocks)-1-int(depth)]
 	if !end.loop {

@@ -10,19 +10,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
 )
 
-// paths verifies the plan of a function independently. It follows the paths of the control flow graph forward, whereas the
-// planner walks nested blocks backward.
+// paths verifies the plan of a function independently of the planner. It follows the paths of the control flow graph forward, whereas the
+// planner walks over nested blocks backward.
 type paths struct {
 	t       *testing.T
 	s       *scan
-	matches []int          // index of the end of a block, by the index of the step that opens it or of its else
-	elses   []int          // index of the else, by the index of the if; 0 if the if has no else
-	labels  [][]int        // enclosing blocks of each step
-	seen    map[[2]int]int // maximum cost of a path that begins before a step, by the step and the kind of the path's end; -1 while it is computed
+	matches []int          // for the step that opens a block and for its else: the index of the step that ends the block
+	elses   []int          // for each if: the index of its else; 0 if it has no else
+	labels  [][]int        // for each step: the blocks that enclose it
+	seen    map[[2]int]int // for each step and kind of end: the maximum cost of a path that begins before the step; -1 while it is computed
 	longest [2]int
 }
 
-// The kinds of ends of a path.
+// Kinds of ends of a path.
 const (
 	byCharge = iota
 	byCheck
@@ -49,7 +49,7 @@ func follow(t *testing.T, s *scan) *paths {
 	return p
 }
 
-// front returns the maximum cost of a path that begins before a step.
+// front returns the maximum cost of a path that begins before step i. by is the kind of the path's end.
 func (p *paths) front(i, by int) int {
 	if i >= len(p.s.steps) || ends(p.s.steps[i].before, by) {
 		return 0
@@ -78,7 +78,7 @@ func (p *paths) behind(i, by int) int {
 	return p.front(i+1, by)
 }
 
-// check verifies that every charge covers the most expensive path to the next charge.
+// check verifies that every charge pays for the most expensive path to the next charge.
 func (p *paths) check() {
 	for i := range p.s.steps {
 		step := &p.s.steps[i]
@@ -98,7 +98,7 @@ func (p *paths) check() {
 	}
 }
 
-// through returns the maximum cost of a path that begins with a step.
+// through returns the maximum cost of a path that begins with step i. by is the kind of the path's end.
 func (p *paths) through(i, by int) int {
 	step := &p.s.steps[i]
 	most := 0

@@ -8,31 +8,31 @@ import (
 
 // rewriter is the state of one call of Rewrite.
 //
-// Imports precede definitions in each index space. The yield function is added as the last import, which increments the
-// indices of the functions that the module defines. Everything else is added at the end of its index space and changes
-// no index: helpers after the functions, the two counters after the globals, types after the types.
+// In each index space, imports precede definitions. The yield function is added as the last import, which increments the indices of the
+// functions that the module defines. Everything else is added at the end of its index space, and changes no index: helpers after the
+// functions, the two counters after the globals, types after the types.
 type rewriter struct {
 	m      *wasm.Module
 	config Config
 	result Result
 
-	yield       uint32 // the index of the function
-	fuel, stack uint32 // the indices of the globals
+	yield       uint32 // index of the imported function ImportYield
+	fuel, stack uint32 // indices of the globals that are the two counters
 
 	facts   facts
 	scan    scan
 	planner planner
 	callees []callee
 
-	types       []wasm.FuncType // added types
+	types       []wasm.FuncType // types that the rewriter has added
 	typeIndices map[string]uint32
 	helpers     []helper
 	helperIndex map[string]uint32
-	guards      map[uint32]uint32 // new indices of guards by the indices of their imported functions
+	guards      map[uint32]uint32 // index of the guard for each guarded function, keyed by that function's original index
 }
 
-// hostVariables is the number of variables in addition to the module's mutable globals: the two counters, and the memory's
-// address and length, which the compiler treats alike.
+// hostVariables is the number of variables in addition to the module's mutable globals. These are the two counters, and the address and
+// the length of the memory, which the compiler treats as variables too.
 const hostVariables = 2 + 2
 
 func newRewriter(m *wasm.Module, c Config) *rewriter {
@@ -53,7 +53,7 @@ func newRewriter(m *wasm.Module, c Config) *rewriter {
 	return w
 }
 
-// newIndex returns the index of a function in the rewritten module.
+// newIndex returns the index in the rewritten module of the function with the given index.
 func (w *rewriter) newIndex(index uint32) uint32 {
 	if guard, ok := w.guards[index]; ok {
 		return guard
@@ -64,7 +64,7 @@ func (w *rewriter) newIndex(index uint32) uint32 {
 	return index
 }
 
-// typeIndex returns the index of an added type, adding it if necessary.
+// typeIndex returns the index of the type t. If t has not been added yet, typeIndex adds it.
 func (w *rewriter) typeIndex(t wasm.FuncType) uint32 {
 	key := string(t.Params) + ">" + string(t.Results) // no value type is encoded as '>'
 	index, ok := w.typeIndices[key]
@@ -76,8 +76,8 @@ func (w *rewriter) typeIndex(t wasm.FuncType) uint32 {
 	return index
 }
 
-// analyze scans every body once to validate it, to estimate its cost, to find short leaves, and to collect facts.
-// Bodies are scanned again when they are written, so that only the steps of one body are in memory at a time.
+// analyze scans every body once. It validates the body, estimates its cost, finds out whether the function is a short leaf, and collects
+// facts. Bodies are scanned again when they are written, so that the steps of only one body are in memory at the same time.
 func (w *rewriter) analyze() error {
 	var sum total
 	for i, body := range w.m.Bodies {
@@ -100,7 +100,7 @@ func (w *rewriter) analyze() error {
 	return nil
 }
 
-// report fills in the result.
+// report sets the fields of the result that describe the state of an instance.
 func (w *rewriter) report() {
 	r := &w.result
 	r.ChangesTables, r.DropsSegments = w.facts.changesTables, w.facts.dropsSegments

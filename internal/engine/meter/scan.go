@@ -2,54 +2,54 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 
-// stepKind classifies a step for the plan and the writer.
+// stepKind is the kind of a step. The plan and the writer treat each kind differently.
 type stepKind byte
 
 const (
-	stepRun      stepKind = iota // a sequence of instructions that are copied
-	stepOpen                     // block, or a loop without back branches
+	stepRun      stepKind = iota // a sequence of instructions that are copied unchanged
+	stepOpen                     // a block, or a loop without back branches
 	stepLoop                     // a loop with back branches
-	stepIf                       //
-	stepElse                     //
+	stepIf                       // // an if
+	stepElse                     // // an else
 	stepEnd                      // the end of a block, loop or if
-	stepBr                       // arg is the depth of the label
-	stepBrIf                     // arg is the depth of the label
-	stepBrTable                  // arg is the index in scan.labels of the number of labels; the labels follow the number
-	stepReturn                   // arg is the depth of the label of the function body
-	stepStop                     // unreachable
-	stepCall                     // arg is the function
-	stepIndirect                 // call_indirect; arg is the type
-	stepFunc                     // ref.func; arg is the function
-	stepBulk                     // an instruction of variable length; arg is its opcode, index the index of its segment
-	stepNote                     // an instruction of a run that facts.note records; no step has this kind
+	stepBr                       // a br; arg is the depth of the label
+	stepBrIf                     // a br_if; arg is the depth of the label
+	stepBrTable                  // a br_table; arg is the index in scan.labels of the number of labels, which the labels follow
+	stepReturn                   // a return; arg is the depth of the label of the function body
+	stepStop                     // an unreachable
+	stepCall                     // a call; arg is the index of the function
+	stepIndirect                 // a call_indirect; arg is the index of the type
+	stepFunc                     // a ref.func; arg is the index of the function
+	stepBulk                     // an instruction of variable length; arg is its opcode, index is the index of its segment
+	stepNote                     // an instruction that facts.note records; it becomes part of a stepRun, so no step has this kind
 )
 
-// step is a part of a body: an instruction that affects control flow or charges, or a run of others.
-type step struct {
+// step is a part of a body: either an instruction that affects control flow or charges, or a run of other instructions.
+type step struct { // offset of the step in the body
 	at    uint32 // offset in the body
 	cost  uint32
-	extra uint32 // for a call of a short leaf: unchecked cost in addition to cost
+	extra uint32 // for a call of a short leaf: its unchecked cost in addition to cost
 	arg   uint32
 	index uint32
 	kind  stepKind
-	exit  bool // for stepEnd: a branch that leaves a loop leads here
-	loop  bool // for stepEnd: the end of a stepLoop
-	deep  bool // for stepCall and stepIndirect: the callee may call others
-	moved bool // for stepBr: arg differs from the depth in the original module
+	exit  bool // for stepEnd: whether a branch that leaves a loop leads to this end
+	loop  bool // for stepEnd: whether this is the end of a stepLoop
+	deep  bool // for stepCall and stepIndirect: whether the callee may call other functions
+	moved bool // for stepBr: whether arg differs from the depth in the original module
 
-	before, after charge // set by the plan
+	before, after charge // the charges in front of the step and after it, which the plan sets
 }
 
-// charge is an amount to subtract from the fuel.
+// charge is an amount that the code subtracts from the fuel.
 type charge struct {
 	amount uint32
-	check  bool // afterwards, call the host if the fuel is below zero
+	check  bool // whether the code then calls the host if the fuel is below zero
 }
 
-// maxRun is the cost at which a run is split, so that a charge can be placed within it.
+// maxRun is the cost at which a run of instructions is split, so that a charge can be placed within it.
 const maxRun = 16
 
-// kinds holds the kinds of one-byte opcodes.
+// kinds has the kinds of one-byte opcodes, indexed by opcode.
 var kinds = func() (table [256]stepKind) {
 	for op, kind := range map[wasm.Opcode]stepKind{
 		wasm.OpUnreachable: stepStop, wasm.OpBlock: stepOpen, wasm.OpLoop: stepOpen, wasm.OpIf: stepIf,
@@ -76,13 +76,13 @@ func kindOf(op wasm.Opcode) stepKind {
 	return stepRun
 }
 
-// scan is the representation of a body for the plan. It is reused for each body.
+// scan is the representation of a body on which the plan works. It is reused for each body.
 type scan struct {
 	module   *wasm.Module
 	facts    *facts
 	callees  []callee
-	depth    int // Config.MaxNesting
-	controls int // Config.MaxControl
+	depth    int // the limit Config.MaxNesting
+	controls int // the limit Config.MaxControl
 
 	code   wasm.Code
 	steps  []step
@@ -90,23 +90,23 @@ type scan struct {
 	frames []frame
 	recent recent
 
-	calls      bool // the body contains a call
+	calls      bool // whether the body contains a call
 	globals    int64
 	estimate   estimate
 	perControl uint32 // additional cost of each path through a control instruction
 }
 
-// callee describes a function to its callers.
+// callee describes a function for its callers.
 type callee struct {
-	leaf  bool   // the function is imported, or a short leaf
-	cost  uint32 // charged by callers; 0 if the function charges itself
+	leaf  bool   // whether the function is imported, or is a short leaf
+	cost  uint32 // cost that callers charge; 0 if the function charges its own cost
 	extra uint32 // unchecked cost in addition to cost
 }
 
-// facts are the properties of a module that Result reports.
+// facts are the properties of a module that Result reports to the host.
 type facts struct {
 	changesTables, dropsSegments bool
-	written                      []bool // by global index: set by an instruction
+	written                      []bool // whether an instruction sets each global, by the index of the global
 }
 
 func (f *facts) note(op wasm.Opcode, index uint32) {
@@ -120,17 +120,17 @@ func (f *facts) note(op wasm.Opcode, index uint32) {
 	}
 }
 
-// frame is an open block.
+// frame is a block that the scan has entered and not left.
 type frame struct {
-	step            int    // the step that opens it; -1 for the function body
-	params, results uint32 // number of parameters, and of results
-	loops           int    // number of enclosing loops, itself included
+	step            int    // index of the step that opens the block; -1 for the function body
+	params, results uint32 // numbers of the block's parameters and results
+	loops           int    // number of loops among the block itself and the blocks that enclose it
 	kind            stepKind
-	exit            bool // a branch that leaves a loop leads to its end
+	exit            bool // whether a branch that leaves a loop leads to the end of the block
 	dispatch        dispatch
 }
 
-// read scans a body of a function of type t.
+// read scans body, the body of a function of type t.
 func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
 	s.steps, s.labels, s.calls = s.steps[:0], s.labels[:0], false
 	s.estimate = estimate{variables: s.globals + int64(body.Count), code: codePerValue*int64(len(t.Params)+len(t.Results)) + 2*codeOfCheck}
@@ -139,7 +139,7 @@ func (s *scan) read(body wasm.Body, t wasm.FuncType) error {
 	c := &s.code
 	c.Reset(body.Code, body.Offset, s.module.Space, body.Count)
 	s.recent = nothingRecent
-	running := false // the last step is a run that can be extended
+	running := false // whether the last step is a run that can be extended
 	for c.Next() {
 		kind := kindOf(c.Op)
 		s.estimate.code += codeOf(c.Op)
@@ -176,7 +176,7 @@ func (s *scan) step(kind stepKind) {
 	next := step{at: uint32(c.Start), kind: kind, cost: 1, arg: c.A}
 	switch kind {
 	case stepOpen, stepIf:
-		next.cost += s.perControl // for the path that reaches the end of the block without a branch
+		next.cost += s.perControl // pays for the path that reaches the end of the block without a branch
 		s.open(kind)
 	case stepElse:
 		f := &s.frames[len(s.frames)-1]
@@ -225,7 +225,7 @@ func (s *scan) step(kind stepKind) {
 	s.steps = append(s.steps, next)
 }
 
-// call adds a call to the estimate and returns its cost.
+// call adds a call to the estimate, and returns the cost of the call.
 func (s *scan) call(t wasm.FuncType) uint32 {
 	values := uint32(len(t.Params) + len(t.Results))
 	s.estimate.addControl(values)
@@ -233,7 +233,7 @@ func (s *scan) call(t wasm.FuncType) uint32 {
 	return costCall + values
 }
 
-// bulk adds an instruction of variable length.
+// bulk makes next the step of an instruction of variable length.
 func (s *scan) bulk(next *step) {
 	c := &s.code
 	next.arg, next.index, next.cost = uint32(c.Op), c.A, costBulk
@@ -246,11 +246,11 @@ func (s *scan) bulk(next *step) {
 	}
 }
 
-// bulkControls is the number of control instructions counted for an instruction of variable length: table.fill, the worst,
-// becomes a loop.
+// bulkControls is the number of control instructions that the estimate counts for an instruction of variable length. The most
+// expensive such instruction, table.fill, becomes a loop.
 const bulkControls = 4
 
-// open enters a block. A loop becomes a stepLoop when a back branch to it is found.
+// open enters a block. If a back branch to a loop is found, its step becomes a stepLoop.
 func (s *scan) open(kind stepKind) {
 	c := &s.code
 	if len(s.frames) > s.depth {
@@ -272,7 +272,7 @@ func (s *scan) open(kind stepKind) {
 	s.estimate.addControl(f.params)
 }
 
-// end leaves a block, whose end is the step next.
+// end leaves the innermost block, whose end is the step next.
 func (s *scan) end(next *step) {
 	f := s.frames[len(s.frames)-1]
 	s.frames = s.frames[:len(s.frames)-1]
@@ -287,7 +287,7 @@ func (s *scan) end(next *step) {
 	}
 }
 
-// branch adds a branch to a label and returns the additional cost of the path to it.
+// branch adds a branch to a label to the estimate. It returns the additional cost of the path to that label.
 func (s *scan) branch(depth uint32) uint32 {
 	if int64(depth) >= int64(len(s.frames)) {
 		s.code.Fail("unknown label %d", depth)
@@ -307,7 +307,7 @@ func (s *scan) branch(depth uint32) uint32 {
 	return f.results + s.perControl
 }
 
-// check adds the control instructions of a check, an if that calls the host.
+// check adds the control instructions of a check to the estimate. A check is an if that calls the host.
 func (s *scan) check() {
 	s.estimate.addControl(0)
 	s.estimate.addControl(0)

@@ -20,8 +20,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
 )
 
-// The test suite of the WebAssembly specification, which is part of wazero's source, runs with original and rewritten modules
-// side by side. Each command must have the same result with both.
+// The test suite of the WebAssembly specification is part of wazero's source. The test executes it with original and with rewritten
+// modules side by side. Each command must have the same result with both.
 
 type specFile struct {
 	Commands []specCommand `json:"commands"`
@@ -45,8 +45,7 @@ type specValue struct {
 	Value any
 }
 
-// specDir returns the directory of the suite. It fails the test if the suite is missing, because a skipped test would go
-// unnoticed.
+// specDir returns the directory of the suite. If the suite is missing, the test fails, because a skipped test would go unnoticed.
 func specDir(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
@@ -81,13 +80,13 @@ func TestSpecificationSuite(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", all)
-	// The suite of wazero 1.12 has more commands than this. Far fewer would mean that the runner skips commands.
+	// The suite of wazero 1.12 has more commands than these minimums. Far fewer comparisons would mean that the runner skips commands.
 	if all.Modules < 2000 || all.Returned < 40_000 || all.Failed < 2_500 || all.Refused < 4_000 {
 		t.Errorf("too few comparisons: %+v", all)
 	}
 }
 
-// tally counts comparisons.
+// tally counts the comparisons of each kind.
 type tally struct{ Modules, Returned, Failed, Refused, Skipped int }
 
 func (a *tally) add(b tally) {
@@ -98,7 +97,7 @@ func (a *tally) add(b tally) {
 	a.Skipped += b.Skipped
 }
 
-// spec runs one file of the suite with original and rewritten modules.
+// spec executes one file of the suite with original and rewritten modules.
 type spec struct {
 	tally
 	dir   string
@@ -153,7 +152,7 @@ func (s *spec) run(t *testing.T, file string) {
 	}
 }
 
-// registeredAs returns the name under which later modules import the module of the first command.
+// registeredAs returns the name by which later modules import the module that the first of commands defines.
 func registeredAs(commands []specCommand) string {
 	for _, c := range commands[1:] {
 		if c.Type == "register" && (c.Name == commands[0].Name || c.Name == "") {
@@ -166,7 +165,7 @@ func registeredAs(commands []specCommand) string {
 	return ""
 }
 
-// versions returns a module and its rewritten version; nil if it is not binary or wazero refuses it.
+// versions returns a module and its rewritten version. It returns nil if the module is not binary, or if wazero refuses it.
 func (s *spec) versions(t *testing.T, c specCommand) [][]byte {
 	if !strings.HasSuffix(c.Filename, ".wasm") {
 		return nil
@@ -182,7 +181,7 @@ func (s *spec) versions(t *testing.T, c specCommand) [][]byte {
 	compiled.Close(context.Background())
 	r, err := meter.Rewrite(original, meter.Config{})
 	if c.Filename == "binary-leb128.81.wasm" {
-		// A valid overlong opcode, refused on purpose.
+		// The module has an overlong opcode, which the specification allows and Rewrite refuses.
 		if err == nil || !strings.Contains(err.Error(), "overlong encoding of 2 bytes") {
 			t.Errorf("line %d: %s: rewrite: %v, want an error about its overlong opcode", c.Line, c.Filename, err)
 		}
@@ -218,7 +217,7 @@ func (s *spec) module(t *testing.T, c specCommand, as string) {
 	}
 }
 
-// refuse checks that an invalid module does not become valid.
+// refuse checks that an invalid module stays invalid when it is rewritten.
 func (s *spec) refuse(t *testing.T, c specCommand) {
 	if !strings.HasSuffix(c.Filename, ".wasm") {
 		return
@@ -229,7 +228,7 @@ func (s *spec) refuse(t *testing.T, c specCommand) {
 	}
 	if compiled, err := s.sides[0].runtime.CompileModule(context.Background(), original); err == nil {
 		compiled.Close(context.Background())
-		return // valid under later versions of the specification
+		return // the module is valid in later versions of the specification
 	}
 	s.Refused++
 	r, err := meter.Rewrite(original, meter.Config{})
@@ -256,7 +255,7 @@ func (s *spec) act(t *testing.T, c specCommand) {
 			return
 		}
 		for _, m := range side.named {
-			// The suite continues with instances that trapped, and a trap does not restore the counter.
+			// The suite continues to use instances after a trap, and a trap does not restore the counter.
 			if stack, ok := m.ExportedGlobal(meter.ExportStack).(api.MutableGlobal); ok {
 				stack.Set(meter.DefaultStack)
 			}
@@ -277,7 +276,7 @@ func (s *spec) act(t *testing.T, c specCommand) {
 		t.Errorf("line %d: %s: results %x, and rewritten %x", c.Line, c.Action.Field, results[0], results[1])
 	}
 	if filepath.Base(filepath.Dir(s.dir)) == "v1" {
-		return // in version 1 failed instantiation had no side effects; wazero implements version 2
+		return // in version 1, a failed instantiation had no side effects, but wazero implements version 2
 	}
 	if wantsTrap := c.Type == "assert_trap" || c.Type == "assert_exhaustion"; wantsTrap != (failed[1] != "") {
 		t.Errorf("line %d: %s: %s ended with %q", c.Line, c.Type, c.Action.Field, failed[1])
@@ -302,7 +301,7 @@ func perform(m api.Module, c specCommand) ([]uint64, error) {
 	}
 	results, err := f.Call(context.Background(), args...)
 	for i, r := range results {
-		// A reference is an address, which differs between instances.
+		// A reference is represented by an address, which differs between instances.
 		if i < len(f.Definition().ResultTypes()) && f.Definition().ResultTypes()[i] == 0x70 && r != 0 {
 			results[i] = 1
 		}
@@ -310,7 +309,7 @@ func perform(m api.Module, c specCommand) ([]uint64, error) {
 	return results, err
 }
 
-// reason returns the first line of an error, with stack overflows of both kinds of modules unified.
+// reason returns the first line of an error. The stack overflows of original and of rewritten modules have the same reason.
 func reason(err error) string {
 	if err == nil {
 		return ""
@@ -324,7 +323,7 @@ func reason(err error) string {
 
 const tooDeep = "calls nest too deep"
 
-// bits returns an argument as wazero represents it.
+// bits returns the value of an argument in the representation of wazero.
 func (v specValue) bits() []uint64 {
 	if v.Type != "v128" {
 		text, _ := v.Value.(string)

@@ -17,11 +17,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
-// stalls returns modules with large memories whose function f runs long and does as much work as possible for its fuel. Page
-// faults of the first access do not count, because the engine populates memory.
+// stalls returns modules with large memories. Each has a function f that runs long, and does as much work as possible for its fuel. Page
+// faults of the first access do not count, because the engine populates the memory.
 func stalls() map[string]wasmtest.Module {
 	large := func(m wasmtest.Module) wasmtest.Module {
-		m.Memory = []byte{0, 0x80, 0x20} // 256 MiB
+		m.Memory = []byte{0, 0x80, 0x20} // at least 4,096 pages, which are 256 MiB
 		return m
 	}
 	forever := func(parts ...any) []byte { return code(0x03, 0x40, code(parts...), 0x0c, 0, 0x0b) }
@@ -30,7 +30,7 @@ func stalls() map[string]wasmtest.Module {
 	table.Tables = [][]byte{{0x70, 0, 0x80, 0x80, 0x10}}
 	denormal := code(0x44, 1, 0, 0, 0, 0, 0, 0, 0)
 	half := code(0x44, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f)
-	// The second function recurses n times and follows pointers while it returns.
+	// f calls the second function, which recurses n times and follows pointers while it returns.
 	deep := wasmtest.Module{Types: someTypes, Funcs: []wasmtest.Func{
 		function("f", tVoid, nil, code(forever(i32(20_000), 0x10, 1, 0x1a), 0x0b)),
 		function("", tI32ToI32, nil, code(0x20, 0, 0x04, 0x40, 0x20, 0, i32(1), 0x6b, 0x10, 1, 0x1a, 0x0b, 0x20, 0, i32(16), 0x6c, repeat(58, 0x28, 2, 0), 0x0b)),
@@ -48,11 +48,11 @@ func stalls() map[string]wasmtest.Module {
 	}
 }
 
-// BenchmarkStalls measures the longest processor time between two calls of the host, in milliseconds. The target is 5 ms.
+// BenchmarkStalls measures the longest processor time between two calls of the host, in milliseconds. The target is at most 5 ms.
 func BenchmarkStalls(b *testing.B) {
 	for name, h := range stalls() {
 		b.Run(name, func(b *testing.B) {
-			least := time.Hour // the minimum of the runs, since other load on the machine only adds time
+			least := time.Hour // the least of several runs counts, since other load on the machine only adds time
 			for b.Loop() {
 				least = min(least, longestStall(b, h.Bytes()))
 			}
@@ -62,7 +62,7 @@ func BenchmarkStalls(b *testing.B) {
 	}
 }
 
-// longestStall runs a module for some time and returns the longest time between two calls of the host.
+// longestStall runs a module for some time. It returns the longest processor time between two calls of the host.
 func longestStall(b *testing.B, module []byte) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -77,7 +77,7 @@ func longestStall(b *testing.B, module []byte) time.Duration {
 		last = processorTime(b)
 	})
 	if m := r.Memory(); m != nil {
-		scatter(m) // also populates the memory, as the engine does
+		scatter(m) // also makes the memory resident, as the engine does
 	}
 	r.fuel().Set(meter.Quantum)
 	longest, spent, last = 0, 0, processorTime(b)
@@ -96,7 +96,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// scatter makes each word of the memory the address of another one far away.
+// scatter sets each word of the memory to the address of a different word that is far away.
 func scatter(m api.Memory) {
 	all, _ := m.Read(0, m.Size())
 	const line = 64

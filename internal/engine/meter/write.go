@@ -2,7 +2,7 @@ package meter
 
 import "github.com/bulkhead-mcp/bulkhead/internal/engine/meter/wasm"
 
-// charge appends the code of a charge.
+// charge appends the code that performs the charge c.
 func (w *rewriter) charge(a *asm, c charge) {
 	if c.amount > 0 {
 		a.index(wasm.OpGlobalGet, w.fuel).i64(int64(c.amount)).op(wasm.OpI64Sub).index(wasm.OpGlobalSet, w.fuel)
@@ -14,9 +14,9 @@ func (w *rewriter) charge(a *asm, c charge) {
 
 // check appends code that calls the host if the fuel is below zero.
 //
-// Measured with wazero 1.12 on a Go guest: the main cost of a check is the call in it, across which the compiler must spill
-// registers, not the comparison. The register allocator favours the first arm of an if, so the usual arm comes first, empty.
-// Calling a helper that charges and checks instead takes three times as long; calling one only in the rare arm, or
+// The form of this code was measured with wazero 1.12 on a Go guest. The main cost of a check is not the comparison, but the call in it,
+// across which the compiler must spill registers. The register allocator favours the first arm of an if. The usual case is therefore the
+// first arm, which is empty. Calling a helper that charges and checks takes three times as long. Calling a helper only in the rare arm, or
 // branching over it, makes no difference.
 func (w *rewriter) check(a *asm) {
 	a.index(wasm.OpGlobalGet, w.fuel).i64(0).op(wasm.OpI64GeS)
@@ -25,9 +25,8 @@ func (w *rewriter) check(a *asm) {
 
 // function appends a rewritten body.
 //
-// A function that calls others also maintains the stack counter. Its body is wrapped in a block so that all paths out of it
-// pass the code that restores the counter: branches to the function's label now refer to the block, and return becomes such
-// a branch.
+// A function that calls other functions also maintains the stack counter. A block encloses its body, so that all paths out of the body
+// pass the code that restores the counter. Branches to the function's label now refer to that block, and a return becomes such a branch.
 func (w *rewriter) function(a *asm, body wasm.Body, t wasm.FuncType, as callee) {
 	s := &w.scan
 	entry := charge{amount: w.planner.plan(s).uncharged + s.perControl, check: true}
@@ -42,7 +41,7 @@ func (w *rewriter) function(a *asm, body wasm.Body, t wasm.FuncType, as callee) 
 	frame := w.frameSize(body)
 	w.charge(a, charge{amount: entry.amount})
 	a.index(wasm.OpGlobalGet, w.stack).i64(frame).op(wasm.OpI64Sub).index(wasm.OpGlobalSet, w.stack)
-	// One comparison for both counters: the bitwise or of two integers is negative if one of them is.
+	// One comparison checks both counters: the bitwise or of two integers is negative if one of them is.
 	a.index(wasm.OpGlobalGet, w.stack).index(wasm.OpGlobalGet, w.fuel).op(wasm.OpI64Or).i64(0).op(wasm.OpI64GeS)
 	a.block(wasm.OpIf).op(wasm.OpElse)
 	w.call(a, "enter", wasm.FuncType{}, w.enterHelper)
@@ -54,14 +53,14 @@ func (w *rewriter) function(a *asm, body wasm.Body, t wasm.FuncType, as callee) 
 	a.op(wasm.OpEnd)
 }
 
-// enterHelper is called at the beginning of a function if a counter is below zero.
+// enterHelper generates the helper that a function calls at its beginning if a counter is below zero.
 func (w *rewriter) enterHelper(a *asm) {
 	a.op(0)
 	a.index(wasm.OpGlobalGet, w.stack).i64(0).op(wasm.OpI64LtS).block(wasm.OpIf).op(wasm.OpUnreachable, wasm.OpEnd)
 	a.index(wasm.OpCall, w.yield).op(wasm.OpEnd)
 }
 
-// resultType encodes the type of a block without parameters and with a function's results.
+// resultType encodes the type of a block that has no parameters and has the results of a function of type t.
 func (w *rewriter) resultType(t wasm.FuncType) []byte {
 	switch len(t.Results) {
 	case 0:
@@ -75,10 +74,10 @@ func (w *rewriter) resultType(t wasm.FuncType) []byte {
 
 // frameSize estimates the size of a native stack frame of the scanned function.
 //
-// The compiler allocates a slot for each variable and for each other value that is live across a call. Ordinary code has one
-// such value per dozen instructions or more, adversarial code two per three instructions. A byte per unit of cost is three
-// times what functions of the Go compiler take with wazero 1.12, and an eighth of the worst case. wazero itself limits the
-// stack to about 100 MB.
+// The compiler allocates a slot for each variable, and for each other value that is live across a call. Ordinary code has at most one such
+// value per dozen instructions; adversarial code has two per three instructions. The estimate is one byte per unit of cost. This is three
+// times what functions of the Go compiler take with wazero 1.12, and an eighth of the worst case. wazero itself limits the stack to about
+// 100 MB.
 func (w *rewriter) frameSize(body wasm.Body) int64 {
 	slot, all := int64(8), int64(0)
 	if body.Wide {
@@ -90,13 +89,13 @@ func (w *rewriter) frameSize(body wasm.Body) int64 {
 	return frameBase + slot*int64(body.Count) + all
 }
 
-// frameBase is the fixed part of a frame.
+// frameBase is the size of the fixed part of a frame, in bytes.
 const frameBase = 64
 
-// steps appends the instructions with their charges. Unchanged sequences are copied at once.
+// steps appends the instructions with their charges. Unchanged sequences of instructions are copied at once.
 func (w *rewriter) steps(a *asm, code []byte) {
 	s := &w.scan
-	copied := 0 // offset up to which code is written
+	copied := 0 // offset in code up to which instructions are written
 	for i := range s.steps {
 		step := &s.steps[i]
 		from, to := int(step.at), len(code)
@@ -122,7 +121,7 @@ func (w *rewriter) steps(a *asm, code []byte) {
 	a.raw(code[copied:])
 }
 
-// isReplaced reports whether a step's instruction is rewritten.
+// isReplaced reports whether the instruction of a step is rewritten.
 func (w *rewriter) isReplaced(step *step) bool {
 	switch step.kind {
 	case stepCall, stepFunc:
@@ -137,7 +136,7 @@ func (w *rewriter) isReplaced(step *step) bool {
 	return false
 }
 
-// replace appends the replacement of an instruction.
+// replace appends the code that replaces the instruction of step.
 func (w *rewriter) replace(a *asm, step *step, instruction []byte) {
 	switch step.kind {
 	case stepCall:

@@ -2,48 +2,48 @@ package wasm
 
 import "fmt"
 
-// Space holds the sizes of the index spaces.
+// Space has the sizes of the index spaces of a module.
 type Space struct {
 	Types, Funcs, Globals, Tables, Memories, Data, Elements uint32
-	// DataCount reports whether the module has a data count section. Instructions may refer to data segments only if it
-	// has.
+	// DataCount reports whether the module has a data count section. Without that section, instructions must not refer to data segments.
 	DataCount bool
 }
 
-// Code iterates over the instructions of a body, without its locals. After Next the fields describe the current instruction.
+// Code iterates over the instructions of a body, which follow its locals. After a call of Next, the fields describe the current
+// instruction.
 type Code struct {
 	Op    Opcode
-	Start int // offset of the instruction in Body
-	// A and B are the indices in the instruction, in order. For block, loop and if, either A is a type index and B is 0,
-	// or A is NoIndex and B is BlockVoid or a ValueType. For select with a type, A is the ValueType.
+	Start int // offset of the current instruction in Body
+	// A and B are the indices that the instruction contains, in their order. For block, loop and if, either A is a type index and B is 0, or
+	// A is NoIndex and B is BlockVoid or a ValueType. For select with a type, A is the ValueType.
 	A, B uint32
-	// Labels are the depths of a br_table, the default last. They are valid until the next call of Next.
+	// Labels are the depths of a br_table, of which the last is the default. They are valid until the next call of Next.
 	Labels []uint32
 
 	Body     []byte
-	MaxTable int // maximum number of Labels
+	MaxTable int // maximum length of Labels
 
 	base   int
 	pos    int
 	space  Space
-	locals uint32 // number of parameters and locals
+	locals uint32 // number of the function's parameters and locals
 	err    error
 }
 
-// NoIndex is the value of Code.A for a block type that is not an index, and of Module.Start for a module without a
-// start function.
+// NoIndex marks the absence of an index: in Code.A for a block type that is not an index, and in Module.Start for a module without a start
+// function.
 const NoIndex = ^uint32(0)
 
-// Reset starts the iteration over a body at offset base of the module.
+// Reset starts the iteration over a body, which is at the offset base of the module.
 func (c *Code) Reset(body []byte, base int, space Space, locals uint32) {
 	c.Body, c.base, c.space, c.locals = body, base, space, locals
 	c.pos, c.err = 0, nil
 }
 
-// Err returns the first error, or nil.
+// Err returns the first error of the iteration; nil if there is none.
 func (c *Code) Err() error { return c.err }
 
-// End returns the offset in Body after the current instruction.
+// End returns the offset in Body of the end of the current instruction.
 func (c *Code) End() int { return c.pos }
 
 // Offset returns the offset of the current instruction in the module.
@@ -65,7 +65,7 @@ func (c *Code) Exceed(what string, have, limit int) {
 	c.pos = len(c.Body)
 }
 
-// Next reads the next instruction. It returns false at the end and after an error.
+// Next reads the next instruction. It returns false at the end of the body and after an error.
 func (c *Code) Next() bool {
 	if c.pos >= len(c.Body) {
 		return false
@@ -154,7 +154,7 @@ func (c *Code) memoryImmediates(s shape) {
 	}
 }
 
-// name returns the opcode as the specification writes it.
+// name returns the opcode in the notation of the specification.
 func (c *Code) name() string {
 	if p := byte(c.Op); p == prefixMisc || p == prefixVector {
 		return fmt.Sprintf("%#02x %d", p, c.A)
@@ -162,8 +162,7 @@ func (c *Code) name() string {
 	return fmt.Sprintf("%#02x", byte(c.Op))
 }
 
-// prefixed reads the number after a prefix. Engines disagree on overlong encodings (some read only one byte), so they are
-// refused.
+// prefixed reads the number after a prefix. It refuses overlong encodings, since engines disagree on them: some read only one byte.
 func (c *Code) prefixed() shape {
 	from := c.pos
 	n := c.u32()
@@ -192,7 +191,7 @@ func (c *Code) u32() uint32 {
 	return v
 }
 
-// index reads an index, which must be below bound.
+// index reads an index, which must be less than bound.
 func (c *Code) index(bound uint32, what string) uint32 {
 	v := c.u32()
 	if v >= bound {
@@ -223,8 +222,7 @@ func (c *Code) memArg() {
 		c.Fail("unknown memory 0")
 		return
 	}
-	// In later versions of the format, bit 6 of the alignment says that a memory index follows. No valid alignment
-	// exceeds 4.
+	// In later versions of the format, bit 6 of the alignment means that a memory index follows. No valid alignment exceeds 4.
 	if align := c.u32(); align > 4 {
 		c.Fail("invalid alignment %d", align)
 		return

@@ -1,9 +1,9 @@
 package wasm
 
-// Expr is a constant expression: one instruction and end.
+// Expr is a constant expression. It consists of one instruction and an end.
 type Expr struct {
 	Op    Opcode
-	Index uint32 // index of ref.func and global.get
+	Index uint32 // index that ref.func or global.get refers to
 	raw   []byte
 }
 
@@ -57,7 +57,7 @@ func (r *Reader) signed(bits int) {
 	r.pos += n
 }
 
-// Append appends the expression with renumbered function indices.
+// Append appends the encoded expression to out. number returns the new index of a function.
 func (e Expr) Append(out []byte, number func(uint32) uint32) []byte {
 	if e.Op == OpRefFunc {
 		out = AppendU32(append(out, byte(OpRefFunc)), number(e.Index))
@@ -66,7 +66,8 @@ func (e Expr) Append(out []byte, number func(uint32) uint32) []byte {
 	return append(out, e.raw...)
 }
 
-// RewriteElements returns the content of the element section with renumbered function indices; nil if there is none.
+// RewriteElements returns the content of the element section with the function indices that number returns; nil if there is no such
+// section.
 func (m *Module) RewriteElements(number func(uint32) uint32) ([]byte, error) {
 	s := m.sections[SectionElement]
 	if !s.present {
@@ -87,14 +88,14 @@ func (m *Module) RewriteElements(number func(uint32) uint32) ([]byte, error) {
 	return out, r.Err()
 }
 
-// The flag bits of an element segment.
+// Flag bits of an element segment.
 const (
-	elementInactive = 1 // passive, or declarative if elementExplicit is set
-	elementExplicit = 2 // an active segment has a table index; an inactive one is declarative
-	elementExprs    = 4 // elements are expressions instead of function indices
+	elementInactive = 1 // the segment is passive, or declarative if elementExplicit is set
+	elementExplicit = 2 // an active segment states its table; an inactive segment is declarative
+	elementExprs    = 4 // the elements are expressions instead of function indices
 )
 
-// rewriteElement appends a segment. items counts the elements of all segments.
+// rewriteElement appends a rewritten segment to out. items counts the elements of all segments.
 func (m *Module) rewriteElement(r *Reader, out []byte, items *int, number func(uint32) uint32) []byte {
 	flags := r.U32()
 	if flags > elementInactive|elementExplicit|elementExprs {

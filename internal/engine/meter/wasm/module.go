@@ -5,43 +5,43 @@ import "bytes"
 // Bounds limits the contents of a module. All fields must be set.
 type Bounds struct {
 	Types     int
-	Arity     int // parameters of a type; the same limit applies to its results
-	Values    int // parameters and results of all types
+	Arity     int // most parameters of a type, and most results
+	Values    int // most parameters and results of all types together
 	Imports   int
-	Functions int // functions that the module defines
+	Functions int // most functions that the module defines
 	Tables    int
 	Globals   int
 	Exports   int
-	Elements  int // element segments
-	Items     int // elements of all segments
-	Data      int // data segments
-	Body      int // bytes of a function's body
-	Locals    int // parameters and locals of a function
-	Name      int // bytes of a name of an import, an export or a function
-	Names     int // bytes of the names of all imports and exports
+	Elements  int // most element segments
+	Items     int // most elements of all element segments together
+	Data      int // most data segments
+	Body      int // most bytes of a function's body
+	Locals    int // most parameters and locals of a function
+	Name      int // most bytes of the name of an import, an export or a function
+	Names     int // most bytes of the names of all imports and exports together
 }
 
 // Module is a decoded module. Its byte slices alias the encoded module.
 type Module struct {
 	Types     []FuncType
 	Imports   []Import
-	Functions []uint32 // type indices of all functions, imported ones first
+	Functions []uint32 // type indices of all functions, imported functions first
 	Tables    []Table
 	Memories  int // number of memories that the module defines, 0 or 1
 	Globals   []Global
 	Exports   []Export
-	Start     uint32 // NoIndex if the module has no start function
+	Start     uint32 // index of the start function; NoIndex if there is none
 	Bodies    []Body
-	Names     []byte // content of the first name section, without the section's name; nil if there is none
+	Names     []byte // content of the first name section, which follows the name of the section; nil if there is none
 
-	Imported  Space // counts of imported functions, globals, tables and memories
-	Space     Space // sizes of the index spaces, imports included
+	Imported  Space // numbers of imported functions, globals, tables and memories
+	Space     Space // sizes of the index spaces, which include imports
 	DataSizes []uint32
 
 	sections [SectionDataCount + 1]section
 	bounds   Bounds
-	values   int // parameters and results decoded so far
-	names    int // bytes of names decoded so far
+	values   int // number of parameters and results decoded so far
+	names    int // number of bytes of names decoded so far
 }
 
 type section struct {
@@ -54,13 +54,13 @@ type section struct {
 type Import struct {
 	Module, Name string
 	Kind         Kind
-	Type         uint32 // type index of an imported function
+	Type         uint32 // index of the type, if the import is a function
 	Global       GlobalType
 	Table        Table
-	Entry        []byte // the encoded import
+	Entry        []byte // encoded form of the import
 }
 
-// GlobalType is the type of a global.
+// GlobalType is the value type and the mutability of a global.
 type GlobalType struct {
 	Type    ValueType
 	Mutable bool
@@ -72,13 +72,13 @@ type Global struct {
 	Init Expr
 }
 
-// Table is the type of a table.
+// Table is the element type and the size of a table.
 type Table struct {
 	Type ValueType
 	Limits
 }
 
-// Limits are the limits of a table, in elements, or of a memory, in pages.
+// Limits are the limits of the size of a table, in elements, or of a memory, in pages.
 type Limits struct {
 	Min, Max uint32
 	HasMax   bool
@@ -91,25 +91,25 @@ type Export struct {
 	Index uint32
 }
 
-// Body is a function's code.
+// Body is the code of a function.
 type Body struct {
-	Locals []byte // the vector of local declarations
-	Code   []byte // the instructions, including the final end
+	Locals []byte // encoded vector of the local declarations
+	Code   []byte // encoded instructions with the final end
 	Offset int    // offset of Code in the module
-	Count  uint32 // number of parameters and locals
-	Wide   bool   // a parameter or local is a v128
+	Count  uint32 // number of the function's parameters and locals
+	Wide   bool   // whether a parameter or local is a v128
 }
 
 var header = []byte("\x00asm\x01\x00\x00\x00")
 
-// componentHeader begins a component: the magic number, a version, and the layer 1.
+// componentHeader begins a component. It consists of the magic number, a version, and the layer 1.
 var componentHeader = []byte("\x00asm\x0d\x00\x01\x00")
 
-// Header returns the magic number and version that begin every module.
+// Header returns the magic number and the version with which every module begins.
 func Header() []byte { return bytes.Clone(header) }
 
-// Decode decodes a module. It only counts the entries of the element and data sections; see [Module.RewriteElements].
-// An error is a *FormatError or a *LimitError.
+// Decode decodes a module. Of the element and data sections it counts only the entries; [Module.RewriteElements] decodes the elements.
+// Its error is a *FormatError or a *LimitError.
 func Decode(module []byte, bounds Bounds) (*Module, error) {
 	m := &Module{Start: NoIndex, bounds: bounds}
 	if err := m.split(module); err != nil {
@@ -140,7 +140,7 @@ func Decode(module []byte, bounds Bounds) (*Module, error) {
 	return m, m.agree()
 }
 
-// agree checks that sections are consistent with each other.
+// agree checks that the sections are consistent with each other.
 func (m *Module) agree() error {
 	if len(m.Functions) != int(m.Imported.Funcs)+len(m.Bodies) {
 		return &FormatError{Offset: m.sections[SectionCode].base, Message: "the function and code sections have inconsistent lengths"}
@@ -154,15 +154,15 @@ func (m *Module) agree() error {
 	return nil
 }
 
-// Section returns the content of a section and whether the module has it.
+// Section returns the content of the section with the given id. The bool reports whether the module has that section.
 func (m *Module) Section(id SectionID) ([]byte, bool) {
 	return m.sections[id].content, m.sections[id].present
 }
 
-// FuncType returns the type of the function with a valid index.
+// FuncType returns the type of the function with the given index, which must be valid.
 func (m *Module) FuncType(index uint32) FuncType { return m.Types[m.Functions[index]] }
 
-// split finds the sections. They have a fixed order, except custom sections, which may be anywhere.
+// split finds the sections of a module. They have a fixed order, but custom sections may be anywhere.
 func (m *Module) split(module []byte) error {
 	r := NewReader(module, 0)
 	if bytes.HasPrefix(module, componentHeader) {
@@ -203,7 +203,7 @@ func (m *Module) split(module []byte) error {
 	return nil
 }
 
-// rank returns the position of a section in the fixed order. The data count section is between elements and code.
+// rank returns the position of a section in the fixed order. The data count section is between the element and the code section.
 func rank(id SectionID) int {
 	if id == SectionDataCount {
 		return 2*int(SectionElement) + 1

@@ -1,6 +1,6 @@
 package wasm
 
-// The subsections of the name section that are kept.
+// Ids of the subsections of the name section that are kept.
 const (
 	namesModule    = 0
 	namesFunctions = 1
@@ -12,10 +12,10 @@ type FunctionName struct {
 	Name  string
 }
 
-// RewriteNames returns the content of the name section: the names of the module and of its functions, renumbered, and the
-// names of added functions, which must be sorted by index. Names are used in stack traces only, so everything that no trace
-// shows is dropped: empty names and the names of anything but functions. A name section that is malformed, names a function
-// twice or out of order, or has a name longer than Bounds.Name is dropped as a whole.
+// RewriteNames returns the content of the name section. It has the name of the module, the names of its functions with the indices that
+// number returns, and the names of added functions, which must be sorted by index. Only stack traces use names, so names that no trace
+// shows are dropped: empty names, and names of anything but functions. The whole section is dropped if it is malformed, if it names a
+// function twice or out of order, or if a name is longer than Bounds.Name.
 func (m *Module) RewriteNames(number func(uint32) uint32, added []FunctionName) []byte {
 	module, functions, count, ok := m.readNames(number)
 	if !ok {
@@ -32,8 +32,8 @@ func (m *Module) RewriteNames(number func(uint32) uint32, added []FunctionName) 
 	return AppendSection(out, namesFunctions, all)
 }
 
-// readNames returns the content of the module name subsection and the renumbered entries of the function name subsection.
-// ok is false if the section is malformed.
+// readNames returns the content of the module name subsection, and the entries of the function name subsection with new indices. ok is
+// false if the section is malformed.
 func (m *Module) readNames(number func(uint32) uint32) (module, functions []byte, count uint32, ok bool) {
 	r := NewReader(m.Names, 0)
 	for last := -1; r.Len() > 0; {
@@ -62,7 +62,7 @@ func (m *Module) readNames(number func(uint32) uint32) (module, functions []byte
 	return module, functions, count, r.Err() == nil
 }
 
-// functionNames reads the function name subsection, which has at most one name for each function.
+// functionNames reads the function name subsection. It has at most one name for each function.
 func (m *Module) functionNames(r *Reader, number func(uint32) uint32) (out []byte, count uint32) {
 	n := r.Count("function names", int(m.Space.Funcs))
 	out = make([]byte, 0, len(r.data)+n)

@@ -1,10 +1,10 @@
 package wasm
 
-// Opcode is an instruction's first byte. If that is a prefix, the upper bits hold the number that follows it: see [Misc] and
-// [Vector].
+// Opcode is the first byte of an instruction. If that byte is a prefix, the upper bits of Opcode are the number that follows the prefix:
+// see [Misc] and [Vector].
 type Opcode uint16
 
-// The opcodes that the rewriter handles or emits.
+// Opcodes that the rewriter handles or emits.
 const (
 	OpUnreachable   Opcode = 0x00
 	OpNop           Opcode = 0x01
@@ -56,19 +56,19 @@ const (
 	OpRefFunc       Opcode = 0xd2
 )
 
-// The prefixes.
+// Prefixes of opcodes.
 const (
 	prefixMisc   = 0xfc
 	prefixVector = 0xfd
 )
 
-// Misc returns the opcode n after the prefix of saturating conversions and bulk instructions.
+// Misc returns the opcode with the number n after the prefix of saturating conversions and bulk instructions.
 func Misc(n byte) Opcode { return Opcode(n)<<8 | prefixMisc }
 
-// Vector returns the opcode n after the prefix of v128 instructions.
+// Vector returns the opcode with the number n after the prefix of v128 instructions.
 func Vector(n byte) Opcode { return Opcode(n)<<8 | prefixVector }
 
-// The opcodes after the prefix 0xfc, from memory.init on.
+// Opcodes after the prefix 0xfc, from memory.init on.
 const (
 	OpMemoryInit = 8<<8 | Opcode(prefixMisc)
 	OpDataDrop   = 9<<8 | Opcode(prefixMisc)
@@ -82,22 +82,22 @@ const (
 	OpTableFill  = 17<<8 | Opcode(prefixMisc)
 )
 
-// shape describes the immediates of an instruction.
+// shape describes the immediates of an instruction: what follows its opcode.
 type shape byte
 
 const (
 	unknown    shape = iota // not an instruction of WebAssembly 2.0
-	bare                    // nothing
-	blockType               // a block's type
+	bare                    // no immediates
+	blockType               // the type of a block
 	label                   // the depth of a label
-	labels                  // a vector of depths of labels, and a default
+	labels                  // a vector of the depths of labels, and the depth of a default label
 	function                // the index of a function
 	typeTable               // the indices of a type and of a table
 	local                   // the index of a local
 	global                  // the index of a global
 	table                   // the index of a table
-	memArg                  // alignment and offset
-	memory                  // one byte, zero: the memory's index
+	memArg                  // an alignment and an offset
+	memory                  // one byte that is zero: the index of the memory
 	constI32                // a signed LEB128
 	constI64                // a signed LEB128
 	constF32                // four bytes
@@ -105,19 +105,19 @@ const (
 	valueTypes              // a vector of one value type
 	refType                 // a reference type
 	prefix                  // the number of an instruction
-	dataMemory              // the index of a data segment, and a memory
+	dataMemory              // the index of a data segment, and the index of the memory
 	data                    // the index of a data segment
-	memories                // two memories
+	memories                // two indices of memories
 	elemTable               // the indices of an element segment and of a table
 	elem                    // the index of an element segment
 	tables                  // the indices of two tables
 	constV128               // sixteen bytes
-	lanes                   // sixteen numbers of lanes
+	lanes                   // the numbers of sixteen lanes
 	lane                    // the number of a lane
-	memArgLane              // alignment, offset and lane
+	memArgLane              // an alignment, an offset and the number of a lane
 )
 
-// shapes holds the shapes of one-byte opcodes.
+// shapes has the shapes of one-byte opcodes, indexed by opcode.
 var shapes = spread([]span{
 	{0x00, 0x01, bare}, {0x02, 0x04, blockType}, {0x05, 0x05, bare}, {0x0b, 0x0b, bare}, {0x0c, 0x0d, label},
 	{0x0e, 0x0e, labels}, {0x0f, 0x0f, bare}, {0x10, 0x10, function}, {0x11, 0x11, typeTable},
@@ -127,13 +127,13 @@ var shapes = spread([]span{
 	{0xd2, 0xd2, function}, {prefixMisc, prefixVector, prefix},
 })
 
-// miscShapes holds the shapes of the opcodes after the prefix 0xfc.
+// miscShapes has the shapes of the opcodes after the prefix 0xfc, indexed by number.
 var miscShapes = spread([]span{
 	{0, 7, bare}, {8, 8, dataMemory}, {9, 9, data}, {10, 10, memories}, {11, 11, memory}, {12, 12, elemTable},
 	{13, 13, elem}, {14, 14, tables}, {15, 17, table},
 })
 
-// vectorShapes holds the shapes of the v128 instructions. Missing numbers are unassigned.
+// vectorShapes has the shapes of the v128 instructions, indexed by number. Numbers that are missing here are unassigned.
 var vectorShapes = spread([]span{
 	{0x00, 0x0b, memArg}, {0x0c, 0x0c, constV128}, {0x0d, 0x0d, lanes}, {0x0e, 0x14, bare}, {0x15, 0x22, lane},
 	{0x23, 0x53, bare}, {0x54, 0x5b, memArgLane}, {0x5c, 0x5d, memArg}, {0x5e, 0x99, bare}, {0x9b, 0xa1, bare},

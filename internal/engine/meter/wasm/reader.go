@@ -1,9 +1,9 @@
-// Package wasm decodes and encodes the parts of the WebAssembly 2.0 binary format
-// (https://www.w3.org/TR/wasm-core-2/#binary-format) that a rewriter of modules needs: sections, their entries, and the
+// Package wasm decodes and encodes those parts of the WebAssembly 2.0 binary format
+// (https://www.w3.org/TR/wasm-core-2/#binary-format) that a rewriter of modules needs: sections, the entries of sections, and the
 // instructions of a body. Start with [Decode] and [Code].
 //
-// It is strict where engines differ, so a module that it accepts is unambiguous. It validates all indices, lengths and
-// nesting, but not the types of operands; the engine that compiles the module does.
+// The package is strict where engines differ, so a module that it accepts is unambiguous. It validates all indices, lengths and nesting.
+// It does not validate the types of operands, because the engine that compiles the module does.
 package wasm
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // FormatError reports a malformed or invalid module.
 type FormatError struct {
-	Offset  int // offset in the module
+	Offset  int // offset of the fault in the module
 	Message string
 }
 
@@ -23,8 +23,8 @@ func (e *FormatError) Error() string {
 
 // LimitError reports a module that exceeds a limit.
 type LimitError struct {
-	Offset int    // offset in the module
-	What   string // the limited quantity, such as "functions"
+	Offset int    // offset in the module at which the limit is exceeded
+	What   string // what is limited, in the plural: "functions"
 	Have   uint64
 	Limit  uint64
 }
@@ -33,18 +33,18 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("offset %#x: %d %s exceed the limit of %d", e.Offset, e.Have, e.What, e.Limit)
 }
 
-// Reader reads the binary format. The first error is sticky: all later reads return zero values.
+// Reader reads the binary format. After the first error, all reads return zero values.
 type Reader struct {
 	data []byte
 	pos  int
-	base int // the offset of data in the module
+	base int // offset of data in the module
 	err  error
 }
 
-// NewReader returns a Reader of data, which is at offset base of the module.
+// NewReader returns a Reader of data, which is at the offset base of the module.
 func NewReader(data []byte, base int) *Reader { return &Reader{data: data, base: base} }
 
-// Err returns the first error, or nil.
+// Err returns the first error of the Reader; nil if there is none.
 func (r *Reader) Err() error { return r.err }
 
 // Len returns the number of unread bytes.
@@ -53,7 +53,7 @@ func (r *Reader) Len() int { return len(r.data) - r.pos }
 // Offset returns the offset of the next byte in the module.
 func (r *Reader) Offset() int { return r.base + r.pos }
 
-// Fail records a FormatError at the next byte, unless there is an error already.
+// Fail records a FormatError at the next byte, unless an error is already recorded.
 func (r *Reader) Fail(format string, args ...any) {
 	r.fail(&FormatError{Offset: r.Offset(), Message: fmt.Sprintf(format, args...)})
 }
@@ -65,7 +65,7 @@ func (r *Reader) fail(err error) {
 	r.pos = len(r.data)
 }
 
-// exceed records a LimitError at an offset of the module.
+// exceed records a LimitError at the offset at of the module.
 func (r *Reader) exceed(at int, what string, have, limit int) {
 	r.fail(&LimitError{Offset: at, What: what, Have: uint64(have), Limit: uint64(limit)})
 }
@@ -81,7 +81,7 @@ func (r *Reader) Byte() byte {
 	return b
 }
 
-// Bytes reads n bytes. The result is a slice of the module.
+// Bytes reads n bytes. The result aliases the module.
 func (r *Reader) Bytes(n uint32) []byte {
 	if uint64(n) > uint64(r.Len()) {
 		r.Fail("unexpected end: %d bytes expected, %d left", n, r.Len())
@@ -102,8 +102,8 @@ func (r *Reader) U32() uint32 {
 	return v
 }
 
-// Count reads the length of a vector whose entries take at least one byte each. what names the entries in the plural,
-// for error messages.
+// Count reads the length of a vector, each of whose entries takes at least one byte. what names the entries in the plural, for error
+// messages.
 func (r *Reader) Count(what string, limit int) int {
 	at := r.Offset()
 	n := r.U32()
@@ -118,7 +118,7 @@ func (r *Reader) Count(what string, limit int) int {
 	return int(n)
 }
 
-// Name reads a name, which must be UTF-8.
+// Name reads a name, which must be valid UTF-8.
 func (r *Reader) Name() []byte {
 	name := r.Bytes(r.U32())
 	if !utf8.Valid(name) {
@@ -128,10 +128,10 @@ func (r *Reader) Name() []byte {
 	return name
 }
 
-// ReadU32 decodes an unsigned LEB128 at the beginning of b and returns its size; 0 if it is malformed.
+// ReadU32 decodes the unsigned LEB128 with which b begins. size is its length in bytes; 0 if it is malformed.
 func ReadU32(b []byte) (v uint32, size int) { return u32(b) }
 
-// u32 decodes an unsigned LEB128; n is 0 if it is truncated or exceeds 32 bits.
+// u32 decodes the unsigned LEB128 with which b begins. n is its length in bytes; 0 if it is truncated or exceeds 32 bits.
 func u32(b []byte) (v uint32, n int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint32(b[0]), 1
@@ -148,7 +148,7 @@ func u32(b []byte) (v uint32, n int) {
 	return 0, 0
 }
 
-// signed returns the size of a signed LEB128; 0 if it is truncated or exceeds the given bits.
+// signed returns the length in bytes of the signed LEB128 with which b begins; 0 if it is truncated or exceeds the given bits.
 func signed(b []byte, bits int) int {
 	most := (bits + 6) / 7
 	for i := 0; i < len(b) && i < most; i++ {
@@ -156,7 +156,7 @@ func signed(b []byte, bits int) int {
 			continue
 		}
 		if i == most-1 {
-			// The unused bits of the last byte must be a sign extension.
+			// The unused bits of the last byte must repeat the sign bit.
 			used := bits - 7*(most-1)
 			if top := int8(b[i]<<1) >> used; top != 0 && top != -1 {
 				return 0

@@ -200,7 +200,7 @@ func (m *Module) elements(r *Reader) {
 	r.pos = len(r.data)
 }
 
-// data records the sizes of the segments. agree compares their number with the data count section.
+// data records the sizes of the data segments. The method agree compares their number with the data count section.
 func (m *Module) data(r *Reader) {
 	n := r.Count("data segments", m.bounds.Data)
 	m.DataSizes = make([]uint32, 0, n)

@@ -3,7 +3,7 @@ package wasm
 // ValueType is the type of a value as encoded in the binary format.
 type ValueType byte
 
-// The value types.
+// Values of ValueType.
 const (
 	I32       ValueType = 0x7f
 	I64       ValueType = 0x7e
@@ -38,13 +38,13 @@ func (t ValueType) valid() bool { return t >= V128 && t <= I32 || t.reference() 
 
 func (t ValueType) reference() bool { return t == FuncRef || t == ExternRef }
 
-// FuncType is the type of a function. Its slices alias the module.
+// FuncType is the type of a function. Its slices alias the encoded module.
 type FuncType struct{ Params, Results []byte }
 
 // Kind is the kind of an import or export.
 type Kind byte
 
-// The kinds.
+// Values of Kind.
 const (
 	KindFunc   Kind = 0
 	KindTable  Kind = 1
@@ -55,7 +55,7 @@ const (
 // SectionID identifies a section.
 type SectionID byte
 
-// The sections.
+// Values of SectionID.
 const (
 	SectionCustom    SectionID = 0
 	SectionType      SectionID = 1
@@ -72,6 +72,6 @@ const (
 	SectionDataCount SectionID = 12
 )
 
-// BlockVoid is the type of a block without parameters and results. A block with a single result has the result's ValueType
-// instead.
+// BlockVoid is the encoded type of a block without parameters and results. For a block with a single result, the encoded type is the
+// ValueType of that result.
 const BlockVoid byte = 0x40
