@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	maxChanges = 1000     // changes in one commit
-	maxContent = 32 << 20 // bytes of the changed files
-	maxMessage = 64 << 10 // bytes
-	maxName    = 1 << 10  // bytes of a user's name or address
+	maxChanges = 1000     // most changes in one commit
+	maxContent = 32 << 20 // most bytes of all changed files together
+	maxMessage = 64 << 10 // most bytes of the commit message
+	maxName    = 1 << 10  // most bytes of a user's name or address
 )
 
-// CommitBranch creates a branch with one commit. It writes loose objects and finally, atomically, the reference, under
-// the lock that git itself uses; an existing branch is never changed. Working tree, index, HEAD and reflogs stay as they
-// are, no hook runs, and contents are stored unconverted.
+// CommitBranch creates a branch with one commit. It writes loose objects, and finally the reference. The reference is created atomically,
+// under the lock that git itself uses, so an existing branch is never changed. The working tree, the index, HEAD and the reflogs do not
+// change. No hook runs, and contents are stored unconverted.
 //
-// Author and committer are user.name and user.email of the repository's own configuration, otherwise those of the user's
-// configuration. If both lack them, nothing is written, and the error says how to set them.
+// The author and committer is user.name and user.email of the repository's own configuration. What that configuration lacks is taken from
+// the user's configuration. If both lack it, nothing is written, and the error states how to set it.
 func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitCommitted, error) {
 	if err := normalizeCommit(&q); err != nil {
 		return abi.GitCommitted{}, err
@@ -60,7 +60,7 @@ func (o *Ops) CommitBranch(ctx context.Context, q abi.GitNewCommit) (abi.GitComm
 	return done, err
 }
 
-// normalizeCommit validates a request, except the paths of its changes, and strips the message as git does.
+// normalizeCommit validates a request, except the paths of its changes. It strips the message as git does.
 func normalizeCommit(q *abi.GitNewCommit) error {
 	err := refs.CheckBranch(q.Branch)
 	if err == nil && q.Base != "" {
@@ -87,11 +87,11 @@ func normalizeCommit(q *abi.GitNewCommit) error {
 	return nil
 }
 
-// errNoIdentity keeps its wording: modules built before abi.ReasonNoIdentity match its first words.
+// errNoIdentity must keep its wording: modules that were built before abi.ReasonNoIdentity existed compare its first words.
 var errNoIdentity = errors.New("nobody to name as the author: git config --global user.name NAME and " +
 	"git config --global user.email ADDRESS set it (without --global: for this repository)")
 
-// author returns `NAME <MAIL>`.
+// author returns the author of a commit in the form `NAME <MAIL>`.
 func author(r *repo.Repository, user Identity) (string, error) {
 	config, err := r.CheckedConfig()
 	if err != nil {
@@ -109,8 +109,8 @@ func author(r *repo.Repository, user Identity) (string, error) {
 	return user.Name + " <" + user.Email + ">", nil
 }
 
-// cleanIdentity removes the characters that delimit a name or address in a commit, since with them a repository's
-// configuration could forge headers, and trims as git does.
+// cleanIdentity removes the characters that delimit a name or address in a commit. With them, a repository's configuration could forge
+// headers. It also trims the string as git does.
 func cleanIdentity(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if c == '<' || c == '>' || c == '\n' || c == 0 {
@@ -161,7 +161,7 @@ func commitBranch(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit, 
 	return abi.GitCommitted{Commit: commit.String(), Parent: parent.String()}, branch.Set(commit)
 }
 
-// baseCommit returns the parent of the new commit.
+// baseCommit returns the hash of the commit that becomes the parent of the new commit.
 func baseCommit(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit) (plumbing.Hash, error) {
 	name, described := "HEAD", "HEAD"
 	if q.Base != "" {
@@ -174,7 +174,7 @@ func baseCommit(ctx context.Context, r *repo.Repository, q *abi.GitNewCommit) (p
 	if !ok {
 		return hash, fmt.Errorf("%s has no commit to branch from: commit something first", described)
 	}
-	// Creating the unborn branch of HEAD would change what HEAD resolves to.
+	// If HEAD's branch is unborn, creating that branch would change the commit to which HEAD resolves.
 	if current, err := refs.HeadBranch(r); err != nil || current == q.Branch {
 		return hash, errors.Join(err, fmt.Errorf("the branch %s is the current branch (HEAD): choose a different name", q.Branch))
 	}

@@ -88,7 +88,7 @@ func TestCommitBranch(t *testing.T) {
 				}
 				for name := range gittest.Snapshot(t, r.Dir) {
 					if _, old := before[name]; !old && !strings.HasPrefix(name, r.Dot+"/objects/") && name != r.Dot+"/refs/heads/new" {
-						t.Errorf("%s was made", name)
+						t.Errorf("%s was created", name)
 					}
 				}
 			})
@@ -232,7 +232,7 @@ func TestCommitIdentity(t *testing.T) {
 	cases := []struct {
 		rule, config string
 		user         git.Identity
-		want         string // the result; "" if refused
+		want         string // the expected result; empty if the request is refused
 	}{
 		{"the user's own", "", gittest.Someone, "Some One <one@example.com>"},
 		{"the repository's has precedence", "[user]\n\tname = R\n\temail = r@example.com\n", gittest.Someone, "R <r@example.com>"},
@@ -269,8 +269,8 @@ func TestCommitIdentity(t *testing.T) {
 	}
 }
 
-// Exactly one of several concurrent calls that create the same branch succeeds. The errors of the others give the reason, and
-// no lock file remains.
+// If several concurrent calls create the same branch, exactly one succeeds. The errors of the others give the reason, and no lock file
+// remains.
 func TestConcurrentCommitsCreateBranchOnce(t *testing.T) {
 	r := gittest.Sample(t, t.TempDir())
 	ops := gittest.Writer(r.Dir)
@@ -297,7 +297,7 @@ func TestConcurrentCommitsCreateBranchOnce(t *testing.T) {
 		return true
 	})
 	if n != 1 {
-		t.Errorf("made %d times", n)
+		t.Errorf("the branch was created %d times", n)
 	}
 	if _, err := os.Stat(r.Dot + "/refs/heads/new.lock"); !os.IsNotExist(err) {
 		t.Errorf("the lock remains: %v", err)
@@ -345,6 +345,6 @@ func TestHooksAndFiltersDoNotRun(t *testing.T) {
 	_, err = ops.Status(t.Context(), abi.GitStatusQuery{Repo: r.Dir})
 	gittest.Must(t, err)
 	if _, err := os.Stat(marker); !os.IsNotExist(err) {
-		t.Errorf("something ran: %v", err)
+		t.Errorf("a hook or filter ran: %v", err)
 	}
 }

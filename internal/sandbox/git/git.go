@@ -1,19 +1,19 @@
 // Package git performs the git operations of a module: it reads repositories, creates a branch with one commit, and
 // reads remote repositories. Start with New; the operations are the methods of Ops.
 //
-// No program is run, and no hook, filter or replacement takes effect. A few settings of the repository's configuration
-// are read (its format, user.name, user.email, remote.….url, core.fileMode, core.ignoreCase). The user's configuration
-// is read only by Config.User, and that of the system is ignored. Every file is opened below the handle of the granted
-// directory, so a repository that points out of it (by a .git file, commondir, alternates or a symbolic link) is
-// refused. Only CommitBranch writes: objects and one new reference. Only ListRemote and Fetch use a network, and they
+// The package runs no program, and no hook, filter or replacement takes effect. It reads a few settings of the repository's
+// configuration: its format, user.name, user.email, remote.….url, core.fileMode and core.ignoreCase. Only Config.User reads the user's
+// configuration, and the system's configuration is ignored. Every file is opened below the handle of the granted directory. A
+// repository that points outside of that directory, by a .git file, commondir, alternates or a symbolic link, is therefore refused. Only
+// CommitBranch writes: objects and one new reference. Only ListRemote and Fetch use a network, and they write nothing.
 // write nothing.
 //
-// Repositories and remotes are untrusted. The sub-packages check everything that they read: objects (the object
-// database), refs, worktree (index and working tree), remote (the protocol), repo (discovery of a repository below a
-// grant) and gitconfig.
+// Repositories and remotes are untrusted. The sub-packages check everything that they read: objects reads the object database, refs the
+// references, worktree the index and the working tree, remote the network protocol, gitconfig the configuration; repo finds the
+// repository below a grant.
 //
-// The operations open nothing by absolute path and dial nothing, so they can run in a confined process. ReadUser and
-// TopLevel open files by path, and NewTransport dials: they are for the host process.
+// The operations open nothing by absolute path and dial nothing, so they can run in a confined process. ReadUser and TopLevel open files by
+// path, and NewTransport dials: these functions are for the host process.
 package git
 
 import (
@@ -33,40 +33,39 @@ import (
 // DefaultMaxFile is the default of Config.MaxFile, in bytes.
 const DefaultMaxFile = 8 << 20
 
-// Config configures Ops: what they may access.
+// Config states what Ops may access, and how.
 type Config struct {
-	// Grants are the granted directories; without any, every operation on a repository is denied.
+	// Grants are the granted directories. Without grants, every operation on a repository is denied.
 	Grants []Grant
-	// User returns the default author of commits, and the user's own ignore file. It is called by each operation that
-	// needs them, since the user may change them; nil means that there are none.
+	// User returns the default author of commits and the user's own ignore file. Each operation that needs these calls User again, since the
+	// user may change them. If User is nil, there are none.
 	User func(context.Context) (User, error)
-	// Now is the clock for commits; nil means time.Now.
+	// Now returns the time for new commits; nil means time.Now.
 	Now func() time.Time
-	// Remotes are the https URLs of the remote repositories that are granted, or "*" for any; without any,
-	// ListRemote and Fetch are denied.
+	// Remotes are the https URLs of the granted remote repositories, or "*" for any. Without remotes, ListRemote and Fetch are denied.
 	Remotes []string
-	// Transport carries requests to remotes, such as one from NewTransport, or one that forwards them to a process that
-	// has a network. nil means that no remote can be reached.
+	// Transport carries requests to remotes. It can be one from NewTransport, or forward the requests to a process that has a network. If it
+	// is nil, no remote can be reached.
 	Transport http.RoundTripper
-	// MaxFile is the largest file that ReadFile and Fetch return, in bytes; 0 means DefaultMaxFile.
+	// MaxFile is the size in bytes of the largest file that ReadFile and Fetch return; 0 means DefaultMaxFile.
 	MaxFile int64
-	// Log receives refusals and panics of libraries; nil means that nothing is logged.
+	// Log receives messages about refusals and about panics of libraries; nil means that nothing is logged.
 	Log hclog.Logger
 }
 
-// Ops are the operations of one plugin. They keep no state: each opens the repository again, and they are safe for
-// concurrent use.
+// Ops are the operations of one plugin. They are safe for concurrent use. Each operation opens the repository again, so no state is kept
+// between operations.
 //
-// An operation fails with an *abi.HostError: HostInvalid for a malformed request, HostDenied for one that is not granted,
-// HostFailed for a repository that cannot be read. The only other error is that of a context that has ended. For an
-// absent repository, branch, file or commit an operation returns a result without it, not an error.
+// A failed operation returns an *abi.HostError: HostInvalid if the request is malformed, HostDenied if it is not granted, HostFailed if the
+// repository cannot be read. The only other error is that of a context that has ended. If the repository, branch, file or commit does
+// not exist, the operation returns a result that states its absence, not an error.
 type Ops struct {
 	config  Config
 	remotes *remote.Client
 	log     hclog.Logger
 }
 
-// New prepares the operations; it opens nothing.
+// New returns the operations that c permits. It opens nothing.
 func New(c Config) *Ops {
 	if c.MaxFile == 0 {
 		c.MaxFile = DefaultMaxFile
@@ -79,7 +78,7 @@ func New(c Config) *Ops {
 	}
 	remotes, err := remote.New(remote.Config{Remotes: c.Remotes, Transport: c.Transport, MaxFile: c.MaxFile})
 	if err != nil {
-		c.Log.Error("git: a malformed granted remote is ignored", "error", err)
+		c.Log.Error("git: a granted remote is malformed and is ignored", "error", err)
 	}
 	return &Ops{config: c, remotes: remotes, log: c.Log}
 }
@@ -91,8 +90,8 @@ func (o *Ops) user(ctx context.Context) (User, error) {
 	return o.config.User(ctx)
 }
 
-// perform runs an operation on a repository or remote. It turns a panic of a library on untrusted input into an error,
-// and maps errors to those of Ops. On an error the answer is the zero value.
+// perform runs an operation on a repository or remote. It turns a panic of a library on untrusted input into an error, and maps other
+// errors to those that Ops returns. If there is an error, the answer is the zero value.
 func perform[A any](ctx context.Context, o *Ops, target string, f func() (A, error)) (answer A, err error) {
 	defer func() {
 		if p := recover(); p != nil {

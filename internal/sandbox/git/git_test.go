@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// layouts are the storage layouts of git for one repository.
+// layouts are the ways in which git can store the same repository, keyed by description.
 var layouts = map[string]func(*gittest.Repo){
 	"loose objects and references":  func(*gittest.Repo) {},
 	"packed objects":                func(r *gittest.Repo) { r.Pack(false) },
@@ -200,7 +200,7 @@ func TestInvalidRequests(t *testing.T) {
 		})
 	}
 	for _, text := range []string{"", strings.Repeat("x", 1025)} {
-		t.Run(fmt.Sprintf("a text of %d bytes is refused", len(text)), func(t *testing.T) {
+		t.Run(fmt.Sprintf("a search text of %d bytes is refused", len(text)), func(t *testing.T) {
 			_, err := ops.FindCommit(t.Context(), abi.GitSearch{Repo: r.Dir, Text: text})
 			if gittest.Code(err) != abi.HostInvalid {
 				t.Errorf("got %v", err)
@@ -221,7 +221,7 @@ func TestFileSizeIsLimited(t *testing.T) {
 	for layout, pack := range map[string]bool{"loose": false, "packed": true} {
 		r := gittest.New(t, t.TempDir())
 		fits, over := strings.Repeat("f", 1000), strings.Repeat("o", 1001)
-		// Create two versions of a file, so that one of them is packed as a delta.
+		// The file has two versions, so that one of them is packed as a delta.
 		old := r.Commit("old\n", 1, r.Tree(gittest.File("over", r.Blob(over+"and more"))))
 		r.Branch("main", r.Commit("new\n", 2, r.Tree(gittest.File("fits", r.Blob(fits)), gittest.File("over", r.Blob(over))), old))
 		if pack {

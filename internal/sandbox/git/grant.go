@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	maxRepoPath = 4 << 10 // bytes of a request's path
+	maxRepoPath = 4 << 10 // most bytes of the path in a request
 
-	accessWrite = "rw" // access of a grant in which branches may be created
+	accessWrite = "rw" // value of Grant.Access for grants in which branches may be created
 )
 
-// Grant is a granted directory that is a repository or contains some.
+// Grant is a granted directory that is a repository, or contains repositories.
 type Grant struct {
-	// Repo is the resolved absolute path, which modules use to name the directory. It is never opened by this path.
+	// Repo is the resolved absolute path by which modules name the directory. The directory is never opened by this path.
 	Repo string
-	// Alias is another path by which modules may name the directory, one with symbolic links; empty if there is none.
+	// Alias is a path with symbolic links by which modules may name the directory too; empty if there is none.
 	Alias string
-	// Access is "r" to read; "rw" also permits CommitBranch.
+	// Access is "r" for reading, or "rw", which also permits CommitBranch.
 	Access string
-	// Dir is the open directory, on Linux possibly with O_PATH; nil means that it does not exist. It must stay open
-	// while the operations are used.
+	// Dir is the handle of the directory, which on Linux may have been opened with O_PATH. If Dir is nil, the directory does not exist. Dir
+	// must stay open while the operations are used.
 	Dir *os.File
 }
 
-// names returns the paths by which modules name the directory.
+// names returns the paths by which modules name the granted directory.
 func (g *Grant) names() []string {
 	names := []string{path.Clean(g.Repo)}
 	if g.Alias != "" {
@@ -40,7 +40,7 @@ func (g *Grant) names() []string {
 	return names
 }
 
-// query runs f on the repository that contains a directory. Without a repository the answer is the zero value.
+// query runs f on the repository that contains the directory dir. If there is no such repository, the answer is the zero value.
 func query[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Repository) (A, error)) (A, error) {
 	return queryGrant(ctx, o, dir, false, func(root *repo.Root) (A, error) {
 		var none A
@@ -52,8 +52,7 @@ func query[A any](ctx context.Context, o *Ops, dir string, f func(*repo.Reposito
 	})
 }
 
-// queryGrant runs f on the grant that contains a path. If the granted directory does not exist the answer is the zero
-// value.
+// queryGrant runs f on the grant that contains the path at. If the granted directory does not exist, the answer is the zero value.
 func queryGrant[A any](ctx context.Context, o *Ops, at string, write bool, f func(*repo.Root) (A, error)) (A, error) {
 	return perform(ctx, o, at, func() (A, error) {
 		var none A
@@ -72,8 +71,7 @@ func queryGrant[A any](ctx context.Context, o *Ops, at string, write bool, f fun
 	})
 }
 
-// otherRoot returns the root of the grant that contains a path whose symbolic links are resolved. It returns nil if there
-// is none.
+// otherRoot returns the root of the grant that contains the path at, whose symbolic links are resolved; nil if there is none.
 func (o *Ops) otherRoot(at string, write bool) *repo.Root {
 	grant, named, err := o.grantFor(at, write)
 	if err != nil || grant.Dir == nil {
@@ -86,8 +84,8 @@ func (o *Ops) otherRoot(at string, write bool) *repo.Root {
 	return repo.NewRoot(handle.Following(), named, path.Clean(grant.Repo))
 }
 
-// grantFor returns the outermost grant that contains a path, considering only those with write access if write is set.
-// named is the path or the alias of the grant that is a prefix of the path.
+// grantFor returns the outermost grant that contains the path at. If write is set, it considers only grants with write access. named is
+// the path or the alias of that grant, whichever is a prefix of at.
 func (o *Ops) grantFor(at string, write bool) (best *Grant, named string, err error) {
 	if !strings.HasPrefix(at, "/") || len(at) > maxRepoPath || strings.ContainsRune(at, 0) {
 		return nil, "", hosterror.Invalid("repo: %q: give an absolute path of at most %d bytes", hosterror.Truncate(at), maxRepoPath)

@@ -14,11 +14,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// In each case the repository "repo" is in the directory all/grant.
+// In each case, the repository is the directory all/grant/repo.
 func TestGrantContainsRepository(t *testing.T) {
 	cases := []struct {
 		rule          string
-		grant, folder string // paths below the directory all
+		grant, folder string // paths relative to the directory all
 		found         bool
 		code          string
 	}{
@@ -53,13 +53,13 @@ func TestGrantContainsRepository(t *testing.T) {
 	}
 }
 
-// TestGrantByAlias checks that operations find a repository by the granted path, which contains symbolic links, and that
-// their answers have this path.
+// TestGrantByAlias checks that operations find a repository by the granted path, which contains symbolic links. The paths in their
+// answers must begin with that path.
 func TestGrantByAlias(t *testing.T) {
 	all, err := filepath.EvalSymlinks(t.TempDir())
 	gittest.Must(t, err)
 	r := gittest.Sample(t, filepath.Join(all, "real", "repo"))
-	gittest.Git(t, r.Dir, "worktree", "add", "-q", "../linked", "feature/x") // its .git file names the resolved path
+	gittest.Git(t, r.Dir, "worktree", "add", "-q", "../linked", "feature/x") // the .git file of the worktree contains the resolved path
 	gittest.Symlink(t, "real", filepath.Join(all, "alias"))
 	ops := gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: filepath.Join(all, "real"), Alias: filepath.Join(all, "alias"), Access: "r"}}})
 	for _, name := range []string{"real", "alias"} {
@@ -99,7 +99,7 @@ func TestAnyContainingGrantSuffices(t *testing.T) {
 	}
 }
 
-// A module can use the resolved path of a directory granted by a symbolic link. Git writes resolved absolute paths, too.
+// A module can use the resolved path of a directory that is granted by a symbolic link. Git writes resolved absolute paths too.
 func TestGrantBySymbolicLink(t *testing.T) {
 	all := t.TempDir()
 	r := gittest.Sample(t, filepath.Join(all, "real", "repo"))
@@ -128,6 +128,6 @@ func TestConfigurationHooksAndReplacementsAreIgnored(t *testing.T) {
 		t.Errorf("got %v, %v", found, err)
 	}
 	if _, err := os.Stat(marker); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("something ran: %v", err)
+		t.Errorf("a hook or filter ran: %v", err)
 	}
 }

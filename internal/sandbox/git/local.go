@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	maxText       = 1 << 10 // bytes that FindCommit searches for
-	maxPaths      = 1000    // paths in one call of Ignored
-	defaultStatus = 1000    // paths that Status returns if the request sets no limit
-	maxStatus     = 10_000  // the highest limit that a request of Status may set
+	maxText       = 1 << 10 // most bytes of the text that FindCommit searches for
+	maxPaths      = 1000    // most paths in one call of Ignored
+	defaultStatus = 1000    // number of paths that Status returns at most if the request sets no limit
+	maxStatus     = 10_000  // highest limit that a request of Status may set
 )
 
-// TopLevel returns the top level of the repository that contains a path, which need not exist.
+// TopLevel returns the top level of the repository that contains a path. The path need not exist.
 func (o *Ops) TopLevel(ctx context.Context, q abi.GitPath) (abi.GitTopLevel, error) {
 	return queryGrant(ctx, o, q.Path, false, func(root *repo.Root) (abi.GitTopLevel, error) {
 		r, err := root.FindFile(q.Path)
@@ -36,7 +36,7 @@ func (o *Ops) TopLevel(ctx context.Context, q abi.GitPath) (abi.GitTopLevel, err
 	})
 }
 
-// BranchExists reports whether a local branch exists, that is, points to an object.
+// BranchExists reports whether a local branch exists and refers to an object.
 func (o *Ops) BranchExists(ctx context.Context, q abi.GitBranch) (bool, error) {
 	if err := refs.CheckBranch(q.Branch); err != nil {
 		return false, err
@@ -63,8 +63,8 @@ func (o *Ops) CurrentBranch(ctx context.Context, q abi.GitRepo) (abi.GitHead, er
 	})
 }
 
-// ResolveRef returns the object that a reference or hash names, and its commit: the object itself, or the commit that
-// an annotated tag points to.
+// ResolveRef returns the object that a reference or hash names, and the commit of that object. This is the object itself, or the commit
+// to which an annotated tag refers.
 func (o *Ops) ResolveRef(ctx context.Context, q abi.GitRef) (abi.GitObject, error) {
 	if err := refs.CheckRevision(q.Ref); err != nil {
 		return abi.GitObject{}, err
@@ -89,7 +89,7 @@ func (o *Ops) ResolveRef(ctx context.Context, q abi.GitRef) (abi.GitObject, erro
 	})
 }
 
-// resolveRevision resolves a name in git's order of precedence: a full hash, a reference, an abbreviated hash.
+// resolveRevision resolves a name as a full hash, as a reference, or as an abbreviated hash, in git's order of precedence.
 func resolveRevision(ctx context.Context, r *repo.Repository, s *objects.Store, name string) (plumbing.Hash, bool, error) {
 	if plumbing.IsHash(name) {
 		hash := plumbing.NewHash(name)
@@ -105,8 +105,8 @@ func resolveRevision(ctx context.Context, r *repo.Repository, s *objects.Store, 
 	return s.Expand(name)
 }
 
-// queryAt runs f on the objects of the repository that contains dir, and the commit of a reference. Without such a repository or
-// reference the answer is the zero value.
+// queryAt runs f on the objects of the repository that contains dir, with the commit of a reference. If there is no such repository or
+// reference, the answer is the zero value.
 func queryAt[A any](ctx context.Context, o *Ops, dir, reference string, f func(*objects.Store, plumbing.Hash) (A, error)) (A, error) {
 	return query(ctx, o, dir, func(r *repo.Repository) (A, error) {
 		var none A
@@ -123,8 +123,7 @@ func queryAt[A any](ctx context.Context, o *Ops, dir, reference string, f func(*
 	})
 }
 
-// ReadFile returns the content of a regular file on a local branch. A directory, a symbolic link or a submodule counts as
-// not found.
+// ReadFile returns the content of a regular file on a local branch. A directory, a symbolic link or a submodule is reported as not found.
 func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, error) {
 	if err := errors.Join(refs.CheckBranch(q.Branch), objects.CheckPath(q.Path)); err != nil {
 		return abi.GitContent{}, hosterror.First(err)
@@ -135,8 +134,8 @@ func (o *Ops) ReadFile(ctx context.Context, q abi.GitFile) (abi.GitContent, erro
 	})
 }
 
-// FindCommit returns the first commit, in the order of git log, that is reachable from HEAD and whose message contains
-// a text byte for byte. Its hash is abbreviated as git does by default.
+// FindCommit returns the first commit, in the order of git log, that is reachable from HEAD and whose message contains q.Text byte for
+// byte. The hash is abbreviated as git does by default.
 func (o *Ops) FindCommit(ctx context.Context, q abi.GitSearch) (abi.GitCommit, error) {
 	if q.Text == "" || len(q.Text) > maxText {
 		return abi.GitCommit{}, hosterror.Invalid("text: it has %d bytes: give 1 to %d bytes", len(q.Text), maxText)
@@ -147,8 +146,8 @@ func (o *Ops) FindCommit(ctx context.Context, q abi.GitSearch) (abi.GitCommit, e
 	})
 }
 
-// RemoteURL returns the URL of a remote as the repository's own configuration has it (url.….insteadOf is not applied),
-// without credentials.
+// RemoteURL returns the URL of a remote without credentials. The repository's own configuration defines the URL: url.….insteadOf is not
+// applied.
 func (o *Ops) RemoteURL(ctx context.Context, q abi.GitRemote) (abi.GitURL, error) {
 	if q.Remote == "" {
 		q.Remote = "origin"
@@ -166,7 +165,7 @@ func (o *Ops) RemoteURL(ctx context.Context, q abi.GitRemote) (abi.GitURL, error
 		if len(urls) == 0 {
 			return abi.GitURL{}, nil
 		}
-		url := strings.TrimSpace(urls[0]) // git fetches from the first URL
+		url := strings.TrimSpace(urls[0]) // git fetches from the first of several URLs
 		answer := abi.GitURL{URL: remote.StripCredentials(url)}
 		if answer.URL != url {
 			answer.Digest = digestOf(url)
@@ -175,7 +174,7 @@ func (o *Ops) RemoteURL(ctx context.Context, q abi.GitRemote) (abi.GitURL, error
 	})
 }
 
-// digestOf computes abi.GitURL.Digest.
+// digestOf computes the value of abi.GitURL.Digest for url.
 func digestOf(url string) string {
 	for strings.HasSuffix(url, ".git") {
 		url = strings.TrimSuffix(url, ".git")
@@ -185,7 +184,7 @@ func digestOf(url string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Ignored reports for each path whether git ignores it. The patterns of the user's own ignore file count, too.
+// Ignored reports for each path whether git ignores that path. The patterns of the user's own ignore file apply too.
 func (o *Ops) Ignored(ctx context.Context, q abi.GitPaths) (abi.GitIgnored, error) {
 	if len(q.Paths) > maxPaths {
 		return abi.GitIgnored{}, hosterror.Invalid("paths: there are %d: give at most %d", len(q.Paths), maxPaths)

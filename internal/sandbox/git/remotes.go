@@ -11,12 +11,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// ListRemote returns references of a remote repository.
+// ListRemote returns references of a remote repository. remote.Client.List describes the results.
 func (o *Ops) ListRemote(ctx context.Context, q abi.GitRemoteQuery) (abi.GitRemoteRefs, error) {
 	return perform(ctx, o, remoteTarget(q.URL), func() (abi.GitRemoteRefs, error) { return o.remotes.List(ctx, q) })
 }
 
-// Fetch returns a page of the files of a commit of a remote repository; see remote.Client.Fetch.
+// Fetch returns one page of the files of a commit of a remote repository. remote.Client.Fetch describes the results.
 func (o *Ops) Fetch(ctx context.Context, q abi.GitFetch) (abi.GitFetched, error) {
 	return perform(ctx, o, remoteTarget(q.URL), func() (abi.GitFetched, error) { return o.remotes.Fetch(ctx, q) })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TestDigestOfCredentials checks that a URL is returned without its credentials, and with a digest of them.
+// TestDigestOfCredentials checks that a URL is returned without its credentials, together with a digest of the credentials.
 func TestDigestOfCredentials(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	gittest.Git(t, r.Dir, "remote", "add", "origin", "x")

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// TopLevel returns the top level of the repository that contains a directory: the nearest ancestor, or the directory
-// itself, that has a .git, be it a directory or (in a linked worktree or submodule) a file. It does not follow a .git
-// file. It returns false if there is no repository. It is for the host process: it opens files by path.
+// TopLevel returns the top level of the repository that contains dir: the nearest ancestor of dir, or dir itself, that contains a .git. That
+// may be a directory or, in a linked worktree or submodule, a file; TopLevel does not read the file. It returns false if there is no
+// repository. It opens files by path, so it is for the host process.
 func TopLevel(dir string) (string, bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -21,17 +21,16 @@ type Identity struct {
 
 // User is the user's own configuration of git. The host reads it, since no operation may open the user's files.
 type User struct {
-	// Identity is the default for repositories that configure none.
+	// Identity is the author for repositories whose configuration names none.
 	Identity Identity
 	// Excludes is the content of the user's own ignore file.
 	Excludes []byte
 }
 
-// ReadUser reads the user's configuration as git does: user.name, user.email and core.excludesFile from
-// $XDG_CONFIG_HOME/git/config and then ~/.gitconfig, and the ignore file, by default $XDG_CONFIG_HOME/git/ignore. The
-// system's configuration and included files are not read. An empty xdg means home/.config. Absent files count as empty.
-// If files cannot be read, the error names them, and the content of the other files is returned nevertheless. It is for
-// the host process: it opens files by path.
+// ReadUser reads the user's configuration as git does: user.name, user.email and core.excludesFile from $XDG_CONFIG_HOME/git/config and
+// then from ~/.gitconfig, and the ignore file, which by default is $XDG_CONFIG_HOME/git/ignore. It reads neither the system's configuration
+// nor included files. If xdg is empty, home/.config is used. An absent file counts as empty. If a file cannot be read, the error names
+// that file, and the content of the other files is returned nevertheless. ReadUser opens files by path, so it is for the host process.
 func ReadUser(home, xdg string) (User, error) {
 	if xdg == "" {
 		xdg = filepath.Join(home, ".config")
@@ -67,8 +66,7 @@ func ReadUser(home, xdg string) (User, error) {
 	return user, errors.Join(errs...)
 }
 
-// readUserFile reads a trusted file, and therefore follows any symbolic link. It returns no content if the file is
-// absent.
+// readUserFile reads a file of the user. The file is trusted, so any symbolic link is followed. If the file is absent, there is no content.
 func readUserFile(name string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|openflag.NonBlock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +80,7 @@ func readUserFile(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	if !info.Mode().IsRegular() { // such as /dev/null, to which users point a setting that names a file, to disable it
+	if !info.Mode().IsRegular() { // such as /dev/null, by which users disable a setting that names a file
 		return nil, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))

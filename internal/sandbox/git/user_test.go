@@ -63,7 +63,7 @@ func TestReadUser(t *testing.T) {
 	gittest.Write(t, home+"/more", "[user]\n\tname = Z\n")
 	want = git.User{Identity: git.Identity{Name: "Y", Email: "x@example.com"}, Excludes: []byte("*.tmp\n")}
 	if diff := cmp.Diff(want, read()); diff != "" {
-		t.Errorf("the file in the home directory counts more: %s", diff)
+		t.Errorf("the file in the home directory does not take precedence: %s", diff)
 	}
 	gittest.Write(t, home+"/.gitconfig", "[user\n")
 	if u, err := git.ReadUser(home, ""); err == nil || !strings.Contains(err.Error(), ".gitconfig: line 1") || u.Identity.Name != "X" {
@@ -71,7 +71,7 @@ func TestReadUser(t *testing.T) {
 	}
 }
 
-// TestReadUserIsBounded checks that ReadUser reads no included files, and no more of a file than its limit.
+// TestReadUserIsBounded checks that ReadUser reads no included files, and reads a file only up to the limit for its size.
 func TestReadUserIsBounded(t *testing.T) {
 	home := t.TempDir()
 	gittest.Write(t, home+"/other", "[user]\n\tname = Other\n")

@@ -1,5 +1,5 @@
-// Package gitconfig parses one file of git's configuration (git-config(1)). Start with Parse. Includes are not
-// followed and no other file is read: a repository is untrusted, and an include names any file of the machine.
+// Package gitconfig parses one file of git's configuration (git-config(1)). Start with Parse. It follows no includes and reads no other
+// file: a repository is untrusted, and an include could name any file of the machine.
 package gitconfig
 
 import (
@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// MaxSize is the largest file that callers should read for Parse, in bytes.
+	// MaxSize is the size in bytes of the largest file that callers should read for Parse.
 	MaxSize    = 1 << 20
-	maxEntries = 10_000 // entries in one file
+	maxEntries = 10_000 // most entries in one file
 )
 
-// Entry is one line of a configuration file: section.subsection.key = value.
+// Entry is one setting of a configuration file: section.subsection.key = value.
 type Entry struct {
-	Section, Key string // in lower case
+	Section, Key string // names of the section and the key in lower case
 	Subsection   string
 	Value        string
-	NoValue      bool // no "=": git reads the key as true
+	NoValue      bool // whether the line has no "=", so that git reads the key as true
 }
 
-// File is the entries of a configuration file, in order.
+// File contains the entries of a configuration file in their order.
 type File []Entry
 
 // Last returns the effective value of a key: the last value in the file. It returns false if the key is unset.
@@ -37,7 +37,7 @@ func (f File) Last(section, subsection, key string) (string, bool) {
 	return "", false
 }
 
-// All returns every value of a key. As in git, an empty value resets the list.
+// All returns every value of a key. As in git, an empty value removes the values before it.
 func (f File) All(section, subsection, key string) (values []string) {
 	for _, e := range f {
 		switch {
@@ -69,8 +69,8 @@ func (f File) Bool(section, key string, fallback bool) bool {
 	return fallback
 }
 
-// CheckFormat refuses a repository format or extension that this implementation does not support, as
-// git's repository format specification requires.
+// CheckFormat returns an error if the repository has a format version or an extension that this package does not support. git's
+// specification of repository formats requires that.
 func (f File) CheckFormat() error {
 	switch version, ok := f.Last("core", "", "repositoryformatversion"); {
 	case ok && version == "1":
@@ -95,7 +95,7 @@ func (f File) CheckFormat() error {
 	return nil
 }
 
-// Parse accepts what git accepts, except a NUL byte.
+// Parse accepts what git accepts, except that it refuses NUL bytes.
 func Parse(data []byte) (File, error) {
 	p := parser{rest: strings.TrimPrefix(string(data), "\ufeff"), line: 1}
 	if strings.ContainsRune(p.rest, 0) {
@@ -110,11 +110,11 @@ func Parse(data []byte) (File, error) {
 type parser struct {
 	rest                string
 	line                int
-	section, subsection string // section and subsection of the entries that follow
+	section, subsection string // names of the section and subsection to which the following entries belong
 	entries             File
 }
 
-// next consumes one byte. At the end of the file it returns line feeds, so every construct terminates.
+// next consumes one byte and returns it. At the end of the file it returns line feeds, so every construct terminates.
 func (p *parser) next() byte {
 	if p.rest == "" {
 		return '\n'
@@ -177,7 +177,7 @@ func (p *parser) heading() error {
 	if c != '"' || !spaced {
 		return errors.New("the section's name is malformed")
 	}
-	// The rare [a.b "c"] is the section a with the subsection b.c.
+	// The rare heading [a.b "c"] means the section a with the subsection b.c.
 	sub := strings.TrimPrefix(p.subsection+".", ".")
 	for c = p.next(); c != '"'; c = p.next() {
 		if c == '\\' {
@@ -195,7 +195,7 @@ func (p *parser) heading() error {
 	return nil
 }
 
-// setting parses a key, whose first letter has been consumed, and its value.
+// setting parses a key and its value. The first letter of the key has been consumed.
 func (p *parser) setting(c byte) (err error) {
 	var key strings.Builder
 	for ; isKey(c); c = p.next() {
@@ -218,10 +218,10 @@ func (p *parser) setting(c byte) (err error) {
 	return nil
 }
 
-// value parses up to the end of the line. Unquoted white space at both ends is dropped.
+// value parses a value, up to the end of the line. White space outside of quotes is dropped at both ends.
 func (p *parser) value() (string, error) {
 	var value []byte
-	keep := 0 // length of value without unquoted trailing white space
+	keep := 0 // length of value without trailing white space that is not quoted
 	quoted, comment := false, false
 	for {
 		c := p.next()

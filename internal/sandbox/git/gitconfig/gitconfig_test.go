@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 )
 
-// seeds are configuration files, valid and malformed.
+// seeds are valid and malformed configuration files.
 var seeds = []string{
 	"", "[core]\n\tbare = false\n", "[remote \"origin\"]\n\turl = https://example.com/r.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n",
 	"[A]\nB=c", "[a]b=c", "[a]\nb", "[a]\nb = \"x y\" ; comment\n", "[a]\nb = x y # c\n", "[a]\nb = one \\\n two\n", "[a]\nb = \"a\\\"b\\\\c\\td\\n\"\n",
@@ -43,7 +43,7 @@ func compareWithGit(t *testing.T, data []byte) {
 		t.Log("NOT CHECKED against git: the git program is not on PATH")
 		return
 	}
-	// Skip known differences: git before 2.45 replaces a tab in a value by a space, git accepts NUL, and git accepts sections
+	// Skip three known differences: git before 2.45 replaces a tab in a value with a space, git accepts NUL bytes, and git accepts sections
 	// without a name.
 	text := string(data)
 	if strings.ContainsAny(text, "\x00\t\r\v\f") || strings.Contains(text, "[]") || strings.Contains(text, "[.") || strings.Contains(text, ".]") ||
@@ -70,7 +70,7 @@ func compareWithGit(t *testing.T, data []byte) {
 	}
 }
 
-// parseLines returns entries in the format of git config --list --null.
+// parseLines parses data and formats the entries as git config --list --null does.
 func parseLines(data []byte) ([]string, error) {
 	file, err := gitconfig.Parse(data)
 	var lines []string

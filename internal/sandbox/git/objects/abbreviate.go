@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	minAbbrev = 7 // digits of an abbreviated hash that is returned
-	minPrefix = 4 // digits of an abbreviated hash that is looked up, as in git
+	minAbbrev = 7 // fewest digits of an abbreviated hash that is returned
+	minPrefix = 4 // fewest digits of an abbreviated hash that is looked up, as in git
 )
 
-// abbreviate shortens a hash as git does by default: to a length at which a collision among the packed objects is
-// unlikely, extended until the prefix is unique.
+// abbreviate shortens a hash as git does by default: to a length at which a collision among the packed objects is unlikely. If that prefix
+// is not unique, it is extended until it is.
 func (s *Store) abbreviate(h plumbing.Hash) (string, error) {
 	hex := h.String()
 	var packed uint64
@@ -44,8 +44,7 @@ func (s *Store) abbreviate(h plumbing.Hash) (string, error) {
 	return hex[:min(length, len(hex))], nil
 }
 
-// neighbours returns the hashes directly before and after a hash; no other hash in the index has a longer common prefix
-// with it.
+// neighbours returns the hashes directly before and after h in the index. No other hash in the index has a longer common prefix with h.
 func (x *packIndex) neighbours(h plumbing.Hash) ([]plumbing.Hash, error) {
 	at, found, err := x.position(h)
 	if err != nil {
@@ -73,7 +72,7 @@ func (x *packIndex) neighbours(h plumbing.Hash) ([]plumbing.Hash, error) {
 	return hashes, nil
 }
 
-// uniqueLength returns the number of leading digits of hex that distinguish it from other; 0 if they are equal.
+// uniqueLength returns the number of leading digits that distinguish hex from other; 0 if the two are equal.
 func uniqueLength(hex, other string) int {
 	if hex == other {
 		return 0
@@ -85,8 +84,8 @@ func uniqueLength(hex, other string) int {
 	return n + 1
 }
 
-// Expand returns the object whose hash begins with some hexadecimal digits; ok is false if there is none, if there are
-// too few digits, or if they are not hexadecimal. It fails if several objects match.
+// Expand returns the object whose hash begins with the given hexadecimal digits. ok is false if there is no such object, if there are too
+// few digits, or if they are not hexadecimal. If several objects match, Expand fails.
 func (s *Store) Expand(digits string) (found plumbing.Hash, ok bool, err error) {
 	if len(digits) < minPrefix || len(digits) > 2*HashSize || !isHex(digits) {
 		return found, false, nil

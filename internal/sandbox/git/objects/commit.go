@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	maxParents  = 256 // parents of one commit
-	maxTagChain = 8   // annotated tags of tags
+	maxParents  = 256 // most parents of one commit
+	maxTagChain = 8   // most annotated tags in a chain of tags that refer to tags
 )
 
 // Commit has the parts of a commit object that this package uses.
 type Commit struct {
 	Tree    plumbing.Hash
 	parents []plumbing.Hash
-	date    uint64 // date of the committer, in seconds since 1970; 0 if malformed, as in git
+	date    uint64 // date of the committer in seconds since 1970; 0 if it is malformed, as in git
 	message []byte
 }
 
@@ -37,7 +37,7 @@ func (s *Store) Commit(hash plumbing.Hash) (Commit, error) {
 	return c, nil
 }
 
-// parseCommit parses header lines, an empty line and the message.
+// parseCommit parses the content of a commit: header lines, an empty line and the message.
 func parseCommit(data []byte) (Commit, error) {
 	var c Commit
 	head, message, _ := bytes.Cut(data, []byte("\n\n"))
@@ -73,7 +73,7 @@ func parseCommit(data []byte) (Commit, error) {
 	return c, nil
 }
 
-// parseDate parses the seconds of `committer NAME <MAIL> SECONDS ZONE`.
+// parseDate returns the seconds in a header line `committer NAME <MAIL> SECONDS ZONE`.
 func parseDate(line []byte) uint64 {
 	rest := bytes.TrimLeft(line[bytes.LastIndexByte(line, '>')+1:], " ")
 	digits, _, _ := bytes.Cut(rest, []byte(" "))
@@ -84,8 +84,8 @@ func parseDate(line []byte) uint64 {
 	return seconds
 }
 
-// Peel returns the commit that a hash means: the object itself if it is a commit, or the commit that an annotated tag
-// points to. It returns false for other types of objects.
+// Peel returns the commit to which the object hash leads: the object itself if it is a commit, or the commit to which an annotated tag
+// refers. It returns false for objects of other types.
 func (s *Store) Peel(hash plumbing.Hash) (plumbing.Hash, bool, error) {
 	for range maxTagChain {
 		o, ok, err := s.find(hash, maxObject)

@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Edit is a validated set of changes to a tree, as a trie of path components. Each node holds the change of the file at
-// its path, and the nodes below.
+// Edit is a validated set of changes to a tree. It is a trie of path components: each node has the change of the file at the node's path,
+// and the nodes below that path.
 type Edit struct {
 	change   *abi.GitChange
 	children map[string]*Edit
@@ -51,8 +51,7 @@ func NewEdit(changes []abi.GitChange) (*Edit, error) {
 	return top, nil
 }
 
-// Batch collects new objects in memory. Nothing is written before Write, so an error leaves the repository as it
-// was.
+// Batch collects new objects in memory. Only Write writes them, so an error before that leaves the repository unchanged.
 type Batch struct {
 	store   *Store
 	objects []object
@@ -67,8 +66,7 @@ func (b *Batch) Add(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	return HashOf(kind, data)
 }
 
-// Write writes the objects in the order in which they were added. So an object is written after all objects to which it
-// refers.
+// Write writes the objects in the order in which they were added. An object is therefore written after all objects to which it refers.
 func (b *Batch) Write() error {
 	for _, o := range b.objects {
 		if err := b.store.write(o); err != nil {
@@ -87,7 +85,7 @@ func (b *Batch) AddTree(base plumbing.Hash, edit *Edit) (plumbing.Hash, error) {
 	return b.addEntries(all), nil
 }
 
-// apply returns the entries of an edited directory; base is nil for a new one.
+// apply returns the entries of a directory after an edit. base is the directory's tree; nil for a new directory.
 func (b *Batch) apply(base *plumbing.Hash, edit *Edit, prefix string) ([]TreeEntry, error) {
 	var all []TreeEntry
 	if base != nil {
@@ -115,8 +113,8 @@ func (b *Batch) apply(base *plumbing.Hash, edit *Edit, prefix string) ([]TreeEnt
 	return all, nil
 }
 
-// applyEntry returns the edited entry at a path, nil if it is deleted. Git has no empty directories: a directory that
-// loses its last file is deleted.
+// applyEntry returns the entry at a path after an edit; nil if the entry is deleted. Git has no empty directories, so a directory that loses
+// its last file is deleted.
 func (b *Batch) applyEntry(old *TreeEntry, edit *Edit, path string) (*TreeEntry, error) {
 	if edit.change != nil && edit.change.Deleted {
 		if old == nil || old.Mode == ModeDir {

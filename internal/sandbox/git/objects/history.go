@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	maxCommits = 200_000 // commits visited by one search
-	maxShallow = 4 << 20 // bytes of the file "shallow"
+	maxCommits = 200_000 // most commits that one search visits
+	maxShallow = 4 << 20 // most bytes of the file "shallow"
 )
 
-// FindCommit returns the abbreviated hash of the first commit, in the order of git log from head, whose message
-// contains text; "" if there is none.
+// FindCommit returns the abbreviated hash of the first commit, in the order of git log from head, whose message contains text. It returns an
+// empty string if there is none.
 func (s *Store) FindCommit(head plumbing.Hash, text string) (string, error) {
 	boundary, err := s.readShallow()
 	if err != nil {
@@ -40,17 +40,17 @@ func (s *Store) FindCommit(head plumbing.Hash, text string) (string, error) {
 	return "", nil
 }
 
-// historyWalk visits commits as git log does by default: the newest committer date first, and among equal dates
-// the commit that was seen first.
+// historyWalk visits commits as git log does by default: the commit with the newest committer date first, and among equal dates the commit
+// that was seen first.
 type historyWalk struct {
 	store   *Store
-	shallow map[plumbing.Hash]struct{} // commits whose parents a shallow clone lacks
+	shallow map[plumbing.Hash]struct{} // the commits whose parents a shallow clone lacks
 	text    []byte
 	seen    map[plumbing.Hash]struct{}
 	queue   commitQueue
 }
 
-// push queues a commit unless it has been seen.
+// push queues the commit h unless it was queued before.
 func (w *historyWalk) push(h plumbing.Hash) error {
 	if _, ok := w.seen[h]; ok {
 		return nil
@@ -77,12 +77,12 @@ func (w *historyWalk) push(h plumbing.Hash) error {
 type queuedCommit struct {
 	hash    plumbing.Hash
 	date    uint64
-	order   int // position in the order in which commits were seen
+	order   int // number of commits that were seen before this one
 	parents []plumbing.Hash
 	matches bool
 }
 
-// commitQueue is a heap, the newest commit on top.
+// commitQueue is a heap with the newest commit on top.
 type commitQueue []*queuedCommit
 
 func (q commitQueue) Len() int { return len(q) }

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// FindCommit returns the same commit with the same abbreviation as git log, for loose and packed objects.
+// For loose and for packed objects, FindCommit returns the same commit as git log, with the same abbreviation.
 func TestFindCommitAgreesWithGit(t *testing.T) {
 	for seed := range int64(2) {
 		r := gittest.History(t, 300, seed)
@@ -74,7 +74,7 @@ func TestAbbreviationAgreesWithGit(t *testing.T) {
 		head = r.Commit(fmt.Sprintf("c%02d.\n", i), int64(i), tree, parents...)
 	}
 	r.Branch("main", head)
-	// Create files named like loose objects whose hashes share a long prefix with the commits.
+	// Create files with names of loose objects, so that their hashes share a long prefix with those of the commits.
 	for i, h := range strings.Fields(gittest.Git(t, r.Dir, "log", "--format=%H")) {
 		other := h[:8+i%20] + flip(h[8+i%20:9+i%20]) + h[9+i%20:]
 		gittest.Write(t, filepath.Join(r.Dot, "objects", other[:2], other[2:]), "")
@@ -89,18 +89,18 @@ func TestAbbreviationAgreesWithGit(t *testing.T) {
 	}
 }
 
-// A large pack index is searched by bisection. The commit must be found at any position and distinguished from its
-// neighbours. The length of the abbreviation grows with the number of objects.
+// FindCommit searches a large pack index by bisection. It must find the commit at any position, and distinguish it from its neighbours.
+// The length of the abbreviation grows with the number of objects.
 func TestFindCommitInLargeIndexes(t *testing.T) {
 	const many = 20_000
 	var data []byte
 	var h plumbing.Hash
-	for i := 0; h[4]&15 < 1 || h[4]&15 > 14; i++ { // so that hashes that differ by one differ in the tenth digit only
+	for i := 0; h[4]&15 < 1 || h[4]&15 > 14; i++ { // until a hash that differs from h by one differs in the tenth digit only
 		data = fmt.Appendf(nil, "tree %s\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nfindme %d\n", plumbing.ZeroHash, i)
 		h = plumbing.ComputeHash(plumbing.CommitObject, data)
 	}
 	real := gittest.Packed{Hash: h, Bytes: gittest.EntryBytes(plumbing.CommitObject, len(data), nil, data)}
-	junk := func(i uint32) gittest.Packed { // an object whose hash begins with the commit's first byte, and sorts by i
+	junk := func(i uint32) gittest.Packed { // returns an object whose hash begins with the first byte of the commit's hash, and sorts by i
 		name := plumbing.Hash{h[0]}
 		binary.BigEndian.PutUint32(name[1:], i)
 		return gittest.Packed{Hash: name, Bytes: []byte{0}}
@@ -108,14 +108,14 @@ func TestFindCommitInLargeIndexes(t *testing.T) {
 	middle := binary.BigEndian.Uint32(h[1:5])
 	for _, c := range []struct {
 		below, above int
-		near         bool // the neighbours differ in the tenth character only
+		near         bool // whether the neighbours differ in the tenth character only
 		want         int
 	}{
 		{0, 0, false, 7}, {0, 999, false, 7}, {999, 0, false, 7}, {499, 500, false, 7}, {500, 499, false, 7}, {501, 498, false, 7},
 		{250, 749, false, 7}, {750, 249, false, 7}, {100, 99, false, 7}, {many, many, false, 8}, {500, 0, true, 10}, {0, 500, true, 10},
 	} {
 		t.Run(fmt.Sprintf("%d before, %d after, near: %v", c.below, c.above, c.near), func(t *testing.T) {
-			step := uint32(1 << 16) // changes the fifth character
+			step := uint32(1 << 16) // this step changes the fifth character
 			if c.near {
 				step = 1
 			}
@@ -137,7 +137,7 @@ func TestFindCommitInLargeIndexes(t *testing.T) {
 	}
 }
 
-// spread returns the i-th of n numbers above or below middle, in steps that shrink if they do not fit.
+// spread returns the i-th of n numbers above or below middle, at the distance step. If the numbers do not fit, the distance is smaller.
 func spread(middle uint32, n int, step, i uint32, above bool) uint32 {
 	room := middle
 	if above {
@@ -150,7 +150,7 @@ func spread(middle uint32, n int, step, i uint32, above bool) uint32 {
 	return middle - (i+1)*step
 }
 
-// hookedContext runs hook at the n-th call of Err.
+// hookedContext calls hook in the n-th call of its method Err.
 type hookedContext struct {
 	context.Context
 	left int
@@ -180,7 +180,7 @@ func flip(digit string) string {
 	return "0"
 }
 
-// Git itself packs the files, with its own deltas, and the branches (git gc).
+// The git program packs the files, with deltas that it computes, and the branches (git gc).
 func TestReadFileAgreesWithGit(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	var parents []plumbing.Hash

@@ -119,7 +119,7 @@ func manyParents(n int) string {
 	return s.String()
 }
 
-// A search ends after 200,000 commits, which takes seconds on an idle machine.
+// A search ends after 200,000 commits. Reading so many takes seconds on an idle machine.
 func TestHistorySearchIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 200,001 commits")
@@ -137,7 +137,7 @@ func TestHistorySearchIsBounded(t *testing.T) {
 		head = plumbing.ComputeHash(plumbing.CommitObject, data)
 		parent = "parent " + head.String() + "\n"
 		out.Reset()
-		out.Write([]byte{0x90 | byte(len(data)&15), byte(len(data) >> 4)}) // a commit, under 2,048 bytes
+		out.Write([]byte{0x90 | byte(len(data)&15), byte(len(data) >> 4)}) // header of a commit of less than 2,048 bytes
 		z.Reset(&out)
 		_, err := z.Write(data)
 		gittest.Must(t, err)
@@ -191,8 +191,8 @@ func TestHostileTreesFail(t *testing.T) {
 	}
 }
 
-// Twelve nested trees, each of which contains the next one ten times, describe 10^12 files. The walk ends after a million
-// files, or when its context ends.
+// Twelve nested trees describe 10^12 files, since each contains the next tree ten times. The walk must end after a million files, or when
+// its context ends.
 func TestRecursiveTreeIsBounded(t *testing.T) {
 	r := gittest.New(t, t.TempDir())
 	h := r.Blob("x")

@@ -41,7 +41,7 @@ func (s *Store) findLoose(h plumbing.Hash, limit int64) (object, bool, error) {
 	return object{}, false, nil
 }
 
-// inflateLoose decodes `TYPE SIZE NUL content`. The header is untrusted: its length and the size are bounded.
+// inflateLoose decodes `TYPE SIZE NUL content`. The header is untrusted, so its length and the stated size are bounded.
 func (s *Store) inflateLoose(f io.Reader, limit int64) (object, error) {
 	var err error
 	s.file.Reset(f)
@@ -78,8 +78,8 @@ func (s *Store) inflateLoose(f io.Reader, limit int64) (object, error) {
 	return object{kind, data}, err
 }
 
-// write stores a loose object in the repository's own object directory, unless the repository has the object. The
-// file is synced under a temporary name and then renamed, so an object is never visible incomplete.
+// write stores a loose object in the repository's own object directory, unless the repository already has that object. The file is synced
+// under a temporary name and then renamed, so no incomplete object is ever visible.
 func (s *Store) write(o object) error {
 	hash := HashOf(o.kind, o.data)
 	if ok, err := s.Has(hash); ok || err != nil {
@@ -90,7 +90,7 @@ func (s *Store) write(o object) error {
 	}
 	var compressed bytes.Buffer
 	z := zlib.NewWriter(&compressed)
-	_, _ = fmt.Fprintf(z, "%s %d\x00", o.kind, len(o.data)) // writes to a buffer do not fail
+	_, _ = fmt.Fprintf(z, "%s %d\x00", o.kind, len(o.data)) // writing to a buffer does not fail
 	_, _ = z.Write(o.data)
 	_ = z.Close()
 	name := looseName(s.repo.InCommon("objects"), hash)
@@ -99,7 +99,7 @@ func (s *Store) write(o object) error {
 	if err := r.Handle.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return r.Explain(dir, err)
 	}
-	// git gc removes stale files of this name.
+	// git gc removes old files with this prefix.
 	temporary := path.Join(dir, "tmp_obj_"+rand.Text()[:12])
 	if err := r.Create(temporary, compressed.Bytes(), 0o444); err != nil {
 		return err

@@ -1,11 +1,10 @@
-// Package objects reads a repository's objects, loose, packed and those of alternates, and writes loose ones.
-// Start with Open, or with FromPack for a pack that a remote sent.
+// Package objects reads the objects of a repository: loose objects, packed objects and those of alternates. It writes loose objects. Start
+// with Open, or with FromPack for a pack that a remote sent.
 //
-// Objects are untrusted input. go-git decodes pack entries and applies deltas; looking objects up and following
-// delta chains is done here, because go-git follows chains recursively and inflates loose objects without a limit:
-// a delta that names itself as its base would overflow the stack, which no recover can prevent. Every object is
-// bounded in size before it is inflated, an operation is bounded in total, and an object whose content does not
-// have its hash is an error.
+// Objects are untrusted input. go-git decodes pack entries and applies deltas. This package itself looks objects up and follows chains of
+// deltas, because go-git follows chains recursively and inflates loose objects without a limit: a delta that names itself as its base
+// would overflow the stack, from which recover cannot save the process. The size of every object is checked before it is inflated, the
+// total work of an operation is bounded, and an object whose content does not have the object's hash is an error.
 package objects
 
 import (
@@ -25,10 +24,10 @@ const HashSize = len(plumbing.ZeroHash)
 // object is a decoded object.
 type object struct {
 	kind plumbing.ObjectType
-	data []byte // shared with the store's cache: read-only
+	data []byte // content of the object; read-only, since the store's cache shares it
 }
 
-// HashOf returns the hash that names an object.
+// HashOf returns the hash that names the object with the given type and content.
 func HashOf(kind plumbing.ObjectType, data []byte) (sum plumbing.Hash) {
 	h := sha1.New()
 	_, _ = fmt.Fprintf(h, "%s %d\x00", kind, len(data))
@@ -37,7 +36,7 @@ func HashOf(kind plumbing.ObjectType, data []byte) (sum plumbing.Hash) {
 	return sum
 }
 
-// ParseHash parses a SHA-1 in hexadecimal digits.
+// ParseHash parses a SHA-1 that is written in hexadecimal digits.
 func ParseHash(s string) (plumbing.Hash, error) {
 	switch {
 	case len(s) == 64 && isHex(s):

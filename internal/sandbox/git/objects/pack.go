@@ -10,20 +10,20 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// maxChain bounds a chain of deltas; git writes at most 4,095.
+// maxChain is the maximum length of a chain of deltas. git writes chains of at most 4,095.
 const maxChain = 4096
 
-// pack is a pack and its index. The file of the pack is opened when the first object is read. A pack that a
-// remote sent is in memory, and has objects instead of an index.
+// pack is a pack together with its index. The file of the pack is opened when its first object is read. A pack that a remote sent is in
+// memory. It has a map of its objects instead of an index.
 type pack struct {
-	name    string // name of the pack's files in the root, without extension
+	name    string // name of the pack's files in the root, without the extension
 	index   *packIndex
 	objects map[plumbing.Hash]int64
 	file    *os.File
 	scanner *packfile.Scanner
 }
 
-// offset returns the position of an object; false if it is not in the pack.
+// offset returns the position of an object in the pack. It returns false if the pack does not contain the object.
 func (p *pack) offset(h plumbing.Hash) (int64, bool, error) {
 	if p.index != nil {
 		return p.index.offset(h)
@@ -41,8 +41,8 @@ func (p *pack) close() {
 	}
 }
 
-// object reads the object at an offset. A chain of deltas is followed iteratively, first by headers alone down to
-// the base, then back up applying each delta, so that neither a long chain nor a cycle exhausts the stack.
+// object reads the object at an offset. It follows a chain of deltas iteratively, so that neither a long chain nor a cycle exhausts the
+// stack: first it reads the headers down to the base, and then it applies the deltas from the base up.
 func (p *pack) object(s *Store, offset, limit int64) (object, error) {
 	var deltas []int64
 	for {
@@ -83,7 +83,7 @@ func (p *pack) object(s *Store, offset, limit int64) (object, error) {
 	}
 }
 
-// base returns the offset of the object that a delta is applied to.
+// base returns the offset of the object to which a delta is applied.
 func (p *pack) base(delta *packfile.ObjectHeader) (int64, error) {
 	if delta.Type == plumbing.OFSDeltaObject {
 		return delta.OffsetReference, nil
@@ -95,10 +95,10 @@ func (p *pack) base(delta *packfile.ObjectHeader) (int64, error) {
 	return offset, err
 }
 
-// apply applies deltas to their base, the last one first. The final result is bounded by limit, intermediate results by
-// maxObject.
+// apply applies deltas to their base o, beginning with the last of deltas. The size of the final result is at most limit; that of an
+// intermediate result is at most maxObject.
 func (p *pack) apply(s *Store, o object, deltas []int64, limit int64) (object, error) {
-	if size := int64(len(o.data)); len(deltas) == 0 && size > limit { // o is from the cache
+	if size := int64(len(o.data)); len(deltas) == 0 && size > limit { // o is from the cache, so its size has not been checked
 		return object{}, tooLarge(uint64(size), limit)
 	}
 	for i := len(deltas) - 1; i >= 0; i-- {
@@ -132,7 +132,7 @@ func (p *pack) apply(s *Store, o object, deltas []int64, limit int64) (object, e
 	return o, nil
 }
 
-// resultSize parses the size of the object that a delta produces.
+// resultSize returns the size of the object that a delta produces.
 func resultSize(delta []byte) (uint64, error) {
 	_, n := binary.Uvarint(delta)
 	if n <= 0 {
@@ -145,7 +145,7 @@ func resultSize(delta []byte) (uint64, error) {
 	return size, nil
 }
 
-// inflate reads the content after the header that the scanner has just read.
+// inflate reads the content that follows the header, which the scanner has just read.
 func (p *pack) inflate(s *Store, header *packfile.ObjectHeader, limit int64) ([]byte, error) {
 	if header.Length > limit {
 		return nil, tooLarge(uint64(header.Length), limit)

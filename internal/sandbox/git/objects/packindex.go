@@ -11,21 +11,21 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Layout of a pack index of version 2 (https://git-scm.com/docs/gitformat-pack): a header, the fan-out table of
-// the cumulative number of hashes by first byte, then columns of hashes, CRCs, 31-bit offsets and 64-bit offsets.
+// Layout of a pack index of version 2 (https://git-scm.com/docs/gitformat-pack): a header; the fan-out table, which has for each first
+// byte the cumulative number of hashes; and columns of hashes, CRCs, 31-bit offsets and 64-bit offsets.
 const (
 	fanoutAt    = 8
 	hashesAt    = fanoutAt + 256*4
 	indexRow    = HashSize + 4 + 4
 	indexTail   = 2 * HashSize
-	largeOffset = 1 << 31 // flags an index into the column of 64-bit offsets
-	blockHashes = 200     // when a binary search has at most this many hashes left, they are read at once
+	largeOffset = 1 << 31 // bit that marks an index into the column of 64-bit offsets
+	blockHashes = 200     // number of hashes up to which a binary search reads all remaining hashes at once
 )
 
 var indexHeader = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
 
-// packIndex finds objects in a pack. Only the hashes that a search needs are read; go-git would read a large index
-// completely for each operation.
+// packIndex finds objects in a pack. It reads only the hashes that a search needs. go-git would read a large index completely for each
+// operation.
 type packIndex struct {
 	file   *os.File
 	size   int64
@@ -33,7 +33,7 @@ type packIndex struct {
 	block  [blockHashes * HashSize]byte
 }
 
-// newPackIndex checks the header and the fan-out table. On success it owns the file.
+// newPackIndex checks the header and the fan-out table of f. If it succeeds, the packIndex owns f.
 func newPackIndex(f *os.File) (*packIndex, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -61,7 +61,7 @@ func newPackIndex(f *os.File) (*packIndex, error) {
 
 func (x *packIndex) count() uint32 { return x.fanout[255] }
 
-// position returns the position of a hash in the sorted column, or the position at which it would be inserted.
+// position returns the position of h in the sorted column of hashes, or the position at which h would be inserted.
 func (x *packIndex) position(h plumbing.Hash) (at uint32, found bool, err error) {
 	low, high := uint32(0), x.fanout[h[0]]
 	if h[0] > 0 {
@@ -100,7 +100,7 @@ func (x *packIndex) hash(i uint32) (h plumbing.Hash, err error) {
 	return h, damage(err)
 }
 
-// offset returns the position of an object in the pack; false if the pack does not have it.
+// offset returns the position of an object in the pack. It returns false if the pack does not contain the object.
 func (x *packIndex) offset(h plumbing.Hash) (int64, bool, error) {
 	at, found, err := x.position(h)
 	if err != nil || !found {
@@ -129,7 +129,7 @@ func (x *packIndex) offset(h plumbing.Hash) (int64, bool, error) {
 	return offset, true, nil
 }
 
-// damage replaces io.EOF and io.ErrUnexpectedEOF by an error that says that the file is truncated.
+// damage replaces io.EOF and io.ErrUnexpectedEOF with an error that states that the file is truncated.
 func damage(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("damaged: truncated")

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 )
 
-// MaxPath bounds a path in a tree or an index, in bytes.
+// MaxPath is the maximum length of a path in a tree or an index, in bytes.
 const MaxPath = 4 << 10
 
 // CheckPath refuses a path that no tree can contain.
@@ -23,9 +23,8 @@ func CheckPath(name string) error {
 	return nil
 }
 
-// checkNewPath refuses a path that must not be written into a tree: a checkout on some file system would write into .git,
-// where hooks and configuration run programs, or would replace .gitmodules, which makes git fetch and run other
-// repositories.
+// checkNewPath refuses a path that must not be written into a tree. On some file systems, a checkout of such a path would write into .git,
+// where hooks and configuration can run programs, or would replace .gitmodules, which makes git fetch and run other repositories.
 func checkNewPath(name string) error {
 	if err := CheckPath(name); err != nil {
 		return err
@@ -42,8 +41,8 @@ func checkNewPath(name string) error {
 	return hosterror.Invalid("path: %q: some file systems resolve it into .git or a parent directory", hosterror.Truncate(name))
 }
 
-// ReservedName returns the reserved name (".git", ".gitmodules", "." or "..") that some file system would open instead
-// of a component of a path; "" if there is none. Backslashes separate components on Windows.
+// ReservedName returns the reserved name (".git", ".gitmodules", "." or "..") that some file system would open instead of a component of
+// the path name. It returns an empty string if there is none. Backslashes count as separators, as on Windows.
 func ReservedName(name string) string {
 	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c == '/' || c == '\\' }) {
 		switch plain := foldName(part); plain {
@@ -54,9 +53,9 @@ func ReservedName(name string) string {
 	return ""
 }
 
-// foldName maps a file name to the reserved name to which a case-insensitive or normalizing file system resolves it.
-// NTFS ignores trailing spaces and dots, ignores a colon with what follows it (an alternate data stream), and has short
-// names (GIT~1); HFS+ ignores some code points; both ignore case. Other names are returned in some folded form.
+// foldName maps a file name to the reserved name to which a case-insensitive or normalizing file system resolves it. NTFS ignores
+// trailing spaces and dots, ignores a colon with what follows it (an alternate data stream), and has short names (GIT~1). HFS+ ignores
+// some code points. Both ignore case. A name that resolves to no reserved name is returned in a folded form.
 func foldName(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(c rune) rune {
@@ -67,7 +66,7 @@ func foldName(name string) string {
 		return c
 	}, name)
 	trimmed := strings.ToLower(strings.TrimRight(name, " ."))
-	if trimmed == "" { // only dots and spaces
+	if trimmed == "" { // the name consists of dots and spaces only
 		return strings.ReplaceAll(name, " ", "")[:min(strings.Count(name, "."), 2)]
 	}
 	stem, number, short := strings.Cut(trimmed, "~")

@@ -13,7 +13,7 @@ import (
 
 func TestCheckNewPath(t *testing.T) {
 	for _, path := range []string{"a", "a/b", ".gitignore", ".github/x", "a.git/b", "git", "~1", "x~1", ".gitx", "...a", "ü", "a b", " a", "gitx~1", "a:b", `a\b`} {
-		t.Run(fmt.Sprintf("%q is taken", path), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%q is accepted", path), func(t *testing.T) {
 			if err := objects.CheckNewPath(path); err != nil {
 				t.Error(err)
 			}
@@ -30,7 +30,7 @@ func TestCheckNewPath(t *testing.T) {
 	}
 }
 
-// FuzzNewPath checks that git accepts trees with the paths that checkNewPath accepts.
+// FuzzNewPath checks that git accepts trees whose paths checkNewPath accepts.
 func FuzzNewPath(f *testing.F) {
 	for _, seed := range []string{"a", "a/b", ".git/x", ".GIT", "git~1", "a\\b", ".g\u200cit", "a:b", "x/...", " "} {
 		f.Add(seed)

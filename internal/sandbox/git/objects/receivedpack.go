@@ -14,14 +14,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 )
 
-// maxReceived bounds the objects of a received pack.
+// maxReceived is the maximum number of objects in a received pack.
 const maxReceived = 500_000
 
 // packHeader is the length of a pack's header, in bytes.
 const packHeader = 12
 
-// FromPack returns a store of the objects of a pack that a remote sent. Such a pack has no index, so every object
-// is decoded once to compute its hash. The pack is untrusted; all limits of a store apply.
+// FromPack returns a store of the objects of a pack that a remote sent. Such a pack has no index, so every object is decoded once to compute
+// its hash. The pack is untrusted, and all limits of a store apply.
 func FromPack(ctx context.Context, data []byte) (*Store, error) {
 	if len(data) < packHeader+HashSize || !bytes.HasPrefix(data, []byte("PACK\x00\x00\x00\x02")) {
 		return nil, errors.New("the remote did not send a pack of version 2")
@@ -43,18 +43,18 @@ func FromPack(ctx context.Context, data []byte) (*Store, error) {
 	return s, nil
 }
 
-// indexer computes the hash of each object of a pack. If a delta precedes its base, the hash of the delta is computed
-// when the base is read.
+// indexer computes the hash of each object of a pack. If a delta precedes its base, the hash of the delta is computed when the base is
+// read.
 type indexer struct {
 	store    *Store
 	pack     *pack
-	byHash   map[plumbing.Hash][]int64 // waiting deltas, by the hash of the base
-	byOffset map[int64][]int64         // waiting deltas, by the offset of the base
+	byHash   map[plumbing.Hash][]int64 // deltas that wait for their base, keyed by the hash of the base
+	byOffset map[int64][]int64         // deltas that wait for their base, keyed by the offset of the base
 }
 
 // scan reads the pack sequentially, since entries do not state their compressed length.
 func (x *indexer) scan(count int) error {
-	waiting := map[int64]bool{} // offsets of deltas
+	waiting := map[int64]bool{} // offsets of deltas that were read before their base
 	for i, at := 0, int64(packHeader); i < count; i++ {
 		header, err := x.pack.scanner.SeekObjectHeader(at)
 		if err != nil {
@@ -90,7 +90,7 @@ func (x *indexer) scan(count int) error {
 	return nil
 }
 
-// add computes the hash of an object, and then those of the deltas that waited for it.
+// add computes the hash of the object at an offset, and then the hashes of the deltas that waited for this object.
 func (x *indexer) add(at int64) error {
 	for ready := []int64{at}; len(ready) > 0; {
 		at, ready = ready[len(ready)-1], ready[:len(ready)-1]

@@ -16,35 +16,35 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 )
 
-// Limits of one operation. A hostile repository cannot exceed them.
+// Limits of one operation. They protect the host from hostile repositories.
 const (
-	maxObject      = 64 << 20 // bytes of an object that is read to decode another
-	maxMeta        = 16 << 20 // bytes of a commit or a tree
-	maxWork        = 1 << 30  // bytes inflated and patched in total
-	maxPacks       = 512      // open at the same time
-	maxCache       = 16 << 20 // bytes of cached delta bases
-	maxCacheObject = 1 << 20  // bytes of one cached object
+	maxObject      = 64 << 20 // most bytes of an object that is read to decode another object
+	maxMeta        = 16 << 20 // most bytes of a commit or a tree
+	maxWork        = 1 << 30  // most bytes that are inflated and patched in total
+	maxPacks       = 512      // most packs that are open at the same time
+	maxCache       = 16 << 20 // most bytes of cached delta bases
+	maxCacheObject = 1 << 20  // most bytes of one cached object
 )
 
-// packOffset locates an object in a pack.
+// packOffset is the location of an object in a pack.
 type packOffset struct {
 	pack   *pack
 	offset int64
 }
 
-// Store reads objects for one operation; it is not safe for concurrent use. It must be closed.
+// Store reads objects for one operation. It is not safe for concurrent use. The caller must close it.
 type Store struct {
 	ctx       context.Context
 	repo      *repo.Repository
-	packs     []*pack // most recently used first
+	packs     []*pack // open packs, the most recently used one first
 	bases     map[packOffset]object
 	cacheSize int
 	work      int64
-	zlib      io.ReadCloser // reused for each loose object, and so is its input
+	zlib      io.ReadCloser // zlib reader, which is reused for each loose object, as is its input
 	file      bufio.Reader
 }
 
-// Open opens the pack indexes of a repository. Every method fails once the context has ended.
+// Open opens the pack indexes of a repository. After ctx has ended, every method of the Store fails.
 func Open(ctx context.Context, r *repo.Repository) (*Store, error) {
 	s := &Store{ctx: ctx, repo: r, bases: map[packOffset]object{}}
 	if err := s.listPacks(); err != nil {
@@ -91,7 +91,7 @@ func (s *Store) addPack(name string) error {
 		return fmt.Errorf("the repository has more than %d packs: run git gc, which combines them", maxPacks)
 	}
 	f, err := s.repo.Root.Open(name + ".idx")
-	if repo.IsAbsent(err) { // a repack has removed the pack since the directory was listed
+	if repo.IsAbsent(err) { // a repack has removed this pack since the directory was listed
 		return nil
 	}
 	if err != nil {
@@ -106,12 +106,12 @@ func (s *Store) addPack(name string) error {
 	return nil
 }
 
-// Get returns the content of an object of at most limit bytes, and verifies its type and hash. Callers must not
-// change the content.
+// Get returns the content of an object, which may have at most limit bytes. It verifies the type and the hash of the object. Callers must
+// not change the content.
 func (s *Store) Get(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]byte, error) {
 	o, ok, err := s.find(h, limit)
 	if err == nil && !ok {
-		// A concurrent repack may have moved the object since the packs were listed.
+		// A concurrent repack may have moved the object to a pack that was not listed before.
 		if err = s.listPacks(); err == nil {
 			o, ok, err = s.find(h, limit)
 		}
@@ -129,7 +129,7 @@ func (s *Store) Get(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]b
 	return o.data, nil
 }
 
-// Has reports whether an object exists, without reading it.
+// Has reports whether an object exists. It does not read the object.
 func (s *Store) Has(hash plumbing.Hash) (bool, error) {
 	for _, p := range s.packs {
 		if _, ok, err := p.offset(hash); ok || err != nil {
@@ -158,7 +158,7 @@ func (s *Store) find(h plumbing.Hash, limit int64) (object, bool, error) {
 		if ok, err = s.openPack(p); err != nil {
 			return object{}, false, err
 		}
-		if !ok { // a repack has removed the pack since the directory was listed
+		if !ok { // a repack has removed this pack since the directory was listed
 			p.close()
 			s.packs = slices.Delete(s.packs, i, i+1)
 			i--
@@ -171,7 +171,7 @@ func (s *Store) find(h plumbing.Hash, limit int64) (object, bool, error) {
 	return s.findLoose(h, limit)
 }
 
-// openPack opens the file of a pack; false if it no longer exists.
+// openPack opens the file of a pack. It returns false if that file no longer exists.
 func (s *Store) openPack(p *pack) (bool, error) {
 	if p.scanner != nil {
 		return true, nil
@@ -187,7 +187,7 @@ func (s *Store) openPack(p *pack) (bool, error) {
 	return true, nil
 }
 
-// inflate reads exactly size bytes. The size is untrusted: memory is allocated as data arrives.
+// inflate reads exactly size bytes from r. The size is untrusted, so memory is allocated only as data arrives.
 func (s *Store) inflate(r io.Reader, size int64) ([]byte, error) {
 	if err := s.spend(size); err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (s *Store) inflate(r io.Reader, size int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// spend adds to the work of the operation. It fails if the limit is exceeded or the context has ended.
+// spend adds n to the work of the operation. It fails if the work exceeds maxWork or the context has ended.
 func (s *Store) spend(n int64) error {
 	if s.work += n; s.work > maxWork {
 		return fmt.Errorf("the operation would decompress more than %d bytes", maxWork)
@@ -212,12 +212,12 @@ func (s *Store) spend(n int64) error {
 	return s.ctx.Err()
 }
 
-// cache stores an object that may be the base of the next delta. If the cache is full, it is cleared first.
+// cache stores an object that may be the base of the next delta. If the cache is full, it is cleared before.
 func (s *Store) cache(at packOffset, o object) {
 	if len(o.data) > maxCacheObject {
 		return
 	}
-	size := len(o.data) + 100 // with the overhead of a map entry
+	size := len(o.data) + 100 // counts the overhead of a map entry too
 	if s.cacheSize += size; s.cacheSize > maxCache {
 		clear(s.bases)
 		s.cacheSize = size

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 )
 
-// Modes of a tree's entries.
+// Modes of the entries of a tree.
 const (
 	ModeFile       = 0o100644
 	ModeExecutable = 0o100755
@@ -22,14 +22,14 @@ const (
 	ModeDir        = 0o040000
 )
 
-// TreeEntry is an entry of a tree, with its mode normalized.
+// TreeEntry is an entry of a tree. Its mode is normalized.
 type TreeEntry struct {
 	Name string
 	Mode uint32
 	Hash plumbing.Hash
 }
 
-// sortKey is what git sorts a tree's entries by: a directory sorts as if its name ended in a slash.
+// sortKey returns the string by which git sorts the entries of a tree. A directory sorts as if its name ended in a slash.
 func (e TreeEntry) sortKey() string {
 	if e.Mode == ModeDir {
 		return e.Name + "/"
@@ -37,20 +37,20 @@ func (e TreeEntry) sortKey() string {
 	return e.Name
 }
 
-// rawEntry is an entry as a tree stores it.
+// rawEntry is an entry in the form in which a tree stores it.
 type rawEntry struct {
 	name []byte
-	mode string // octal digits
+	mode string // octal digits of the mode
 	hash plumbing.Hash
 }
 
-// isDir also accepts 040000, which some old programs wrote for 40000.
+// isDir reports whether the entry is a directory. It also accepts the mode 040000, which some old programs wrote instead of 40000.
 func (e rawEntry) isDir() bool { return strings.TrimPrefix(e.mode, "0") == "40000" }
 
-// isFile reports whether the entry is a regular file, with any permissions.
+// isFile reports whether the entry is a regular file. The permissions do not matter.
 func (e rawEntry) isFile() bool { return len(e.mode) == 6 && strings.HasPrefix(e.mode, "100") }
 
-// normalizeMode returns one of the Mode constants. As in git, only the owner's execute bit of a file counts.
+// normalizeMode returns one of the Mode constants. As in git, the owner's execute bit is the only permission bit of a file that matters.
 func (e rawEntry) normalizeMode() (uint32, error) {
 	bits, err := strconv.ParseUint(e.mode, 8, 32)
 	if err != nil || len(e.mode) > 7 {
@@ -68,7 +68,7 @@ func (e rawEntry) normalizeMode() (uint32, error) {
 	return 0, fmt.Errorf("damaged: the mode %q is invalid", hosterror.Truncate(e.mode))
 }
 
-// nextEntry parses the first entry of a tree's content.
+// nextEntry parses the first entry in the content of a tree. rest is the content after that entry.
 func nextEntry(data []byte) (e rawEntry, rest []byte, err error) {
 	head, rest, ok := bytes.Cut(data, []byte{0})
 	mode, name, spaced := bytes.Cut(head, []byte(" "))
@@ -78,7 +78,7 @@ func nextEntry(data []byte) (e rawEntry, rest []byte, err error) {
 	return rawEntry{name, string(mode), plumbing.Hash(rest[:HashSize])}, rest[HashSize:], nil
 }
 
-// ReadFile returns the content of a regular file of a commit, at most limit bytes. It returns false if the path is
+// ReadFile returns the content of a regular file of a commit. The file may have at most limit bytes. ReadFile returns false if the path is
 // absent or is not a regular file.
 func (s *Store) ReadFile(commit plumbing.Hash, path string, limit int64) ([]byte, bool, error) {
 	c, err := s.Commit(commit)
@@ -105,7 +105,7 @@ func (s *Store) ReadFile(commit plumbing.Hash, path string, limit int64) ([]byte
 	return content, true, nil
 }
 
-// lookUp finds a name in a tree. Only the entries up to it are parsed.
+// lookUp finds the entry called name in a tree. It parses only the entries up to that one.
 func (s *Store) lookUp(tree plumbing.Hash, name string) (rawEntry, bool, error) {
 	data, err := s.Get(tree, plumbing.TreeObject, maxMeta)
 	if err != nil {
@@ -123,8 +123,8 @@ func (s *Store) lookUp(tree plumbing.Hash, name string) (rawEntry, bool, error) 
 	return rawEntry{}, false, nil
 }
 
-// tree reads all entries of a tree. Their names are valid, unique and in git's order, so callers may join them to
-// paths and merge trees in one pass.
+// tree reads all entries of a tree. It checks that their names are valid, unique and in git's order, so callers may join names to paths and
+// merge trees in one pass.
 func (s *Store) tree(hash plumbing.Hash) ([]TreeEntry, error) {
 	data, err := s.Get(hash, plumbing.TreeObject, maxMeta)
 	if err != nil {

@@ -7,25 +7,25 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// MaxFiles bounds the files of one tree or index.
+// MaxFiles is the maximum number of files in one tree or index.
 const MaxFiles = 1_000_000
 
-// Visit returns ErrStop to end a Walk.
+// ErrStop ends a Walk when Visit returns it.
 var ErrStop = errors.New("the walk was stopped")
 
-// Walk visits the files of a tree in the order of their paths.
+// Walk visits the files of a tree in the order of the files' paths.
 type Walk struct {
 	Store *Store
 	// Visit is called for each entry that is not a directory.
 	Visit func(path string, e TreeEntry) error
-	// SkipDir reports whether to leave out a directory, whose path ends in a slash; nil leaves out none.
+	// SkipDir reports whether to leave out a directory. Its path ends in a slash. If SkipDir is nil, no directory is left out.
 	SkipDir func(dir string) bool
 
 	visited int
 }
 
-// Tree walks a tree. A few small trees that contain each other many times describe exponentially many files,
-// so the number of entries is bounded.
+// Tree walks a tree. A few small trees that contain each other many times can describe exponentially many files, so the number of visited
+// entries is bounded.
 func (w *Walk) Tree(tree plumbing.Hash) error { return w.walk(tree, "") }
 
 func (w *Walk) walk(tree plumbing.Hash, prefix string) error {

@@ -11,7 +11,7 @@ import (
 const (
 	// BranchPrefix begins the full name of a local branch.
 	BranchPrefix = "refs/heads/"
-	// MaxName bounds the name of a branch, reference or remote, in bytes.
+	// MaxName is the maximum length of the name of a branch, reference or remote, in bytes.
 	MaxName = 1 << 10
 )
 
@@ -24,7 +24,7 @@ func CheckBranch(name string) error {
 	return nil
 }
 
-// CheckRevision accepts HEAD, hashes, and names that Candidates completes to valid references.
+// CheckRevision refuses a name unless it is HEAD, a hash, or a short name for which Candidates returns valid references.
 func CheckRevision(name string) error {
 	if name == "HEAD" {
 		return nil

@@ -16,21 +16,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/repo"
 )
 
-// NewBranch is the lock of a branch that is being created. While it is held, neither git nor another operation
-// creates the branch. It must be released.
+// NewBranch is the lock of a branch that is being created. While it is held, neither git nor another operation can create that branch. The
+// caller must release it.
 type NewBranch struct {
 	repo *repo.Repository
-	ref  string // the branch's file in the root
-	lock string // git's lock file of the branch, which is renamed to ref
+	ref  string // path of the branch's file in the root
+	lock string // path of git's lock file for the branch, which is renamed to ref
 	held bool
 }
 
-// LockNewBranch takes git's lock for a branch, and checks under it that the branch does not exist and that no
-// other branch conflicts with it: files and directories of branches share one name space.
+// LockNewBranch acquires git's lock for a branch. Under the lock it checks that the branch does not exist, and that no other branch conflicts
+// with it: a branch a conflicts with a branch a/b, since one is a file and the other is in a directory of the same name.
 func LockNewBranch(ctx context.Context, r *repo.Repository, branch string) (*NewBranch, error) {
 	file := r.InCommon(BranchPrefix + branch)
 	b := &NewBranch{repo: r, ref: file, lock: file + ".lock"}
-	// Retry: git may remove an empty directory of branches between its creation and that of the lock.
+	// Retry if necessary: git may remove an empty directory of branches after it was created and before the lock was created in it.
 	var err error
 	for range 3 {
 		if err = b.acquire(); !errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,7 @@ func (b *NewBranch) checkAbsent(ctx context.Context, branch string) error {
 	case err == nil && !info.IsDir():
 		return exists
 	case err == nil:
-		// Git leaves empty directories of branches behind. Rmdir fails for directories that are not empty.
+		// Git leaves empty directories of branches behind. Rmdir fails for a directory that is not empty.
 		if err := b.repo.Root.Handle.Rmdir(b.ref); err != nil {
 			return fmt.Errorf("%s: conflicts with branches whose names begin with %s/", branch, branch)
 		}
@@ -93,7 +93,7 @@ func (b *NewBranch) checkAbsent(ctx context.Context, branch string) error {
 	})
 }
 
-// Set creates the branch atomically: it writes and syncs the lock file, and renames it to the reference.
+// Set creates the branch atomically: it writes the lock file, syncs that file, and renames it to the reference.
 func (b *NewBranch) Set(commit plumbing.Hash) error {
 	r := b.repo.Root
 	f, _, err := r.Handle.Open(b.lock, os.O_WRONLY, 0)
@@ -111,7 +111,7 @@ func (b *NewBranch) Set(commit plumbing.Hash) error {
 	return nil
 }
 
-// Release removes the lock, unless Set has renamed it.
+// Release removes the lock file, unless Set has renamed it.
 func (b *NewBranch) Release() {
 	if b.held {
 		_ = b.repo.Root.Handle.Unlink(b.lock)

@@ -1,6 +1,6 @@
-// Package refs resolves a repository's references, loose and packed, and creates branches. Start with Resolve and
-// LockNewBranch. Names in a repository's files are untrusted: a symbolic reference is followed only to a valid name
-// below refs/, never to another file of the repository.
+// Package refs resolves a repository's references, both loose and packed ones, and creates branches. Start with Resolve and LockNewBranch.
+// Names in a repository's files are untrusted: a symbolic reference is followed only to a valid name below refs/, never to another file
+// of the repository.
 package refs
 
 import (
@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	maxLoose  = 8 << 10   // bytes of a loose reference
-	maxPacked = 256 << 20 // bytes of packed-refs: over a million references
-	maxDepth  = 5         // nested symbolic references, as in git
+	maxLoose  = 8 << 10   // most bytes of a loose reference
+	maxPacked = 256 << 20 // most bytes of packed-refs, enough for over a million references
+	maxDepth  = 5         // most nested symbolic references, as in git
 )
 
-// Resolve returns the object that a reference points to, through symbolic references. It returns false if the reference
-// or its target does not exist.
+// Resolve returns the object to which a reference refers, possibly through symbolic references. It returns false if the reference or its
+// target does not exist.
 func Resolve(ctx context.Context, r *repo.Repository, name string) (plumbing.Hash, bool, error) {
 	first := name
 	for range maxDepth + 1 {
@@ -50,7 +50,7 @@ func Resolve(ctx context.Context, r *repo.Repository, name string) (plumbing.Has
 	return plumbing.ZeroHash, false, fmt.Errorf("%s: symbolic references form a cycle, or nest deeper than %d", first, maxDepth)
 }
 
-// HeadBranch returns the branch that HEAD points to, which may be unborn; "" if HEAD is detached.
+// HeadBranch returns the branch to which HEAD refers, which may be unborn. It returns an empty string if HEAD is detached.
 func HeadBranch(r *repo.Repository) (string, error) {
 	// Old versions of git made HEAD a symbolic link.
 	if target, err := r.Root.Handle.Readlink(path.Join(r.GitDir, "HEAD")); err == nil {
@@ -70,7 +70,7 @@ func HeadBranch(r *repo.Repository) (string, error) {
 	return branch, nil
 }
 
-// readLoose reads a reference's own file: a hash, or the name of another reference.
+// readLoose reads the file of a reference. The file contains either a hash or the name of a different reference.
 func readLoose(r *repo.Repository, name string) (hash plumbing.Hash, target string, err error) {
 	dir := r.Common
 	if name == "HEAD" {
@@ -78,7 +78,7 @@ func readLoose(r *repo.Repository, name string) (hash plumbing.Hash, target stri
 	}
 	file := path.Join(dir, name)
 	data, err := r.Root.Read(file, maxLoose)
-	if errors.Is(err, syscall.EISDIR) { // a directory of branches
+	if errors.Is(err, syscall.EISDIR) { // the path is a directory of branches
 		return hash, "", fmt.Errorf("%w: %w", syscall.ENOENT, err)
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func readLoose(r *repo.Repository, name string) (hash plumbing.Hash, target stri
 	return hash, "", nil
 }
 
-// findPacked looks up a reference in packed-refs; the zero hash if it is absent. Other lines are not validated.
+// findPacked looks up a reference in packed-refs, and returns the zero hash if it is absent. Lines of other references are not validated.
 func findPacked(ctx context.Context, r *repo.Repository, name string) (found plumbing.Hash, err error) {
 	suffix := []byte(" " + name)
 	err = visitPacked(ctx, r, func(line []byte) (stop bool, err error) {

@@ -57,7 +57,7 @@ func TestHostileReferencesFail(t *testing.T) {
 	}
 }
 
-// FuzzBranchName checks that accepted names contain nothing that git forbids, and are local paths.
+// FuzzBranchName checks that an accepted name contains nothing that git forbids, and is a local path.
 func FuzzBranchName(f *testing.F) {
 	for _, seed := range []string{"main", "feature/x", "", "-x", "a..b", "a@{b", "@", "a.lock", "a/.b", "../../HEAD", "a\\b", "ünï", "a\x00", "HEAD", "a//b"} {
 		f.Add(seed)
@@ -78,12 +78,12 @@ func FuzzBranchName(f *testing.F) {
 		}
 		if strings.ContainsAny(name, " ~^:?*[\\\x00\x7f\n\t") || strings.HasPrefix(name, "-") || strings.Contains(name, "..") ||
 			strings.Contains(name, "@{") || strings.HasSuffix(name, ".lock") || !filepath.IsLocal(name) || filepath.Clean(name) != name {
-			t.Fatalf("%q was let through", name)
+			t.Fatalf("%q was accepted", name)
 		}
 	})
 }
 
-// FuzzBranchNameAgainstGit checks that the accepted names are those that git accepts.
+// FuzzBranchNameAgainstGit checks that exactly those names are accepted that git accepts.
 func FuzzBranchNameAgainstGit(f *testing.F) {
 	for _, seed := range []string{"main", "feature/x", "", "-x", "a..b", "a@{b", "@", "a/@", "a.lock", "a/.b", "a\\b", "ünï", "HEAD", "a//b", "a.", "a/b.lock/c", "é", "a\x7f"} {
 		f.Add(seed)
@@ -95,12 +95,12 @@ func FuzzBranchNameAgainstGit(f *testing.F) {
 		}
 		if strings.ContainsRune(name, 0) || len(name) > 1000 {
 			if err == nil {
-				t.Fatalf("%q is taken", name)
+				t.Fatalf("%q was accepted", name)
 			}
 			return
 		}
 		gitErr := exec.Command("git", "check-ref-format", "--branch", name).Run()
-		// The check is stricter than git: no component may be "@"; git only refuses "@" as the whole name.
+		// The check is stricter than git's: no component may be "@", whereas git only refuses "@" as the whole name.
 		if strings.Contains("/"+name+"/", "/@/") || strings.HasPrefix(name, "@{-") {
 			gitErr = os.ErrInvalid
 		}

@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	maxPack        = 64 << 20  // bytes of a pack
-	maxPreamble    = 1_000_000 // packets before a pack
+	maxPack        = 64 << 20  // most bytes of a pack
+	maxPreamble    = 1_000_000 // most packets before a pack
 	maxFilesOnPage = 1000
 )
 
-// Fetch returns one page of the files of a commit of a remote repository: at most 1,000 files, and Config.MaxFile bytes
-// of content. Nothing is kept between pages: each call fetches the commit again, without its history if the server
-// supports that.
+// Fetch returns one page of the files of a commit of a remote repository. A page has at most 1,000 files, and at most Config.MaxFile bytes of
+// content. Nothing is kept between pages: each call fetches the commit again, without its history if the server supports that.
 //
-// A commit with a path that a checkout could write into .git, or with a file beyond Config.MaxFile, is refused.
+// Fetch refuses a commit with a path that a checkout could write into .git, or with a file larger than Config.MaxFile.
 func (c *Client) Fetch(ctx context.Context, q abi.GitFetch) (abi.GitFetched, error) {
 	page := &page{dir: strings.TrimSuffix(q.Folder, "/"), after: q.After, limit: c.maxFile}
 	if !plumbing.IsHash(q.Commit) {
@@ -61,7 +60,7 @@ func (c *Client) Fetch(ctx context.Context, q abi.GitFetch) (abi.GitFetched, err
 	return page.answer, err
 }
 
-// fetchPack requests one commit without its history.
+// fetchPack requests one commit without its history, and returns the pack that the remote sends.
 func (s *session) fetchPack(commit plumbing.Hash) ([]byte, error) {
 	var request packetWriter
 	if s.v2 {
@@ -110,7 +109,7 @@ func (s *session) writeWantV0(request *packetWriter, commit plumbing.Hash) error
 	return nil
 }
 
-// skipToPack skips the shallow boundary and the acknowledgment that precede the pack.
+// skipToPack skips what precedes the pack: the shallow boundary and the acknowledgment.
 func (s *session) skipToPack(packets *packetReader) error {
 	for range maxPreamble {
 		text, _, err := packets.line()
@@ -127,8 +126,8 @@ func (s *session) skipToPack(packets *packetReader) error {
 // page collects one page of a commit's files.
 type page struct {
 	store       *objects.Store
-	dir         string // "" or "a/b/": only files below it
-	after       string // only files with a greater path belong to the page
+	dir         string // empty, or a path such as "a/b/": only files below it belong to the page
+	after       string // only files whose paths are greater than this one belong to the page
 	limit, size int64
 	answer      abi.GitFetched
 }
@@ -147,14 +146,13 @@ func (p *page) fill(hash plumbing.Hash) error {
 	return nil
 }
 
-// skipsDir reports whether all files below a directory belong to earlier pages.
+// skipsDir reports whether all files below the directory dir belong to earlier pages.
 func (p *page) skipsDir(dir string) bool {
 	inside := strings.HasPrefix(dir, p.dir) || strings.HasPrefix(p.dir, dir)
 	return !inside || dir < p.after && !strings.HasPrefix(p.after, dir)
 }
 
-// add validates every path that the walk visits, whether or not it belongs to this page: a module writes the files
-// that it gets.
+// add validates every path that the walk visits, even if that path does not belong to this page: a module writes the files that it gets.
 func (p *page) add(path string, e objects.TreeEntry) error {
 	switch objects.ReservedName(path) {
 	case ".git", ".", "..":

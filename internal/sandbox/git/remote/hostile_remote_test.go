@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// pkt encodes texts as packets: "" is a flush packet, and "-" a delimiter packet.
+// pkt encodes strings as packets. An empty string becomes a flush packet, and "-" a delimiter packet.
 func pkt(lines ...string) string {
 	var s strings.Builder
 	for _, line := range lines {
@@ -38,7 +38,7 @@ func pkt(lines ...string) string {
 	return s.String()
 }
 
-// hostileServer starts a server that responds with first to the first request, and calls then for all others.
+// hostileServer starts a server that responds to the first request with first. To respond to any other request, it calls then.
 func hostileServer(tb testing.TB, first string, then func(w io.Writer)) git.Config {
 	return remoteServer(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -121,7 +121,7 @@ func TestHostileReferenceListsFail(t *testing.T) {
 
 type dialFunc = func(context.Context, string, string) (net.Conn, error)
 
-// cancelling cancels the call once it has connected.
+// cancelling returns a dial function that calls cancel after it has connected.
 func cancelling(dial dialFunc, cancel func()) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -305,7 +305,7 @@ func FuzzRemote(f *testing.F) {
 	})
 }
 
-// cannedTransport returns first for the first request and then for all others.
+// cannedTransport returns first as the response to the first request, and then as the response to all others.
 type cannedTransport struct{ first, then string }
 
 func (s cannedTransport) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	maxAdvertised = 64 << 20 // bytes of a list of references
-	maxRefs       = 10_000   // references in an answer
-	maxNames      = 100      // names in a request
+	maxAdvertised = 64 << 20 // most bytes of a list of references
+	maxRefs       = 10_000   // most references in an answer
+	maxNames      = 100      // most names in a request
 )
 
 // List returns the references of a remote repository.
@@ -44,7 +44,7 @@ func isRef(name string) bool {
 	return len(name) <= refs.MaxName && plumbing.ReferenceName(name).Validate() == nil
 }
 
-// refList collects the requested references.
+// refList collects the references that were requested.
 type refList struct {
 	names []string
 	refs  []abi.GitRemoteRef
@@ -64,7 +64,7 @@ func (l *refList) add(ref abi.GitRemoteRef) error {
 	}
 	for _, name := range []string{ref.Name, ref.Target} {
 		if name != "" && !isRef(name) {
-			return nil // git does not write such a name
+			return nil // git does not write references with such names
 		}
 	}
 	l.refs = append(l.refs, ref)
@@ -73,7 +73,7 @@ func (l *refList) add(ref abi.GitRemoteRef) error {
 
 var errNoRefName = errors.New("the remote does not speak git's protocol: a reference without a name")
 
-// listV0 parses the references of a version 0 advertisement.
+// listV0 parses the references that a server of protocol version 0 advertises.
 func (s *session) listV0(list *refList) error {
 	const noRefs = "capabilities^{}"
 	for text, ok := s.firstRef, s.firstRef != ""; ok; {
@@ -104,7 +104,7 @@ func (s *session) listV0(list *refList) error {
 	return nil
 }
 
-// listV2 requests only the references that are wanted.
+// listV2 requests only those references from the server that the list needs.
 func (s *session) listV2(list *refList) error {
 	if _, ok := s.capabilities["ls-refs"]; !ok {
 		return errors.New("the remote does not support ls-refs")

@@ -12,10 +12,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 )
 
-// maxPacket is the maximum length of a packet with its header (https://git-scm.com/docs/gitprotocol-common).
+// maxPacket is the maximum length of a packet including its header (https://git-scm.com/docs/gitprotocol-common).
 const maxPacket = 65520
 
-// Special packets, which have no content. contentPacket stands for all others.
+// Kinds of packets. Special packets have no content; contentPacket is the kind of all other packets.
 const (
 	contentPacket = -1
 	packetFlush   = 0
@@ -30,7 +30,7 @@ type packetReader struct {
 
 func newPacketReader(r io.Reader) *packetReader { return &packetReader{r: bufio.NewReader(r)} }
 
-// next returns the content of a packet, valid until the next call, and its kind. An error packet of the server is
+// next returns the content and the kind of the next packet. The content is valid until the next call. An error packet of the server is
 // returned as an error.
 func (p *packetReader) next() (data []byte, kind int, err error) {
 	if _, err := io.ReadFull(p.r, p.data[:4]); err != nil {
@@ -53,7 +53,7 @@ func (p *packetReader) next() (data []byte, kind int, err error) {
 	return data, contentPacket, nil
 }
 
-// line returns the content of a packet as text; ok is false for a special packet.
+// line returns the content of the next packet as a string. ok is false for a special packet.
 func (p *packetReader) line() (text string, ok bool, err error) {
 	data, kind, err := p.next()
 	if err != nil || kind != contentPacket {
@@ -69,12 +69,12 @@ func explainEOF(err error) error {
 	return err
 }
 
-// serverError quotes a message of the server, which is untrusted.
+// serverError returns an error that quotes a message of the server. The message is untrusted.
 func serverError(message []byte) error {
 	return fmt.Errorf("the remote says %q", hosterror.Truncate(strings.TrimSpace(string(message))))
 }
 
-// packetWriter builds a request.
+// packetWriter encodes a request as packets.
 type packetWriter struct{ bytes.Buffer }
 
 func (w *packetWriter) linef(format string, args ...any) {
@@ -84,7 +84,7 @@ func (w *packetWriter) linef(format string, args ...any) {
 
 func (w *packetWriter) special(kind int) { fmt.Fprintf(w, "%04x", kind) }
 
-// sideband reads the data of band 1. Progress (band 2) is dropped, an error (band 3) is returned.
+// sideband reads the data of band 1. It drops progress messages (band 2), and returns an error message (band 3) as an error.
 type sideband struct {
 	packets *packetReader
 	rest    []byte

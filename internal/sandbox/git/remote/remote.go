@@ -1,9 +1,9 @@
 // Package remote speaks git's smart HTTP protocol, versions 0 to 2, with granted remote repositories. Start with New;
 // the operations are Client.List and Client.Fetch, which write nothing.
 //
-// Remotes are untrusted: everything that they send is bounded before it is stored or decoded. go-git's own client is
-// not used, because it reads without limits and lacks protocol version 2. With older versions, a server lists all its
-// references, and serves only commits to which a reference points.
+// Remotes are untrusted: everything that they send is bounded before it is stored or decoded. The package does not use go-git's own client,
+// which reads without limits and lacks protocol version 2. In older versions of the protocol, a server lists all its references, and
+// serves only commits to which a reference refers.
 package remote
 
 import (
@@ -22,32 +22,32 @@ import (
 
 const (
 	anyRemote  = "*"
-	maxURL     = 2 << 10         // bytes of a URL
-	maxFetches = 2               // packs in memory at the same time; further fetches wait
-	timeout    = 2 * time.Minute // of one operation; the context may end earlier
+	maxURL     = 2 << 10         // most bytes of a URL
+	maxFetches = 2               // most packs in memory at the same time; further fetches wait
+	timeout    = 2 * time.Minute // time limit of one operation; the context may end earlier
 )
 
-// Config configures a Client: which remotes it may reach, and how.
+// Config states which remotes a Client may reach, and how.
 type Config struct {
-	// Remotes are the https URLs that are granted, or "*" for any.
+	// Remotes are the granted https URLs, or "*" for any.
 	Remotes []string
-	// Transport carries the requests; nil means that no remote can be reached.
+	// Transport carries the requests. If it is nil, no remote can be reached.
 	Transport http.RoundTripper
-	// MaxFile bounds one file that Fetch returns, and the content of one page, in bytes.
+	// MaxFile is the maximum size in bytes of one file that Fetch returns, and of the content of one page.
 	MaxFile int64
 }
 
 // Client performs operations on remotes. It is safe for concurrent use.
 type Client struct {
 	any     bool
-	urls    []string // granted, normalized
+	urls    []string // granted URLs in normalized form
 	http    *http.Client
-	fetches chan struct{} // semaphore of maxFetches
+	fetches chan struct{} // semaphore that admits maxFetches fetches
 	maxFile int64
 }
 
-// New returns a client. The error joins the errors of malformed URLs in Config.Remotes. The client is valid nevertheless,
-// and does not grant these URLs.
+// New returns a client. If some URLs in Config.Remotes are malformed, New also returns an error that joins the reasons. The client is valid
+// nevertheless, and does not grant the malformed URLs.
 func New(c Config) (*Client, error) {
 	client := &Client{any: slices.Contains(c.Remotes, anyRemote), fetches: make(chan struct{}, maxFetches), maxFile: c.MaxFile}
 	var malformed error
@@ -67,7 +67,7 @@ func New(c Config) (*Client, error) {
 	return client, malformed
 }
 
-// authorize returns the normalized form of a granted URL.
+// authorize returns the normalized form of a URL. It returns an error if the URL is not granted.
 func (c *Client) authorize(text string) (string, error) {
 	u, err := normalizeURL(text)
 	switch {
@@ -101,8 +101,8 @@ func (c *Client) connect(ctx context.Context, text string, f func(*session) erro
 	return err
 }
 
-// normalizeURL returns the form in which granted and requested URLs are compared. It refuses URLs that a different parser
-// could interpret differently, so that the URL that is requested is the one that was granted.
+// normalizeURL returns the form in which granted and requested URLs are compared. It refuses a URL that a different parser could interpret
+// differently, so that the URL that is requested is the one that was granted.
 func normalizeURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -118,9 +118,9 @@ func normalizeURL(text string) (string, error) {
 		hosterror.Truncate(StripCredentials(text)))
 }
 
-// StripCredentials removes user and password from a URL. The user of an ssh URL is kept, since it names the account that
-// owns the repository. The user of user@host:path, which cannot have a password, is kept too. It does not parse the URL:
-// a password must not be disclosed because a parser rejects the URL.
+// StripCredentials removes the user and the password from a URL. It keeps the user of an ssh URL, which names the account that owns the
+// repository. It also keeps the user of user@host:path, which cannot have a password. It does not parse the URL: a password must not be
+// disclosed because a parser rejects the URL.
 func StripCredentials(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {

@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// remoteServer starts a TLS server to which all hosts resolve.
+// remoteServer starts a TLS server. All host names resolve to that server.
 func remoteServer(tb testing.TB, h http.Handler) git.Config {
 	tb.Helper()
 	server := httptest.NewTLSServer(h)
@@ -38,7 +38,7 @@ func remoteServer(tb testing.TB, h http.Handler) git.Config {
 	}
 }
 
-// backend serves the repositories below dir with git http-backend, in the given version of the protocol.
+// backend returns a handler that serves the repositories below dir with git http-backend, in the given version of the protocol.
 func backend(tb testing.TB, dir, version string) http.Handler {
 	tb.Helper()
 	core := gittest.Git(tb, dir, "--exec-path")
@@ -52,8 +52,8 @@ func backend(tb testing.TB, dir, version string) http.Handler {
 	})
 }
 
-// served creates a repository with two commits, tags and branches. It returns the directory that contains its bare clone
-// r.git.
+// served creates a repository with two commits, tags and branches. It returns that repository, and the directory that contains its bare
+// clone r.git.
 func served(t *testing.T) (dir string, r *gittest.Repo) {
 	t.Helper()
 	r = gittest.GitSample(t)
@@ -113,7 +113,7 @@ func TestListRemote(t *testing.T) {
 	}
 }
 
-// fetchAll fetches all pages of a result.
+// fetchAll fetches all pages of a commit's files.
 func fetchAll(t *testing.T, ops *git.Ops, q abi.GitFetch) (files map[string]string, pages int) {
 	t.Helper()
 	files = map[string]string{}
@@ -301,7 +301,7 @@ func TestRedirects(t *testing.T) {
 	good := backend(t, dir, "2")
 	cases := []struct {
 		rule, to string
-		why      string // reason of the refusal; "" if the redirect is followed
+		why      string // reason of the refusal; empty if the redirect is followed
 	}{
 		{"within the origin", "/r.git/info/refs?service=git-upload-pack", ""},
 		{"to another host", "https://example.org/r.git/info/refs?service=git-upload-pack", "a different origin"},

@@ -15,19 +15,19 @@ import (
 const (
 	maxRedirects    = 5
 	maxCapabilities = 100
-	userAgent       = "git/bulkhead" // servers recognize git clients by "git/"
+	userAgent       = "git/bulkhead" // begins with "git/", by which servers recognize git clients
 	uploadPack      = "git-upload-pack"
 )
 
-// session is the exchange with a remote for one operation.
+// session is the communication with a remote during one operation.
 type session struct {
 	ctx          context.Context
 	http         *http.Client
-	url          string // URL after redirects
+	url          string // URL of the remote after redirects
 	v2           bool
-	capabilities map[string]string // capabilities of the server, by name; a value may be empty
-	firstRef     string            // version 0: the reference that precedes the capabilities; "" if there is none
-	first        *packetReader     // version 0: reader of the references after firstRef
+	capabilities map[string]string // capabilities of the server, keyed by name; a value may be empty
+	firstRef     string            // in version 0: the reference that precedes the capabilities; empty if there is none
+	first        *packetReader     // in version 0: reader of the references after firstRef
 	body         io.Closer
 }
 
@@ -58,7 +58,7 @@ func (s *session) discover() error {
 	return s.readCapabilities("# service=" + uploadPack)
 }
 
-// readCapabilities parses the start of an advertisement. In version 0 the capabilities follow the first reference.
+// readCapabilities parses the start of the server's advertisement. In version 0, the capabilities follow the first reference.
 func (s *session) readCapabilities(service string) error {
 	text, ok, err := s.first.line()
 	if err == nil && text == service {
@@ -100,7 +100,7 @@ func (s *session) readCapabilities(service string) error {
 
 func (s *session) addCapability(text string) {
 	key, value, _ := strings.Cut(text, "=")
-	if key == "symref" { // the key may be repeated; only the symref of HEAD is used
+	if key == "symref" { // the key may be repeated, but only the symref of HEAD is used
 		if target, ok := strings.CutPrefix(value, "HEAD:"); ok {
 			s.capabilities[key] = target
 		}
@@ -116,7 +116,7 @@ func (s *session) checkObjectFormat() error {
 	return nil
 }
 
-// beginCommand begins a request of version 2.
+// beginCommand appends the beginning of a request in protocol version 2.
 func (s *session) beginCommand(request *packetWriter, name string) {
 	request.linef("command=%s", name)
 	if _, ok := s.capabilities["object-format"]; ok {
@@ -139,7 +139,7 @@ func (s *session) post(body *packetWriter, limit int64) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// do sends a request. The response has the expected content type, and a body that fails beyond limit bytes.
+// do sends a request. It checks the content type of the response. Reading the response's body fails after limit bytes.
 func (s *session) do(request *http.Request, contentType string, limit int64) (*http.Response, error) {
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Accept", contentType)
@@ -148,7 +148,7 @@ func (s *session) do(request *http.Request, contentType string, limit int64) (*h
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // every message names the URL already
+			err = u.Err // every message already names the URL
 		}
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (s *session) do(request *http.Request, contentType string, limit int64) (*h
 	return response, nil
 }
 
-// checkRedirect allows redirects of the first request of an operation within its origin. A redirect to another origin
+// checkRedirect follows redirects of the first request of an operation, within the origin of that request. A redirect to a different origin
 // would reach a remote that was not granted.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	from := via[0]
@@ -189,8 +189,8 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// limitedReader fails beyond its limit. io.LimitReader would report the end of the data instead, and truncated data would
-// be taken for complete data.
+// limitedReader returns an error when its limit is exceeded. io.LimitReader would report the end of the data instead, so that truncated data
+// would look complete.
 type limitedReader struct {
 	r           io.Reader
 	left, limit int64

@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	maxHeaders    = 64 << 10 // bytes of a response's header
+	maxHeaders    = 64 << 10 // most bytes of a response's header
 	headerTimeout = 30 * time.Second
 )
 
-// NewTransport returns a transport for a process that has a network. dial opens the connections and decides which
-// addresses may be reached. rootCAs verify the certificates of remotes; nil means the system's.
+// NewTransport returns a transport for a process that has a network. dial opens the connections and decides which addresses may be reached.
+// rootCAs verify the certificates of remotes; if it is nil, the system's certificates do.
 func NewTransport(dial func(ctx context.Context, network, address string) (net.Conn, error), rootCAs *x509.CertPool) *http.Transport {
 	return &http.Transport{
-		Proxy:                  nil, // a proxy from the environment would bypass dial's checks
+		Proxy:                  nil, // a proxy from the environment would bypass the checks of dial
 		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{RootCAs: rootCAs, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    headerTimeout,
 		ResponseHeaderTimeout:  headerTimeout,
 		MaxResponseHeaderBytes: maxHeaders,
 		ForceAttemptHTTP2:      true,
-		// dial authorizes a connection for one operation, so no other operation may reuse it.
+		// Connections are not reused: dial authorizes a connection for one operation only.
 		DisableKeepAlives: true,
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Each case makes all/grant/repo point to all/victim, a valid repository outside of the grant.
+// In each case, all/grant/repo refers to all/victim, which is a valid repository outside of the grant.
 func TestPointersOutOfGrantAreDenied(t *testing.T) {
 	cases := []struct {
 		rule    string
 		arrange func(t *testing.T, r, victim *gittest.Repo)
-		names   string // the path that the message must name
+		names   string // the path that the error message must contain
 	}{
 		{".git is a file that points out, absolutely", func(t *testing.T, r, victim *gittest.Repo) {
 			replace(t, r.Dot, func() { gittest.Write(t, r.Dot, "gitdir: "+victim.Dot+"\n") })
@@ -91,7 +91,7 @@ func TestPointersOutOfGrantAreDenied(t *testing.T) {
 	}
 }
 
-// Parts of a repository that are symbolic links out of the grant are denied by the operations that read them.
+// If a part of a repository is a symbolic link to a path outside of the grant, the operations that read this part are denied.
 func TestSymbolicLinksOutOfGrantAreDenied(t *testing.T) {
 	branch := func(t *testing.T, r *gittest.Repo) error {
 		_, err := gittest.Granted(r.Dir).BranchExists(t.Context(), abi.GitBranch{Repo: r.Dir, Branch: "main"})
@@ -205,7 +205,7 @@ func replace(t *testing.T, name string, by func()) {
 	by()
 }
 
-// The repository of a linked worktree must be granted, too.
+// An operation in a linked worktree is denied unless the worktree's repository is granted too.
 func TestLinkedWorktreeOfOtherGrant(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	gittest.Must(t, err)
@@ -251,7 +251,7 @@ func TestLinkedWorktreeOfOtherGrant(t *testing.T) {
 	})
 }
 
-// Git creates a linked worktree in the grant and a shallow clone; both must be readable.
+// Operations can read a linked worktree in the grant, and a shallow clone, which git creates.
 func TestLinkedWorktreeAndShallowClone(t *testing.T) {
 	dir := t.TempDir()
 	r := gittest.Sample(t, filepath.Join(dir, "main"))

@@ -17,7 +17,7 @@ import (
 
 func TestNamedPipesFail(t *testing.T) {
 	cases := []struct {
-		part string // a named pipe
+		part string // path of a named pipe in the repository
 		ask  func(*gittest.Repo) func(context.Context) error
 	}{
 		{"HEAD", gittest.Find}, {"refs/heads/main", gittest.HasBranch}, {"commondir", gittest.HasBranch}, {"shallow", gittest.Find},
@@ -41,8 +41,8 @@ func TestNamedPipesFail(t *testing.T) {
 	})
 }
 
-// FuzzRepositoryFiles checks that operations on a repository with arbitrary files return or fail without a panic or hang, and
-// that they are denied only because of pointers out of the grant.
+// FuzzRepositoryFiles checks that operations on a repository with arbitrary files end without a panic or hang. They may be denied only
+// because of pointers to paths outside of the grant.
 func FuzzRepositoryFiles(f *testing.F) {
 	hash := strings.Repeat("ab", 20)
 	f.Add([]byte("ref: refs/heads/main\n"), []byte(hash+" refs/heads/main\n"), []byte("[core]\n"), []byte("../../store\n"), []byte(hash))

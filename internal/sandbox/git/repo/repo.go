@@ -1,8 +1,8 @@
 // Package repo finds the repository that contains a directory, opens its files, and reads its configuration.
 // Start with NewRoot and Root.Find.
 //
-// A repository is untrusted input: it may point elsewhere by a .git file, by commondir, by alternates or by
-// symbolic links. Every such pointer is resolved below the granted directory or refused.
+// A repository is untrusted input. It may refer to other directories by a .git file, by commondir, by alternates or by symbolic links. Every
+// such pointer is resolved below the granted directory, or refused.
 package repo
 
 import (
@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	maxPointer      = 8 << 10  // bytes of a .git file or commondir
-	maxAlternates   = 64 << 10 // bytes of objects/info/alternates
-	maxObjectDirs   = 16       // object directories of one repository
-	alternatesDepth = 5        // levels of nested alternates, as in git
+	maxPointer      = 8 << 10  // most bytes of a .git file or commondir
+	maxAlternates   = 64 << 10 // most bytes of objects/info/alternates
+	maxObjectDirs   = 16       // most object directories of one repository
+	alternatesDepth = 5        // most levels of nested alternates, as in git
 )
 
-// Repository is a repository in a granted directory. Its paths are names in Root, except Top.
+// Repository is a repository in a granted directory. All of its paths are relative to Root, except Top.
 type Repository struct {
 	Root       *Root
-	Work       *Root    // root of the working tree; differs from Root if .git points into another granted directory
-	Top        string   // top level of the working tree, a name in Work
-	GitDir     string   // directory of HEAD and the index
-	Common     string   // directory of references and objects; differs from GitDir in a linked worktree
-	ObjectDirs []string // of the repository itself and of its alternates
+	Work       *Root    // root of the working tree; differs from Root if .git refers to another granted directory
+	Top        string   // top level of the working tree, relative to Work
+	GitDir     string   // directory that contains HEAD and the index
+	Common     string   // directory that contains references and objects; differs from GitDir in a linked worktree
+	ObjectDirs []string // object directories of the repository itself and of its alternates
 }
 
-// Find returns the repository that contains the directory at an absolute path. It returns nil without an error if there
-// is none, or if the path is not a directory. Only directories below the root are searched.
+// Find returns the repository that contains the directory at the absolute path abs. It returns nil without an error if there is none, or if
+// the path is not a directory. It searches only directories below the root.
 func (r *Root) Find(abs string) (*Repository, error) {
 	name, err := r.rel(abs)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Root) Find(abs string) (*Repository, error) {
 	return r.findFrom(name)
 }
 
-// FindFile is like Find for a path that may be a file or may not exist.
+// FindFile is like Find, but abs may be the path of a file, or may not exist.
 func (r *Root) FindFile(abs string) (*Repository, error) {
 	name, err := r.rel(abs)
 	if err == nil {
@@ -69,8 +69,7 @@ func (r *Root) findFrom(dir string) (*Repository, error) {
 	}
 }
 
-// OpenRepository opens the repository whose top level is dir. It returns nil without an error if dir is not the top
-// level of a repository.
+// OpenRepository opens the repository whose top level is dir. It returns nil without an error if dir is not the top level of a repository.
 func (r *Root) OpenRepository(dir string) (*Repository, error) {
 	dotGit := path.Join(dir, ".git")
 	info, err := r.Stat(dotGit)
@@ -102,8 +101,8 @@ func (r *Root) OpenRepository(dir string) (*Repository, error) {
 	return repo, repo.addObjectDir(path.Join(repo.Common, "objects"), 0)
 }
 
-// readGitFile resolves a .git that is a file, as in linked worktrees and submodules. The returned name is relative to
-// the returned root, which is r or, if the file points into another granted directory, the root of that directory.
+// readGitFile resolves a .git that is a file, as in linked worktrees and submodules. The returned name is relative to the returned root. That
+// root is r or, if the file refers to another granted directory, the root of that directory.
 func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 	data, err := r.Read(dotGit, maxPointer)
 	if err != nil {
@@ -131,20 +130,19 @@ func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 	if r.Write {
 		access = "rw"
 	}
-	return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant that repository too, by an item "+
-		"{ repo = %q, access = %q } in git of the plugin, or grant a directory that contains both, for example with --project",
+	return nil, "", hosterror.Denied("%s points to %q, which is outside of the granted directory %s; grant that repository too, by adding "+
+		"{ repo = %q, access = %q } to the plugin's key git, or grant a directory that contains both, for example with --project",
 		r.Abs(dotGit), pointer, r.path, ownerOf(path.Clean(target)), access)
 }
 
-// ownerOf returns the directory of the repository that a git directory belongs to, by its path.
+// ownerOf returns the directory of the repository to which the git directory at the path gitDir belongs. It derives this from the path.
 func ownerOf(gitDir string) string {
 	owner, _, _ := strings.Cut(gitDir, "/worktrees/")
 	owner, _, _ = strings.Cut(owner, "/.git/")
 	return strings.TrimSuffix(owner, "/.git")
 }
 
-// readCommonDir returns the directory that a linked worktree shares with its repository. For any other repository it
-// returns gitDir.
+// readCommonDir returns the directory that a linked worktree shares with its repository. For any other repository it returns gitDir.
 func (r *Root) readCommonDir(gitDir string) (string, error) {
 	file := path.Join(gitDir, "commondir")
 	data, err := r.Read(file, maxPointer)
@@ -161,7 +159,7 @@ func (r *Root) readCommonDir(gitDir string) (string, error) {
 	return r.resolvePointer(file, gitDir, string(pointer))
 }
 
-// isValid reports whether the repository has the files by which git recognizes one. The reftable format is an error.
+// isValid reports whether the repository has the files by which git recognizes a repository. It returns an error for the reftable format.
 func (r *Repository) isValid() (bool, error) {
 	if _, err := r.Root.Handle.Lstat(path.Join(r.GitDir, "HEAD")); err != nil {
 		if IsAbsent(err) {
@@ -182,8 +180,7 @@ func (r *Repository) isValid() (bool, error) {
 	return !tables, err
 }
 
-// addObjectDir adds an object directory and its alternates, recursively. Directories that were added before are skipped,
-// which ends cycles.
+// addObjectDir adds an object directory and, recursively, its alternates. It skips a directory that was added before, so cycles end.
 func (r *Repository) addObjectDir(dir string, depth int) error {
 	if slices.Contains(r.ObjectDirs, dir) {
 		return nil
@@ -222,10 +219,10 @@ func (r *Repository) addObjectDir(dir string, depth int) error {
 	return nil
 }
 
-// InCommon returns the name of a file that the repository's worktrees share.
+// InCommon returns the path, relative to the root, of a file that the repository's worktrees share.
 func (r *Repository) InCommon(part string) string { return path.Join(r.Common, part) }
 
-// Config reads the repository's own configuration; an absent file is an empty one.
+// Config reads the repository's own configuration. If that file is absent, the configuration is empty.
 func (r *Repository) Config() (gitconfig.File, error) {
 	name := r.InCommon("config")
 	data, err := r.Root.Read(name, gitconfig.MaxSize)
@@ -242,8 +239,7 @@ func (r *Repository) Config() (gitconfig.File, error) {
 	return config, nil
 }
 
-// CheckedConfig is Config for operations that depend on the repository's format, and refuses one that is not
-// supported.
+// CheckedConfig is Config for operations that depend on the format of the repository. It refuses a format that is not supported.
 func (r *Repository) CheckedConfig() (gitconfig.File, error) {
 	config, err := r.Config()
 	if err != nil {

@@ -16,39 +16,39 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/treepath"
 )
 
-// MaxNames bounds the entries of one directory.
+// MaxNames is the maximum number of entries of one directory.
 const MaxNames = 64 << 10
 
 const (
-	maxLinks  = 40   // symbolic links resolved in one path, as on Linux
-	listBatch = 1024 // directory entries read at a time
+	maxLinks  = 40   // most symbolic links that are resolved in one path, as on Linux
+	listBatch = 1024 // number of directory entries that are read at a time
 )
 
-// Root is a granted directory. Names are slash-separated and relative to it; "." is the directory itself.
-// It is the trust boundary: nothing outside of it can be opened, whatever symbolic links a repository
-// contains. Relative symbolic links that stay inside are followed.
+// Root is a granted directory. Names are slash-separated paths relative to that directory; "." is the directory itself. It is the trust
+// boundary: nothing outside of it can be opened, whatever symbolic links a repository contains. Relative symbolic links that stay inside
+// are followed.
 type Root struct {
-	// Handle opens below the directory. Explain turns its errors into refusals.
+	// Handle opens files below the directory. The method Explain turns the errors of Handle into refusals.
 	Handle *beneath.Dir
-	// Other returns the root of the granted directory that contains an absolute path; nil if there is none. A .git file
-	// may point there. If Other itself is nil, no other directory is granted.
+	// Other returns the root of the granted directory that contains an absolute path; nil if there is none. A .git file may refer to that
+	// directory. If Other itself is nil, no other directory is granted.
 	Other func(path string) *Root
-	// Write is set if the repository is to be changed. Other then returns only directories with write access.
+	// Write is set if the repository is to be changed. Other then considers only directories with write access.
 	Write bool
-	path  string // absolute path that modules use
-	real  string // path with symbolic links resolved
+	path  string // absolute path that modules use for the directory
+	real  string // path of the directory with symbolic links resolved
 }
 
-// NewRoot returns the Root of an open directory. path is the absolute path that modules use for it; real is path with
-// its symbolic links resolved, which is the form that git writes into repositories.
+// NewRoot returns the Root of an open directory. path is the absolute path that modules use for the directory. real is path with its symbolic
+// links resolved, which is the form that git writes into repositories.
 func NewRoot(handle *beneath.Dir, path, real string) *Root {
 	return &Root{Handle: handle, path: path, real: real}
 }
 
-// Abs returns the absolute path of a name, for messages and answers; nothing is opened by it.
+// Abs returns the absolute path of a name, for messages and answers. No file is opened by this path.
 func (r *Root) Abs(name string) string { return path.Join(r.path, name) }
 
-// rel returns an absolute path relative to the root. The result is not local if the path is outside of the root.
+// rel converts an absolute path to a path relative to the root. If the path is outside of the root, the result is not local.
 func (r *Root) rel(abs string) (string, error) {
 	name, err := filepath.Rel(r.path, filepath.Clean(abs))
 	if err == nil && !filepath.IsLocal(name) {
@@ -57,8 +57,8 @@ func (r *Root) rel(abs string) (string, error) {
 	return filepath.ToSlash(name), err
 }
 
-// Open opens a regular file for reading; any other type of file is an error. A repository could contain a named pipe,
-// whose opening blocks, or a device.
+// Open opens a regular file for reading. It fails for any other type of file: a repository could contain a device, or a named pipe, the
+// opening of which blocks.
 func (r *Root) Open(name string) (*os.File, error) {
 	f, st, err := r.Handle.Open(name, os.O_RDONLY, 0)
 	if errors.Is(err, beneath.ErrSpecial) {
@@ -68,7 +68,7 @@ func (r *Root) Open(name string) (*os.File, error) {
 		return nil, r.Explain(name, err)
 	}
 	if st.IsDir() {
-		_ = f.Close() // nothing was written to it
+		_ = f.Close() // a failed close loses no data, since the handle wrote none
 		return nil, fmt.Errorf("%s: %w", r.Abs(name), syscall.EISDIR)
 	}
 	return f, nil
@@ -91,8 +91,7 @@ func (r *Root) Read(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Create writes a new file and syncs it to disk. It fails if the file exists, and removes the file if it cannot be
-// written completely.
+// Create writes a new file and syncs it to disk. It fails if the file exists. If the file cannot be written completely, Create removes it.
 func (r *Root) Create(name string, content []byte, mode fs.FileMode) error {
 	f, _, err := r.Handle.Open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -107,7 +106,7 @@ func (r *Root) Create(name string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// IsDir reports whether a name is a directory, or a symbolic link to one.
+// IsDir reports whether name is a directory, or a symbolic link to a directory.
 func (r *Root) IsDir(name string) (bool, error) {
 	info, err := r.Stat(name)
 	if IsAbsent(err) {
@@ -116,7 +115,7 @@ func (r *Root) IsDir(name string) (bool, error) {
 	return err == nil && info.IsDir(), err
 }
 
-// nearestDir returns a name if it is a directory, otherwise its nearest ancestor that is one.
+// nearestDir returns name if it is a directory, and otherwise its nearest ancestor that is a directory.
 func (r *Root) nearestDir(name string) (string, error) {
 	for ; name != "."; name = path.Dir(name) {
 		if ok, err := r.IsDir(name); ok || err != nil {
@@ -126,7 +125,7 @@ func (r *Root) nearestDir(name string) (string, error) {
 	return name, nil
 }
 
-// Stat follows symbolic links that stay inside of the root.
+// Stat describes the file at name. It follows symbolic links that stay inside of the root.
 func (r *Root) Stat(name string) (beneath.Stat, error) {
 	st, err := r.Handle.StatName(name)
 	if err != nil {
@@ -135,7 +134,7 @@ func (r *Root) Stat(name string) (beneath.Stat, error) {
 	return st, nil
 }
 
-// List returns the names in a directory, or none if the directory is absent. It fails if there are more than MaxNames.
+// List returns the names in a directory. It returns none if the directory is absent, and fails if there are more than MaxNames.
 func (r *Root) List(name string) ([]string, error) {
 	if ok, err := r.IsDir(name); !ok {
 		return nil, err
@@ -163,9 +162,8 @@ func (r *Root) List(name string) ([]string, error) {
 	}
 }
 
-// resolvePointer resolves a path that a file of the repository contains (.git, commondir, alternates), relative
-// to the directory base. A path outside of the root is denied: otherwise a repository could name any other
-// repository of the machine as its own.
+// resolvePointer resolves a path that a file of the repository contains: .git, commondir or alternates. The path may be relative to the
+// directory base. A path outside of the root is denied: otherwise a repository could name any repository of the machine as its own.
 func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
 	name := path.Join(base, filepath.ToSlash(pointer))
 	if absolute := treepath.Of(pointer); path.IsAbs(absolute) {
@@ -181,7 +179,7 @@ func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
 	return name, nil
 }
 
-// Explain replaces the error for a symbolic link that leaves the root by a refusal that names the link.
+// Explain returns err, unless err is about a symbolic link that leaves the root. Then it returns a refusal that names the link.
 func (r *Root) Explain(name string, err error) error {
 	if !errors.Is(err, beneath.ErrEscapes) {
 		return err
@@ -191,8 +189,8 @@ func (r *Root) Explain(name string, err error) error {
 		"make it relative or grant a directory that contains both, for example with --project", r.Abs(link), target, r.path)
 }
 
-// escapingLink finds the symbolic link because of which a name cannot be opened. The result is used only in a message,
-// since the link may have changed since the refusal.
+// escapingLink finds the symbolic link that keeps name from being opened. The result is used only in a message, since the link may have
+// changed after the refusal.
 func (r *Root) escapingLink(name string) (link, target string) {
 	for range maxLinks {
 		parts := strings.Split(path.Clean(name), "/")
@@ -213,7 +211,7 @@ func (r *Root) escapingLink(name string) (link, target string) {
 	return name, target
 }
 
-// IsAbsent reports whether an error says that a file does not exist, or cannot exist under its name.
+// IsAbsent reports whether an error means that a file does not exist, or that its name cannot exist.
 func IsAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, beneath.ErrNotDir) || errors.Is(err, syscall.ENAMETOOLONG)
 }

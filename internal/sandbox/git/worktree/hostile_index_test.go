@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// indexOf encodes an index with a valid checksum.
+// indexOf encodes an index. Its checksum is valid.
 func indexOf(version uint32, count uint32, rest ...[]byte) []byte {
 	out := bytes.NewBufferString("DIRC")
 	_ = binary.Write(out, binary.BigEndian, []uint32{version, count})
@@ -91,7 +91,7 @@ func TestHostileIndexesFail(t *testing.T) {
 	})
 }
 
-// FuzzIndex checks that parsing an arbitrary index fails or returns sorted local paths.
+// FuzzIndex checks that parsing an arbitrary index either fails or returns local paths in ascending order.
 func FuzzIndex(f *testing.F) {
 	f.Add(indexOf(2, 1, indexEntry(0o100644, 1, "a")))
 	f.Add(indexOf(4, 1, indexEntry(0o100644, 1, "\x00a")))
@@ -99,7 +99,7 @@ func FuzzIndex(f *testing.F) {
 	f.Add(indexOf(2, 0, []byte("TREE\x00\x00\x00\x00link\x00\x00\x00\x00")))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 20 { // a valid checksum, so that the content is parsed
+		if len(data) > 20 { // set a valid checksum, so that the content is parsed
 			sum := sha1.Sum(data[:len(data)-20])
 			data = append(bytes.Clone(data[:len(data)-20]), sum[:]...)
 		}
@@ -112,7 +112,7 @@ func FuzzIndex(f *testing.F) {
 		}
 		for _, name := range names {
 			if !filepath.IsLocal(name) || filepath.Clean(name) != name {
-				t.Fatalf("%q was let through", name)
+				t.Fatalf("%q was accepted", name)
 			}
 		}
 	})

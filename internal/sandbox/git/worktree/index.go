@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	maxIndex    = 128 << 20 // bytes of the index: over a million files
-	indexHeader = 12        // bytes of the index's header
+	maxIndex    = 128 << 20 // most bytes of the index, enough for over a million files
+	indexHeader = 12        // number of bytes of the index's header
 )
 
 // Flags of an entry of the index.
 const (
-	flagValid    = 0x8000 // git update-index --assume-unchanged
+	flagValid    = 0x8000 // set by git update-index --assume-unchanged
 	flagExtended = 0x4000
 	flagStage    = 0x3000
 	flagName     = 0x0fff
-	flagSkip     = 0x4000 // in the second word: git update-index --skip-worktree
-	flagIntent   = 0x2000 // in the second word: git add --intent-to-add
+	flagSkip     = 0x4000 // flag of the second word, set by git update-index --skip-worktree
+	flagIntent   = 0x2000 // flag of the second word, set by git add --intent-to-add
 )
 
-// indexEntry is a tracked file.
+// indexEntry is the entry of a tracked file.
 type indexEntry struct {
 	name    string
 	stat    fileStat
-	mode    uint32 // as in a tree
+	mode    uint32 // mode of the file, with the values that a tree has
 	hash    plumbing.Hash
 	stage   int // 1 to 3 for an unmerged path, otherwise 0
 	assumed bool
@@ -47,8 +47,8 @@ type indexEntry struct {
 	intent  bool
 }
 
-// fileStat is the stat data that git caches to detect changes without reading a file. Numbers are truncated to 32
-// bits; nanoseconds are 0 if the program that wrote the index does not record them.
+// fileStat is the stat data that git keeps to detect changes without reading a file. Its numbers are truncated to 32 bits. The nanoseconds
+// are 0 if the program that wrote the index does not record them.
 type fileStat struct {
 	ctime, ctimeNs, mtime, mtimeNs, inode, size uint32
 }
@@ -64,11 +64,11 @@ func statOf(st beneath.Stat) fileStat {
 
 // index is the content of .git/index.
 type index struct {
-	entries []indexEntry // sorted by name, then by stage
+	entries []indexEntry // entries sorted by name, and for equal names by stage
 	written time.Time    // modification time of the index, which decides whether an entry is racily clean
 }
 
-// readIndex reads the index. If the file is absent it returns an empty index.
+// readIndex reads the index of a repository. If the file is absent, readIndex returns an empty index.
 func readIndex(ctx context.Context, r *repo.Repository) (*index, error) {
 	name := path.Join(r.GitDir, "index")
 	info, err := r.Root.Stat(name)
@@ -90,14 +90,14 @@ func readIndex(ctx context.Context, r *repo.Repository) (*index, error) {
 	return x, nil
 }
 
-// parseIndex parses versions 2 to 4 (https://git-scm.com/docs/index-format).
+// parseIndex parses an index of version 2, 3 or 4 (https://git-scm.com/docs/index-format).
 func parseIndex(ctx context.Context, data []byte) (*index, error) {
 	if len(data) < indexHeader+objects.HashSize || !bytes.HasPrefix(data, []byte("DIRC")) {
 		return nil, errors.New("damaged: the file is not an index")
 	}
 	sum := data[len(data)-objects.HashSize:]
 	data = data[:len(data)-objects.HashSize]
-	// With index.skipHash git writes zeros instead of a checksum.
+	// If index.skipHash is set, git writes zeros instead of a checksum.
 	if actual := sha1.Sum(data); !bytes.Equal(sum, actual[:]) && !bytes.Equal(sum, make([]byte, objects.HashSize)) {
 		return nil, errors.New("damaged: its checksum is wrong")
 	}
@@ -169,8 +169,7 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	return e, checkEntry(e.name, e.mode)
 }
 
-// entryName parses a name. Version 4 omits the prefix that a name shares with the previous one; other versions pad
-// names.
+// entryName parses the name of an entry. Version 4 omits the prefix that a name shares with the previous name. Other versions pad names.
 func (p *indexParser) entryName(start, length int) (string, error) {
 	prefix := ""
 	if p.version == 4 {
@@ -200,7 +199,7 @@ func (p *indexParser) entryName(start, length int) (string, error) {
 	return name, nil
 }
 
-// parseVarint parses a number in the encoding of a pack's base offsets; size is 0 if it is malformed.
+// parseVarint parses a number in the encoding of a pack's base offsets. size is its length in bytes; 0 if it is malformed.
 func parseVarint(b []byte) (n uint64, size int) {
 	for size < len(b) && size < 5 {
 		c := b[size]
@@ -216,7 +215,7 @@ func parseVarint(b []byte) (n uint64, size int) {
 	return 0, 0
 }
 
-// checkEntry refuses a path or mode that git does not write, because paths are later opened in the working tree.
+// checkEntry refuses a path or mode that git does not write. Paths of entries are later opened in the working tree.
 func checkEntry(name string, mode uint32) error {
 	switch mode {
 	case objects.ModeFile, objects.ModeExecutable, objects.ModeLink, objects.ModeSubmodule:
@@ -231,7 +230,7 @@ func checkEntry(name string, mode uint32) error {
 	return nil
 }
 
-// extensions refuses extensions that change the meaning of the entries; git marks them by lower case.
+// extensions refuses extensions that change the meaning of the entries. The names of such extensions begin with a lower-case letter.
 func (p *indexParser) extensions() error {
 	for len(p.rest) > 0 {
 		if len(p.rest) < 8 {
@@ -257,19 +256,19 @@ func (x *index) search(name string) int {
 	return sort.Search(len(x.entries), func(i int) bool { return x.entries[i].name >= name })
 }
 
-// find returns the position of the first entry of a name.
+// find returns the position of the first entry called name. The bool reports whether there is one.
 func (x *index) find(name string) (int, bool) {
 	i := x.search(name)
 	return i, i < len(x.entries) && x.entries[i].name == name
 }
 
-// tracks reports whether a name is a tracked file, or a directory that contains one.
+// tracks reports whether name is a tracked file, or a directory that contains a tracked file.
 func (x *index) tracks(name string) bool {
 	_, ok := x.find(name)
 	return ok || x.hasBelow(name+"/")
 }
 
-// hasBelow reports whether a directory, whose name ends in a slash, contains a tracked file.
+// hasBelow reports whether a directory contains a tracked file. The name dir ends in a slash.
 func (x *index) hasBelow(dir string) bool {
 	i := x.search(dir)
 	return i < len(x.entries) && strings.HasPrefix(x.entries[i].name, dir)

@@ -12,10 +12,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Status returns the same changes as git status --porcelain --no-renames: first tracked and then untracked paths, at most
-// limit in total. userPatterns is the content of the user's own ignore file. Since no filter runs, a file whose stat data
-// differs is compared byte for byte, so a file that git would convert (line endings, LFS) may be reported as modified. A
-// submodule is modified if its HEAD is at another commit.
+// Status returns the changes that git status --porcelain --no-renames reports: first tracked paths and then untracked paths, at most limit in
+// total. userPatterns is the content of the user's own ignore file. No filter runs, so a file whose stat data differs is compared byte for
+// byte. A file that git would convert (line endings, LFS) may therefore be reported as modified. A submodule is reported as modified if its
+// HEAD is a commit other than the one in the index.
 func Status(ctx context.Context, r *repo.Repository, userPatterns []byte, limit int) (abi.GitStatus, error) {
 	var none abi.GitStatus
 	config, err := r.CheckedConfig()
@@ -42,15 +42,15 @@ func Status(ctx context.Context, r *repo.Repository, userPatterns []byte, limit 
 	return merge(staged, w), nil
 }
 
-// stagedChanges contains the differences between HEAD and the index. The code 0 means unchanged.
+// stagedChanges are the differences between HEAD and the index. The code 0 means unchanged.
 type stagedChanges struct {
 	limit   int
 	index   *index
-	codes   []byte   // by position in the index
-	removed []string // paths in HEAD that are not in the index
+	codes   []byte   // code of each entry, by its position in the index
+	removed []string // paths that are in HEAD and not in the index
 }
 
-// compareHead compares the index with HEAD's tree in one pass: both are sorted by path.
+// compareHead compares the index with the tree of HEAD. One pass suffices, since both are sorted by path.
 func (c *stagedChanges) compareHead(ctx context.Context, r *repo.Repository) error {
 	entries := c.index.entries
 	at := 0
@@ -85,7 +85,7 @@ func (c *stagedChanges) compareHead(ctx context.Context, r *repo.Repository) err
 	return err
 }
 
-// walkHead visits the files of HEAD's commit, none on an unborn branch.
+// walkHead visits the files of HEAD's commit. On an unborn branch there are none.
 func walkHead(ctx context.Context, r *repo.Repository, visit func(string, objects.TreeEntry) error) error {
 	head, ok, err := refs.Resolve(ctx, r, "HEAD")
 	if err != nil || !ok {
@@ -116,7 +116,7 @@ func merge(c *stagedChanges, w *walk) abi.GitStatus {
 			Path: strings.ToValidUTF8(path, "\uFFFD"), Staged: text(staged), Unstaged: text(unstaged)})
 	}
 	removed := c.removed
-	addRemoved := func(before string) { // before is a path; "" adds all that are left
+	addRemoved := func(before string) { // adds the removed paths that precede the path before; if it is empty, all that remain
 		for len(removed) > 0 && (before == "" || removed[0] < before) {
 			add(removed[0], 'D', 0)
 			removed = removed[1:]

@@ -20,7 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// porcelain formats a status like git status --porcelain.
+// porcelain formats a status in the way of git status --porcelain.
 func porcelain(s abi.GitStatus) (lines []string) {
 	for _, p := range s.Paths {
 		lines = append(lines, p.Staged+p.Unstaged+" "+p.Path)
@@ -29,14 +29,14 @@ func porcelain(s abi.GitStatus) (lines []string) {
 	return lines
 }
 
-// compareWithGit fails the test unless Status and git agree on a working tree.
+// compareWithGit fails the test unless Status and git report the same for the working tree at dir.
 func compareWithGit(t *testing.T, dir string) {
 	t.Helper()
 	got, err := gittest.Granted(dir).Status(t.Context(), abi.GitStatusQuery{Repo: dir})
 	if err != nil || !got.Found {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	// Run git after the operation, since git refreshes the index.
+	// Run git last, since git refreshes the index.
 	out := gittest.Git(t, dir, "-c", "status.renames=false", "status", "--porcelain", "-z", "--ignore-submodules=dirty")
 	var want []string
 	for line := range strings.SplitSeq(out, "\x00") {
@@ -44,7 +44,7 @@ func compareWithGit(t *testing.T, dir string) {
 			want = append(want, line)
 		}
 	}
-	// gittest.Git trims the output, so restore the leading space.
+	// gittest.Git trims the output, so the leading space has to be restored.
 	if len(want) > 0 && len(want[0]) > 2 && want[0][1] == ' ' && want[0][2] != ' ' {
 		want[0] = " " + want[0]
 	}
@@ -217,7 +217,7 @@ func TestStatusAgreesWithGit(t *testing.T) {
 	}
 	for _, version := range []string{"2", "3", "4"} {
 		for _, c := range cases {
-			// Git writes version 3 only if an entry has extended flags.
+			// Git writes an index of version 3 only if an entry has extended flags.
 			if version == "3" && c.rule != "to be added" && c.rule != "assumed unchanged" {
 				continue
 			}
@@ -240,7 +240,7 @@ func submodule(t *testing.T, r *gittest.Repo) {
 	gittest.Git(t, r.Dir, "commit", "--quiet", "--message=sub")
 }
 
-// A file modified within one clock tick after git add can keep its size and times: its index entry is racily clean.
+// A file that is modified within one clock tick after git add can keep its size and times. Its index entry is then racily clean.
 func TestStatusDetectsRacilyCleanEntry(t *testing.T) {
 	r := gittest.GitSample(t)
 	info, err := os.Stat(r.Dir + "/notes.txt")
@@ -307,7 +307,7 @@ func TestStatusIsBounded(t *testing.T) {
 	})
 }
 
-// BenchmarkStatus reports the ratio to git status on 10,000 files.
+// BenchmarkStatus reports how many times as long as git status the operation takes on 10,000 files.
 func BenchmarkStatus(b *testing.B) {
 	dir := b.TempDir()
 	gittest.Git(b, dir, "init", "--quiet", ".")
@@ -334,7 +334,7 @@ func BenchmarkStatus(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()/native.Seconds(), "of-git-status")
 }
 
-// mayFail runs git for its side effects, whether it succeeds or not.
+// mayFail runs git for its side effects. The test continues even if git fails.
 func mayFail(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	gittest.Git(t, dir, append([]string{"-c", `alias.maybe=!f() { git "$@" || true; }; f`, "maybe"}, args...)...)

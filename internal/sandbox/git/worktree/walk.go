@@ -23,33 +23,33 @@ import (
 )
 
 const (
-	maxVisited = 1_000_000 // files and directories of a working tree
-	maxNesting = 512       // levels of nested directories
-	maxRead    = 1 << 30   // bytes of files hashed by one operation
-	listBatch  = 1024      // directory entries read at a time
+	maxVisited = 1_000_000 // most files and directories of a working tree
+	maxNesting = 512       // most levels of nested directories
+	maxRead    = 1 << 30   // most bytes of files that one operation hashes
+	listBatch  = 1024      // number of directory entries that are read at a time
 )
 
-// Internal codes of an index entry; the others are those of git status.
+// Codes of index entries that are used internally. All other codes are those of git status.
 const (
 	notSeen   byte = 0
 	unchanged byte = 1
 )
 
-// walk compares a working tree with the index, and finds untracked files.
+// walk compares a working tree with its index, and finds untracked files.
 type walk struct {
 	ctx       context.Context
 	repo      *repo.Repository
 	index     *index
 	ignore    *ignore.Matcher
-	fileMode  bool   // core.fileMode: the execute bit counts
-	codes     []byte // by position in the index
+	fileMode  bool   // value of core.fileMode: whether the execute bit matters
+	codes     []byte // code of each entry, by its position in the index
 	untracked []string
 	limit     int
 	visited   int
-	read      int64 // bytes of files hashed
+	read      int64 // bytes of files hashed so far
 }
 
-// code returns the code of an entry after the walk, 0 if its file is unchanged. A file that was not seen is deleted.
+// code returns the code of entry i after the walk; 0 if its file is unchanged. A file that the walk did not see is deleted.
 func (w *walk) code(i int) byte {
 	switch e := &w.index.entries[i]; {
 	case w.codes[i] == unchanged, e.stage != 0:
@@ -62,7 +62,7 @@ func (w *walk) code(i int) byte {
 	return 'D'
 }
 
-// list returns the entries of a directory ("" or "a/b/") sorted by name, without .git.
+// list returns the entries of a directory, sorted by name and without .git. dir is empty or a path such as "a/b/".
 func (w *walk) list(dir string) ([]beneath.Entry, error) {
 	if strings.Count(dir, "/") > maxNesting || len(dir) > objects.MaxPath {
 		return nil, fmt.Errorf("%s: nested deeper than %d directories", hosterror.Truncate(dir), maxNesting)
@@ -70,7 +70,7 @@ func (w *walk) list(dir string) ([]beneath.Entry, error) {
 	name := path.Join(w.repo.Top, dir)
 	f, _, err := w.repo.Work.Handle.Open(name, os.O_RDONLY, 0)
 	if repo.IsAbsent(err) {
-		return nil, nil // removed since its parent was listed
+		return nil, nil // the directory was removed after its parent was listed
 	}
 	if err != nil {
 		return nil, w.repo.Work.Explain(name, err)
@@ -100,7 +100,7 @@ func (w *walk) list(dir string) ([]beneath.Entry, error) {
 	return all, nil
 }
 
-// dir compares the files of a directory ("" or "a/b/").
+// dir compares the files of a directory with the index. The path of the directory is empty, or ends in a slash as in "a/b/".
 func (w *walk) dir(dir string, level *ignore.Level) error {
 	entries, err := w.list(dir)
 	if err != nil {
@@ -134,7 +134,7 @@ func (w *walk) subdir(name string, level *ignore.Level) error {
 			w.codes[i], err = w.submodule(name, t.hash)
 			return err
 		}
-		return nil // a directory has replaced a tracked file: git reports only the file, as deleted
+		return nil // a directory has replaced the tracked file, and git reports only the file, as deleted
 	}
 	ignored, err := w.ignore.Ignores(level, name, true)
 	if err != nil {
@@ -157,8 +157,8 @@ func (w *walk) subdir(name string, level *ignore.Level) error {
 	return w.addUntracked(name + "/")
 }
 
-// submodule compares a submodule's HEAD with the index. A submodule that is absent, or whose repository cannot be opened
-// below the grant, counts as unchanged.
+// submodule compares a submodule's HEAD with the index. A submodule that is absent, or whose repository cannot be opened below the grant, is
+// reported as unchanged.
 func (w *walk) submodule(name string, want plumbing.Hash) (byte, error) {
 	sub, err := w.repo.Work.OpenRepository(path.Join(w.repo.Top, name))
 	if err == nil && sub != nil {
@@ -174,8 +174,8 @@ func (w *walk) submodule(name string, want plumbing.Hash) (byte, error) {
 	return unchanged, nil
 }
 
-// hasUntracked reports whether an untracked directory contains a file that is not ignored, or is a repository. Git
-// does not report other directories.
+// hasUntracked reports whether an untracked directory contains a file that is not ignored, or is a repository. Git reports no other
+// untracked directories.
 func (w *walk) hasUntracked(name string, level *ignore.Level) (bool, error) {
 	dotGit := path.Join(w.repo.Top, name, ".git")
 	if info, err := w.repo.Work.Handle.Lstat(dotGit); err == nil {
@@ -231,13 +231,13 @@ func (w *walk) file(name string, level *ignore.Level) error {
 }
 
 func (w *walk) addUntracked(name string) error {
-	if len(w.untracked) <= w.limit { // one more than limit, to detect truncation
+	if len(w.untracked) <= w.limit { // keeps one path more than the limit, to detect truncation
 		w.untracked = append(w.untracked, name)
 	}
 	return nil
 }
 
-// compare returns the code of a tracked file.
+// compare returns the code of a tracked file after comparing it with its index entry.
 func (w *walk) compare(t *indexEntry) (byte, error) {
 	if t.assumed || t.skipped {
 		return unchanged, nil
@@ -266,7 +266,7 @@ func (w *walk) compare(t *indexEntry) (byte, error) {
 		return 'M', nil
 	case t.stat.same(stat) && !w.index.isRacy(t.stat):
 		return unchanged, nil
-	case t.stat.size != 0 && t.stat.size != stat.size: // git also writes 0 to force a comparison
+	case t.stat.size != 0 && t.stat.size != stat.size: // git also writes 0 to force a comparison of the contents
 		return 'M', nil
 	}
 	same, err := w.sameContent(t, info)
@@ -279,33 +279,33 @@ func (w *walk) compare(t *indexEntry) (byte, error) {
 	return unchanged, nil
 }
 
-// same reports whether the stat data is equal. Fields that one side does not record are not compared.
+// same reports whether two results of stat are equal. It does not compare a field that one of them does not record.
 func (s fileStat) same(now fileStat) bool {
 	return s.mtime == now.mtime && (s.mtimeNs == 0 || s.mtimeNs == now.mtimeNs) &&
 		s.ctime == now.ctime && (s.ctimeNs == 0 || s.ctimeNs == now.ctimeNs) &&
 		s.inode == now.inode && s.size == now.size
 }
 
-// isRacy reports whether an entry is racily clean: its file may have been modified after it was added, within the same
-// tick of the file system's clock, so that equal stat data proves nothing.
+// isRacy reports whether an entry is racily clean: its file may have been modified after it was added, within the same tick of the file
+// system's clock. Equal stat data then proves nothing.
 func (x *index) isRacy(s fileStat) bool {
 	sec, ns := x.written.Unix(), x.written.Nanosecond()
 	return int64(s.mtime) > sec || int64(s.mtime) == sec && (s.mtimeNs == 0 || int(s.mtimeNs) >= ns)
 }
 
-// sameContent compares the hash of a file with that in the index.
+// sameContent compares the hash of a file with the hash in the index.
 func (w *walk) sameContent(t *indexEntry, info beneath.Stat) (bool, error) {
 	name := path.Join(w.repo.Top, t.name)
 	if t.mode == objects.ModeLink {
 		target, err := w.repo.Work.Handle.Readlink(name)
 		if err != nil {
-			return false, nil // no longer a symbolic link
+			return false, nil // the file is no longer a symbolic link
 		}
 		return objects.HashOf(plumbing.BlobObject, []byte(target)) == t.hash, nil
 	}
 	f, err := w.repo.Work.Open(name)
 	if repo.IsAbsent(err) || errors.Is(err, fs.ErrPermission) {
-		return false, nil // a file that cannot be read counts as modified
+		return false, nil // a file that cannot be read is reported as modified
 	}
 	if err != nil {
 		return false, err
@@ -323,7 +323,7 @@ func (w *walk) sameContent(t *indexEntry, info beneath.Stat) (bool, error) {
 		case w.ctx.Err() != nil:
 			return false, w.ctx.Err()
 		case left < 0:
-			return false, nil // the file has grown
+			return false, nil // the file has grown since stat
 		case err == io.EOF:
 			return left == 0 && plumbing.Hash(h.Sum(nil)) == t.hash, nil
 		case err != nil:

@@ -1,8 +1,8 @@
-// Package worktree compares a repository's working tree with its index and HEAD (Status), and reports which paths
-// git ignores (Ignored). No filter, hook or fsmonitor runs, and the index is not refreshed: nothing is written.
+// Package worktree compares a repository's working tree with its index and HEAD (Status), and reports which paths git ignores (Ignored). No
+// filter, hook or fsmonitor runs. The index is not refreshed, so nothing is written.
 //
-// Index, trees, ignore files and the working tree itself are untrusted. Their sizes, the files visited and the
-// bytes hashed are bounded.
+// The index, trees, ignore files and the working tree itself are untrusted. Their sizes, the number of visited files and the number of
+// hashed bytes are bounded.
 package worktree
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
 )
 
-// Ignored reports for each path whether git check-ignore would report it. userPatterns is the content of the user's own
-// ignore file. Tracked files are not ignored.
+// Ignored reports for each path whether git check-ignore would report that path. userPatterns is the content of the user's own ignore file.
+// Tracked files are not ignored.
 func Ignored(ctx context.Context, r *repo.Repository, userPatterns []byte, paths []string) ([]bool, error) {
 	config, err := r.Config()
 	if err != nil {
@@ -48,7 +48,7 @@ func Ignored(ctx context.Context, r *repo.Repository, userPatterns []byte, paths
 	return ignored, nil
 }
 
-// relativePath returns a requested path relative to the top level, and whether it ends in a slash, which marks a
+// relativePath returns a requested path relative to the top level. isDir reports whether the requested path ends in a slash, which marks a
 // directory. Paths outside of the working tree or in .git are refused.
 func relativePath(r *repo.Repository, requested string) (name string, isDir bool, err error) {
 	invalid := hosterror.Invalid("path: %q: give a path in the repository's working tree %s: relative to it, with slashes and without "+

@@ -1,5 +1,5 @@
-// Package gittest builds repositories for tests, object by object with go-git or with the git program, and runs
-// operations on them.
+// Package gittest creates repositories for tests, either object by object with go-git, or with the git program. It also runs operations on
+// these repositories.
 package gittest
 
 import (
@@ -21,15 +21,15 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// Repo is a repository under test.
+// Repo is a repository that a test uses.
 type Repo struct {
 	TB    testing.TB
-	Dir   string // top level
-	Dot   string // its .git
+	Dir   string // path of the top level
+	Dot   string // path of the .git directory
 	Store *filesystem.Storage
 }
 
-// New makes an empty repository whose HEAD is the unborn branch "main".
+// New creates an empty repository. Its HEAD is the unborn branch "main".
 func New(tb testing.TB, dir string) *Repo {
 	tb.Helper()
 	r := &Repo{TB: tb, Dir: dir, Dot: filepath.Join(dir, ".git")}
@@ -40,19 +40,19 @@ func New(tb testing.TB, dir string) *Repo {
 	return r
 }
 
-// SetHead points HEAD to a branch.
+// SetHead makes HEAD refer to a branch.
 func (r *Repo) SetHead(branch string) {
 	r.TB.Helper()
 	Must(r.TB, r.Store.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.NewBranchReferenceName(branch))))
 }
 
-// Branch points a branch to an object.
+// Branch creates or moves a branch, so that it refers to the object h.
 func (r *Repo) Branch(name string, h plumbing.Hash) {
 	r.TB.Helper()
 	Must(r.TB, r.Store.SetReference(plumbing.NewHashReference(plumbing.NewBranchReferenceName(name), h)))
 }
 
-// Raw stores an object, well-formed or not.
+// Raw stores an object, whether or not it is well-formed.
 func (r *Repo) Raw(kind plumbing.ObjectType, content []byte) plumbing.Hash {
 	r.TB.Helper()
 	o := &plumbing.MemoryObject{}
@@ -101,7 +101,7 @@ func (r *Repo) GetCommit(h plumbing.Hash) *object.Commit {
 	return c
 }
 
-// Pack moves every object into one pack, whose deltas name their bases by hash (refDeltas) or by offset.
+// Pack moves every object into one pack. Its deltas name their bases by hash if refDeltas is set, otherwise by offset.
 func (r *Repo) Pack(refDeltas bool) {
 	r.TB.Helper()
 	var all []plumbing.Hash
@@ -126,8 +126,8 @@ func File(name string, h plumbing.Hash) object.TreeEntry {
 	return object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: h}
 }
 
-// Sample makes a repository with a branch "main", which has entries of each type, and a branch "feature/x", whose
-// notes.txt differs.
+// Sample creates a repository with the branches "main" and "feature/x". "main" has entries of each type. On "feature/x", notes.txt has a
+// different content.
 func Sample(tb testing.TB, dir string) *Repo {
 	tb.Helper()
 	r := New(tb, dir)
@@ -146,7 +146,7 @@ func Sample(tb testing.TB, dir string) *Repo {
 	return r
 }
 
-// GitSample makes a repository with the git program, with one commit and a clean working tree. It has no Store.
+// GitSample creates a repository with the git program. It has one commit and a clean working tree. Repo.Store is not set.
 func GitSample(tb testing.TB) *Repo {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -162,7 +162,7 @@ func GitSample(tb testing.TB) *Repo {
 	return &Repo{TB: tb, Dir: dir, Dot: dir + "/.git"}
 }
 
-// BranchFiles returns the files of a branch as `MODE CONTENT` by path, read by the git program.
+// BranchFiles returns the files of a branch in the form `MODE CONTENT`, keyed by path. The git program reads them.
 func (r *Repo) BranchFiles(branch string) map[string]string {
 	r.TB.Helper()
 	files := map[string]string{}
@@ -177,7 +177,7 @@ func (r *Repo) BranchFiles(branch string) map[string]string {
 	return files
 }
 
-// Git runs git and returns its trimmed output. Without git on PATH the test is skipped.
+// Git runs git and returns its output without white space at the ends. If git is not on PATH, the test is skipped.
 func Git(tb testing.TB, dir string, args ...string) string {
 	tb.Helper()
 	RequireGit(tb)
@@ -206,7 +206,7 @@ func Mkdir(tb testing.TB, dir string) {
 	Must(tb, os.MkdirAll(dir, 0o755))
 }
 
-// Write writes a file, and makes its directory.
+// Write writes a file, and creates its directory if necessary.
 func Write(tb testing.TB, name, content string) {
 	tb.Helper()
 	Mkdir(tb, filepath.Dir(name))
@@ -219,7 +219,7 @@ func Symlink(tb testing.TB, target, name string) {
 	Must(tb, os.Symlink(target, name))
 }
 
-// Snapshot returns every file below a directory with its content or target.
+// Snapshot returns the content of every file below a directory, and the target of every symbolic link, keyed by path.
 func Snapshot(tb testing.TB, dir string) map[string]string {
 	tb.Helper()
 	all := map[string]string{}

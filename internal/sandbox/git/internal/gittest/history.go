@@ -8,7 +8,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// History makes a repository of n commits with branches, merges, equal dates and dates that decrease.
+// History creates a repository of n commits with branches and merges. Some commits have equal dates, and some have older dates than their
+// parents.
 func History(tb testing.TB, n int, seed int64) *Repo {
 	tb.Helper()
 	r := New(tb, tb.TempDir())

@@ -15,10 +15,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Someone is the author of commits by Writer.
+// Someone is the author of commits that the operations of Writer create.
 var Someone = git.Identity{Name: "Some One", Email: "one@example.com"}
 
-// Granted returns operations with read access to directories.
+// Granted returns operations with read access to the directories dirs.
 func Granted(dirs ...string) *git.Ops {
 	var c git.Config
 	for _, dir := range dirs {
@@ -27,18 +27,18 @@ func Granted(dirs ...string) *git.Ops {
 	return NewOps(c)
 }
 
-// Writer returns operations with write access to a directory, and a fixed clock.
+// Writer returns operations with write access to dir, and with a clock that stands still.
 func Writer(dir string) *git.Ops {
 	return NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "rw"}}, User: User(git.User{Identity: Someone}),
 		Now: func() time.Time { return time.Unix(1700000000, 5).In(time.FixedZone("", 3600)) }})
 }
 
-// User returns a function for git.Config.User.
+// User returns a function for git.Config.User that returns user.
 func User(user git.User) func(context.Context) (git.User, error) {
 	return func(context.Context) (git.User, error) { return user, nil }
 }
 
-// NewOps resolves and opens the granted directories that exist, as the host does.
+// NewOps returns operations after it has resolved and opened the granted directories that exist, as the host does.
 func NewOps(c git.Config) *git.Ops {
 	for i := range c.Grants {
 		g := &c.Grants[i]
@@ -50,17 +50,17 @@ func NewOps(c git.Config) *git.Ops {
 	return git.New(c)
 }
 
-// NewCommit is a request for the branch "new".
+// NewCommit returns a request for a commit on the new branch "new".
 func NewCommit(r *Repo, changes ...abi.GitChange) abi.GitNewCommit {
 	return abi.GitNewCommit{Repo: r.Dir, Branch: "new", Message: "propose\n\nbody\n\n", Changes: changes}
 }
 
-// Text is a change of a file's content.
+// Text returns a change that sets the content of a file.
 func Text(path, content string) abi.GitChange {
 	return abi.GitChange{Path: path, Content: []byte(content)}
 }
 
-// Find searches for a commit that does not exist, and so reads the whole history.
+// Find returns a function that searches for a commit that does not exist, which reads the whole history.
 func Find(r *Repo) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := Granted(r.Dir).FindCommit(ctx, abi.GitSearch{Repo: r.Dir, Text: "not there"})
@@ -68,7 +68,7 @@ func Find(r *Repo) func(context.Context) error {
 	}
 }
 
-// HasBranch looks up the branch "main".
+// HasBranch returns a function that looks up the branch "main".
 func HasBranch(r *Repo) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := Granted(r.Dir).BranchExists(ctx, abi.GitBranch{Repo: r.Dir, Branch: "main"})
@@ -76,7 +76,7 @@ func HasBranch(r *Repo) func(context.Context) error {
 	}
 }
 
-// Read reads notes.txt on the branch "main".
+// Read returns a function that reads notes.txt on the branch "main".
 func Read(r *Repo) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := Granted(r.Dir).ReadFile(ctx, abi.GitFile{Repo: r.Dir, Branch: "main", Path: "notes.txt"})
@@ -84,8 +84,8 @@ func Read(r *Repo) func(context.Context) error {
 	}
 }
 
-// FindSample looks up the branch, a file and a commit of a Sample from a directory. It fails the test if the results
-// disagree: all three must be found, none must be found, or all must fail with the same code.
+// FindSample looks up the branch, a file and a commit of a Sample from a directory. The test fails unless the three results agree: all are
+// found, none is found, or all lookups fail with the same code.
 func FindSample(t *testing.T, grant, dir string) (found bool, err error) {
 	t.Helper()
 	ops := Granted(grant)
@@ -98,7 +98,7 @@ func FindSample(t *testing.T, grant, dir string) (found bool, err error) {
 	return found, err
 }
 
-// Code returns the code of a host error, "" without an error, and the text of any other.
+// Code returns the code of a host error. It returns an empty string for nil, and the message of any other error.
 func Code(err error) string {
 	if err == nil {
 		return ""
@@ -109,14 +109,14 @@ func Code(err error) string {
 	return fmt.Sprintf("not a host error: %v", err)
 }
 
-// Timeout bounds an operation on hostile input. It is generous for loaded machines: what it detects is a hang.
+// Timeout bounds the duration of an operation on hostile input. It is long enough for loaded machines, so exceeding it means a hang.
 const Timeout = time.Minute
 
-// maxHostileMemory bounds what an operation on hostile input may allocate in total, in bytes.
+// maxHostileMemory is the number of bytes that an operation on hostile input may allocate in total.
 const maxHostileMemory = 400 << 20
 
-// FailsWith fails the test unless an operation on hostile input fails within bounded time and memory, with
-// HostFailed and a message that contains why.
+// FailsWith runs f, an operation on hostile input. The test fails unless f returns, within bounded time and memory, a HostFailed error whose
+// message contains why.
 func FailsWith(t *testing.T, why string, f func(context.Context) error) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -141,7 +141,7 @@ func FailsWith(t *testing.T, why string, f func(context.Context) error) {
 	}
 }
 
-// EndAfter returns a context that is canceled after n calls of Err, to cancel an operation in progress.
+// EndAfter returns a context that is canceled after n calls of its method Err. Tests cancel operations in progress with it.
 func EndAfter(ctx context.Context, n int) context.Context { return &countedContext{ctx, n} }
 
 type countedContext struct {

@@ -12,14 +12,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Packed is an entry of a handmade pack: the hash under which the index lists it, and its bytes.
+// Packed is an entry of a handmade pack: the encoded object, and the hash by which the index names it.
 type Packed struct {
 	Hash  plumbing.Hash
 	Bytes []byte
 }
 
-// EntryBytes encodes a pack entry. size is the size that the entry's header states, and may be wrong. base is the
-// encoded reference of a delta to its base.
+// EntryBytes encodes a pack entry. size is the size that the header of the entry states, which may be wrong. base is the encoded reference
+// of a delta to its base.
 func EntryBytes(kind plumbing.ObjectType, size int, base, content []byte) []byte {
 	first := byte(kind)<<4 | byte(size&15)
 	size >>= 4
@@ -52,7 +52,7 @@ func (r *Repo) HandPack(entries ...Packed) {
 	Write(r.TB, stem+".idx", string(IndexBytes(offsets)))
 }
 
-// IndexBytes encodes a pack index.
+// IndexBytes encodes the index of a pack. offsets has the offset of each object in the pack.
 func IndexBytes(offsets map[plumbing.Hash]uint32) []byte {
 	hashes := make([]plumbing.Hash, 0, len(offsets))
 	for h := range offsets {

@@ -1,5 +1,5 @@
-// Package hosterror creates the errors that operations on repositories return to a module. Their texts quote
-// repositories, remotes and requests, which are untrusted, so they are truncated and made valid UTF-8.
+// Package hosterror creates the errors that operations on repositories return to a module. The messages quote repositories, remotes and
+// requests, which are untrusted. Messages are therefore truncated and made valid UTF-8.
 package hosterror
 
 import (
@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	maxMessage = 2 << 10 // bytes of a message
-	maxQuoted  = 200     // bytes of one quoted string
+	maxMessage = 2 << 10 // most bytes of a message
+	maxQuoted  = 200     // most bytes of one quoted string
 )
 
-// Invalid reports a malformed request.
+// Invalid returns the error for a malformed request.
 func Invalid(format string, args ...any) error { return newError(abi.HostInvalid, format, args) }
 
-// Denied reports a request that no grant allows.
+// Denied returns the error for a request that no grant allows.
 func Denied(format string, args ...any) error { return newError(abi.HostDenied, format, args) }
 
-// Failed reports an operation that was allowed but failed.
+// Failed returns the error for an operation that is allowed but has failed.
 func Failed(format string, args ...any) error { return newError(abi.HostFailed, format, args) }
 
 func newError(code, format string, args []any) error {
@@ -32,8 +32,8 @@ func newError(code, format string, args []any) error {
 	return &abi.HostError{Code: code, Message: "git: " + strings.ToValidUTF8(message, "�")}
 }
 
-// First returns the first *abi.HostError among joined errors, since a response contains only one. If there is none it
-// returns err.
+// First returns the first *abi.HostError among joined errors, since a response contains only one. If err contains none, it returns err
+// itself.
 func First(err error) error {
 	var host *abi.HostError
 	if errors.As(err, &host) {

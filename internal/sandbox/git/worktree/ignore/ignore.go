@@ -1,6 +1,5 @@
-// Package ignore decides which paths of a working tree git ignores (gitignore(5)). Start with New and
-// Matcher.IgnoresPath. Ignore files are untrusted: their size, the number of patterns and the time to match one
-// are bounded.
+// Package ignore decides which paths of a working tree git ignores (gitignore(5)). Start with New and Matcher.IgnoresPath. Ignore files are
+// untrusted: their size, the number of patterns, and the time to match one pattern are bounded.
 package ignore
 
 import (
@@ -15,44 +14,44 @@ import (
 )
 
 const (
-	// MaxFile bounds one ignore file, in bytes.
+	// MaxFile is the maximum size of one ignore file, in bytes.
 	MaxFile = 1 << 20
 
-	maxPattern  = 8 << 10 // bytes of a line
-	maxPatterns = 100_000 // patterns in one operation
+	maxPattern  = 8 << 10 // most bytes of a line
+	maxPatterns = 100_000 // most patterns in one operation
 )
 
 // pattern is one line of an ignore file.
 type pattern struct {
 	negated  bool
 	dirOnly  bool
-	baseOnly bool    // matches the last component of a path; otherwise the path relative to the ignore file
-	literal  string  // prefix without wildcards
-	wild     []token // the rest
+	baseOnly bool    // whether the pattern matches the last component of a path; otherwise it matches the path relative to the ignore file
+	literal  string  // the part of the pattern before the first wildcard
+	wild     []token // the part of the pattern from the first wildcard on
 }
 
-// Level is the patterns that apply in a directory: those of one ignore file, and those of the levels above, which
-// have lower precedence.
+// Level has the patterns that apply in a directory: those of the directory's ignore file, and those of the levels above, which have lower
+// precedence.
 type Level struct {
 	up       *Level
-	dir      string // directory of the ignore file: "" or "a/b/"
+	dir      string // directory of the ignore file: empty, or a path such as "a/b/"
 	patterns []pattern
-	ignored  bool // the directory itself is ignored, and so is everything below it
+	ignored  bool // whether the directory itself is ignored, and therefore everything below it
 }
 
-// Matcher decides what is ignored in one working tree. In rising precedence the levels are the user's own ignore
-// file, info/exclude, and the .gitignore of each directory from the top level down.
+// Matcher decides which paths are ignored in one working tree. In ascending order of precedence, its levels are the user's own ignore file,
+// info/exclude, and the .gitignore of each directory from the top level down.
 type Matcher struct {
 	ctx    context.Context
 	repo   *repo.Repository
 	fold   bool
-	count  int // number of patterns
+	count  int // number of patterns that were read
 	top    *Level
-	levels map[string]*Level // by directory, for IgnoresPath
+	levels map[string]*Level // levels for IgnoresPath, keyed by directory
 }
 
-// New reads the ignore files that apply to the whole working tree. fold ignores case (core.ignoreCase), and
-// userPatterns is the content of the user's own ignore file.
+// New reads the ignore files that apply to the whole working tree. If fold is set, case is ignored (core.ignoreCase). userPatterns is the
+// content of the user's own ignore file.
 func New(ctx context.Context, r *repo.Repository, fold bool, userPatterns []byte) (*Matcher, error) {
 	m := &Matcher{ctx: ctx, repo: r, fold: fold}
 	data, err := r.Root.Read(r.InCommon("info/exclude"), MaxFile)
@@ -69,7 +68,7 @@ func New(ctx context.Context, r *repo.Repository, fold bool, userPatterns []byte
 	return m, err
 }
 
-// Top returns the level of the top level of the working tree.
+// Top returns the level of the working tree's top level.
 func (m *Matcher) Top() *Level { return m.top }
 
 func (m *Matcher) addLevel(up *Level, dir string, lines []byte) (*Level, error) {
@@ -83,8 +82,8 @@ func (m *Matcher) addLevel(up *Level, dir string, lines []byte) (*Level, error) 
 	return &Level{up: up, dir: dir, patterns: patterns}, nil
 }
 
-// Enter returns the level of a directory ("" or "a/b/") below another. In an ignored directory no ignore file is read,
-// since git cannot re-include files below it. As in git, a .gitignore that is a symbolic link is not read.
+// Enter returns the level of the directory dir, which is empty or a path such as "a/b/", below the level up. In an ignored directory, Enter
+// reads no ignore file, since git cannot re-include files there. As in git, a .gitignore that is a symbolic link is not read.
 func (m *Matcher) Enter(up *Level, dir string, ignored bool) (*Level, error) {
 	if ignored {
 		return &Level{up: up, ignored: true}, nil
@@ -111,8 +110,8 @@ func (m *Matcher) Enter(up *Level, dir string, ignored bool) (*Level, error) {
 	return level, nil
 }
 
-// IgnoresPath reports whether a path relative to the top level is ignored. isDir states whether the path, which need not
-// exist, is a directory.
+// IgnoresPath reports whether a path relative to the top level is ignored. isDir states whether the path is a directory; the path need not
+// exist.
 func (m *Matcher) IgnoresPath(name string, isDir bool) (bool, error) {
 	level := m.top
 	for i, c := range name {
@@ -144,8 +143,7 @@ func (m *Matcher) IgnoresPath(name string, isDir bool) (bool, error) {
 	return m.Ignores(level, name, isDir)
 }
 
-// Ignores reports whether a path directly in the directory of a level is ignored. The path is relative to the top
-// level.
+// Ignores reports whether a path directly in the directory of level is ignored. name is relative to the top level.
 func (m *Matcher) Ignores(level *Level, name string, isDir bool) (bool, error) {
 	if level.ignored {
 		return true, nil
@@ -186,7 +184,7 @@ func (p *pattern) matches(text string, fold bool) bool {
 	case len(p.wild) == 1 && p.wild[0].kind == tokenStar:
 		return !strings.Contains(rest, "/")
 	}
-	// Reject the most frequent case, *.ext, by its last byte.
+	// Reject the most frequent kind of pattern, *.ext, by its last byte.
 	if last := p.wild[len(p.wild)-1]; last.kind == tokenByte && rest == "" {
 		return false
 	} else if c := text[len(text)-1]; last.kind == tokenByte && last.byte != c && (!fold || last.byte != lower(c)) {
@@ -202,7 +200,7 @@ func parse(data []byte, fold bool) ([]pattern, error) {
 	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
 		number++
 		line, ended := bytes.CutSuffix(line, []byte("\n"))
-		if ended || len(line) > 0 { // the last line may lack its line feed
+		if ended || len(line) > 0 { // the last line may have no line feed
 			line = bytes.TrimSuffix(line, []byte("\r"))
 		}
 		if len(line) == 0 || line[0] == '#' {
@@ -214,7 +212,7 @@ func parse(data []byte, fold bool) ([]pattern, error) {
 		if len(patterns) == maxPatterns {
 			return nil, errors.New("the file has more than 100000 patterns")
 		}
-		// Git reads a line as a C string.
+		// Git reads a line as a C string, so a NUL byte ends it.
 		text, _, _ := strings.Cut(string(line), "\x00")
 		if p, ok := parsePattern(trimSpaces(text), fold); ok {
 			patterns = append(patterns, p)
@@ -223,7 +221,7 @@ func parse(data []byte, fold bool) ([]pattern, error) {
 	return patterns, nil
 }
 
-// trimSpaces removes trailing spaces, up to one that is escaped by a backslash.
+// trimSpaces removes trailing spaces. A space that a backslash escapes is kept, with everything before it.
 func trimSpaces(s string) string {
 	end := 0
 	for i := 0; i < len(s); i++ {
@@ -240,7 +238,7 @@ func trimSpaces(s string) string {
 	return s[:end]
 }
 
-// parsePattern parses one pattern; false if it can match nothing.
+// parsePattern parses one pattern. It returns false if the pattern cannot match any path.
 func parsePattern(s string, fold bool) (pattern, bool) {
 	var p pattern
 	s, p.negated = strings.CutPrefix(s, "!")
@@ -250,8 +248,7 @@ func parsePattern(s string, fold bool) (pattern, bool) {
 	if s == "" {
 		return p, false
 	}
-	// As in git, the literal prefix is cut off before wildcards are parsed, so in a/b**/c the "**" is at the start
-	// of the pattern.
+	// As in git, the literal prefix is cut off before wildcards are parsed. In a/b**/c, the "**" is therefore at the start of the pattern.
 	n := strings.IndexAny(s, `*?[\`)
 	if n < 0 {
 		p.literal = s

@@ -19,7 +19,7 @@ import (
 
 func TestIgnored(t *testing.T) {
 	cases := []struct {
-		rule, ignore string // ignore is the .gitignore of the top level
+		rule, ignore string // description of the case, and the .gitignore of the top level
 		path         string
 		want         bool
 	}{
@@ -101,7 +101,7 @@ func ignoring(dir, user string) *git.Ops {
 	return gittest.NewOps(git.Config{Grants: []git.Grant{{Repo: dir, Access: "r"}}, User: gittest.User(git.User{Excludes: []byte(user)})})
 }
 
-// probes are the paths for which Ignored is compared with git.
+// probes are the paths for which the tests compare Ignored with git.
 var probes = []string{"a", "b", "c", "ab", "abc", "a/b", "a/b/c", "a/b/c/d", "a/ab", "b/a", "b/a/b", "ab/a", "ab/c/a", "a/x.c", "x.c", ".a", "a b", "a ", "#a", "!a", "a-b",
 
 	"a]", "[a", "b/]", `a\b`, "A", "a/B", "*", "a*", "a/**", "b/c/d/e/a", "c/", "aab", "aaab/aab", "ü", "a/ü"}
@@ -159,7 +159,7 @@ func (p *ignoreProbe) compareWithGit(t *testing.T, top, sub, exclude, user strin
 	}
 }
 
-// The patterns are random.
+// TestIgnoredAgreesWithGit compares Ignored with git for random patterns.
 func TestIgnoredAgreesWithGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("NOT CHECKED against git: the git program is not on PATH")

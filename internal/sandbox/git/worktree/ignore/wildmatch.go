@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// tokenKind is what a token of a pattern matches.
+// tokenKind states what a token of a pattern matches.
 type tokenKind byte
 
 const (
-	tokenByte tokenKind = iota // the byte in token.byte
-	tokenSet                   // one byte of a set, never a slash
-	tokenStar                  // any run of bytes without a slash
-	tokenDeep                  // any run of bytes
-	tokenDirs                  // either the next two tokens (tokenDeep and a slash), or nothing
+	tokenByte tokenKind = iota // matches the byte in token.byte
+	tokenSet                   // matches one byte of a set, which is never a slash
+	tokenStar                  // matches any number of bytes other than slashes
+	tokenDeep                  // matches any number of bytes
+	tokenDirs                  // matches either what the next two tokens (tokenDeep and a slash) match, or nothing
 )
 
 type token struct {
@@ -24,8 +24,8 @@ type token struct {
 
 type byteSet [256]bool
 
-// compile parses a pattern as git's wildmatch does with WM_PATHNAME. It returns false if the pattern is malformed, and
-// therefore matches nothing. fold ignores the case of ASCII letters.
+// compile parses a pattern as git's wildmatch does with WM_PATHNAME. It returns false if the pattern is malformed, and therefore matches
+// nothing. If fold is set, the case of ASCII letters is ignored.
 func compile(pattern string, fold bool) ([]token, bool) {
 	var tokens []token
 	for i := 0; i < len(pattern); {
@@ -83,7 +83,7 @@ func allButSlash() *byteSet {
 	return &set
 }
 
-// classes are the character classes [:name:].
+// classes are the functions that test a byte for the character classes [:name:], keyed by name.
 var classes = map[string]func(byte) bool{
 	"alnum": func(c byte) bool { return isLetter(c) || isDigit(c) }, "alpha": isLetter,
 	"blank": func(c byte) bool { return c == ' ' || c == '\t' }, "cntrl": func(c byte) bool { return c < 32 || c == 127 },
@@ -96,7 +96,7 @@ var classes = map[string]func(byte) bool{
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// compileSet parses a bracket expression after its opening bracket, and returns its length; 0 if it is malformed.
+// compileSet parses a bracket expression after its opening bracket. It returns the length of what it has parsed; 0 if that is malformed.
 func compileSet(s string, fold bool) (*byteSet, int) {
 	i, negated := 0, false
 	if i < len(s) && (s[i] == '!' || s[i] == '^') {
@@ -104,7 +104,7 @@ func compileSet(s string, fold bool) (*byteSet, int) {
 		i++
 	}
 	var set byteSet
-	var before byte // possible start of a range; 0 if there is none
+	var before byte // byte that may begin a range; 0 if there is none
 	for first := true; first || i >= len(s) || s[i] != ']'; first = false {
 		if i >= len(s) {
 			return nil, 0
@@ -118,7 +118,7 @@ func compileSet(s string, fold bool) (*byteSet, int) {
 				return nil, 0
 			}
 			name, ok := strings.CutSuffix(s[i+1:i+1+end], ":")
-			if !ok { // a literal bracket
+			if !ok { // the bracket is a literal byte
 				set[c], before = true, c
 				continue
 			}
@@ -154,7 +154,7 @@ func compileSet(s string, fold bool) (*byteSet, int) {
 	return &set, i + 1
 }
 
-// escaped parses a byte that may be escaped, and returns its length in s; 0 if s is empty or ends after the backslash.
+// escaped parses a byte that may be escaped. It returns the number of bytes that this takes in s; 0 if s is empty or is a backslash alone.
 func escaped(s string) (byte, int) {
 	switch {
 	case s == "" || s == `\`:
@@ -172,7 +172,7 @@ func (set *byteSet) addClass(class func(byte) bool, lowerToo bool) {
 	}
 }
 
-// finish applies case folding and negation. No set contains a slash.
+// finish applies case folding and negation to the set. It removes the slash, which no set contains.
 func (set *byteSet) finish(negated, fold bool) {
 	if fold {
 		plain := *set
@@ -186,8 +186,8 @@ func (set *byteSet) finish(negated, fold bool) {
 	}
 }
 
-// match reports whether tokens match all of text. It simulates the pattern as a nondeterministic automaton, in time
-// proportional to the product of both lengths; backtracking would take exponential time on a hostile pattern.
+// match reports whether tokens match all of text. It simulates the pattern as a nondeterministic automaton. The time is proportional to the
+// product of the lengths of tokens and text; backtracking would take exponential time on a hostile pattern.
 func match(tokens []token, text string, fold bool) bool {
 	now, next := make([]bool, len(tokens)+1), make([]bool, len(tokens)+1)
 	activate(tokens, now, 0)
@@ -226,7 +226,7 @@ func match(tokens []token, text string, fold bool) bool {
 	return now[len(tokens)]
 }
 
-// activate adds a state, and those that are reachable from it without consuming a byte.
+// activate adds the state at to states, and the states that can be reached from it without consuming a byte.
 func activate(tokens []token, states []bool, at int) {
 	for ; !states[at]; at++ {
 		states[at] = true
