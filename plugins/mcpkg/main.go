@@ -1,4 +1,5 @@
-// Command mcpkg is the WebAssembly module of the plugin. It only registers the handlers of package tools.
+// Command mcpkg is the WebAssembly module of the plugin mcpkg. The command only registers the handlers of package
+// tools.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package catalog implements the operations on the prompts and resources of one project, with the error messages of the
-// contract. Start with Select, which reads the selection of the project, and Open. It depends neither on MCP nor on a
-// host.
+// Package catalog implements the operations on the prompts and resources of one project. Its error messages are those
+// that the contract of the plugin prescribes. Start with Select, which reads the names of the project and of its store
+// from the environment, and with Open. The package depends neither on MCP nor on a host.
 package catalog
 
 import (
@@ -21,18 +21,20 @@ type Catalog struct {
 	around   Dependencies
 }
 
-// Dependencies are the functions of the host that a catalog calls.
+// Dependencies are the functions of the host that a Catalog calls.
 type Dependencies struct {
-	// Lock takes an exclusive lock until the call ends. Each change calls it.
+	// Lock takes an exclusive lock, which the host releases when the tool call ends. Every operation that changes the
+	// store calls Lock first.
 	Lock func(name string) error
-	// Claimed returns which of the given names of prompts and URIs of resources another plugin claims. Clients would
-	// never see an item with a claimed name or URI. If Claimed is nil, nothing is claimed.
+	// Claimed returns those of the given names of prompts and URIs of resources that another plugin claims. Clients
+	// would never see an item of this plugin with a claimed name or URI. A nil Claimed means that no other plugin
+	// claims any.
 	Claimed func(prompts, uris []string) (claimed []string, err error)
-	// Warn receives messages about damaged files of the store.
+	// Warn is called with a message about each damaged file of the store.
 	Warn func(text string)
 }
 
-// Open returns the selected project. It accesses no file.
+// Open returns the catalog of the selected project. Open accesses no file.
 func Open(s Selection, around Dependencies) *Catalog {
 	return &Catalog{selected: s, files: store.Open(s.State, s.Workspace, s.Project, around.Warn), around: around}
 }
@@ -43,7 +45,7 @@ func (c *Catalog) Project() string { return c.selected.Project }
 // NotFoundError says that a prompt or resource does not exist.
 type NotFoundError struct {
 	Kind    item.Kind
-	What    string // the requested name or URI
+	What    string // the requested name of a prompt, or URI of a resource
 	Project string
 }
 
@@ -108,12 +110,13 @@ func (c *Catalog) requireProject(doing string) error {
 	return nil
 }
 
-// failure returns the message of the contract for an operation, such as "create prompt", that failed with err.
+// failure returns the error message that the contract prescribes for an operation, such as "create prompt", that failed
+// with err.
 func failure(doing string, err error) error {
 	return item.Refuse("Failed to %s: %v", doing, reason(err))
 }
 
-// reason returns err without file paths, which mean nothing to the client.
+// reason returns err without its file paths, because paths of the host mean nothing to the client.
 func reason(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return errors.New("the store is read-only")

@@ -56,8 +56,8 @@ func newCatalog(t *testing.T) *Catalog {
 		Lock: func(string) error { return nil }, Warn: func(text string) { t.Log(text) }})
 }
 
-// TestFirstErrorOfContractOrderIsReported: if a call has several errors, the one that the contract checks first is
-// reported.
+// TestFirstErrorOfContractOrderIsReported makes calls with several errors each. The reported error is the one that the
+// contract checks first.
 func TestFirstErrorOfContractOrderIsReported(t *testing.T) {
 	c := newCatalog(t)
 	empty, word, badType := "", "word!", "image/png"
@@ -90,13 +90,13 @@ func TestTooLargeExportIsRefused(t *testing.T) {
 	c := newCatalog(t)
 	megabyte := make([]byte, 1<<20)
 	for i := range megabyte {
-		megabyte[i] = '\n' // 3 bytes in the response, \\n, because the JSON file is escaped again as a JSON string
+		megabyte[i] = '\n' // a line break takes 3 bytes in the response, \\n, because the JSON file is escaped again as a JSON string
 	}
 	const want = "Failed to export project: the exported file is larger than 7 MiB as a JSON string, the limit of a response: move items to another project"
 	for i := range 8 {
 		_, err := c.Export()
 		if i < 3 && err != nil || i >= 3 && (err == nil || err.Error() != want) {
-			t.Errorf("of %d MiB: got %v", i, err)
+			t.Errorf("export of %d MiB: got the error %v", i, err)
 		}
 		if err := c.CreatePrompt(fmt.Sprint(i), string(megabyte), ""); err != nil {
 			t.Fatal(err)

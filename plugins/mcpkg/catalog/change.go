@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/store"
 )
 
-// CreatePrompt adds a prompt.
+// CreatePrompt adds a prompt to the project.
 func (c *Catalog) CreatePrompt(name, content, description string) error {
 	draft, err := item.NewPrompt(name, content, description)
 	if err != nil {
@@ -17,7 +17,8 @@ func (c *Catalog) CreatePrompt(name, content, description string) error {
 	return c.create(draft)
 }
 
-// CreateResource adds a resource. Its MIME type decides whether content is text or base64.
+// CreateResource adds a resource to the project. The MIME type of the resource decides whether content is text or
+// base64.
 func (c *Catalog) CreateResource(name, uri, content, mimeType, description string) error {
 	draft, err := item.NewResource(name, uri, mimeType, description, func(mimeType string) (item.Content, error) {
 		return resourceContent(mimeType, content)
@@ -46,7 +47,7 @@ func (c *Catalog) create(d item.Draft) error {
 	return c.conflict(doing, d.Item, c.files.Create(d))
 }
 
-// begin takes the lock, so that nothing changes between the reads and the write of a change.
+// begin takes the lock, so that no other process changes the store between the reads and the write of this change.
 func (c *Catalog) begin(doing string) error {
 	if err := c.around.Lock(c.files.LockName()); err != nil {
 		return failure(doing, fmt.Errorf("the store cannot be locked: %w", err))
@@ -54,7 +55,7 @@ func (c *Catalog) begin(doing string) error {
 	return c.requireProject(doing)
 }
 
-// checkUnclaimed refuses drafts with a name or URI that another plugin claims.
+// checkUnclaimed returns an error if another plugin claims the name or the URI of one of the drafts.
 func (c *Catalog) checkUnclaimed(doing string, drafts ...item.Draft) error {
 	if c.around.Claimed == nil {
 		return nil
@@ -77,7 +78,8 @@ func (c *Catalog) checkUnclaimed(doing string, drafts ...item.Draft) error {
 	return nil
 }
 
-// conflict returns the message of the contract for the error of adding an item; nil if err is nil.
+// conflict returns the error message that the contract prescribes when adding an item failed with err; nil if err is
+// nil.
 func (c *Catalog) conflict(doing string, it item.Item, err error) error {
 	switch {
 	case err == nil:
@@ -93,14 +95,14 @@ func (c *Catalog) conflict(doing string, it item.Item, err error) error {
 }
 
 // Change holds the fields of an update. A nil field keeps the stored value; an empty Description removes the stored
-// one.
+// description.
 type Change struct {
 	Content     *string
-	MIMEType    *string // only for resources
+	MIMEType    *string // the new MIME type; set only for resources
 	Description *string
 }
 
-// Update changes an item and returns the new one.
+// Update changes a stored item and returns the changed item.
 func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item, error) {
 	content, err := change.check(kind, name)
 	if err != nil {
@@ -137,8 +139,8 @@ func (c *Catalog) Update(kind item.Kind, name string, change Change) (item.Item,
 	return draft.Item, nil
 }
 
-// check validates the change before anything is read, and normalizes the MIME type. It returns the decoded content, or
-// nil if decoding requires the MIME type of the stored item.
+// check validates the change before the item is read from the store, and normalizes the MIME type of the change. It
+// returns the decoded content, or nil if only the MIME type of the stored item tells how to decode the content.
 func (ch *Change) check(kind item.Kind, name string) (content *item.Content, err error) {
 	if err := item.CheckName(string(kind), name); err != nil {
 		return nil, err
@@ -173,7 +175,7 @@ func (ch *Change) check(kind item.Kind, name string) (content *item.Content, err
 	return content, ch.any(kind)
 }
 
-// any returns an error if the change has no fields.
+// any returns an error if all fields of the change are nil.
 func (ch *Change) any(kind item.Kind) error {
 	if ch.Content != nil || ch.MIMEType != nil || ch.Description != nil {
 		return nil
@@ -184,7 +186,8 @@ func (ch *Change) any(kind item.Kind) error {
 	return item.Refuse("At least one of content, mime_type or description must be provided")
 }
 
-// Delete permanently removes an item and returns it. If the item is damaged, only Kind and Name of the result are set.
+// Delete permanently removes an item and returns the removed item. If the item was damaged, only Kind and Name of the
+// returned item are set.
 func (c *Catalog) Delete(kind item.Kind, name string) (item.Item, error) {
 	if err := item.CheckName(string(kind), name); err != nil {
 		return item.Item{}, err
@@ -200,7 +203,7 @@ func (c *Catalog) Delete(kind item.Kind, name string) (item.Item, error) {
 	return stored.Item, nil
 }
 
-// find locks the project and returns the item that look finds.
+// find locks the project and returns the item that the function look finds.
 func (c *Catalog) find(doing string, kind item.Kind, name string, look func(item.Kind, string) (store.Stored, error)) (store.Stored, error) {
 	if err := c.begin(doing); err != nil {
 		return store.Stored{}, err

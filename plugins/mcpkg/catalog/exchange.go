@@ -11,7 +11,8 @@ import (
 
 var errTooLarge = fmt.Errorf("the exported file is larger than %d MiB as a JSON string, the limit of a response: move items to another project", item.MaxJSON>>20)
 
-// Export returns the project as one file. A damaged item is an error, since a file without it would look complete.
+// Export returns the whole project as one JSON file. Export fails if an item is damaged, because a file without the
+// damaged item would look complete.
 func (c *Catalog) Export() (string, error) {
 	const doing = "export project"
 	if err := c.requireProject(doing); err != nil {
@@ -42,11 +43,11 @@ func (c *Catalog) Export() (string, error) {
 // Imported is the result of an import.
 type Imported struct {
 	Prompts, Resources int
-	Replaced           []item.Item // imported items that replaced an item of the same name
+	Replaced           []item.Item // the stored items that an imported item of the same name replaced
 }
 
-// Import atomically adds the items of an exported file to the project. With overwrite, they replace stored prompts and
-// resources of the same name.
+// Import atomically adds the items of an exported file to the project. With overwrite, the imported items replace
+// stored prompts and resources of the same name.
 func (c *Catalog) Import(text string, overwrite bool) (Imported, error) {
 	const doing = "import project"
 	drafts, err := exchange.Parse(text)
@@ -77,7 +78,8 @@ func (c *Catalog) Import(text string, overwrite bool) (Imported, error) {
 	return done, nil
 }
 
-// clash returns the message for a conflict between an imported item and a stored one, with a remedy.
+// clash returns the error message for a conflict between an imported item and a stored item. The message names a
+// remedy.
 func (c *Catalog) clash(doing string, clash *store.Conflict, overwrite bool) error {
 	err := c.conflict(doing, clash.Item, clash.Err)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// The variables that select a project.
+// The environment variables that select a project and its store.
 const (
 	projectVariable   = "MCPKG_PROJECT"
 	workspaceVariable = "MCPKG_WORKSPACE"
@@ -17,18 +17,18 @@ const (
 
 const defaultWorkspace = "default"
 
-// createNever is the value of MCPKG_CREATE that requires an existing project.
+// createNever is the value of the variable MCPKG_CREATE that requires the project to exist.
 const createNever = "never"
 
-// Selection selects the project that is served.
+// Selection selects the project that this plugin serves, and the store of the project.
 type Selection struct {
 	State     string // the directory of the store
 	Workspace string
 	Project   string
-	MustExist bool // if the project does not exist, every operation fails
+	MustExist bool // every operation fails if the project does not exist
 }
 
-// Select reads the selection from the environment. Empty variables count as unset.
+// Select reads a Selection from environment variables. Select treats an empty variable as unset.
 func Select(getenv func(name string) string) (Selection, error) {
 	s := Selection{State: getenv(stateVariable), Workspace: getenv(workspaceVariable), Project: getenv(projectVariable)}
 	if s.Project == "" {

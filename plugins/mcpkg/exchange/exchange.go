@@ -1,5 +1,5 @@
-// Package exchange encodes a project as one JSON file, with text as strings and binary content as base64. Write encodes,
-// Parse decodes.
+// Package exchange encodes a project as one JSON file, in which text is a string and binary content is base64. Write
+// encodes a project, and Parse decodes a file.
 package exchange
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// Identification of the format. A file of a higher version is refused.
+// format and version identify the file format. Parse refuses a file with a higher version.
 const (
 	format  = "mcpkg-project"
 	version = 1
@@ -19,7 +19,7 @@ const (
 type file struct {
 	Format    string     `json:"format"`
 	Version   int        `json:"version"`
-	Name      string     `json:"name"` // of the exported project; informative
+	Name      string     `json:"name"` // the name of the exported project, for human readers; Parse ignores the name
 	Prompts   []prompt   `json:"prompts"`
 	Resources []resource `json:"resources"`
 }
@@ -30,7 +30,7 @@ type prompt struct {
 	Content     string `json:"content"`
 }
 
-// resource has exactly one of Text and Base64.
+// resource is the JSON form of a resource. Exactly one of its fields Text and Base64 is set.
 type resource struct {
 	Name        string  `json:"name"`
 	URI         string  `json:"uri"`
@@ -40,7 +40,7 @@ type resource struct {
 	Base64      *string `json:"content_base64,omitempty"`
 }
 
-// Write returns the file of a project with a name and items.
+// Write returns a JSON file with the name of a project and the given items.
 func Write(name string, items []item.Draft) (string, error) {
 	f := file{Format: format, Version: version, Name: name, Prompts: []prompt{}, Resources: []resource{}}
 	for _, it := range items {

@@ -27,7 +27,7 @@ func TestWriteOfParsedFileIsIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(drafts) != 5 {
-		t.Errorf("%d items are read", len(drafts))
+		t.Errorf("Parse returned %d items", len(drafts))
 	}
 	got, err := exchange.Write("team", drafts)
 	if err != nil {

@@ -10,15 +10,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/jsontext"
 )
 
-// Parse decodes a file and validates each item as if a client created it. It returns prompts before resources, each in
-// the order of the file. A duplicate name of the same kind and a duplicate URI are errors. Errors name an item, or a
-// line and a column.
+// Parse decodes a file and validates each item as if a client created it. It returns prompts before resources, both in
+// the order of the file. Two items of one kind with the same name, and two resources with the same URI, are an error.
+// Each error names the item, or the line and the column in the file.
 func Parse(text string) ([]item.Draft, error) {
 	p := parser{Reader: jsontext.New(text)}
 	p.file()
 	err := p.End()
 	if err != nil {
-		// A file of a newer version can have unknown members: report the version rather than the first unknown member.
+		// A file of a newer version can have unknown members. The error must then name the version instead of the first
+		// unknown member, so a first pass reads only format and version.
 		head := parser{Reader: jsontext.New(text), headOnly: true}
 		head.file()
 		if wrong := head.End(); wrong != nil {
@@ -37,10 +38,10 @@ func Parse(text string) ([]item.Draft, error) {
 	return drafts, unique(drafts)
 }
 
-// head identifies a file.
+// head holds the members that identify the file format.
 type head struct {
 	format  string
-	version string // an integer
+	version string // the text of the JSON number; not always an integer
 }
 
 func (h head) check() error {
@@ -58,10 +59,10 @@ func (h head) check() error {
 	return nil
 }
 
-// parser reads a file in one pass.
+// parser reads an exported file in one pass.
 type parser struct {
 	*jsontext.Reader
-	headOnly bool // read only format and version, and skip all other members, valid or not
+	headOnly bool // read only the members format and version, and skip all other members, whether they are valid or not
 	head
 	prompts, resources []item.Draft
 }
@@ -87,7 +88,8 @@ func (p *parser) file() {
 	})
 }
 
-// wrong sets the error for a value of the wrong kind. With headOnly it skips the value instead.
+// wrong sets the error for a value that has another JSON type than want. If headOnly is set, wrong skips the value
+// instead.
 func (p *parser) wrong(what, want string) {
 	if p.headOnly {
 		p.Skip()
@@ -98,7 +100,7 @@ func (p *parser) wrong(what, want string) {
 	}
 }
 
-// text reads a string. It returns "" for null.
+// text reads a string. For null it returns "".
 func (p *parser) text(what string) string {
 	switch p.Kind() {
 	case "a string":
@@ -111,7 +113,7 @@ func (p *parser) text(what string) string {
 	return ""
 }
 
-// array reads an array and calls the function one to read each item. Null counts as an empty array.
+// array reads an array and calls the function one for each item; one must read the item. Null counts as an empty array.
 func (p *parser) array(what string, one func(at string)) {
 	switch kind := p.Kind(); {
 	case p.headOnly, kind == "null":
@@ -123,8 +125,8 @@ func (p *parser) array(what string, one func(at string)) {
 	}
 }
 
-// object reads an object and calls member to read each value. Unknown and duplicate members are errors. Null counts as
-// an empty object.
+// object reads an object and calls the function member for each key; member must read the value. Unknown and duplicate
+// keys are errors. Null counts as an empty object.
 func (p *parser) object(what string, known []string, member func(key string)) {
 	switch p.Kind() {
 	case "an object":

@@ -1,28 +1,28 @@
-// Package item has the types of prompts and resources, and validates their fields. Package store stores them.
+// Package item defines the types of prompts and resources, and validates their fields. Package store stores prompts and
+// resources.
 //
-// Errors are sentences for the client that sent a field, such as "Prompt name cannot be empty".
+// The errors of package item are sentences for the client that sent a field, such as "Prompt name cannot be empty".
 package item
 
 import "fmt"
 
-// Refusal is the reason why an argument is refused, as a sentence for the client.
+// Refusal is an error about an argument. Its text is a sentence for the client.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
 
-// Refuse returns a Refusal, formatted as by fmt.Sprintf.
+// Refuse returns a Refusal with a text that fmt.Sprintf formats.
 func Refuse(format string, arguments ...any) error { return Refusal(fmt.Sprintf(format, arguments...)) }
 
-// Kind is the kind of an item. Its value is capitalized, because messages begin with it.
+// Kind is the kind of an item. The value is capitalized, because messages begin with the kind.
 type Kind string
 
-// The kinds of items.
 const (
 	Prompt   Kind = "Prompt"
 	Resource Kind = "Resource"
 )
 
-// Word returns the kind for use within a sentence.
+// Word returns the lower-case name of the kind, for use within a sentence.
 func (k Kind) Word() string {
 	if k == Prompt {
 		return "prompt"
@@ -33,20 +33,20 @@ func (k Kind) Word() string {
 // Item is a prompt or resource without its content.
 type Item struct {
 	Kind        Kind
-	Name        string // unique within its kind
-	Description string // "" for none
-	URI         string // a resource's URI; unique and opaque
-	MIMEType    string // a resource's MIME type
-	Binary      bool   // the content is bytes, not text
+	Name        string // a name that no other item of the same kind has
+	Description string // "" if the item has no description
+	URI         string // the URI of a resource, which no other resource has; the plugin never interprets the URI
+	MIMEType    string // the MIME type of a resource
+	Binary      bool   // the content is binary data, not text
 }
 
-// Draft is an item with its content, to be stored.
+// Draft is an item with its content, before the item is stored.
 type Draft struct {
 	Item
 	Content Content
 }
 
-// NewPrompt checks the fields of a prompt.
+// NewPrompt validates the fields of a prompt and returns the prompt as a draft.
 func NewPrompt(name, text, description string) (Draft, error) {
 	if err := CheckName(string(Prompt), name); err != nil {
 		return Draft{}, err
@@ -61,8 +61,8 @@ func NewPrompt(name, text, description string) (Draft, error) {
 	return Draft{Item{Kind: Prompt, Name: name, Description: description}, content}, nil
 }
 
-// NewResource checks the fields of a resource. The MIME type "" means DefaultMIMEType. NewResource calls read with the
-// normalized MIME type to get the content.
+// NewResource validates the fields of a resource and returns the resource as a draft. The MIME type "" means
+// DefaultMIMEType. NewResource calls read with the normalized MIME type to get the content.
 func NewResource(name, uri, mimeType, description string, read func(mimeType string) (Content, error)) (Draft, error) {
 	if err := CheckName(string(Resource), name); err != nil {
 		return Draft{}, err

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// text returns an error's text, "" for none.
+// text returns the text of err; "" if err is nil.
 func text(err error) string {
 	if err == nil {
 		return ""
@@ -66,7 +66,7 @@ func TestIsText(t *testing.T) {
 		"application/pdf": false, "application/jsonx": false, "image/png": false, "": false, "audio/x;text/plain": false,
 	} {
 		if got := item.IsText(mimeType); got != want {
-			t.Errorf("%q: got %t", mimeType, got)
+			t.Errorf("IsText(%q) = %t", mimeType, got)
 		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-const maxName = 255 // characters
+const maxName = 255 // in characters
 
-// CheckName validates a name. The error begins with what, such as "Prompt" or "Project".
+// CheckName validates a name. The error begins with the word in the argument what, such as "Prompt" or "Project".
 func CheckName(what, name string) error {
 	switch {
 	case name == "":
@@ -29,9 +29,10 @@ func notInNames(r rune) bool {
 	return true
 }
 
-const maxURI = 2048 // characters
+const maxURI = 2048 // in characters
 
-// CheckURI validates a resource's URI. The URI is an opaque label: the plugin never opens what it refers to.
+// CheckURI validates the URI of a resource. The plugin treats the URI as an opaque label, and never opens the file or
+// page at that URI.
 func CheckURI(uri string) error {
 	switch {
 	case uri == "":
@@ -46,7 +47,7 @@ func CheckURI(uri string) error {
 
 func notInURIs(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError }
 
-// hasScheme reports whether a URI begins with a scheme as RFC 3986 defines it.
+// hasScheme reports whether uri begins with a scheme as RFC 3986 defines schemes.
 func hasScheme(uri string) bool {
 	scheme, _, found := strings.Cut(uri, ":")
 	if !found || scheme == "" {
@@ -61,9 +62,9 @@ func hasScheme(uri string) bool {
 	return true
 }
 
-const maxDescription = 4096 // characters
+const maxDescription = 4096 // in characters
 
-// CheckDescription validates the description of an item; "" means none.
+// CheckDescription validates the description of an item. The description "" means that the item has none.
 func CheckDescription(kind Kind, description string) error {
 	if utf8.RuneCountInString(description) > maxDescription {
 		return Refuse("%s description exceeds maximum length of %d characters", kind, maxDescription)
@@ -71,9 +72,9 @@ func CheckDescription(kind Kind, description string) error {
 	return nil
 }
 
-const maxShown = 300 // characters
+const maxShown = 300 // in characters
 
-// Show returns a name for use in a message: truncated, and with control characters replaced.
+// Show returns a name in the form for messages: Show truncates a long name and replaces control characters.
 func Show(name string) string {
 	var shown strings.Builder
 	count := 0

@@ -1,9 +1,9 @@
-// Package jsontext reads JSON values in one pass. Start with New; the methods of Reader each read one value, and End
-// returns an error unless all of the text was valid.
+// Package jsontext reads JSON values in one pass. Start with New. Each of the reading methods of Reader reads one
+// value, and End returns an error unless all of the text was valid.
 //
 // The plugin uses jsontext instead of encoding/json for two reasons. Errors of jsontext name a line and a column, which
-// clients understand; those of encoding/json name Go types. And encoding/json scans its input several times through a
-// state machine, which took most of the time of importing megabytes in a module.
+// clients understand, while errors of encoding/json name Go types. And encoding/json scans its input several times
+// through a state machine, which took most of the time when a module imported megabytes.
 package jsontext
 
 import (
@@ -14,10 +14,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// maxDepth bounds the nesting of values.
+// maxDepth limits how deeply values may be nested.
 const maxDepth = 1000
 
-// Reader reads JSON values from a text. After the first error, all methods return zero values and call no callback.
+// Reader reads JSON values from a text. After the first error, all methods of Reader return zero values and call no
+// callback.
 type Reader struct {
 	text  string
 	at    int
@@ -25,7 +26,7 @@ type Reader struct {
 	err   error
 }
 
-// New returns a Reader of text. Bytes that are not valid UTF-8 become U+FFFD.
+// New returns a Reader of text. New replaces bytes that are not valid UTF-8 by U+FFFD.
 func New(text string) *Reader {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -33,17 +34,17 @@ func New(text string) *Reader {
 	return &Reader{text: text}
 }
 
-// Err returns the first error.
+// Err returns the first error of the Reader; nil if no error has occurred.
 func (r *Reader) Err() error { return r.err }
 
-// Fail sets the error of the Reader, unless an earlier error is set.
+// Fail sets the error of the Reader, unless the Reader already has an error.
 func (r *Reader) Fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
 }
 
-// Where returns the position of the next value, such as "line 1, column 1". Columns count code points.
+// Where returns the position of the next value, such as "line 1, column 1". A column is counted in code points.
 func (r *Reader) Where() string {
 	r.space()
 	before := r.text[:r.at]
@@ -51,7 +52,7 @@ func (r *Reader) Where() string {
 	return fmt.Sprintf("line %d, column %d", strings.Count(before, "\n")+1, utf8.RuneCountInString(line)+1)
 }
 
-// syntax sets the error of invalid JSON at the current position.
+// syntax sets an error that says what is invalid in the JSON at the current position.
 func (r *Reader) syntax(what string) {
 	if r.err != nil {
 		return
@@ -73,7 +74,7 @@ func (r *Reader) space() {
 	}
 }
 
-// next skips white space, and reads b if b is the next byte. It reports whether it has read b.
+// next skips white space, and then skips the next byte if that byte is b. It reports whether it has skipped b.
 func (r *Reader) next(b byte) bool {
 	r.space()
 	if r.err != nil || r.at >= len(r.text) || r.text[r.at] != b {
@@ -84,7 +85,7 @@ func (r *Reader) next(b byte) bool {
 }
 
 // Kind returns the kind of the next value: "an object", "an array", "a string", "a number", "a boolean" or "null". If
-// no value follows, Kind sets the error. It returns "" after an error.
+// the text ends before a value, Kind sets the error of the Reader. After an error, Kind returns "".
 func (r *Reader) Kind() string {
 	r.space()
 	if r.err == nil && r.at < len(r.text) {
@@ -109,8 +110,8 @@ func (r *Reader) Kind() string {
 	return ""
 }
 
-// Object reads an object. It calls member for each member, and member must read the value. The next value must be an
-// object.
+// Object reads an object, which must be the next value. It calls member with each key, and member must read the value
+// of that key.
 func (r *Reader) Object(member func(key string)) {
 	r.list('{', '}', func(int) {
 		r.space()
@@ -127,7 +128,8 @@ func (r *Reader) Object(member func(key string)) {
 	})
 }
 
-// Array reads an array. It calls item for each item, and item must read the item. The next value must be an array.
+// Array reads an array, which must be the next value. It calls item with the index of each item, and item must read
+// that item.
 func (r *Reader) Array(item func(i int)) { r.list('[', ']', item) }
 
 func (r *Reader) list(first, last byte, one func(i int)) {
@@ -151,7 +153,7 @@ func (r *Reader) list(first, last byte, one func(i int)) {
 	r.depth--
 }
 
-// Text reads a string. The next value must be a string.
+// Text reads a string, which must be the next value.
 func (r *Reader) Text() string {
 	if !r.next('"') {
 		r.syntax("a string is missing")
@@ -174,8 +176,8 @@ func (r *Reader) Text() string {
 	return text
 }
 
-// special is the set of bytes that end a run of plain characters in a string: quotation mark, backslash, control
-// characters.
+// special is the set of bytes that end a run of plain characters in a JSON string: quotation mark, backslash and
+// control characters.
 var special = func() (is [256]bool) {
 	for c := range ' ' {
 		is[c] = true
@@ -184,7 +186,8 @@ var special = func() (is [256]bool) {
 	return is
 }()
 
-// stringEnd finds the quotation mark that ends the string at the current position; -1 if there is none.
+// stringEnd returns the index of the quotation mark that ends the string at the current position; -1 if the string does
+// not end. It also reports whether the string has escapes.
 func (r *Reader) stringEnd() (end int, escaped bool) {
 	text := r.text
 	for i := r.at; i < len(text); i++ {
@@ -208,7 +211,7 @@ func (r *Reader) stringEnd() (end int, escaped bool) {
 	return -1, false
 }
 
-// invalidEscape returns the index of the first invalid escape in the content of a string.
+// invalidEscape returns the index of the first invalid escape in text, the content of a JSON string.
 func invalidEscape(text string) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -226,7 +229,7 @@ func invalidEscape(text string) int {
 	return 0
 }
 
-// Literal reads a number, boolean or null, and returns its text.
+// Literal reads a number, a boolean or null, and returns the JSON text of that value.
 func (r *Reader) Literal() string {
 	r.space()
 	rest := r.text[r.at:]
@@ -245,7 +248,7 @@ func (r *Reader) Literal() string {
 	return text
 }
 
-// Skip reads a value of any kind.
+// Skip reads a value of any kind and discards it.
 func (r *Reader) Skip() {
 	switch r.Kind() {
 	case "an object":
@@ -260,7 +263,7 @@ func (r *Reader) Skip() {
 	}
 }
 
-// End returns the first error. If text follows the last value, End sets an error.
+// End returns the first error of the Reader. If more text follows the last value, End sets an error.
 func (r *Reader) End() error {
 	r.space()
 	if r.err == nil && r.at < len(r.text) {

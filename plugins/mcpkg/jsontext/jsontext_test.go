@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/jsontext"
 )
 
-// read reads a value as encoding/json does with UseNumber.
+// read reads a value and returns the same Go value as encoding/json does with UseNumber.
 func read(r *jsontext.Reader) any {
 	switch r.Kind() {
 	case "an object":
@@ -86,10 +86,10 @@ func FuzzReader(f *testing.F) {
 		var want any
 		wantErr := decoder.Decode(&want)
 		if wantErr == nil && !json.Valid([]byte(text)) {
-			return // unexpected text after the value
+			return // the text has more characters after the value
 		}
 		if (err == nil) != (wantErr == nil) {
-			t.Fatalf("got %v, encoding/json says %v", err, wantErr)
+			t.Fatalf("jsontext returned the error %v, encoding/json %v", err, wantErr)
 		}
 		if diff := cmp.Diff(want, got); err == nil && diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)

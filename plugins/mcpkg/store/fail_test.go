@@ -14,7 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// change is one change of the store that changeBase creates, with the expected items after the change.
+// change is one change of the store that changeBase creates, together with the items that the store has after the
+// change.
 type change struct {
 	name  string
 	do    func(t *testing.T, p *Project) error
@@ -54,8 +55,8 @@ func changes() []change {
 	}
 }
 
-// checkOldOrNew fails the test unless an interrupted change was atomic and later changes succeed. It reports whether
-// the change was committed.
+// checkOldOrNew fails the test unless an interrupted change was atomic and the changes after it succeed. It reports
+// whether the interrupted change was committed.
 func checkOldOrNew(t *testing.T, state string, c change) (happened bool) {
 	t.Helper()
 	p := openStore(t, state)
@@ -69,7 +70,7 @@ func checkOldOrNew(t *testing.T, state string, c change) (happened bool) {
 	must(t, err)
 	must(t, p.Delete(s))
 	if diff := cmp.Diff(got, contents(t, p)); diff != "" {
-		t.Errorf("the next write changed it (-before +after)\n%s", diff)
+		t.Errorf("the next write changed the stored items (-before +after)\n%s", diff)
 	}
 	if _, err := os.Stat(p.importDir()); err == nil {
 		t.Error("the next write did not complete the import")
@@ -77,7 +78,8 @@ func checkOldOrNew(t *testing.T, state string, c change) (happened bool) {
 	return happened
 }
 
-// TestFailureAtEveryOperation: a change that fails has no effect, unless only the sync after the commit failed.
+// TestFailureAtEveryOperation lets each file system operation of a change fail. The failed change has no effect, unless
+// only the sync after the commit failed.
 func TestFailureAtEveryOperation(t *testing.T) {
 	for _, c := range changes() {
 		for _, mode := range []faultfs.Mode{faultfs.Fail, faultfs.Full, faultfs.KillDuring} {
@@ -115,7 +117,7 @@ func TestFirstWriteThatFailsLeavesNoProject(t *testing.T) {
 		p = openStore(t, state)
 		got := contents(t, p)
 		if last := f.Operations()[f.At-1]; len(got) > 0 && !strings.HasPrefix(last, "sync directory") {
-			t.Errorf("operation %d, %s: %q", f.At, last, got)
+			t.Errorf("failure at operation %d, %s: the store has the items %q", f.At, last, got)
 		}
 		if len(got) == 0 {
 			must(t, p.Create(prompt(t, "p", "x")))
@@ -123,8 +125,8 @@ func TestFirstWriteThatFailsLeavesNoProject(t *testing.T) {
 	})
 }
 
-// TestImportIntoNewProjectIsAtomic: after a failure or kill at any operation the project is absent, or has all items, and
-// the import can be repeated.
+// TestImportIntoNewProjectIsAtomic interrupts an import at each file system operation, by a failure or a kill.
+// Afterwards the project is absent, or has all items, and the import can be repeated.
 func TestImportIntoNewProjectIsAtomic(t *testing.T) {
 	drafts := []item.Draft{prompt(t, "p", "x"), prompt(t, "q", "x"), resource(t, "r", "x")}
 	for _, mode := range faultfs.Modes {
@@ -140,15 +142,15 @@ func TestImportIntoNewProjectIsAtomic(t *testing.T) {
 				after++
 				return
 			case len(got) > 0 || err == nil:
-				t.Fatalf("%v, operation %d, %v: %q", mode, f.At, err, got)
+				t.Fatalf("%v at operation %d, error %v: the project has only the items %q", mode, f.At, err, got)
 			}
 			before++
 			if _, err := p.Import(drafts, false); err != nil || len(contents(t, p)) != len(drafts) {
-				t.Errorf("%v, operation %d: again: %v, %q", mode, f.At, err, contents(t, p))
+				t.Errorf("%v at operation %d: the repeated import returned %v, and the project has the items %q", mode, f.At, err, contents(t, p))
 			}
 		})
 		if before < 5 || after == 0 {
-			t.Errorf("%v: %d operations before the commit, %d after", mode, before, after)
+			t.Errorf("%v: %d interruptions before the commit, %d after; want at least 5 and 1", mode, before, after)
 		}
 	}
 }

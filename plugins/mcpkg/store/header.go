@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// header is the first line of an item's file. The unencoded content follows.
+// header is the first line of an item's file, as JSON. The content of the item follows this line without any encoding.
 type header struct {
 	Format      int64  `json:"format"`
 	Name        string `json:"name"`
@@ -19,20 +19,20 @@ type header struct {
 	Description string `json:"description,omitempty"`
 	Content     string `json:"content"`    // contentText or contentBinary
 	Size        int64  `json:"size"`       // size of the content, in bytes
-	Created     string `json:"created_at"` // RFC 3339; informative, never parsed
-	Updated     string `json:"updated_at"` // RFC 3339; informative, never parsed
+	Created     string `json:"created_at"` // RFC 3339; for human readers, never parsed
+	Updated     string `json:"updated_at"` // RFC 3339; for human readers, never parsed
 }
 
-// Encodings of content.
+// The values of header.Content.
 const (
 	contentText   = "text"
 	contentBinary = "binary"
 )
 
-// headerKeys are the keys that this version knows. Unknown keys are preserved.
+// headerKeys are the keys that this version of the plugin knows. Unknown keys of a header are preserved.
 var headerKeys = []string{"format", "name", "uri", "mime_type", "description", "content", "size", "created_at", "updated_at"}
 
-// newHeader returns the header of a draft with the given times.
+// newHeader returns the header of a draft that was created and updated at the given times.
 func newHeader(d item.Draft, created, now string) header {
 	h := header{
 		Format: format, Name: d.Name, URI: d.URI, MIMEType: d.MIMEType, Description: d.Description,
@@ -44,7 +44,7 @@ func newHeader(d item.Draft, created, now string) header {
 	return h
 }
 
-// item returns the item of a header.
+// item returns the item that the header describes.
 func (h header) item(kind item.Kind) item.Item {
 	return item.Item{
 		Kind: kind, Name: h.Name, Description: h.Description, URI: h.URI, MIMEType: h.MIMEType,
@@ -52,7 +52,7 @@ func (h header) item(kind item.Kind) item.Item {
 	}
 }
 
-// line encodes the header, with the additional keys in unknown, as the first line of a file.
+// line encodes the header as the first line of an item's file. The line also contains the keys in unknown.
 func (h header) line(unknown map[string]json.RawMessage) ([]byte, error) {
 	line, err := json.Marshal(h)
 	if err != nil {
@@ -72,7 +72,8 @@ func (h header) line(unknown map[string]json.RawMessage) ([]byte, error) {
 	return line, nil
 }
 
-// parseHeader parses the first line of an entry's file. The error is ErrNewer if a newer version has written the line.
+// parseHeader parses the first line of the file of the entry e. The error is ErrNewer if a newer version of the plugin
+// has written the line.
 func parseHeader(line []byte, e entry) (header, error) {
 	h, quick := quickHeader(line)
 	var err error
@@ -101,10 +102,11 @@ func parseHeader(line []byte, e entry) (header, error) {
 	return h, nil
 }
 
-// maxContent bounds the bytes that are read of an item. Limits of package item are lower.
+// maxContent is the maximum number of bytes that are read of an item's content. The limits that package item sets are
+// lower.
 const maxContent = 16 << 20
 
-// unknownKeys returns the keys of a header that this version does not know.
+// unknownKeys returns the keys of a header that this version of the plugin does not know, with their values.
 func unknownKeys(line []byte) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(line, &all); err != nil {
@@ -112,7 +114,7 @@ func unknownKeys(line []byte) (map[string]json.RawMessage, error) {
 	}
 	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
 		for _, known := range headerKeys {
-			if strings.EqualFold(name, known) { // as encoding/json compares them
+			if strings.EqualFold(name, known) { // encoding/json ignores case, too, when it matches keys
 				return true
 			}
 		}

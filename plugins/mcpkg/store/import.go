@@ -14,18 +14,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// An import adds many files atomically. It writes them to a temporary directory, and commits them by renaming that
-// directory to "import". Then it moves the files to the project's directory; readers search both directories. The next
-// change completes an interrupted import. If the project does not exist, the temporary directory is renamed to the
-// project's directory instead.
+// An import adds many files atomically. It writes the files to a temporary directory, and commits the import by
+// renaming that directory to "import". Then the import moves the files to the project's directory; readers search both
+// directories. The next change completes an interrupted import. If the project does not exist, the import renames the
+// temporary directory to the project's directory instead.
 
 func (p *Project) importDir() string { return filepath.Join(p.dir, importFolder) }
 
-// Conflict is an item of an import that cannot be added.
+// Conflict is the error about an item of an import that cannot be added.
 type Conflict struct {
 	Item   item.Item // the imported item
-	Err    error     // ErrNameTaken, ErrURITaken, ErrFull, ErrDamaged, ErrNewer or a file system error
-	HasURI string    // the URI of the stored item of the same name, if it differs; otherwise ""
+	Err    error     // the cause: ErrNameTaken, ErrURITaken, ErrFull, ErrDamaged, ErrNewer or a file system error
+	HasURI string    // the URI of the stored item of the same name, if that URI differs from the URI of Item; otherwise ""
 }
 
 func (c *Conflict) Error() string {
@@ -34,8 +34,9 @@ func (c *Conflict) Error() string {
 
 func (c *Conflict) Unwrap() error { return c.Err }
 
-// Import atomically adds items, whose names and URIs must be unique. With overwrite, an item replaces the stored item
-// of the same name and URI; Import returns the items that replaced one. An error about one of the items is a *Conflict.
+// Import atomically adds items to the project. No two of them may have the same name and kind, or the same URI. With
+// overwrite, an item replaces the stored item of the same name and URI; Import returns the items that replaced a stored
+// item. An error about one of the items is a *Conflict.
 func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.Item, err error) {
 	ix, err := p.begin()
 	if err != nil {
@@ -69,13 +70,13 @@ func (p *Project) Import(drafts []item.Draft, overwrite bool) (replaced []item.I
 		return nil, err
 	}
 	if err := p.finishImport(); err != nil {
-		// The import is committed; the next change completes it.
+		// The import is committed at this point, so Import returns no error. The next change moves the remaining files.
 		p.warn(fmt.Sprintf("%s: the import is committed, but its files could not be moved: %v; the next change completes the import", p.dir, err))
 	}
 	return replaced, nil
 }
 
-// staging is a file that an import adds or replaces.
+// staging is a file that an import adds to the project, or with which an import replaces a stored file.
 type staging struct {
 	entry    entry
 	header   []byte
@@ -83,7 +84,7 @@ type staging struct {
 	replaces bool
 }
 
-// plan determines the file of a draft. The error is a *Conflict.
+// plan returns the file that an import writes for the draft d. The error is a *Conflict.
 func (p *Project) plan(ix *index, d item.Draft, overwrite bool, updated string) (staging, error) {
 	conflict := func(err error) (staging, error) { return staging{}, &Conflict{Item: d.Item, Err: err} }
 	e, err := ix.place(d.Item)
@@ -113,14 +114,14 @@ func (p *Project) plan(ix *index, d item.Draft, overwrite bool, updated string) 
 	return staging{e, line, d.Content.Bytes, replaces}, nil
 }
 
-// createWith atomically creates the project's directory with the files of an import, so that the files need not be
-// moved one by one. It returns false if the directory exists.
+// createWith atomically creates the project's directory with the files of an import, so that the import need not move
+// the files one by one. It returns false if the directory already exists.
 func (p *Project) createWith(files []staging) (made bool, err error) {
 	if exists, err := filesystem.Exists(p.files, p.dir); exists || err != nil {
 		return false, err
 	}
 	inWorkspace := *p
-	inWorkspace.dir = filepath.Dir(p.dir) // the directory for temporary files
+	inWorkspace.dir = filepath.Dir(p.dir) // atomicfile creates the temporary directory in the workspace's directory
 	if err := atomicfile.MkdirAll(inWorkspace.dir, p.options()); err != nil {
 		return false, err
 	}
@@ -135,7 +136,7 @@ func (p *Project) createWith(files []staging) (made bool, err error) {
 	return true, atomicfile.CreateDir(p.dir, all, inWorkspace.options())
 }
 
-// stage writes the files of an import, and commits the import.
+// stage writes the files of an import to a temporary directory, and commits the import.
 func (p *Project) stage(files []staging) error {
 	return atomicfile.CreateDir(p.importDir(), members(files), p.options())
 }
@@ -148,7 +149,8 @@ func members(files []staging) []atomicfile.Member {
 	return all
 }
 
-// finishImport moves the files of a committed import, if any, to the project's directory.
+// finishImport moves the files of a committed import to the project's directory. Without a committed import it does
+// nothing.
 func (p *Project) finishImport() error {
 	files, err := os.ReadDir(p.importDir())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,21 +14,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// entry is the part of an item that its file name encodes: position, kind, name and URI. So duplicates can be found
-// without opening files.
+// entry is the part of an item that the name of the item's file encodes: position, kind, name and URI. With these
+// fields the store finds duplicates without opening a file.
 type entry struct {
-	file   string // the file name, which encodes the fields below
+	file   string // the file name, which encodes the fields number, kind, name and uri
 	number uint64 // the item's position in the order of creation
 	kind   item.Kind
-	name   string // what the function key returns for the name
-	uri    string // what the function key returns for a resource's URI
+	name   string // key(name), the hash of the item's name
+	uri    string // key(uri), the hash of a resource's URI; "" for a prompt
 	staged bool   // the file is in the directory of an unfinished import
 }
 
-// maxNumber is the highest number that fits in a file's name.
+// maxNumber is the highest value of entry.number that fits in a file's name.
 const maxNumber = 9_999_999_999
 
-// The parts of a file's name: 0000000001-prompt-KEY.item, 0000000001-resource-KEY-KEY.item.
+// The parts of the name of an item's file. The name has the form 0000000001-prompt-KEY.item or
+// 0000000001-resource-KEY-KEY.item.
 const (
 	digits         = 10
 	keySize        = 2 * sha256.Size
@@ -44,7 +45,7 @@ func (e entry) fileName() string {
 	return fmt.Sprintf("%0*d%s%s-%s%s", digits, e.number, resourceMiddle, e.name, e.uri, fileEnd)
 }
 
-// parseEntry parses the name of an item's file. It returns false for any other name.
+// parseEntry parses the name of an item's file. It returns false if the name has another form.
 func parseEntry(file string) (entry, bool) {
 	if len(file) < digits {
 		return entry{}, false
@@ -77,13 +78,13 @@ func isKey(text string) bool {
 	return true
 }
 
-// claim is a key that only one entry of a project may have: a kind with a name, or a URI.
+// claim is an identifier that only one entry of a project may have: either a name together with a kind, or a URI.
 type claim struct {
-	kind item.Kind // "" for a URI
+	kind item.Kind // "" if the claim is a URI
 	key  string
 }
 
-// claims returns the claims of an entry: the name, and for a resource the URI.
+// claims returns the identifiers of an entry that no other entry may have: the name, and for a resource also the URI.
 func (e entry) claims() []claim {
 	if e.uri == "" {
 		return []claim{{e.kind, e.name}}
@@ -91,13 +92,13 @@ func (e entry) claims() []claim {
 	return []claim{{e.kind, e.name}, {"", e.uri}}
 }
 
-// index has the entries of a project.
+// index holds the entries of a project.
 type index struct {
-	entries []entry // in the order of creation
+	entries []entry // all entries, in the order of creation
 	claimed map[claim]entry
 }
 
-// add appends an entry, which must be the last in the order of creation.
+// add appends e, which must have a higher number than all entries of the index.
 func (ix *index) add(e entry) {
 	ix.entries = append(ix.entries, e)
 	for _, c := range e.claims() {
@@ -105,8 +106,9 @@ func (ix *index) add(e entry) {
 	}
 }
 
-// scan reads the directory of an unfinished import and the project's directory, in this order: a file that is moved
-// concurrently is then found at least once. It returns the items in both, and the temporary files of interrupted calls.
+// scan reads the directory of an unfinished import first, and the project's directory second. In this order it finds a
+// file that another process moves concurrently at least once. It returns the items in both directories, and the
+// temporary files of interrupted calls.
 func (p *Project) scan() (ix *index, left []os.DirEntry, err error) {
 	var found []entry
 	for _, dir := range []string{p.importDir(), p.dir} {
@@ -133,14 +135,14 @@ func (p *Project) scan() (ix *index, left []os.DirEntry, err error) {
 	return p.withoutDuplicates(found), left, nil
 }
 
-// readIndex returns the entries of the project.
+// readIndex returns the index of the project's entries.
 func (p *Project) readIndex() (*index, error) {
 	ix, _, err := p.scan()
 	return ix, err
 }
 
-// withoutDuplicates returns the index of the entries, without those that have the name or URI of an earlier entry. A
-// staged file precedes the file that it replaces, which has the same file name.
+// withoutDuplicates returns an index of those found entries that do not have the name or the URI of an earlier entry. A
+// staged file precedes the file that it replaces, because found has the entries of the import directory first.
 func (p *Project) withoutDuplicates(found []entry) *index {
 	ix := &index{entries: make([]entry, 0, len(found)), claimed: make(map[claim]entry, 2*len(found))}
 	for _, e := range found {
@@ -155,7 +157,7 @@ func (p *Project) withoutDuplicates(found []entry) *index {
 	return ix
 }
 
-// conflict returns the entry that has the name (ErrNameTaken) or the URI (ErrURITaken) of e.
+// conflict returns the entry of the index that has the same name (ErrNameTaken) or the same URI (ErrURITaken) as e.
 func (ix *index) conflict(e entry) (entry, error) {
 	for i, c := range e.claims() {
 		if other, claimed := ix.claimed[c]; claimed {
@@ -165,20 +167,20 @@ func (ix *index) conflict(e entry) (entry, error) {
 	return entry{}, nil
 }
 
-// find returns the entry with a name.
+// find returns the entry of the item with the given kind and name.
 func (ix *index) find(kind item.Kind, name string) (entry, bool) {
 	e, ok := ix.claimed[claim{kind, key(name)}]
 	return e, ok
 }
 
-// findURI returns the entry of the resource with a URI.
+// findURI returns the entry of the resource with the given URI.
 func (ix *index) findURI(uri string) (entry, bool) {
 	e, ok := ix.claimed[claim{"", key(uri)}]
 	return e, ok
 }
 
-// place returns the entry of a new item. If another entry has the same name (ErrNameTaken) or URI (ErrURITaken), place
-// returns the other entry. The error is ErrFull if the project has MaxItems items.
+// place returns the entry for a new item. If another entry has the same name (ErrNameTaken) or URI (ErrURITaken), place
+// returns that other entry. The error is ErrFull if the project has MaxItems items.
 func (ix *index) place(it item.Item) (entry, error) {
 	e := entry{kind: it.Kind, name: key(it.Name)}
 	if it.Kind == item.Resource {

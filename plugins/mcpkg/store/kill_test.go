@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// Environment variables of the process that kills itself: its state directory, the name of its change, and the number
-// of the operation before which it kills itself.
+// These environment variables tell the process that kills itself its state directory, the name of its change, and the
+// number of the file system operation before which it kills itself.
 const (
 	killState  = "STORE_TEST_KILL_STATE"
 	killChange = "STORE_TEST_KILL_CHANGE"
@@ -35,7 +35,7 @@ func TestKilledWriter(t *testing.T) {
 	p.files = &faultfs.FS{FS: filesystem.OS{}, Before: func(string, string) {
 		if steps++; steps == last {
 			must(t, self.Kill())
-			time.Sleep(time.Minute) // until the kill takes effect
+			time.Sleep(time.Minute) // the signal that kills the process takes effect during this sleep
 		}
 	}}
 	for _, c := range changes() {
@@ -45,7 +45,8 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// TestKillAtEveryOperation kills a process that changes a store, before each file system operation in turn.
+// TestKillAtEveryOperation has child processes change a store. The n-th child process is killed before its n-th file
+// system operation.
 func TestKillAtEveryOperation(t *testing.T) {
 	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,13 +63,13 @@ func TestKillAtEveryOperation(t *testing.T) {
 					t.Fatalf("step %d: %v\n%s", n, err, out)
 				}
 				seen[checkOldOrNew(t, state, c)]++
-				if err == nil { // the change had fewer than n operations
+				if err == nil { // the change has fewer than n file system operations
 					break
 				}
 			}
 			t.Logf("killed %d times before the commit, %d times after", seen[false], seen[true]-1)
 			if seen[false] == 0 || c.name == "import" && seen[true] < 2 {
-				t.Errorf("want kills before the commit, and for an import after it: %v", seen)
+				t.Errorf("want kills before the commit, and for an import also after the commit; kills by whether the change was committed: %v", seen)
 			}
 		})
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tmpdir"
 )
 
-// TestMain moves temporary directories to memory if the system supports that, because these tests create thousands.
+// TestMain has temporary directories created in memory if the system supports that, because the tests of this package
+// create thousands of them.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())

@@ -7,8 +7,8 @@ import (
 )
 
 // quickHeader parses a header in the most frequent form: known keys, strings without escapes, integers, no white space.
-// For any other header it returns false, and the caller uses encoding/json. List parses the header of each item, and in
-// a module encoding/json takes as long for a header as opening the file.
+// For a header in any other form it returns false, and the caller uses encoding/json. List parses the header of each
+// item, and in a WebAssembly module encoding/json takes as long for one header as opening the file.
 func quickHeader(line []byte) (h header, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"`))
 	if !ok || !utf8.Valid(line) {
@@ -36,7 +36,7 @@ func quickHeader(line []byte) (h header, ok bool) {
 	}
 }
 
-// text returns a pointer to the string field of a key; nil for other keys.
+// text returns a pointer to the string field of h that belongs to a key; nil for a key without a string field.
 func (h *header) text(key []byte) *string {
 	switch string(key) {
 	case "name":
@@ -57,7 +57,7 @@ func (h *header) text(key []byte) *string {
 	return nil
 }
 
-// number returns a pointer to the integer field of a key; nil for other keys.
+// number returns a pointer to the integer field of h that belongs to a key; nil for a key without an integer field.
 func (h *header) number(key []byte) *int64 {
 	switch string(key) {
 	case "format":
@@ -68,7 +68,8 @@ func (h *header) number(key []byte) *int64 {
 	return nil
 }
 
-// quickText parses a string without escapes and returns the rest.
+// quickText parses a string without escapes at the beginning of rest, stores the string in *into, and returns the bytes
+// after the string.
 func quickText(rest []byte, into *string) ([]byte, bool) {
 	if len(rest) == 0 || rest[0] != '"' {
 		return nil, false
@@ -85,7 +86,8 @@ func quickText(rest []byte, into *string) ([]byte, bool) {
 	return nil, false
 }
 
-// quickNumber parses an integer that cannot overflow, and returns the rest.
+// quickNumber parses an integer that cannot overflow at the beginning of rest, stores the integer in *into, and returns
+// the bytes after the integer.
 func quickNumber(rest []byte, into *int64) ([]byte, bool) {
 	n := 0
 	for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {

@@ -14,15 +14,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// Stored is an item in the store.
+// Stored is an item that the store holds.
 type Stored struct {
 	item.Item
 	entry   entry
-	created string // from the header
+	created string // the creation time in the item's header
 }
 
-// List returns the items of a kind in the order of creation. It omits damaged items with a warning. If the project does
-// not exist, the list is empty.
+// List returns the items of a kind in the order of creation. It omits damaged items and calls the warn function for
+// each. If the project does not exist, the list is empty.
 func (p *Project) List(kind item.Kind) ([]Stored, error) {
 	if there, err := p.Exists(); err != nil || !there {
 		return nil, err
@@ -49,8 +49,8 @@ func (p *Project) List(kind item.Kind) ([]Stored, error) {
 	return list, nil
 }
 
-// Each calls visit for all prompts and then for all resources, each in the order of List. It stops and returns the
-// error if visit fails or an item is damaged.
+// Each calls visit for all prompts and then for all resources, both in the order of creation. Each stops and returns
+// the error if visit fails or an item is damaged.
 func (p *Project) Each(visit func(Stored, []byte) error) error {
 	if there, err := p.Exists(); err != nil || !there {
 		return err
@@ -63,7 +63,7 @@ func (p *Project) Each(visit func(Stored, []byte) error) error {
 	for _, e := range ix.entries {
 		stored, content, err := p.readWhole(e)
 		if errors.Is(err, ErrNotFound) {
-			continue // deleted concurrently
+			continue // another process has deleted the item since the index was read
 		}
 		if err == nil {
 			err = visit(stored, content)
@@ -84,7 +84,7 @@ func (p *Project) Load(kind item.Kind, name string) (Stored, []byte, error) {
 	return p.readWhole(e)
 }
 
-// LoadURI returns the resource with a URI and its content; errors are those of Load.
+// LoadURI returns the resource with the given URI, and the content of the resource. The errors are those of Load.
 func (p *Project) LoadURI(uri string) (Stored, []byte, error) {
 	e, err := p.look(func(ix *index) (entry, bool) { return ix.findURI(uri) })
 	if err != nil {
@@ -112,8 +112,8 @@ func (p *Project) look(find func(*index) (entry, bool)) (entry, error) {
 	return e, nil
 }
 
-// open opens an entry's file. If another process has moved a staged file since, open finds it in the project's
-// directory.
+// open opens the file of the entry e. If another process has moved a staged file since the scan, open finds the file in
+// the project's directory.
 func (p *Project) open(e entry) (*os.File, error) {
 	if e.staged {
 		file, err := os.Open(filepath.Join(p.importDir(), e.file))
@@ -142,7 +142,7 @@ func (p *Project) readItem(e entry, buffer *bufio.Reader) (Stored, error) {
 	return Stored{h.item(e.kind), e, h.Created}, nil
 }
 
-// readHeader reads the first line of an entry's file, and returns the parsed header and the line.
+// readHeader reads the first line of the file of the entry e, and returns the parsed header and the line.
 func (p *Project) readHeader(e entry, r *bufio.Reader) (header, []byte, error) {
 	line, err := readLine(r)
 	if err != nil {
@@ -185,7 +185,7 @@ func (p *Project) readWhole(e entry) (Stored, []byte, error) {
 	return p.parseWhole(e, bufio.NewReader(file))
 }
 
-// parseWhole reads header and content of an entry's file.
+// parseWhole reads the header and the content from the file of the entry e.
 func (p *Project) parseWhole(e entry, r *bufio.Reader) (Stored, []byte, error) {
 	h, _, err := p.readHeader(e, r)
 	if err != nil {

@@ -60,7 +60,7 @@ func FuzzReadItem(f *testing.F) {
 		must(t, err)
 		again, same, err := parse(append(line, content...))
 		if err != nil || again != s || !bytes.Equal(same, content) {
-			t.Errorf("written again it is %+v, %q, %v", again, same, err)
+			t.Errorf("after writing the item again, it is %+v with content %q, %v", again, same, err)
 		}
 	})
 }
@@ -89,11 +89,11 @@ func TestThousandItems(t *testing.T) {
 		begin := time.Now()
 		list, err := p.List(item.Resource)
 		if err != nil || len(list) != 1000 || list[999].Name != "999" {
-			t.Fatalf("%d are listed, %v", len(list), err)
+			t.Fatalf("List returned %d items, %v", len(list), err)
 		}
 		fastest = min(fastest, time.Since(begin))
 	}
-	t.Logf("natively %v", fastest)
+	t.Logf("native code lists the items in %v", fastest)
 	if fastest > 100*time.Millisecond {
 		t.Errorf("the list took %v", fastest)
 	}

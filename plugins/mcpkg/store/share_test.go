@@ -12,7 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// TestConcurrentCreateOfOneName creates the same name concurrently. A mutex replaces the host's lock.
+// TestConcurrentCreateOfOneName has several goroutines create an item of the same name. A mutex replaces the host's
+// lock.
 func TestConcurrentCreateOfOneName(t *testing.T) {
 	state := t.TempDir()
 	var lock sync.Mutex
@@ -38,16 +39,17 @@ func TestConcurrentCreateOfOneName(t *testing.T) {
 		}
 		_, content, err := p.Load(item.Prompt, fmt.Sprint(round))
 		if err != nil || string(content) != fmt.Sprint("of ", winner) {
-			t.Errorf("round %d: %q, %v", round, content, err)
+			t.Errorf("round %d: the item has the content %q, %v", round, content, err)
 		}
 	}
 	list, err := p.List(item.Prompt)
 	if err != nil || len(list) != rounds {
-		t.Errorf("%d are listed, %v", len(list), err)
+		t.Errorf("List returned %d items, %v", len(list), err)
 	}
 }
 
-// TestConcurrentReadersSeeCompleteItems has one server write while another reads: no item is missing or incomplete.
+// TestConcurrentReadersSeeCompleteItems has one server write while another server reads. The reader finds every item,
+// and each item is complete.
 func TestConcurrentReadersSeeCompleteItems(t *testing.T) {
 	state := t.TempDir()
 	writer, reader := openStore(t, state), openStore(t, state)
@@ -69,11 +71,11 @@ func TestConcurrentReadersSeeCompleteItems(t *testing.T) {
 				}
 				list, err := reader.List(item.Prompt)
 				if err != nil || len(list) != 1 {
-					t.Errorf("the list has %d, %v", len(list), err)
+					t.Errorf("List returned %d items, %v", len(list), err)
 					return
 				}
 				if _, content, err := reader.LoadURI("a:r"); err != nil || len(content) != 1 && string(content) != long {
-					t.Errorf("read %d bytes, %v", len(content), err)
+					t.Errorf("Load returned %d bytes, %v", len(content), err)
 					return
 				}
 			}

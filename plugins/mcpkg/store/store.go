@@ -1,8 +1,10 @@
-// Package store keeps prompts and resources in a directory on disk, by workspace and project. Open a project, then read
-// it with List and Load, and change it with Create, Find and Replace or Delete, and Import.
+// Package store keeps prompts and resources in a directory on disk, which has one subdirectory for each workspace, with
+// one for each project. Open a project, then read it with List and Load, and change it with Create, Find and Replace or
+// Delete, and Import.
 //
 // Readers need no lock, because changes and imports are atomic. A writer takes the lock Project.LockName before its
-// first read. Package item validates names and contents; this package checks only the consistency of the store.
+// first read. Package item validates names and contents; package store checks only that the files of the store are
+// consistent.
 package store
 
 import (
@@ -21,13 +23,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// format is the version of all files of a store. Files of a higher version are not changed.
+// format is the version of the format of all files in a store. This plugin does not change files of a higher version.
 const format = 1
 
 // MaxItems is the maximum number of items in a project, prompts and resources together.
 const MaxItems = 10_000
 
-// Errors of reads and changes.
+// The errors that the methods of Project return.
 var (
 	ErrNotFound  = errors.New("there is no such item")
 	ErrNameTaken = errors.New("an item has that name")
@@ -40,13 +42,13 @@ var (
 // Project is a project in the store.
 type Project struct {
 	workspace, name string
-	dir             string // the project's directory
+	dir             string // the directory with the project's files
 	warn            func(text string)
 	files           filesystem.FS
 }
 
-// Open returns a project in the state directory. It accesses no file. Messages to warn contain the paths of damaged
-// files.
+// Open returns a project of the store in the directory state. Open accesses no file. The project calls warn with
+// messages about damaged files, which contain the paths of the files.
 func Open(state, workspace, project string, warn func(text string)) *Project {
 	return &Project{
 		workspace: workspace,
@@ -57,19 +59,20 @@ func Open(state, workspace, project string, warn func(text string)) *Project {
 	}
 }
 
-// now returns the time in the format of the store.
+// now returns the current time in the format of item headers and labels.
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
-// key encodes a name as a file name that is valid on every file system.
+// key returns the SHA-256 hash of name in hexadecimal, which is a valid file name on every file system.
 func key(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:])
 }
 
-// LockName returns the name of the lock that writers of this project hold.
+// LockName returns the name of the lock that a writer of this project holds.
 func (p *Project) LockName() string { return "store " + key(p.workspace) + "/" + key(p.name) }
 
-// Names in the directories of workspaces and projects that do not belong to a project or an item.
+// Names of files and directories in the directory of a workspace or of a project that are neither a project nor an
+// item.
 const (
 	workspaceFile = "workspace.json"
 	projectFile   = "project.json"
@@ -80,14 +83,16 @@ func (p *Project) workspaceFile() string { return filepath.Join(filepath.Dir(p.d
 
 func (p *Project) projectFile() string { return filepath.Join(p.dir, projectFile) }
 
-// label is the content of workspace.json and project.json, which name a workspace and a project.
+// label is the content of the files workspace.json and project.json, which hold the name of a workspace or of a
+// project.
 type label struct {
 	Format  int    `json:"format"`
 	Name    string `json:"name"`
 	Created string `json:"created_at"`
 }
 
-// Exists reports whether the project is in the store. It returns an error if the store is unusable.
+// Exists reports whether the project is in the store. It returns an error if the label of the workspace or of the
+// project is damaged.
 func (p *Project) Exists() (bool, error) {
 	if _, err := p.readLabel(p.workspaceFile(), p.workspace); err != nil {
 		return false, err
@@ -95,10 +100,11 @@ func (p *Project) Exists() (bool, error) {
 	return p.readLabel(p.projectFile(), p.name)
 }
 
-// maxHeader bounds a label and an item's header, in bytes.
+// maxHeader is the maximum size of a label and of an item's header, in bytes.
 const maxHeader = 64 << 10
 
-// readLabel reports whether the label at path exists. A label that is damaged or has another name is an error.
+// readLabel reports whether the label at path exists. A damaged label and a label with another name than the argument
+// are errors.
 func (p *Project) readLabel(path, name string) (bool, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,18 +136,18 @@ func (p *Project) damagedLabel(path, why string) error {
 	return fmt.Errorf("the store is damaged: %s is invalid (the log contains its path)", filepath.Base(path))
 }
 
-// isNewer reports whether the JSON of a label or header states a format newer than this version's. The rest may be
-// invalid.
+// isNewer reports whether data, the JSON of a label or of a header, states a format higher than format. The other
+// members of the JSON may be invalid.
 func isNewer(data []byte) bool {
 	var of struct {
 		Format int `json:"format"`
 	}
-	// A format that is not a number means a damaged file, which the caller detects.
+	// Unmarshal fails if the format is not a number. The file is then damaged, which the caller detects.
 	return json.Unmarshal(data, &of) == nil && of.Format > format
 }
 
-// ensure creates the project if it does not exist. It writes the project's label last, because Exists looks for the
-// label.
+// ensure creates the project if the project does not exist. It writes the project's label last, because Exists looks
+// for that label.
 func (p *Project) ensure() error {
 	if err := atomicfile.MkdirAll(p.dir, p.options()); err != nil {
 		return err
@@ -152,7 +158,7 @@ func (p *Project) ensure() error {
 	return p.ensureLabel(p.projectFile(), p.name)
 }
 
-// ensureLabel writes a label if it does not exist.
+// ensureLabel writes the label with name to path if no file exists there.
 func (p *Project) ensureLabel(path, name string) error {
 	if there, err := p.readLabel(path, name); there || err != nil {
 		return err
@@ -164,7 +170,7 @@ func (p *Project) ensureLabel(path, name string) error {
 	return p.put(path, line)
 }
 
-// newLabel returns the content of a new label.
+// newLabel returns the content of a new label with name.
 func newLabel(name string) ([]byte, error) {
 	line, err := json.Marshal(label{format, name, now()})
 	return append(line, '\n'), err

@@ -45,7 +45,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// contents returns all items of a project in the order of Each.
+// contents returns all items of a project in the order in which Each visits them.
 func contents(t *testing.T, p *Project) []string {
 	t.Helper()
 	all := []string{}
@@ -76,7 +76,7 @@ func TestUpdateKeepsUnknownKeys(t *testing.T) {
 		}
 	}
 	if strings.Count(string(after), `"name"`) != 1 {
-		t.Errorf("duplicate key %s", after)
+		t.Errorf("the key name occurs twice in %s", after)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestProjectSizeLimit(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := ix.place(item.Item{Kind: item.Prompt, Name: "7"}); !errors.Is(err, ErrNameTaken) {
-		t.Errorf("a stored name: got %v", err)
+		t.Errorf("adding an item with a stored name: got %v", err)
 	}
 	if e, err := indexOf(entries[1:]...).place(item.Item{Kind: item.Prompt, Name: "new"}); err != nil || e.number != MaxItems {
 		t.Errorf("got %+v, %v", e, err)
@@ -189,7 +189,7 @@ func TestSweepRemovesOldTemporaryFiles(t *testing.T) {
 	must(t, p.Create(prompt(t, "p", "x")))
 	other := Open(state, "else", "where", func(text string) { t.Log(text) })
 	must(t, other.Create(prompt(t, "p", "x")))
-	paths := map[string]bool{} // by path, whether the file must stay
+	paths := map[string]bool{} // the value for each path is whether the file at that path must stay
 	for _, dir := range []string{p.dir, filepath.Dir(p.dir), state, other.dir, filepath.Dir(other.dir)} {
 		for _, age := range []time.Duration{sweepAge - time.Minute, sweepAge + time.Minute} {
 			for _, folder := range []bool{false, true} {
@@ -215,13 +215,13 @@ func TestSweepRemovesOldTemporaryFiles(t *testing.T) {
 	must(t, p.Create(prompt(t, "q", "x")))
 	for path, stays := range paths {
 		if _, err := os.Stat(path); (err == nil) != stays {
-			t.Errorf("must stay: %t, Stat: %v", stays, err)
+			t.Errorf("the file must stay: %t, but Stat returned %v", stays, err)
 		}
 	}
 }
 
-// TestSweepReachesAllProjectsOfLargeStore: each write searches a bounded number of projects, and many writes search
-// all.
+// TestSweepReachesAllProjectsOfLargeStore checks that each write searches a limited number of projects for temporary
+// files, and that many writes together search all projects.
 func TestSweepReachesAllProjectsOfLargeStore(t *testing.T) {
 	state := t.TempDir()
 	p := openStore(t, state)
@@ -241,7 +241,7 @@ func TestSweepReachesAllProjectsOfLargeStore(t *testing.T) {
 		must(t, p.Create(prompt(t, fmt.Sprint("p", writes), "x")))
 		left = slices.DeleteFunc(left, func(path string) bool { return !exists(path) })
 		if removed := before - len(left); removed > maxSwept || writes > 1000 {
-			t.Fatalf("after %d writes: %d removed by one, %d left", writes, removed, len(left))
+			t.Fatalf("after %d writes: the last write removed %d temporary files, %d are left", writes, removed, len(left))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/mcpkg/item"
 )
 
-// begin is the first step of each change: it completes an interrupted import and reads the index.
+// begin is the first step of each change. It completes an interrupted import and reads the index.
 func (p *Project) begin() (*index, error) {
 	if _, err := p.Exists(); err != nil {
 		return nil, err
@@ -25,8 +25,8 @@ func (p *Project) begin() (*index, error) {
 	return ix, nil
 }
 
-// Create adds an item, and creates the project if it does not exist. The error is ErrNameTaken, ErrURITaken, ErrFull,
-// ErrDamaged if the conflicting item is damaged, ErrNewer or a file system error.
+// Create adds an item, and creates the project if the project does not exist. The error is ErrNameTaken, ErrURITaken,
+// ErrFull, ErrDamaged if the stored item of the same name or URI is damaged, ErrNewer, or a file system error.
 func (p *Project) Create(d item.Draft) error {
 	ix, err := p.begin()
 	if err != nil {
@@ -43,8 +43,8 @@ func (p *Project) Create(d item.Draft) error {
 	return p.write(p.itemPath(e), d, newHeader(d, created, created), nil)
 }
 
-// conflictError returns err, the error of index.place about the conflicting entry e. If the item of e cannot be read,
-// it returns the read error instead.
+// conflictError returns err, the error that index.place returned together with the conflicting entry e. If the file of
+// e cannot be read, conflictError returns the read error instead.
 func (p *Project) conflictError(e entry, err error) error {
 	if !errors.Is(err, ErrNameTaken) && !errors.Is(err, ErrURITaken) {
 		return err
@@ -55,7 +55,7 @@ func (p *Project) conflictError(e entry, err error) error {
 	return err
 }
 
-// Replace overwrites an item that Find returned. Its name and URI do not change.
+// Replace overwrites an item that Find returned. Replace keeps the name and the URI of the item.
 func (p *Project) Replace(s Stored, d item.Draft) error {
 	unknown, err := p.unknownKeys(s.entry)
 	if err != nil {
@@ -72,8 +72,8 @@ func (p *Project) Delete(s Stored) error {
 	return p.files.SyncDir(p.dir)
 }
 
-// Find returns an item for Replace or Delete. The caller holds the lock. The error is ErrNotFound, ErrDamaged, ErrNewer
-// or a file system error.
+// Find returns an item for Replace, Content or Delete. The caller must hold the lock. The error is ErrNotFound,
+// ErrDamaged, ErrNewer or a file system error.
 func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 	ix, err := p.begin()
 	if err != nil {
@@ -86,7 +86,8 @@ func (p *Project) Find(kind item.Kind, name string) (Stored, error) {
 	return p.readItem(e, bufio.NewReader(nil))
 }
 
-// FindDamaged is Find for Delete: it also returns damaged items, with only Kind and Name set.
+// FindDamaged returns an item for Delete as Find does. Unlike Find, it also returns a damaged item, of which only Kind
+// and Name are set.
 func (p *Project) FindDamaged(kind item.Kind, name string) (Stored, error) {
 	ix, err := p.begin()
 	if err != nil {
@@ -111,7 +112,7 @@ func (p *Project) Content(s Stored) ([]byte, error) {
 
 func (p *Project) itemPath(e entry) string { return filepath.Join(p.dir, e.file) }
 
-// write writes an item's file atomically.
+// write atomically writes the file of an item to path.
 func (p *Project) write(path string, d item.Draft, h header, unknown map[string]json.RawMessage) error {
 	line, err := h.line(unknown)
 	if err != nil {
@@ -120,7 +121,8 @@ func (p *Project) write(path string, d item.Draft, h header, unknown map[string]
 	return p.put(path, line, d.Content.Bytes)
 }
 
-// unknownKeys returns the keys of an entry's header that this version does not know.
+// unknownKeys returns the keys in the header of the entry e that this version of the plugin does not know, with their
+// values.
 func (p *Project) unknownKeys(e entry) (map[string]json.RawMessage, error) {
 	file, err := p.open(e)
 	if err != nil {

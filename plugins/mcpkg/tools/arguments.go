@@ -12,13 +12,14 @@ import (
 type argument struct {
 	name     string
 	required bool
-	flag     bool // a boolean; otherwise a string
+	flag     bool // the argument is a boolean; otherwise it is a string
 }
 
-// arguments holds the arguments of a call by name.
+// arguments maps the name of each argument of a call to its value.
 type arguments map[string]any
 
-// parse decodes a call's arguments. Null counts as absent, and unknown arguments are ignored.
+// parse decodes the arguments of a call. An argument that is null counts as absent, and parse ignores unknown
+// arguments.
 func parse(raw json.RawMessage, takes []argument) (arguments, error) {
 	sent := read(string(raw), takes)
 	given := arguments{}
@@ -41,11 +42,11 @@ func parse(raw json.RawMessage, takes []argument) (arguments, error) {
 	return given, nil
 }
 
-// other stands for a value that is neither a string nor a boolean.
+// other stands for the value of an argument that is neither a string nor a boolean.
 type other struct{}
 
-// read returns the values of the arguments that a tool takes, each a string, a boolean, nil for null, or other. If raw
-// is not a JSON object, there are no arguments.
+// read returns the values of the arguments in takes, each a string, a boolean, nil for null, or other. If raw is not a
+// JSON object, read returns an empty map.
 func read(raw string, takes []argument) map[string]any {
 	sent := map[string]any{}
 	r := jsontext.New(raw)
@@ -75,13 +76,13 @@ func read(raw string, takes []argument) map[string]any {
 	return sent
 }
 
-// text returns a string; "" if it is absent.
+// text returns the value of a string argument; "" if the argument is absent.
 func (a arguments) text(name string) string {
 	text, _ := a[name].(string)
 	return text
 }
 
-// optional returns a string; nil if it is absent.
+// optional returns a pointer to the value of a string argument; nil if the argument is absent.
 func (a arguments) optional(name string) *string {
 	if text, ok := a[name].(string); ok {
 		return &text
@@ -89,7 +90,7 @@ func (a arguments) optional(name string) *string {
 	return nil
 }
 
-// flag returns a boolean; false if it is absent.
+// flag returns the value of a boolean argument; false if the argument is absent.
 func (a arguments) flag(name string) bool {
 	flag, _ := a[name].(bool)
 	return flag

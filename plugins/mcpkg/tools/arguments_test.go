@@ -22,17 +22,18 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		// The accepted arguments agree with encoding/json, except that keys are case-sensitive.
+		// The function parse accepts the same arguments as encoding/json, except that parse compares keys
+		// case-sensitively.
 		var want map[string]any
 		if err := json.Unmarshal(raw, &want); err != nil {
-			t.Fatalf("%q is not an object, but accepted as %v", raw, given)
+			t.Fatalf("parse accepted %q, which is not a JSON object, as %v", raw, given)
 		}
 		for name, value := range given {
 			if value != want[name] {
 				t.Errorf("%q: %s is %v, want %v", raw, name, value, want[name])
 			}
 			if text, ok := value.(string); ok && !utf8.ValidString(text) {
-				t.Errorf("%q: %s is not UTF-8", raw, name)
+				t.Errorf("%q: the value of %s is not valid UTF-8", raw, name)
 			}
 		}
 		if given.optional("name") == nil || given.text("name") != *given.optional("name") {

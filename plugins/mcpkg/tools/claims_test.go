@@ -22,6 +22,6 @@ func TestNamesClaimedByOtherPluginsAreRefused(t *testing.T) {
 	s.want("import_project", `{"content":"{\"format\":\"mcpkg-project\",\"version\":1,\"name\":\"p\",\"prompts\":[{\"name\":\"a\",\"content\":\"x\"}],\"resources\":[]}"}`,
 		"Error: Failed to import project: 'openspec://specs/a' belongs to another plugin, so clients would not see it here: choose another name or URI")
 	if got := s.answer("prompts/list", "{}"); got != `{"prompts":[]}` {
-		t.Errorf("something was stored: %s", got)
+		t.Errorf("the refused call stored an item: %s", got)
 	}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exchange is a request of the contract and its response.
+// exchange is an example request of the contract together with its response.
 type exchange struct {
 	Name   string
 	Method string
 	Params json.RawMessage
 	Result json.RawMessage // nil if Error is set
 	Error  json.RawMessage
-	// Before are the calls that create the state of the example.
+	// Before are the calls that create the items which the example assumes.
 	Before []struct {
 		Tool      string
 		Arguments json.RawMessage
 	}
 }
 
-// readExchanges reads the contract's examples from testdata.
+// readExchanges reads the examples of the contract from testdata.
 func readExchanges(t *testing.T) []exchange {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "testdata", "contract.json"))
@@ -39,7 +39,8 @@ func readExchanges(t *testing.T) []exchange {
 	return all
 }
 
-// TestContractExamples sends each example request of the contract, after the calls that create the state it assumes.
+// TestContractExamples sends each example request of the contract, after the calls that create the items which the
+// example assumes.
 func TestContractExamples(t *testing.T) {
 	all := readExchanges(t)
 	if len(all) < 16 {
@@ -64,7 +65,7 @@ func TestContractExamples(t *testing.T) {
 	}
 }
 
-// plain decodes JSON and removes isError: false, which is the default.
+// plain decodes JSON and removes the member isError if it is false, which is the default.
 func plain(t *testing.T, raw []byte) any {
 	t.Helper()
 	var value any
@@ -77,7 +78,7 @@ func plain(t *testing.T, raw []byte) any {
 	return value
 }
 
-// manifest is the part of plugin.toml about the server.
+// manifest holds the tables of plugin.toml that describe the MCP server.
 type manifest struct {
 	Server struct {
 		Name, Version    string
@@ -105,7 +106,7 @@ func TestIdentity(t *testing.T) {
 	m := readManifest(t)
 	if m.Server.Name != "mcpkg" || m.Server.Version != "0.1.0" || !cmp.Equal(m.Server.ProtocolVersions, []string{"2024-11-05"}) ||
 		m.Server.Changes == nil || *m.Server.Changes {
-		t.Errorf("got %+v", m.Server)
+		t.Errorf("plugin.toml describes the server as %+v", m.Server)
 	}
 	want := map[string]any{"prompts": true, "resources": true}
 	got := map[string]any{"prompts": m.Offers["prompts"], "resources": m.Offers["resources"]}
@@ -115,11 +116,12 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("offers (-want +got)\n%s", diff)
+		t.Errorf("capabilities that plugin.toml offers (-want +got)\n%s", diff)
 	}
 }
 
-// TestToolDefinitions: a host that serves only this plugin offers exactly the tools of the contract, in the same order.
+// TestToolDefinitions checks that a host with only this plugin offers exactly the tools of the contract, in the order
+// of the contract.
 func TestToolDefinitions(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "testdata", "tools.json"))
 	if err != nil {
@@ -147,7 +149,7 @@ func TestToolDefinitions(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want.Tools, got); diff != "" {
-		t.Errorf("alone (-want +got)\n%s", diff)
+		t.Errorf("tools of a host with only this plugin (-want +got)\n%s", diff)
 	}
 	if len(further) != 2 || further[0].Name != "export_project" || further[1].Name != "import_project" {
 		t.Errorf("tools that are offered only with other plugins: %+v", further)

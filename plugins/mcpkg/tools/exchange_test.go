@@ -58,7 +58,8 @@ func TestExportAndImport(t *testing.T) {
 	})
 }
 
-// TestRealDocuments stores the Markdown files of the sample data or, without sample data, of this repository.
+// TestRealDocuments stores Markdown files: those of the sample data or, where the sample data is absent, those of this
+// repository.
 func TestRealDocuments(t *testing.T) {
 	top := filepath.Join("..", "..", "..")
 	root := filepath.Join(top, "..", "shared", "fixtures")
@@ -77,7 +78,7 @@ func TestRealDocuments(t *testing.T) {
 		if err != nil || len(content) == 0 || len(sums) == most {
 			return err
 		}
-		// JSON strings are valid UTF-8.
+		// The conversion is needed because a JSON string must be valid UTF-8.
 		text := strings.ToValidUTF8(string(content), "\ufffd")
 		relative, err := filepath.Rel(root, path)
 		if err != nil {
@@ -97,9 +98,9 @@ func TestRealDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d documents of %s", len(sums), root)
+	t.Logf("%d documents of %s were stored", len(sums), root)
 	if len(sums) < 5 {
-		t.Fatalf("only %d documents", len(sums))
+		t.Fatalf("only %d documents were stored", len(sums))
 	}
 	for uri, sum := range sums {
 		var got struct{ Contents []struct{ Text string } }
@@ -107,7 +108,7 @@ func TestRealDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(got.Contents) != 1 || sha256.Sum256([]byte(got.Contents[0].Text)) != sum {
-			t.Errorf("%s differs", uri)
+			t.Errorf("the content that the plugin serves for %s differs from the document", uri)
 		}
 	}
 	exported := s.call("export_project", ``)
@@ -116,6 +117,6 @@ func TestRealDocuments(t *testing.T) {
 		t.Error(got)
 	}
 	if got := s.call("export_project", ``); got != strings.Replace(exported, `"name": "auth-module"`, `"name": "copy"`, 1) {
-		t.Error("the copy differs")
+		t.Error("the export of the imported copy differs from the first export")
 	}
 }

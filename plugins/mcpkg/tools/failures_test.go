@@ -15,12 +15,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// itemFile returns the path of the newest item's file.
+// itemFile returns the path of the file of the newest item.
 func (s *server) itemFile() string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.state, "*", "*", "*.item"))
 	if err != nil || len(found) == 0 {
-		s.t.Fatalf("no items: %v", err)
+		s.t.Fatalf("the store has no item files: %v", err)
 	}
 	return found[len(found)-1]
 }
@@ -63,7 +63,7 @@ func TestDamagedItem(t *testing.T) {
 			damaged := damage(read(t, file))
 			write(t, file, damaged)
 			if diff := cmp.Diff([]string{"good"}, s.resources()); diff != "" {
-				t.Errorf("listed (-want +got)\n%s", diff)
+				t.Errorf("listed items (-want +got)\n%s", diff)
 			}
 			if log := strings.Join(s.Log(), "\n"); !strings.Contains(log, filepath.Base(file)+" in ") {
 				t.Errorf("the log does not name the file: %s", log)
@@ -136,7 +136,7 @@ func TestDamagedOrNewerStoreIsNotChanged(t *testing.T) {
 			s.call("create_prompt", `{"name":"p","content":"x"}`)
 			found, err := filepath.Glob(filepath.Join(s.state, filepath.FromSlash(test.pattern)))
 			if err != nil || len(found) != 1 {
-				t.Fatalf("%v, %v", found, err)
+				t.Fatalf("want one file that matches the pattern: %v, %v", found, err)
 			}
 			write(t, found[0], test.content)
 			before := snapshot(t, s.state)
@@ -160,7 +160,7 @@ const oneProject = `{"format":"mcpkg-project","version":1,"name":"n","prompts":[
 
 const oneResource = `{"format":"mcpkg-project","version":1,"name":"n","resources":[{"name":"r","uri":"a:b","content":"new"}]}`
 
-// snapshot reads all files below a directory, by path.
+// snapshot returns the content of each file below the directory root. The keys are the paths of the files.
 func snapshot(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

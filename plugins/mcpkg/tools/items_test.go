@@ -19,7 +19,7 @@ func TestEmptyStore(t *testing.T) {
 	s.wantAnswer("prompts/get", `{"name":"x"}`, `{"code":-32602,"message":"Prompt 'x' not found in project 'auth-module'"}`)
 	s.wantAnswer("resources/read", `{"uri":"a:b"}`, `{"code":-32602,"message":"Resource 'a:b' not found in project 'auth-module'"}`)
 	if found, err := os.ReadDir(s.state); err != nil || len(found) > 0 {
-		t.Errorf("reading created %v, %v", found, err)
+		t.Errorf("reading the store created the files %v, %v", found, err)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestInvalidNames(t *testing.T) {
 		}
 	}
 	if got := s.prompts(); len(got) > 0 {
-		t.Errorf("stored: %q", got)
+		t.Errorf("the store has the item %q", got)
 	}
 	if len(s.Locks()) > 0 {
 		t.Errorf("a call with invalid arguments took a lock: %q", s.Locks())

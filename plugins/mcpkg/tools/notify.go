@@ -5,14 +5,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// The host decides which clients receive a notification. A failed notification does not fail the call, because the
+// The host decides which clients receive a notification. If a notification fails, the call still succeeds, because its
 // change is already committed.
 
-// maxUpdated bounds the notifications about updated resources in one call. Further resources are covered only by the
-// notification that the list has changed.
+// maxUpdated is the maximum number of notifications about updated resources in one call. If a call updates more
+// resources, the notification that the list has changed has to do for the others.
 const maxUpdated = 256
 
-// changed notifies clients that the list of a kind has changed.
+// changed notifies clients that the list of prompts or the list of resources has changed.
 func changed(kind item.Kind) {
 	if kind == item.Prompt {
 		told(sdk.PromptsChanged())
@@ -21,11 +21,11 @@ func changed(kind item.Kind) {
 	}
 }
 
-// updated notifies clients of each resource among the changed or deleted items.
+// updated notifies clients of each resource among items, which are changed or deleted items.
 func updated(items ...item.Item) {
 	count := 0
 	for _, it := range items {
-		if it.Kind != item.Resource || it.URI == "" { // a damaged resource has no URI
+		if it.Kind != item.Resource || it.URI == "" { // a deleted resource that was damaged has no URI
 			continue
 		}
 		if count++; count > maxUpdated {
@@ -41,7 +41,7 @@ func told(err error) {
 	}
 }
 
-// claimed asks the host which of the names and URIs other plugins claim.
+// claimed asks the host which of the given names and URIs other plugins claim.
 func claimed(prompts, uris []string) ([]string, error) {
 	theirs, err := sdk.Claimed(sdk.Claims{Prompts: prompts, Resources: uris})
 	return append(theirs.Prompts, theirs.Resources...), err

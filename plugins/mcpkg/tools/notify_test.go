@@ -12,7 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// TestUpdatedNotificationsAreLimited: the host accepts only a limited number of notifications per call.
+// TestUpdatedNotificationsAreLimited updates more resources than one call may send notifications about, since the host
+// accepts only a limited number of notifications per call.
 func TestUpdatedNotificationsAreLimited(t *testing.T) {
 	items := []item.Item{{Kind: item.Prompt}}
 	for i := range maxUpdated + 1 {
@@ -33,6 +34,6 @@ func TestUpdatedNotificationsAreLimited(t *testing.T) {
 	}
 	sent := host.Notifications()
 	if len(sent) != maxUpdated || string(sent[0].Params) != `{"uri":"a:0"}` || string(sent[maxUpdated-1].Params) != `{"uri":"a:255"}` {
-		t.Errorf("%d were sent: %s", len(sent), sent[0].Params)
+		t.Errorf("%d notifications were sent, the first with %s", len(sent), sent[0].Params)
 	}
 }

@@ -38,7 +38,7 @@ func list[T any](kind item.Kind, entry func(item.Item) T) ([]T, error) {
 	return entries, nil
 }
 
-// getPrompt ignores arguments, because prompts of this plugin take none.
+// getPrompt ignores the arguments of the request, because prompts of this plugin take no arguments.
 func getPrompt(_ context.Context, name string, _ map[string]string) (*sdk.PromptResult, error) {
 	c, err := open()
 	if err != nil {
@@ -73,7 +73,7 @@ func readResource(_ context.Context, uri string) ([]sdk.ResourceContents, error)
 	return []sdk.ResourceContents{contents}, nil
 }
 
-// protocolError returns the JSON-RPC error that the contract requires: -32602 for a prompt or resource that does not
+// protocolError returns the JSON-RPC error that the contract prescribes: -32602 for a prompt or resource that does not
 // exist, and -32603 for any other error.
 func protocolError(err error) error {
 	code := abi.CodeInternal

@@ -1,5 +1,5 @@
-// Package tools adapts package catalog to MCP: the tools, and the prompts and resources of the project. Register adds
-// the handlers to a plugin.
+// Package tools connects package catalog to MCP: it defines the tools, and serves the prompts and resources of the
+// project. Register adds the handlers to a plugin.
 package tools
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// tool is an MCP tool: its arguments, in the order in which they are validated, and the function that executes a call
-// and returns the text of the result.
+// tool is an MCP tool: its name, its arguments in the order in which they are validated, and the function that executes
+// a call and returns the text of the result.
 type tool struct {
 	name  string
 	takes []argument
 	call  func(c *catalog.Catalog, a arguments) (string, error)
 }
 
-// Register adds the handlers of tools, prompts and resources to p.
+// Register adds the handlers of the tools, prompts and resources to the plugin p.
 func Register(p *sdk.Plugin) {
 	for _, tool := range all() {
 		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
@@ -48,7 +48,7 @@ func (t tool) run(raw json.RawMessage) (string, error) {
 	return t.call(c, given)
 }
 
-// open returns the catalog of the project that the environment selects.
+// open returns the catalog of the project that the environment variables select.
 func open() (*catalog.Catalog, error) {
 	selected, err := catalog.Select(os.Getenv)
 	if err != nil {

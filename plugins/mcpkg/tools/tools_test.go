@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// server is the plugin with a store of its own, for the project auth-module.
+// server is the plugin with a store of its own, which holds the project auth-module.
 type server struct {
 	*sdktest.Host
 	t     *testing.T
@@ -30,7 +30,7 @@ func newServer(t *testing.T) *server {
 	return &server{sdktest.New(t, p, filepath.Join("..", "plugin.toml")), t, state}
 }
 
-// call calls a tool and returns the text of the result.
+// call calls a tool and returns the text of the tool's result.
 func (s *server) call(tool, arguments string) string {
 	s.t.Helper()
 	result, err := s.CallTool(tool, arguments)
@@ -46,7 +46,7 @@ func (s *server) call(tool, arguments string) string {
 	return result.Texts[0]
 }
 
-// want calls a tool and compares its text.
+// want calls a tool and compares the text of the tool's result with the expected text.
 func (s *server) want(tool, arguments, want string) {
 	s.t.Helper()
 	if got := s.call(tool, arguments); got != want {
@@ -54,7 +54,8 @@ func (s *server) want(tool, arguments, want string) {
 	}
 }
 
-// answer sends a request of any method, and returns the result or the error in the JSON form of the contract.
+// answer sends a request of any method, and returns the result or the error as JSON in the form that the contract
+// prescribes.
 func (s *server) answer(method, params string) string {
 	s.t.Helper()
 	result, err := s.Request(method, json.RawMessage(params))
@@ -71,7 +72,7 @@ func (s *server) answer(method, params string) string {
 	return string(result)
 }
 
-// wantAnswer makes a request and compares its answer.
+// wantAnswer sends a request and compares the result or the error with the expected JSON.
 func (s *server) wantAnswer(method, params, want string) {
 	s.t.Helper()
 	if got := s.answer(method, params); got != want {
@@ -95,7 +96,7 @@ func (s *server) names(method, list string) []string {
 	return names
 }
 
-// object encodes pairs of names and values as a JSON object.
+// object returns a JSON object with the given members. The argument pairs alternates names and values.
 func object(t *testing.T, pairs ...any) string {
 	t.Helper()
 	o := map[string]any{}
