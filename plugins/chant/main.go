@@ -1,4 +1,4 @@
-// Command chant is the plugin's module. It registers the tools.
+// Command chant is the WebAssembly module of the plugin chant. The command only registers the tools.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package board holds a project's active specs. It loads them (Load) and resolves ids (Board.Find). From the
-// dependencies of a spec it computes the status that lists show (Entry.Status) and whether work can begin
-// (Board.Ready). It writes no files.
+// Package board holds the active specs of a project. Load reads the specs, and Board.Find resolves an id. From the
+// dependencies of a spec the package computes the status that lists show (Entry.Status) and whether work on the spec
+// can begin (Board.Ready). The package writes no files.
 package board
 
 import (
@@ -16,61 +16,62 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Git reads the Git repository whose root is the project's root.
+// Git reads the Git repository whose root directory is the root of the project.
 type Git interface {
-	// BranchExists reports whether the local branch exists.
+	// BranchExists reports whether the local branch with the given name exists.
 	BranchExists(branch string) (bool, error)
-	// ReadFile returns a file of a local branch; path is relative to the repository's root.
+	// ReadFile returns the content of a file in a local branch. The path is relative to the root of the repository.
 	ReadFile(branch, path string) (content []byte, found bool, err error)
 }
 
 // Entry is one active spec.
 type Entry struct {
 	ID     string
-	Spec   *spec.Spec  // of a spec in progress with a branch, the version on the branch; otherwise the version in the file
-	Status spec.Status // set by computeStatus
+	Spec   *spec.Spec  // the version on the branch, if the spec is in progress and has a branch; otherwise the version in the file
+	Status spec.Status // the status that lists show; computeStatus sets it
 	File   store.File
 	Sum    store.Sum // checksum of the file's content; 0 until Board.Find has read the file
 
 	key     id.Key
-	summary *summary // set if Spec is incomplete, because the file was not read
+	summary *summary // not nil if the board read only the summary of the file, so that Spec is incomplete
 
-	matches   bool // for Search: whether the body contains the text
-	unmatched bool // for Search: matches is not known
+	matches   bool // only for Search: whether the body contains the searched text
+	unmatched bool // only for Search: whether the value of matches is unknown
 }
 
-// Board holds the active specs of a project as they were when it was loaded.
+// Board holds the active specs of a project as they were when Load read them.
 type Board struct {
-	Entries []*Entry          // in the order of id.Compare
-	Errors  []*spec.LoadError // one for each file that is not loaded, in the order of the paths
+	Entries []*Entry          // all loaded specs, in the order of id.Compare
+	Errors  []*spec.LoadError // one error for each file that is not loaded, in the order of the paths
 
 	dir     store.Dir
 	git     Git
 	byID    map[string]*Entry
-	errorOf map[string]*spec.LoadError // errors by the id in the file's name
-	omitted map[string]*omitted        // omitted files by id
-	members map[string][]string        // ids of members by the id of their driver
-	archive func() store.Archived      // loaded on the first use
+	errorOf map[string]*spec.LoadError // load errors; the key is the id in the file's name
+	omitted map[string]*omitted        // files that the limits omit; the key is the id of the file
+	members map[string][]string        // ids of all members of a driver; the key is the id of the driver
+	archive func() store.Archived      // returns the archived specs, which its first call loads
 }
 
-// limits bound the memory of a board. Files beyond them are omitted from Entries.
+// limits bound the memory of a board. A board omits files beyond the limits from its Entries.
 type limits struct {
 	specs int
-	bytes int // total size of summaries
+	bytes int // maximum total size of all summaries, in bytes
 }
 
-// The limits keep a board within a module's memory. Real projects have hundreds of specs.
+// defaultLimits keep a board small enough for the memory of a module. Real projects have hundreds of specs.
 var defaultLimits = limits{specs: 10_000, bytes: 16 << 20}
 
-// Load lists every spec, the newest first, so that the limits omit the oldest ones. It reads specs in progress from their
-// branch, unless git is nil. It records files that cannot be loaded in Errors; the returned error concerns the directory.
+// Load loads the specs of a project, the newest first, so that the limits omit the oldest specs. If git is not nil,
+// Load reads a spec in progress from its branch. Load records files that it cannot load in Board.Errors; the returned
+// error is about the specs directory itself.
 func Load(dir store.Dir, git Git) (*Board, error) { return load(dir, git, defaultLimits) }
 
 func load(dir store.Dir, git Git, limits limits) (*Board, error) {
 	return newBoard(dir, git, limits, summarized(dir))
 }
 
-// newBoard returns the board of files.
+// newBoard returns the board of the files in all, as far as the limits in left allow.
 func newBoard(dir store.Dir, git Git, left limits, all iter.Seq2[specFile, error]) (*Board, error) {
 	files, err := newest(all, left.specs)
 	if err != nil {
@@ -100,16 +101,16 @@ func newBoard(dir store.Dir, git Git, left limits, all iter.Seq2[specFile, error
 	return board, nil
 }
 
-// specFile is a spec's file with its summary, which is nil if the file must be read.
+// specFile is the file of a spec together with its summary. The summary is nil if the file has to be read.
 type specFile struct {
 	store.File
 	summary *summary
 	key     id.Key
-	order   int  // set by newest: place in the list of all files
-	matches bool // for Search: whether the body contains the text; only valid if summary is not nil
+	order   int  // index of the file in the list of all files; the function newest sets it
+	matches bool // only for Search: whether the body contains the searched text; only valid if summary is not nil
 }
 
-// summarized returns all files in the order of their paths.
+// summarized returns all spec files with their summaries, in the order of their paths.
 func summarized(dir store.Dir) iter.Seq2[specFile, error] {
 	return func(yield func(specFile, error) bool) {
 		for file, err := range store.Specs(dir, summaries) {
@@ -120,13 +121,13 @@ func summarized(dir store.Dir) iter.Seq2[specFile, error] {
 	}
 }
 
-// newest returns all files, the newest first. Only the first files have summaries: at least as many as the argument
-// specs says, and at most three times as many.
+// newest returns all files, the newest first. It keeps the summaries only of the first files: of at least as many files
+// as the argument specs says, and of at most three times as many.
 func newest(all iter.Seq2[specFile, error], specs int) ([]specFile, error) {
 	var files []specFile
 	listed, unsorted := 0, 0
 	trim := func() {
-		slices.Reverse(files) // ordered by path, so nearly sorted now
+		slices.Reverse(files) // the files are ordered by path, so the reversed list is nearly sorted
 		slices.SortFunc(files, newestFirst)
 		for i := specs; i < len(files); i++ {
 			files[i].summary = nil
@@ -148,7 +149,7 @@ func newest(all iter.Seq2[specFile, error], specs int) ([]specFile, error) {
 	return files, nil
 }
 
-// add returns the entry of a file and subtracts its size from the remaining limits.
+// add returns the entry of a file, and subtracts the size of the entry from the limits in left.
 func (b *Board) add(file specFile, left *limits) (*Entry, error) {
 	if file.Err != nil {
 		return nil, file.Err
@@ -160,7 +161,7 @@ func (b *Board) add(file specFile, left *limits) (*Entry, error) {
 		return nil, b.omit(file.File, fmt.Sprintf("there are more than %d specs: archive completed ones", len(b.Entries)))
 	}
 	const tooLarge = "the specs together are too large to load: archive completed ones"
-	if left.bytes < 0 { // omit all older files, even those that would fit
+	if left.bytes < 0 { // a newer file was too large: omit all older files, too, even files that would fit
 		return nil, b.omit(file.File, tooLarge)
 	}
 	entry, err := b.entryOf(file)
@@ -174,7 +175,8 @@ func (b *Board) add(file specFile, left *limits) (*Entry, error) {
 	return entry, nil
 }
 
-// entryOf returns the entry of a file, or of the version of the spec on its branch, with only what lists need.
+// entryOf returns the entry of a file, or of the version of the spec on its branch. The entry has only the fields that
+// lists show.
 func (b *Board) entryOf(file specFile) (*Entry, error) {
 	if file.summary == nil {
 		read, err := b.open(file.File)
@@ -197,7 +199,7 @@ func (b *Board) entryOf(file specFile) (*Entry, error) {
 	return entry, nil
 }
 
-// open reads one file, or the version of the spec on its branch.
+// open reads the file of a spec, or the version of the spec on its branch, and returns its entry.
 func (b *Board) open(file store.File) (*Entry, error) {
 	content, sum, err := store.Read(file.Path, spec.MaxSize)
 	var large *store.TooLargeError
@@ -223,7 +225,7 @@ func (b *Board) open(file store.File) (*Entry, error) {
 func (b *Board) addError(file store.File, err error) {
 	var failed *spec.LoadError
 	if !errors.As(err, &failed) {
-		failed = &spec.LoadError{Reason: err.Error(), Limit: file.ID == ""} // without an id, the path is a directory, which may contain valid specs
+		failed = &spec.LoadError{Reason: err.Error(), Limit: file.ID == ""} // a path without an id is a directory, which may contain valid specs
 	}
 	failed.Path = b.dir.Relative(file.Path)
 	b.Errors = append(b.Errors, failed)
@@ -232,8 +234,8 @@ func (b *Board) addError(file store.File, err error) {
 	}
 }
 
-// readArchive returns the archived specs. It records an error in Errors instead of failing, so that lists still show active
-// specs.
+// readArchive returns the archived specs. It records an error in Board.Errors instead of returning the error, so that
+// lists still show the active specs.
 func (b *Board) readArchive(dir store.Dir) store.Archived {
 	archived, err := dir.Archived()
 	if err != nil {
@@ -242,7 +244,8 @@ func (b *Board) readArchive(dir store.Dir) store.Archived {
 	return archived
 }
 
-// fromBranch returns the version of a spec in progress on its branch; nil if there is none that can be loaded.
+// fromBranch returns the version of a spec in progress that its branch has; nil if the branch has no version that can
+// be loaded.
 func fromBranch(entry *Entry, git Git) *spec.Spec {
 	if entry.Spec.Status != spec.InProgress {
 		return nil
@@ -265,8 +268,9 @@ func fromBranch(entry *Entry, git Git) *spec.Spec {
 	return shown
 }
 
-// Find reads the spec with an id, which may be abbreviated as for id.Resolve. For the full id of a file that cannot be
-// loaded, the error is its *spec.LoadError. Today is a date as YYYY-MM-DD.
+// Find reads the spec with the id in text. The id may be abbreviated as for id.Resolve. If text is the full id of a
+// file that cannot be loaded, the error is the *spec.LoadError of that file. The argument today is a date in the form
+// YYYY-MM-DD.
 func (b *Board) Find(text, today string) (*Entry, error) {
 	found, err := b.resolve(text, today)
 	if err != nil {
@@ -282,7 +286,7 @@ func (b *Board) Find(text, today string) (*Entry, error) {
 	return entry, b.complete(entry)
 }
 
-// resolve returns the full id of a spec, which may be omitted because of the limits.
+// resolve returns the full id of the spec that text names or abbreviates, even if the limits omit that spec.
 func (b *Board) resolve(text, today string) (string, error) {
 	if b.byID[text] != nil || b.errorOf[text] != nil {
 		return text, nil

@@ -16,15 +16,16 @@ import (
 
 const today = "2026-03-01"
 
-// files has file contents by path without .md. A path is relative to .chant if it begins with archive/, else to .chant/specs.
+// files holds the contents of files. Each key is a path without .md: relative to .chant if the path begins with
+// archive/, otherwise relative to .chant/specs.
 type files map[string]string
 
-// file returns a spec file with a status and further lines of YAML.
+// file returns the content of a spec file with the given status and the given further lines of YAML.
 func file(status string, lines ...string) string {
 	return "---\nstatus: " + status + "\n" + strings.Join(append(lines, "---", "# T", ""), "\n")
 }
 
-// withBody returns a spec file with a status and a body.
+// withBody returns the content of a spec file with the given status and body.
 func withBody(status, body string) string { return "---\nstatus: " + status + "\n---\n" + body }
 
 func after(ids ...string) string { return "depends_on: [" + strings.Join(ids, ", ") + "]" }
@@ -99,13 +100,13 @@ func TestLoadReportsFilesThatCannotBeLoaded(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if _, err := board.Find("hug", today); !errors.As(err, &failed) || failed.Reason != "larger than 4 MiB" {
-			t.Errorf("an abbreviated id of a file above a limit: got %v", err)
+			t.Errorf("Find by the abbreviated id of a file above a limit: got the error %v", err)
 		}
 		if _, err := board.Find("byte", today); err == nil || err.Error() != "Spec not found: byte" {
-			t.Errorf("an abbreviated id of an invalid file: got %v", err)
+			t.Errorf("Find by the abbreviated id of an invalid file: got the error %v", err)
 		}
 		if entry, err := board.Find("good", today); err != nil || entry.ID != "good" {
-			t.Errorf("an id of two files: got %v, %v", entry, err)
+			t.Errorf("Find by an id that two files have: got %v, %v", entry, err)
 		}
 	})
 }
@@ -172,7 +173,7 @@ func TestLoadEnforcesLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(board.Entries) != 2 || len(board.Errors) != 1 || !strings.Contains(board.Errors[0].Reason, test.want) {
-				t.Errorf("%d entries, errors %v", len(board.Entries), board.Errors)
+				t.Errorf("the board has %d entries and the errors %v", len(board.Entries), board.Errors)
 			}
 		})
 	}
@@ -198,7 +199,7 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// branches is a Git repository: file contents by branch and path.
+// branches is a Git repository in memory: branch names map to paths, and paths map to file contents.
 type branches map[string]map[string]string
 
 func (b branches) BranchExists(branch string) (bool, error) {
@@ -219,7 +220,7 @@ func TestBranchView(t *testing.T) {
 		name string
 		file string
 		git  branches
-		want string // the status and the title
+		want string // the status and the title of the expected spec
 	}{
 		{"a pending spec is taken from its file", file("pending"), branches{"chant/a": {".chant/specs/a.md": onBranch("failed")}}, "pending T"},
 		{"a spec in progress is taken from its branch", file("in_progress"), branches{"chant/a": {".chant/specs/a.md": onBranch("completed")}}, "completed On the branch"},
@@ -259,7 +260,8 @@ func ExampleLoad() {
 	// 2026-03-01-002-k4z blocked false
 }
 
-// A directory comes before its siblings whose names continue its own, and a link has the place of its name, not of its target.
+// In the order of specs, a directory comes before the files beside it whose names begin with the directory's name. A
+// symbolic link is ordered by its own path, not by the path of its target.
 func TestFirstListedFileOfAnIDIsLoaded(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, files{"sub/a": file("failed"), "sub-d/a": file("completed"), "z/target": file("failed"), "c/b": file("completed")})

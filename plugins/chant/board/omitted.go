@@ -11,9 +11,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// newestFirst orders files by the dates in their ids, descending. Ids without a date come first, since they may be new.
-// Files with the same id keep the order in which they were listed: a path can be the target of a symbolic link, so
-// paths cannot order them.
+// newestFirst orders files by the dates in their ids, descending. An id without a date comes first, since its file may
+// be new. Files with the same id keep the order in which they were listed. Their paths cannot order them, because the
+// path in File is the target of a symbolic link.
 func newestFirst(a, b specFile) int {
 	datedA, datedB := id.HasDate(a.ID), id.HasDate(b.ID)
 	switch {
@@ -25,7 +25,7 @@ func newestFirst(a, b specFile) int {
 	return 1
 }
 
-// Title returns the spec's title; nil if it has none.
+// Title returns the spec's title; nil if the spec has no title.
 func (e *Entry) Title() *string {
 	if e.summary != nil {
 		return e.summary.title
@@ -40,7 +40,7 @@ func (e *Entry) hasCriteria() bool {
 	return criteria.Present(e.Spec.Body)
 }
 
-// complete reads the file of an entry that has only a summary.
+// complete reads the file of an entry of which the board has only the summary.
 func (b *Board) complete(entry *Entry) error {
 	if entry.summary == nil {
 		return nil
@@ -50,23 +50,24 @@ func (b *Board) complete(entry *Entry) error {
 		return fmt.Errorf("spec '%s': %w", entry.ID, err)
 	}
 	entry.Spec, entry.Sum, entry.summary = read.Spec, read.Sum, nil
-	b.setStatus(entry) // another program may have changed the file since it was listed
+	b.setStatus(entry) // another program may have changed the file since the board listed the file
 	return nil
 }
 
-// omitted is a file that is not loaded because of the limits.
+// omitted is a spec file that the board does not load because of the limits.
 type omitted struct {
 	file   store.File
-	status *spec.Status // cached by Board.status: nil if not read yet, "" if the file cannot be loaded
+	status *spec.Status // cached by Board.status: nil if the file has not been read yet, "" if the file cannot be loaded
 }
 
-// omit records a file as omitted because of a limit, and returns reason as an error.
+// omit records that the board omits a file because of a limit, and returns reason as an error.
 func (b *Board) omit(file store.File, reason string) error {
 	b.omitted[file.ID] = &omitted{file: file}
 	return &spec.LoadError{Limit: true, Reason: reason}
 }
 
-// openOmitted loads the entry of an omitted file. The board then holds one spec more than the limits allow.
+// openOmitted reads the file of an omitted spec and returns its entry. The board then holds one spec more than the
+// limits allow.
 func (b *Board) openOmitted(omitted *omitted) (*Entry, error) {
 	entry, err := b.open(omitted.file)
 	if err != nil {
@@ -76,8 +77,8 @@ func (b *Board) openOmitted(omitted *omitted) (*Entry, error) {
 	return entry, nil
 }
 
-// status returns the status of an active spec. For an omitted file that is the status in the file, not the computed one. Ok
-// is false if no active spec has the id.
+// status returns the status of an active spec. For an omitted spec, this is the status in the file instead of the
+// computed status. The result ok is false if no active spec has the id.
 func (b *Board) status(id string) (status spec.Status, ok bool) {
 	if entry := b.byID[id]; entry != nil {
 		return entry.Status, true
@@ -95,14 +96,15 @@ func (b *Board) status(id string) (status spec.Status, ok bool) {
 	return *omitted.status, true
 }
 
-// maxReasons is the maximum number of reasons in the result of Omitted.
+// maxReasons is the maximum number of different reasons that Omitted names.
 const maxReasons = 5
 
-// Omitted names the files that are missing from Entries although they may be valid, with the reasons; "" if there are none.
+// Omitted returns a text that names the files which are missing from Entries although they may be valid, with the
+// reasons. It returns "" if no such file is missing.
 func (b *Board) Omitted() string {
 	count := 0
 	var reasons []string
-	paths := map[string][]string{} // paths by reason, in the order of b.Errors
+	paths := map[string][]string{} // the key is a reason; the paths keep the order of b.Errors
 	for _, failed := range b.Errors {
 		if !failed.Limit {
 			continue

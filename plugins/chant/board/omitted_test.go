@@ -71,10 +71,10 @@ func TestOmittedNamesOnlyLimits(t *testing.T) {
 		}
 	}
 	if _, err := board.Find("fron", today); err == nil || !strings.Contains(err.Error(), "larger than 128 KiB") {
-		t.Errorf("abbreviated: got %v", err)
+		t.Errorf("Find by the abbreviated id: got the error %v", err)
 	}
 	if _, err := board.Find("ba", today); err == nil || err.Error() != "Spec not found: ba" {
-		t.Errorf("an invalid file: got %v", err)
+		t.Errorf("Find by the id of an invalid file: got the error %v", err)
 	}
 }
 

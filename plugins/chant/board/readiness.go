@@ -7,9 +7,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-// computeStatus sets the status that lists show: a pending or blocked spec is blocked if a dependency is unmet, else
-// pending; any other spec has the status of its file. Whether a dependency is met only depends on whether it is completed,
-// which computeStatus never changes, so the result does not depend on the order of entries.
+// computeStatus sets the status that lists show in every entry. A spec that is pending or blocked in its file becomes
+// blocked if the method blocked returns true, and pending otherwise. Every other spec keeps the status of its file.
+// Whether a dependency is met depends only on whether it is completed, which computeStatus never changes. So the result
+// does not depend on the order of entries.
 func (b *Board) computeStatus() {
 	for _, entry := range b.Entries {
 		entry.Status = entry.Spec.Status
@@ -35,7 +36,7 @@ func (b *Board) setStatus(entry *Entry) {
 	}
 }
 
-// index adds an id to the members of its drivers: a.1.2 is a member of a and of a.1.
+// index adds the id member to the members of all its drivers: a.1.2 is a member of a and of a.1.
 func (b *Board) index(member string) {
 	for i := range len(member) {
 		if driver := member[:i]; member[i] == '.' && id.IsMember(member, driver) {
@@ -44,7 +45,7 @@ func (b *Board) index(member string) {
 	}
 }
 
-// blocked reports whether a dependency is unmet, or a pending spec lacks a required approval.
+// blocked reports whether a dependency of the spec is unmet, or the spec is pending and lacks a required approval.
 func (b *Board) blocked(entry *Entry) bool {
 	for _, dependency := range entry.Spec.DependsOn {
 		if !b.met(dependency) {
@@ -55,8 +56,8 @@ func (b *Board) blocked(entry *Entry) bool {
 	return entry.Status == spec.Pending && approval.Required && !approval.Approved
 }
 
-// met reports whether a dependency is completed, or archived and not active. A dependency in another repository is never
-// met, since its spec cannot be read.
+// met reports whether a dependency is completed, or is archived and not active. A dependency in another repository is
+// never met, since the plugin cannot read a spec there.
 func (b *Board) met(dependency string) bool {
 	if status, active := b.status(dependency); active {
 		return status == spec.Completed
@@ -67,17 +68,18 @@ func (b *Board) met(dependency string) bool {
 	return b.archive().Has(dependency)
 }
 
-// Ready reports whether work on a spec can begin.
+// Ready reports whether work on the spec of an entry can begin.
 func (b *Board) Ready(entry *Entry) bool {
 	if entry.Status != spec.Pending || entry.Spec.Type == "group" {
 		return false
 	}
-	// computeStatus ignores the approval of a spec with the status blocked in its file, so check it here.
+	// computeStatus makes a spec pending that is blocked in its file, and ignores whether the spec lacks an approval.
+	// So Ready checks the approval here.
 	return !b.blocked(entry) && b.siblingsDone(entry) && b.membersDone(entry)
 }
 
-// siblingsDone reports whether all members of the same driver with lower numbers are completed. For a member with
-// explicit dependencies, even an empty list of them, it returns true.
+// siblingsDone reports whether all members of the same driver with lower numbers are completed. It returns true for a
+// member with a list of dependencies in its file, even if that list is empty.
 func (b *Board) siblingsDone(entry *Entry) bool {
 	driver, ok := id.Driver(entry.ID)
 	if !ok || entry.Spec.DependsOn != nil {
@@ -91,7 +93,8 @@ func (b *Board) siblingsDone(entry *Entry) bool {
 	return true
 }
 
-// membersDone reports whether a driver has no acceptance criteria, or all of its members are completed.
+// membersDone reports whether all members of a driver are completed. It returns true for a driver without acceptance
+// criteria.
 func (b *Board) membersDone(entry *Entry) bool {
 	members := b.members[entry.ID]
 	if len(members) == 0 || !entry.hasCriteria() {

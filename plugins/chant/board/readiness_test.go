@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// statuses returns "id status" for every entry, followed by a star if the entry is ready.
+// statuses returns one string for every entry, the id and the status, with a star at the end if the entry is ready.
 func statuses(board *Board) []string {
 	var all []string
 	for _, entry := range board.Entries {

@@ -10,12 +10,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// LoadForSearch loads the board for a call of Board.Search. Lower is the text to search for, in lower case.
+// LoadForSearch loads the board for a call of Board.Search. The argument lower is the searched text in lower case.
 func LoadForSearch(dir store.Dir, git Git, lower string) (*Board, error) {
 	return newBoard(dir, git, defaultLimits, searched(dir, lower))
 }
 
-// searched returns all files in the order of their paths, and whether their bodies contain a text.
+// searched returns all spec files in the order of their paths, and for each file whether its body contains the text
+// lower.
 func searched(dir store.Dir, lower string) iter.Seq2[specFile, error] {
 	return func(yield func(specFile, error) bool) {
 		for file, err := range store.Specs(dir, searchables) {
@@ -30,8 +31,8 @@ func searched(dir store.Dir, lower string) iter.Seq2[specFile, error] {
 	}
 }
 
-// Search returns the entries that the function keep selects and whose body, which includes the title, contains the text
-// of LoadForSearch. It passes errors of files that cannot be searched to failed.
+// Search returns the entries for which keep returns true and whose body, which includes the title, contains the text
+// that was passed to LoadForSearch. If a file cannot be searched, Search calls failed with the error.
 func (b *Board) Search(lower string, keep func(*Entry) bool, failed func(error)) []*Entry {
 	var hits []*Entry
 	for _, entry := range b.Entries {

@@ -11,28 +11,29 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
-// The host keeps what these functions return for a file's content, so that lists do not parse files that have not changed.
+// The host caches the results of these functions by the content of the file, so that lists do not parse unchanged
+// files.
 var (
 	summaries   = derive.New(summarize)
 	searchables = derive.New(searchableOf)
 )
 
-// summary is what lists need of a spec's file. It is pure data, derived from the content of one file.
+// summary holds the data about a spec file that lists need. The data depends only on the content of the file.
 type summary struct {
-	failed bool // the file cannot be loaded, for the reason in the next three fields
+	failed bool // the file cannot be loaded, for the reason in the fields reason, line and limit
 	line   int
 	reason string
 	limit  bool
 
-	kind      string // spec.Spec.Type
+	kind      string // the value of spec.Spec.Type
 	status    string
 	dependsOn []string
 	labels    []string
 	branch    *string
-	required  bool // whether an approval is required
+	required  bool // the spec requires an approval
 	approved  bool
 	title     *string
-	criteria  bool // has acceptance criteria
+	criteria  bool // the body has acceptance criteria
 }
 
 func summarize(content []byte) summary {
@@ -43,7 +44,7 @@ func summarize(content []byte) summary {
 	return summaryOf(parsed)
 }
 
-// failedSummary returns the summary of a file with an error of spec.Parse.
+// failedSummary returns the summary of a file for which spec.Parse returned err.
 func failedSummary(err error) summary {
 	var failed *spec.LoadError
 	if !errors.As(err, &failed) {
@@ -76,7 +77,8 @@ func (s *summary) Fields(c *derive.Codec) {
 	c.Bool(&s.criteria)
 }
 
-// optionalStrings encodes or decodes a list, and whether it is nil: an explicit empty list differs from an absent one.
+// optionalStrings encodes or decodes a list of strings, and whether the list is nil: an explicit empty list differs
+// from an absent list.
 func optionalStrings(c *derive.Codec, v *[]string) {
 	present := *v != nil
 	c.Bool(&present)
@@ -86,7 +88,8 @@ func optionalStrings(c *derive.Codec, v *[]string) {
 	}
 }
 
-// clone returns a copy without references to the memory from which s was decoded, which can contain a body.
+// clone returns a copy of s that shares no memory with the buffer from which s was decoded. The buffer may contain a
+// whole body.
 func (s *summary) clone() *summary {
 	c := *s
 	for _, text := range []*string{&c.reason, &c.kind, &c.status} {
@@ -106,7 +109,7 @@ func (s *summary) clone() *summary {
 	return &c
 }
 
-// err returns why the file cannot be loaded, or nil.
+// err returns the error about a file that cannot be loaded; nil for a file that can be loaded.
 func (s *summary) err() error {
 	if !s.failed {
 		return nil
@@ -114,7 +117,7 @@ func (s *summary) err() error {
 	return &spec.LoadError{Line: s.line, Reason: s.reason, Limit: s.limit}
 }
 
-// spec returns a spec without the fields that no list needs, and without a body.
+// spec returns the spec without its body and without the fields that no list needs.
 func (s *summary) spec() *spec.Spec {
 	return &spec.Spec{
 		Type: s.kind, Status: spec.Status(s.status), DependsOn: s.dependsOn, Labels: s.labels, Branch: s.branch,
@@ -122,7 +125,7 @@ func (s *summary) spec() *spec.Spec {
 	}
 }
 
-// size returns an estimate of the memory of the summary, in bytes.
+// size returns an estimate of the memory that the summary takes, in bytes.
 func (s *summary) size() int {
 	n := summarySize + len(s.reason) + len(s.kind) + len(s.status)
 	for _, list := range [][]string{s.dependsOn, s.labels} {
@@ -138,16 +141,16 @@ func (s *summary) size() int {
 	return n
 }
 
-// Memory in a 32-bit module with an allocator that rounds up, in bytes.
+// Estimates of memory in bytes, for a 32-bit module whose allocator rounds up.
 const (
-	summarySize = 512 // of a summary, its entry and its places in the maps of a board
+	summarySize = 512 // of a summary, of its entry and of its places in the maps of a board
 	stringSize  = 16
 )
 
-// searchable is what a search needs of a spec's file.
+// searchable holds the data about a spec file that a search needs.
 type searchable struct {
 	summary
-	lower string // the body in lower case
+	lower string // the body of the spec in lower case
 }
 
 // Fields implements derive.Fielder.

@@ -1,8 +1,9 @@
 // Package criteria counts the checkboxes in the acceptance criteria of a spec's body.
 //
-// Unchecked decides whether a spec may be finalized. Total and Items describe its checkboxes. Present reports whether there
-// are any. As in the chant CLI, these functions select sections by different rules, so their results for one body can
-// differ: Unchecked counts in the last section, the others begin at the first section.
+// Unchecked decides whether a spec may be finalized. Total and Items describe the checkboxes, and Present reports
+// whether there are any. As in the chant CLI, these functions select sections by different rules, so their results for
+// one body can disagree: Unchecked counts in the last criteria section, the other functions begin at the first criteria
+// section.
 package criteria
 
 import (
@@ -18,14 +19,14 @@ const (
 	done    = "- [x]"
 )
 
-// Unchecked returns the number of open checkboxes in the last criteria section, at any position of a line; 0 without such a
-// section. It ignores fenced code.
+// Unchecked returns the number of open checkboxes in the last criteria section, at any position in a line. Without a
+// criteria section it returns 0. It ignores fenced code.
 func Unchecked(body string) int {
 	count, inside := 0, false
 	for line := range prose(body) {
 		switch {
 		case strings.HasPrefix(line, heading):
-			count, inside = 0, true // only the last section counts
+			count, inside = 0, true // start again at each criteria section, so that only the last section counts
 		case strings.HasPrefix(line, section):
 			inside = false
 		case inside:
@@ -35,8 +36,9 @@ func Unchecked(body string) int {
 	return count
 }
 
-// Total returns the number of lines that begin with an open or a ticked checkbox, from the first criteria heading to the
-// next other heading of the same level. A checkbox ticked with a capital X does not count.
+// Total returns the number of lines that begin with an open or a ticked checkbox, from the first criteria heading to
+// the next heading of the same level that is not a criteria heading. A checkbox that is ticked with a capital X does
+// not count.
 func Total(body string) int {
 	count := 0
 	for line := range firstSection(body) {
@@ -47,7 +49,7 @@ func Total(body string) int {
 	return count
 }
 
-// Items returns the lines that Total counts as open, without their indentation.
+// Items returns those lines counted by Total whose checkbox is open, without their indentation.
 func Items(body string) []string {
 	var items []string
 	for line := range firstSection(body) {
@@ -58,8 +60,8 @@ func Items(body string) []string {
 	return items
 }
 
-// Present reports whether the first criteria section has a checkbox, open or ticked. Unlike for Unchecked and Total,
-// checkboxes and headings in fenced code count once the section has begun.
+// Present reports whether the first criteria section has a checkbox, open or ticked. Unlike Unchecked and Total,
+// Present also counts checkboxes and headings in fenced code after the beginning of the section.
 func Present(body string) bool {
 	inside, code := false, false
 	for line := range lines(body) {
@@ -87,7 +89,8 @@ func hasBox(line string) bool {
 	return false
 }
 
-// firstSection yields the lines of the first criteria section and of the criteria sections that directly follow it.
+// firstSection yields the lines of the first criteria section, and those of further criteria sections that follow
+// without another section in between.
 func firstSection(body string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		inside := false
@@ -104,8 +107,8 @@ func firstSection(body string) func(yield func(string) bool) {
 	}
 }
 
-// prose yields the lines outside fenced code, without their indentation. Every line that begins with three or more backticks
-// opens or closes a fence.
+// prose yields the lines outside fenced code, without their indentation. Every line that begins with three or more
+// backticks opens or closes fenced code.
 func prose(body string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		code := false
@@ -121,7 +124,7 @@ func prose(body string) func(yield func(string) bool) {
 	}
 }
 
-// lines yields each line without its indentation and line ending.
+// lines yields each line of body without its indentation and without its line ending.
 func lines(body string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for line := range strings.SplitSeq(body, "\n") {

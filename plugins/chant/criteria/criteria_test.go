@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
 )
 
-// counts has the results of Unchecked, Total, Items and Present for one body.
+// counts holds the results of Unchecked, Total, Items and Present for one body.
 type counts struct {
 	Unchecked, Total int
 	Items            []string

@@ -1,5 +1,5 @@
-// Package fold converts text to lower case for comparison. Like the chant CLI, it uses Unicode's full case mapping, which
-// can change the number of characters, and the rule for a sigma at the end of a word.
+// Package fold converts text to lower case for comparisons. Like the chant CLI, it uses the full case mapping of
+// Unicode, which can change the number of characters, and the rule of Unicode for a sigma at the end of a word.
 package fold
 
 import (
@@ -13,7 +13,7 @@ const (
 	dottedI      = 'İ' // the only character whose lower case has two characters
 )
 
-// Lower returns text in lower case by Unicode 17.
+// Lower returns text in lower case, as Unicode 17 defines it.
 func Lower(text string) string {
 	if isASCII(text) {
 		return strings.ToLower(text)
@@ -54,8 +54,9 @@ func lower(r rune) rune {
 	return r
 }
 
-// lowerSigma returns the lower case of the capital sigma at an index: the final form if a cased letter precedes the sigma
-// and no cased letter follows. It skips case-ignorable characters, such as accents and apostrophes.
+// lowerSigma returns the lower case of the capital sigma at the index at. This is the final form of sigma if a cased
+// letter precedes the sigma and no cased letter follows. To find these letters, lowerSigma skips case-ignorable
+// characters, such as accents and apostrophes.
 func lowerSigma(text string, at int) rune {
 	before := strings.TrimRightFunc(text[:at], isIgnorable)
 	after := strings.TrimLeftFunc(text[at+len("Σ"):], isIgnorable)
@@ -69,20 +70,20 @@ func lowerSigma(text string, at int) rune {
 
 // isCased reports whether a character has Unicode's property Cased.
 func isCased(r rune) bool {
-	if r == 'ʕ' { // a letter without case since Unicode 16
+	if r == 'ʕ' { // Unicode 16 and 17 treat ʕ as a letter without case
 		return false
 	}
 	return unicode.In(r, unicode.Ll, unicode.Lu, unicode.Lt, unicode.Other_Lowercase, unicode.Other_Uppercase, laterCased)
 }
 
 // isIgnorable reports whether a character has Unicode's property Case_Ignorable: marks, modifiers, format characters,
-// and the punctuation that can be within a word.
+// and punctuation that can occur within a word.
 func isIgnorable(r rune) bool {
 	switch r {
 	case '\'', '.', ':', '·', '\u0387', '\u055f', '\u05f4', '‘', '’', '\u2024', '\u2027',
 		'\ufe13', '\ufe52', '\ufe55', '\uff07', '\uff0e', '\uff1a':
 		return true
-	case '\U0001171e': // a nonspacing mark only before Unicode 16
+	case '\U0001171e': // this character is a nonspacing mark only in versions before Unicode 16
 		return false
 	}
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk, laterIgnorable)

@@ -28,7 +28,7 @@ func TestLower(t *testing.T) {
 		"ΑΣʰ":                  "αςʰ",
 		"ΑΣʰΑ":                 "ασʰα",
 		"ǅ ẞ Ω K Å":            "ǆ ß ω k å",
-		"ʕΣ ʕ":                 "ʕσ ʕ", // a letter without case since Unicode 16
+		"ʕΣ ʕ":                 "ʕσ ʕ", // ʕ is a letter without case since Unicode 16
 		"\u1c89 Ɤ \ua7dc":      "\u1c8a ɤ ƛ",
 		"\U00010d50\U00016ea0": "\U00010d70\U00016ebb",
 		"\xff É":               "\ufffd é",
@@ -39,8 +39,9 @@ func TestLower(t *testing.T) {
 	}
 }
 
-// TestLowerAgreesWithChantCLIOnEveryCharacter lowers every character, alone and before and after a sigma. It compares a
-// digest of the results with the digest of the results of the standard library that the chant CLI uses, for Unicode 17.
+// TestLowerAgreesWithChantCLIOnEveryCharacter converts every character to lower case, alone and before and after a
+// sigma. It compares a digest of the results with a recorded digest of the results of the chant CLI, whose standard
+// library implements Unicode 17.
 func TestLowerAgreesWithChantCLIOnEveryCharacter(t *testing.T) {
 	const want = "d3bf98b20f65ff0c09fdcf4de6b17b2cfb12af95854c7a8527419c50811a3ccd"
 	sum := sha256.New()

@@ -2,9 +2,11 @@ package fold
 
 import "unicode"
 
-// The tables below have the additions of Unicode 16 and 17, since package unicode may have the tables of Unicode 15.
+// The tables below hold the additions of Unicode 16 and 17, because the tables of package unicode may be those of
+// Unicode 15.
 
-// laterPairs has ranges of upper-case letters, and the distance of their code points to the lower-case letters.
+// laterPairs holds ranges of upper-case letters. Each delta is the distance from the code points of a range to those of
+// the lower-case letters.
 var laterPairs = []struct{ first, last, delta rune }{
 	{0x1c89, 0x1c89, 1},
 	{0xa7cb, 0xa7cb, -42343},
@@ -18,7 +20,7 @@ var laterPairs = []struct{ first, last, delta rune }{
 	{0x16ea0, 0x16eb8, 27},
 }
 
-// laterCased are characters with the property Cased.
+// laterCased holds the characters of Unicode 16 and 17 with the property Cased.
 var laterCased = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1c89, 0x1c8a, 1},
@@ -35,7 +37,7 @@ var laterCased = &unicode.RangeTable{
 	},
 }
 
-// laterIgnorable are characters with the property Case_Ignorable.
+// laterIgnorable holds the characters of Unicode 16 and 17 with the property Case_Ignorable.
 var laterIgnorable = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x0897, 0x0897, 1},

@@ -9,7 +9,7 @@ import (
 
 const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
 
-// Encode formats a sequence number in base 36, padded to three digits.
+// Encode returns a sequence number in base 36, padded with zeros to three digits.
 func Encode(sequence uint64) string {
 	text := strconv.FormatUint(sequence, 36)
 	return strings.Repeat("0", max(0, 3-len(text))) + text
@@ -26,8 +26,9 @@ func Decode(text string) (uint64, bool) {
 	return sequence, err == nil
 }
 
-// Next returns the sequence number of the next spec of a date (YYYY-MM-DD): one more than the highest number of that date
-// in names, the file names in the specs directory; 1 for a date without specs.
+// Next returns the sequence number for the next spec of a date in the form YYYY-MM-DD: one more than the highest
+// sequence number of that date in names, which are the file names in the specs directory. For a date without specs it
+// returns 1.
 func Next(names []string, date string) uint64 {
 	var highest uint64
 	for _, name := range names {
@@ -38,7 +39,7 @@ func Next(names []string, date string) uint64 {
 		if len(parts) < 5 {
 			continue
 		}
-		// A sequence of more than five digits is a word of a hand-made id and could overflow.
+		// A longer sequence is a word in a hand-made id, and its number could overflow.
 		if sequence, ok := Decode(parts[3]); ok && len(parts[3]) <= 5 {
 			highest = max(highest, sequence)
 		}
@@ -46,14 +47,15 @@ func Next(names []string, date string) uint64 {
 	return highest + 1
 }
 
-// New returns the id with the given parts.
+// New returns the id with the given date, sequence number and suffix.
 func New(date string, sequence uint64, suffix string) string {
 	return date + "-" + Encode(sequence) + "-" + suffix
 }
 
-// Suffix returns three characters of base 36, chosen uniformly with bytes from random.
+// Suffix returns three digits of base 36, which it chooses uniformly with bytes from random.
 func Suffix(random io.Reader) (string, error) {
-	// Bytes from the largest multiple of 36 up would favor the first characters, so Suffix rejects them.
+	// Suffix rejects bytes from the largest multiple of 36 up, because these bytes would make the first digits more
+	// likely.
 	const fair = 256 - 256%len(digits)
 	suffix := make([]byte, 0, 3)
 	for buf := make([]byte, 1); len(suffix) < cap(suffix); {

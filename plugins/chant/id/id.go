@@ -1,8 +1,8 @@
-// Package id implements the grammar of spec ids: parts (Parse), drivers and members (Driver, IsMember), order
-// (Compare), resolution of abbreviated ids (Resolve) and generation (Next, Suffix).
+// Package id implements the grammar of spec ids: their parts (Parse), drivers and members (Driver, IsMember), the order
+// of ids (Compare), the resolution of abbreviated ids (Resolve) and the generation of ids (Next, Suffix).
 //
-// A generated id is YYYY-MM-DD-SSS-XXX: a date, a sequence number in base 36 and a random suffix. Hand-made ids such
-// as 001-risky-refactor are also valid.
+// A generated id has the form YYYY-MM-DD-SSS-XXX: a date, a sequence number in base 36 and a random suffix. Hand-made
+// ids such as 001-risky-refactor are also valid.
 package id
 
 import (
@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// Parts are the components of an id. The longest form of an id is repository:project-base.member.
+// Parts are the components of an id. An id with all components has the form repository:project-base.member.
 type Parts struct {
-	Repository string // "" for the repository of the project
+	Repository string // "" for the repository of the project itself
 	Project    string // "" if the id has no project prefix
 	Base       string
-	Member     string // "3" or "3.2"; "" if the id is not a member
+	Member     string // the number or numbers of a member, such as "3" or "3.2"; "" if the id is not a member
 }
 
-// ErrSyntax reports a string that is not an id.
+// ErrSyntax is the error of Parse for a string that is not an id.
 var ErrSyntax = errors.New("not a spec id")
 
-// Parse splits an id into its parts. Any string without a colon is an id, except for the empty string.
+// Parse splits an id into its parts. The empty string is not an id; any other string without a colon is an id.
 func Parse(text string) (Parts, error) {
 	var parts Parts
 	rest := text
@@ -53,7 +53,7 @@ func isRepository(name string) bool {
 	return name != ""
 }
 
-// splitProject splits off the project, which is the text before the first date.
+// splitProject splits an id into the project, which is the text before the first date, and the base.
 func splitProject(text string) (project, base string) {
 	for i := range len(text) {
 		if text[i] == '-' && i > 0 && HasDate(text[i+1:]) {
@@ -83,7 +83,8 @@ func IsMember(member, driver string) bool {
 	return ok && rest != ""
 }
 
-// Driver returns the driver of a member's id, which is the text before the first dot; false if no digit follows that dot.
+// Driver returns the driver of a member's id, which is the text before the first dot. It returns false if no digit
+// follows that dot.
 func Driver(text string) (string, bool) {
 	before, after, found := strings.Cut(text, ".")
 	if !found || after == "" || !isDigit(after[0]) {
@@ -92,8 +93,8 @@ func Driver(text string) (string, bool) {
 	return before, true
 }
 
-// Number returns a member's number: the digits after the first dot; 0 if the id is not a member. If the number overflows,
-// it returns math.MaxInt.
+// Number returns the number of a member, which consists of the digits after the first dot of the id. It returns 0 if
+// the id is not a member, and math.MaxInt if the number overflows.
 func Number(text string) int {
 	driver, ok := Driver(text)
 	if !ok {

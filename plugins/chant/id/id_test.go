@@ -55,7 +55,7 @@ func TestSuffix(t *testing.T) {
 	t.Run("biased bytes are rejected", func(t *testing.T) {
 		got, err := id.Suffix(bytes.NewReader([]byte{255, 252, 0, 251, 35}))
 		if err != nil || got != "0zz" {
-			t.Errorf("Suffix = %q, %v, want 0zz", got, err)
+			t.Errorf("Suffix = %q, error %v, want 0zz", got, err)
 		}
 	})
 	t.Run("an error of the random source is returned", func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestResolve(t *testing.T) {
 		name string
 		ids  []string
 		text string
-		want string // an id or an error text
+		want string // the expected id, or the expected text of the error
 	}{
 		{"the id itself", []string{"a", "ba"}, "a", "a"},
 		{"a unique suffix", []string{"2026-02-03-001-2mk", "2026-02-03-002-abc"}, "2mk", "2026-02-03-001-2mk"},
@@ -232,11 +232,11 @@ func FuzzID(f *testing.F) {
 			t.Errorf("%q is not a member of, or not ordered after, its driver %q", a, driver)
 		}
 		if parts, err := id.Parse(a); err == nil && !strings.HasSuffix(a, parts.Base) && parts.Member == "" {
-			t.Errorf("%q: the base %q is not its suffix", a, parts.Base)
+			t.Errorf("the id %q does not end with its base %q", a, parts.Base)
 		}
 		found, err := id.Resolve([]string{a}, b, "2026-01-27")
 		if (err == nil) != strings.Contains(a, b) || err == nil && found != a {
-			t.Errorf("Resolve(%q, %q) = %q, %v", a, b, found, err)
+			t.Errorf("Resolve of the ids %q and %q returned %q, %v", a, b, found, err)
 		}
 	})
 }

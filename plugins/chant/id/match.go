@@ -5,24 +5,25 @@ import (
 	"strings"
 )
 
-// NotFoundError reports that no id matches.
+// NotFoundError is the error of Resolve if Text abbreviates no id.
 type NotFoundError struct{ Text string }
 
 func (e *NotFoundError) Error() string { return "Spec not found: " + e.Text }
 
-// AmbiguousError reports that several ids match.
+// AmbiguousError is the error of Resolve if Text abbreviates several ids.
 type AmbiguousError struct {
 	Text    string
-	Matches []string // in the order of Compare
+	Matches []string // the ids that Text abbreviates, in the order of Compare
 }
 
 func (e *AmbiguousError) Error() string {
 	return "Ambiguous spec ID '" + e.Text + "'. Matches: " + strings.Join(e.Matches, ", ")
 }
 
-// Resolve returns the id that text abbreviates. It tries in this order: the id that equals text; the only id that ends with
-// text; if text has three bytes, the only id of today (YYYY-MM-DD) with text as its sequence number; the only id that
-// contains text. The comparison is case-sensitive. Errors are *NotFoundError and *AmbiguousError.
+// Resolve returns the id that text abbreviates. Resolve tries in this order: the id that equals text; the only id that
+// ends with text; if text has three bytes, the only id with the date today (YYYY-MM-DD) and text as its sequence
+// number; the only id that contains text. The comparison is case-sensitive. The error is a *NotFoundError or an
+// *AmbiguousError.
 func Resolve(ids []string, text, today string) (string, error) {
 	if slices.Contains(ids, text) {
 		return text, nil

@@ -11,9 +11,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// Encode returns the file's new content: known keys in the order of fields, then the unchanged unknown keys, then the
-// Markdown. Comments on known keys are lost. If the front matter has aliases, all keys keep their order, anchors and
-// aliases. Encode returns an error if the new content could not be parsed, or would have a different body.
+// Encode returns the new content of the file: the known keys in the order of fields, then the unchanged unknown keys,
+// then the Markdown. Comments on known keys are lost. If the front matter has aliases, all keys keep their order,
+// anchors and aliases. Encode returns an error if Open could not parse the new content, or would read a different body
+// from the new content.
 func (d *Document) Encode() (string, error) {
 	head, err := d.changed().encode()
 	if err != nil {
@@ -24,13 +25,13 @@ func (d *Document) Encode() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot be written: the new content would be invalid: %w", err)
 	}
-	if again.Body != strings.TrimSpace(d.Body) { // a line of dashes in a value ended the front matter
+	if again.Body != strings.TrimSpace(d.Body) { // a line of dashes in a value ended the front matter early
 		return "", errors.New("cannot be written: a value contains a line ---, which would end the front matter; remove it")
 	}
 	return content, nil
 }
 
-// changed returns the front matter with the current values of the fields that callers may change.
+// changed returns the front matter with the current values of those fields of the spec that callers may change.
 func (d *Document) changed() front {
 	changed := d.front
 	changed.known = maps.Clone(changed.known)
@@ -42,7 +43,7 @@ func (d *Document) changed() front {
 	return changed
 }
 
-// set replaces the value of a string key if it differs; nil removes the key.
+// set replaces the value of a string key if value differs from the current one. If value is nil, set removes the key.
 func (f front) set(key string, value *string) {
 	if value == nil {
 		delete(f.known, key)
@@ -61,7 +62,7 @@ func (f front) encode() (string, error) {
 		mapping.Children = append(f.added(func(string) bool { return false }), f.unknown...)
 	}
 	head, err := frontmatter.Encode(mapping)
-	if err != nil { // an empty scalar in a flow collection cannot always be written without text
+	if err != nil { // an empty scalar in a flow collection sometimes cannot be written without text
 		head, err = frontmatter.Encode(writeNulls(mapping))
 	}
 	if err != nil {
@@ -70,7 +71,7 @@ func (f front) encode() (string, error) {
 	return head, nil
 }
 
-// added returns the known keys for which present is false, with their values, in the order of fields.
+// added returns those known keys for which present returns false, each followed by its value, in the order of fields.
 func (f front) added(present func(key string) bool) []*frontmatter.Node {
 	var children []*frontmatter.Node
 	for _, field := range fields {
@@ -81,7 +82,7 @@ func (f front) added(present func(key string) bool) []*frontmatter.Node {
 	return children
 }
 
-// writeNulls returns a copy of a tree in which values without text are written as null.
+// writeNulls returns a copy of a YAML tree in which each value without text is replaced by null.
 func writeNulls(n *frontmatter.Node) *frontmatter.Node {
 	node := *n
 	if isEmpty(n) && n.Tag == "" {
@@ -94,7 +95,7 @@ func writeNulls(n *frontmatter.Node) *frontmatter.Node {
 	return &node
 }
 
-// normalize returns the value of a known key in the form in which it is written: strings are quoted if necessary, and a
+// normalize returns the value of a known key in the form that Encode writes: strings are quoted if necessary, and a
 // single string in place of a list becomes a list.
 func normalize(kind kind, value *frontmatter.Node) *frontmatter.Node {
 	switch kind {
@@ -113,12 +114,12 @@ func normalize(kind kind, value *frontmatter.Node) *frontmatter.Node {
 	return value
 }
 
-// numeric matches strings that some YAML parsers take for numbers, even if frontmatter.Tag12 takes them for strings, such
-// as 12e4567.
+// numeric matches strings that some YAML parsers take for a number although frontmatter.Tag12 takes them for strings,
+// such as 12e4567.
 var numeric = regexp.MustCompile(`^[-+]?\.?[0-9][0-9_.:]*([eE][-+]?[0-9]+)?$`)
 
-// normalizeString returns a scalar that every YAML parser takes for a string, with the same quotes if it has any. The
-// exception is a time, which is written without quotes, as by the chant CLI.
+// normalizeString returns a scalar that every YAML parser takes for a string. A quoted value keeps its quotes. As an
+// exception, a time is written without quotes, as the chant CLI writes times.
 func normalizeString(value *frontmatter.Node) *frontmatter.Node {
 	if value.Style == frontmatter.SingleQuoted || value.Style == frontmatter.DoubleQuoted {
 		return &frontmatter.Node{Text: value.Text, Style: value.Style}

@@ -153,11 +153,11 @@ func TestEncodeRefusesContentThatCannotBeParsed(t *testing.T) {
 	}
 	document.AppendOutput(strings.Repeat("x", spec.MaxSize))
 	if _, err := document.Encode(); err == nil || !strings.Contains(err.Error(), "larger than 4 MiB") {
-		t.Errorf("a file above the size limit: got %v", err)
+		t.Errorf("Encode of a file above the size limit: got the error %v", err)
 	}
 	document.Body = "\xff"
 	if _, err := document.Encode(); err == nil || !strings.Contains(err.Error(), "not valid UTF-8") {
-		t.Errorf("a body that is not UTF-8: got %v", err)
+		t.Errorf("Encode of a body that is not valid UTF-8: got the error %v", err)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestNew(t *testing.T) {
 		name        string
 		description string
 		prompt      *string
-		want        string // the content of the file, or a part of the error
+		want        string // the expected content of the file, or a part of the expected error
 	}{
 		{"a description", "Add a cache", nil, "---\ntype: code\nstatus: pending\n---\n\n# Add a cache\n"},
 		{"a second line becomes the body", "A\nB", nil, "---\ntype: code\nstatus: pending\n---\n\n# A\nB\n"},
@@ -229,17 +229,18 @@ func FuzzOpen(f *testing.F) {
 		}
 		first, err := document.Encode()
 		if err != nil {
-			t.Skip("not writable")
+			t.Skip("the parsed document cannot be written")
 		}
 		second := encodeAgain(t, document.Spec, first)
-		// The first Encode may have removed the last alias. Then the second writes the keys in the order of fields.
+		// The first Encode may have removed the last alias, and then the second Encode orders the keys by fields. So
+		// only the results of the second and the third Encode must be equal.
 		if third := encodeAgain(t, document.Spec, second); third != second {
 			t.Fatalf("a third Encode differs:\n%s\n%s", second, third)
 		}
 	})
 }
 
-// encodeAgain opens a file, checks that its spec equals want, and encodes the file again.
+// encodeAgain opens the content of a file, checks that its spec equals want, and encodes the spec again.
 func encodeAgain(t *testing.T, want spec.Spec, file string) string {
 	t.Helper()
 	document, err := spec.Open(file)

@@ -9,18 +9,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// kind is the type of a known key's value.
+// kind is the type that the value of a known key must have.
 type kind int
 
 const (
 	kindString kind = iota
 	kindType        // a string that must not be null
 	kindStatus      // the name of a Status
-	kindList        // a list of strings; a single string is read as a list of one
+	kindList        // a list of strings; a single string counts as a list of one string
 	kindCount       // a non-negative integer of at most 32 bits
 	kindBool
-	kindApproval // a mapping
-	kindRetry    // a mapping
+	kindApproval // the mapping of the key approval
+	kindRetry    // the mapping of the key retry_state
 )
 
 type field struct {
@@ -57,7 +57,7 @@ func kindOf(key string) (kind, bool) {
 // isOptional reports whether a value of the kind may be null. A null value means the same as an absent key.
 func (k kind) isOptional() bool { return k != kindType && k != kindStatus }
 
-// checkValue returns an error if a value is invalid for a known key of the given kind. The caller has resolved
+// checkValue returns an error if value is not valid for a known key of the given kind. The caller must have resolved
 // aliases.
 func checkValue(kind kind, value *frontmatter.Node) error {
 	if kind.isOptional() {
@@ -117,7 +117,7 @@ func checkList(value *frontmatter.Node) error {
 	return nil
 }
 
-// checkMapping returns an error if a value is not a mapping in which each known key occurs at most once.
+// checkMapping returns an error if value is not a mapping in which each known key occurs at most once.
 func checkMapping(value *frontmatter.Node, known ...string) error {
 	if value.Kind != frontmatter.Mapping && !isEmpty(value) {
 		return errors.New("must be a map")
@@ -125,7 +125,8 @@ func checkMapping(value *frontmatter.Node, known ...string) error {
 	return checkKeys(value, func(key string) bool { return slices.Contains(known, key) })
 }
 
-// checkApproval checks the mapping of approval: required (a boolean), status, by, at (strings).
+// checkApproval returns an error unless approval is a valid mapping: required is a boolean; status, by and at are
+// strings.
 func checkApproval(approval *frontmatter.Node) error {
 	if err := checkMapping(approval, "required", "status", "by", "at"); err != nil {
 		return err
@@ -158,7 +159,7 @@ func checkApprovalStatus(value *frontmatter.Node) error {
 // retryKeys are the required keys of retry_state.
 var retryKeys = []string{"attempts", "last_retry_time", "next_retry_time"}
 
-// checkRetry checks the mapping of retry_state, which holds three integers.
+// checkRetry returns an error unless retry is a mapping with the three integers of retryKeys.
 func checkRetry(retry *frontmatter.Node) error {
 	if err := checkMapping(retry, retryKeys...); err != nil {
 		return err

@@ -10,21 +10,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// maxDepth bounds the nesting of lists and mappings. Known keys need two levels.
+// maxDepth is the maximum nesting depth of lists and mappings in the front matter. Known keys need a depth of two.
 const maxDepth = 32
 
-// maxExpanded bounds the length of the known keys' values with aliases expanded, in bytes. Without it, a few KiB could
-// expand to gigabytes.
+// maxExpanded is the maximum total length in bytes of the values of the known keys after aliases are expanded. Without
+// this bound, a few KiB could expand to gigabytes.
 const maxExpanded = 256 << 10
 
-// front holds the keys of a file's front matter.
+// front holds the keys and values of a file's front matter.
 type front struct {
-	known   map[string]*frontmatter.Node // values of the known keys that are not null, with aliases resolved
-	unknown []*frontmatter.Node          // alternating unknown keys and values, in the order of the file
-	linked  *frontmatter.Node            // the whole mapping if it has aliases and must keep its order; else nil
+	known   map[string]*frontmatter.Node // values of those known keys that are not null, with aliases resolved
+	unknown []*frontmatter.Node          // each unknown key followed by its value, in the order of the file
+	linked  *frontmatter.Node            // the whole mapping, if it has aliases and so must keep its order; otherwise nil
 }
 
-// parseFront parses the front matter. Line is the number of its first line in the file. Errors are *LoadError.
+// parseFront parses the front matter in text. The argument line is the line number in the file at which text begins.
+// Errors are *LoadError.
 func parseFront(text string, line int) (front, error) {
 	if len(text) > maxFront {
 		return front{}, &LoadError{Line: line, Limit: true, Reason: fmt.Sprintf("frontmatter is larger than %d KiB", maxFront>>10)}
@@ -57,7 +58,7 @@ func parseFront(text string, line int) (front, error) {
 	return parsed, nil
 }
 
-// add adds a key with its value if the value is valid.
+// add adds a key with its value to f if the value is valid.
 func (f *front) add(key, value *frontmatter.Node) error {
 	name, resolved := resolve(key).Text, resolve(value)
 	kind, known := kindOf(name)
@@ -67,7 +68,7 @@ func (f *front) add(key, value *frontmatter.Node) error {
 	}
 	if err := checkValue(kind, resolved); err != nil {
 		failed := asLoadError(err, value.Line)
-		if kind != kindStatus { // errors of parseStatus already name the key
+		if kind != kindStatus { // the errors of parseStatus already name the key
 			failed.Reason = name + ": " + failed.Reason
 		}
 		return failed
@@ -82,19 +83,20 @@ func hasAlias(n *frontmatter.Node) bool {
 	return n.Kind == frontmatter.Alias || slices.ContainsFunc(n.Children, hasAlias)
 }
 
-// size returns the length of the known keys' values with aliases expanded.
+// size returns the total length in bytes of the values of the known keys, with aliases expanded.
 func (f *front) size() int {
 	size := 0
 	for _, value := range f.known {
 		size += len(value.Text)
-		for _, child := range value.Children { // checkValue allows at most one level of scalars
+		for _, child := range value.Children { // checkValue allows only one level of children, which are scalars
 			size += len(resolve(child).Text) + 1
 		}
 	}
 	return size
 }
 
-// asLoadError converts err. A *frontmatter.Error has its own line; for other errors, the line is the given one.
+// asLoadError converts err to a *LoadError. Its line is that of a *frontmatter.Error, and the argument line for any
+// other error.
 func asLoadError(err error, line int) *LoadError {
 	var at *frontmatter.Error
 	if errors.As(err, &at) {
@@ -103,14 +105,14 @@ func asLoadError(err error, line int) *LoadError {
 	return &LoadError{Line: line, Reason: err.Error()}
 }
 
-// fill sets the fields of a spec from the keys.
+// fill sets the fields of s from the keys of f.
 func (f front) fill(s *Spec) {
 	s.Type, s.Status = "code", Pending
 	if node := f.known["type"]; node != nil {
 		s.Type = node.Text
 	}
 	if node := f.known["status"]; node != nil {
-		s.Status, _ = parseStatus(node) // no error: add has checked the value
+		s.Status, _ = parseStatus(node) // parseStatus returns no error here, because add has already checked the value
 	}
 	s.DependsOn = f.list("depends_on")
 	s.Labels = f.list("labels")
@@ -133,7 +135,7 @@ func (f front) optional(key string) *string {
 	if node == nil {
 		return nil
 	}
-	value := node.Text // the address of node.Text would keep the tree in memory
+	value := node.Text // a copy, because a pointer to node.Text would keep the whole tree in memory
 	return &value
 }
 
@@ -150,7 +152,8 @@ func (f front) list(key string) []string {
 	return list
 }
 
-// listItems returns the items of a list with aliases resolved. A single string is the short form of a list.
+// listItems returns the items of a list, with aliases resolved. A single string is the short form of a list with one
+// item.
 func listItems(list *frontmatter.Node) []*frontmatter.Node {
 	switch {
 	case isEmpty(list):
@@ -167,7 +170,7 @@ func listItems(list *frontmatter.Node) []*frontmatter.Node {
 
 func readApproval(node *frontmatter.Node) Approval {
 	var approval Approval
-	for key, value := range entries(node) { // no errors: checkApproval has checked the values
+	for key, value := range entries(node) { // the values are valid, because checkApproval has checked them
 		switch key {
 		case "required":
 			approval.Required, _ = parseBool(value)
@@ -179,7 +182,7 @@ func readApproval(node *frontmatter.Node) Approval {
 	return approval
 }
 
-// shortModel reduces a model's full name to its family.
+// shortModel returns the short name of a model: opus, sonnet or haiku if the full name contains one of these words.
 func shortModel(name string) string {
 	lower := fold.Lower(name)
 	for _, family := range []string{"opus", "sonnet", "haiku"} {

@@ -8,8 +8,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// New returns the file content of a new, pending spec. The first line of the description becomes the title of the spec, the
-// rest its body. Prompt is one line. If it is nil, the key is omitted; if it is "", the key has no value, as in the chant CLI.
+// New returns the file content of a new, pending spec. The first line of the description becomes the title of the spec,
+// and the other lines become the body. The prompt has one line. New omits the key prompt if prompt is nil; if prompt is
+// "", the key has no value, as in the chant CLI.
 func New(description string, prompt *string) (string, error) {
 	created := Document{Spec: Spec{Type: "code", Status: Pending}, front: front{known: map[string]*frontmatter.Node{}}}
 	front := created.changed()

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Document is a spec with the complete content of its file. Callers may change the fields Type, Status, CompletedAt, Model
-// and Body; Encode writes all other keys unchanged.
+// Document is a spec with the complete content of its file. Callers may change the fields Type, Status, CompletedAt,
+// Model and Body. Encode writes all other keys unchanged.
 type Document struct {
 	Spec
 	front front
 }
 
-// Open parses a file's content. Errors are *LoadError, without a path.
+// Open parses the content of a spec file. Errors are *LoadError, with an empty Path.
 func Open(content string) (*Document, error) {
 	if len(content) > MaxSize {
 		return nil, &LoadError{Limit: true, Reason: fmt.Sprintf("larger than %d MiB", MaxSize>>20)}
@@ -32,7 +32,7 @@ func Open(content string) (*Document, error) {
 	return document, nil
 }
 
-// invalidLine returns the number of the line with the first invalid UTF-8.
+// invalidLine returns the number of the first line that is not valid UTF-8.
 func invalidLine(content string) int {
 	for at, r := range content {
 		if _, size := utf8.DecodeRuneInString(content[at:]); r == utf8.RuneError && size == 1 {
@@ -42,9 +42,10 @@ func invalidLine(content string) int {
 	return 0
 }
 
-// split separates the YAML (head) from the Markdown (body). Line is the number of the first line of YAML. Without two lines
-// of dashes, the whole text is Markdown. As in the chant CLI, and unlike in frontmatter.Cut, white space may precede the
-// first line of dashes, and text may follow dashes in the same line.
+// split separates the YAML (head) of a file from its Markdown (body). The result line is the number of the first line
+// of YAML. If the text does not have two lines of dashes, the whole text is Markdown. As in the chant CLI, and unlike
+// in frontmatter.Cut, white space may precede the first line of dashes, and text may follow the dashes in the same
+// line.
 func split(text string) (head, body string, line int) {
 	trimmed := strings.TrimSpace(text)
 	rest, ok := strings.CutPrefix(trimmed, "---")

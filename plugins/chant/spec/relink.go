@@ -2,8 +2,9 @@ package spec
 
 import "github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 
-// relink returns the mapping with the current values of the known keys. The keys keep the order of the file, because an
-// anchor must precede its aliases; new keys come last. Unchanged values with anchors or aliases are copied.
+// relink returns the mapping of a front matter with aliases, with the current values of the known keys. The keys keep
+// the order of the file, because an anchor must precede its aliases, and new keys come last. relink copies unchanged
+// values together with their anchors and aliases.
 func (f front) relink() *frontmatter.Node {
 	links := linker{anchors: map[string]*frontmatter.Node{}}
 	mapping := links.open(f.linked)
@@ -14,11 +15,11 @@ func (f front) relink() *frontmatter.Node {
 		present[name] = known
 		current := f.known[name]
 		if known && current == nil && !isNull(resolve(value)) {
-			continue // the key was removed
+			continue // the caller has removed the key
 		}
 		mapping.Children = append(mapping.Children, links.copy(key))
 		switch {
-		case !known || current == nil: // unknown keys, and known keys that are null in the file, stay as they are
+		case !known || current == nil: // unknown keys, and known keys that are null in the file, keep their values
 			value = links.copy(value)
 		case current == resolve(value) && hasLink(value):
 			value = links.copy(value)
@@ -31,7 +32,7 @@ func (f front) relink() *frontmatter.Node {
 	return mapping
 }
 
-// hasLink reports whether a tree has an anchor or an alias.
+// hasLink reports whether a YAML tree contains an anchor or an alias.
 func hasLink(n *frontmatter.Node) bool {
 	if n.Kind == frontmatter.Alias || n.Anchor != "" {
 		return true
@@ -44,13 +45,13 @@ func hasLink(n *frontmatter.Node) bool {
 	return false
 }
 
-// linker copies YAML trees in the order in which they are written.
+// linker copies YAML trees in the order in which the copies are written to the file.
 type linker struct {
-	anchors map[string]*frontmatter.Node // original nodes by the names of the anchors written so far
+	anchors map[string]*frontmatter.Node // the original nodes whose anchors are already written; the key is the name of the anchor
 }
 
-// copy returns a copy of a tree whose aliases refer to the same values as before. If the anchor of an alias was in a value
-// that changed, the first such alias is replaced by the old value with the anchor.
+// copy returns a copy of a YAML tree in which each alias refers to the same value as before. If the anchor of an alias
+// was in a value that has changed, copy replaces the first such alias by the old value together with the anchor.
 func (l linker) copy(n *frontmatter.Node) *frontmatter.Node {
 	if n.Kind == frontmatter.Alias {
 		if l.anchors[n.Text] != n.Target {
@@ -66,7 +67,7 @@ func (l linker) copy(n *frontmatter.Node) *frontmatter.Node {
 	return node
 }
 
-// open returns a copy of a node without its children, and records its anchor.
+// open returns a copy of the node n without its children, and records the anchor of n.
 func (l linker) open(n *frontmatter.Node) *frontmatter.Node {
 	if n.Anchor != "" {
 		l.anchors[n.Anchor] = n

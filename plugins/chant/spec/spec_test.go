@@ -120,7 +120,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestCount compares with recorded results of the chant CLI.
+// TestCount compares whether checkCount accepts a value with recorded results of the chant CLI.
 func TestCount(t *testing.T) {
 	tests := map[string]bool{
 		"0": true, "5": true, "+5": true, "+0": true, "0x1F": true, "+0x1f": true, "0o17": true, "+0o17": true, "0b11": true,
@@ -164,7 +164,7 @@ func TestParseErrors(t *testing.T) {
 		name string
 		file string
 		line int
-		want string // a part of the reason
+		want string // a part of the expected LoadError.Reason
 	}{
 		{"an unknown status", "---\ntype: code\nstatus: done\n---\n", 3, `unknown status "done"`},
 		{"a duplicate key", "---\ndepends_on: [a]\nlabels: [b]\ndepends_on: [c]\n---\n", 4, `duplicate key "depends_on"`},
@@ -217,7 +217,7 @@ func TestParseErrors(t *testing.T) {
 				t.Errorf("got line %d: %s\nwant line %d: %s", failed.Line, failed.Reason, test.line, test.want)
 			}
 			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("took %s", took)
+				t.Errorf("parsing took %s", took)
 			}
 		})
 	}

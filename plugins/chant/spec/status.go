@@ -1,9 +1,9 @@
 package spec
 
-// Status is the value of a spec's status key.
+// Status is the value of the key status of a spec.
 type Status string
 
-// The statuses. Files may contain Ready, but no tool assigns it.
+// All statuses. Files may contain Ready, but no tool sets this status.
 const (
 	Pending        Status = "pending"
 	InProgress     Status = "in_progress"
@@ -16,13 +16,13 @@ const (
 	Paused         Status = "paused"
 )
 
-// ParseStatus returns the status with a name; false if no status has the name.
+// ParseStatus returns the status with the given name. It returns false if no status has that name.
 func ParseStatus(name string) (Status, bool) {
 	status := Status(name)
 	return status, status.Title() != ""
 }
 
-// Title returns the status as messages name it, such as InProgress.
+// Title returns the name of the status in messages, such as InProgress.
 func (s Status) Title() string {
 	switch s {
 	case Pending:

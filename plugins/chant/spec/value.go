@@ -11,10 +11,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// The functions below follow the YAML library of the chant CLI. It parses a scalar as the type of its key, so a string key
-// accepts any scalar, and it ignores most tags.
+// The functions below interpret YAML as the YAML library of the chant CLI does. That library parses a scalar as the
+// type of its key, so a string key accepts any scalar. It ignores most tags.
 
-// resolve returns the node that an alias refers to, or any other node itself.
+// resolve returns the target of n if n is an alias, and n itself otherwise.
 func resolve(n *frontmatter.Node) *frontmatter.Node {
 	if n.Kind == frontmatter.Alias {
 		return n.Target // the target of an alias is never an alias
@@ -22,7 +22,7 @@ func resolve(n *frontmatter.Node) *frontmatter.Node {
 	return n
 }
 
-// entries returns the keys and values of a mapping, with aliases resolved. The mapping must have passed checkKeys.
+// entries returns the keys and values of a mapping, with aliases resolved. checkKeys must have accepted the mapping.
 func entries(mapping *frontmatter.Node) iter.Seq2[string, *frontmatter.Node] {
 	return func(yield func(string, *frontmatter.Node) bool) {
 		for key, value := range mapping.Pairs() {
@@ -54,7 +54,7 @@ func checkKeys(mapping *frontmatter.Node, isKnown func(string) bool) error {
 
 const nullTag = "!!null"
 
-// isNull reports whether an optional value counts as absent.
+// isNull reports whether the value of an optional key counts as absent.
 func isNull(value *frontmatter.Node) bool {
 	if value.Kind != frontmatter.Scalar || value.Style != frontmatter.Plain {
 		return false
@@ -72,7 +72,7 @@ func isNullWord(text string) bool {
 	return text == "~" || text == "null" || text == "Null" || text == "NULL"
 }
 
-// checkOptional returns an error if a value has the tag !!null but is not null.
+// checkOptional returns an error if value has the tag !!null but a text that does not mean null.
 func checkOptional(value *frontmatter.Node) error {
 	if value.Kind == frontmatter.Scalar && value.Style == frontmatter.Plain && value.Tag == nullTag && !isNullWord(value.Text) {
 		return errors.New("has the tag !!null, but is not null: write ~ or remove the tag")
@@ -80,13 +80,13 @@ func checkOptional(value *frontmatter.Node) error {
 	return nil
 }
 
-// isEmpty reports whether a value is a plain scalar without text. Such a value also counts as an empty list or mapping.
+// isEmpty reports whether value is a plain scalar without text. Such a value also counts as an empty list or mapping.
 func isEmpty(value *frontmatter.Node) bool {
 	return value.Kind == frontmatter.Scalar && value.Style == frontmatter.Plain && value.Text == ""
 }
 
-// isTyped reports whether a value may have the type of a tag such as !!int: it is a plain scalar, or a literal block with
-// that tag.
+// isTyped reports whether value may have the type of a tag such as !!int. This is the case for a plain scalar, and for
+// a literal block with that tag.
 func isTyped(value *frontmatter.Node, tag string) bool {
 	if value.Kind != frontmatter.Scalar {
 		return false
@@ -106,8 +106,8 @@ func parseBool(value *frontmatter.Node) (bool, error) {
 	return false, errors.New("must be true or false")
 }
 
-// checkCount returns an error if a value is not a non-negative integer of at most the given number of bits. Decimal digits
-// with a leading zero are a string.
+// checkCount returns an error if value is not a non-negative integer of at most the given number of bits. A decimal
+// number with a leading zero is a string, and so an error.
 func checkCount(value *frontmatter.Node, bits int) error {
 	err := fmt.Errorf("must be a non-negative integer of at most %d bits", bits)
 	if !isTyped(value, "!!int") {
@@ -128,7 +128,8 @@ func checkCount(value *frontmatter.Node, bits int) error {
 	return nil
 }
 
-// variant returns the name of an enumeration value: its text, or the name of its local tag, as in "status: !failed".
+// variant returns the value of an enumeration: the text of a scalar, or the name of its local tag, as in "status:
+// !failed".
 func variant(value *frontmatter.Node) (string, error) {
 	if value.Kind != frontmatter.Scalar {
 		return "", errors.New("must be a string")

@@ -1,5 +1,6 @@
-// Package store accesses a project's .chant directory. It finds the directory (Find), reads its files within bounds (Specs,
-// Read, Tail) and changes them atomically (Replace, Create, Move). It does not parse specs.
+// Package store accesses the .chant directory of a project. Find finds the directory; Specs, Read and Tail read its
+// files, and bound how much they read; Replace, Create and Move change the files atomically. The package does not parse
+// specs.
 package store
 
 import (
@@ -12,27 +13,27 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// DirName is the name of the directory in a project's root.
+// DirName is the name of the directory in the root of a project that holds the specs.
 const DirName = ".chant"
 
-// ErrNotInitialized reports that the directory .chant/specs is missing.
+// ErrNotInitialized is the error of Find if the directory .chant/specs does not exist.
 //
 //lint:ignore ST1005 the wording of the chant CLI
 var ErrNotInitialized = errors.New("Chant not initialized. Run `chant init` first.")
 
-// errNoProject reports that the directory .chant is missing. It wraps ErrNotInitialized.
+// errNoProject is the error of Find if the directory .chant does not exist. errNoProject wraps ErrNotInitialized.
 //
 //lint:ignore ST1005 the wording follows the chant CLI
 var errNoProject = fmt.Errorf("%w Not in a chant project directory: run it in the project's root, or navigate to a directory containing `%s/`.", ErrNotInitialized, DirName)
 
-// Dir is a project's .chant directory.
+// Dir is the .chant directory of a project.
 type Dir struct {
 	Root string // the absolute path of the directory that contains .chant
 }
 
-// Find returns the .chant directory in cwd or its nearest parent, up to project. If cwd is not in project, Find only checks
-// project itself. The error wraps ErrNotInitialized if there is no .chant directory, or if the nearest one has no specs
-// directory.
+// Find returns the .chant directory in cwd or in its nearest parent, up to project. If cwd is not in project, Find
+// looks only in project itself. The error wraps ErrNotInitialized if Find finds no .chant directory, or if the nearest
+// .chant directory has no specs directory.
 func Find(cwd, project string) (Dir, error) {
 	at := cwd
 	if !contain.Within(project, cwd) {
@@ -51,7 +52,8 @@ func Find(cwd, project string) (Dir, error) {
 	}
 }
 
-// check returns an error unless .chant has a specs directory and both directories resolve to paths inside project.
+// check returns an error unless .chant contains a specs directory, and both directories resolve to paths inside
+// project.
 func (d Dir) check(project string) error {
 	if err := inside(project, "the project", d.path()); err != nil {
 		return fmt.Errorf("%s %w", d.path(), err)
@@ -71,8 +73,8 @@ func (d Dir) check(project string) error {
 	return nil
 }
 
-// exists reports whether .chant is a directory or a symbolic link. A link that cannot be resolved counts, too, so that check
-// reports the cause instead of ErrNotInitialized.
+// exists reports whether .chant is a directory or a symbolic link. A symbolic link that cannot be resolved counts, too,
+// so that check reports the cause instead of ErrNotInitialized.
 func (d Dir) exists() bool {
 	info, err := os.Stat(d.path())
 	if err == nil {
@@ -85,10 +87,10 @@ func (d Dir) exists() bool {
 func (d Dir) path() string  { return filepath.Join(d.Root, DirName) }
 func (d Dir) specs() string { return filepath.Join(d.path(), "specs") }
 
-// Spec returns the path of a new spec's file.
+// Spec returns the path for the file of a new spec.
 func (d Dir) Spec(id string) string { return filepath.Join(d.specs(), id+".md") }
 
-// Log returns the path of a spec's execution log.
+// Log returns the path of the execution log of a spec.
 func (d Dir) Log(id string) string { return filepath.Join(d.path(), "logs", id+".log") }
 
 // Lock returns the path of the lock file that exists while work on a spec is in progress.
@@ -97,7 +99,7 @@ func (d Dir) Lock(id string) string { return filepath.Join(d.path(), ".locks", i
 // Archive returns the directory of archived specs.
 func (d Dir) Archive() string { return filepath.Join(d.path(), "archive") }
 
-// Relative returns a path relative to the root, with slashes, for messages.
+// Relative returns path relative to the root of the project, with slashes. Messages contain such paths.
 func (d Dir) Relative(path string) string {
 	relative, err := filepath.Rel(d.Root, path)
 	if err != nil {
@@ -106,11 +108,11 @@ func (d Dir) Relative(path string) string {
 	return filepath.ToSlash(relative)
 }
 
-// Real returns the resolved path of .chant, which is the same for all projects that share the directory.
+// Real returns the resolved path of .chant, which is the same for all projects that share one .chant directory.
 func (d Dir) Real() (string, error) { return filepath.EvalSymlinks(d.path()) }
 
-// Contains returns an error if path resolves to a path outside .chant, or contains a broken symbolic link. A path that does
-// not exist is contained.
+// Contains returns an error if path resolves to a path outside .chant, or contains a broken symbolic link. A path that
+// does not exist causes no error.
 func (d Dir) Contains(path string) error {
 	if err := d.inside(path); err != nil {
 		return fmt.Errorf("%s %w", d.Relative(path), err)
@@ -118,16 +120,16 @@ func (d Dir) Contains(path string) error {
 	return nil
 }
 
-// inside is Contains with an error that does not name the path.
+// inside checks path as Contains does, but returns an error that does not name path.
 func (d Dir) inside(path string) error {
 	return inside(d.path(), "the project's "+DirName+" directory", path)
 }
 
-// inside returns an error if path resolves to a path outside dir, or contains a broken symbolic link. A path that does not
-// exist is inside. Errors use name for dir; the caller prepends path.
+// inside returns an error if path resolves to a path outside dir, or contains a broken symbolic link. A path that does
+// not exist causes no error. The error calls dir by the argument name; the caller has to prepend path to the error.
 //
-// For a symbolic link to a path outside dir, inside drops the system's error: in the sandbox that error misleadingly says
-// that the target does not exist.
+// For a symbolic link to a path outside dir, inside omits the system's error: in the sandbox, that error misleadingly
+// says that the target does not exist.
 func inside(dir, name, path string) error {
 	var links contain.Resolver
 	base, err := links.Resolve(dir)

@@ -13,7 +13,7 @@ func TestFind(t *testing.T) {
 		files   map[string]string
 		cwd     string
 		project string
-		want    string // the root relative to the test's directory, or "-" for ErrNotInitialized
+		want    string // the expected root, relative to the test's directory; "-" for ErrNotInitialized
 	}{
 		{"in the working directory", map[string]string{"p/.chant/specs/": ""}, "p", "p", "p"},
 		{"in a parent directory", map[string]string{"p/.chant/specs/": "", "p/a/b/": ""}, "p/a/b", "p", "p"},
@@ -46,9 +46,9 @@ func TestFindRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
 		files  map[string]string
-		link   string // path of a symbolic link to target; "" for none
+		link   string // the path of a symbolic link to target; "" for no link
 		target string
-		want   string // the error; ROOT stands for the test's directory, a final ellipsis for any text
+		want   string // the expected error, in which ROOT stands for the test's directory and a final ellipsis for any text
 	}{
 		{".chant links to outside", map[string]string{"p/": "", "out/specs/": ""}, "p/.chant", "../out", "ROOT/p/.chant is a symbolic link that points outside the project"},
 		{".chant links to outside, not accessible", map[string]string{"p/": ""}, "p/.chant", "/unseen/chant", "ROOT/p/.chant is a symbolic link that points outside the project"},
@@ -85,10 +85,10 @@ func TestContains(t *testing.T) {
 	)
 	tests := []struct {
 		name   string
-		link   string // path relative to .chant of a symbolic link
-		target string // target of the link; ROOT stands for the project
-		path   string // path relative to .chant to check
-		want   string // the error's prefix; "" for none
+		link   string // the path of a symbolic link, relative to .chant
+		target string // the target of the symbolic link; ROOT stands for the project
+		path   string // the path that the test checks, relative to .chant
+		want   string // the prefix of the expected error; "" for no error
 	}{
 		{"a file", "", "", "specs/a.md", ""},
 		{"a path that does not exist", "", "", "logs/x/y.log", ""},

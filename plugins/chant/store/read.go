@@ -18,14 +18,14 @@ import (
 
 // File is the file of a spec.
 type File struct {
-	ID   string // the file's name without .md
-	Path string // absolute path; for a symbolic link, the path of its target
-	Link bool   // the entry is a symbolic link
-	Err  error  // reason why the file cannot be read, if known without opening it
+	ID   string // the name of the file without .md
+	Path string // the absolute path of the file; for a symbolic link, the path of its target
+	Link bool   // the directory entry is a symbolic link
+	Err  error  // the reason why the file cannot be read, if that is known without opening the file
 }
 
-// Limits of Specs: it lists directories down to level maxDepth, and returns no Value for files of more than maxDerived
-// bytes.
+// The limits of Specs. It lists directories down to the level maxDepth, and returns no Value for a file of more than
+// maxDerived bytes.
 const (
 	maxDepth   = 32
 	maxDerived = 4 << 20
@@ -33,14 +33,15 @@ const (
 
 var errTooDeep = fmt.Errorf("is %d levels below the specs directory: files in it are not listed, so move them up", maxDepth)
 
-// Derived is a spec's file with a value that depends on its content only.
+// Derived is the file of a spec together with a value that depends only on the content of the file.
 type Derived[T any] struct {
 	File
-	Value *T // nil for a symbolic link, and for a file that cannot be read or is too large: read the file
+	Value *T // nil for a symbolic link, for a file that cannot be read, and for a file that is too large; the caller then has to read the file
 }
 
-// Specs returns the files below specs whose names end in .md, ordered by path, with the values of f. Symbolic links to
-// directories are not followed. A directory that cannot be read is in the list, with its error.
+// Specs returns the files below the specs directory whose names end in .md, ordered by path, with the values that f
+// computes. Specs does not follow symbolic links to directories. For a directory that cannot be read, it returns a File
+// with the error.
 func Specs[T any](d Dir, f *derive.Func[T]) iter.Seq2[Derived[T], error] {
 	return func(yield func(Derived[T], error) bool) {
 		root, err := filepath.EvalSymlinks(d.specs())
@@ -61,7 +62,8 @@ func Specs[T any](d Dir, f *derive.Func[T]) iter.Seq2[Derived[T], error] {
 	}
 }
 
-// derived converts an entry of a scan of root; ok is false if it is not the file of a spec.
+// derived converts an entry of a scan of the directory root. The result ok is false if the entry is not the file of a
+// spec.
 func derived[T any](d Dir, root string, entry derive.Entry[T]) (_ Derived[T], ok bool) {
 	at := filepath.Join(root, filepath.FromSlash(entry.Path))
 	if entry.Type.IsDir() {
@@ -105,19 +107,20 @@ func (d Dir) file(id, path string, kind fs.FileMode) File {
 	return file
 }
 
-// SpecNames lists the names in the specs directory, without subdirectories.
+// SpecNames returns the names in the specs directory, without those of subdirectories.
 func (d Dir) SpecNames() ([]string, error) { return names(d.specs()) }
 
-// Archived holds the paths of archived files by id.
+// Archived maps the id of a spec to the paths of its archived files.
 type Archived map[string][]string
 
-// Has reports whether a spec is archived. An empty file does not count: an interrupted Move left it.
+// Has reports whether the spec with the given id is archived. An empty file does not count, because an interrupted Move
+// leaves an empty file behind.
 func (a Archived) Has(id string) bool {
 	return slices.ContainsFunc(a[id], func(path string) bool { return !isEmpty(path) })
 }
 
-// Archived returns the specs in the archive and in its direct subdirectories. If some of them cannot be read, it
-// returns the others with an error.
+// Archived returns the specs in the archive and in the direct subdirectories of the archive. If it cannot read some of
+// these directories, it returns the other specs together with an error.
 func (d Dir) Archived() (Archived, error) {
 	if err := d.inside(d.Archive()); err != nil {
 		return nil, err
@@ -161,24 +164,25 @@ func names(dir string) ([]string, error) {
 	return names, err
 }
 
-// TooLargeError reports that a file has more than Max bytes.
+// TooLargeError is the error of Read for a file with more than Max bytes.
 type TooLargeError struct{ Max int64 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("larger than %d KiB", e.Max>>10)
 }
 
-// Sum is a checksum of a file's content, valid within the process. It detects that another program changed the file. Every
-// spec that is read gets one, and a cryptographic digest takes a module 35 times as long as a native program, so Sum is a
-// hash with a random seed.
+// Sum is a checksum of the content of a file, which is valid only within one process. Comparing two sums shows whether
+// another program has changed the file. Sum is a hash with a random seed instead of a cryptographic digest, because the
+// plugin computes a Sum for every spec that it reads, and a module takes 35 times as long for a digest as a native
+// program.
 type Sum uint64
 
 var sumSeed = maphash.MakeSeed()
 
 func sumOf(content []byte) Sum { return Sum(maphash.Bytes(sumSeed, content)) }
 
-// Read returns the content of a regular file and its sum. The error is a *TooLargeError if the file has more than max bytes;
-// Read reads at most max + 1 bytes.
+// Read returns the content of a regular file and the Sum of the content. The error is a *TooLargeError if the file has
+// more than max bytes. Read reads at most max + 1 bytes.
 func Read(path string, max int64) (string, Sum, error) {
 	content, err := filesystem.ReadFile(filesystem.OS{}, path, max)
 	if errors.Is(err, filesystem.ErrTooLarge) {

@@ -69,7 +69,7 @@ func TestSpecsNamesDirectoriesThatAreTooDeep(t *testing.T) {
 	}
 }
 
-// sizes derives the size of a file.
+// sizes computes the size of a file as the value that depends on its content.
 var sizes = derive.New(func(content []byte) size { return size{len(content)} })
 
 type size struct{ bytes int }
@@ -85,7 +85,7 @@ func TestRead(t *testing.T) {
 	}
 	var large *TooLargeError
 	if _, _, err := Read(filepath.Join(root, "full"), 99); !errors.As(err, &large) {
-		t.Errorf("too large: got %v", err)
+		t.Errorf("Read of a file that is too large: got the error %v", err)
 	}
 	if _, _, err := Read(filepath.Join(root, "dir"), 99); err == nil {
 		t.Error("Read accepts a directory")
@@ -124,6 +124,6 @@ func TestArchived(t *testing.T) {
 		}
 	}
 	if got, err := (Dir{Root: t.TempDir()}).Archived(); err != nil || len(got) != 0 {
-		t.Errorf("without an archive: got %v, %v", got, err)
+		t.Errorf("Archived without an archive directory: got %v, %v", got, err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// tree creates files (content by path; a path that ends in a slash is a directory) in a new directory and returns its
-// path.
+// tree creates files in a new directory and returns the path of the directory. The argument maps paths to contents; a
+// path that ends in a slash creates a directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())

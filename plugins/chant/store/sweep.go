@@ -10,9 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// Sweep removes temporary files of killed or cancelled calls that are older than age. It searches the specs directory and
-// the directories of the targets of its symbolic links. The caller must hold a lock that excludes other calls that write,
-// or choose an age that no running call reaches.
+// Sweep removes temporary files that killed or cancelled calls left behind, if they are older than age. It searches the
+// specs directory and the directories of the targets of the symbolic links in the specs directory. The caller must hold
+// a lock that excludes other calls that write, or choose an age that no running call reaches.
 func (d Dir) Sweep(age time.Duration) error {
 	root, err := filepath.EvalSymlinks(d.specs())
 	if err != nil {

@@ -46,7 +46,7 @@ func TestSweepRemovesOldTemporaryFiles(t *testing.T) {
 	}
 	before := left()
 	if err := (store.Dir{Root: root}).Sweep(time.Hour); err != nil || len(left()) != len(before) {
-		t.Errorf("young files: %v, left %q of %q", err, left(), before)
+		t.Errorf("Sweep with young temporary files: error %v, the files %q are left of %q", err, left(), before)
 	}
 	if err := (store.Dir{Root: root}).Sweep(0); err != nil {
 		t.Error(err)

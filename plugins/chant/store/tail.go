@@ -11,8 +11,9 @@ import (
 // tailBlock is the size of the blocks that readTail reads, in bytes.
 const tailBlock = 64 << 10
 
-// Tail returns the last lines of a file, without the final newline. It reads at most max bytes, backwards from the end. Cut
-// reports whether requested lines are missing because of max. CRLF becomes a newline, and invalid UTF-8 becomes U+FFFD.
+// Tail returns the last lines of a file, without the final newline. It reads at most max bytes, backwards from the end
+// of the file. The result cut reports whether some of the requested lines are missing because of max. Tail replaces
+// CRLF by a newline, and invalid UTF-8 by U+FFFD.
 func Tail(path string, lines uint64, max int64) (text string, cut bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -37,10 +38,10 @@ func Tail(path string, lines uint64, max int64) (text string, cut bool, err erro
 	return strings.TrimSuffix(text, "\n"), cut, nil
 }
 
-// readTail returns the last lines of a file of the given size. If max cuts lines off, the result begins at the start of a
-// line, unless one line is longer than max.
+// readTail returns the last lines of a file with the given size. If max prevents readTail from reading all requested
+// lines, the result begins at the start of a line, unless a single line is longer than max.
 func readTail(file io.ReaderAt, size int64, lines uint64, max int64) (data []byte, cut bool, err error) {
-	var blocks [][]byte // in reverse order
+	var blocks [][]byte // the blocks of the file, the last block first
 	var newlines uint64
 	start, floor := size, size-min(size, max)
 	for start > floor {
@@ -50,7 +51,7 @@ func readTail(file io.ReaderAt, size int64, lines uint64, max int64) (data []byt
 			return nil, false, err
 		}
 		counted := block
-		if start == size { // ignore the final newline, which ends the last line
+		if start == size { // skip the final newline, which ends the last line
 			counted = bytes.TrimSuffix(block, []byte("\n"))
 		}
 		if n := uint64(bytes.Count(counted, []byte("\n"))); newlines+n >= lines {
@@ -72,7 +73,7 @@ func readTail(file io.ReaderAt, size int64, lines uint64, max int64) (data []byt
 	return data, true, nil
 }
 
-// lineStart returns the index after the nth newline from the end. The block must have at least n newlines.
+// lineStart returns the index after the nth newline from the end of block. The block must have at least n newlines.
 func lineStart(block []byte, n uint64) int {
 	at := len(block)
 	for ; n > 0; n-- {

@@ -65,7 +65,7 @@ func FuzzTail(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The reference implementation splits the content of the whole file.
+		// The reference implementation reads the whole file and splits its content into lines.
 		all := strings.Split(strings.TrimSuffix(content, "\n"), "\n")
 		if uint64(len(all)) > lines {
 			all = all[uint64(len(all))-lines:]

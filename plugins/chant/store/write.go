@@ -13,13 +13,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// ErrChanged reports that another program changed a file after it was read.
+// ErrChanged is the error for a file that another program changed after this call had read it.
 var ErrChanged = errors.New("was changed by another program during this call; nothing was written, try again")
 
-// options gives temporary files names that do not end in .md, so that Specs ignores them.
+// options make the names of temporary files not end in .md, so that Specs ignores these files.
 var options = atomicfile.Options{Pattern: ".chant-*.tmp"}
 
-// Replace atomically replaces a file's content. The error is ErrChanged if the file's current sum is not before.
+// Replace atomically replaces the content of the file at path. The error is ErrChanged if the Sum of the current
+// content differs from before.
 func Replace(path string, before Sum, content string) error {
 	return replace(path, before, content, options)
 }
@@ -57,7 +58,7 @@ func unchanged(path string, before Sum) error {
 	}
 	var hash maphash.Hash
 	hash.SetSeed(sumSeed)
-	// The bound ends the copy if another program keeps appending to the file.
+	// LimitReader ends the copy if another program keeps appending to the file.
 	if _, err := io.Copy(&hash, io.LimitReader(file, info.Size()+1)); err != nil {
 		return err
 	}
@@ -67,12 +68,13 @@ func unchanged(path string, before Sum) error {
 	return nil
 }
 
-// Create atomically creates a file. The error is fs.ErrExist if it exists.
+// Create atomically creates the file at path. The error is fs.ErrExist if a file already exists there.
 func Create(path, content string) error { return atomicfile.Create(path, []byte(content), options) }
 
-// Move renames a file and creates missing directories. The error is ErrChanged if the file's current sum is not before, and
-// fs.ErrExist if the target exists. If Move is interrupted, the complete file is at one of the paths or at both, and a
-// second Move completes the operation: a target that is empty or has the same content counts as a leftover of the first.
+// Move moves a file to the path to, and creates missing directories. The error is ErrChanged if the Sum of the file's
+// current content differs from before, and fs.ErrExist if the path to already exists. If Move is interrupted, the
+// complete file is at one of the paths or at both, and a second Move completes the operation: Move takes an existing
+// target that is empty or has the same content for a leftover of an interrupted Move.
 func Move(from, to string, before Sum) error { return move(from, to, before, filesystem.OS{}) }
 
 func move(from, to string, before Sum, fsys filesystem.FS) error {
@@ -95,10 +97,10 @@ func move(from, to string, before Sum, fsys filesystem.FS) error {
 	case errors.Is(err, fs.ErrExist):
 		return err
 	}
-	return renameOverPlaceholder(from, to, fsys) // a file system without hard links
+	return renameOverPlaceholder(from, to, fsys) // the file system does not support hard links
 }
 
-// removeSource completes a Move whose file is at both paths.
+// removeSource completes a Move that has left the file at both paths.
 func removeSource(from, to string, before Sum, fsys filesystem.FS) error {
 	err := fsys.SyncDir(filepath.Dir(to)) // without the sync, a power failure could leave the file at neither path
 	if err == nil {
@@ -111,12 +113,13 @@ func removeSource(from, to string, before Sum, fsys filesystem.FS) error {
 		return fsys.SyncDir(filepath.Dir(from))
 	}
 	if _, statErr := fsys.Lstat(from); errors.Is(statErr, fs.ErrNotExist) {
-		return nil // another program has finished the same move
+		return nil // another program has completed the same move
 	}
 	return errors.Join(err, fsys.Remove(to))
 }
 
-// renameOverPlaceholder exclusively creates an empty file at the target path and then renames the file over it.
+// renameOverPlaceholder creates an empty file at the path to, which must not exist, and then renames the file at from
+// over the empty file.
 func renameOverPlaceholder(from, to string, fsys filesystem.FS) error {
 	placeholder, err := fsys.Create(to, 0o644)
 	if err != nil {
@@ -125,7 +128,7 @@ func renameOverPlaceholder(from, to string, fsys filesystem.FS) error {
 	if err = placeholder.Close(); err == nil {
 		err = rename(from, to, fsys)
 	}
-	if err != nil && isEmpty(to) { // an empty file is still the placeholder
+	if err != nil && isEmpty(to) { // an empty file at the path to is still the placeholder
 		err = errors.Join(err, fsys.Remove(to))
 	}
 	return err

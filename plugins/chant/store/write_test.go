@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// listing returns the paths of the files below a directory.
+// listing returns the paths of all files below the directory root.
 func listing(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
@@ -41,7 +41,7 @@ func TestReplace(t *testing.T) {
 		}
 		checkFile(t, path, "new")
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("mode %v, %v", info.Mode(), err)
+			t.Errorf("the file has the mode %v, %v", info.Mode(), err)
 		}
 		if diff := cmp.Diff([]string{"a.md"}, listing(t, root)); diff != "" {
 			t.Errorf("files left (-want +got)\n%s", diff)
@@ -66,7 +66,7 @@ func TestReplace(t *testing.T) {
 			path := filepath.Join(root, "a.md")
 			o := options
 			o.FS = &faultfs.FS{FS: filesystem.OS{}, Before: func(operation, _ string) {
-				if operation == "sync" { // the last operation before Replace checks the sum
+				if operation == "sync" { // the sync is the last operation before Replace checks the sum
 					if err := os.WriteFile(path, []byte(now), 0o600); err != nil {
 						t.Error(err)
 					}
@@ -100,7 +100,7 @@ func TestCreate(t *testing.T) {
 	checkFile(t, filepath.Join(root, "new.md"), "text")
 	taken := filepath.Join(root, "taken.md")
 	if err := Create(taken, "text"); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("an existing file: got %v", err)
+		t.Errorf("Create at the path of an existing file: got the error %v", err)
 	}
 	checkFile(t, taken, "old")
 	if diff := cmp.Diff([]string{"new.md", "taken.md"}, listing(t, root)); diff != "" {
@@ -158,7 +158,7 @@ func TestInterruptedMove(t *testing.T) {
 				if _, err := os.Lstat(from); err == nil {
 					checkFile(t, from, "x")
 					if err := Move(from, to, sumOf([]byte("x"))); err != nil {
-						t.Errorf("the next move: %v", err)
+						t.Errorf("the Move after the interrupted one: %v", err)
 					}
 				}
 				checkTree(t, root, map[string]string{"archive/a.md": "x"})
@@ -171,7 +171,7 @@ func TestInterruptedMove(t *testing.T) {
 }
 
 func TestMoveWithConcurrentChange(t *testing.T) {
-	// moveDuring runs Move and calls change while the file is at both paths.
+	// moveDuring runs Move, and calls change while the file is at both paths.
 	moveDuring := func(root string, change func(from string) error) error {
 		from, archive := filepath.Join(root, "a.md"), filepath.Join(root, "archive")
 		return move(from, filepath.Join(archive, "a.md"), sumOf([]byte("x")), &faultfs.FS{FS: filesystem.OS{}, Before: func(operation, path string) {
@@ -185,7 +185,7 @@ func TestMoveWithConcurrentChange(t *testing.T) {
 	t.Run("a concurrent change of the file is kept", func(t *testing.T) {
 		root := tree(t, map[string]string{"a.md": "x"})
 		err := moveDuring(root, func(from string) error {
-			// Editors save by replacing the file.
+			// The test replaces the file as an editor does when it saves the file.
 			return errors.Join(os.Remove(from), os.WriteFile(from, []byte("theirs"), 0o600))
 		})
 		if !errors.Is(err, ErrChanged) {

@@ -7,15 +7,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
-// arguments has a call's arguments by name. As in the chant CLI, an optional argument of the wrong type counts as absent,
-// and unknown arguments are ignored.
+// arguments maps the names of the arguments of a call to their values. As in the chant CLI, an optional argument of the
+// wrong type counts as absent, and unknown arguments are ignored.
 type arguments map[string]json.RawMessage
 
-// parse parses a call's arguments; raw is nil if the call has none. It returns an error if the required argument is missing.
+// parse parses the arguments of a call; raw is nil if the call has no arguments. parse returns an error if the required
+// argument is missing.
 func (t tool) parse(raw json.RawMessage) (arguments, error) {
 	var given arguments
 	if len(raw) > 0 {
-		// Ignore the error: a value that is not an object has no arguments, so parse reports the required one as missing.
+		// The error is ignored: a value that is not a JSON object has no arguments, so parse reports the required
+		// argument as missing.
 		_ = json.Unmarshal(raw, &given)
 	}
 	if t.required == "" || given.string(t.required) != nil {
@@ -27,7 +29,7 @@ func (t tool) parse(raw json.RawMessage) (arguments, error) {
 	return nil, workflow.Refusal("Missing required parameter: " + t.required)
 }
 
-// string returns a string argument; nil if it is absent or has another type.
+// string returns the value of a string argument. It returns nil if the argument is absent or has another type.
 func (a arguments) string(name string) *string {
 	var value *string
 	if err := json.Unmarshal(a[name], &value); err != nil {
@@ -36,7 +38,8 @@ func (a arguments) string(name string) *string {
 	return value
 }
 
-// uint returns a non-negative integer argument; fallback if the argument is absent or has another type or a negative value.
+// uint returns the value of a non-negative integer argument. It returns fallback if the argument is absent, has another
+// type or is negative.
 func (a arguments) uint(name string, fallback uint64) uint64 {
 	value, err := strconv.ParseUint(string(a[name]), 10, 64)
 	if err != nil {
@@ -45,5 +48,5 @@ func (a arguments) uint(name string, fallback uint64) uint64 {
 	return value
 }
 
-// bool returns a boolean argument; false if it is absent or has another type.
+// bool returns the value of a boolean argument. It returns false if the argument is absent or has another type.
 func (a arguments) bool(name string) bool { return string(a[name]) == "true" }

@@ -132,8 +132,8 @@ func TestOptionalArgumentsOfWrongTypeAreIgnored(t *testing.T) {
 	})
 }
 
-// FuzzArguments calls every tool with arbitrary arguments. It checks that the result of each call is one text, and that
-// every file can be loaded after the call.
+// FuzzArguments calls every tool with arbitrary arguments. It checks that the result of each call has exactly one text,
+// and that every spec file can be loaded after the call.
 func FuzzArguments(f *testing.F) {
 	f.Add(uint8(0), `{"limit": 1e400, "status": "\ud800"}`)
 	f.Add(uint8(1), `{"id": ""}`)

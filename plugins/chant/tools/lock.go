@@ -12,15 +12,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// maxLockName is the maximum length of a lock's name that the host accepts, in bytes.
+// maxLockName is the maximum length in bytes of the name of a lock that the host accepts.
 const maxLockName = 256
 
-// sweepAge is the minimum age of temporary files that a call removes if other calls may be writing. No call takes so long.
+// sweepAge is the minimum age of the temporary files that a call without the lock removes. No call runs that long, so
+// no other call still writes them.
 const sweepAge = time.Hour
 
-// lock makes other calls that change the same project wait until this call ends. Since it locks the .chant directory
-// itself, it excludes calls of all servers and users. Call lock before the call reads specs: otherwise two calls could
-// read the same content, and one update would be lost. Then lock removes temporary files of interrupted calls.
+// lock makes other calls that change the same project wait until this call ends. The lock belongs to the .chant
+// directory itself, so it excludes the calls of all servers and users. A call must take the lock before it reads specs:
+// otherwise two calls could read the same content, and the update of one of them would be lost. Then lock removes
+// temporary files of interrupted calls.
 //
 // On a host without locks, lock only removes temporary files; store.ErrChanged then detects most races.
 func lock(dir store.Dir) error {
@@ -33,19 +35,19 @@ func lock(dir store.Dir) error {
 	switch {
 	case err == nil:
 		age = 0
-	case code(err) == abi.HostDenied: // the directory is not writable, so the call fails when it writes
+	case code(err) == abi.HostDenied: // the directory is not writable, so this call will fail when it writes
 		err = sdk.Lock(lockName(path))
 	}
 	if err != nil && code(err) != abi.HostUnavailable {
 		return fmt.Errorf("cannot lock the project: %w", err)
 	}
 	if err := dir.Sweep(age); err != nil {
-		sdk.Log(sdk.LevelDebug, "cannot remove temporary files of interrupted calls: %v", err) // they are harmless
+		sdk.Log(sdk.LevelDebug, "cannot remove temporary files of interrupted calls: %v", err) // the remaining temporary files are harmless
 	}
 	return nil
 }
 
-// code returns the code of a *sdk.HostError; "" for other errors and nil.
+// code returns the code of err if err is a *sdk.HostError; "" for any other error and for nil.
 func code(err error) string {
 	var refused *sdk.HostError
 	if errors.As(err, &refused) {

@@ -17,7 +17,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// accesses returns the access of each tool ("read" or "write") from the manifest.
+// accesses returns the access that the manifest states for each tool, "read" or "write". The key is the name of the
+// tool.
 func accesses(t *testing.T) map[string]string {
 	t.Helper()
 	var manifest struct {
@@ -94,10 +95,10 @@ func TestWritingToolsLockProject(t *testing.T) {
 	})
 }
 
-// TestToolsReadAfterLocking changes the files while a call waits for the lock.
+// TestToolsReadAfterLocking changes spec files while a call waits for the lock. The call must see the changed files.
 func TestToolsReadAfterLocking(t *testing.T) {
 	spec := func(status string) string { return "---\ntype: code\nstatus: " + status + "\n---\n# T" }
-	// Accept the dates of two days, since the test may run past midnight.
+	// The test accepts the dates of two days, since it may run past midnight.
 	day := func(days int) string { return time.Now().AddDate(0, 0, days).Format(time.DateOnly) }
 	tests := map[string]struct{ concurrent, want string }{
 		"chant_spec_update": {"completed", "Updated spec: a"},
@@ -116,7 +117,8 @@ func TestToolsReadAfterLocking(t *testing.T) {
 			continue
 		}
 		t.Run(tool, func(t *testing.T) {
-			// The spec is cancelled until the call has the lock, so a call that reads the spec too early fails.
+			// The spec is cancelled until the call has the lock. So a call that reads the spec before it has the lock
+			// fails.
 			host, root := newHost(t, map[string]string{"specs/a.md": spec("cancelled")})
 			host.Handle(abi.OpLock, func(json.RawMessage) (any, error) {
 				for _, id := range []string{"a", day(0) + "-00a-xyz", day(1) + "-00a-xyz"} {
@@ -146,7 +148,7 @@ func TestLockErrors(t *testing.T) {
 	for code, want := range map[string]string{
 		abi.HostUnavailable: "Cancelled spec: 2026-03-01-003-q7w",
 		abi.HostFailed:      "! cannot lock the project: lock: no directory (failed)",
-		abi.HostDenied:      "! cannot lock the project: lock: no directory (denied)", // the host also denies the lock of the name
+		abi.HostDenied:      "! cannot lock the project: lock: no directory (denied)", // the handler below also refuses the second request for the lock, which does not name the directory
 	} {
 		t.Run(code, func(t *testing.T) {
 			host, _ := newHost(t, three())
@@ -160,8 +162,8 @@ func TestLockErrors(t *testing.T) {
 	}
 }
 
-// TestWritesRemoveTemporaryFiles checks that a call with a lock removes all temporary files, and a call without a lock only
-// those that are too old to belong to a running call.
+// TestWritesRemoveTemporaryFiles checks that a call with a lock removes all temporary files. A call without a lock must
+// remove only the temporary files that are too old for a running call.
 func TestWritesRemoveTemporaryFiles(t *testing.T) {
 	for _, locks := range []bool{true, false} {
 		t.Run(fmt.Sprint("locks ", locks), func(t *testing.T) {
@@ -182,14 +184,14 @@ func TestWritesRemoveTemporaryFiles(t *testing.T) {
 			}
 			call(t, host, "chant_spec_list", `{}`)
 			if _, err := os.Stat(old); err != nil {
-				t.Errorf("after a read: %v", err)
+				t.Errorf("the temporary file after a call that only reads: %v", err)
 			}
 			call(t, host, "chant_cancel", `{"id": "q7w"}`)
 			if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the old file: %v", err)
+				t.Errorf("the old temporary file: %v", err)
 			}
 			if _, err := os.Stat(young); errors.Is(err, fs.ErrNotExist) != locks {
-				t.Errorf("the young file: %v", err)
+				t.Errorf("the young temporary file: %v", err)
 			}
 		})
 	}

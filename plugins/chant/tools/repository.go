@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
-// repository is the path of the root of a Git repository. The host reads the repository.
+// repository is the path of the root of a Git repository. Its methods ask the host to read that repository.
 type repository string
 
 // BranchExists implements workflow.Git.

@@ -1,5 +1,5 @@
-// Package tools registers the methods of package workflow as MCP tools: it parses arguments, finds the project, and
-// encodes results. Register adds all fourteen tools to a plugin.
+// Package tools registers the methods of package workflow as MCP tools. It parses the arguments of a call, finds the
+// project, and encodes the result. Register adds all fourteen tools to a plugin.
 package tools
 
 import (
@@ -24,23 +24,23 @@ const (
 	defaultLines = 100
 )
 
-// access is the kind of a tool's access to the project.
+// access says whether a tool reads or changes the project.
 type access int
 
 const (
 	reads  access = iota
-	writes        // holds the project's lock
+	writes        // the tool changes the project, and holds the project's lock
 )
 
-// tool is one MCP tool.
+// tool describes one MCP tool.
 type tool struct {
 	name     string
 	access   access
-	required string // the name of the required argument, a string; "" if there is none
+	required string // the name of the required argument, which is a string; "" if no argument is required
 	call     func(p *workflow.Project, a arguments) (any, error)
 }
 
-// Register adds the tools to p.
+// Register adds all tools to the plugin p.
 func Register(p *sdk.Plugin) {
 	for _, tool := range all() {
 		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
@@ -103,8 +103,9 @@ func status(p *workflow.Project, a arguments) (any, error) {
 	return summary.Brief(), nil
 }
 
-// run handles a call. It returns a string result unchanged and encodes any other result as JSON. As in the chant CLI, it
-// checks that the project exists before it checks the arguments.
+// run handles a call of the tool. If the method of package workflow returns a string, the string is the text of the
+// result; any other value is encoded as JSON. As in the chant CLI, run checks whether the project exists before it
+// checks the arguments.
 func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 	project, err := open()
 	if err != nil {
@@ -119,7 +120,7 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 			return nil, err
 		}
 	}
-	var notes []sdk.Content // separate content after the result, because the format of the result is fixed
+	var notes []sdk.Content // content after the result itself, because the format of the result is fixed
 	project.Note = func(text string) { notes = append(notes, sdk.TextContent{Text: text}) }
 	value, err := t.call(project, given)
 	if err != nil {
@@ -138,7 +139,7 @@ func (t tool) run(raw json.RawMessage) (*sdk.ToolResult, error) {
 	return result, nil
 }
 
-// open returns the project of the working directory.
+// open returns the project that contains the working directory.
 func open() (*workflow.Project, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -159,7 +160,8 @@ func open() (*workflow.Project, error) {
 		Warn:   func(text string) { sdk.Log(sdk.LevelWarn, "%s", text) },
 		Debug:  func(text string) { sdk.Log(sdk.LevelDebug, "%s", text) },
 	}
-	// Paths in a branch are relative to the repository's root, so branches are read only if .chant is in that root.
+	// A path in a branch is relative to the root of the repository. So the plugin reads branches only if .chant is in
+	// that root.
 	if dir.Root == top {
 		project.Git = repository(top)
 	}

@@ -19,7 +19,8 @@ const (
 	noProject      = notInitialized + " Not in a chant project directory: run it in the project's root, or navigate to a directory containing `.chant/`."
 )
 
-// newHost returns a host with a new project, and the project's path. Files has contents by path relative to .chant.
+// newHost returns a host with a new project, and the path of the project. The argument files maps paths relative to
+// .chant to contents.
 func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
 	t.Helper()
 	manifest, err := filepath.Abs(filepath.Join("..", "plugin.toml"))
@@ -32,7 +33,8 @@ func newHost(t *testing.T, files map[string]string) (*sdktest.Host, string) {
 	return host, layOut(t, files)
 }
 
-// layOut creates a project, makes it the working directory, and returns its path.
+// layOut creates a project with the given files, makes the project the working directory, and returns the path of the
+// project.
 func layOut(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -53,7 +55,7 @@ func layOut(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// call returns a result's only text, with the prefix "! " if it is an error.
+// call calls a tool and returns the only text of the result, with the prefix "! " if the result is an error.
 func call(t *testing.T, host *sdktest.Host, tool, arguments string) string {
 	t.Helper()
 	result, err := host.CallTool(tool, arguments)
@@ -72,7 +74,7 @@ func call(t *testing.T, host *sdktest.Host, tool, arguments string) string {
 	return result.Texts[0]
 }
 
-// three returns three specs: completed, blocked by the third, in progress.
+// three returns the files of three specs: a completed spec, a spec that the third spec blocks, and a spec in progress.
 func three() map[string]string {
 	return map[string]string{
 		"specs/2026-03-01-001-a1b.md": "---\ntype: code\nstatus: completed\ncommits: [9f3c2ab]\ncompleted_at: 2026-03-01T09:15:00Z\nmodel: claude-sonnet-4\n---\n# Añadir <b> & \"audit\"\n\nWrite one record per change.\n",
@@ -273,11 +275,11 @@ func TestFileThatCannotBeLoadedIsReported(t *testing.T) {
 	files["specs/2026-03-01-004-bad.md"] = "---\nstatus: done\n---\n# Bad"
 	host, _ := newHost(t, files)
 	if got := call(t, host, "chant_status", `{"brief": true}`); got != "1 in_progress | 1 completed | 1 blocked" {
-		t.Errorf("other specs: %s", got)
+		t.Errorf("status of the other specs: %s", got)
 	}
 	want := `.chant/specs/2026-03-01-004-bad.md:2: unknown status "done"`
 	if got := call(t, host, "chant_cancel", `{"id": "2026-03-01-004-bad"}`); got != "! "+want {
-		t.Errorf("with its id: %s", got)
+		t.Errorf("chant_cancel with the id of the invalid file: %s", got)
 	}
 	each := []string{"not loaded: " + want, "1 spec is not loaded: 2026-03-01-004-bad.md (chant_diagnose with the id gives the reason)"}
 	if diff := cmp.Diff(append(each, each...), host.Log()); diff != "" {
@@ -285,8 +287,8 @@ func TestFileThatCannotBeLoadedIsReported(t *testing.T) {
 	}
 }
 
-// TestAnswersNameSpecsOmittedByLimits checks that a JSON object names omitted specs in a member, and that other answers name
-// them in a second text.
+// TestAnswersNameSpecsOmittedByLimits checks that an answer which is a JSON object names omitted specs in a member, and
+// that any other answer names them in a second text.
 func TestAnswersNameSpecsOmittedByLimits(t *testing.T) {
 	files := three()
 	files["specs/2026-02-01-001-old.md"] = strings.Repeat("x", 5<<20)

@@ -10,11 +10,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// maxTries is the maximum number of ids that Add generates. An id collides with each existing id of the same sequence number
-// with a probability of 1 in 46656.
+// maxTries is the maximum number of ids that Add generates. A generated id equals a given existing id of the same
+// sequence number with a probability of 1 in 46656.
 const maxTries = 8
 
-// Add creates a pending spec. Prompt is the name of a prompt template, or nil.
+// Add creates a pending spec. The argument prompt is the name of a prompt template, or nil.
 func (p *Project) Add(description string, prompt *string) (string, error) {
 	content, err := spec.New(description, prompt)
 	if err != nil {
@@ -36,8 +36,8 @@ func (p *Project) Add(description string, prompt *string) (string, error) {
 	return "", fmt.Errorf("cannot create spec: all %d ids generated for %s already exist; try again", maxTries, p.today())
 }
 
-// newID generates an id for today. It ignores archived specs, so it may reuse the sequence number of an archived spec with
-// another suffix.
+// newID generates an id with today's date. It ignores archived specs, so it may reuse the sequence number of an
+// archived spec with another suffix.
 func (p *Project) newID() (string, error) {
 	names, err := p.Dir.SpecNames()
 	if err != nil {

@@ -68,7 +68,7 @@ func TestAdd(t *testing.T) {
 	})
 }
 
-// racing is a source of suffixes. It simulates another server, which creates the file with the first suffix.
+// racing is a source of random suffixes. It simulates another server that creates the file with the first suffix.
 type racing struct {
 	p        *workflow.Project
 	t        *testing.T

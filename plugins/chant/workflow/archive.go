@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Archive moves a completed spec to the directory of its date in the archive.
+// Archive moves a completed spec to that directory of the archive which is named after the date in the spec's id.
 func (p *Project) Archive(id string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *Project) Archive(id string) (string, error) {
 	return fmt.Sprintf("Archived spec: %s -> %s", entry.ID, p.Dir.Relative(target)), nil
 }
 
-// dateOf returns the date of an id, which is its first ten characters.
+// dateOf returns the date in an id, which consists of the first ten characters.
 func dateOf(id string) string {
 	count := 0
 	for at := range id {

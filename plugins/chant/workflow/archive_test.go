@@ -16,7 +16,7 @@ func TestArchive(t *testing.T) {
 		dir  files
 		id   string
 		want string
-		left files // the files afterwards; nil if unchanged
+		left files // the expected files after the call; nil if the call changes no file
 	}{
 		{
 			"to the directory of its date",
@@ -84,7 +84,7 @@ func TestArchive(t *testing.T) {
 			t.Error(got)
 		}
 		if left, err := os.ReadDir(outside); err != nil || len(left) != 0 {
-			t.Errorf("outside: %v, %v", left, err)
+			t.Errorf("files outside the project after Archive: %v, %v", left, err)
 		}
 	})
 }

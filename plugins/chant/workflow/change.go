@@ -9,7 +9,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Update sets a spec's status unless it is nil, and appends output to the body unless it is nil or empty.
+// Update changes a spec. It sets the status unless status is nil, and appends output to the body unless output is nil
+// or empty.
 func (p *Project) Update(id string, status, output *string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -43,7 +44,8 @@ func assignable(status spec.Status) bool {
 	return false
 }
 
-// Finalize marks a spec as completed and records the time. All acceptance criteria of the spec must be ticked.
+// Finalize marks a spec as completed and records the current time in the spec. All acceptance criteria of the spec must
+// be ticked.
 func (p *Project) Finalize(id string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -78,7 +80,7 @@ func (p *Project) Resume(id string) (string, error) {
 	return fmt.Sprintf("Resumed spec '%s' - reset to pending", entry.ID), err
 }
 
-// Cancel marks a spec as cancelled. Specs that depend on the spec stay blocked.
+// Cancel marks a spec as cancelled. Other specs that depend on the cancelled spec stay blocked.
 func (p *Project) Cancel(id string) (string, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -91,7 +93,8 @@ func (p *Project) Cancel(id string) (string, error) {
 	return "Cancelled spec: " + entry.ID, err
 }
 
-// save changes a spec's file. The error is store.ErrChanged if another program changed the file after it was loaded.
+// save changes the file of a spec. The error is store.ErrChanged if another program has changed the file since the
+// board loaded the spec.
 func (p *Project) save(entry *board.Entry, change func(*spec.Spec)) error {
 	content, err := p.reread(entry)
 	if err != nil {
@@ -112,7 +115,8 @@ func (p *Project) save(entry *board.Entry, change func(*spec.Spec)) error {
 	return nil
 }
 
-// reread returns the content of an entry's file. The error is store.ErrChanged if the content has changed since it was loaded.
+// reread returns the content of an entry's file. The error is store.ErrChanged if the content has changed since the
+// board loaded the entry.
 func (p *Project) reread(entry *board.Entry) (string, error) {
 	content, sum, err := store.Read(entry.File.Path, spec.MaxSize)
 	if err == nil && sum != entry.Sum {

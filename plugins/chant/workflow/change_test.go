@@ -25,7 +25,7 @@ func TestChange(t *testing.T) {
 		file string
 		do   func(*workflow.Project) (string, error)
 		want string
-		left string // the file afterwards; "" if unchanged
+		left string // the expected content of the file after the call; "" if the call does not change the file
 	}{
 		{
 			"an update keeps unknown keys",
@@ -135,7 +135,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// onBranch is a repository in which every branch exists and every file has the same content.
+// onBranch is a repository in which every branch exists, and every file of a branch has the same content.
 type onBranch struct {
 	history
 	content string
@@ -151,13 +151,13 @@ func TestChangesApplyToFileNotBranch(t *testing.T) {
 	p := newProject(t, files{"specs/a.md": spec("in_progress", "# File")})
 	p.Git = onBranch{content: spec("completed", "# Branch")}
 	if details, err := p.Get("a"); err != nil || details.Body != "# Branch" || details.Status != "completed" {
-		t.Errorf("shown: %+v, %v", details, err)
+		t.Errorf("Get returned %+v, %v", details, err)
 	}
 	if got := answer(p.Archive("a")); got != "! Spec 'a' must be completed to archive (current: InProgress)" {
-		t.Errorf("archive: %s", got)
+		t.Errorf("Archive returned %s", got)
 	}
 	if got := answer(p.Resume("a")); got != "Resumed spec 'a' - reset to pending" {
-		t.Errorf("resume: %s", got)
+		t.Errorf("Resume returned %s", got)
 	}
 	if got, want := get(t, p, "specs/a.md"), spec("pending", "# File"); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -185,7 +185,8 @@ func TestChangeAppliesToTheFileAsItIsAfterListing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t, files{"specs/a.md": spec("failed", "# T"), "specs/b.md": spec("completed", "# T"), "specs/broken.md": broken})
-			// The call logs the warning about the broken file after listing and before reading, so Warn can change the files.
+			// The call warns about the broken file after it has listed the files and before it reads them. So the
+			// function Warn can change a file in between.
 			p.Warn = func(string) {
 				put(t, p, "specs/a.md", theirs)
 				put(t, p, "specs/b.md", theirs)

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-// Diagnosis is the result of Diagnose.
+// Diagnosis is the result that Diagnose returns.
 type Diagnosis struct {
 	ID         string      `json:"spec_id"`
 	Status     spec.Status `json:"status"` // the status in the spec's file
@@ -21,15 +21,15 @@ type Diagnosis struct {
 	Suggestion *string     `json:"suggestion"`
 }
 
-// Check is the result of one check.
+// Check is the result of one of the checks of Diagnose.
 type Check struct {
 	Name    string  `json:"name"`
 	Passed  bool    `json:"passed"`
 	Details *string `json:"details"`
 }
 
-// Diagnose checks a spec's file, log, lock, commit and criteria, and whether its status is consistent with them. It uses
-// the status and body in the file, not those of the branch, and not the computed status.
+// Diagnose checks the file, log, lock, commit and criteria of a spec, and whether the status of the spec is consistent
+// with them. It uses the status and body in the file, instead of those on the branch and of the computed status.
 func (p *Project) Diagnose(id string) (Diagnosis, error) {
 	entry, err := p.find(id, false)
 	if err != nil {
@@ -126,7 +126,7 @@ func checkConsistency(status spec.Status, committed bool, unchecked int) Check {
 	return Check{Name: name, Passed: true}
 }
 
-// summarize sets Diagnosis and Suggestion.
+// summarize sets the fields Diagnosis and Suggestion of d.
 func (d *Diagnosis) summarize(committed bool, unchecked int) {
 	var names []string
 	for _, check := range d.Checks {
@@ -155,7 +155,7 @@ func (d *Diagnosis) summarize(committed bool, unchecked int) {
 	d.Suggestion = &suggestion
 }
 
-// age formats the time since a file was modified.
+// age formats the time that has passed since a file was modified.
 func age(since time.Duration) string {
 	switch {
 	case since < 0:

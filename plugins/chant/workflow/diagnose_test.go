@@ -28,7 +28,7 @@ func TestDiagnose(t *testing.T) {
 		name    string
 		file    string
 		git     workflow.Git
-		checks  []string // "name: details" for each check; an exclamation mark marks a failed check
+		checks  []string // one string "name: details" for each check; an exclamation mark marks a failed check
 		verdict string
 		suggest string
 	}{

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
-// expected is the entry of one .chant directory in EXPECTED.json.
+// expected holds what EXPECTED.json states about one .chant directory.
 type expected struct {
 	Initialized bool           `json:"initialized"`
 	Summary     expectedCounts `json:"archive_aware"`
@@ -51,12 +51,12 @@ type expectedSpec struct {
 
 func TestProjectsInTestdata(t *testing.T) { checkFixtures(t, filepath.Join("..", "testdata")) }
 
-// TestRealProjects is skipped unless the directory of real projects exists beside the repository.
+// TestRealProjects is skipped if the directory with real projects does not exist beside the repository.
 func TestRealProjects(t *testing.T) {
 	checkFixtures(t, fixtures.Path(t, "chant"))
 }
 
-// checkFixtures compares every project that EXPECTED.json in root lists.
+// checkFixtures compares every project that EXPECTED.json in the directory root lists with the statements there.
 func checkFixtures(t *testing.T, root string) {
 	data, err := os.ReadFile(filepath.Join(root, "EXPECTED.json"))
 	if err != nil {
@@ -79,7 +79,8 @@ func checkFixtures(t *testing.T, root string) {
 	}
 }
 
-// acceptScalarOrigin adds to want the file that the chant CLI refuses: origin is a string there instead of a list.
+// acceptScalarOrigin moves the file that the chant CLI refuses to the files that are loaded. The file has a string in
+// place of a list as origin, which this plugin accepts.
 func acceptScalarOrigin(want *expected) {
 	want.Unloadable = nil
 	want.Summary.Status.Total++
@@ -111,7 +112,7 @@ func checkProject(t *testing.T, root string, want *expected) {
 		t.Errorf("(-want +got)\n%s", cmp.Diff(want.Summary, got))
 	}
 	if len(want.Unloadable) == 0 && len(unloadable) > 0 {
-		t.Errorf("not loaded: %q", unloadable)
+		t.Errorf("these specs are not loaded: %q", unloadable)
 	}
 	for _, id := range want.Unloadable {
 		if !strings.Contains(strings.Join(unloadable, "\n"), id) {
@@ -169,7 +170,7 @@ func checkSpec(t *testing.T, p *workflow.Project, want expectedSpec) {
 	checkSave(t, p.Dir.Spec(want.ID), want)
 }
 
-// checkSave opens and encodes a file, and compares the result.
+// checkSave opens and encodes the content of the file at path, and compares the keys and values before and after.
 func checkSave(t *testing.T, path string, want expectedSpec) {
 	t.Helper()
 	data, err := os.ReadFile(path)

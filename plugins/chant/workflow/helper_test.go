@@ -17,13 +17,13 @@ import (
 // east is a time zone whose date differs from UTC at the time of the tests.
 var east = time.FixedZone("east", 10*3600)
 
-// now is 2026-03-02 06:30 in the zone east, which is 2026-03-01 20:30 UTC.
+// now is 2026-03-02 06:30 in the time zone east, which is 2026-03-01 20:30 UTC.
 var now = time.Date(2026, 3, 2, 6, 30, 0, 0, east)
 
-// files has file contents by path relative to .chant.
+// files maps paths relative to .chant to file contents.
 type files map[string]string
 
-// newProject returns a new project with files.
+// newProject returns a new project with the given files.
 func newProject(t *testing.T, content files) *workflow.Project {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -51,7 +51,7 @@ func put(t *testing.T, p *workflow.Project, name, text string) {
 	}
 }
 
-// get returns a file's content; "" if it does not exist.
+// get returns the content of a file; "" if the file does not exist.
 func get(t *testing.T, p *workflow.Project, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.Dir.Root, ".chant", name))
@@ -61,7 +61,7 @@ func get(t *testing.T, p *workflow.Project, name string) string {
 	return string(data)
 }
 
-// contents returns all files of the .chant directory.
+// contents returns all files of the project's .chant directory.
 func contents(t *testing.T, p *workflow.Project) files {
 	t.Helper()
 	all := files{}
@@ -80,7 +80,7 @@ func contents(t *testing.T, p *workflow.Project) files {
 	return all
 }
 
-// spec returns a spec file with a status, further lines of YAML, and a body.
+// spec returns the content of a spec file with the given status, body and further lines of YAML.
 func spec(status, body string, lines ...string) string {
 	yaml := strings.Join(append([]string{"type: code", "status: " + status}, lines...), "\n")
 	return "---\n" + yaml + "\n---\n" + body
@@ -88,7 +88,7 @@ func spec(status, body string, lines ...string) string {
 
 const openBox = "# T\n\n## Acceptance Criteria\n- [ ] a\n"
 
-// answer returns a result, or the text of an error with the prefix "! ".
+// answer returns text if err is nil, and otherwise the text of err with the prefix "! ".
 func answer(text string, err error) string {
 	if err != nil {
 		return "! " + err.Error()
@@ -96,7 +96,7 @@ func answer(text string, err error) string {
 	return text
 }
 
-// history is a repository without branches. Its elements are commit messages, the newest first.
+// history is a repository without branches. The strings are commit messages, the newest first.
 type history []string
 
 func (history) BranchExists(string) (bool, error)             { return false, nil }
@@ -110,7 +110,7 @@ func (h history) FindCommit(text string) (hash string, err error) {
 	return "", nil
 }
 
-// broken is a repository whose methods return errors.
+// broken is a repository in which the search for a commit fails.
 type broken struct{ history }
 
 func (broken) FindCommit(string) (string, error) { return "", errors.New("object not found") }

@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-// Row is a spec in a list.
+// Row holds the fields of a spec that a list shows.
 type Row struct {
 	ID        string      `json:"id"`
 	Title     *string     `json:"title"`
@@ -16,16 +16,16 @@ type Row struct {
 	Labels    []string    `json:"labels"`
 }
 
-// Page is a list of at most the requested number of specs.
+// Page is the part of a list up to the requested number of specs.
 type Page struct {
 	Specs    []Row  `json:"specs"`
-	Total    int    `json:"total"` // number of matching specs, including those beyond the requested number
+	Total    int    `json:"total"` // number of all matching specs, including those beyond the requested number
 	Limit    uint64 `json:"limit"`
 	Returned int    `json:"returned"`
 	Omitted  string `json:"omitted,omitzero"` // names of the specs that a limit of package board excludes from Total
 }
 
-// List returns the specs with a status; all specs if status is nil or not a status.
+// List returns the specs with the given status. It returns all specs if status is nil or does not name a status.
 func (p *Project) List(status *string, limit uint64) (Page, error) {
 	loaded, err := p.load(true)
 	if err != nil {
@@ -61,7 +61,7 @@ func page(loaded *board.Board, keep func(*board.Entry) bool, limit uint64) Page 
 	return result
 }
 
-// Hit is a search result.
+// Hit is one spec in the result of Search.
 type Hit struct {
 	ID     string      `json:"id"`
 	Title  *string     `json:"title"`
@@ -69,7 +69,8 @@ type Hit struct {
 	Type   string      `json:"type"`
 }
 
-// Search returns the specs whose title or body contains query, ignoring case. Status filters as in List.
+// Search returns the specs whose title or body contains query, ignoring case. The argument status selects specs in the
+// same way as for List.
 func (p *Project) Search(query string, status *string) ([]Hit, error) {
 	query = fold.Lower(query)
 	loaded, err := board.LoadForSearch(p.Dir, p.boardGit(true), query)
@@ -90,7 +91,7 @@ func (p *Project) Search(query string, status *string) ([]Hit, error) {
 	return hits, nil
 }
 
-// Details are the fields of a spec in the result of Get.
+// Details holds the fields of a spec that Get returns.
 type Details struct {
 	ID          string      `json:"id"`
 	Title       *string     `json:"title"`
@@ -108,7 +109,7 @@ type Details struct {
 	Body        string      `json:"body"`
 }
 
-// Get returns one spec.
+// Get returns the details of one spec.
 func (p *Project) Get(id string) (Details, error) {
 	entry, err := p.find(id, true)
 	if err != nil {

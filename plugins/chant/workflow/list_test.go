@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
 )
 
-// mixed has a spec of every status except blocked, which the board computes.
+// mixed returns files of specs with every status except blocked, which the board computes.
 func mixed() files {
 	return files{
 		"specs/2026-03-01-001-aaa.md": spec("completed", "# Store keys\n\nIn the vault."),
@@ -103,7 +103,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchFoldsCase checks that Search folds the query and the body as a whole: a sigma at the end of a query is final.
+// TestSearchFoldsCase checks that Search converts the query and the body to lower case as a whole, so that a sigma at
+// the end of the query becomes a final sigma.
 func TestSearchFoldsCase(t *testing.T) {
 	p := newProject(t, files{
 		"specs/a.md": spec("pending", "# İSTANBUL"),

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// maxLog is the maximum number of bytes of a log that Log returns.
+// maxLog is the maximum number of bytes of an execution log that Log returns.
 const maxLog = 4 << 20
 
 // Log returns the last lines of a spec's execution log.

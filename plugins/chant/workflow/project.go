@@ -1,6 +1,6 @@
-// Package workflow implements the tools of chant, one method of Project each: List, Get, Ready, Status, Log, Search,
-// Diagnose and Verify read specs; Update, Add, Finalize, Resume, Cancel and Archive change them. A result is a string
-// or a value to encode as JSON.
+// Package workflow implements the tools of chant. Each tool is one method of Project: List, Get, Ready, Status, Log,
+// Search, Diagnose and Verify read specs; Update, Add, Finalize, Resume, Cancel and Archive change specs. A method
+// returns a string, or a value that the caller encodes as JSON.
 //
 // Every method reads the .chant directory again, so that it sees the changes of other programs.
 package workflow
@@ -17,22 +17,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 )
 
-// Git reads the Git repository whose root is the project's root.
+// Git reads the Git repository whose root directory is the root of the project.
 type Git interface {
 	board.Git
-	// FindCommit returns the hash of the newest commit whose message contains text; "" if there is none.
+	// FindCommit returns the hash of the newest commit whose message contains text; "" if no message contains text.
 	FindCommit(text string) (hash string, err error)
 }
 
-// Project is a project with a .chant directory. All fields but Git and Note are required.
+// Project is a project with a .chant directory. The fields Git and Note may be nil; all other fields are required.
 type Project struct {
 	Dir    store.Dir
-	Git    Git          // if nil, specs are read from their files only, and no commit is found
-	Now    time.Time    // dates and times in results are in its location
-	Random io.Reader    // for the suffixes of new ids
+	Git    Git          // if nil, methods read specs from their files only, and find no commit
+	Now    time.Time    // the current time; dates and times in results use its location
+	Random io.Reader    // the source of random bytes for the suffixes of new ids
 	Warn   func(string) // logs a warning
-	Debug  func(string) // logs at level debug
-	Note   func(string) // adds a note on omitted content to an answer whose format has no field for it; may be nil
+	Debug  func(string) // logs a message at level debug
+	Note   func(string) // adds a note about omitted content to an answer whose format has no field for the note; may be nil
 }
 
 func (p *Project) note(text string) {
@@ -41,7 +41,7 @@ func (p *Project) note(text string) {
 	}
 }
 
-// Refusal is an error with the text of the chant CLI. The text is the tool's result and must not change.
+// Refusal is an error whose text is that of the chant CLI. The text becomes the tool's result and must not change.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
@@ -50,14 +50,14 @@ func refuse(format string, arguments ...any) error {
 	return Refusal(fmt.Sprintf(format, arguments...))
 }
 
-// logErrors names at most maxNamed files in its warning, and logs at most maxDetails reasons.
+// The warning of logErrors names at most maxNamed files. At level debug, logErrors logs at most maxDetails reasons.
 const (
 	maxNamed   = 5
 	maxDetails = 20
 )
 
-// load reads the board. If branches is set, it reads specs in progress from their branches. Tools that change specs do
-// not set branches, because they change the files.
+// load reads the board. If branches is set, load reads a spec in progress from its branch. A tool that changes specs
+// does not set branches, because it changes the file.
 func (p *Project) load(branches bool) (*board.Board, error) {
 	loaded, err := board.Load(p.Dir, p.boardGit(branches))
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *Project) load(branches bool) (*board.Board, error) {
 	return loaded, nil
 }
 
-// boardGit returns the Git for a board; nil if specs in progress are taken from their files.
+// boardGit returns the Git that a board uses; nil if the board has to read specs in progress from their files.
 func (p *Project) boardGit(branches bool) board.Git {
 	if !branches || p.Git == nil {
 		return nil
@@ -75,15 +75,16 @@ func (p *Project) boardGit(branches bool) board.Git {
 	return p.Git
 }
 
-// logErrors logs one warning that names the files that are not loaded, and their reasons at level debug. The plugin has
-// no state, so every call logs them again.
+// logErrors logs one warning with the names of the files that are not loaded, and logs the reasons at level debug.
+// Every call logs these messages again, because the plugin keeps no state between calls.
 func (p *Project) logErrors(failed []*spec.LoadError) {
 	specs := path.Dir(p.Dir.Relative(p.Dir.Spec("x"))) + "/"
 	var names []string
 	for i, err := range failed {
 		switch {
 		case err.Path == p.Dir.Relative(p.Dir.Archive()):
-			// The archive gets a separate warning: without it, specs that depend on archived specs are blocked.
+			// The archive gets a warning of its own, because specs that depend on archived specs are blocked if the
+			// archive is not read.
 			p.Warn("not read: " + err.Error())
 			continue
 		case i < maxDetails:
@@ -106,7 +107,7 @@ func (p *Project) logErrors(failed []*spec.LoadError) {
 	p.Warn(fmt.Sprintf("%s not loaded: %s (chant_diagnose with the id gives the reason)", count, strings.Join(names, ", ")))
 }
 
-// find loads the board and returns the entry with an id; see load and board.Board.Find.
+// find loads the board and returns the entry with the given id; see load and board.Board.Find.
 func (p *Project) find(id string, branches bool) (*board.Entry, error) {
 	loaded, err := p.load(branches)
 	if err != nil {
@@ -117,8 +118,8 @@ func (p *Project) find(id string, branches bool) (*board.Entry, error) {
 
 func (p *Project) today() string { return p.Now.Format(time.DateOnly) }
 
-// filterByStatus returns a predicate that selects entries by Entry.Status, or for the name ready by Board.Ready. It selects
-// every entry if name is nil or not a status.
+// filterByStatus returns a predicate that selects entries whose Entry.Status has the given name. For the name ready,
+// the predicate is Board.Ready. If name is nil or does not name a status, the predicate selects every entry.
 func filterByStatus(loaded *board.Board, name *string) func(*board.Entry) bool {
 	if name == nil {
 		return isAny

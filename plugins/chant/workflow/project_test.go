@@ -24,7 +24,7 @@ func TestWarnings(t *testing.T) {
 		files files
 		warn  []string
 		debug int
-		last  string // the last message at level debug
+		last  string // the last message that was logged at level debug
 	}{
 		{"no file", bad(0), nil, 0, ""},
 		{"one file", bad(1), []string{"1 spec is not loaded: bad-00.md" + why}, 1, "not loaded: .chant/specs/bad-00.md:1: not valid UTF-8"},

@@ -10,7 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 )
 
-// Summary counts the active specs by Entry.Status. Ready counts as pending, and paused as in progress.
+// Summary holds the number of active specs for each Entry.Status. A spec with the status Ready counts as pending, and
+// one with the status Paused as in progress.
 type Summary struct {
 	Total          int `json:"total"`
 	Pending        int `json:"pending"`
@@ -21,12 +22,13 @@ type Summary struct {
 	Cancelled      int `json:"cancelled"`
 	NeedsAttention int `json:"needs_attention"`
 
-	Activity []Activity `json:"in_progress_activity,omitzero"` // nil if not requested
+	Activity []Activity `json:"in_progress_activity,omitzero"` // nil if the caller did not request the activity
 
 	Omitted string `json:"omitted,omitzero"` // names of the specs that a limit excludes from the counts
 }
 
-// Activity has the times of the last modification of a spec in progress and its log; nil for a missing file.
+// Activity holds the times at which the file of a spec in progress and the log of the spec were last modified; nil for
+// a missing file.
 type Activity struct {
 	ID           string  `json:"id"`
 	Title        *string `json:"title"`
@@ -35,7 +37,7 @@ type Activity struct {
 	HasLog       bool    `json:"has_log"`
 }
 
-// Status counts the specs. If activity is set, the result has the times of specs in progress.
+// Status counts the specs of the project. If activity is set, the result has an Activity for each spec in progress.
 func (p *Project) Status(activity bool) (Summary, error) {
 	loaded, err := p.load(true)
 	if err != nil {
@@ -74,7 +76,7 @@ func (s *Summary) count(status spec.Status) {
 	}
 }
 
-// Brief returns the non-zero counts and the omitted specs in one line.
+// Brief returns the counts that are not zero, and the omitted specs, in one line.
 func (s Summary) Brief() string {
 	var parts []string
 	for _, count := range []struct {
@@ -109,7 +111,8 @@ func (p *Project) activity(entry *board.Entry) Activity {
 	}
 }
 
-// modified returns the time of a file's last modification, in the location of Project.Now; nil if the file does not exist.
+// modified returns the time at which the file at path was last modified, in the location of Project.Now; nil if the
+// file does not exist.
 func (p *Project) modified(path string) *string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/criteria"
 )
 
-// Verification has the numbers of ticked and open acceptance criteria. Verify does not check whether criteria are met.
+// Verification holds the numbers of ticked and open acceptance criteria of a spec. Verify does not check whether the
+// criteria are met.
 type Verification struct {
 	ID       string   `json:"spec_id"`
 	Verified bool     `json:"verified"`
@@ -15,15 +16,15 @@ type Verification struct {
 	Notes    string   `json:"verification_notes"`
 }
 
-// Tally has the numbers of criteria. Total and Unchecked follow different rules (see package criteria), so Checked may
-// differ from the number of ticked checkboxes.
+// Tally holds numbers of criteria. Total and Unchecked follow different rules (see package criteria), so Checked, which
+// is computed from them, may differ from the number of ticked checkboxes.
 type Tally struct {
 	Total     int `json:"total"`
 	Checked   int `json:"checked"`
 	Unchecked int `json:"unchecked"`
 }
 
-// Verify counts a spec's acceptance criteria.
+// Verify counts the acceptance criteria of a spec.
 func (p *Project) Verify(id string) (Verification, error) {
 	entry, err := p.find(id, true)
 	if err != nil {
