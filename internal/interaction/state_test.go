@@ -3,6 +3,7 @@ package interaction
 import (
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -92,9 +93,38 @@ func TestBind(t *testing.T) {
 			t.Errorf("%s has the same binding", other)
 		}
 	}
+	// The last of duplicate members is the one that most modules use.
+	if bind(`{"arguments":{"a":1,"a":2}}`) == bind(`{"arguments":{"a":2,"a":1}}`) {
+		t.Error("the order of duplicate members does not count")
+	}
 	fields := func(principal, method, name string) string { return string(Bind(principal, method, name, nil)) }
 	if fields("a", "b", "c") == fields("ab", "", "c") || fields("a", "b", "c") == fields("x", "b", "c") || bind(`{}`) == string(Bind("local", "tools/call", "t", nil)) {
 		t.Error("different requests have the same binding")
+	}
+}
+
+// TestBindLargeParams checks that a request cannot make Bind take many times the request's size in memory.
+func TestBindLargeParams(t *testing.T) {
+	bind := func(params string) string { return string(Bind("local", "tools/call", "t", []byte(params))) }
+	for name, params := range map[string]string{
+		"elements": `{"arguments":{"a":[` + strings.Repeat("0,", 1<<20) + `0]}}`,
+		"members":  `{"arguments":{` + strings.Repeat(`"a":0,`, 1<<18) + `"a":0}}`,
+		"params":   `{` + strings.Repeat(`"a":0,`, 1<<18) + `"a":0}`,
+		"nesting":  `{"arguments":` + strings.Repeat("[", 1<<16) + strings.Repeat("]", 1<<16) + `}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		bound := bind(params)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(16*len(params)) {
+			t.Errorf("%s: the digest of %d bytes took %d bytes", name, len(params), used)
+		}
+		if bind(`{"requestState":"x",`+params[1:]) != bound || bind(`{"_meta":{},`+params[1:]) != bound {
+			t.Errorf("%s: a further round has a different binding", name)
+		}
+		if bind(`{"more":1,`+params[1:]) == bound {
+			t.Errorf("%s: a different request has the same binding", name)
+		}
 	}
 }
 
