@@ -153,6 +153,7 @@ func (c *clientCall) takeAhead(ask *Ask) (bool, *abi.Error) {
 			return false, nil
 		}
 	}
+	c.notifier.repeat()
 	i.Round, i.Asker, i.Answers, i.State = i.Round+1, ask.Asker, answers, ask.State
 	return true, nil
 }
