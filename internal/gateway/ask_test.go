@@ -232,6 +232,24 @@ func TestAskModern(t *testing.T) {
 			want(modernLine(9, `{"requests":{"t":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}}}`,
 				`,"inputResponses":{"t":{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}}`), `"code":-32021`)
 		},
+		"progress increases although the call runs twice": func(t *testing.T, p *peer) {
+			line := strings.Replace(modernLine(1, askRoots, `,"inputResponses":{"r":{"roots":[]}}`), `"_meta":{`, `"_meta":{"progressToken":"p",`, 1)
+			var reached []string
+			for _, message := range p.say(line) {
+				if _, progress, found := strings.Cut(message, `"progress":`); found {
+					reached = append(reached, progress[:1])
+				}
+			}
+			if want := []string{"1", "2", "3", "4"}; !slices.Equal(reached, want) {
+				t.Errorf("got progress %q, want %q", reached, want)
+			}
+		},
+		"an ambiguous answer is refused": func(t *testing.T, p *peer) {
+			_, state := asked(t, p, modernLine(1, second, ""))
+			for _, answer := range []string{`{"action":"accept","action":"none"}`, `{"action":"decline","Action":"accept"}`, `{"action":"accept","content":{},"CONTENT":7}`} {
+				wantError(t, p.say(modernLine(2, second, `,"inputResponses":{"q":`+answer+`},"requestState":"`+state+`"`)), "inputResponses: q: the member ")
+			}
+		},
 		"an expired state is refused": func(t *testing.T, p *peer) {
 			_, state := asked(t, p, modernLine(1, askRoots, ""))
 			time.Sleep(time.Minute)

@@ -197,6 +197,8 @@ func checkElicitation(params []byte) (needs Client, why string) {
 		text, _ := rawjson.Unquote(rawjson.Member(params, "url"))
 		if u, err := url.Parse(text); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 			return needs, "params.url is not an https or http URL"
+		} else if u.User != nil {
+			return needs, "params.url has a user or a password, which a URL for a user must not have"
 		}
 		return Client{URL: true}, ""
 	}
@@ -217,6 +219,11 @@ func checkForm(schema []byte) string {
 		case "string", "number", "integer", "boolean", "array":
 		default:
 			return fmt.Sprintf("the type of the field %q is none of string, number, integer, boolean, array", name)
+		}
+		switch format, _ := rawjson.Unquote(rawjson.Member(field, "format")); format {
+		case "", "email", "uri", "date", "date-time":
+		default:
+			return fmt.Sprintf("the format of the field %q is none of email, uri, date, date-time: ask for a secret with mode url", name)
 		}
 	}
 	return ""
@@ -242,10 +249,17 @@ func checkSampling(params []byte) (needs Client, why string) {
 	return Client{Sampling: true, SamplingTools: tools}, ""
 }
 
+// answerMembers are the members of an answer that CheckAnswer checks. An answer in which one is ambiguous is refused, because
+// the module could read a value that was not checked.
+var answerMembers = map[Kind][]string{Elicitation: {"action", "content"}, Sampling: {"role", "content"}, Roots: {"roots"}}
+
 // CheckAnswer returns why an answer, which must be valid JSON, is not a result of a request of that kind; empty if it is.
 func CheckAnswer(kind Kind, answer []byte) string {
 	if rawjson.Kind(answer) != '{' {
 		return "it is not an object"
+	}
+	if key, _ := rawjson.Ambiguous(answer, answerMembers[kind]...); key != "" {
+		return fmt.Sprintf("the member %q is ambiguous", key)
 	}
 	switch kind {
 	case Elicitation:
@@ -270,6 +284,9 @@ func CheckAnswer(kind Kind, answer []byte) string {
 			return "roots is not an array"
 		}
 		for i, root := range rawjson.Elements(roots) {
+			if key, _ := rawjson.Ambiguous(root, "uri"); key != "" {
+				return fmt.Sprintf("the member %q of roots[%d] is ambiguous", key, i)
+			}
 			if _, ok := rawjson.Unquote(rawjson.Member(root, "uri")); !ok {
 				return fmt.Sprintf("roots[%d].uri is not a string", i)
 			}

@@ -28,7 +28,7 @@ func many(n int) string {
 
 func TestParse(t *testing.T) {
 	for name, c := range map[string]struct{ ask, needs, err string }{
-		"a form":                          {form(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"enum":["x"]}}}}`), "elicitation by forms", ""},
+		"a form":                          {form(`{"type":"object","properties":{"a":{"type":"string","format":"date-time"},"b":{"type":"array","items":{"enum":["x"]}}}}`), "elicitation by forms", ""},
 		"a form with its mode":            {`{"requests":{"q":{"method":"elicitation/create","params":{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{}}}}}}`, "elicitation by forms", ""},
 		"a URL":                           {`{"requests":{"q":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://example.com/x?y"}}}}`, "elicitation by URLs", ""},
 		"sampling":                        {sampling(`{"messages":[{"role":"user","content":{}}],"maxTokens":5}`), "sampling", ""},
@@ -58,6 +58,9 @@ func TestParse(t *testing.T) {
 		"a nested form":           {form(`{"type":"object","properties":{"a":{"type":"object"}}}`), "", `request "q": the type of the field "a" is none of string, number, integer, boolean, array`},
 		"a URL of a file":         {`{"requests":{"q":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"file:///etc/passwd"}}}}`, "", `request "q": params.url is not an https or http URL`},
 		"a mode twice":            {`{"requests":{"q":{"method":"elicitation/create","params":{"mode":"form","Mode":"url","message":"m"}}}}`, "", `request "q": the member "Mode" of params is ambiguous`},
+		"a URL with a password":   {`{"requests":{"q":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://ada:x@example.com/"}}}}`, "", `request "q": params.url has a user or a password, which a URL for a user must not have`},
+		"a URL of a script":       {`{"requests":{"q":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"javascript:alert(1)"}}}}`, "", `request "q": params.url is not an https or http URL`},
+		"a field for a password":  {form(`{"type":"object","properties":{"a":{"type":"string","format":"password"}}}`), "", `request "q": the format of the field "a" is none of email, uri, date, date-time: ask for a secret with mode url`},
 		"sampling without tokens": {sampling(`{"messages":[]}`), "", `request "q": params.maxTokens is not a number`},
 		"a message without role":  {sampling(`{"messages":[{}],"maxTokens":5}`), "", `request "q": params.messages[0].role is neither user nor assistant`},
 		"deep nesting":            {sampling(`{"messages":[],"maxTokens":1,"x":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`), "", "is nested more than 64 deep"},
@@ -114,6 +117,11 @@ func TestCheckAnswer(t *testing.T) {
 		{Elicitation, `{"action":"cancel","content":null}`, ""},
 		{Elicitation, `{"action":"yes"}`, "action is none of accept, decline, cancel"},
 		{Elicitation, `{"action":"accept","content":[]}`, "content is not an object"},
+		{Elicitation, `{"action":"accept","action":"accept"}`, `the member "action" is ambiguous`},
+		{Elicitation, `{"action":"accept","CONTENT":[]}`, `the member "CONTENT" is ambiguous`},
+		{Sampling, `{"role":"assistant","content":[],"Role":"x"}`, `the member "Role" is ambiguous`},
+		{Roots, `{"roots":[],"Roots":7}`, `the member "Roots" is ambiguous`},
+		{Roots, `{"roots":[{"uri":"file:///","URI":7}]}`, `the member "URI" of roots[0] is ambiguous`},
 		{Elicitation, `7`, "it is not an object"},
 		{Sampling, `{"role":"assistant","content":[],"model":"m"}`, ""},
 		{Sampling, `{"content":{}}`, "role is neither user nor assistant"},
