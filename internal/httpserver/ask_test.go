@@ -1,10 +1,13 @@
 package httpserver
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 const elicited = `{"action":"accept","content":{"name":"Ann"}}`
@@ -30,6 +33,114 @@ func TestLegacyClientIsAsked(t *testing.T) {
 		_, data = e.next()
 		if !strings.Contains(data, `"id":1,"result"`) || !strings.Contains(data, "Ann") {
 			t.Errorf("got %s", data)
+		}
+	})
+}
+
+// askedOver opens a session whose client can be asked, posts a body with a call of the tool "ask", and returns the stream after the
+// question.
+func (f *fixture) askedOver(ctx context.Context, version, body string) (session, question string, e *events) {
+	f.t.Helper()
+	opened := f.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+	session = opened.header.Get("Mcp-Session-Id")
+	r, err := f.send(ctx, http.MethodPost, Path, body, "Mcp-Session-Id", session)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	e = &events{f.t, r.Body, bufio.NewReader(r.Body)}
+	for {
+		id, data := e.next()
+		var asked struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if id == "" && data == "" {
+			f.t.Fatal("the stream ended before the question")
+		}
+		if json.Unmarshal([]byte(data), &asked) == nil && asked.Method == "elicitation/create" {
+			return session, string(asked.ID), e
+		}
+	}
+}
+
+// rest returns the data of the remaining events of a stream.
+func (e *events) rest() string {
+	all := ""
+	for {
+		id, data := e.next()
+		if id == "" && data == "" {
+			return all
+		}
+		all += data
+	}
+}
+
+func response(id, member string) string { return `{"jsonrpc":"2.0","id":` + id + `,` + member + `}` }
+
+func TestEndOfQuestion(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		for name, c := range map[string]struct{ member, want string }{
+			"declined":                {`"result":{"action":"decline"}`, `{\"action\":\"decline\"}`},
+			"refused":                 {`"error":{"code":-1,"message":"no"}`, `{\"error\":{\"code\":-1,\"message\":\"no\"}}`},
+			"answered with no result": {`"result":7`, "its answer is invalid: it is not an object"},
+		} {
+			id, question, e := f.askedOver(t.Context(), "2025-11-25", legacyCall(1, "ask"))
+			f.post(response(question, c.member), "Mcp-Session-Id", id).want(t, http.StatusAccepted, "")
+			if got := e.rest(); !strings.Contains(got, `"id":1,"result"`) || !strings.Contains(got, c.want) {
+				t.Errorf("%s: got %s, want %s", name, got, c.want)
+			}
+			f.post(response(question, c.member), "Mcp-Session-Id", id).want(t, http.StatusAccepted, "") // has no effect
+		}
+
+		// The client cancels the call.
+		id, question, e := f.askedOver(t.Context(), "2025-11-25", legacyCall(1, "ask"))
+		f.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, "Mcp-Session-Id", id).want(t, http.StatusAccepted, "")
+		if got := e.rest(); strings.Contains(got, `"id":1,`) {
+			t.Errorf("cancelled: got %s", got)
+		}
+		f.post(response(question, `"result":`+elicited), "Mcp-Session-Id", id).want(t, http.StatusAccepted, "")
+		f.post(legacyCall(1, "echo"), "Mcp-Session-Id", id).want(t, http.StatusOK, `"id":1,"result"`)
+
+		// The client ends its session.
+		id, question, e = f.askedOver(t.Context(), "2025-11-25", legacyCall(1, "ask"))
+		f.do(http.MethodDelete, Path, "", "Mcp-Session-Id", id).want(t, http.StatusNoContent, "")
+		if got := e.rest(); strings.Contains(got, `"result"`) {
+			t.Errorf("end of the session: got %s", got)
+		}
+		f.post(response(question, `"result":`+elicited), "Mcp-Session-Id", id).want(t, http.StatusNotFound, "")
+
+		// The client does not answer.
+		_, question, e = f.askedOver(t.Context(), "2025-11-25", legacyCall(1, "ask"))
+		if got := e.rest(); !strings.Contains(got, `"requestId":`+question) || !strings.Contains(got, "did not answer within 1m0s") {
+			t.Errorf("no answer: got %s", got)
+		}
+	})
+}
+
+// TestQuestionSurvivesLostConnection checks that a client whose connection is lost can answer, and resume the stream of the call.
+func TestQuestionSurvivesLostConnection(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		ctx, lose := context.WithCancel(t.Context())
+		id, question, _ := f.askedOver(ctx, "2025-11-25", legacyCall(1, "ask"))
+		lose()
+		synctest.Wait()
+		resumed := f.stream(http.MethodGet, "", "Mcp-Session-Id", id, "Last-Event-ID", "2-0", "Content-Type", "")
+		resumed.want("2-0", "")
+		resumed.want("2-1", question)
+		f.post(response(question, `"result":`+elicited), "Mcp-Session-Id", id).want(t, http.StatusAccepted, "")
+		if got := resumed.rest(); !strings.Contains(got, `"id":1,"result"`) || !strings.Contains(got, "Ann") {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// TestQuestionsOfBatch checks that the calls of a batch ask on its stream, and that a batch can have the answers.
+func TestQuestionsOfBatch(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		id, question, e := f.askedOver(t.Context(), "2025-03-26", "["+legacyCall(1, "ask")+","+legacyCall(2, "echo")+"]")
+		f.post("["+response(question, `"result":`+elicited)+"]", "Mcp-Session-Id", id).want(t, http.StatusAccepted, "")
+		if got := e.rest(); !strings.HasPrefix(got, "[") || !strings.Contains(got, `"id":1,"result"`) || !strings.Contains(got, "Ann") || !strings.Contains(got, `"id":2,"result"`) {
+			t.Errorf("got %s", got)
 		}
 	})
 }
