@@ -120,6 +120,38 @@ func TestAnswersReachTheModule(t *testing.T) {
 	}
 }
 
+// TestNothingIsHeldWhileTheClientIsAsked makes a call that writes from inside the question of another one: of the plugin's queue,
+// its only slot, its only instance and its time the first call holds nothing. What the client answers is not in the audit log.
+func TestNothingIsHeldWhileTheClientIsAsked(t *testing.T) {
+	w := hosttest.New(t, hosttest.Plugin("a", asking(askRoots, hosttest.Done), "[capabilities]\nask = ['roots']\n[limits]\nconcurrency = 1\ntime = '5s'\nqueue = '20s'\n"+hosttest.Writes("a_writes")),
+		hosttest.Files{"work/bulkhead.toml": "[audit]\nfile = \"${env:HOME}/log\"\narguments = 'full'\non_failure = 'closed'\n[[plugins]]\npath = \"../plugins/a\"\n"})
+	h := w.Open(t, w.Options())
+	answer := json.RawMessage(`{"roots":[],"padding":"` + strings.Repeat("secret", longRequest) + `"}`)
+	depth := 0
+	var client host.Client
+	client = host.Client{
+		Capabilities: json.RawMessage(`{"roots":{}}`),
+		Answer: func(ctx context.Context, _ host.Question) (json.RawMessage, error) {
+			if depth++; depth == 3 {
+				return answer, nil
+			}
+			inner, err := h.Call(ctx, "a_writes", nil, client)
+			if err != nil || !strings.Contains(string(inner.Result), `"text":"done"`) {
+				t.Errorf("a call while another one waits: got %s %+v, %v", inner.Result, inner.Error, err)
+			}
+			return answer, nil
+		},
+	}
+	got, err := h.Call(t.Context(), "a_writes", nil, client)
+	if err != nil || !strings.Contains(string(got.Result), `"text":"done"`) {
+		t.Errorf("got %s %+v, %v", got.Result, got.Error, err)
+	}
+	log, err := os.ReadFile(w.Dir + "/home/log")
+	if err != nil || strings.Count(string(log), `"outcome":"asked"`) != 3 || strings.Count(string(log), `"round":1`) != 3 || strings.Contains(string(log), "secret") {
+		t.Errorf("the log is %s, %v", log, err)
+	}
+}
+
 func TestAnswersAreForThePluginThatAsked(t *testing.T) {
 	asker := func(version string) hosttest.Files {
 		f := hosttest.Plugin("b", asking(askRoots, `{"result":`+hosttest.TextOf("b")+`}`), "[capabilities]\nask = ['roots']\n[offers]\nprompts = true\n")
