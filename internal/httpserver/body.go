@@ -9,17 +9,21 @@ import (
 	"time"
 )
 
-// firstRead is the size, in bytes, of the first part of a body of unknown length.
-const firstRead = 4 << 10
+// smallBody is the size, in bytes, up to which a body is not counted. Connections and requests are bounded, and clients whose
+// large bodies arrive slowly do not keep out those that send little.
+const smallBody = 16 << 10
 
-// readBody reads the body of a request within bounds of size and time. release must be called when the body is not used any
-// more.
+// readBody reads the body of a request within bounds of size and time. The memory of a large body is counted as it arrives,
+// whatever the length that the header states. release must be called when the body is not used any more.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), status int, why string) {
 	long := fmt.Sprintf("the body is longer than %d bytes", s.config.MaxBody)
 	if r.ContentLength > s.config.MaxBody {
 		return nil, nil, http.StatusRequestEntityTooLarge, long
 	}
-	size := max(r.ContentLength+1, firstRead)
+	largest := s.config.MaxBody + 1 // one byte more than the body, so that its end is found
+	if r.ContentLength >= 0 {
+		largest = r.ContentLength + 1
+	}
 	reserved := int64(0)
 	release = func() { s.bodies.give(reserved) }
 	reserve := func(n int64) bool {
@@ -29,19 +33,14 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 		reserved += n
 		return true
 	}
-	const busy = "the requests that are handled take too much memory"
-	if !reserve(size) {
-		return nil, nil, http.StatusServiceUnavailable, busy
-	}
 	control := http.NewResponseController(w)
 	begin := time.Now()
-	_ = control.SetReadDeadline(begin.Add(bodyTimeout))
 	defer func() {
 		if now := time.Now(); now.Sub(begin) > time.Second {
 			_ = control.SetWriteDeadline(now.Add(writeTimeout))
 		}
 	}()
-	body = make([]byte, 0, size)
+	body = make([]byte, 0, min(largest, smallBody))
 	for {
 		n, err := r.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
@@ -60,10 +59,10 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 			return nil, nil, http.StatusBadRequest, "the body is incomplete"
 		}
 		if len(body) == cap(body) {
-			grown := 2 * int64(cap(body))
+			grown := min(2*int64(cap(body)), largest)
 			if !reserve(grown - int64(cap(body))) {
 				release()
-				return nil, nil, http.StatusServiceUnavailable, busy
+				return nil, nil, http.StatusServiceUnavailable, "the requests that are handled take too much memory"
 			}
 			next := make([]byte, len(body), grown)
 			copy(next, body)

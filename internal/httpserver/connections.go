@@ -3,20 +3,21 @@ package httpserver
 import (
 	"container/list"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"sync"
 )
 
-// connections bounds the connections of a server. Beyond the bound, the connection that has been without a request for the
-// longest time is closed, so that idle connections, and those that send a request slowly, cannot keep clients out. Those that
-// have a request are bounded by the requests that are handled at once.
+// connections bounds the connections of a server. Beyond the bound, the connection that has been idle for the longest time is
+// closed. A connection is idle until its request has arrived completely and is authorized, so that clients that send slowly, or
+// have no token, cannot keep others out. The number of other connections is bounded by the requests and streams of the server.
 type connections struct {
 	max int
 
 	mu   sync.Mutex
-	all  map[net.Conn]*list.Element // the element is nil while a request of the connection is handled
-	idle list.List                  // has the connections (net.Conn) without such a request, longest first
+	all  map[net.Conn]*list.Element // the element is nil if the connection is not idle
+	idle list.List                  // has the idle connections (net.Conn), longest first
 }
 
 func newConnections(max int) *connections {
@@ -30,17 +31,12 @@ func (c *connections) context(ctx context.Context, conn net.Conn) context.Contex
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// handler returns a handler that calls another one.
-func (c *connections) handler(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if conn, ok := r.Context().Value(connectionKey{}).(net.Conn); ok {
-			c.setBusy(conn)
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func (c *connections) setBusy(conn net.Conn) {
+// setBusy states that the connection of a request is not idle until the request is answered.
+func (c *connections) setBusy(r *http.Request) {
+	conn, ok := r.Context().Value(connectionKey{}).(net.Conn)
+	if !ok {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.all[conn]; e != nil {
@@ -67,6 +63,9 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	for len(c.all) > c.max && c.idle.Len() > 0 {
 		first := c.idle.Remove(c.idle.Front()).(net.Conn)
 		delete(c.all, first)
+		if encrypted, ok := first.(*tls.Conn); ok {
+			first = encrypted.NetConn() // closing the other one would wait for a client that does not read
+		}
 		_ = first.Close()
 	}
 }

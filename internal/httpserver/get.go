@@ -10,6 +10,10 @@ import (
 
 // checkSessionRequest checks a GET or DELETE. The modern era has neither.
 func (s *Server) checkSessionRequest(w http.ResponseWriter, r *http.Request) bool {
+	if r.ContentLength != 0 {
+		refuse(w, http.StatusBadRequest, "a "+r.Method+" must not have a body")
+		return false
+	}
 	version := r.Header.Get(headerVersion)
 	if gateway.IsModern(version) {
 		w.Header().Set("Allow", "POST")
@@ -45,6 +49,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, owner gateway.Princ
 	}
 	s.begin()
 	defer s.done()
+	s.connections.setBusy(r)
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()

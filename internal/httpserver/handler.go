@@ -16,7 +16,11 @@ import (
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	control, now := http.NewResponseController(w), time.Now()
+	_ = control.SetWriteDeadline(now.Add(writeTimeout))
+	if r.ContentLength != 0 { // the server of package http reads a body before it sends a refusal
+		_ = control.SetReadDeadline(now.Add(bodyTimeout))
+	}
 	switch r.URL.Path {
 	case "/healthz":
 		s.health(w, r, true)

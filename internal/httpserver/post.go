@@ -44,6 +44,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Prin
 		return
 	}
 	defer release()
+	s.connections.setBusy(r)
 	if m.ID() != nil || m.IsBatch() { // calls in flight may need notifications and responses, whatever the load
 		if s.draining.Load() {
 			refuseBusy(w, m.ID(), "the server is shutting down")
@@ -67,13 +68,6 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Prin
 // readMessage reads and parses the message of a POST. If it is invalid, it answers with an error, and returns nil. release must
 // be called when the message is not used any more.
 func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (m *gateway.Message, release func()) {
-	select {
-	case s.reading <- struct{}{}:
-		defer func() { <-s.reading }()
-	default:
-		refuseBusy(w, nil, "too many requests arrive at once")
-		return nil, nil
-	}
 	if status, why := checkPost(r.Header); why != "" {
 		refuse(w, status, why)
 		return nil, nil

@@ -30,14 +30,14 @@ const (
 const (
 	maxHeader      = 64 << 10         // bytes of the header of a request
 	headerTimeout  = 10 * time.Second // for the header of a request
-	bodyTimeout    = 30 * time.Second // for its body
+	bodyTimeout    = 30 * time.Second // for its body, even if the request is refused
 	writeTimeout   = 30 * time.Second // for a client to take what is written at once
 	idleTimeout    = 2 * time.Minute  // of a connection without request
 	streamAfter    = time.Second      // without an answer, after which the answer becomes a stream
 	keepAlive      = 15 * time.Second // between comments on a stream without messages
 	maxSessions    = 512
 	maxStreams     = 256      // streams that stay open without a call: GET, and subscriptions/listen
-	maxRequests    = 512      // requests that are handled at once, and requests that arrive
+	maxRequests    = 512      // requests that are handled at once
 	maxKeptTotal   = 64 << 20 // bytes of messages that are kept
 	minBodies      = 16 << 20 // bytes of requests that are handled, or of four requests if that is more
 	retryAfter     = "1"      // seconds, of a response with status 503
@@ -72,7 +72,6 @@ type Server struct {
 	connections *connections
 	messages    budget        // of streams
 	bodies      budget        // of requests that are handled
-	reading     chan struct{} // a semaphore of requests that arrive
 	requests    chan struct{} // a semaphore of requests that are handled
 	streams     chan struct{} // a semaphore of streams that stay open without a call
 
@@ -97,7 +96,7 @@ func New(c Config) *Server {
 	s := &Server{
 		config: c, log: c.Log, token: digestToken(c.Token),
 		messages: budget{max: maxKeptTotal}, bodies: budget{max: max(minBodies, 4*c.MaxBody)},
-		reading: make(chan struct{}, maxRequests), requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
+		requests: make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
 		stopping: make(chan struct{}), connections: newConnections(c.MaxConnections),
 	}
 	s.calls, s.stop = context.WithCancelCause(context.Background())
@@ -114,7 +113,7 @@ var errStopped = errors.New("the server is shutting down")
 func (s *Server) Serve(ctx context.Context, l net.Listener, drain func() time.Duration) error {
 	defer s.stop(errStopped)
 	server := &http.Server{
-		Handler:           s.connections.handler(s),
+		Handler:           s,
 		ConnContext:       s.connections.context,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
