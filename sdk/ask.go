@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// ErrAsking is the error with which Ask, and the functions that call it, end a run of a handler whose question has no answer
-// yet. The handler returns it, possibly wrapped. The host asks the client, and runs the handler again from its start.
+// ErrAsking is the error that ends a run of a handler whose question has no answer yet. Ask and the functions that call it return it, and
+// the handler returns it too, possibly wrapped. The host then asks the client, and runs the handler again from its start.
 var ErrAsking = errors.New("the client is asked")
 
 // A Question is something that a client can be asked: a Form, a Link, a Sampling or a RootsQuestion.
@@ -21,18 +21,18 @@ type Question interface {
 	request() (method string, params any)
 }
 
-// Ask asks the client several questions at once, each under an id that distinguishes it from all others of the call, and
-// returns the answers. Elicit, OpenURL, Sample and ListRoots ask one question.
+// Ask asks the client several questions at once, and returns the answers. Each question has an id that no other question of the call has.
+// Elicit, OpenURL, Sample and ListRoots ask one question.
 //
-// Asking ends the run of the handler: until the client has answered, Ask returns ErrAsking, which the handler must return.
-// Then the handler is run again from its start, in a new call, and Ask returns the answers. So a handler must ask the same
-// questions under the same ids in each run, and what it does before a question is repeated: ask first, then change
-// something. A call has at most 10 rounds of questions.
+// Asking ends the run of the handler: as long as the client has not answered, Ask returns ErrAsking, which the handler must return. After
+// that, the handler is run again from its start, in a new call, and Ask returns the answers. A handler must therefore ask the same
+// questions under the same ids in each run. What it does before a question is repeated, so ask first, then change something. A call has at
+// most 10 rounds of questions.
 //
-// Without questions, Ask ends the run, and the handler is run again: call SetState first.
+// If questions is empty, Ask ends the run, and the handler is run again. Call SetState before that, so that the runs differ.
 //
-// The manifest must name what is asked in ask of [capabilities]. If the client does not support a question, the call fails:
-// see Client.
+// The key ask of [capabilities] in the manifest must name what is asked. If the client does not support a question, the call fails: call
+// Client to find out what the client supports.
 func Ask(ctx context.Context, questions map[string]Question) (Answers, error) {
 	c, ok := ctx.Value(askKey{}).(*conversation)
 	if !ok {
@@ -64,18 +64,18 @@ func Ask(ctx context.Context, questions map[string]Question) (Answers, error) {
 	return nil, ErrAsking
 }
 
-// Answers are the client's answers by the ids of the questions.
+// Answers are the client's answers, keyed by the ids of the questions.
 type Answers map[string]json.RawMessage
 
-// Form returns the answer to a Form or Link. If the client answered with an error, it is a *ClientError.
+// Form returns the answer to a Form or Link. If the client answered with an error, the returned error is a *ClientError.
 func (a Answers) Form(id string) (*FormAnswer, error) { return decodeAnswer[FormAnswer](a, id) }
 
-// Sampling returns the answer to a Sampling. If the client answered with an error, it is a *ClientError.
+// Sampling returns the answer to a Sampling. If the client answered with an error, the returned error is a *ClientError.
 func (a Answers) Sampling(id string) (*SamplingAnswer, error) {
 	return decodeAnswer[SamplingAnswer](a, id)
 }
 
-// Roots returns the answer to a RootsQuestion. If the client answered with an error, it is a *ClientError.
+// Roots returns the answer to a RootsQuestion. If the client answered with an error, the returned error is a *ClientError.
 func (a Answers) Roots(id string) ([]Root, error) {
 	answer, err := decodeAnswer[struct{ Roots []Root }](a, id)
 	if err != nil {
@@ -103,7 +103,7 @@ func decodeAnswer[T any](a Answers, id string) (*T, error) {
 	return answer, nil
 }
 
-// ClientError is the error with which a client answered, for example because its user rejected a Sampling.
+// ClientError is an error with which a client answered a question, for example because its user rejected a Sampling.
 type ClientError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -111,7 +111,7 @@ type ClientError struct {
 
 func (e *ClientError) Error() string { return fmt.Sprintf("the client: %s (%d)", e.Message, e.Code) }
 
-// Client returns what the client can be asked, as far as the plugin is granted to ask it.
+// Client states what the client can be asked, as far as the plugin is granted to ask it.
 func Client(ctx context.Context) abi.Client {
 	if c, ok := ctx.Value(askKey{}).(*conversation); ok {
 		return c.client
@@ -119,15 +119,15 @@ func Client(ctx context.Context) abi.Client {
 	return abi.Client{}
 }
 
-// SetState keeps a string for the next run of the handler, in which State returns it. It has an effect only if the run
-// ends with ErrAsking. The host protects it: the client can neither read nor change it.
+// SetState keeps a string for the next run of the handler, in which State returns that string. SetState has an effect only if the run ends
+// with ErrAsking. The host protects the string: the client can neither read nor change it.
 func SetState(ctx context.Context, state string) {
 	if c, ok := ctx.Value(askKey{}).(*conversation); ok {
 		c.ask.State = state
 	}
 }
 
-// State returns the string of SetState in the run before; empty in the first run.
+// State returns the string that SetState kept in the previous run; empty in the first run.
 func State(ctx context.Context) string {
 	if c, ok := ctx.Value(askKey{}).(*conversation); ok {
 		return c.state
@@ -135,17 +135,17 @@ func State(ctx context.Context) string {
 	return ""
 }
 
-// conversation is what a call has asked the client so far, and asks it now.
+// conversation has what a call has asked the client in earlier runs, and what it asks in this run.
 type conversation struct {
 	client  abi.Client
 	answers map[string]json.RawMessage
-	state   string  // of the run before
-	ask     abi.Ask // of this run
+	state   string  // string that SetState kept in the previous run
+	ask     abi.Ask // what this run asks the client
 }
 
 type askKey struct{}
 
-// decode decodes a member of the request. The host has encoded it, so it is valid.
+// decode decodes a member of the request. The member is valid, since the host has encoded it.
 func (c *conversation) decode(key string, value []byte) {
 	switch key {
 	case "client":
@@ -160,8 +160,8 @@ func (c *conversation) decode(key string, value []byte) {
 	}
 }
 
-// encodeAsk returns the response for the error of a handler, without its closing brace, if the handler asks the client;
-// otherwise err.
+// encodeAsk returns the response for a handler that asks the client, without the closing brace. If err, the error of the handler, is not
+// ErrAsking, encodeAsk returns err.
 func (c callContext) encodeAsk(err error) ([]byte, error) {
 	if !errors.Is(err, ErrAsking) || c.talk == nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Dispatch handles one request of ABI 1 and returns the response. Modules call it through Serve, tests through package
-// sdktest.
+// Dispatch handles one request of ABI 1 and returns the response. In a module, Serve makes the host's requests reach Dispatch. In tests,
+// package sdktest calls it.
 func (p *Plugin) Dispatch(request []byte) []byte {
 	response, err := p.handle(request)
 	if err == nil {
@@ -24,16 +24,16 @@ func (p *Plugin) Dispatch(request []byte) []byte {
 		failure = own
 	}
 	response, err = rawjson.Marshal(abi.Response{Error: failure})
-	if err != nil { // the plugin's Data is not valid JSON
+	if err != nil { // the Data that the plugin set is not valid JSON
 		response, _ = rawjson.Marshal(abi.Response{Error: &Error{Code: failure.Code, Message: failure.Message}})
 	}
 	return response
 }
 
-// responseStart begins a response with a result.
+// responseStart is the beginning of a response with a result.
 const responseStart = `{"result":`
 
-// handle returns a response without its closing brace, which Dispatch appends.
+// handle returns the response to a request, without the closing brace, which Dispatch appends.
 func (p *Plugin) handle(request []byte) ([]byte, error) {
 	method, params, ctx, err := parseRequest(request)
 	if err != nil {
@@ -60,13 +60,13 @@ func (p *Plugin) handle(request []byte) ([]byte, error) {
 	return nil, &Error{Code: abi.CodeMethodNotFound, Message: fmt.Sprintf("no handler for %s", method)}
 }
 
-// parseRequest splits a request into its method and parameters, and makes its context.
+// parseRequest splits a request into its method and its parameters, and creates its context.
 func parseRequest(request []byte) (method string, params []byte, ctx callContext, err error) {
 	ctx = callContext{Context: context.Background()}
 	err = rawjson.ScanObject(request, func(key, value []byte) {
 		switch string(key) {
 		case "method":
-			method = string(bytes.Trim(value, `"`)) // method names need no escapes
+			method = string(bytes.Trim(value, `"`)) // names of methods contain no escapes
 		case "deadline":
 			ctx.deadline, _ = strconv.ParseInt(string(value), 10, 64)
 		case "params":
@@ -197,7 +197,7 @@ func decodeParams(params []byte, into any) error {
 	return nil
 }
 
-// encodeList encodes a list as the member called name; nil becomes the empty array that MCP requires.
+// encodeList encodes items as the member called name. If items is nil, the member is an empty array, since MCP requires an array.
 func encodeList[T any](name string, items []T, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func encodeList[T any](name string, items []T, err error) ([]byte, error) {
 	return encodeResult(map[string][]T{name: items})
 }
 
-// encodeResult returns a response without its closing brace, which Dispatch appends.
+// encodeResult returns a response with the result v, without the closing brace, which Dispatch appends.
 func encodeResult(v any) ([]byte, error) {
 	result, err := rawjson.Marshal(v)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // abi.HostDenied.
 type HostError = abi.HostError
 
-// HostCall performs a host operation and decodes its result into result, which may be nil. A refusal is a *HostError. The
-// sub-packages of sdk have typed functions for the existing operations.
+// HostCall performs a host operation and decodes its result into result, which may be nil. If the host refuses, the error wraps a *HostError.
+// The sub-packages of sdk have typed functions for the existing operations.
 func HostCall(op string, params, result any) error {
 	raw, err := rawjson.Marshal(params)
 	if err != nil {
@@ -43,7 +43,7 @@ func HostCall(op string, params, result any) error {
 // Level is the severity of a log line.
 type Level int32
 
-// The levels of a log line.
+// Values of Level.
 const (
 	LevelTrace = Level(abi.LevelTrace)
 	LevelDebug = Level(abi.LevelDebug)
@@ -52,8 +52,8 @@ const (
 	LevelError = Level(abi.LevelError)
 )
 
-// Log writes a line, formatted as by fmt.Sprintf, to the host's log, which its operator reads. To write to the client's
-// log, use Message.
+// Log writes a line to the host's log, which the operator of the host reads. The line is formatted as fmt.Sprintf does. To write to the
+// client's log, use Message.
 func Log(level Level, format string, arguments ...any) {
 	imports.Log(int32(level), fmt.Sprintf(format, arguments...))
 }

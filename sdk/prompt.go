@@ -2,8 +2,8 @@ package sdk
 
 import "context"
 
-// Prompts handles prompts/list and prompts/get; both functions are required. List returns all prompts: the host paginates.
-// Get returns an *Error with abi.CodeInvalidParams for a name that does not exist.
+// Prompts handles prompts/list and prompts/get. Both functions are required. List returns all prompts, which the host divides into pages. Get
+// returns an *Error with abi.CodeInvalidParams if there is no prompt of that name.
 type Prompts struct {
 	List func(ctx context.Context) ([]Prompt, error)
 	Get  func(ctx context.Context, name string, arguments map[string]string) (*PromptResult, error)
@@ -30,21 +30,21 @@ type PromptResult struct {
 	Messages    []PromptMessage `json:"messages"`
 }
 
-// PromptMessage is one message of a prompt; Role is "user" or "assistant".
+// PromptMessage is one message of a prompt. Role is "user" or "assistant".
 type PromptMessage struct {
 	Role    string  `json:"role"`
 	Content Content `json:"content"`
 }
 
-// CompleteFunc handles completion/complete: it returns values that begin with what the user has typed.
+// CompleteFunc handles completion/complete. It returns the values that begin with what the user has typed.
 type CompleteFunc func(ctx context.Context, request CompleteRequest) (*Completion, error)
 
 // CompleteRequest has the parameters of completion/complete.
 type CompleteRequest struct {
 	Ref struct {
-		Type string `json:"type"`           // "ref/prompt" or "ref/resource"
-		Name string `json:"name,omitempty"` // for ref/prompt: the prompt's name
-		URI  string `json:"uri,omitempty"`  // for ref/resource: the resource's URI template
+		Type string `json:"type"`           // kind of the reference: "ref/prompt" or "ref/resource"
+		Name string `json:"name,omitempty"` // for ref/prompt: the name of the prompt
+		URI  string `json:"uri,omitempty"`  // for ref/resource: the URI template of the resource
 	} `json:"ref"`
 	Argument struct {
 		Name  string `json:"name"`
@@ -55,8 +55,7 @@ type CompleteRequest struct {
 	} `json:"context"`
 }
 
-// Completion has at most 100 values. Total is the number of all matching values, also of those that are omitted; 0 if
-// unknown.
+// Completion has at most 100 values. Total is the number of all matching values, including those that are left out; 0 if it is unknown.
 type Completion struct {
 	Values  []string `json:"values"`
 	Total   int      `json:"total,omitempty"`

@@ -6,9 +6,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Resources handles resources/list, resources/templates/list and resources/read. List and Read are required; Templates is
-// nil if there are no templates. Both lists are complete: the host paginates. Read returns an *Error with
-// abi.CodeResourceNotFound for a URI that does not exist.
+// Resources handles resources/list, resources/templates/list and resources/read. List and Read are required. Templates is nil if there are no
+// templates. List and Templates return complete lists, which the host divides into pages. Read returns an *Error with
+// abi.CodeResourceNotFound if there is no resource at that URI.
 type Resources struct {
 	List      func(ctx context.Context) ([]Resource, error)
 	Templates func(ctx context.Context) ([]ResourceTemplate, error)
@@ -22,10 +22,10 @@ type Resource struct {
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
 	MIMEType    string `json:"mimeType,omitempty"`
-	Size        int64  `json:"size,omitempty"` // bytes; 0: unknown
+	Size        int64  `json:"size,omitempty"` // size of the content in bytes; 0: unknown
 }
 
-// ResourceTemplate is an item of resources/templates/list; its URI template is as in RFC 6570.
+// ResourceTemplate is an item of resources/templates/list. RFC 6570 defines the syntax of its URI template.
 type ResourceTemplate struct {
 	URITemplate string `json:"uriTemplate"`
 	Name        string `json:"name"`
@@ -34,8 +34,8 @@ type ResourceTemplate struct {
 	MIMEType    string `json:"mimeType,omitempty"`
 }
 
-// ResourceContents is the content of a resource. If Blob is not nil, it is sent, encoded as base64; otherwise Text is
-// sent.
+// ResourceContents is the content of a resource. If Blob is not nil, the content is Blob, which is encoded as base64. Otherwise the content
+// is Text.
 type ResourceContents struct {
 	URI      string
 	MIMEType string
@@ -43,7 +43,7 @@ type ResourceContents struct {
 	Blob     []byte
 }
 
-// MarshalJSON encodes either text or blob, as MCP requires.
+// MarshalJSON encodes either the text or the blob, as MCP requires.
 func (c ResourceContents) MarshalJSON() ([]byte, error) {
 	wire := struct {
 		URI      string  `json:"uri"`

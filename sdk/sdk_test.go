@@ -22,7 +22,7 @@ func greet(_ context.Context, who person) (*sdk.ToolResult, error) {
 	return sdk.Text("Hello, " + who.Name), nil
 }
 
-// dispatch returns the response of a plugin with one tool called "t".
+// dispatch returns the response to a request. The plugin has one tool called "t", whose handler is handle.
 func dispatch[In any](handle func(context.Context, In) (*sdk.ToolResult, error), request string) string {
 	p := sdk.New()
 	sdk.HandleTool(p, "t", handle)
@@ -114,7 +114,7 @@ func TestHostCallOutsideOfHostIsUnavailable(t *testing.T) {
 	}
 }
 
-// A plugin's package main calls Serve from an init function; here Dispatch shows the response to one request.
+// In a plugin, package main calls Serve from an init function. This example calls Dispatch instead, to show the response to one request.
 func Example() {
 	p := sdk.New()
 	sdk.HandleTool(p, "greet", func(_ context.Context, who struct{ Name string }) (*sdk.ToolResult, error) {

@@ -36,14 +36,14 @@ func call(n uint32) {
 	imports.Output(served.Dispatch(imports.Input(n)))
 }
 
-// init prepares the types that host operations encode or decode (see rawjson.Prepare): the types of all operations, and
-// those of the operations that most plugins perform.
+// This init function prepares the types that host operations encode or decode: those that all operations need, and those of the operations
+// that most plugins perform. rawjson.Prepare explains the reason.
 func init() {
 	rawjson.Prepare(abi.HostRequest{}, abi.HostResponse{}, abi.HostError{}, abi.Lock{}, abi.FileMode{}, abi.FileModeResult{}, abi.GitPath{},
 		abi.GitTopLevel{}, abi.GitRepo{}, abi.GitHead{}, abi.GitRemote{}, abi.GitURL{}, abi.GitPaths{}, abi.GitIgnored{})
 }
 
-// init sets time.Local to the time zone of the host: WASI has none, and Go's wasip1 port ignores TZ.
+// This init function sets time.Local to the time zone of the host: WASI has no time zones, and Go's wasip1 port ignores TZ.
 func init() {
 	data, err := base64.StdEncoding.DecodeString(os.Getenv("BULKHEAD_ZONEINFO"))
 	if err != nil || len(data) == 0 {
@@ -54,14 +54,14 @@ func init() {
 	}
 }
 
-// init makes the garbage collector run less often. An instance runs one call at a time on one processor, and the host
-// restores or frees its whole memory after the call. With Go's default, a third of the time of a call with megabytes of
-// data went into collections. The heap may grow to five times the live data, until it comes near the module's limit.
+// This init function makes the garbage collector run less often. An instance runs one call at a time on one processor, and the host restores
+// or frees the whole memory of the instance after the call. With Go's default setting, collections took a third of the time of a call with
+// megabytes of data. The heap may grow to five times the live data, until it comes near the module's limit.
 func init() {
 	limit, err := strconv.ParseInt(os.Getenv("BULKHEAD_MEMORY"), 10, 64)
 	if err != nil || limit <= 0 {
 		return
 	}
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(limit / 4 * 3) // leaves a quarter for memory that SetMemoryLimit does not count
+	debug.SetMemoryLimit(limit / 4 * 3) // leaves a quarter of the limit for memory that SetMemoryLimit does not count
 }

@@ -10,19 +10,19 @@ import (
 // ToolResult is the result of tools/call.
 type ToolResult struct {
 	Content []Content `json:"content"`
-	// StructuredContent is the result as a JSON object, for tools with an output schema; nil if none.
+	// StructuredContent is the result as a JSON object, for a tool with an output schema; nil if there is none.
 	StructuredContent any `json:"structuredContent,omitempty"`
-	// IsError tells the model that the tool failed; Content contains the reason.
+	// IsError tells the model that the tool failed. Content then contains the reason.
 	IsError bool           `json:"isError,omitempty"`
 	Meta    map[string]any `json:"_meta,omitempty"`
 }
 
-// Text returns a result with one text item.
+// Text returns a result whose content is one text item.
 func Text(text string) *ToolResult {
 	return &ToolResult{Content: []Content{TextContent{Text: text}}}
 }
 
-// ErrorText returns an error result with one text item.
+// ErrorText returns an error result whose content is one text item.
 func ErrorText(text string) *ToolResult {
 	return &ToolResult{Content: []Content{TextContent{Text: text}}, IsError: true}
 }
@@ -31,7 +31,7 @@ func ErrorText(text string) *ToolResult {
 // EmbeddedResource.
 type Content interface {
 	json.Marshaler
-	appendTo(out []byte) ([]byte, error) // appends the JSON of the item
+	appendTo(out []byte) ([]byte, error) // appends the encoded item to out
 }
 
 // TextContent is text for the model.
@@ -39,13 +39,13 @@ type TextContent struct {
 	Text string `json:"text"`
 }
 
-// ImageContent is an image. Data is encoded as base64.
+// ImageContent is an image. Data is encoded as base64 in JSON.
 type ImageContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mimeType"`
 }
 
-// AudioContent is audio. Data is encoded as base64.
+// AudioContent is a sound. Data is encoded as base64 in JSON.
 type AudioContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mimeType"`
@@ -61,8 +61,8 @@ type EmbeddedResource struct {
 	Resource ResourceContents `json:"resource"`
 }
 
-// Results are encoded without encoding/json, which would marshal each item of content into its own buffer, validate and
-// copy it; in a module that takes longer than everything else in a small call.
+// Results are encoded without encoding/json, which would marshal each item of content into a buffer of its own, validate that buffer and copy
+// it. In a module that takes longer than all other work of a small call.
 
 func (r *ToolResult) appendTo(out []byte) ([]byte, error) {
 	var err error
@@ -92,7 +92,7 @@ func (r *ToolResult) appendTo(out []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// appendMember appends a member to an object.
+// appendMember appends a member to an object whose encoding is in out.
 func appendMember(out []byte, name string, value any) ([]byte, error) {
 	raw, err := rawjson.Marshal(value)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c ResourceLink) appendTo(out []byte) ([]byte, error) {
 		return nil, err
 	}
 	out = append(out, `{"type":"resource_link",`...)
-	return append(out, raw[1:]...), nil // a resource has a URI, so raw is never {} and needs the comma
+	return append(out, raw[1:]...), nil // a resource has a URI, so raw is never {}, and the comma is needed
 }
 
 func (c EmbeddedResource) appendTo(out []byte) ([]byte, error) {

@@ -1,9 +1,9 @@
-// Package abi declares ABI 1 between host and guest: the names of a module's imports and exports, and the JSON messages
-// that pass through them. Start with Request and Response, which every call consists of. Host and guest both import it,
-// so it imports only the standard library and contains no logic. docs/abi.md specifies the ABI. Plugin authors mostly
-// need only its error codes: the other packages below sdk wrap the rest.
+// Package abi declares ABI 1 between host and guest: the names of a module's imports and exports, and the JSON messages that pass through
+// them. Start with Request and Response, of which every call consists. Both host and guest import this package, so it imports only the
+// standard library and contains no logic. docs/abi.md specifies the ABI. Plugin authors mostly need only the error codes: the other
+// packages below sdk wrap the rest.
 //
-// Stability: names, codes and messages of ABI 1 do not change; additions do not affect old modules.
+// Stability: the names, codes and messages of ABI 1 do not change. Additions do not affect old modules.
 package abi
 
 import (
@@ -11,10 +11,10 @@ import (
 	"fmt"
 )
 
-// ImportModule is the WASM module name of the host's functions other than WASI.
+// ImportModule is the WebAssembly module name under which the host exports its own functions. WASI functions have a different one.
 const ImportModule = "bulkhead"
 
-// Functions that a module exports. ExportMarker has no effect: its existence tells which ABI the module implements.
+// Functions that a module exports. The function ExportMarker has no effect: its existence states which ABI the module implements.
 const (
 	ExportMarker     = "bulkhead_abi_1"  // ()
 	ExportCall       = "bulkhead_call"   // (len i32)
@@ -32,7 +32,7 @@ const (
 	ImportLog        = "log"         // (level i32, src i32, len i32)
 )
 
-// Levels of the log import; the numbers are go-hclog's.
+// Levels of the import log. The numbers are those of go-hclog.
 const (
 	LevelTrace int32 = 1
 	LevelDebug int32 = 2
@@ -41,7 +41,7 @@ const (
 	LevelError int32 = 5
 )
 
-// Methods of a request: those of MCP, and bulkhead/describe.
+// Methods of a request. All of them are methods of MCP, except bulkhead/describe.
 const (
 	MethodToolsCall              = "tools/call"
 	MethodPromptsList            = "prompts/list"
@@ -53,22 +53,21 @@ const (
 	MethodDescribe               = "bulkhead/describe"
 )
 
-// Request is the input of bulkhead_call.
+// Request is the input of the export bulkhead_call.
 type Request struct {
 	Method string `json:"method"`
-	// Deadline is when the host ends the call, in milliseconds since the Unix epoch by the host's
-	// clock; 0: there is no deadline.
+	// Deadline is the time at which the host ends the call, in milliseconds since the Unix epoch by the host's clock; 0: there is no deadline.
 	Deadline int64 `json:"deadline,omitempty"`
-	// Params contains the parameters of the MCP request, byte for byte as the client sent them. It is absent if the
-	// client sent no parameters.
+	// Params contains the parameters of the MCP request, byte for byte as the client sent them. If the client sent no parameters, Params is
+	// absent.
 	Params json.RawMessage `json:"params,omitempty"`
-	// Client, Answers and State are those of an Ask. They are absent unless the client can be asked.
+	// Client, Answers and State belong to the questions that a call asks: see Ask. They are absent unless the client can be asked.
 	Client  *Client                    `json:"client,omitempty"`
 	Answers map[string]json.RawMessage `json:"answers,omitempty"`
 	State   string                     `json:"state,omitempty"`
 }
 
-// Response is the argument of output: exactly one of Result, Error and Ask is set.
+// Response is the argument of the import output. Exactly one of Result, Error and Ask is set.
 type Response struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
@@ -92,15 +91,15 @@ const (
 	CodeResourceNotFound = -32002
 )
 
-// Methods of a ClientRequest.
+// Values of ClientRequest.Method.
 const (
 	MethodElicit    = "elicitation/create"
 	MethodSample    = "sampling/createMessage"
 	MethodListRoots = "roots/list"
 )
 
-// Client is what a client can be asked, restricted to what the plugin is granted. A pointer is nil if the client does not
-// support it.
+// Client states what a client can be asked, as far as the plugin is granted to ask it. A pointer is nil if the client does not support that
+// kind of question.
 type Client struct {
 	Elicitation *Elicitation `json:"elicitation,omitempty"`
 	Sampling    *Sampling    `json:"sampling,omitempty"`
@@ -119,38 +118,38 @@ type Sampling struct {
 	Context *struct{} `json:"context,omitempty"`
 }
 
-// Ask ends a call that needs something from the client. The host asks the client, and then makes the call again, with the
-// answers of all asks of the call so far and the State of the last one. At least one of Requests and State is set.
+// Ask ends a call that needs something from the client. The host asks the client, and then makes the call again. The new call has the
+// answers to all questions that the call has asked so far, and the State of the last Ask. At least one of Requests and State is set.
 type Ask struct {
-	Requests map[string]ClientRequest `json:"requests,omitempty"` // by an id that the plugin chooses
+	Requests map[string]ClientRequest `json:"requests,omitempty"` // the questions, keyed by ids that the plugin chooses
 	State    string                   `json:"state,omitempty"`
 }
 
-// ClientRequest is a request to the client: Method is one of MethodElicit, MethodSample and MethodListRoots. Its answer is
-// the result of MCP for that method, or an Error in a member called error.
+// ClientRequest is a request to the client. Method is MethodElicit, MethodSample or MethodListRoots. The answer is the result that MCP
+// defines for that method, or an Error in a member called error.
 type ClientRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// Actions of the result of MethodElicit.
+// Actions in the result of MethodElicit.
 const (
 	ActionAccept  = "accept"
-	ActionDecline = "decline" // the user said no
-	ActionCancel  = "cancel"  // the user did not decide
+	ActionDecline = "decline" // the user declined
+	ActionCancel  = "cancel"  // the user made no decision
 )
 
-// Bounds of an Ask.
+// Maximums for an Ask.
 const (
 	MaxAskRequests = 16
 	MaxAskID       = 128       // bytes of an id
-	MaxAskBytes    = 1 << 20   // of the parameters of all requests
+	MaxAskBytes    = 1 << 20   // bytes of the parameters of all requests together
 	MaxAskState    = 256 << 10 // bytes of State
-	MaxAskRounds   = 10        // asks of one call
-	MaxAskAnswers  = 4 << 20   // bytes of the answers of one call
+	MaxAskRounds   = 10        // number of times that one call can end with an Ask
+	MaxAskAnswers  = 4 << 20   // bytes of all answers of one call
 )
 
-// Description is the result of bulkhead/describe: what a module has handlers for.
+// Description is the result of bulkhead/describe. It lists what a module has handlers for.
 type Description struct {
 	Tools       []string `json:"tools"`
 	Prompts     bool     `json:"prompts"`
@@ -158,13 +157,13 @@ type Description struct {
 	Completions bool     `json:"completions"`
 }
 
-// HostRequest is the argument of host_call: one host operation.
+// HostRequest is the argument of the import host_call. It requests one host operation.
 type HostRequest struct {
 	Op     string          `json:"op"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// HostResponse is the result of host_result: exactly one of Result and Error is set.
+// HostResponse is the result of the import host_result. Exactly one of Result and Error is set.
 type HostResponse struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *HostError      `json:"error,omitempty"`
@@ -174,23 +173,23 @@ type HostResponse struct {
 type HostError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	Reason  string `json:"reason,omitempty"` // one of Reason…, for a cause that a plugin can handle; usually absent
+	Reason  string `json:"reason,omitempty"` // a Reason… constant, for a cause that a plugin can handle; usually absent
 }
 
 func (e *HostError) Error() string { return e.Message + " (" + e.Code + ")" }
 
-// Codes of a HostError.
+// Values of HostError.Code.
 const (
-	HostDenied      = "denied"      // not granted; recorded in the audit log
-	HostInvalid     = "invalid"     // malformed operation or parameters
-	HostUnavailable = "unavailable" // this host does not have the operation
-	HostFailed      = "failed"      // attempted and failed
+	HostDenied      = "denied"      // the operation is not granted; the audit log records the refusal
+	HostInvalid     = "invalid"     // the operation or its parameters are malformed
+	HostUnavailable = "unavailable" // this host does not support the operation
+	HostFailed      = "failed"      // the host attempted the operation, and it failed
 )
 
-// ReasonNoIdentity is the Reason with which OpGitCommitBranch fails if user.name or user.email is not set.
+// ReasonNoIdentity is the Reason of the error of OpGitCommitBranch if user.name or user.email is not set.
 const ReasonNoIdentity = "no_identity"
 
-// Host operations, each with the types of its parameters -> its result.
+// Host operations. Each comment states the types of the operation's parameters -> its result.
 const (
 	OpGitBranchExists = "git/branch_exists" // GitBranch -> bool
 	OpGitReadFile     = "git/read_file"     // GitFile -> GitContent
@@ -204,35 +203,32 @@ type GitBranch struct {
 	Branch string `json:"branch"`
 }
 
-// GitFile names a file on a local branch; Path is relative to the repository's top level and
-// slash-separated.
+// GitFile names a file on a local branch. Path is slash-separated and relative to the repository's top level.
 type GitFile struct {
 	Repo   string `json:"repo"`
 	Branch string `json:"branch"`
 	Path   string `json:"path"`
 }
 
-// GitContent is a file's content; Found is false if the repository, the branch or the file does not exist. Content is
-// encoded as base64.
+// GitContent is the content of a file, encoded as base64. Found is false if the repository, the branch or the file does not exist.
 type GitContent struct {
 	Found   bool   `json:"found"`
 	Content []byte `json:"content,omitempty"`
 }
 
-// GitSearch asks for the newest commit reachable from HEAD whose message contains Text, case-sensitively.
+// GitSearch asks for the newest commit that is reachable from HEAD and whose message contains Text. Case matters.
 type GitSearch struct {
 	Repo string `json:"repo"`
 	Text string `json:"text"`
 }
 
-// GitCommit is a commit's abbreviated hash (7 characters or more); empty if none was found.
+// GitCommit is the abbreviated hash of a commit, with 7 characters or more. Hash is empty if no commit was found.
 type GitCommit struct {
 	Hash string `json:"hash"`
 }
 
-// Notification is a notification for the client: Method is one of those that an MCP server sends
-// (notifications/progress, notifications/message, notifications/…/list_changed,
-// notifications/resources/updated), Params are its parameters.
+// Notification is a notification for the client. Method is one of those that an MCP server sends: notifications/progress,
+// notifications/message, notifications/…/list_changed or notifications/resources/updated. Params are its parameters.
 type Notification struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`

@@ -1,7 +1,7 @@
 package abi
 
-// Operations on repositories and their remotes, in addition to those in abi.go. A repository,
-// reference or remote that does not exist is a result, not an error.
+// Operations on repositories and remotes, in addition to those in abi.go. Each comment states the types of the operation's parameters -> its
+// result. If a repository, reference or remote does not exist, the result states that; it is not an error.
 const (
 	OpGitTopLevel      = "git/top_level"      // GitPath -> GitTopLevel
 	OpGitCurrentBranch = "git/current_branch" // GitRepo -> GitHead
@@ -14,12 +14,12 @@ const (
 	OpGitFetch         = "git/fetch"          // GitFetch -> GitFetched
 )
 
-// GitPath is the absolute path of a file or directory, which need not exist.
+// GitPath is the absolute path of a file or directory. The path need not exist.
 type GitPath struct {
 	Path string `json:"path"`
 }
 
-// GitTopLevel is the absolute path of the top level of the repository that contains a path; empty if there is none.
+// GitTopLevel is the absolute path of the top level of the repository that contains a path. TopLevel is empty if there is no repository.
 type GitTopLevel struct {
 	TopLevel string `json:"top_level"`
 }
@@ -29,8 +29,8 @@ type GitRepo struct {
 	Repo string `json:"repo"`
 }
 
-// GitHead is the state of HEAD: its branch (the short name; empty if HEAD is detached) and its commit (the full hash;
-// empty if the branch has none yet). Both are empty if there is no repository.
+// GitHead is the state of HEAD. Branch is the short name of its branch; empty if HEAD is detached. Commit is the full hash of its commit;
+// empty if the branch has no commit yet. Both are empty if there is no repository.
 type GitHead struct {
 	Branch string `json:"branch,omitempty"`
 	Commit string `json:"commit,omitempty"`
@@ -44,74 +44,73 @@ type GitRef struct {
 	Ref  string `json:"ref"`
 }
 
-// GitObject is the result of resolving a GitRef. Hash is the full hash of the object; it is empty if no object was
-// found. Commit is the full hash of a commit: the object itself, or the commit that an annotated tag points to. It is
-// empty if there is no such commit.
+// GitObject is the result of resolving a GitRef. Hash is the full hash of the object; empty if no object was found. Commit is the full hash
+// of a commit: of the object itself, or of the commit to which an annotated tag refers; empty if there is no such commit.
 type GitObject struct {
 	Hash   string `json:"hash,omitempty"`
 	Commit string `json:"commit,omitempty"`
 }
 
-// GitRemote names a remote of a repository; an empty name means origin.
+// GitRemote names a remote of a repository. An empty name means origin.
 type GitRemote struct {
 	Repo   string `json:"repo"`
 	Remote string `json:"remote,omitempty"`
 }
 
-// GitURL is a remote's URL without credentials; empty if there is no such remote.
+// GitURL is the URL of a remote without credentials. URL is empty if there is no such remote.
 type GitURL struct {
 	URL string `json:"url,omitempty"`
-	// Digest distinguishes remotes whose URLs differ only in their credentials. It is the first 16 hexadecimal digits
-	// of the SHA-256 of the URL with credentials, in lower case, without "http://" or "https://" and without ".git" at
-	// its end. It is empty if the URL has no credentials.
+	// Digest distinguishes remotes whose URLs differ only in their credentials. It is the first 16 lower-case hexadecimal digits of the
+	// SHA-256 of the URL with its credentials, but without "http://" or "https://" and without ".git" at the end. It is empty if the URL has
+	// no credentials.
 	Digest string `json:"digest,omitempty"`
 }
 
-// GitPaths names at most 1,000 files and directories of a repository's working tree: slash-separated and relative to its
-// top level, or absolute. A trailing slash marks a directory, which matters if it does not exist.
+// GitPaths names at most 1,000 files and directories of a repository's working tree. Each path is absolute, or slash-separated and relative
+// to the top level. A trailing slash marks a directory; this matters if the path does not exist.
 type GitPaths struct {
 	Repo  string   `json:"repo"`
 	Paths []string `json:"paths"`
 }
 
-// GitIgnored has a value for each requested path, in order; it is empty if there is no repository.
+// GitIgnored states for each requested path, in order, whether it is ignored. Ignored is empty if there is no repository.
 type GitIgnored struct {
 	Ignored []bool `json:"ignored"`
 }
 
-// GitStatusQuery asks for the differences between HEAD, the index and the working tree. Limit bounds the number of paths;
-// 0 means 1,000; the maximum is 10,000.
+// GitStatusQuery asks for the differences between HEAD, the index and the working tree. Limit is the maximum number of paths in the result:
+// at most 10,000; 0 means 1,000.
 type GitStatusQuery struct {
 	Repo  string `json:"repo"`
 	Limit int    `json:"limit,omitempty"`
 }
 
-// GitStatus lists the differences. Found is false if there is no repository; Paths is empty if there are no
-// differences. Truncated is set if there are more paths than the limit.
+// GitStatus lists the differences between HEAD, the index and the working tree. Found is false if there is no repository. Paths is empty if
+// there are no differences. Truncated is set if there are more paths than the limit.
 type GitStatus struct {
 	Found     bool            `json:"found"`
 	Paths     []GitPathStatus `json:"paths,omitempty"`
 	Truncated bool            `json:"truncated,omitempty"`
 }
 
-// GitPathStatus is the status of one path. Path is relative to the top level; the path of an untracked directory ends
-// in a slash. Staged compares the index with HEAD, Unstaged the working tree with the index. Both have a code of git
-// status --porcelain: " ", M, T, A, D or U. For an untracked path both are ?.
+// GitPathStatus is the status of one path. Path is relative to the top level; the path of an untracked directory ends in a slash. Staged
+// compares the index with HEAD, and Unstaged compares the working tree with the index. Both are codes of git status --porcelain: " ", M,
+// T, A, D or U. For an untracked path, both are "?".
 type GitPathStatus struct {
 	Path     string `json:"path"`
 	Staged   string `json:"staged"`
 	Unstaged string `json:"unstaged"`
 }
 
-// Modes of files, as git writes them.
+// Modes of files in the notation of git.
 const (
 	GitModeFile       = "100644"
 	GitModeExecutable = "100755"
-	GitModeLink       = "120000" // a symbolic link: the content is its target
+	GitModeLink       = "120000" // a symbolic link, whose target is the content
 )
 
-// GitNewCommit asks for a new branch with one commit on it. The parent of the commit is the local branch Base, or HEAD
-// if Base is empty; Changes are applied to its files. The working tree, the index and HEAD do not change.
+// GitNewCommit asks for a new branch with one new commit. The parent of the commit is the commit of the local branch Base, or of HEAD if
+// Base is empty. Changes are applied to the parent's files. The working tree, the index and HEAD do not change.
 type GitNewCommit struct {
 	Repo    string      `json:"repo"`
 	Branch  string      `json:"branch"`
@@ -120,9 +119,9 @@ type GitNewCommit struct {
 	Changes []GitChange `json:"changes"`
 }
 
-// GitChange is a file that a commit writes or, if Deleted is set, removes. Path is relative to the top level and
-// slash-separated. Mode is GitModeFile or GitModeExecutable; if it is empty, an existing file keeps its mode, and a new
-// file gets GitModeFile. Content is encoded as base64.
+// GitChange is a change of one file: the commit writes the file or, if Deleted is set, removes it. Path is slash-separated and relative to
+// the top level. Mode is GitModeFile or GitModeExecutable. If Mode is empty, an existing file keeps its mode, and a new file gets
+// GitModeFile. Content is encoded as base64.
 type GitChange struct {
 	Path    string `json:"path"`
 	Content []byte `json:"content,omitempty"`
@@ -130,26 +129,26 @@ type GitChange struct {
 	Deleted bool   `json:"deleted,omitempty"`
 }
 
-// GitCommitted contains the full hashes of the new commit and its parent.
+// GitCommitted contains the full hashes of the new commit and of its parent.
 type GitCommitted struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
 }
 
-// GitRemoteQuery asks for references of the repository at a granted https URL. Names contains full names
-// (refs/heads/main, HEAD); if it is empty, all references are returned.
+// GitRemoteQuery asks for references of the repository at a granted https URL. Names contains full names, such as refs/heads/main or HEAD.
+// If Names is empty, all references are returned.
 type GitRemoteQuery struct {
 	URL   string   `json:"url"`
 	Names []string `json:"names,omitempty"`
 }
 
-// GitRemoteRefs are references of a remote, at most 10,000, in the order in which the remote lists them.
+// GitRemoteRefs contains at most 10,000 references of a remote, in the order in which the remote lists them.
 type GitRemoteRefs struct {
 	Refs []GitRemoteRef `json:"refs"`
 }
 
-// GitRemoteRef is a reference of a remote repository. Peeled is the object that an annotated tag points to;
-// Target is the reference that a symbolic one (HEAD) refers to.
+// GitRemoteRef is a reference of a remote repository. Peeled is the object to which an annotated tag refers. Target is the reference to
+// which a symbolic reference such as HEAD refers.
 type GitRemoteRef struct {
 	Name   string `json:"name"`
 	Hash   string `json:"hash"`
@@ -157,9 +156,9 @@ type GitRemoteRef struct {
 	Target string `json:"target,omitempty"`
 }
 
-// GitFetch asks for the files of one commit of the repository at a granted https URL. Commit is a full hash, which
-// GitRemoteQuery returns. Folder, if not empty, is the slash-separated path of the directory whose files are wanted.
-// After is the last path of the previous page; it is empty for the first page.
+// GitFetch asks for the files of one commit of the repository at a granted https URL. Commit is a full hash; GitRemoteQuery finds the hash
+// of a branch or tag. Folder, if not empty, is the slash-separated path of the directory whose files are wanted. After is the last path of
+// the previous page; empty for the first page.
 type GitFetch struct {
 	URL    string `json:"url"`
 	Commit string `json:"commit"`
@@ -167,14 +166,14 @@ type GitFetch struct {
 	After  string `json:"after,omitempty"`
 }
 
-// GitFetched is a page of files, in git's order of paths. More is set if another page follows, after the last path.
+// GitFetched is a page of files, in git's order of paths. More is set if another page follows.
 type GitFetched struct {
 	Files []GitFetchedFile `json:"files"`
 	More  bool             `json:"more,omitempty"`
 }
 
-// GitFetchedFile is a file of a fetched commit; Path is relative to the repository's top level. Submodules are
-// left out. Content is encoded as base64.
+// GitFetchedFile is a file of a fetched commit. Path is relative to the repository's top level. Content is encoded as base64. Submodules
+// are left out.
 type GitFetchedFile struct {
 	Path    string `json:"path"`
 	Mode    string `json:"mode"`

@@ -1,29 +1,29 @@
 package abi
 
-// OpHTTPFetch sends a request to a web server and follows redirects: HTTPRequest -> HTTPResponse. Any status of the
-// response is a result; the error HostDenied means that an origin, or the address that it resolves to, is not granted.
+// OpHTTPFetch sends a request to a web server and follows redirects: HTTPRequest -> HTTPResponse. A response with any status is a result. The
+// error HostDenied means that an origin is not granted, or that the address to which its name resolves is not.
 const OpHTTPFetch = "http/fetch"
 
 // Values of HTTPRequest.Redirect.
 const (
-	// RedirectFollow follows up to 10 redirects, each of which has to point to a granted origin. To a different origin,
-	// only GET and HEAD without a body are redirected, and without the request's headers. Such a redirect is refused if
-	// the host has a credential for the new origin, or if the new origin is private and the redirecting one is public.
+	// RedirectFollow follows up to 10 redirects, each of which must lead to a granted origin. A redirect to a different origin is followed
+	// only for GET and HEAD without a body, and without the headers of the request. It is refused if the host has a credential for the new
+	// origin, or if the new origin is private and the redirecting one is public.
 	RedirectFollow = "follow"
-	// RedirectManual returns the redirect itself as the response.
+	// RedirectManual returns a redirect as the response.
 	RedirectManual = "manual"
 )
 
 // HTTPRequest is a request to a web server.
 type HTTPRequest struct {
-	// URL is absolute, of a granted origin, and without a user name. A fragment is not sent.
+	// URL is absolute, has a granted origin, and contains no user name. A fragment is not sent.
 	URL string `json:"url"`
 	// Method is in upper case; empty means GET. CONNECT and TRACE are refused.
 	Method string `json:"method,omitempty"`
-	// Headers by name, in any case. Those that belong to the connection (Host,
-	// Content-Length, Transfer-Encoding, …), and those that the host adds for the origin, are refused.
+	// Headers are keyed by names, in any case. Headers of the connection (Host, Content-Length, Transfer-Encoding, …) are refused, and so are
+	// headers that the host adds for the origin.
 	Headers map[string][]string `json:"headers,omitempty"`
-	// Body is encoded as base64; absent: none.
+	// Body is encoded as base64; absent: the request has no body.
 	Body []byte `json:"body,omitempty"`
 	// Redirect is RedirectFollow or RedirectManual; empty means RedirectFollow.
 	Redirect string `json:"redirect,omitempty"`
@@ -32,13 +32,13 @@ type HTTPRequest struct {
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
 }
 
-// HTTPResponse is the server's response.
+// HTTPResponse is the response of a web server.
 type HTTPResponse struct {
 	Status int `json:"status"`
-	// URL is that of the request or of the last redirect, without a fragment.
+	// URL is the URL of the request, or of the last redirect, without a fragment.
 	URL string `json:"url"`
-	// Headers by name in lower case, without those that belong to the connection.
+	// Headers are keyed by names in lower case. Headers of the connection are left out.
 	Headers map[string][]string `json:"headers"`
-	// Body is encoded as base64. It is decompressed if the server used gzip and the request did not set Accept-Encoding.
+	// Body is encoded as base64. If the server used gzip and the request did not set Accept-Encoding, Body is decompressed.
 	Body []byte `json:"body,omitempty"`
 }

@@ -1,12 +1,11 @@
-// Package atomicfile writes one file atomically and durably. Start with Replace, which replaces the content of a file,
-// and Create, which creates a file that must not exist. If the process is killed at any point, the file has either its
-// complete old content or the complete new content. When a call has returned without an error, the new content survives a
-// loss of power.
+// Package atomicfile writes one file atomically and durably. Start with Replace, which replaces the content of a file, and Create, which
+// creates a file that must not exist. If the process is killed at any point, the file has either its complete old content or the complete
+// new content. After a call has returned without an error, the new content survives a loss of power.
 //
-// The content is written to a temporary file in the same directory, synced, and then renamed or linked to its name;
-// then the directory is synced. A killed process can leave the temporary file behind: Sweep removes such files. New
-// gives access to the steps, for content that is streamed, or checks that belong right before the commit. CreateDir
-// makes a directory with files in the same way, and MkdirAll makes directories that survive a loss of power.
+// The content is written to a temporary file in the same directory. That file is synced and then renamed or linked to its final name; then
+// the directory is synced. A killed process can leave its temporary file behind: Sweep removes such files. New gives access to the single
+// steps, for content that is streamed, or for checks right before the commit. CreateDir creates a directory with files in the same way,
+// and MkdirAll creates directories that survive a loss of power.
 //
 // For changes of several files see package transaction.
 //
@@ -25,20 +24,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// DefaultPattern names temporary files if Options.Pattern is empty.
+// DefaultPattern is the pattern for the names of temporary files if Options.Pattern is empty.
 const DefaultPattern = ".atomicfile-*.tmp"
 
 const defaultMode fs.FileMode = 0o644
 
 // Options configures how a file is written. The zero value is ready to use.
 type Options struct {
-	FS filesystem.FS // nil: filesystem.OS{}
+	FS filesystem.FS // file system of the file; nil: filesystem.OS{}
 	// Mode contains the permission bits of a new file, before the umask; 0 means 0644. A file that is replaced keeps its
 	// permission bits.
 	Mode fs.FileMode
-	// Pattern is the name of temporary files; its one asterisk stands for random digits. "": DefaultPattern.
+	// Pattern is the pattern for the names of temporary files. Its one asterisk stands for random digits. Empty: DefaultPattern.
 	Pattern string
-	// TempDir is the directory of temporary files, on the same file system; "": the directory of the file.
+	// TempDir is the directory of temporary files. It must be on the file system of the file. Empty: the directory of the file.
 	TempDir string
 }
 
@@ -67,11 +66,11 @@ func (o Options) mode() fs.FileMode {
 	return o.Mode
 }
 
-// temp returns the path of a new temporary file for path. Its digits come from the system: in a module whose memory is
-// restored after each call, math/rand repeats itself.
+// temp returns the path of a new temporary file for path. The digits in its name come from the system: in a module whose memory is restored
+// after each call, math/rand repeats its numbers.
 func (o Options) temp(path string) string {
 	var digits [8]byte
-	_, _ = rand.Read(digits[:]) // never fails
+	_, _ = rand.Read(digits[:]) // crypto/rand does not fail
 	dir := o.TempDir
 	if dir == "" {
 		dir = filepath.Dir(path)
@@ -80,13 +79,12 @@ func (o Options) temp(path string) string {
 	return filepath.Join(dir, prefix+hex.EncodeToString(digits[:])+suffix)
 }
 
-// Replace makes data the content of the file at path, which need not exist. A symbolic link at path is replaced, not
-// followed.
+// Replace makes data the content of the file at path. The file need not exist. A symbolic link at path is replaced, not followed.
 func Replace(path string, data []byte, o Options) error {
 	return write(path, data, o, (*File).Replace)
 }
 
-// Create makes a file at path with data. If the path exists, it is left unchanged, and the error matches fs.ErrExist.
+// Create creates a file at path with the content data. If the path exists, it stays unchanged, and the error matches fs.ErrExist.
 func Create(path string, data []byte, o Options) error {
 	return write(path, data, o, (*File).Create)
 }
@@ -102,16 +100,16 @@ func write(path string, data []byte, o Options, commit func(*File) error) error 
 	return commit(file)
 }
 
-// File is a temporary file that will be renamed to its final name. It must be ended by Replace, Create or Discard.
+// File is a temporary file that is to get its final name. The caller must end it with Replace, Create or Discard.
 type File struct {
 	fsys filesystem.FS
-	file filesystem.File // nil: closed
-	temp string          // "": committed or discarded
+	file filesystem.File // handle of the temporary file; nil after it is closed
+	temp string          // path of the temporary file; empty after it was committed or discarded
 	path string
-	err  error // error of the first failed write
+	err  error // error of the first write that failed
 }
 
-// New makes a temporary file for path. It has the permission bits of the file at path from the beginning, so that
+// New creates a temporary file for path. If a file exists at path, the temporary file has its permission bits from the beginning, so that
 // secret content is never readable for more users than before.
 func New(path string, o Options) (*File, error) {
 	f := &File{fsys: o.fsys(), path: path}
@@ -130,15 +128,15 @@ func New(path string, o Options) (*File, error) {
 // Name returns the path of the temporary file.
 func (f *File) Name() string { return f.temp }
 
-// Write appends to the temporary file.
+// Write appends data to the temporary file.
 func (f *File) Write(data []byte) (int, error) {
 	n, err := f.file.Write(data)
 	f.err = errors.Join(f.err, err)
 	return n, err
 }
 
-// Sync makes the content durable and closes the temporary file, which can then be read by its Name. Replace and
-// Create call Sync.
+// Sync makes the content durable and closes the temporary file. The file can then be read at the path that Name returns. Replace and Create
+// call Sync.
 func (f *File) Sync() error {
 	if f.file == nil {
 		return f.err
@@ -151,8 +149,8 @@ func (f *File) Sync() error {
 	return f.err
 }
 
-// Replace commits the file: it replaces whatever exists at its path. After an error the temporary file is removed. If
-// only the sync of the directory failed, the new content is in place, but may not survive a loss of power.
+// Replace commits the file: it replaces whatever exists at the final path. After an error the temporary file is removed. If only the sync of
+// the directory failed, the new content is in place, but may not survive a loss of power.
 func (f *File) Replace() error {
 	err := f.Sync()
 	if err == nil {
@@ -165,8 +163,8 @@ func (f *File) Replace() error {
 	return f.fsys.SyncDir(filepath.Dir(f.path))
 }
 
-// Create commits the file if nothing exists at its path; otherwise the error matches fs.ErrExist. After an error no file
-// has been created, and the temporary file is removed.
+// Create commits the file if nothing exists at the final path; otherwise the error matches fs.ErrExist. After an error no file has been
+// created, and the temporary file is removed.
 func (f *File) Create() error {
 	err := f.Sync()
 	if err == nil {
@@ -188,8 +186,8 @@ func (f *File) Create() error {
 	return nil
 }
 
-// createWithoutLinks serves file systems without hard links: an exclusively created empty file reserves the name until
-// the rename. A process that is killed in between leaves the empty file.
+// createWithoutLinks implements Create for file systems without hard links. It creates an empty file exclusively, which reserves the name
+// until the rename. If the process is killed before the rename, the empty file remains.
 func (f *File) createWithoutLinks() error {
 	reserved, err := f.fsys.Create(f.path, defaultMode)
 	if err != nil {
@@ -210,7 +208,7 @@ func (f *File) Discard() error {
 		return nil
 	}
 	if f.file != nil {
-		_ = f.file.Close() // nothing depends on the content any more
+		_ = f.file.Close() // the content is discarded, so a failed close does not matter
 		f.file = nil
 	}
 	temp := f.temp

@@ -26,7 +26,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// names returns the entries of a directory.
+// names returns the names of a directory's entries.
 func names(t testing.TB, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -105,7 +105,7 @@ func TestPatternHasToNameFiles(t *testing.T) {
 	}
 }
 
-// calls has Replace and Create, with an existing and an absent file.
+// calls are Replace and Create, each with an existing and with an absent file.
 var calls = map[string]struct {
 	do  func(path string, data []byte, o atomicfile.Options) error
 	old string
@@ -157,7 +157,7 @@ func TestEveryFaultLeavesOldOrNewContent(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedWriteSurvivesLossOfPower simulates a kill at each operation, and then discards data that was not synced.
+// TestAcknowledgedWriteSurvivesLossOfPower simulates a kill at each operation, and then the loss of all data that was not synced.
 func TestAcknowledgedWriteSurvivesLossOfPower(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, call := range calls {
@@ -257,8 +257,8 @@ func ExampleCreate() {
 	// second true
 }
 
-// TestCreateReservesNothingForLostTemporaryFile simulates another caller's Sweep, which removes the temporary file. If Create
-// then reserved the name, that caller's Create would fail, too.
+// TestCreateReservesNothingForLostTemporaryFile simulates that another caller's Sweep removes the temporary file. If Create then reserved the
+// name, the Create of that other caller would fail too.
 func TestCreateReservesNothingForLostTemporaryFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	fsys := &faultfs.FS{FS: filesystem.OS{}}

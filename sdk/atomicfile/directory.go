@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Member is a file of a directory that CreateDir creates. Its content is the concatenation of its parts.
+// Member is a file in a directory that CreateDir creates. The content of the file is the concatenation of the parts.
 type Member struct {
 	Name  string
 	Parts [][]byte
 }
 
-// CreateDir atomically creates a directory with files at path. If the path exists, the error matches fs.ErrExist. The
-// caller must prevent other programs from creating it concurrently. After an error no directory has been created.
+// CreateDir atomically creates a directory with files at path. If the path exists, the error matches fs.ErrExist. The caller must prevent
+// other programs from creating the path at the same time. After an error no directory has been created.
 func CreateDir(path string, members []Member, o Options) error {
 	fsys := o.fsys()
 	switch exists, err := filesystem.Exists(fsys, path); {
@@ -48,7 +48,7 @@ func CreateDir(path string, members []Member, o Options) error {
 	return nil
 }
 
-// dirMode returns the permission bits of a directory: users who may read its files may also search the directory.
+// dirMode returns the permission bits of the directory. Users who may read its files may also search it.
 func (o Options) dirMode() fs.FileMode { return o.mode() | o.mode()&0o444>>2 | 0o100 }
 
 func writeMember(path string, parts [][]byte, o Options) error {
@@ -81,8 +81,8 @@ func removeDir(fsys filesystem.FS, path string) error {
 	return filesystem.RemoveIfExists(fsys, path)
 }
 
-// MkdirAll creates a directory and its missing ancestors. When it has returned without an error, the directories that it
-// created survive a loss of power.
+// MkdirAll creates a directory and its missing ancestors. After MkdirAll has returned without an error, the directories that it created
+// survive a loss of power.
 func MkdirAll(path string, o Options) error {
 	fsys := o.fsys()
 	info, err := fsys.Stat(path)
@@ -113,9 +113,9 @@ func IsTemporary(name string, o Options) bool {
 	return len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix)
 }
 
-// Sweep removes the temporary files and directories that killed processes left in dir, if they are older than age. The
-// caller must hold a lock that keeps other processes from writing there, or choose an age that exceeds the duration of
-// any write. It is not an error if the directory is absent.
+// Sweep removes the temporary files and directories in dir that are older than age. Killed processes have left them. The caller must either
+// hold a lock that keeps other processes from writing in dir, or choose an age that exceeds the duration of any write. If dir is absent,
+// Sweep returns no error.
 func Sweep(dir string, age time.Duration, o Options) error {
 	entries, err := o.fsys().ReadDir(dir)
 	if err != nil {
@@ -124,7 +124,7 @@ func Sweep(dir string, age time.Duration, o Options) error {
 	return SweepEntries(dir, entries, age, o)
 }
 
-// SweepEntries is Sweep for a caller that has read the directory already.
+// SweepEntries is like Sweep, for a caller that has already read the directory. entries are all entries of dir.
 func SweepEntries(dir string, entries []fs.DirEntry, age time.Duration, o Options) error {
 	var failed error
 	for _, entry := range entries {

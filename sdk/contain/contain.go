@@ -1,8 +1,8 @@
-// Package contain decides whether a path stays inside a directory once symbolic links are followed. Start with
-// Within, which compares names alone, and Resolver.Inside, which follows links; neither path has to exist.
+// Package contain decides whether a path stays inside a directory after symbolic links are followed. Start with Within, which compares names
+// alone, and Resolver.Inside, which follows links. Neither the path nor the directory has to exist.
 //
-// A decision holds for the moment: between it and the use of the path another program can swap a link. In a plugin the
-// host enforces the grants at every operation; this package gives early and understandable refusals.
+// A decision is valid only at the moment: before the path is used, another program can replace a component with a symbolic link. In a
+// plugin, the host enforces the grants at every operation; this package gives early and understandable refusals.
 //
 // Stability: additions only within a major version.
 package contain
@@ -18,51 +18,50 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// maxLinks bounds the symbolic links followed for one path, as operating systems do.
+// maxLinks is the maximum number of symbolic links that are followed for one path. Operating systems have such a maximum too.
 const maxLinks = 40
 
 const separator = string(filepath.Separator)
 
-// ErrOutside means that a path resolves outside the directory in which it must stay.
+// ErrOutside means that a path resolves to a path outside of the directory in which it must stay.
 var ErrOutside = errors.New("resolves outside")
 
-// Within reports whether path is dir or lies below it, by their names alone (lexically).
+// Within reports whether path is dir or is below dir. It compares the names alone (lexically).
 func Within(dir, path string) bool {
 	relative, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(relative)
 }
 
-// Below reports whether path lies below dir and is not dir itself, by their names alone.
+// Below reports whether path is below dir and is not dir itself. It compares the names alone.
 func Below(dir, path string) bool {
 	relative, err := filepath.Rel(dir, path)
 	return err == nil && relative != "." && filepath.IsLocal(relative)
 }
 
-// Resolver follows symbolic links. It caches which paths are plain directories: use one Resolver for all paths of a
-// decision, and a new one before something is written.
+// Resolver follows symbolic links. It caches which paths are plain directories. Use one Resolver for all paths of a decision, and a new one
+// before anything is written.
 type Resolver struct {
-	FS    filesystem.FS // nil: filesystem.OS{}
+	FS    filesystem.FS // file system that is examined; nil: filesystem.OS{}
 	plain map[string]bool
 }
 
 // Target is the result of resolving a path.
 type Target struct {
-	Path   string // with all symbolic links followed, as far as it exists
+	Path   string // the path with all symbolic links followed, as far as it exists
 	Exists bool
-	// Dangling is set if a component of the path is a symbolic link to a path that does not exist.
+	// Dangling is set if a component of the path is a symbolic link whose target does not exist.
 	Dangling bool
-	// Info describes what is at Path. It is nil if nothing exists there, or if the Resolver has cached that Path is a
-	// directory.
+	// Info describes the file at Path. It is nil if nothing exists there, or if the Resolver has cached that Path is a directory.
 	Info fs.FileInfo
 }
 
-// Resolve follows all symbolic links of an absolute path. Names below the nearest existing ancestor are kept unchanged.
+// Resolve follows all symbolic links of an absolute path. Names that do not exist are kept unchanged.
 func (r *Resolver) Resolve(path string) (Target, error) {
 	return r.follow(separator, filepath.Clean(path), "")
 }
 
-// Inside resolves path, which must be lexically below dir. The error matches ErrOutside unless the resolved path is below
-// the resolved dir. Symbolic links on the way may resolve to paths outside.
+// Inside resolves path, which must be lexically below dir. The error matches ErrOutside unless the resolved path is below the resolved dir.
+// While path is resolved, symbolic links may lead outside of dir and back.
 func (r *Resolver) Inside(dir, path string) (Target, error) {
 	base, err := r.Resolve(dir)
 	if err != nil {
@@ -79,9 +78,8 @@ func (r *Resolver) Inside(dir, path string) (Target, error) {
 	return target, err
 }
 
-// InsideOnly is like Inside, but accesses nothing outside of dir, because a sandbox would refuse and report the access.
-// dir is not resolved. A symbolic link to a path outside of dir fails with ErrOutside, even if that path is itself a
-// link back into dir.
+// InsideOnly is like Inside, but accesses nothing outside of dir, because a sandbox would refuse and report such an access. dir itself is
+// not resolved. A symbolic link to a path outside of dir fails with ErrOutside, even if that path is a link back into dir.
 func (r *Resolver) InsideOnly(dir, path string) (Target, error) {
 	relative, err := below(dir, path)
 	if err != nil {
@@ -97,8 +95,8 @@ func below(dir, path string) (string, error) {
 	return filepath.Rel(dir, path)
 }
 
-// follow resolves path, starting at the directory "start", which is not resolved itself. If bound is not empty, follow
-// accesses nothing outside of the directory bound.
+// follow resolves path, beginning at the directory start, which itself is not resolved. If bound is not empty, follow accesses nothing
+// outside of the directory bound.
 func (r *Resolver) follow(start, path, bound string) (Target, error) {
 	fsys := r.FS
 	if fsys == nil {
@@ -108,9 +106,9 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 		r.plain = map[string]bool{}
 	}
 	end, links, exists, dangling := start, 0, true, false
-	var last fs.FileInfo // describes the path in end
+	var last fs.FileInfo // information about the file at the path end
 	rest := split(path)
-	afterLink := len(rest) // number of trailing elements of rest that are from path itself, not from a link's target
+	afterLink := len(rest) // number of trailing elements of rest that belong to path itself, not to a link's target
 	for len(rest) > 0 {
 		next := filepath.Join(end, rest[0])
 		rest = rest[1:]
@@ -157,7 +155,7 @@ func (r *Resolver) follow(start, path, bound string) (Target, error) {
 	return Target{Path: end, Exists: exists, Dangling: dangling, Info: last}, nil
 }
 
-// split returns the elements of a path without resolving "..", because the element before ".." may be a symbolic link.
+// split returns the elements of a path. It does not resolve "..", because the element before ".." may be a symbolic link.
 func split(path string) []string {
 	parts := strings.Split(path, separator)
 	kept := parts[:0]

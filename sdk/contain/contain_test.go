@@ -39,7 +39,7 @@ func TestWithinAndBelow(t *testing.T) {
 	}
 }
 
-// layOut creates a directory tree with symbolic links and returns its path.
+// layOut creates a directory tree with symbolic links, and returns the path of the tree.
 func layOut(t *testing.T) string {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -63,7 +63,7 @@ func layOut(t *testing.T) string {
 	return base
 }
 
-// watched is a file system that fails the test if a path outside of dir is accessed.
+// watched is a file system. The test fails if a path outside of dir is accessed through it.
 type watched struct {
 	filesystem.OS
 	t   *testing.T
@@ -72,7 +72,7 @@ type watched struct {
 
 func (w watched) Lstat(path string) (fs.FileInfo, error) {
 	if !contain.Within(w.dir, path) {
-		w.t.Errorf("looked at %s", path)
+		w.t.Errorf("accessed %s, which is outside of dir", path)
 	}
 	return w.OS.Lstat(path)
 }
@@ -80,9 +80,9 @@ func (w watched) Lstat(path string) (fs.FileInfo, error) {
 func TestInside(t *testing.T) {
 	const outside = "OUTSIDE"
 	cases := []struct {
-		path string // path relative to dir
-		want string // the target relative to dir, or OUTSIDE; the result of Inside and InsideOnly
-		only string // the result of InsideOnly if it differs
+		path string // the path to resolve, relative to dir
+		want string // expected target of Inside and InsideOnly, relative to dir; or OUTSIDE
+		only string // expected target of InsideOnly, if it differs from want
 	}{
 		{"", ".", ""},
 		{"sub", "sub", ""},
@@ -170,7 +170,7 @@ func TestLoopIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzResolveAgreesWithSystem compares Resolve with filepath.EvalSymlinks if the latter succeeds.
+// FuzzResolveAgreesWithSystem compares Resolve with filepath.EvalSymlinks for the paths that EvalSymlinks resolves.
 func FuzzResolveAgreesWithSystem(f *testing.F) {
 	f.Add("in/../sub", "sub")
 	f.Add("a/b", "../sub/..")

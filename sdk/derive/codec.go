@@ -7,12 +7,12 @@ import (
 	"math"
 )
 
-// Fielder is implemented by pointers to types that can be derived. Fields passes a pointer to each field to the codec,
-// always in the same order and without conditions, because the same method encodes and decodes a value. Fields that it
-// does not pass are lost.
+// Fielder is implemented by pointers to types that can be derived. Fields passes a pointer to each field of the value to the codec. It must
+// pass the fields always in the same order and without conditions, because it serves both encoding and decoding. A field that it does not
+// pass is lost.
 type Fielder interface{ Fields(c *Codec) }
 
-// record constrains a type to a pointer to T that implements Fielder.
+// record is the constraint of a pointer to T that implements Fielder.
 type record[T any] interface {
 	*T
 	Fielder
@@ -22,26 +22,26 @@ type record[T any] interface {
 //
 // After the first error while decoding, all methods set zero values.
 type Codec struct {
-	out      []byte // encoding
-	in       string // decoding: the rest of the data, whose memory decoded strings share
+	out      []byte // while encoding: the encoded data
+	in       string // while decoding: the data not decoded yet, whose memory decoded strings share
 	decoding bool
 	depth    int
 	err      error
 }
 
-// maxDepth bounds how deep lists may be nested, since a type may contain a list of itself.
+// maxDepth is the maximum nesting of lists. A type may contain a list of itself.
 const maxDepth = 100
 
 var errTruncated = errors.New("derive: the data ends inside a value")
 
-// appendTo encodes a value.
+// appendTo appends the encoding of a value to out.
 func appendTo(out []byte, fields func(*Codec)) []byte {
 	c := Codec{out: out}
 	fields(&c)
 	return c.out
 }
 
-// decode decodes a value from the whole of data.
+// decode decodes a value. The encoding of the value must be the whole of data.
 func decode(data []byte, fields func(*Codec)) error {
 	c := Codec{in: string(data), decoding: true}
 	fields(&c)
@@ -66,12 +66,12 @@ func (c *Codec) Int(v *int) {
 
 // Int64 encodes or decodes an integer.
 func (c *Codec) Int64(v *int64) {
-	u := uint64(*v)<<1 ^ uint64(*v>>63) // small negative numbers take few bytes too
+	u := uint64(*v)<<1 ^ uint64(*v>>63) // encode the sign in the lowest bit, so that small negative numbers take few bytes too
 	c.uint(&u)
 	*v = int64(u>>1) ^ -int64(u&1)
 }
 
-// Float encodes or decodes a number, NaN and infinities included.
+// Float encodes or decodes a floating-point number, which may be NaN or infinite.
 func (c *Codec) Float(v *float64) {
 	if !c.decoding {
 		c.out = binary.LittleEndian.AppendUint64(c.out, math.Float64bits(*v))
@@ -98,7 +98,7 @@ func (c *Codec) Bool(v *bool) {
 	*v = u == 1 && c.err == nil
 }
 
-// String encodes or decodes a string of any bytes. Decoding does not copy it.
+// String encodes or decodes a string, which may contain any bytes. Decoding does not copy the string.
 func (c *Codec) String(v *string) {
 	if !c.decoding {
 		c.out = append(binary.AppendUvarint(c.out, uint64(len(*v))), *v...)
@@ -108,7 +108,7 @@ func (c *Codec) String(v *string) {
 	*v, c.in = c.in[:n], c.in[n:]
 }
 
-// Bytes encodes or decodes a slice of bytes. Decoding copies it.
+// Bytes encodes or decodes a slice of bytes. Decoding copies the bytes.
 func (c *Codec) Bytes(v *[]byte) {
 	s := ""
 	if !c.decoding {
@@ -140,8 +140,8 @@ func (c *Codec) Strings(v *[]string) {
 	}
 }
 
-// List encodes or decodes a slice of values of a type that implements Fielder and passes at least one field. Lists may
-// be nested 100 deep.
+// List encodes or decodes a slice of values. Their type must implement Fielder and pass at least one field. Lists may be nested up to 100
+// deep.
 func List[T any, P record[T]](c *Codec, v *[]T) {
 	if c.depth++; c.depth > maxDepth {
 		c.misuse(fmt.Sprintf("derive: lists are nested deeper than %d", maxDepth))
@@ -149,7 +149,7 @@ func List[T any, P record[T]](c *Codec, v *[]T) {
 	n := c.count(len(*v))
 	if c.decoding {
 		*v = nil
-		// Elements may be far larger than their encoding, so memory is allocated as they are decoded.
+		// Elements may be far larger than their encoding. Memory is therefore allocated only as they are decoded.
 		for len(*v) < n && c.err == nil {
 			var element T
 			before := len(c.in)
@@ -170,7 +170,7 @@ func List[T any, P record[T]](c *Codec, v *[]T) {
 	c.depth--
 }
 
-// Optional encodes or decodes a pointer, which may be nil. The function field describes the value that it points to:
+// Optional encodes or decodes a pointer, which may be nil. The function field encodes or decodes the value to which the pointer points:
 //
 //	derive.Optional(c, &d.Title, c.String)
 func Optional[T any](c *Codec, v **T, field func(*T)) {
@@ -189,8 +189,8 @@ func Optional[T any](c *Codec, v **T, field func(*T)) {
 	}
 }
 
-// checkElement checks that an element of a list took at least one byte. count relies on this: when decoding, it refuses
-// a number of elements that exceeds the number of bytes left.
+// checkElement checks that an element of a list took at least one byte. The method count relies on this: when decoding, count refuses a
+// number of elements that exceeds the number of remaining bytes.
 func (c *Codec) checkElement(bytes int) {
 	if bytes == 0 && c.err == nil {
 		c.misuse("derive: an element of a list has no fields")
@@ -205,8 +205,8 @@ func (c *Codec) misuse(message string) {
 	c.fail(errors.New(message))
 }
 
-// count encodes or decodes the number n of elements of a list. Each element takes at least one byte, so decoding fails
-// if n exceeds the number of bytes left.
+// count encodes or decodes the number n of elements of a list. Each element takes at least one byte, so decoding fails if n exceeds the
+// number of remaining bytes.
 func (c *Codec) count(n int) int {
 	if !c.decoding {
 		c.out = binary.AppendUvarint(c.out, uint64(n))
@@ -215,7 +215,7 @@ func (c *Codec) count(n int) int {
 	return c.length()
 }
 
-// length decodes a number. It fails if the number exceeds the number of bytes left.
+// length decodes a number. It fails if the number exceeds the number of remaining bytes.
 func (c *Codec) length() int {
 	u := uint64(0)
 	c.uint(&u)
@@ -226,7 +226,7 @@ func (c *Codec) length() int {
 	return int(u)
 }
 
-// uint encodes or decodes an unsigned integer in as many bytes as it needs.
+// uint encodes or decodes an unsigned integer. Small integers take fewer bytes than large ones.
 func (c *Codec) uint(v *uint64) {
 	if !c.decoding {
 		c.out = binary.AppendUvarint(c.out, *v)

@@ -99,14 +99,14 @@ func TestDecodeRefusesTruncatedAndLongData(t *testing.T) {
 	}
 }
 
-// nothing is a type whose values take no bytes.
+// nothing is a type whose encoding is empty.
 type nothing struct{}
 
 func (*nothing) Fields(*Codec) {}
 
-// Small data must not make the decoder allocate much or recurse deep.
+// Decoding a small amount of data must neither allocate much memory nor recurse deeply.
 func TestDecodeOfHostileDataIsBounded(t *testing.T) {
-	deep := strings.Repeat("\x00\x01", 10_000) // a part without a name, with a part …
+	deep := strings.Repeat("\x00\x01", 10_000) // a part without a name, which contains such a part, and so on
 	large := "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
 	for name, test := range map[string]struct {
 		data   string
@@ -144,7 +144,7 @@ func TestValueThatCannotBeEncodedPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
-					t.Error("it is encoded")
+					t.Error("the value was encoded, want a panic")
 				}
 			}()
 			appendTo(nil, fields)
@@ -152,7 +152,7 @@ func TestValueThatCannotBeEncodedPanics(t *testing.T) {
 	}
 }
 
-// Decoding any data ends with an error, or with a value whose encoding decodes to the same value.
+// FuzzDecode checks that decoding arbitrary data either fails, or returns a value whose encoding decodes to the same value.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(&spec{}))
 	f.Add(encoded(&full))

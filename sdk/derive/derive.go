@@ -12,11 +12,10 @@
 //
 //	for entry, err := range docs.Scan(dir, scan.Options{Match: []string{"*.md"}}) {
 //
-// The host runs a derive function once for each content, in a separate instance, and gives the result to all later
-// calls until the file changes. So the function must depend only on its argument: it has no files, environment
-// variables or host operations, its output is discarded, and its clock and random numbers are the same each time. If
-// the host has no result for a file, Scan reads the file and runs the function in the call, which is slower but yields
-// the same result.
+// The host runs a derive function once for each content, in a separate instance, and keeps the result for all later calls until the file
+// changes. The function must therefore depend only on its argument. It has no files, environment variables or host operations, its output
+// is discarded, and its clock and random numbers are the same each time. If the host has no result for a file, Scan itself reads the file
+// and runs the function, which is slower but has the same result.
 //
 // A module that imports this package exports bulkhead_derive, and must not export that name itself.
 //
@@ -30,22 +29,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Func is a derive function whose results are of type T. If the function that was passed to New is safe for concurrent
-// use, so is the Func.
+// Func is a derive function whose results have the type T. It is safe for concurrent use if the function that was passed to New is.
 type Func[T any] struct {
 	number  uint32
 	compute func(content []byte) T
 	fields  func(*T, *Codec)
 }
 
-// functions are the registered functions, by number. They return encoded values.
+// functions are the registered functions, indexed by number. They return encoded values.
 var functions []func(content []byte) []byte
 
-// New registers a derive function. Call it for a package-level variable: functions have numbers in the order of
-// registration, which must be the same in every instance of the module. New panics if a module registers more than 64.
-// The function may modify and retain the content. The host runs the function on files of at most 4 MiB, and caches
-// results of at most 1 MiB when encoded. For all other files, the function runs in the call, without these limits. A
-// function is also called with empty content when the module is prepared.
+// New registers a derive function. Call New to initialize a package-level variable: functions are numbered in the order of registration,
+// which must be the same in every instance of the module. New panics if a module registers more than 64 functions. The function may modify
+// and retain the content that it gets. The host runs the function on files of at most 4 MiB, and keeps results that take at most 1 MiB when
+// encoded. For all other files, Scan runs the function, without these limits. When the module is prepared, the function is also called with
+// empty content.
 func New[T any, P record[T]](compute func(content []byte) T) *Func[T] {
 	if len(functions) == abi.MaxScanFunctions {
 		panic(fmt.Sprintf("derive: New is called for more than %d functions", abi.MaxScanFunctions))
@@ -55,8 +53,8 @@ func New[T any, P record[T]](compute func(content []byte) T) *Func[T] {
 	return f
 }
 
-// Compute runs the function on content. As in the results of Scan, only the fields that T's method Fields passes to the
-// codec are set.
+// Compute runs the function on content. As in the results of Scan, only those fields are set that the method Fields of T passes to the
+// codec.
 func (f *Func[T]) Compute(content []byte) T {
 	v, err := f.decode(f.encode(f.compute(content)))
 	if err != nil {
@@ -75,12 +73,11 @@ func (f *Func[T]) decode(data []byte) (T, error) {
 	return v, err
 }
 
-// prepare runs each function once, so that whatever a function initializes in its first call becomes part of the
-// snapshot.
+// prepare runs each function once. Whatever a function initializes in its first call then becomes part of the snapshot of the module.
 func prepare() {
 	for _, f := range functions {
 		func() {
-			defer func() { _ = recover() }() // a function may require content
+			defer func() { _ = recover() }() // a function may panic without content
 			f(nil)
 		}()
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
 )
 
-// prepared is set by the first derivation. That derivation has empty content and no result, and precedes the snapshot.
+// prepared is set by the first derivation, which takes place before the snapshot. That derivation has empty content and no result.
 var prepared bool
 
 //go:wasmexport bulkhead_derive
 func export(function, size uint32) {
 	if !prepared && size == 0 {
 		prepared = true
-		// The same setting as for calls (see package sdk), within the 32 MiB of a derive instance.
+		// The setting is the one that package sdk has for calls. The limit fits the 32 MiB of an instance that derives.
 		debug.SetGCPercent(400)
 		debug.SetMemoryLimit(24 << 20)
 		prepare()

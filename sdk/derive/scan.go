@@ -15,15 +15,14 @@ import (
 
 // Entry is an entry of a directory.
 type Entry[T any] struct {
-	scan.Entry      // its Data is nil
-	Value      T    // the function's result for the content
-	Derived    bool // whether Value is set: the file matches Options.Match, and State is scan.OK
+	scan.Entry      // the entry as package scan returns it, but with a nil Data
+	Value      T    // result of the function for the content of the file
+	Derived    bool // whether Value is set: the file matches Options.Match, and its State is scan.OK
 }
 
-// Scan returns the entries of a directory as scan.Dir does, with the results of the function for the files that match
-// o.Match. o.Data and o.Function have no effect. o.MaxFile is at most 16 MiB, which is the default. The host computes
-// the results for files up to 4 MiB, and Scan itself for larger files. If a file is larger than MaxFile or cannot be
-// read, Value is not set, and State says why.
+// Scan returns the entries of a directory as scan.Dir does. The entries of files that match o.Match have the result of the function. o.Data
+// and o.Function have no effect. o.MaxFile is at most 16 MiB, which is the default. The host computes the results for files of up to 4 MiB,
+// and Scan itself for larger files. If a file is larger than o.MaxFile or cannot be read, Value is not set, and State is the reason.
 func (f *Func[T]) Scan(dir string, o scan.Options) iter.Seq2[Entry[T], error] {
 	return func(yield func(Entry[T], error) bool) {
 		o.MaxFile = cmp.Or(o.MaxFile, abi.MaxScanContent)
@@ -46,12 +45,12 @@ type scanner[T any] struct {
 	*Func[T]
 	dir     string
 	options scan.Options
-	yielded map[string]bool // paths of entries before the first file with data
-	decided bool            // whether the host has derived data
+	yielded map[string]bool // paths of the entries that were yielded before the first file with data
+	decided bool            // whether the scan knows if the host has derived data
 }
 
-// scan yields the entries that were not yielded before. It returns false if the first file that matches shows that the host
-// has no derived data: then it is faster to get the contents of all files in one operation than to open each.
+// scan yields the entries that were not yielded before. It returns false if the first matching file shows that the host has no derived data:
+// getting the contents of all files in one operation is then faster than opening each file.
 func (s *scanner[T]) scan(data string, yield func(Entry[T], error) bool) bool {
 	o := s.options
 	o.Data, o.Function = data, s.number
@@ -81,7 +80,7 @@ func (s *scanner[T]) scan(data string, yield func(Entry[T], error) bool) bool {
 	return true
 }
 
-// entry returns an entry with its value. If the host derived no value, entry computes it.
+// entry returns the entry found with a value. If the host derived no value, entry computes it.
 func (s *scanner[T]) entry(found scan.Entry, data string) Entry[T] {
 	content := found.Data
 	found.Data = nil
@@ -95,7 +94,7 @@ func (s *scanner[T]) entry(found scan.Entry, data string) Entry[T] {
 	case content != nil:
 		e.Value, e.Derived = s.Compute(content), true
 	case data == abi.ScanDataContent || !e.IsRegular() || e.State == scan.OK || e.State == scan.Dangling:
-		// The state says why there is no value. If the file does not match, no value is wanted.
+		// State is the reason why there is no value. For a file that does not match, no value is wanted.
 	case e.Size > s.options.MaxFile:
 		e.State = scan.TooLarge
 	default:
@@ -104,8 +103,8 @@ func (s *scanner[T]) entry(found scan.Entry, data string) Entry[T] {
 	return e
 }
 
-// read sets the value, size, time and state of an entry from its file. If the file changes while it is read, read tries
-// once more, so that value, size and time are of the same version.
+// read sets the value, the size, the time and the state of an entry from its file. If the file changes while it is read, read tries once
+// more, so that the value, the size and the time belong to the same version of the file.
 func (s *scanner[T]) read(e *Entry[T]) {
 	e.State = scan.Unreadable
 	at := filepath.Join(s.dir, filepath.FromSlash(e.Path))

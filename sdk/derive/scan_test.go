@@ -22,7 +22,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// firstLine is the function of the tests. computed counts its runs, those of the host included.
+// firstLine is the derive function of the tests. computed counts its runs, including those on behalf of the host.
 var (
 	computed  int
 	firstLine = New(func(content []byte) spec {
@@ -55,7 +55,7 @@ func tree(t *testing.T) string {
 
 type deriveFunc = func(ctx context.Context, kind sandbox.Derivation, file sandbox.DerivedFile) ([]byte, error)
 
-// asHost derives as a host does.
+// asHost derives data in the way of a host.
 func asHost(_ context.Context, kind sandbox.Derivation, file sandbox.DerivedFile) ([]byte, error) {
 	content, err := file.Read()
 	if err != nil {
@@ -64,8 +64,8 @@ func asHost(_ context.Context, kind sandbox.Derivation, file sandbox.DerivedFile
 	return functions[kind.Function](bytes.Clone(content)), nil
 }
 
-// serve makes a host with the operation fs/scan, and installs it as the host of the test. It returns the number of
-// operations.
+// serve creates a host that supports only the operation fs/scan, and installs it as the host of the test. It returns the number of
+// operations that the host has performed.
 func serve(t *testing.T, dir string, derive deriveFunc) *int {
 	t.Helper()
 	handle, err := os.Open(dir)
@@ -100,8 +100,8 @@ func collect(t *testing.T, dir string, o scan.Options) []Entry[spec] {
 	return all
 }
 
-// The entries and values do not depend on the host. It may have all derived data, data that partly fails or is damaged,
-// only the operation fs/scan, or none of these.
+// The entries and values must not depend on the host. The host may have all derived data, have data of which some failed or is damaged, have
+// only the operation fs/scan, or have none of these.
 func TestValuesAreCompleteOnEveryHost(t *testing.T) {
 	dir := tree(t)
 	want := collect(t, dir, options)
@@ -146,7 +146,7 @@ z/denied.md true "x" 0 0
 	}
 	for name, test := range map[string]struct {
 		derive     deriveFunc
-		max        int64 // bytes that one answer may have
+		max        int64 // most bytes of one answer
 		operations int   // maximum number of operations; reading the contents takes three
 	}{
 		"all": {asHost, 0, 1}, "some": {failing, 0, 1}, "none": {nil, 0, 5}, "the first": {ending, 0, 5}, "the first, by many answers": {ending, 1, 20},
@@ -166,7 +166,7 @@ z/denied.md true "x" 0 0
 	}
 }
 
-// What the host derives is not computed again.
+// If the host has derived a result, the call does not compute that result again.
 func TestDerivedDataIsNotComputedInCall(t *testing.T) {
 	dir := tree(t)
 	known := map[string][]byte{}
@@ -184,7 +184,7 @@ func TestDerivedDataIsNotComputedInCall(t *testing.T) {
 	collect(t, dir, options)
 	computed = 0
 	collect(t, dir, options)
-	if computed != 1 { // the file that is too large for a derivation
+	if computed != 1 { // only the file that is too large for the host's derivation may be computed
 		t.Errorf("%d files are computed again", computed)
 	}
 }

@@ -1,6 +1,6 @@
-// Package digest computes SHA-256 for data of any size. In a module crypto/sha256 takes some thirty times as long as
-// natively, so the host hashes data of more than a kilobyte for this package. Natively, and on a host without the
-// operation, the package uses crypto/sha256. Start with [Sum256], or with [New] for data that is not in memory at once.
+// Package digest computes SHA-256 for data of any size. In a module, crypto/sha256 takes some thirty times as long as natively. The host
+// therefore hashes data of more than a kilobyte on behalf of this package. Natively, and on a host without that operation, the package uses
+// crypto/sha256. Start with [Sum256], or with [New] for data that is not in memory at once.
 //
 //	sum := digest.New()
 //	if _, err := io.Copy(sum, file); err != nil {
@@ -8,7 +8,7 @@
 //	}
 //	text := hex.EncodeToString(sum.Sum(nil))
 //
-// Use it for the content of files. For names, keys and other short strings crypto/sha256 is as fast.
+// Use the package for the content of files. For names, keys and other short strings, crypto/sha256 is as fast.
 //
 // Stability: exported names stay within a major version.
 package digest
@@ -35,11 +35,11 @@ func Sum256(data []byte) [sha256.Size]byte {
 	}
 	d := newDigest()
 	d.reserve(len(data))
-	_, _ = d.Write(data) // never fails
+	_, _ = d.Write(data) // Write does not fail
 	return [sha256.Size]byte(d.Sum(nil))
 }
 
-// New returns a hash.Hash for SHA-256. It buffers at most 256 KiB. It implements io.ReaderFrom, so that io.Copy reads
+// New returns a hash.Hash that computes SHA-256. It buffers at most 256 KiB. It implements io.ReaderFrom, so that io.Copy reads directly
 // into that buffer.
 func New() hash.Hash {
 	if !isHosted() {
@@ -48,20 +48,20 @@ func New() hash.Hash {
 	return newDigest()
 }
 
-// Sizes of a request's data in bytes. Hashing fewer than minHosted bytes takes less time than an operation. Larger
-// requests have less overhead for each byte, but each digest takes more memory.
+// Sizes of the data of a request, in bytes. Hashing less than minHosted bytes in the module takes less time than an operation. Larger
+// requests have less overhead for each byte, but make each digest take more memory.
 const (
 	minHosted = 1 << 10
 	maxHosted = 256 << 10
 )
 
-// unavailable is set when the host has answered that it does not support the operation. A host that does not support
-// data bytes after the JSON of a request answers that the request is invalid.
+// unavailable is set after the host has answered that it does not support the operation. An older host, which does not support data bytes
+// after the JSON of a request, answers that the request is invalid.
 var unavailable atomic.Bool
 
 func isHosted() bool { return isModule && !unavailable.Load() }
 
-// A request consists of a header, the operation in JSON with the state in base64, and the bytes to hash.
+// A request consists of a header and the bytes to hash. The header is the operation in JSON, with the state in base64.
 const (
 	before    = `{"op":"` + abi.OpHashSHA256 + `","params":{"state":"`
 	after     = "\"}}\x00"
@@ -70,25 +70,25 @@ const (
 
 var headerSize = len(before) + base64.StdEncoding.EncodedLen(stateSize) + len(after)
 
-// state is what crypto/sha256 returns.
+// state is the hash that crypto/sha256 returns, with the methods that encode and decode its state.
 type state interface {
 	hash.Hash
 	encoding.BinaryAppender
 	encoding.BinaryUnmarshaler
 }
 
-// digest is a hash.Hash. It collects the written bytes directly in the buffer of the next request to the host, after
-// the room for the request's header.
+// digest is a hash.Hash. It collects the written bytes in the buffer of the next request to the host, behind the space for the header of
+// that request.
 type digest struct {
-	state   state  // SHA-256 state of all bytes except the collected bytes
-	request []byte // room for the header, which the method host writes, and the collected bytes
-	sum     []byte // the sum for state, if the host has returned it; saves an operation
+	state   state  // SHA-256 state of all bytes except the bytes collected in request
+	request []byte // space for the header, which the method host writes, followed by the collected bytes
+	sum     []byte // the sum that belongs to state, if the host has returned it, which saves an operation
 }
 
 func newDigest() *digest { return &digest{state: sha256.New().(state)} }
 
-// reserve returns the unused part of the request's buffer. If that part has fewer than n bytes, reserve first enlarges
-// the buffer, up to the maximum size of a request.
+// reserve returns the unused part of the buffer request. If that part has fewer than n bytes, reserve first enlarges the buffer, up to the
+// maximum size of a request.
 func (d *digest) reserve(n int) []byte {
 	if d.request == nil {
 		d.request = make([]byte, headerSize, headerSize+min(max(n, 512), maxHosted))
@@ -112,7 +112,7 @@ func (d *digest) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// add adds the first n bytes of the part that reserve returned to the collected bytes, and flushes a full request.
+// add counts the first n bytes of the part that reserve returned as collected bytes. If the request is full then, add flushes it.
 func (d *digest) add(n int) {
 	if d.request = d.request[:len(d.request)+n]; len(d.request) == headerSize+maxHosted {
 		d.flush()
@@ -172,7 +172,7 @@ func (d *digest) flush() {
 	d.request = d.request[:headerSize]
 }
 
-// host lets the host add the collected bytes to the state. It returns false if the host has not done so.
+// host asks the host to add the collected bytes to the state. It returns false if the host has not done so.
 func (d *digest) host() bool {
 	if unavailable.Load() {
 		return false
@@ -205,5 +205,5 @@ func (d *digest) host() bool {
 	return true
 }
 
-// hostCall is replaced in tests.
+// hostCall performs an operation. Tests replace it.
 var hostCall = imports.HostCall

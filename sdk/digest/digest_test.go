@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// hosted makes the function host answer the operations of a test. It returns the number of operations.
+// hosted makes the function host answer the operations of a test. It returns the number of operations so far.
 func hosted(t *testing.T, host func(request []byte) []byte) *int {
 	t.Helper()
 	operations := 0
@@ -36,7 +36,7 @@ func hosted(t *testing.T, host func(request []byte) []byte) *int {
 	return &operations
 }
 
-// hashing answers as docs/abi.md specifies.
+// hashing returns a function that answers operations as docs/abi.md specifies.
 func hashing(t *testing.T) func([]byte) []byte {
 	return func(request []byte) []byte {
 		text, data, _ := bytes.Cut(request, []byte{0})
@@ -67,12 +67,12 @@ func hashing(t *testing.T) func([]byte) []byte {
 	}
 }
 
-// withoutSum removes the sum from answers.
+// withoutSum returns a function that answers as host does, but without the sum.
 func withoutSum(host func([]byte) []byte) func([]byte) []byte {
 	return func(request []byte) []byte { return bytes.Replace(host(request), []byte(`"sum"`), []byte(`"was"`), 1) }
 }
 
-// answering returns the same answer to each operation.
+// answering returns a function that gives the same answer to each operation.
 func answering(answer string) func([]byte) []byte {
 	return func([]byte) []byte { return []byte(answer) }
 }
@@ -136,7 +136,7 @@ func TestSumsAreThoseOfCryptoSHA256(t *testing.T) {
 	}
 }
 
-// checkSum compares a sum twice, since Sum does not change the state, and then with more bytes.
+// checkSum compares a sum with want, twice, since Sum must not change the state. Then it adds more bytes and compares again.
 func checkSum(t *testing.T, what string, sum hash.Hash, want [sha256.Size]byte) {
 	t.Helper()
 	for range 2 {
@@ -146,7 +146,7 @@ func checkSum(t *testing.T, what string, sum hash.Hash, want [sha256.Size]byte) 
 	}
 }
 
-// Random sequences of all methods have the results of crypto/sha256.
+// TestRandomUseIsThatOfCryptoSHA256 calls the methods in random order. The results must be those of crypto/sha256.
 func TestRandomUseIsThatOfCryptoSHA256(t *testing.T) {
 	hosted(t, hashing(t))
 	data := randomBytes(2 * maxHosted)

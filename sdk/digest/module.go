@@ -2,5 +2,5 @@
 
 package digest
 
-// isModule says whether this process is a module, for which a host may hash.
+// isModule reports whether this process is a module, for which the host can hash.
 const isModule = true

@@ -2,5 +2,5 @@
 
 package digest
 
-// isModule says whether this process is a module, for which a host may hash. Tests set it.
+// isModule reports whether this process is a module, for which the host can hash. Tests set it.
 var isModule = false

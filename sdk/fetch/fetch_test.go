@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// setHost sets a host that records the request and returns the answer.
+// setHost sets a host that records the last request, and responds with the result of answer.
 func setHost(t *testing.T, answer func() string) *abi.HTTPRequest {
 	asked := &abi.HTTPRequest{}
 	imports.SetHost(&imports.Host{Call: func(request []byte) []byte {

@@ -1,9 +1,7 @@
-// Package filesystem is the access to files that the packages atomicfile, contain and transaction share: the
-// operations that they need (FS), those of the operating system (OS), and bounded reading of a regular file
-// (ReadFile). Start with OS{} and ReadFile.
+// Package filesystem is the file access that the packages atomicfile, contain and transaction share. FS has the operations that they need, OS
+// implements these on the operating system, and ReadFile reads a regular file of bounded size. Start with OS{} and ReadFile.
 //
-// A test replaces OS by package faultfs, in which chosen operations fail. Everything here also works in a WASI
-// module.
+// A test replaces OS with package faultfs, in which chosen operations fail. The package also works in a WASI module.
 //
 // Stability: additions only within a major version. FS may get further methods: implement it by embedding OS.
 package filesystem
@@ -17,8 +15,8 @@ import (
 	"time"
 )
 
-// FS is a file system. Paths are absolute. Errors are those of package os: they match fs.ErrNotExist, fs.ErrExist
-// and fs.ErrPermission.
+// FS is a file system. Paths are absolute. Errors are those that package os returns: they match fs.ErrNotExist, fs.ErrExist and
+// fs.ErrPermission.
 type FS interface {
 	Lstat(path string) (fs.FileInfo, error)
 	Stat(path string) (fs.FileInfo, error)
@@ -29,16 +27,16 @@ type FS interface {
 	// Create creates a file for writing. It fails with fs.ErrExist if the path exists.
 	Create(path string, mode fs.FileMode) (File, error)
 	Mkdir(path string, mode fs.FileMode) error
-	// Link creates the hard link "to" to the file "from". It fails with fs.ErrExist if the path "to" exists.
+	// Link creates the hard link at the path to, for the file at the path from. It fails with fs.ErrExist if the path to exists.
 	Link(from, to string) error
 	Rename(from, to string) error
 	// Remove removes a file, a symbolic link or an empty directory.
 	Remove(path string) error
-	// CopyMode gives the file "to" the permission bits of the file "from".
+	// CopyMode gives the file at the path to the permission bits of the file at the path from.
 	CopyMode(from, to string) error
-	// SyncDir makes the names in a directory durable: they survive a loss of power.
+	// SyncDir makes the entries of a directory durable: they survive a loss of power.
 	SyncDir(path string) error
-	// CheckWritable returns an error if this process may not change the entries of a directory. It changes nothing.
+	// CheckWritable returns an error if this process may not change the entries of a directory. It does not change the directory.
 	CheckWritable(dir string) error
 }
 
@@ -52,23 +50,23 @@ type File interface {
 
 // OS is the file system of the process. The zero value is ready to use.
 type OS struct {
-	// Modes implements CopyMode; nil means os.Stat and os.Chmod. A WASI module has no permission bits of its own and asks
-	// its host for them.
+	// Modes implements CopyMode; if it is nil, os.Stat and os.Chmod do. A WASI module has no permission bits of its own, and asks its host for
+	// them.
 	Modes func(from, to string) error
 }
 
 var _ FS = OS{}
 
-// Lstat is os.Lstat.
+// Lstat calls os.Lstat.
 func (OS) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
 
-// Stat is os.Stat.
+// Stat calls os.Stat.
 func (OS) Stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
 
-// Readlink is os.Readlink.
+// Readlink calls os.Readlink.
 func (OS) Readlink(path string) (string, error) { return os.Readlink(path) }
 
-// ReadDir is os.ReadDir.
+// ReadDir calls os.ReadDir.
 func (OS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 
 // Open opens a file for reading, as os.Open does.
@@ -83,16 +81,16 @@ func (OS) Create(path string, mode fs.FileMode) (File, error) {
 	return file, nil
 }
 
-// Mkdir is os.Mkdir.
+// Mkdir calls os.Mkdir.
 func (OS) Mkdir(path string, mode fs.FileMode) error { return os.Mkdir(path, mode) }
 
-// Link is os.Link.
+// Link calls os.Link.
 func (OS) Link(from, to string) error { return os.Link(from, to) }
 
-// Rename is os.Rename.
+// Rename calls os.Rename.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }
 
-// Remove is os.Remove.
+// Remove calls os.Remove.
 func (OS) Remove(path string) error { return os.Remove(path) }
 
 // CopyMode implements FS.
@@ -107,8 +105,8 @@ func (o OS) CopyMode(from, to string) error {
 	return os.Chmod(to, info.Mode().Perm())
 }
 
-// SyncDir implements FS. It returns no error if the directory cannot be opened, or if the file system cannot sync
-// directories, since nothing more can be done then.
+// SyncDir implements FS. If the directory cannot be opened, or the file system cannot sync directories, SyncDir returns no error, since the
+// caller could do nothing more.
 func (OS) SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -118,12 +116,12 @@ func (OS) SyncDir(path string) error {
 		return err
 	}
 	err = dir.Sync()
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrPermission) { // the last on Windows
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrPermission) { // Windows returns fs.ErrPermission
 		err = nil
 	}
 	return errors.Join(err, dir.Close())
 }
 
-// CheckWritable sets the times of the directory to their current values, which a sandbox refuses unless the directory is
+// CheckWritable implements FS. It sets the times of the directory to their current values, which a sandbox refuses unless the directory is
 // granted for writing.
 func (OS) CheckWritable(dir string) error { return os.Chtimes(dir, time.Time{}, time.Time{}) }

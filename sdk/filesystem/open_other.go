@@ -11,7 +11,7 @@ import (
 func open(path string) (io.ReadCloser, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err // a nil *os.File would make a non-nil interface
+		return nil, err // returning the nil *os.File would make a non-nil interface
 	}
 	return file, nil
 }

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// file is a file that is only read. An *os.File would be registered with the poller, which takes four calls to the host
-// for each file, and more time than reading a small one.
+// file is a file that is open for reading. An *os.File would be registered with the poller. For each file that takes four calls to the host,
+// and more time than reading a small file.
 type file struct {
 	path string
-	fd   int // -1 after Close
+	fd   int // descriptor of the file; -1 after Close
 }
 
 // open opens a file for reading.

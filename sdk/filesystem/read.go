@@ -14,8 +14,8 @@ var (
 	ErrTooLarge   = errors.New("file too large")
 )
 
-// ReadFile returns the content of a regular file of at most limit bytes; a symbolic link is followed. Files of other
-// types are refused, and a pipe is refused without blocking.
+// ReadFile returns the content of a regular file of at most limit bytes. A symbolic link is followed. Files of other types are refused; a
+// pipe is refused without blocking.
 func ReadFile(fsys FS, path string, limit int64) ([]byte, error) {
 	if _, ok := fsys.(OS); ok {
 		return readOS(path, limit)
@@ -29,7 +29,7 @@ func tooLarge(path string, limit int64) error {
 	return fmt.Errorf("%s: %w: more than %d bytes", path, ErrTooLarge, limit)
 }
 
-// readFile is ReadFile for any file system.
+// readFile implements ReadFile for any file system.
 func readFile(fsys FS, path string, limit int64) ([]byte, error) {
 	info, err := fsys.Stat(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func readFile(fsys FS, path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	// The file may grow while it is read. One byte of spare capacity detects the end without a second allocation.
+	// The file may grow while it is read. With one byte of spare capacity, the end is detected without a second allocation.
 	content := make([]byte, 0, info.Size()+1)
 	for {
 		n, err := file.Read(content[len(content):cap(content)])
@@ -64,13 +64,12 @@ func readFile(fsys FS, path string, limit int64) ([]byte, error) {
 	}
 }
 
-// IsAbsent reports whether an error says that a path does not exist, because it is absent or because one of its ancestors
-// is a file.
+// IsAbsent reports whether err means that a path does not exist, either because it is absent or because one of its ancestors is a file.
 func IsAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// IgnoreAbsent returns nil if IsAbsent(err), otherwise err.
+// IgnoreAbsent returns nil if IsAbsent(err) is true. Otherwise it returns err.
 func IgnoreAbsent(err error) error {
 	if IsAbsent(err) {
 		return nil
@@ -78,16 +77,16 @@ func IgnoreAbsent(err error) error {
 	return err
 }
 
-// Exists reports whether path exists. A symbolic link counts, even if its target does not exist.
+// Exists reports whether path exists. A symbolic link exists even if its target does not.
 func Exists(fsys FS, path string) (bool, error) {
 	_, err := fsys.Lstat(path)
 	return err == nil, IgnoreAbsent(err)
 }
 
-// RemoveIfExists removes a file or an empty directory that may be absent.
+// RemoveIfExists removes a file or an empty directory. If the path is absent, it returns no error.
 func RemoveIfExists(fsys FS, path string) error { return IgnoreAbsent(fsys.Remove(path)) }
 
-// RemoveEmpty removes a directory if it exists and is empty. It leaves anything else at path unchanged.
+// RemoveEmpty removes a directory if the directory exists and is empty. Otherwise it leaves the path unchanged.
 func RemoveEmpty(fsys FS, path string) error {
 	info, err := fsys.Lstat(path)
 	if err != nil || !info.IsDir() {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// readOS is ReadFile with four system calls: open, stat, read and close. Package os makes twice as many, and in a module
-// each of them costs as much as reading a kilobyte.
+// readOS implements ReadFile with four system calls: open, stat, read and close. Package os makes twice as many calls, and in a module each
+// call costs as much as reading a kilobyte.
 func readOS(path string, limit int64) (content []byte, err error) {
 	fail := func(op string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
 	fd, err := openFD(path)
@@ -28,8 +28,8 @@ func readOS(path string, limit int64) (content []byte, err error) {
 	if size > limit {
 		return nil, tooLarge(path, limit)
 	}
-	// The file may change while it is read. The spare byte shows whether it has grown: reads of a regular file are
-	// short only at its end.
+	// The file may change while it is read. If the spare byte is filled, the file has grown: a read of a regular file is short only at the end
+	// of the file.
 	content = make([]byte, 0, size+1)
 	for {
 		n, err := retry(func() (int, error) { return syscall.Read(fd, content[len(content):cap(content)]) })
@@ -48,12 +48,12 @@ func readOS(path string, limit int64) (content []byte, err error) {
 	}
 }
 
-// openFD opens a file for reading, and does not block if it is a pipe.
+// openFD opens a file for reading. If the file is a pipe, openFD does not block.
 func openFD(path string) (int, error) {
 	return retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|nonblock, 0) })
 }
 
-// retry repeats a system call that a signal interrupted.
+// retry repeats a system call as long as a signal interrupts it.
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

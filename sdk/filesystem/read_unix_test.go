@@ -24,7 +24,7 @@ func TestReadFileDoesNotBlockOnPipe(t *testing.T) {
 	}
 }
 
-// The size of some regular files is not known before they are read.
+// For some regular files, stat does not return the size of the content.
 func TestReadFileReadsPastStatSize(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("requires /proc")

@@ -4,7 +4,7 @@ package filesystem
 
 import "syscall"
 
-// nonblock keeps opening a pipe from blocking.
+// nonblock is the flag with which opening a pipe does not block.
 const nonblock = syscall.O_NONBLOCK
 
 func isRegular(info *syscall.Stat_t) bool { return info.Mode&syscall.S_IFMT == syscall.S_IFREG }

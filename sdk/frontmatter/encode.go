@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// String returns a scalar that reads back as a string under YAML 1.2: plain, or in single quotes if the plain text
-// would be a number, a boolean, a date or null.
+// String returns a scalar that YAML 1.2 reads back as the string text. It is plain, or in single quotes if the plain form would be a number, a
+// boolean, a date or null.
 func String(text string) *Node {
 	n := &Node{Text: text}
 	if n.Tag12() != "!!str" {
@@ -15,13 +15,13 @@ func String(text string) *Node {
 	return n
 }
 
-// maxEncodeDepth is the library's limit for the nesting of a tree that it encodes. Encode parses its result with this
-// limit, because root may be nested deeper than Parse allows.
+// maxEncodeDepth is the library's limit for the nesting of a tree that it encodes. Encode parses its own result with this limit, because root
+// may be nested deeper than Parse allows by default.
 const maxEncodeDepth = 10_000
 
-// Encode returns the YAML of a tree, "" for nil: each node in its style, with its comments, two columns for a level,
-// and no folded lines. A scalar that its style cannot represent is written in a different style. Not every tree can be
-// written as YAML, so Encode parses its result, and returns an error unless the parsed tree is [Equal] to root.
+// Encode returns the YAML of a tree; empty if root is nil. Each node has its style and its comments, each level is indented by two columns,
+// and no line is folded. A scalar that its style cannot represent is written in a different style. Not every tree can be written as YAML,
+// so Encode parses its result, and returns an error unless the parsed tree is [Equal] to root.
 func Encode(root *Node) (string, error) {
 	if root == nil {
 		return "", nil

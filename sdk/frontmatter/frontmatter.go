@@ -1,9 +1,8 @@
-// Package frontmatter reads and writes YAML: a whole file, or the front matter between two lines of dashes at the
-// top of a Markdown file. It is strict, and made for untrusted input: one document, bounded nesting, and no aliases
-// unless the caller asks for them. Bound the size of a text before parsing it: a tree takes up to a hundred times the
-// memory of its text.
+// Package frontmatter reads and writes YAML: either a whole file, or the front matter between two lines of dashes at the top of a Markdown
+// file. The package is strict, since it is made for untrusted input: it allows one document, bounded nesting, and no aliases unless the
+// caller asks for them. Bound the size of a text before parsing it: a tree takes up to a hundred times the memory of its text.
 //
-// Start with two calls: [Cut] separates front matter from the text below it, and [Parse] turns YAML into a tree.
+// Start with two functions: [Cut] separates front matter from the text below it, and [Parse] turns YAML into a tree.
 //
 //	head, body, err := frontmatter.Cut(file)
 //	…
@@ -14,15 +13,15 @@
 //	}
 //	title := root.Get("title")
 //
-// A scalar is the text and the style that the file has, never a number or a date: a commit 0012345 or a version 1.10
-// stays as it is. What an unquoted scalar means depends on the version of YAML that a file format uses. [Node.Tag12]
-// answers for YAML 1.2; a format of YAML 1.1 resolves Text by its own rules.
+// A scalar has the text and the style that the file has, and is never a number or a date: a commit 0012345 or a version 1.10 keeps its
+// digits. What an unquoted scalar means depends on the version of YAML that a file format uses. [Node.Tag12] answers that for YAML 1.2; a
+// format that uses YAML 1.1 has to interpret Text by its own rules.
 //
-// Parse accepts and refuses what go.yaml.in/yaml/v4 does, within its stricter bounds; types of that library are not
-// part of the API, and simple files are read by a parser of this package, thirty times as fast.
+// Parse accepts and refuses what go.yaml.in/yaml/v4 does, except for the stricter bounds of this package. The types of that library are not
+// part of the API. A parser of this package reads simple files, thirty times as fast as the library does.
 //
-// Stability: the exported API follows the SDK's version. Names are not removed or changed within a major version, and
-// a text that is accepted keeps its tree. The wording of errors, and which of several errors is reported, may change.
+// Stability: the exported API follows the version of the SDK. Within a major version, no name is removed or changed, and a text that is
+// accepted keeps its tree. The wording of errors may change, and so may the choice of the error that is reported.
 package frontmatter
 
 import (
@@ -30,15 +29,14 @@ import (
 	"strings"
 )
 
-// The errors of Cut.
+// Errors of Cut.
 var (
 	ErrAbsent       = errors.New("no front matter: the first line must be ---")
 	ErrUnterminated = errors.New("unterminated front matter: a line --- must end it")
 )
 
-// Cut separates the front matter of a Markdown file, which begins on its second line, from the text after it. The first
-// line is "---", and so is the line that ends the front matter; each may end in a carriage return. The error is
-// ErrAbsent or ErrUnterminated.
+// Cut separates the front matter of a Markdown file from the text after it. The first line is "---", the front matter begins on the second
+// line, and a further line "---" ends it. Each of these lines may end in a carriage return. The error is ErrAbsent or ErrUnterminated.
 func Cut(text string) (head, body string, err error) {
 	first, rest, _ := strings.Cut(text, "\n")
 	if !isDashes(first) {

@@ -55,7 +55,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// reference returns the library's tree; nil if the text has no document.
+// reference returns the tree that the library parses; nil if text contains no document.
 func reference(text string) (*yaml.Node, error) {
 	var documents []yaml.Node
 	err := yaml.Load([]byte(text), &documents, yaml.WithAllDocuments(),
@@ -98,7 +98,7 @@ func compare(t *testing.T, got *frontmatter.Node, want *yaml.Node) {
 	}
 }
 
-// FuzzTag12 compares the types of plain scalars with those of the library.
+// FuzzTag12 checks that plain scalars have the types that the library gives them.
 func FuzzTag12(f *testing.F) {
 	for _, seed := range []string{
 		"", "~", "Null", "nULL", "TRUE", "yes", "<<", "0", "-0", "-0.0", "+1", "08", "017", "0o17", "0b101", "1_000", "_1", "1e3", "1e999",
@@ -119,7 +119,7 @@ func FuzzTag12(f *testing.F) {
 	})
 }
 
-// FuzzCut checks that the parts, joined by the lines of dashes, are equal to the text.
+// FuzzCut checks that the two parts, joined by lines of dashes, are equal to the original text.
 func FuzzCut(f *testing.F) {
 	f.Add("---\na: b\n---\nbody\n")
 	f.Add("---\r\n---")

@@ -57,7 +57,7 @@ func syntaxError(err error, options Options) *Error {
 	return &Error{options.Line + max(0, load.Mark.Line-1), load.Mark.Column, "invalid YAML: " + load.Message}
 }
 
-// converter converts a tree of the library. It allocates all nodes at once, and all lists of children.
+// converter converts a tree of the library to Nodes. It allocates all nodes at once, and also all lists of children.
 type converter struct {
 	options  Options
 	nodes    []Node
@@ -114,7 +114,7 @@ func (c *converter) convert(from *yaml.Node) (*Node, error) {
 	return to, nil
 }
 
-// link records the node of an anchor, or sets the target of an alias. An anchor always precedes its aliases.
+// link records the node that has an anchor, or sets the target of an alias. An anchor always precedes its aliases.
 func (c *converter) link(from *yaml.Node, to *Node) {
 	if to.Kind == Alias {
 		to.Target = c.anchors[from.Alias]

@@ -9,7 +9,7 @@ import (
 // Kind is the kind of a node: scalar, sequence, mapping or alias.
 type Kind uint8
 
-// The kinds of nodes.
+// Values of Kind.
 const (
 	Scalar Kind = iota
 	Sequence
@@ -17,11 +17,11 @@ const (
 	Alias
 )
 
-// Style is how a node is written.
+// Style is the notation of a node.
 type Style uint8
 
-// The styles. Plain is a scalar without quotes, or a sequence or mapping in block style; Flow is a sequence or mapping
-// in brackets.
+// Values of Style. Plain is a scalar without quotes, or a sequence or mapping in block style. Flow is a sequence or mapping in brackets or
+// braces.
 const (
 	Plain Style = iota
 	SingleQuoted
@@ -31,35 +31,35 @@ const (
 	Flow
 )
 
-// Node is one value of a document. The tree may be changed; a nil Node is an absent value.
+// Node is one value of a document. Callers may change the tree. A nil Node is an absent value.
 type Node struct {
 	Kind  Kind
 	Style Style
 
-	Tag      string    // the tag in the file, short if it is a standard one (!!str, !local); "" if it has none
-	Text     string    // the scalar without its quotes and escapes; for an alias, the anchor's name
-	Anchor   string    // the name by which aliases refer to this node; "" if it has none
-	Target   *Node     // for an alias, the node that it refers to, which may contain the alias
-	Children []*Node   // the items of a sequence; the keys and values of a mapping in turn
-	Comments *Comments // nil if there are none
+	Tag      string    // tag of the node in the file, in short form if it is a standard tag (!!str, !local); empty if there is none
+	Text     string    // text of the scalar without quotes and escapes; for an alias, the name of the anchor
+	Anchor   string    // name by which aliases refer to this node; empty if there is none
+	Target   *Node     // for an alias: the node to which it refers; that node may contain the alias
+	Children []*Node   // items of a sequence; keys and values of a mapping, alternately
+	Comments *Comments // comments that belong to the node; nil if there are none
 
-	Line, Column int // of the node's first character, from 1; 0 for a node that was not parsed
+	Line, Column int // position of the node's first character, from 1; 0 for a node that was not parsed
 }
 
-// Comments are the comments that belong to a node, with their number signs. A comment that a blank line separates from
-// the document's first or last node belongs to no node and is dropped.
+// Comments are the comments that belong to a node, including their number signs. If a blank line separates a comment from the first or last
+// node of the document, the comment belongs to no node and is dropped.
 type Comments struct {
-	Head string // in the lines above the node
-	Line string // at the end of the node's line
-	Foot string // in the lines below the node, before a blank line
+	Head string // comment in the lines above the node
+	Line string // comment at the end of the node's line
+	Foot string // comment in the lines below the node, before a blank line
 }
 
-// IsNull reports whether n is absent, or a null by the rules of YAML 1.2: ~, null, or a key without a value.
+// IsNull reports whether n is absent, or is null by the rules of YAML 1.2: ~, null, or a key without a value.
 func (n *Node) IsNull() bool {
 	return n == nil || n.Kind == Scalar && n.Tag12() == "!!null"
 }
 
-// Pairs returns the keys and values of a mapping, in the file's order. For other kinds it yields nothing.
+// Pairs returns the keys and values of a mapping, in the file's order. For a node of another kind it yields nothing.
 func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	return func(yield func(key, value *Node) bool) {
 		if n == nil || n.Kind != Mapping {
@@ -73,7 +73,7 @@ func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	}
 }
 
-// Get returns the value of the first key of a mapping whose text is key; nil if there is none.
+// Get returns the value of the first key in the mapping n whose text is key; nil if there is none.
 func (n *Node) Get(key string) *Node {
 	for name, value := range n.Pairs() {
 		if name.Kind == Scalar && name.Text == key {
@@ -83,11 +83,11 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// linearKeys is the number of keys up to which keys are compared pairwise, which is faster than a map.
+// linearKeys is the number of keys up to which keys are compared pairwise. For so few keys, that is faster than a map.
 const linearKeys = 16
 
-// CheckKeys returns an *Error if n is not a mapping, or if a key is not a scalar or has the same text as a key before
-// it. It does not check mappings inside n.
+// CheckKeys returns an *Error if n is not a mapping, if a key is not a scalar, or if two keys have the same text. It does not check mappings
+// inside n.
 func (n *Node) CheckKeys() error {
 	if n == nil {
 		return &Error{Reason: "expected a mapping"}
@@ -126,8 +126,8 @@ func hasKey(pairs []*Node, text string) bool {
 	return false
 }
 
-// Equal reports whether two trees have the same structure and texts, and the same tags according to Tag12. Styles,
-// comments and positions do not count. Aliases are equal if their names are.
+// Equal reports whether two trees have the same structure and the same texts, and the same tags according to Tag12. Styles, comments and
+// positions may differ. Two aliases are equal if they have the same name.
 func Equal(a, b *Node) bool {
 	if a == nil || b == nil {
 		return a == b

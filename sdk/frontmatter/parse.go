@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// DefaultDepth is how deeply sequences and mappings may be nested unless Options says otherwise.
+// DefaultDepth is the maximum nesting of sequences and mappings if Options.Depth is 0.
 const DefaultDepth = 64
 
 // Options control Parse. The zero value suits most files.
 type Options struct {
-	// Depth bounds the nesting of sequences and mappings; 0 stands for DefaultDepth.
+	// Depth is the maximum nesting of sequences and mappings; 0 means DefaultDepth.
 	Depth int
-	// Aliases allows anchors and aliases. A few bytes of them can stand for millions of nodes, or for an endless
-	// tree: a caller that follows Node.Target has to count what it visits.
+	// Aliases allows anchors and aliases. A few bytes of aliases can stand for millions of nodes, or for an endless tree: a caller that
+	// follows Node.Target has to count the nodes that it visits.
 	Aliases bool
-	// Line is the number that the text's first line has in its file; 0 stands for 1. Nodes and errors count from it.
+	// Line is the line number in the file that the first line of the text has; 0 means 1. The lines of nodes and errors count from it.
 	Line int
 }
 
 // Error is the reason why a text or a node is refused.
 type Error struct {
-	Line, Column int    // from 1; 0 if the error has no single position
-	Reason       string // may quote a key or the name of an anchor, but no value
+	Line, Column int    // position of the error, from 1; 0 if the error has no single position
+	Reason       string // the reason; it may quote a key or the name of an anchor, but no value
 }
 
 func (e *Error) Error() string {
@@ -32,9 +32,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Reason)
 }
 
-// Parse returns the root of the only document in a text, nil if the text has none because it is empty or contains only
-// comments. The error is an *Error. Duplicate keys are accepted, since formats differ in where they allow them: check
-// with [Node.CheckKeys].
+// Parse returns the root of the only document in text. It returns nil if text has no document because it is empty or contains only comments.
+// The error is an *Error. Duplicate keys are accepted, since formats differ in where they allow them: call [Node.CheckKeys] to refuse them.
 func Parse(text string, options Options) (*Node, error) {
 	options.Depth = cmp.Or(options.Depth, DefaultDepth)
 	options.Line = cmp.Or(options.Line, 1)

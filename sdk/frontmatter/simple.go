@@ -5,10 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// parseSimple parses the YAML that most people write: block mappings and sequences of scalars in one line, literal
-// block scalars, and flow sequences of scalars. It takes a fiftieth of the library's time. The library is the
-// reference: parseSimple returns false for every text that it might parse differently, such as comments, anchors, tags,
-// unusual keys, scalars of several lines, and invalid YAML.
+// parseSimple parses the YAML that most people write: block mappings and sequences of scalars in one line, literal block scalars, and flow
+// sequences of scalars. It takes a fiftieth of the time of the library. The library is the reference: parseSimple returns false for every
+// text that it might parse differently. Such texts have comments, anchors, tags, unusual keys, scalars of several lines, or invalid YAML.
 func parseSimple(text string, options Options) (*Node, bool) {
 	if text == "" || !isSimpleText(text) {
 		return nil, false
@@ -26,11 +25,11 @@ func parseSimple(text string, options Options) (*Node, bool) {
 	return root, true
 }
 
-// maxSimpleDepth bounds the nesting of blocks, and so the recursion.
+// maxSimpleDepth is the maximum nesting of blocks, which also bounds the recursion.
 const maxSimpleDepth = 16
 
-// isSimpleText reports whether a text has only characters that need no special handling: no control characters except
-// line feeds, which excludes tabs and carriage returns, no other line separators, and no byte-order mark.
+// isSimpleText reports whether text has only characters that need no special handling. The only permitted control character is the line
+// feed, so tabs and carriage returns are excluded. Other line separators and byte-order marks are excluded too.
 func isSimpleText(text string) bool {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -51,21 +50,21 @@ func isSimpleText(text string) bool {
 	return true
 }
 
-// simpleParser is the state of parseSimple: the current line, which is not blank, and the text after it.
+// simpleParser is the state of parseSimple: the current line, which is not blank, and the text after that line.
 type simpleParser struct {
-	text   string // the text after the line
+	text   string // the text after the current line
 	line   string // the current line without its indentation and trailing spaces
-	indent int    // indentation of the line
-	number int    // number of the line
-	done   bool   // there is no further line
-	failed bool   // the text is not simple
-	depth  int    // how much deeper blocks may be nested
+	indent int    // indentation of the current line
+	number int    // number of the current line
+	done   bool   // whether there is no further line
+	failed bool   // whether the text has turned out not to be simple
+	depth  int    // number of levels by which blocks may still be nested
 
-	nodes    []Node  // the slab from which nodes are allocated: elements beyond its length are unused
-	children []*Node // a stack: the children so far of nodes that are not complete
+	nodes    []Node  // slab from which nodes are allocated: elements beyond its length are unused
+	children []*Node // stack of the children that incomplete nodes have so far
 }
 
-// next goes to the next line that is not blank.
+// next moves to the next line that is not blank.
 func (p *simpleParser) next() {
 	for p.text != "" {
 		line := p.take()
@@ -74,7 +73,7 @@ func (p *simpleParser) next() {
 			continue
 		}
 		p.indent = strings.IndexByte(line, p.line[0])
-		// A comment, a document marker or a directive is left to the library.
+		// The library parses texts with a comment, a document marker or a directive.
 		if p.line[0] == '#' || strings.Contains(p.line, " #") || p.indent == 0 && (strings.HasPrefix(p.line, "---") || strings.HasPrefix(p.line, "...") || p.line[0] == '%') {
 			p.fail()
 		}
@@ -83,7 +82,7 @@ func (p *simpleParser) next() {
 	p.done = true
 }
 
-// take removes the next line from the text and returns it.
+// take removes the first line from the remaining text and returns that line.
 func (p *simpleParser) take() string {
 	line, rest, _ := strings.Cut(p.text, "\n")
 	p.text = rest
@@ -91,7 +90,7 @@ func (p *simpleParser) take() string {
 	return line
 }
 
-// fail leaves the text to the library.
+// fail gives up, so that the library parses the text.
 func (p *simpleParser) fail() { p.failed, p.done, p.text = true, true, "" }
 
 func (p *simpleParser) node(kind Kind, style Style, text string, column int) *Node {
@@ -102,7 +101,7 @@ func (p *simpleParser) node(kind Kind, style Style, text string, column int) *No
 	return &p.nodes[len(p.nodes)-1]
 }
 
-// block parses the mapping or sequence that begins on the current line and is indented by indent.
+// block parses the mapping or sequence that begins on the current line. Its lines are indented by indent.
 func (p *simpleParser) block(indent int) *Node {
 	if p.depth--; p.depth < 0 {
 		p.fail()
@@ -125,7 +124,7 @@ func (p *simpleParser) block(indent int) *Node {
 		}
 	}
 	if !p.done && p.indent > indent {
-		p.fail() // a continuation of a scalar, or an error
+		p.fail() // the line continues a scalar, or is an error
 	}
 	block.Children = append(make([]*Node, 0, len(p.children)-first), p.children[first:]...)
 	p.children = p.children[:first]
@@ -134,11 +133,11 @@ func (p *simpleParser) block(indent int) *Node {
 
 func isItem(line string) bool { return strings.HasPrefix(line, "- ") }
 
-// item parses an item of a sequence.
+// item parses one item of a sequence.
 func (p *simpleParser) item(indent int) *Node {
 	p.line = p.line[2:]
 	at := indent + 2
-	for p.line[0] == ' ' { // ends within the line, which has no trailing spaces
+	for p.line[0] == ' ' { // the loop ends within the line, which has no trailing spaces
 		p.line, at = p.line[1:], at+1
 	}
 	if isItem(p.line) || p.line == "-" {
@@ -152,7 +151,7 @@ func (p *simpleParser) item(indent int) *Node {
 	return p.value(p.line, at, indent)
 }
 
-// entry parses an entry of a mapping, and appends its key and value to the children.
+// entry parses one entry of a mapping, and appends the key and the value to the children.
 func (p *simpleParser) entry(indent int) {
 	length := keyLength(p.line)
 	if length == 0 {
@@ -170,7 +169,7 @@ func (p *simpleParser) entry(indent int) {
 	p.children = append(p.children, key, value)
 }
 
-// nested parses the value below a key: a block, or null if there is none.
+// nested parses the value below a key: a block, or null if there is no block.
 func (p *simpleParser) nested(indent, column int) *Node {
 	null := p.node(Scalar, Plain, "", column)
 	p.next()
@@ -186,7 +185,7 @@ func (p *simpleParser) nested(indent, column int) *Node {
 	return nil
 }
 
-// keyLength is the length of the plain key that a line begins with; 0 if the line does not begin with a simple key.
+// keyLength returns the length of the simple plain key with which line begins; 0 if it does not begin with such a key.
 func keyLength(line string) int {
 	n := 0
 	for n < len(line) && (isAlphanumeric(line[n]) || n > 0 && strings.IndexByte("-./", line[n]) >= 0) {
@@ -202,8 +201,7 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 
-// value parses the value of an entry of the block at indent: the rest of a line, from a column on. It goes to the next
-// line.
+// value parses the value of an entry of the block at indent. rest is the part of the line from column on. Then value moves to the next line.
 func (p *simpleParser) value(rest string, column, indent int) *Node {
 	var value *Node
 	switch c := rest[0]; {
@@ -218,12 +216,12 @@ func (p *simpleParser) value(rest string, column, indent int) *Node {
 		}
 	}
 	if p.next(); !p.done && p.indent > indent {
-		p.fail() // the scalar continues
+		p.fail() // the scalar continues on this line
 	}
 	return value
 }
 
-// scalar parses a scalar in one line, and returns its length in rest; 0 if it is not simple.
+// scalar parses a scalar that is on one line, and returns its length in rest; 0 if the scalar is not simple.
 func (p *simpleParser) scalar(rest string, column int, inFlow bool) (*Node, int) {
 	switch c := rest[0]; c {
 	case '\'':
@@ -244,7 +242,7 @@ func (p *simpleParser) scalar(rest string, column int, inFlow bool) (*Node, int)
 	return p.node(Scalar, Plain, text, column), end
 }
 
-// isPlainStart reports whether a plain scalar can begin with text in every context.
+// isPlainStart reports whether, in every context, a plain scalar can begin with text.
 func isPlainStart(text string) bool {
 	c := text[0]
 	if c == '-' && len(text) > 1 {
@@ -288,7 +286,7 @@ func (p *simpleParser) flow(rest string, column int) *Node {
 	}
 	sequence := p.node(Sequence, Flow, "", column)
 	first := len(p.children)
-	// Columns count characters.
+	// Columns are counted in characters.
 	at := 1
 	column++
 	skip := func(n int) {
@@ -329,11 +327,11 @@ func (p *simpleParser) flow(rest string, column int) *Node {
 	return sequence
 }
 
-// literal parses a literal block scalar, below the current line.
+// literal parses a literal block scalar, which begins below the current line.
 func (p *simpleParser) literal(header string, column, indent int) *Node {
 	literal := p.node(Scalar, Literal, "", column)
 	first := strings.TrimLeft(p.text, " ")
-	own := len(p.text) - len(first) // indentation of the scalar: that of its first line
+	own := len(p.text) - len(first) // indentation of the scalar, which is that of its first line
 	if own <= indent || first == "" || first[0] == '\n' {
 		p.fail()
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// Fragments of lines: usual front matter, and text that is similar to it.
+// Fragments of lines: parts of usual front matter, and strings that are similar to these.
 var (
 	keys   = []string{"a", "b_c", "depends-on", "x.y", "a/b", "1", "null", "<<", "?", "é", "a b", "'q'", "-", "- a", "-  a", "- - a", "- a: b\n  c"}
 	values = []string{
@@ -20,7 +20,7 @@ var (
 	lines = []string{"", "", " ", "  ", "# c", "  # c", "---", "...", "--- a", "%YAML 1.2", "text", "  text", "    more text", "\t", "- x", "  - x", "-", "    code: x"}
 )
 
-// randomYAML returns a random text that is similar to a YAML document.
+// randomYAML returns a random string that is similar to a YAML document.
 func randomYAML(random *rand.Rand) string {
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	var out strings.Builder
@@ -51,7 +51,7 @@ func randomYAML(random *rand.Rand) string {
 	return out.String()
 }
 
-// If parseSimple accepts a text, its tree is that of the library. It accepts a minimum share of the random texts.
+// If parseSimple accepts a text, its tree must be that of the library. It must accept a minimum share of the random texts.
 func TestSimpleTextsHaveTreesOfLibrary(t *testing.T) {
 	rounds := 30_000
 	if os.Getenv("BULKHEAD_FUZZ_ROUNDS") != "" {
@@ -74,7 +74,7 @@ func TestSimpleTextsHaveTreesOfLibrary(t *testing.T) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if compare(t, got, want); t.Failed() {
-			t.Fatalf("in %q", text)
+			t.Fatalf("the difference is in %q", text)
 		}
 	}
 	t.Logf("%d of %d texts are simple", simple, rounds)
@@ -91,12 +91,12 @@ func TestUsualFrontMatterIsSimple(t *testing.T) {
 		"modules:\n  - id: a\n    type: prompt\n    tags: []\n    source:\n      local_path:\n        path: x\n  - id: b\n    enabled: false\nmeta: {}\nempty:\n",
 	} {
 		if !frontmatter.IsSimple(text) {
-			t.Errorf("left to the library:\n%s", text)
+			t.Errorf("parseSimple does not accept:\n%s", text)
 		}
 	}
 }
 
-// BenchmarkParse compares usual front matter with and without the library.
+// BenchmarkParse compares the time for usual front matter with the library and without it.
 func BenchmarkParse(b *testing.B) {
 	const usual = "type: code\nstatus: completed\ndepends_on:\n- 2026-01-02-003-abc\ntarget_files:\n  - a/b.go\n  - c/d.go\ncompleted_at: 2026-01-31T10:00:00Z\n"
 	for name, text := range map[string]string{"simple": usual, "library": usual + "x: !!str 1\n"} {

@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// Tag12 returns the short tag of a node under YAML 1.2: !!map, !!seq, !!null, !!bool, !!int, !!float, !!timestamp,
-// !!merge (for <<), !!str, or the tag in the file. An alias has the tag of its target.
+// Tag12 returns the short tag of a node under YAML 1.2: !!map, !!seq, !!null, !!bool, !!int, !!float, !!timestamp, !!merge (for <<), !!str,
+// or the tag that the file has. The tag of an alias is that of its target.
 //
-// It follows go.yaml.in/yaml/v4, which accepts more than the core schema does: 0b11, 0o17, 017 and 1_000 are integers,
-// and 2026-01-31 is a timestamp. Words such as yes and off are strings. A decimal integer that does not fit in 64 bits
-// is a float. A number that fits neither 64 bits nor a finite float is a string, and so is an integer with the prefix
-// 0b, 0o or 0x that does not fit in 64 bits.
+// Tag12 agrees with go.yaml.in/yaml/v4, which accepts more than the core schema does: 0b11, 0o17, 017 and 1_000 are integers, and 2026-01-31
+// is a timestamp. Words such as yes and off are strings. A decimal integer that does not fit in 64 bits is a float. A number that fits
+// neither 64 bits nor a finite float is a string, and so is an integer with the prefix 0b, 0o or 0x that does not fit in 64 bits.
 func (n *Node) Tag12() string {
 	if n == nil {
 		return "!!null"
 	}
-	if n.Tag != "" && n.Tag != "!" { // the tag ! means !!map, !!seq or !!str, depending on the kind
+	if n.Tag != "" && n.Tag != "!" { // the tag ! means !!map, !!seq or !!str, depending on the kind of the node
 		return n.Tag
 	}
 	switch {
@@ -33,7 +32,7 @@ func (n *Node) Tag12() string {
 	return plainTag12(n.Text)
 }
 
-// plainTag12 resolves an untagged plain scalar.
+// plainTag12 returns the tag of a plain scalar that has no tag in the file.
 func plainTag12(text string) string {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -73,7 +72,7 @@ func numberTag12(text string) string {
 	return "!!str"
 }
 
-// isFloat excludes what strconv accepts and YAML does not: hexadecimal floats, and inf and nan without a dot.
+// isFloat refuses what strconv accepts and YAML does not: hexadecimal floats, and inf and nan without a dot.
 func isFloat(text string) bool {
 	if strings.Trim(text, "+-.0123456789eE") != "" {
 		return false

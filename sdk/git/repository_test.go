@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
 )
 
-// setHost sets a fake host that returns the results in sequence. It returns the requests that the host receives.
+// setHost sets a fake host that returns the given results in sequence. It returns a pointer to the requests that the host receives.
 func setHost(t *testing.T, results ...string) *[]string {
 	t.Helper()
 	var requests []string

@@ -25,7 +25,7 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// FuzzAmbiguous checks that in an unambiguous object, encoding/json, which ignores case, reads the same member as Member.
+// FuzzAmbiguous checks that encoding/json, which ignores case, reads the same member as Member if an object is unambiguous.
 func FuzzAmbiguous(f *testing.F) {
 	for _, seed := range []string{`{"token":1}`, `{"Token":1,"token":2}`, `{"to` + "\u212A" + `en":1}`, `{"token":1,"\u0074oken":2}`, `{"x":{"token":1}}`} {
 		f.Add([]byte(seed))

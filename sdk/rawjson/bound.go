@@ -2,9 +2,9 @@ package rawjson
 
 import "fmt"
 
-// Bound returns an error if JSON contains more values than a decoder should allocate, or nests deeper than depth: `{},`
-// takes three bytes, but a hundred when decoded. Each member, each element and the whole text count as one value. Bound
-// makes one pass and does not allocate. It may accept invalid JSON.
+// Bound returns an error if JSON contains more values than the given number, or nests deeper than depth. Callers use it before decoding: `{},`
+// takes three bytes, but a hundred after decoding. Each member, each element and the whole text count as one value. Bound makes one pass
+// and does not allocate. It may accept invalid JSON.
 func Bound(data []byte, values, depth int) error {
 	count, open := 1, 0
 	for i := 0; i < len(data); i++ {

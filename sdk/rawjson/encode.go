@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// Marshal is json.Marshal without HTML escapes of <, > and &.
+// Marshal encodes as json.Marshal does, but does not escape <, > and & for HTML.
 func Marshal(v any) ([]byte, error) { return encode(v, "") }
 
-// MarshalIndent is Marshal with one member or element to a line, indented by indent for each level.
+// MarshalIndent encodes as Marshal does, but writes each member and element on a line of its own, indented by indent for each level.
 func MarshalIndent(v any, indent string) ([]byte, error) { return encode(v, indent) }
 
 func encode(v any, indent string) ([]byte, error) {
@@ -24,14 +24,14 @@ func encode(v any, indent string) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// Quote encodes a JSON string.
+// Quote encodes s as a JSON string.
 func Quote(s string) []byte { return AppendQuote(make([]byte, 0, len(s)+2), s) }
 
 const hex = "0123456789abcdef"
 
-// AppendQuote appends s as a JSON string, as encoding/json does without HTML escapes. Bytes that are not UTF-8 become U+FFFD.
+// AppendQuote appends s as a JSON string. It encodes as encoding/json does without HTML escapes. Bytes that are not UTF-8 become U+FFFD.
 func AppendQuote(out []byte, s string) []byte {
-	b := unsafe.Slice(unsafe.StringData(s), len(s)) // read only
+	b := unsafe.Slice(unsafe.StringData(s), len(s)) // b shares the memory of s and is only read
 	out = append(out, '"')
 	plain := 0 // b[plain:i] needs no escapes and is not yet appended
 	for i := plainEnd(b, 0, nonASCII); i < len(b); i = plainEnd(b, i, nonASCII) {

@@ -56,7 +56,7 @@ func FuzzScanObject(f *testing.F) {
 		got, err := scanned(text)
 		var want map[string]json.RawMessage
 		if !utf8.ValidString(text) || json.Unmarshal([]byte(text), &want) != nil || want == nil {
-			return // the host only passes on valid JSON
+			return // the host passes only valid JSON to plugins
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// The types are local to this test, because encoding/json keeps its analysis of a type.
+// The types are local to this test, because encoding/json keeps the analysis of a type as long as the process runs.
 func TestPreparedTypesAreEncodedWithoutAnalysis(t *testing.T) {
 	type prepared struct {
 		A string               `json:"a,omitempty"`
@@ -26,7 +26,7 @@ func TestPreparedTypesAreEncodedWithoutAnalysis(t *testing.T) {
 	}
 }
 
-// allocationsOf returns how often encoding a value allocates, for the first time.
+// allocationsOf returns the number of allocations in the first encoding of a value.
 func allocationsOf(t *testing.T, value any) uint64 {
 	t.Helper()
 	var before, after runtime.MemStats

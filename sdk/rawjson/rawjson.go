@@ -1,10 +1,9 @@
-// Package rawjson scans JSON without decoding it, and encodes JSON without HTML escapes. The two calls to start with are
-// Members, which yields an object's keys and encoded values in one pass over the bytes (encoding/json needs three), and
-// Marshal.
+// Package rawjson scans JSON without decoding it, and encodes JSON without HTML escapes. Start with Members, which yields an object's keys and
+// encoded values in one pass over the bytes (encoding/json needs three passes), and with Marshal.
 //
-// Functions that read require valid JSON, such as the parameters that the host passes to a plugin. For other input they
-// stay within the slice and terminate, but their results are unspecified. Only Scanner, ScanObject and Valid accept
-// untrusted input: they validate it.
+// Functions that read JSON require valid JSON, such as the parameters that the host passes to a plugin. For other input they terminate and
+// read only bytes of the slice, but their results are unspecified. Only Scanner, ScanObject and Valid accept untrusted input, which they
+// validate.
 //
 // Stability: additions only within a major version.
 package rawjson
@@ -14,7 +13,7 @@ import (
 	"iter"
 )
 
-// Members yields an object's members in order, with unquoted keys and encoded values. It yields nothing for any other value.
+// Members yields the members of an object in order, with unquoted keys and encoded values. For any other value it yields nothing.
 func Members(object []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for key, value := range members(object) {
@@ -26,7 +25,7 @@ func Members(object []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// members is Members with encoded keys.
+// members yields what Members does, but with encoded keys.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		i := skipSpace(object, 0)
@@ -40,7 +39,7 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 			}
 			end := stringEnd(object, i)
 			key := object[i:end]
-			i = skipSpace(object, skipSpace(object, end)+1) // past the colon
+			i = skipSpace(object, skipSpace(object, end)+1) // skips the colon
 			if i >= len(object) {
 				return
 			}
@@ -55,7 +54,7 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Elements yields an array's encoded elements. It yields nothing for any other value.
+// Elements yields the encoded elements of an array. For any other value it yields nothing.
 func Elements(array []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		i := skipSpace(array, 0)
@@ -78,7 +77,7 @@ func Elements(array []byte) iter.Seq2[int, []byte] {
 	}
 }
 
-// skipSpace returns the index of the first byte at or after i that is not white space.
+// skipSpace returns the index of the first byte of b, from index i on, that is not white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
@@ -86,7 +85,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// valueEnd returns the index after the value that begins at i.
+// valueEnd returns the index after the value that begins at index i.
 func valueEnd(b []byte, i int) int {
 	switch b[i] {
 	case '"':
@@ -119,7 +118,7 @@ func nestedEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// stringEnd returns the index after the string whose opening quote is at i.
+// stringEnd returns the index after the string whose opening quote is at index i.
 func stringEnd(b []byte, i int) int {
 	for j := i + 1; j < len(b); {
 		quote := bytes.IndexByte(b[j:], '"')
@@ -154,7 +153,7 @@ func Kind(value []byte) byte {
 	return '0'
 }
 
-// Member returns the encoded value of an object's member, the last one of duplicates; nil if there is none.
+// Member returns the encoded value of an object's member; nil if there is none. Of duplicate members it returns the last.
 func Member(object []byte, name string) (value []byte) {
 	for key, v := range members(object) {
 		if isKey(key, name) {
@@ -164,7 +163,7 @@ func Member(object []byte, name string) (value []byte) {
 	return value
 }
 
-// isKey reports whether an encoded key is name. It does not allocate if the key has no escapes.
+// isKey reports whether an encoded key means name. If the key has no escapes, isKey does not allocate.
 func isKey(key []byte, name string) bool {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return len(key) == len(name)+2 && string(key[1:len(key)-1]) == name
@@ -173,7 +172,7 @@ func isKey(key []byte, name string) bool {
 	return text == name
 }
 
-// Replace returns a copy of an object in which the member called name has a new value and comes first; nil removes it.
+// Replace returns a copy of object in which the member called name has a new value and comes first. If value is nil, the member is removed.
 // The other members keep their order and encoded values.
 func Replace(object []byte, name string, value []byte) []byte {
 	out := append(make([]byte, 0, len(object)+len(name)+len(value)+8), '{')

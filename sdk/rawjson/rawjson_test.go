@@ -37,7 +37,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// FuzzMembers checks that the scan agrees with encoding/json on valid JSON, and that it terminates on other input.
+// FuzzMembers checks that Members and Elements agree with encoding/json on valid JSON, and that they terminate on any other input.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{`{}`, `[]`, `{"a":{"b":[1,"}"]},"c":"\\\""}`, `[ 1 , [ ] , "," , {"x":null} ]`, `{"a"`, `{"a":`, `["`, `"\`, `{"a":1,}`, " \n", `[-1.5e+9,true]`} {
 		f.Add([]byte(seed))

@@ -46,7 +46,7 @@ func FuzzScanner(f *testing.F) {
 		s.Object(func(key []byte) {
 			name := string(key)
 			if len(got)%3 == 2 {
-				s.Object(func([]byte) {}) // equivalent to Value
+				s.Object(func([]byte) {}) // has the same effect as Value
 				got = append(got, pair{Key: name})
 				return
 			}

@@ -14,7 +14,7 @@ func Unquote(value []byte) (string, bool) {
 	}
 	inner := value[1 : len(value)-1]
 	if !utf8.Valid(inner) {
-		inner = []byte(string([]rune(string(inner)))) // each invalid byte becomes U+FFFD
+		inner = []byte(string([]rune(string(inner)))) // converts each invalid byte to U+FFFD
 	}
 	end := plainEnd(inner, 0, 0)
 	if end == len(inner) {
@@ -30,7 +30,7 @@ func Unquote(value []byte) (string, bool) {
 		if inner[0] == '\\' {
 			size = escapeSize(inner)
 		}
-		if size == 0 { // no valid escape; or a quote or control character
+		if size == 0 { // the escape is not valid, or the byte is a quote or a control character
 			return "", false
 		}
 		out, inner = appendUnescaped(out, inner, size)
@@ -38,8 +38,8 @@ func Unquote(value []byte) (string, bool) {
 	}
 }
 
-// appendUnescaped appends the character of the valid escape in the first size bytes of text, and returns the rest.
-// A surrogate without its other half becomes U+FFFD.
+// appendUnescaped appends the character for which the valid escape in the first size bytes of text stands. It returns the rest of text. A
+// surrogate without its other half becomes U+FFFD.
 func appendUnescaped(out, text []byte, size int) (extended, rest []byte) {
 	const escapes, characters = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	if size == 2 {
@@ -59,7 +59,7 @@ func appendUnescaped(out, text []byte, size int) (extended, rest []byte) {
 	return utf8.AppendRune(out, code), rest
 }
 
-// codeUnit decodes the valid escape \uXXXX at the beginning of text.
+// codeUnit decodes the valid escape \uXXXX with which text begins.
 func codeUnit(text []byte) rune {
 	code := rune(0)
 	for _, c := range text[2:6] {

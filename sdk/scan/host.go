@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// fromHost calls visit with the entries that follow the path "after", in the order of Dir.
+// fromHost calls visit with the entries that the host returns, in the order of Dir. The entries follow the path after.
 func fromHost(dir string, o Options, after string, visit func(Entry) error) error {
 	q := abi.Scan{
 		Path: dir, Depth: o.Depth, Match: o.Match, Skip: o.Skip, Follow: o.Follow, Data: o.Data, Function: o.Function,
@@ -63,7 +63,7 @@ func request(q abi.Scan) ([]byte, error) {
 
 var errMalformed = errors.New(abi.OpFSScan + ": the host's answer is malformed")
 
-// decode passes the entries of an answer to the function visit, and returns the path of the last one.
+// decode passes the entries of an answer to visit. It returns the path of the last entry.
 func decode(answer []byte, visit func(Entry) error) (last string, err error) {
 	rest := answer[abi.ScanHeader:]
 	for range binary.LittleEndian.Uint32(answer[4:]) {

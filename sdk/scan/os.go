@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// fromOS calls visit with the entries that follow the path "after", in the order of Dir.
+// fromOS calls visit with the entries that package os returns, in the order of Dir. The entries follow the path after.
 func fromOS(dir string, o Options, after string, visit func(Entry) error) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -33,7 +33,7 @@ type walk struct {
 	visit func(Entry) error
 }
 
-// list visits the entries of a directory that follow the path "after".
+// list visits the entries of a directory that follow the path after.
 func (w *walk) list(rel string, entries []fs.DirEntry, level int, after []string) error {
 	for _, listed := range entries {
 		name := listed.Name()
@@ -64,7 +64,7 @@ func (w *walk) entry(rel string, listed fs.DirEntry, level int, visited bool, af
 	at := filepath.Join(w.dir, filepath.FromSlash(rel))
 	if err := w.describe(&e, at); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it was removed after it had been listed
+			return nil // the directory was removed after it had been listed
 		}
 		e.Type, e.State = kindOf(listed.Type()), Unreadable
 	}
@@ -98,7 +98,7 @@ func kindOf(mode fs.FileMode) fs.FileMode {
 	return fs.ModeIrregular
 }
 
-// describe sets the stat data of e, the entry at the path "at".
+// describe sets the stat data of the entry e, whose path is at.
 func (w *walk) describe(e *Entry, at string) error {
 	info, err := os.Lstat(at)
 	if err != nil {
@@ -117,8 +117,8 @@ func (w *walk) describe(e *Entry, at string) error {
 	return nil
 }
 
-// read sets the data of a file. If the file changes while it is read, read tries once more, so that the data and the
-// stat data are of the same version.
+// read sets the data of a file. If the file changes while it is read, read tries once more, so that the data and the stat data belong to the
+// same version of the file.
 func (w *walk) read(e *Entry, at string) {
 	if w.Data == abi.ScanDataDerived {
 		e.State = Unavailable

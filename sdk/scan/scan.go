@@ -1,8 +1,8 @@
 // Package scan lists a directory tree with the stat data of its entries and the content or digests of its files. Start
 // with Dir.
 //
-// The host does this in one operation (fs/scan). A module that lists, opens and reads each file itself takes several times
-// as long, since each of these calls costs more than reading a small file.
+// The host performs this in one operation (fs/scan). A module that lists, opens and reads each file itself takes several times as long, since
+// each of these calls costs more than reading a small file.
 //
 //	for e, err := range scan.Dir(dir, scan.Options{Depth: 3, Match: []string{"*.md"}}) {
 //		if err != nil {
@@ -13,8 +13,8 @@
 //		}
 //	}
 //
-// Outside of a host, and if the host does not have the operation or the operation fails, Dir uses package os. So errors
-// about the directory are those of package os.
+// Outside of a host, and if the host does not support the operation or the operation fails, Dir uses package os. Errors about the directory
+// are therefore those of package os.
 //
 // Stability: exported names stay within a major version.
 package scan
@@ -31,7 +31,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// MaxDepth is the maximum of Options.Depth. SHA256 is the value of Options.Data for digests.
+// MaxDepth is the maximum of Options.Depth. SHA256 is the value of Options.Data that selects digests.
 const (
 	MaxDepth = abi.MaxScanDepth
 	SHA256   = abi.ScanDataSHA256
@@ -39,28 +39,28 @@ const (
 
 // Options select what Dir lists and reads. The zero value lists the entries of one directory.
 type Options struct {
-	Depth  int      // levels of directories to list, at most abi.MaxScanDepth; 0: 1
+	Depth  int      // number of levels of directories to list, at most abi.MaxScanDepth; 0: 1
 	Match  []string // patterns of path.Match for the names of files whose data is wanted; if empty, no data is returned
 	Skip   []string // patterns for the names of directories that are not listed
-	Follow bool     // describe symbolic links by their targets; a linked directory is not listed
-	// Data selects the data of files: abi.ScanDataContent (the default), abi.ScanDataSHA256, or abi.ScanDataDerived,
-	// which is computed by the derive function with the index Function.
+	Follow bool     // whether to describe the targets of symbolic links; a linked directory is not listed
+	// Data selects the data of files: abi.ScanDataContent (the default), abi.ScanDataSHA256, or abi.ScanDataDerived. The derive function with
+	// the index Function computes derived data.
 	Data     string
 	Function uint32
-	Strict   bool  // fail with ErrName if a name is not UTF-8; otherwise such an entry is left out
-	MaxFile  int64 // bytes of the largest file whose data is wanted; 0: 16 MiB, 4 MiB for derived data
-	Max      int64 // bytes of data in memory at a time, unless a single file is larger; 0: 4 MiB
+	Strict   bool  // whether a name that is not UTF-8 is the error ErrName; otherwise its entry is left out
+	MaxFile  int64 // size in bytes of the largest file whose data is wanted; 0: 16 MiB, or 4 MiB for derived data
+	Max      int64 // most bytes of data in memory at a time, unless a single file is larger; 0: 4 MiB
 }
 
 // Entry is a file, a directory or a symbolic link.
 type Entry struct {
-	Path string      // relative to the directory, with slashes
-	Type fs.FileMode // 0 for a regular file, fs.ModeDir, fs.ModeSymlink, or fs.ModeIrregular for anything else
-	// Linked is set if the entry is a symbolic link; the other fields then describe its target.
+	Path string      // slash-separated path relative to the directory that is listed
+	Type fs.FileMode // type of the entry: 0 (a regular file), fs.ModeDir, fs.ModeSymlink, or fs.ModeIrregular for anything else
+	// Linked is set if the entry is a symbolic link. The other fields then describe the target of the link.
 	Linked  bool
 	Size    int64
 	ModTime time.Time
-	Data    []byte // nil if no data is wanted, or there is none (see State); retaining it retains up to Options.Max bytes
+	Data    []byte // data of the file; nil if none is wanted, or if State is a reason for its absence; retaining it retains up to Options.Max bytes
 	State   State
 }
 
@@ -70,22 +70,22 @@ func (e Entry) IsRegular() bool { return e.Type == 0 }
 // Name returns the last component of the path.
 func (e Entry) Name() string { return path.Base(e.Path) }
 
-// State says why an entry lacks data.
+// State is the reason why an entry lacks data, or OK.
 type State uint8
 
 // States of an entry.
 const (
-	OK         State = abi.ScanOK         // Data is set, or was not wanted
+	OK         State = abi.ScanOK         // Data is set, or no data was wanted
 	TooLarge   State = abi.ScanTooLarge   // the file has more than Options.MaxFile bytes
 	Unreadable State = abi.ScanUnreadable // the file or directory cannot be read, or was changed while it was read
 	Failed     State = abi.ScanFailed     // the derive function failed
-	Dangling   State = abi.ScanDangling   // a symbolic link whose target cannot be reached (with Options.Follow)
+	Dangling   State = abi.ScanDangling   // with Options.Follow: the target of a symbolic link cannot be reached
 	// Unavailable means that the host has no derived data.
 	Unavailable State = 0xff
 )
 
-// Dir returns the entries of a directory, and of the directories below it: a directory before its entries, which are in
-// byte order of their names. The sequence ends at the first error.
+// Dir returns the entries of a directory and of the directories below it. A directory precedes its entries, and entries are in the byte order
+// of their names. The sequence ends at the first error.
 func Dir(dir string, o Options) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := o.check(); err != nil {
@@ -103,13 +103,13 @@ func Dir(dir string, o Options) iter.Seq2[Entry, error] {
 	}
 }
 
-// ErrName means that a name is not UTF-8 (with Options.Strict).
+// ErrName is the error if Options.Strict is set and a name is not UTF-8.
 var ErrName = errors.New("scan: the name of an entry is not UTF-8")
 
-// errStopped means that the loop over the entries has ended.
+// errStopped means that the caller has ended its loop over the entries.
 var errStopped = errors.New("stopped")
 
-// check checks the options and sets defaults.
+// check checks the options and sets defaults for those that are not set.
 func (o *Options) check() error {
 	largest := int64(abi.MaxScanContent)
 	if o.Data == abi.ScanDataDerived {
@@ -145,7 +145,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// dirOf yields the entries that the host returns. If the host fails, the rest is from package os.
+// dirOf yields the entries that the host returns. If the host fails, package os provides the remaining entries.
 func dirOf(dir string, o Options, yield func(Entry, error) bool) error {
 	last := ""
 	counted := func(e Entry) error {
@@ -158,7 +158,7 @@ func dirOf(dir string, o Options, yield func(Entry, error) bool) error {
 	err := fromHost(dir, o, "", counted)
 	failure, refused := errors.AsType[*abi.HostError](err)
 	if refused && failure.Code == abi.HostUnavailable && o.Data == abi.ScanDataDerived {
-		// The host may have the operation, but no derived data: then only the entries are from the host.
+		// The host may support the operation, but have no derived data. Then only the entries are from the host, without data.
 		names := o
 		names.Match, names.Data = nil, abi.ScanDataContent
 		err = fromHost(dir, names, last, func(e Entry) error {
@@ -177,7 +177,7 @@ func dirOf(dir string, o Options, yield func(Entry, error) bool) error {
 
 func matches(patterns []string, name string) bool {
 	for _, p := range patterns {
-		if ok, _ := path.Match(p, name); ok { // check has checked the pattern
+		if ok, _ := path.Match(p, name); ok { // the method check has validated the pattern
 			return true
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
 )
 
-// tree is a directory with files of every kind.
+// tree returns a directory with files of every kind.
 func tree(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -68,7 +68,7 @@ func tree(t *testing.T) string {
 	return dir
 }
 
-// answerer returns a function that performs operations with a grant of dir.
+// answerer returns a function that performs the operations of a host that grants dir.
 func answerer(t *testing.T, dir string) func(request []byte) []byte {
 	t.Helper()
 	handle, err := os.Open(dir)
@@ -84,7 +84,7 @@ func answerer(t *testing.T, dir string) func(request []byte) []byte {
 	return func(request []byte) []byte { return box.Operate(t.Context(), request) }
 }
 
-// serve installs a fake host that grants dir, until the test ends. It counts operations.
+// serve installs a fake host that grants dir, until the test ends. It returns the number of operations so far.
 func serve(t *testing.T, dir string) (operations *int) {
 	t.Helper()
 	answer := answerer(t, dir)

@@ -14,26 +14,26 @@ import (
 // Asked is a question that a plugin has asked the client.
 type Asked struct {
 	ID     string
-	Method string // one of abi.MethodElicit, abi.MethodSample, abi.MethodListRoots
+	Method string // method of the question: abi.MethodElicit, abi.MethodSample or abi.MethodListRoots
 	Params json.RawMessage
 }
 
-// Answer sets the client's answer to the question called id, in JSON: the result of MCP for the question, or an error:
+// Answer sets the client's answer to the question called id. The answer is JSON: the result that MCP defines for the question, or an error:
 //
 //	host.Answer("name", `{"action": "accept", "content": {"name": "Ada"}}`)
 //	host.Answer("poem", `{"error": {"code": -1, "message": "User rejected sampling request"}}`)
 //
-// A request that asks a question without an answer fails.
+// If a request asks a question that has no answer, the request fails.
 func (h *Host) Answer(id, answer string) { h.answers[id] = json.RawMessage(answer) }
 
-// Asked returns the questions that the plugin has asked, in order, those of one round by id.
+// Asked returns the questions that the plugin has asked, in order. The questions of one round are sorted by id.
 func (h *Host) Asked() []Asked { return h.asked }
 
-// SetClient sets what the client supports; by default everything. As in the host, a plugin sees of it what its manifest has
-// in ask of [capabilities].
+// SetClient sets what the client supports. By default, it supports everything. As with a real host, a plugin sees only what the key ask of
+// [capabilities] in its manifest names.
 func (h *Host) SetClient(c abi.Client) { h.client = c }
 
-// everything is a client that supports everything.
+// everything returns the description of a client that supports everything.
 func everything() abi.Client {
 	return abi.Client{
 		Elicitation: &abi.Elicitation{Form: &struct{}{}, URL: &struct{}{}},
@@ -42,15 +42,15 @@ func everything() abi.Client {
 	}
 }
 
-// canAsk reports whether a request of a method may be answered with an ask.
+// canAsk reports whether a plugin may answer a request of the given method with an Ask.
 func canAsk(method string) bool {
 	return slices.Contains([]string{abi.MethodToolsCall, abi.MethodPromptsGet, abi.MethodResourcesRead}, method)
 }
 
-// kinds are the names of methods in ask of [capabilities].
+// kinds maps each method of a question to its name in the key ask of [capabilities].
 var kinds = map[string]string{abi.MethodElicit: "elicitation", abi.MethodSample: "sampling", abi.MethodListRoots: "roots"}
 
-// restrict returns the part of c that the manifest asks for.
+// restrict returns the part of c for which the manifest asks.
 func (m *manifest) restrict(c abi.Client) *abi.Client {
 	var out abi.Client
 	for _, kind := range m.Capabilities.Ask {
@@ -66,7 +66,7 @@ func (m *manifest) restrict(c abi.Client) *abi.Client {
 	return &out
 }
 
-// ask adds the answers to an ask to the call, for the next round.
+// ask adds the answers to the questions in ask to the call, for the next round.
 func (h *Host) ask(call *abi.Request, ask *abi.Ask) error {
 	if call.Client == nil {
 		return fmt.Errorf("%s asks the client: name what it asks for in ask of [capabilities]", call.Method)
@@ -91,10 +91,10 @@ func (h *Host) ask(call *abi.Request, ask *abi.Ask) error {
 	return nil
 }
 
-// unsupported returns the name of what a question needs and the client does not support; empty if it supports it.
+// unsupported returns the name of the feature that a question needs and the client does not support; empty if the client supports it.
 func unsupported(c *abi.Client, q abi.ClientRequest) string {
 	var params struct{ Mode string }
-	_ = json.Unmarshal(q.Params, &params) // without a mode it is a form
+	_ = json.Unmarshal(q.Params, &params) // without a mode, the question is a form
 	switch {
 	case q.Method == abi.MethodElicit && params.Mode == "url" && (c.Elicitation == nil || c.Elicitation.URL == nil):
 		return "elicitation by URLs"

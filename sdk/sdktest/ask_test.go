@@ -38,7 +38,7 @@ access = "read"
 
 const accepted = `{"action":"accept","content":{"name":"Ada"}}`
 
-// asker returns a host of a plugin whose tool, prompt and resource run handle.
+// asker returns a host of a plugin whose tool, prompt and resource all call handle.
 func asker(t *testing.T, kinds string, handle func(context.Context) (string, error)) *sdktest.Host {
 	t.Helper()
 	p := sdk.New()
@@ -70,7 +70,7 @@ func asker(t *testing.T, kinds string, handle func(context.Context) (string, err
 	return sdktest.New(t, p, file)
 }
 
-// askName asks for a name by a form.
+// askName asks for a name with a form.
 func askName(ctx context.Context) (string, error) {
 	answer, err := sdk.Elicit(ctx, "name", sdk.Form{Message: "Who?", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)})
 	if err != nil {
@@ -90,8 +90,8 @@ func TestHandlersAskTheClient(t *testing.T) {
 		kinds   string
 		handle  func(context.Context) (string, error)
 		answers map[string]string
-		want    string // the result, or a part of the error
-		asked   string // ids and methods
+		want    string // the expected result, or a part of the expected error
+		asked   string // the expected ids and methods of the questions
 	}{
 		"a form":            {all, askName, map[string]string{"name": accepted}, "Hello, Ada", "name elicitation/create"},
 		"a declined form":   {all, askName, map[string]string{"name": `{"action":"decline"}`}, "it was decline", "name elicitation/create"},
@@ -168,7 +168,7 @@ func TestHandlersAskTheClient(t *testing.T) {
 				if err != nil {
 					got = err.Error()
 				}
-				want, _ := json.Marshal(c.want) // a string always encodes
+				want, _ := json.Marshal(c.want) // encoding a string does not fail
 				plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(strings.Trim(string(want), `"`))
 				if !strings.Contains(got, plain) && !strings.Contains(got, c.want) {
 					t.Errorf("%s: got %s, want %s", method, got, plain)
@@ -185,7 +185,7 @@ func TestHandlersAskTheClient(t *testing.T) {
 	}
 }
 
-// A handler that asks is run once for each round, from its start.
+// If a handler asks questions, it is run once for each round of questions, each time from its start.
 func TestHandlerIsRunAgainForEachAnswer(t *testing.T) {
 	runs := 0
 	h := asker(t, `"elicitation"`, func(ctx context.Context) (string, error) {
@@ -198,7 +198,7 @@ func TestHandlerIsRunAgainForEachAnswer(t *testing.T) {
 	}
 }
 
-// The answers of a client are given before the call.
+// A test sets the client's answers before it makes the call.
 func ExampleHost_Answer() {
 	test := func(t *testing.T) {
 		host := sdktest.New(t, plugin(), "plugin.toml")

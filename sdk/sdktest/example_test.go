@@ -20,5 +20,5 @@ func ExampleNew() {
 			t.Errorf("got %+v, %v", result, err)
 		}
 	}
-	_ = test // a test function, which go test would run
+	_ = test // in a real test file, go test would run this function
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// newLocker returns a host with a plugin whose only tool locks a name. The tool returns the code of the host's error, or "" on
-// success.
+// newLocker returns a host with a plugin whose only tool locks a name, and a function that calls the tool. The function returns the code of
+// the host's error; empty on success.
 func newLocker(t *testing.T) (host *sdktest.Host, lock func(name string) (code string)) {
 	t.Helper()
 	p := sdk.New()
@@ -65,7 +65,7 @@ func TestLock(t *testing.T) {
 		return nil, &abi.HostError{Code: abi.HostUnavailable}
 	})
 	if got := lock("two"); got != abi.HostUnavailable {
-		t.Errorf("the test's own answer: got %q", got)
+		t.Errorf("the answer of an operation that the test defines: got %q", got)
 	}
 	if got := len(host.Locks()); got != 3 {
 		t.Errorf("%d locks are kept, want 3", got)

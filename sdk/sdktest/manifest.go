@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// manifest is the part of a plugin.toml that handlers must match. `bulkhead plugin check` validates all of it.
+// manifest is the part of a plugin.toml with which handlers must agree. `bulkhead plugin check` validates the whole file.
 type manifest struct {
 	Plugin struct {
 		Validate string
@@ -74,7 +74,7 @@ func compile(raw []byte) (*jsonschema.Schema, error) {
 	return compiler.Compile(name)
 }
 
-// compare returns the differences between the handlers and what the manifest declares.
+// compare returns the differences between the handlers in has and what the manifest declares.
 func (m *manifest) compare(has abi.Description) error {
 	var faults []error
 	for _, tool := range m.Tools {
@@ -102,7 +102,7 @@ func (m *manifest) compare(has abi.Description) error {
 	return errors.Join(faults...)
 }
 
-// isOffered reports whether the value of a key in [offers] is true, or a list of claimed names that is not empty.
+// isOffered reports whether the value of a key in [offers] is true, or is a list of claimed names that is not empty.
 func isOffered(offer any) bool {
 	switch offer := offer.(type) {
 	case bool:
@@ -113,7 +113,7 @@ func isOffered(offer any) bool {
 	return false
 }
 
-// validate checks a call as the host would.
+// validate checks the arguments of a call as the host would.
 func (m *manifest) validate(tool string, arguments json.RawMessage) error {
 	schema, ok := m.schemas[tool]
 	if !ok {

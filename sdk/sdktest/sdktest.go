@@ -1,7 +1,7 @@
 //go:build !wasip1
 
-// Package sdktest runs a plugin's handlers natively in go test, against its plugin.toml. Requests and responses are
-// encoded as in the ABI; no module is compiled. Start with New and Host.CallTool.
+// Package sdktest runs a plugin's handlers natively in go test, against the plugin's plugin.toml. Requests and responses are encoded as in the
+// ABI; no module is compiled. Start with New and Host.CallTool.
 //
 //	func TestGreet(t *testing.T) {
 //		host := sdktest.New(t, plugin(), "plugin.toml")
@@ -9,10 +9,9 @@
 //		…
 //	}
 //
-// New fails the test if the manifest and the handlers differ. Handle sets the result of a host operation; by default,
-// notifications and locks succeed and are recorded: see Notifications and Locks. Answer scripts what the client answers to
-// a handler that asks it. The file system, the clock and the
-// environment are those of the test: use t.TempDir, t.Chdir and t.Setenv.
+// New fails the test if the manifest and the handlers differ. Handle sets the result of a host operation. By default, notifications and locks
+// succeed and are recorded: see Notifications and Locks. Answer sets what the client answers to a handler that asks questions. The file
+// system, the clock and the environment are those of the test: use t.TempDir, t.Chdir and t.Setenv.
 //
 // Stability: exported names stay within a major version.
 package sdktest
@@ -34,7 +33,7 @@ import (
 // maxLockName is the maximum length of a lock's name, in bytes.
 const maxLockName = 256
 
-// hostMu serializes calls, since a process has one fake host.
+// hostMu serializes calls, since a process has only one fake host.
 var hostMu sync.Mutex
 
 // Host is a fake host of one plugin.
@@ -51,11 +50,11 @@ type Host struct {
 	asked      []Asked
 }
 
-// Operation implements a host operation. A *abi.HostError is returned unchanged, any other error as abi.HostFailed.
+// Operation implements a host operation. An error that is an *abi.HostError is returned unchanged; any other error becomes abi.HostFailed.
 type Operation func(params json.RawMessage) (result any, err error)
 
-// New returns a host for p, whose manifest is in file. It fails the test if the manifest cannot be read, or declares other
-// tools, prompts or resources than p handles.
+// New returns a host for p. file is the path of the manifest. New fails the test if the manifest cannot be read, or if p does not handle
+// exactly the tools, prompts and resources that the manifest declares.
 func New(t testing.TB, p *sdk.Plugin, file string) *Host {
 	t.Helper()
 	m, err := load(file)
@@ -72,7 +71,7 @@ func New(t testing.TB, p *sdk.Plugin, file string) *Host {
 	return h
 }
 
-// Handle sets the implementation of op.
+// Handle sets the implementation of the operation op.
 func (h *Host) Handle(op string, operation Operation) { h.operations[op] = operation }
 
 // Log returns the lines that the plugin has logged.
@@ -81,10 +80,10 @@ func (h *Host) Log() []string { return h.log }
 // Notifications returns the notifications that the plugin has sent to the client.
 func (h *Host) Notifications() []abi.Notification { return h.sent }
 
-// Locks returns the names that the plugin has locked, in order. Calls run one after the other, so none of them waits.
+// Locks returns the names that the plugin has locked, in order. Calls run one after the other, so no call waits for a lock.
 func (h *Host) Locks() []string { return h.locks }
 
-// LockedFolders returns the directories that the plugin has locked, in order. The fake host has no grants: any existing
+// LockedFolders returns the paths of the directories that the plugin has locked, in order. The fake host has no grants: any existing
 // directory can be locked.
 func (h *Host) LockedFolders() []string { return h.folders }
 
@@ -120,13 +119,13 @@ func (h *Host) notify(params json.RawMessage) (any, error) {
 
 // Result is the result of tools/call.
 type Result struct {
-	Raw        json.RawMessage // the complete result
-	Texts      []string        // the text items of its content, in order
+	Raw        json.RawMessage // the complete result as JSON
+	Texts      []string        // text items of the content, in order
 	IsError    bool
-	Structured json.RawMessage // structuredContent; nil if absent
+	Structured json.RawMessage // value of structuredContent; nil if absent
 }
 
-// Text returns the result's text items, joined by newlines.
+// Text returns the text items of the result, joined by newlines.
 func (r *Result) Text() string {
 	text := ""
 	for i, item := range r.Texts {
@@ -138,9 +137,9 @@ func (r *Result) Text() string {
 	return text
 }
 
-// CallTool calls a tool with its arguments as JSON; "" sends none. As in the host, arguments that violate
-// the tool's schema are an error and do not reach the plugin, unless its manifest says validate = "plugin". A JSON-RPC
-// error of the plugin is returned as an *sdk.Error.
+// CallTool calls a tool. arguments is JSON; if it is empty, the call has no arguments. As with a real host, arguments that violate the tool's
+// schema are an error and do not reach the plugin, unless its manifest sets validate = "plugin". A JSON-RPC error of the plugin is returned
+// as an *sdk.Error.
 func (h *Host) CallTool(name, arguments string) (*Result, error) {
 	params := map[string]any{"name": name}
 	if arguments != "" {
@@ -149,7 +148,7 @@ func (h *Host) CallTool(name, arguments string) (*Result, error) {
 	return h.CallToolParams(params)
 }
 
-// CallToolParams is CallTool with all parameters, such as _meta.
+// CallToolParams is like CallTool, but for any parameters of the request, such as _meta.
 func (h *Host) CallToolParams(params map[string]any) (*Result, error) {
 	name, _ := params["name"].(string)
 	arguments, _ := params["arguments"].(json.RawMessage)
@@ -180,7 +179,7 @@ func (h *Host) CallToolParams(params map[string]any) (*Result, error) {
 	return out, nil
 }
 
-// Request sends any request of ABI 1 and returns its result.
+// Request sends any request of ABI 1 and returns the result.
 func (h *Host) Request(method string, params any) (json.RawMessage, error) {
 	rawParams, err := json.Marshal(params)
 	if err != nil {

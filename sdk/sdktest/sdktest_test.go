@@ -193,7 +193,7 @@ func TestPromptsResourcesCompletions(t *testing.T) {
 	}
 }
 
-// failing records that New failed the test.
+// failing is a testing.TB that records that New has failed the test.
 type failing struct {
 	testing.TB
 	failed bool
@@ -222,7 +222,7 @@ func TestNewRefusesHandlersThatDifferFromManifest(t *testing.T) {
 				sdktest.New(f, plugin(), write(t, test.text))
 			}()
 			if !f.failed {
-				t.Error("New accepted it")
+				t.Error("New accepted the manifest")
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// The following methods change the file system, and record the directories whose changed entries are not durable yet.
+// The following methods change the file system. They record each directory in which a changed entry is not yet durable.
 
 func (t *run) mkdir(dir string) error {
 	if err := t.fs.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -19,8 +19,8 @@ func (t *run) mkdir(dir string) error {
 	return nil
 }
 
-// rename records the new directory before the old one: if only the first sync happens, the file has two names instead
-// of none.
+// rename records the new directory before the old one. If only the first of the two syncs takes place, the file has two names instead of
+// none.
 func (t *run) rename(from, to string) error {
 	err := t.fs.Rename(from, to)
 	if err == nil {
@@ -56,7 +56,7 @@ func (t *run) touch(path string) {
 	}
 }
 
-// flush makes all changed entries durable. It skips directories that were removed since.
+// flush makes all changed entries durable. It skips directories that have been removed.
 func (t *run) flush() error {
 	for _, dir := range t.dirty {
 		if err := t.fs.SyncDir(dir); filesystem.IgnoreAbsent(err) != nil {
@@ -68,7 +68,7 @@ func (t *run) flush() error {
 	return nil
 }
 
-// stage creates the missing directories, and puts new contents and second names beside the destinations.
+// stage creates the missing directories. It puts new contents and second names beside the destinations.
 func (t *run) stage() error {
 	roots := t.roots()
 	for _, dir := range t.journal.Folders {
@@ -81,7 +81,7 @@ func (t *run) stage() error {
 	}
 	for i, s := range t.journal.Steps {
 		if s.From != "" || s.After == "" {
-			continue // nothing to stage: the file is moved or removed
+			continue // a file that is moved or removed has nothing to stage
 		}
 		if err := t.stageStep(i, s); err != nil {
 			return about(s.Path, err)
@@ -90,8 +90,7 @@ func (t *run) stage() error {
 	return nil
 }
 
-// roots maps each directory above a file of the transaction to the root of the first step that has a file below that
-// directory.
+// roots maps each directory above a file of the transaction to the root of a step: the first step that has a file below that directory.
 func (t *run) roots() map[string]string {
 	roots := map[string]string{}
 	for _, s := range t.journal.Steps {
@@ -134,7 +133,7 @@ func (t *run) secondName(path, name string) error {
 	return t.write(name, content, path)
 }
 
-// write durably creates a file. The file gets the permission bits of the file "like" before it gets any content.
+// write durably creates a file. Before the file gets any content, it gets the permission bits of the file at the path like.
 func (t *run) write(path string, content []byte, like string) error {
 	file, err := t.fs.Create(path, 0o644)
 	if err != nil {
@@ -153,7 +152,7 @@ func (t *run) write(path string, content []byte, like string) error {
 	return errors.Join(err, file.Close())
 }
 
-// switchAll puts each step's new state in the place of the old one, until one fails.
+// switchAll replaces the old state of each step with the new state. It stops at the first step that fails.
 func (t *run) switchAll() error {
 	t.reached = 0
 	for i, s := range t.journal.Steps {
@@ -184,8 +183,8 @@ func (t *run) switchStep(i int, s Step) error {
 	return t.rename(fresh, s.Path)
 }
 
-// relocate switches a step that moves a file or directory. The last move may be what commits the transaction, so
-// everything before it is made durable first.
+// relocate switches a step that moves a file or directory. The last move may be what commits the transaction, so everything before that move
+// is made durable first.
 func (t *run) relocate(i int, s Step) error {
 	if err := t.prove(s.Root, filepath.Dir(s.From)); err != nil {
 		return err
@@ -198,25 +197,23 @@ func (t *run) relocate(i int, s Step) error {
 	return t.rename(s.From, s.Path)
 }
 
-// place gives a new file its name by a link, which, unlike a rename, never replaces a file that another program has
-// created since the check. It then removes the temporary name at once, because a step counts as switched only when its
-// temporary name is gone.
+// place gives a new file its name with a link. A link, unlike a rename, never replaces a file that another program has created since the
+// check. place then removes the temporary name at once, because a step counts as switched only when its temporary name is gone.
 func (t *run) place(fresh, path string) error {
 	err := t.link(fresh, path)
 	if errors.Is(err, fs.ErrExist) {
 		return changed(path)
 	}
 	if err != nil {
-		return t.rename(fresh, path) // a file system without hard links
+		return t.rename(fresh, path) // the file system has no hard links
 	}
 	return t.remove(fresh)
 }
 
-// take removes a file by renaming it to old, a name under which no other program changes it. If the file is not the
-// expected one, rolling back returns it to its place. If a directory of the path was replaced by a symbolic link since
-// the last check, the rename would still succeed. So take repeats the check after the rename, and renames the file back
-// if the check fails. Other changes need no second check: they fail in this case, because they move a file that was
-// staged beside the destination.
+// take removes a file by renaming it to old, a name under which no other program changes it. If that file is not the expected one, rolling
+// back returns it to its place. If a directory of the path was replaced with a symbolic link since the last check, the rename would still
+// succeed. take therefore repeats the check after the rename, and renames the file back if the check fails. Other changes need no second
+// check: they fail in this case, because they move a file that was staged beside the destination.
 func (t *run) take(s Step, old string) error {
 	if err := t.rename(s.Path, old); err != nil {
 		return err
@@ -233,7 +230,7 @@ func (t *run) take(s Step, old string) error {
 	return err
 }
 
-// sameFile reports whether two names are hard links to the same file.
+// sameFile reports whether one and two are hard links to the same file.
 func (t *run) sameFile(one, two string) bool {
 	a, errA := t.fs.Lstat(one)
 	b, errB := t.fs.Lstat(two)

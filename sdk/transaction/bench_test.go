@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// BenchmarkApply replaces files with and without syncs. The difference is the cost of durability.
+// BenchmarkApply replaces files with syncs and without syncs. The difference between the times is the cost of durability.
 func BenchmarkApply(b *testing.B) {
 	for name, system := range map[string]filesystem.FS{"durable": filesystem.OS{}, "without syncs": noSync{}} {
 		for _, files := range []int{1, 10, 100} {

@@ -16,8 +16,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// TestFailureAtEveryOperation makes each operation fail. If Apply succeeds, all files are new. If it fails, all files are old
-// after the next Recover, which completes an incomplete rollback.
+// TestFailureAtEveryOperation makes each operation fail. If Apply succeeds, all files must be new. If Apply fails, all files must be old after
+// the next Recover, which completes a rollback that is incomplete.
 func TestFailureAtEveryOperation(t *testing.T) {
 	for _, mode := range []faultfs.Mode{faultfs.Fail, faultfs.FailAll, faultfs.Full} {
 		failures := 0
@@ -55,7 +55,7 @@ func TestKillAtEveryOperation(t *testing.T) {
 		each(t, mode, func(s *scene, f *faultfs.FS) {
 			err := s.apply(f)
 			if err == nil && f.Reached() && !cmp.Equal(look(t, s.root), s.after) {
-				s.recover(t) // the kill was during the cleanup
+				s.recover(t) // the process was killed during the cleanup
 			}
 			report := s.recover(t)
 			outcomes[report.Outcome]++
@@ -81,7 +81,7 @@ func TestKillAtEveryOperation(t *testing.T) {
 	}
 }
 
-// unsyncedCommit is a file system on which the journal's last state cannot be synced.
+// unsyncedCommit is a file system on which the last state of the journal cannot be synced.
 type unsyncedCommit struct {
 	filesystem.FS
 	dir string
@@ -121,7 +121,7 @@ func TestKillWhileUnsyncedCommitIsRolledBack(t *testing.T) {
 	}
 }
 
-// TestKillOfEveryRecovery simulates a kill of a transaction at some operations, and of its recovery at each operation.
+// TestKillOfEveryRecovery simulates a kill of a transaction at some of its operations, and then a kill of its recovery at each operation.
 func TestKillOfEveryRecovery(t *testing.T) {
 	recoveries := 0
 	for _, oneName := range []bool{false, true} {
@@ -154,8 +154,8 @@ func TestKillOfEveryRecovery(t *testing.T) {
 	}
 }
 
-// sandbox is a file system in which one directory does not exist and its ancestors are not writable, as in a sandbox without
-// a grant of that directory.
+// sandbox is a file system in which one directory does not exist and its ancestors are not writable. That is what a sandbox shows if the
+// directory is not granted.
 type sandbox struct {
 	noSync
 	without string
@@ -175,8 +175,8 @@ func (g sandbox) CheckWritable(dir string) error {
 	return g.noSync.CheckWritable(dir)
 }
 
-// TestRecoveryWithoutGrantKeepsJournal simulates a kill at each operation. The first recovery has no grant of one of the
-// transaction's directories and must keep the journal for the second recovery.
+// TestRecoveryWithoutGrantKeepsJournal simulates a kill at each operation. The first recovery has no grant of one of the transaction's
+// directories. It must keep the journal for the second recovery.
 func TestRecoveryWithoutGrantKeepsJournal(t *testing.T) {
 	refused := 0
 	faultfs.Each(noSync{}, faultfs.KillAfter, func(f *faultfs.FS) {
@@ -206,8 +206,8 @@ func TestRecoveryWithoutGrantKeepsJournal(t *testing.T) {
 	}
 }
 
-// TestChangeOfAnotherProgramIsNeverLost simulates another program that changes a file before each operation. It skips the
-// rename that replaces this file, since no check can detect a change right before the rename.
+// TestChangeOfAnotherProgramIsNeverLost simulates that another program changes a file before each operation. It skips the rename that
+// replaces this file, since no check can detect a change right before the rename.
 func TestChangeOfAnotherProgramIsNeverLost(t *testing.T) {
 	writes := func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o644) }
 	replaces := func(path string) error { return errors.Join(writes(path+".theirs"), os.Rename(path+".theirs", path)) }
@@ -260,8 +260,7 @@ func TestChangeOfAnotherProgramIsNeverLost(t *testing.T) {
 	}
 }
 
-// theirs fails the test unless the file called name has the other program's content, and all other files are as in
-// want.
+// theirs checks that the file called name has the content of the other program, and that all other files are as in want.
 func theirs(t *testing.T, s *scene, at int, name string, want map[string]string) {
 	t.Helper()
 	now := look(t, s.root)
@@ -276,7 +275,7 @@ func theirs(t *testing.T, s *scene, at int, name string, want map[string]string)
 	}
 	for path := range now {
 		if s.log.IsTemporary(filepath.Base(path)) {
-			delete(now, path) // a backup of the old content
+			delete(now, path) // a backup that has the old content
 		}
 	}
 	delete(now, name)
@@ -285,8 +284,8 @@ func theirs(t *testing.T, s *scene, at int, name string, want map[string]string)
 	}
 }
 
-// TestDirectorySwappedForLinkIsNotWrittenThrough simulates another program that, before each operation that only reads,
-// replaces a directory by a symbolic link to a directory with the same files.
+// TestDirectorySwappedForLinkIsNotWrittenThrough simulates that another program, before each operation that only reads, replaces a directory
+// with a symbolic link to a directory with the same files.
 func TestDirectorySwappedForLinkIsNotWrittenThrough(t *testing.T) {
 	ended := 0
 	for at := 1; ; at++ {

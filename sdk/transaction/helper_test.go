@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// TestMain puts temporary directories into memory if the system supports it, since these tests create thousands of them.
+// TestMain puts temporary directories into memory if the system supports that, since these tests create thousands of them.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
@@ -30,7 +30,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// noSync is the file system of the operating system without fsync, for speed: most tests do not simulate power failures.
+// noSync is the file system of the operating system without fsync, which is faster. Most tests do not simulate power failures.
 type noSync struct{ filesystem.OS }
 
 func (noSync) SyncDir(string) error { return nil }
@@ -44,8 +44,8 @@ type noSyncFile struct{ filesystem.File }
 
 func (noSyncFile) Sync() error { return nil }
 
-// tree creates files by path below a new directory and returns the directory. A path that ends in a slash is a directory. A
-// content that begins with "-> " makes a symbolic link.
+// tree creates a new directory with files, keyed by path, and returns the directory. A path that ends in a slash is a directory. If a
+// content begins with "-> ", the file is a symbolic link.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := directory(t)
@@ -73,7 +73,7 @@ func directory(t testing.TB) string {
 	return path
 }
 
-// look returns the entries below a directory by path: the mode and the content of files, and the targets of symbolic links.
+// look returns the entries below a directory, keyed by path: the mode and the content of each file, and the target of each symbolic link.
 func look(t testing.TB, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -104,7 +104,7 @@ func look(t testing.TB, root string) map[string]string {
 
 func digest(content string) string { return transaction.Digest([]byte(content)) }
 
-// same fails the test unless the entries below root are equal to want.
+// same checks that the entries below root are equal to want.
 func same(t testing.TB, root string, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, look(t, root)); diff != "" {
@@ -120,7 +120,7 @@ func noJournal(t testing.TB, l transaction.Log) {
 	}
 }
 
-// scene is a directory with changes of every kind, and a log outside of the directory.
+// scene is a directory, changes of every kind to it, and a log outside of the directory.
 type scene struct {
 	root          string
 	log           transaction.Log
@@ -128,7 +128,7 @@ type scene struct {
 	before, after map[string]string
 }
 
-// newScene creates a scene. If oneName is set, the journal has the same file name in all states of a transaction.
+// newScene creates a scene. If oneName is set, the file of the journal has the same name in all states of a transaction.
 func newScene(t testing.TB, oneName bool) *scene {
 	t.Helper()
 	base := tree(t, map[string]string{
@@ -149,7 +149,7 @@ func newScene(t testing.TB, oneName bool) *scene {
 		s.change("gone.md", "old gone", ""),
 		s.change("private.md", "old private", "new private"),
 		s.change("real/new.md", "", "new in an old directory"),
-		s.change("real/kept.md", "kept", "kept"), // a change without effect
+		s.change("real/kept.md", "kept", "kept"), // a change that has no effect
 		s.change("pruned/deep/last.md", "last", ""),
 		{Root: s.root, Path: s.at("done/dated"), From: s.at("active")},
 	}
@@ -173,7 +173,7 @@ func (s *scene) change(name, before, after string) transaction.Change {
 	return c
 }
 
-// apply applies the scene's changes with the given file system.
+// apply applies the changes of the scene on the given file system.
 func (s *scene) apply(fsys filesystem.FS) error {
 	l := s.log
 	l.FS = fsys
@@ -190,7 +190,7 @@ func (s *scene) recover(t testing.TB) transaction.Report {
 	return report
 }
 
-// each calls run with a new scene for each operation at which a fault of the mode is injected.
+// each calls run with a new scene for each operation. At that operation, a fault of the given mode is injected.
 func each(t *testing.T, mode faultfs.Mode, run func(s *scene, f *faultfs.FS)) {
 	for _, variant := range []struct{ oneName, noLinks bool }{{}, {oneName: true}, {noLinks: true}} {
 		t.Run(fmt.Sprintf("%s, %+v", mode, variant), func(t *testing.T) {
@@ -202,4 +202,4 @@ func each(t *testing.T, mode faultfs.Mode, run func(s *scene, f *faultfs.FS)) {
 	}
 }
 
-var errTest = errors.New("of the test")
+var errTest = errors.New("the error that the test returns")

@@ -18,21 +18,21 @@ import (
 
 const (
 	journalVersion = 1
-	idSize         = 8 // bytes
+	idSize         = 8 // bytes of a journal's ID
 	maxSteps       = 100_000
-	maxJournal     = 64 << 20 // bytes
+	maxJournal     = 64 << 20 // most bytes of a journal
 )
 
 // Journal describes a transaction.
 type Journal struct {
-	Version int      `json:"version"` // 1
-	ID      string   `json:"id"`      // 16 hexadecimal digits
+	Version int      `json:"version"` // version of the format: 1
+	ID      string   `json:"id"`      // identifier of the transaction: 16 hexadecimal digits
 	Folders []string `json:"folders"` // the directories that the transaction creates, each after its parent
 	Steps   []Step   `json:"steps"`
 }
 
-// Step is one change. Before and After are the Digests of the old and the new content, "" if there is no file. For a
-// move both are empty.
+// Step is one change. Before and After are the Digests of the old and of the new content; a Digest is empty if there is no file. For a move,
+// both are empty.
 type Step struct {
 	Root   string `json:"root"`
 	Path   string `json:"path"`
@@ -42,26 +42,25 @@ type Step struct {
 	Prune  bool   `json:"prune,omitempty"`
 }
 
-// Format defines how a Log stores its journal. Zero fields have defaults.
+// Format defines how a Log stores its journal. Fields that are zero have defaults.
 type Format struct {
-	// Staging, Switching and Committed are the names of the journal's file in the states of a transaction. Renaming the
-	// file changes the state, which takes no disk space. Names may be equal, but Recover then cannot distinguish their
-	// states: it treats the transaction as committed if all steps are switched or, if the last step is a move, if that
-	// move is done.
+	// Staging, Switching and Committed are the names of the journal's file in the states of a transaction. Renaming the file changes the
+	// state, which takes no disk space. Names may be equal, but Recover then cannot distinguish the states with that name. It treats the
+	// transaction as committed if all steps are switched or, if the last step is a move, if that move is done.
 	Staging, Switching, Committed string
-	// Temporary is the atomicfile pattern of a journal that is being written.
+	// Temporary is the atomicfile pattern for the name of a journal while it is being written.
 	Temporary string
-	// Encode and Decode convert a journal. Decode must refuse a journal that Encode has not written, since Recover
-	// moves and removes the files that the journal names. Decode returns ErrTorn for a journal that was not written
-	// completely; if the file's name is Staging, Recover removes the file.
+	// Encode and Decode convert a journal. Decode must refuse a journal that Encode has not written, since Recover moves and removes the
+	// files that the journal names. If the journal was not written completely, Decode returns ErrTorn; Recover then removes the file if its
+	// name is Staging.
 	Encode func(*Journal) ([]byte, error)
 	Decode func([]byte) (*Journal, error)
-	// Names returns the paths of the files that a transaction keeps for step i: the old and the new content. Both must
-	// be on the file system of the step's path.
+	// Names returns the paths of the files in which a transaction keeps the old and the new content of step i. Both paths must be on the file
+	// system of the step's path.
 	Names func(j *Journal, i int) (old, new string)
 }
 
-// ErrTorn is returned by Format.Decode for the beginning of a journal: its transaction changed nothing.
+// ErrTorn is the error that Format.Decode returns for an incomplete journal. The transaction of such a journal changed nothing.
 var ErrTorn = errors.New("the journal is incomplete")
 
 func (l Log) format() Format {
@@ -85,7 +84,7 @@ func (l Log) format() Format {
 	if f.Decode == nil {
 		f.Decode = func(raw []byte) (*Journal, error) {
 			if len(raw) == 0 {
-				return nil, ErrTorn // an empty file that reserved the name, on a file system without hard links
+				return nil, ErrTorn // an empty file that reserved the name on a file system without hard links
 			}
 			j := new(Journal)
 			return j, json.Unmarshal(raw, j)
@@ -97,7 +96,7 @@ func (l Log) format() Format {
 	return f
 }
 
-// names derives the names from the journal's ID and not from paths in it, so that a journal cannot name other files.
+// names derives the names of files from the journal's ID and not from paths in the journal, so that a journal cannot name other files.
 func (l Log) names(j *Journal, i int) (old, new string) {
 	base := filepath.Join(filepath.Dir(j.Steps[i].Path), l.prefix()+j.ID+"-"+strconv.Itoa(i))
 	return base + ".old", base + ".new"
@@ -110,17 +109,17 @@ func (l Log) prefix() string {
 	return l.Prefix
 }
 
-// IsTemporary reports whether a file name, without its directory, is that of a temporary file beside the files of a
-// transaction, in progress or interrupted. It does not recognize the names that Format.Names returns.
+// IsTemporary reports whether name, a file name without its directory, is that of a temporary file. Transactions have such files beside
+// their destinations, while in progress and after an interruption. IsTemporary does not recognize the names that Format.Names returns.
 func (l Log) IsTemporary(name string) bool { return strings.HasPrefix(name, l.prefix()) }
 
-// Pending reports whether a transaction is in progress or was interrupted.
+// Pending reports whether a transaction is in progress, or was interrupted and not recovered.
 func (l Log) Pending() (bool, error) {
 	state, err := l.state()
 	return state != "", l.convert(err)
 }
 
-// state returns the name of the journal's file; "" if there is no journal.
+// state returns the name of the journal's file; empty if there is no journal.
 func (l Log) state() (string, error) {
 	f := l.format()
 	for _, name := range slices.Compact([]string{f.Staging, f.Switching, f.Committed}) {
@@ -138,7 +137,7 @@ func (l Log) temporary(f Format) atomicfile.Options {
 	return atomicfile.Options{FS: l.fsys(), Pattern: f.Temporary}
 }
 
-// record writes the journal.
+// record writes the journal of the transaction.
 func (t *run) record() error {
 	raw, err := t.format.Encode(t.journal)
 	if err != nil {
@@ -158,8 +157,8 @@ func (t *run) record() error {
 	return about(file, err)
 }
 
-// enter durably changes the state of the journal. After an error the journal is in the old state: the transaction is then
-// rolled back, and a recovery must not treat it as committed.
+// enter durably changes the state of the journal. After an error the journal is in the old state: the transaction is then rolled back, and
+// a recovery must not treat the transaction as committed.
 func (t *run) enter(from, to string) error {
 	err := t.flush()
 	if err == nil && from != to {
@@ -183,7 +182,7 @@ func (j *Journal) validate() error {
 	if len(j.Steps) > maxSteps || len(j.Folders) > maxSteps {
 		return fmt.Errorf("the journal has more than %d steps", maxSteps)
 	}
-	above := map[string]bool{} // all ancestors of the transaction's files
+	above := map[string]bool{} // all ancestors of the files of the transaction
 	for i, s := range j.Steps {
 		if err := s.validate(); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)

@@ -29,7 +29,7 @@ func TestRecoverRefusesJournal(t *testing.T) {
 	cases := []struct {
 		name   string
 		change func(j *transaction.Journal)
-		want   string // a part of the error; "" for none
+		want   string // a part of the expected error; empty if none is expected
 	}{
 		{"a good one", func(*transaction.Journal) {}, ""},
 		{"another version", func(j *transaction.Journal) { j.Version = 2 }, "version is 2"},
@@ -71,7 +71,7 @@ func TestRecoverRefusesJournal(t *testing.T) {
 	}
 }
 
-// TestFormatOfJournalIsFixed checks the format on disk, since journals of earlier versions must stay recoverable.
+// TestFormatOfJournalIsFixed checks the format on disk, since it must stay possible to recover journals of earlier versions.
 func TestFormatOfJournalIsFixed(t *testing.T) {
 	s := killed(t, false)
 	raw, err := os.ReadFile(filepath.Join(s.log.Dir, "switching.json"))
@@ -107,7 +107,7 @@ func TestUnreadableJournalStays(t *testing.T) {
 	}
 }
 
-// TestOwnFormat uses a journal format, and names of temporary files, that the caller defines.
+// TestOwnFormat uses a journal format and names of temporary files that the caller defines.
 func TestOwnFormat(t *testing.T) {
 	for _, mode := range []faultfs.Mode{faultfs.KillBefore, faultfs.KillDuring} {
 		faultfs.Each(noSync{}, mode, func(f *faultfs.FS) {
@@ -152,7 +152,7 @@ func TestOwnFormat(t *testing.T) {
 	}
 }
 
-// FuzzJournal checks that recovery with an arbitrary journal changes only files that the journal names.
+// FuzzJournal checks that recovery with an arbitrary journal changes only those files that the journal names.
 func FuzzJournal(f *testing.F) {
 	for _, j := range []transaction.Journal{
 		{Version: 1, ID: "0123456789abcdef", Steps: []transaction.Step{{Root: "/r", Path: "/r/f", After: sumA}, {Root: "/r", Path: "/r/d/g", Before: sumA, After: sumB}}, Folders: []string{"/r/d"}},
@@ -183,8 +183,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// FuzzApply applies random changes to a random tree, with a fault in the transaction and one in its recovery. It checks that
-// either all files are old or all files are new.
+// FuzzApply applies random changes to a random tree, with one fault in the transaction and one in its recovery. It checks that either all
+// files are old or all files are new.
 func FuzzApply(f *testing.F) {
 	for i := range faultfs.Modes {
 		f.Add(uint64(i), uint8(i), uint16(7*i+3), uint16(5))
@@ -217,7 +217,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// randomChanges returns the files of a random tree below r, and changes with paths relative to r.
+// randomChanges returns the files of a random tree, keyed by paths relative to r, and changes with paths relative to r.
 func randomChanges(seed uint64) (files map[string]string, changes []transaction.Change) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	files = map[string]string{"r/": "", "r/kept": "k"}
@@ -235,7 +235,7 @@ func randomChanges(seed uint64) (files map[string]string, changes []transaction.
 	return files, changes
 }
 
-// expect applies a change with a relative path to a result of look.
+// expect applies a change with a relative path to files, a result of look.
 func expect(files map[string]string, c transaction.Change) {
 	if c.Delete {
 		delete(files, c.Path)

@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// TestLossOfPower simulates a power failure at every operation of a transaction, and another at an operation of its recovery.
-// Either all files are old or all files are new; after an acknowledged transaction they are new.
+// TestLossOfPower simulates a power failure at every operation of a transaction, and another one at an operation of its recovery. Then either
+// all files are old or all files are new. If Apply had returned without an error, all files are new.
 func TestLossOfPower(t *testing.T) {
 	before := map[string]string{"/r/": "", "/r/update": "old", "/r/remove": "old", "/r/moving/": "", "/r/moving/f": "m", "/r/to/": "", "/j/": ""}
 	after := map[string]string{"/r/": "", "/r/update": "new", "/r/new/": "", "/r/new/d/": "", "/r/new/d/make": "made", "/r/to/": "", "/r/to/moved/": "", "/r/to/moved/f": "m", "/j/": ""}

@@ -11,26 +11,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Outcome says how a recovery ended an interrupted transaction.
+// Outcome states how a recovery ended an interrupted transaction.
 type Outcome string
 
-// The outcomes of a recovery.
+// Values of Outcome.
 const (
 	Nothing  Outcome = ""         // no transaction was interrupted
-	Finished Outcome = "finished" // rolled forward: all files are as the transaction wanted them
-	Undone   Outcome = "undone"   // rolled back: all files are as they were before
+	Finished Outcome = "finished" // the transaction was rolled forward: all files have their new state
+	Undone   Outcome = "undone"   // the transaction was rolled back: all files have their old state
 )
 
-// Report says what Recover did. Kept lists files that were not rolled back, because another program has changed them.
-// The old content of such a file, if the transaction had switched it, is in a temporary file beside it.
+// Report states what Recover did. Kept lists the files that were not rolled back, because another program has changed them. If the
+// transaction had switched such a file, its old content is in a temporary file beside it.
 type Report struct {
 	Outcome Outcome
 	Kept    []string
 }
 
-// Recover ends an interrupted transaction: it rolls the transaction forward if all of its files were switched, and back
-// otherwise. If Recover is interrupted, too, it can be repeated. If it cannot read the journal, or this process may not
-// change the journal's directories, it keeps the journal and returns an error.
+// Recover ends an interrupted transaction. If all files were switched, it rolls the transaction forward; otherwise it rolls the transaction
+// back. If Recover is interrupted too, it can be repeated. If it cannot read the journal, or if this process may not change the directories
+// in the journal, it keeps the journal and returns an error.
 func (l Log) Recover() (Report, error) {
 	report, err := l.recover()
 	if err == nil {
@@ -74,8 +74,7 @@ func (l Log) recover() (Report, error) {
 	return Report{Outcome: Finished}, t.tidy()
 }
 
-// sweep removes journals that were never complete. It lists the directory first, since this process may not be allowed
-// to write into it.
+// sweep removes journals that were never complete. It lists the directory first, since this process may not be allowed to write there.
 func (l Log) sweep() error {
 	return about(l.Dir, atomicfile.Sweep(l.Dir, 0, l.temporary(l.format())))
 }
@@ -96,9 +95,8 @@ func (l Log) read(state string) (*run, error) {
 	return l.run(j), nil
 }
 
-// checkWritable returns an error unless this process may change all directories of a journal. In a sandbox, a directory
-// that is not granted looks absent. It must not be treated as removed: its changes would stay while all others are
-// rolled back.
+// checkWritable returns an error unless this process may change all directories of a journal. In a sandbox, a directory that is not granted
+// looks absent. It must not be treated as removed: its changes would stay, while all other changes are rolled back.
 func (t *run) checkWritable(file string) error {
 	checked := map[string]bool{}
 	for _, s := range t.journal.Steps {
@@ -114,8 +112,8 @@ func (t *run) checkWritable(file string) error {
 	return nil
 }
 
-// CheckWritable returns an error if this process may not change a directory or, where that does not exist, its nearest
-// existing ancestor.
+// CheckWritable returns an error if this process may not change the directory dir. If dir does not exist, it checks the nearest existing
+// ancestor.
 func CheckWritable(fsys filesystem.FS, dir string) error {
 	for ; ; dir = filepath.Dir(dir) {
 		_, err := fsys.Lstat(dir)
@@ -128,9 +126,8 @@ func CheckWritable(fsys filesystem.FS, dir string) error {
 	}
 }
 
-// allSwitched reports whether every step took effect. It checks from the last step back. A move that took effect shows
-// that all earlier steps did too. For a step that removes a file, the removed file, which is kept under another name,
-// must have the expected content.
+// allSwitched reports whether every step took effect. It checks the steps from the last to the first. A move that took effect proves that
+// all earlier steps did too. If a step removes a file, that file, which is kept under another name, must have the expected content.
 func (t *run) allSwitched() (bool, error) {
 	for i, s := range slices.Backward(t.journal.Steps) {
 		if s.From != "" {
@@ -161,8 +158,8 @@ func (t *run) isMoved(s Step) (bool, error) {
 	return arrived, about(s.Path, err)
 }
 
-// rollBack returns everything to the old state, whatever the state of each step, and then removes the journal. It may
-// be interrupted and repeated at any point. It returns the files that it kept because another program has changed them.
+// rollBack returns everything to the old state, whatever the state of each step, and then removes the journal. It may be interrupted and
+// repeated at any point. kept are the files that it kept because another program has changed them.
 func (t *run) rollBack(state string) (kept []string, err error) {
 	keep := map[int]bool{}
 	for i, s := range slices.Backward(t.journal.Steps[:t.reached]) {
@@ -179,8 +176,8 @@ func (t *run) rollBack(state string) (kept []string, err error) {
 	return kept, t.unstage(state, keep)
 }
 
-// undo rolls one step back. If the file has neither the old nor the new content, another program has changed it. Then
-// undo keeps the file, and its old content under the second name, and returns true.
+// undo rolls one step back. If the file has neither the old nor the new content, another program has changed it. undo then keeps the file,
+// and its old content under the second name, and returns true.
 func (t *run) undo(i int, s Step) (theirs bool, err error) {
 	if err := t.proveStep(s); err != nil {
 		return !t.isOld(s), ignoreMoved(err)
@@ -202,7 +199,7 @@ func (t *run) undo(i int, s Step) (theirs bool, err error) {
 	}
 	waits, err := filesystem.Exists(t.fs, fresh)
 	if err != nil || waits && !t.sameFile(fresh, s.Path) {
-		return false, err // the file at s.Path was not replaced yet
+		return false, err // the file at s.Path has not been replaced
 	}
 	kept, err := filesystem.Exists(t.fs, old)
 	switch {
@@ -222,8 +219,8 @@ func (t *run) undo(i int, s Step) (theirs bool, err error) {
 	return false, t.rename(old, s.Path)
 }
 
-// isOld reports whether a step had not taken effect, so that nothing has to be rolled back. It is called if a directory
-// of the step is not as expected.
+// isOld reports whether a step had not taken effect, so that there is nothing to roll back. It is called if a directory of the step is not
+// as expected.
 func (t *run) isOld(s Step) bool {
 	if s.From != "" {
 		waits, err := filesystem.Exists(t.fs, s.From)
@@ -233,8 +230,7 @@ func (t *run) isOld(s Step) bool {
 	return err == nil && !exists && s.Before == ""
 }
 
-// ignoreMoved drops errors about a directory that another program has moved or replaced since: nothing can be rolled
-// back there.
+// ignoreMoved drops errors about a directory that another program has moved or replaced. In such a directory nothing can be rolled back.
 func ignoreMoved(err error) error {
 	if errors.Is(err, ErrChanged) {
 		return nil
@@ -242,7 +238,7 @@ func ignoreMoved(err error) error {
 	return filesystem.IgnoreAbsent(err)
 }
 
-// unstage removes what staging has left, except the old contents of the steps in keep, and then the journal.
+// unstage removes what staging has left, except the old contents of the steps in keep. Then it removes the journal.
 func (t *run) unstage(state string, keep map[int]bool) error {
 	if err := t.removeStaged(keep); err != nil {
 		return err
@@ -284,7 +280,7 @@ func (t *run) removeStaged(keep map[int]bool) error {
 	return nil
 }
 
-// tidy removes what a committed transaction has left, and then the journal.
+// tidy removes what a committed transaction has left. Then it removes the journal.
 func (t *run) tidy() error {
 	if err := t.removeStaged(nil); err != nil {
 		return err
@@ -302,7 +298,7 @@ func (t *run) tidy() error {
 	return t.remove(t.at(t.format.Committed))
 }
 
-// removeEmpty removes a directory unless another program has put something into it, or has replaced it by a link.
+// removeEmpty removes a directory, unless another program has put something into it or has replaced it with a symbolic link.
 func (t *run) removeEmpty(dir string) error {
 	err := filesystem.RemoveEmpty(t.fs, dir)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// processorTime returns the user processor time of the process.
+// processorTime returns the processor time that the process has spent in user mode.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -20,8 +20,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(usage.Utime.Nano())
 }
 
-// TestTimePerFileDoesNotGrow compares the user time per file of two transactions, one with twelve times as many files as the
-// other. Each file is in a new directory.
+// TestTimePerFileDoesNotGrow compares the user time per file of two transactions. One has twelve times as many files as the other. Each file
+// is in a new directory.
 func TestTimePerFileDoesNotGrow(t *testing.T) {
 	perFile := func(files int) time.Duration {
 		best := time.Duration(0)

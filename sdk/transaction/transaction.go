@@ -1,8 +1,7 @@
-// Package transaction changes several files atomically, even if the process is killed or a call fails. Log.Apply makes
-// the changes; Log.Recover, in a later process, rolls an interrupted transaction back or forward. These are the two
-// calls to start with.
+// Package transaction changes several files atomically, even if the process is killed or a call fails. Start with Log.Apply, which makes the
+// changes, and Log.Recover, which a later process calls to roll an interrupted transaction back or forward.
 //
-// How a transaction proceeds:
+// A transaction has four phases:
 //
 //   - Check: each file is as its change expects, and no symbolic link is between the change's root and the file.
 //   - Stage: a journal names the files. New contents are written beside their destinations, and files that are to be
@@ -13,12 +12,12 @@
 // Durability: contents, names and each state of the journal are synced before the next step depends on them, so an
 // applied transaction survives a loss of power, and an interrupted one can be recovered after it.
 //
-// Rolling back takes renames and removals only, so a full disk cannot prevent it. Neither a switch nor a rollback
-// overwrites a file that another program has changed in the meantime. Only a change between the last check of a file
-// and the rename that replaces it goes unnoticed; creating and removing files does not have this race.
+// Rolling back takes renames and removals only, so a full disk cannot prevent it. Neither a switch nor a rollback overwrites a file that
+// another program has changed in the meantime. There is one exception: a change between the last check of a file and the rename that
+// replaces the file is not detected. Creating and removing files does not have this race.
 //
-// One process at a time uses a Log: callers hold a lock, or share the journal's directory with all other writers and
-// rely on ErrPending. Readers that hold no lock can see some files switched and others not.
+// Only one process at a time may use a Log: callers hold a lock, or share the journal's directory with all other writers and rely on
+// ErrPending. A reader that holds no lock can see some files switched and others not.
 //
 // Stability: additions only within a major version; journals of earlier versions stay recoverable.
 package transaction
@@ -39,64 +38,62 @@ import (
 
 // Log performs transactions and keeps their journal. Dir is required; all other fields have defaults.
 type Log struct {
-	FS filesystem.FS // nil: filesystem.OS{}
+	FS filesystem.FS // file system of the files; nil: filesystem.OS{}
 	// Dir is the absolute path of the journal's directory, which is created if it does not exist.
 	Dir string
-	// Prefix begins the names of temporary files beside the destinations; "": DefaultPrefix.
+	// Prefix begins the names of temporary files beside the destinations. Empty: DefaultPrefix.
 	Prefix string
-	// Format is the caller's own format of journals; nil: JSON in files with fixed names.
+	// Format is the caller's own format of journals. If it is nil, journals are JSON in files with fixed names.
 	Format *Format
-	// OnConflict decides about a file that another program changed after it was switched; its old content is at the
-	// path old. An error stops the rollback and keeps the journal. Otherwise, and without OnConflict, the file and its
-	// old content stay, and the rollback goes on.
+	// OnConflict decides about a file that another program has changed after the file was switched. The old content is at the path old. If
+	// OnConflict returns an error, the rollback stops and the journal is kept. Otherwise, and if OnConflict is nil, the file and its old
+	// content stay, and the rollback continues.
 	OnConflict func(path, old string) error
-	// OnError converts an error about path before it is returned, for a caller with error codes of its own.
+	// OnError converts an error about path before the error is returned, for a caller that has error codes of its own.
 	OnError func(path string, err error) error
-	// OnLeftover is called with the reason if temporary files of a committed transaction could not be removed. The next
-	// Recover removes them.
+	// OnLeftover is called with the reason if temporary files of a committed transaction could not be removed. The next Recover removes these
+	// files.
 	OnLeftover func(err error)
 }
 
 // DefaultPrefix begins the names of temporary files if Log.Prefix is empty.
 const DefaultPrefix = ".transaction-"
 
-// Change is one file that is written, removed or moved.
+// Change is a change of one file, which is written, removed or moved.
 type Change struct {
-	// Root is the directory that bounds the change: no symbolic link is accepted between it and the file. Root itself
-	// may be reached through symbolic links. Root and Path are absolute.
+	// Root is the directory that bounds the change: no component of the path between Root and the file may be a symbolic link. The path of
+	// Root itself may contain symbolic links. Root and Path are absolute.
 	Root string
 	Path string
-	// Before is the Digest of the file as it was read; "" if the path does not exist.
+	// Before is the Digest of the file as the caller read it; empty if the path does not exist.
 	Before string
-	After  []byte // the new content
-	Delete bool   // the file is removed instead
-	Prune  bool   // with Delete: also remove directories that become empty, below Root
-	Like   string // the file whose permission bits a new file gets; "": 0644. A replaced file keeps its own.
-	// From, if not empty, is a file or directory below Root that is renamed to Path, which must not exist unless an
-	// earlier change moves it away. Contents and Before are not checked. A directory is replaced by two moves: the old
-	// one to a place that the caller removes afterwards, then the new one to Path.
+	After  []byte // the new content of the file
+	Delete bool   // whether to remove the file instead of writing it
+	Prune  bool   // with Delete: whether to remove directories below Root that become empty too
+	Like   string // path of a file whose permission bits a new file gets; empty: 0644; a replaced file keeps its own bits
+	// From, if not empty, is a file or directory below Root that is renamed to Path. Path must not exist unless an earlier change moves it
+	// away. Contents and Before are not checked. To replace a directory, make two moves: move the old directory to a place that is removed
+	// after the transaction, then move the new directory to Path.
 	From string
 }
 
 var (
-	// ErrChanged means that a file differs from what the change expects. The transaction had no effect.
+	// ErrChanged means that a file differs from what its change expects. The transaction had no effect.
 	ErrChanged = errors.New("was changed by another program; nothing was written")
-	// ErrPending means that the log contains a transaction that was interrupted, which Recover ends, or one that is in
-	// progress.
+	// ErrPending means that the log contains a transaction that is in progress, or one that was interrupted. Recover ends an interrupted one.
 	ErrPending = errors.New("an earlier transaction was interrupted, or is still in progress, and must be recovered first")
 )
 
-// Digest returns the SHA-256 of content in hexadecimal.
+// Digest returns the SHA-256 of content in hexadecimal digits.
 func Digest(content []byte) string {
 	sum := digest.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
 
-// Apply makes all changes, in their order. If one fails, it undoes the others and returns an error: ErrPending,
-// ErrChanged, or an error of the file system. If rolling back fails as well, the error says so, and Recover tries
-// again.
+// Apply makes all changes in their order. If one of them fails, Apply undoes the others and returns an error: ErrPending, ErrChanged, or an
+// error of the file system. If the rollback fails as well, the error contains both reasons, and Recover tries the rollback again.
 //
-// Missing directories are created. A change is left out if its file already has the new state.
+// Apply creates missing directories. It leaves out a change whose file already has the new state.
 func (l Log) Apply(changes []Change) error {
 	switch found, err := l.state(); {
 	case err != nil:
@@ -130,8 +127,8 @@ func (l Log) Apply(changes []Change) error {
 	return nil
 }
 
-// because returns the error of a transaction that failed with the error why. It adds the error of the rollback
-// ("failed"), if any, and the paths of files that were not rolled back ("kept").
+// because returns the error of a transaction that failed with the error why. If the rollback failed too, failed is its error. kept are the
+// paths of the files that were not rolled back. The returned error contains all of this.
 func (l Log) because(why, failed error, kept []string) error {
 	why = l.convert(why)
 	if len(kept) > 0 {
@@ -143,7 +140,7 @@ func (l Log) because(why, failed error, kept []string) error {
 	return why
 }
 
-// pathError adds the path of a destination to an error whose text may name a temporary file instead.
+// pathError adds the path of a destination to an error. Without it, the text of the error may name a temporary file only.
 type pathError struct {
 	path string
 	err  error
@@ -179,26 +176,26 @@ func (l Log) fsys() filesystem.FS {
 	return l.FS
 }
 
-// run is a transaction in progress, or being recovered.
+// run is a transaction that is in progress or is being recovered.
 type run struct {
 	Log
 	fs      filesystem.FS
 	format  Format
 	journal *Journal
-	changes []Change        // the changes of the journal's steps; nil in a recovery
-	reached int             // number of steps that may be switched
+	changes []Change        // the changes that belong to the journal's steps; nil in a recovery
+	reached int             // number of steps that may have been switched
 	dirty   []string        // directories with changed entries that are not durable yet
-	touched map[string]bool // the set of the directories in dirty
+	touched map[string]bool // the directories in dirty, as a set
 }
 
 func (l Log) run(j *Journal) *run {
 	return &run{Log: l, fs: l.fsys(), format: l.format(), journal: j, reached: len(j.Steps)}
 }
 
-// check checks all files before anything is changed, and plans the journal.
+// check checks all files before anything is changed, and creates the journal.
 func (l Log) check(changes []Change) (*run, error) {
 	id := make([]byte, idSize)
-	_, _ = rand.Read(id) // never fails
+	_, _ = rand.Read(id) // crypto/rand does not fail
 	t := l.run(&Journal{Version: journalVersion, ID: hex.EncodeToString(id)})
 	planned, seen, vacated := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, change := range changes {
@@ -231,7 +228,7 @@ func (l Log) check(changes []Change) (*run, error) {
 	return t, nil
 }
 
-// planDir adds a directory, and those above it, to the journal if they do not exist.
+// planDir adds a directory and its ancestors to the journal, as far as they do not exist.
 func (t *run) planDir(dir string, planned map[string]bool) error {
 	if planned[dir] {
 		return nil
@@ -243,7 +240,7 @@ func (t *run) planDir(dir string, planned map[string]bool) error {
 		return nil
 	case err == nil:
 		if info, err = t.fs.Stat(dir); err == nil && info.IsDir() {
-			return nil // a root may be reached through a symbolic link
+			return nil // the path of a root may contain symbolic links
 		}
 		return about(dir, fmt.Errorf("%s is not a directory, but the change needs one there: remove it", dir))
 	case !filesystem.IsAbsent(err):
@@ -258,7 +255,7 @@ func (t *run) planDir(dir string, planned map[string]bool) error {
 	return nil
 }
 
-// expect returns an error unless the file of a step has the state that is expected before the step.
+// expect returns an error unless the file of a step has the state that it must have before the step.
 func (t *run) expect(s Step) error {
 	if s.From != "" {
 		waits, err := filesystem.Exists(t.fs, s.From)
@@ -281,7 +278,7 @@ func (t *run) expect(s Step) error {
 	return nil
 }
 
-// digest returns the Digest of a file, "" if the path does not exist.
+// digest returns the Digest of a file; empty if the path does not exist.
 func (t *run) digest(path string) (string, error) {
 	if exists, err := filesystem.Exists(t.fs, path); err != nil || !exists {
 		return "", err
@@ -289,7 +286,7 @@ func (t *run) digest(path string) (string, error) {
 	info, err := t.fs.Stat(path)
 	if filesystem.IsAbsent(err) {
 		if exists, err := filesystem.Exists(t.fs, path); err != nil || !exists {
-			return "", err // another process has removed the file since Lstat
+			return "", err // another process removed the file after the call of Lstat
 		}
 		return "", fmt.Errorf("the target of the symbolic link %s does not exist: remove the link", path)
 	}
@@ -301,22 +298,22 @@ func (t *run) digest(path string) (string, error) {
 	}
 	file, err := t.fs.Open(path)
 	if filesystem.IsAbsent(err) {
-		return "", nil // removed since Lstat
+		return "", nil // the file was removed after the call of Lstat
 	}
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
 	sum := digest.New()
-	// The limit matters if another program keeps appending to the file.
+	// The limit is reached only if another program keeps appending to the file.
 	if _, err := io.Copy(sum, io.LimitReader(file, info.Size()+1)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// prove returns ErrChanged unless all paths from a step's root down to its file are still directories. It is called
-// right before each write, to shorten the time in which another program can swap in a symbolic link.
+// prove returns ErrChanged unless every path from a step's root down to its file is still a directory. It is called right before each write,
+// to shorten the time in which another program can replace a directory with a symbolic link.
 func (t *run) prove(root, dir string) error {
 	for ; contain.Below(root, dir); dir = filepath.Dir(dir) {
 		info, err := t.fs.Lstat(dir)

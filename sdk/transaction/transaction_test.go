@@ -35,9 +35,9 @@ func TestApplyRefusesAndChangesNothing(t *testing.T) {
 		name   string
 		files  map[string]string
 		path   string
-		change transaction.Change // the change without its paths
+		change transaction.Change // the change, to which the test adds the paths
 		from   string
-		want   string // a part of the error
+		want   string // a part of the expected error
 	}{
 		{name: "a file that differs", files: map[string]string{"r/f": "theirs"}, path: "r/f",
 			change: transaction.Change{Before: digest("ours"), After: []byte("new")}, want: "was changed"},
@@ -129,7 +129,7 @@ func TestRootMayBeReachedThroughLink(t *testing.T) {
 	same(t, filepath.Join(base, "real"), map[string]string{"f": "644 new", "d/": "", "d/g": "644 made", "journal/": ""})
 }
 
-// TestDirectoryIsReplacedByTwoMoves simulates a kill at each operation.
+// TestDirectoryIsReplacedByTwoMoves simulates a kill at each operation. Afterwards, the old or the new directory must be in place.
 func TestDirectoryIsReplacedByTwoMoves(t *testing.T) {
 	replaced := 0
 	faultfs.Each(noSync{}, faultfs.KillAfter, func(f *faultfs.FS) {
@@ -158,7 +158,7 @@ func TestDirectoryIsReplacedByTwoMoves(t *testing.T) {
 	}
 }
 
-// killed returns a scene whose transaction was killed right after it replaced run.sh.
+// killed returns a scene whose transaction was killed right after the transaction had replaced run.sh.
 func killed(t *testing.T, oneName bool) *scene {
 	t.Helper()
 	for at := 1; ; at++ {
@@ -183,7 +183,7 @@ func TestApplyRefusesPendingTransaction(t *testing.T) {
 	}
 }
 
-// TestApplyRefusesJournalOfConcurrentTransaction begins another transaction after Apply has checked for pending ones.
+// TestApplyRefusesJournalOfConcurrentTransaction begins another transaction after Apply has checked that none is pending.
 func TestApplyRefusesJournalOfConcurrentTransaction(t *testing.T) {
 	s := newScene(t, true)
 	f := &faultfs.FS{FS: noSync{}}

@@ -1,5 +1,5 @@
-// Package faultfs is a file system for tests in which chosen operations fail. Wrap another file system in FS, set Mode
-// and At, and run the code under test once for each operation: Each does this.
+// Package faultfs is a file system for tests in which chosen operations fail. Wrap another file system in FS, set Mode and At, and run the
+// code under test. The function Each does this once for each operation.
 //
 // Stability: additions only within a major version.
 package faultfs
@@ -13,21 +13,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// ErrInjected is the error with which operations fail.
+// ErrInjected is the error of operations that faultfs makes fail.
 var ErrInjected = errors.New("injected fault")
 
-// Mode is the kind of failure that is injected.
+// Mode is the kind of failure to inject.
 type Mode string
 
-// The modes. Each begins at operation FS.At.
+// Values of Mode. The failure begins at the operation with the number FS.At.
 const (
 	Nothing Mode = ""
 	Fail    Mode = "the operation fails"
 	FailAll Mode = "the operation and all later ones fail"
-	// Full makes this and all later operations fail that need disk space.
+	// With Full, all operations that need disk space fail, from the operation At on.
 	Full Mode = "the disk is full"
-	// KillBefore, KillDuring and KillAfter end the process at the operation: all later ones fail and have no effect.
-	// KillDuring leaves half of what a write writes.
+	// With KillBefore, KillDuring and KillAfter, the process ends at the operation At: all later operations fail and have no effect. If
+	// that operation is a write, KillDuring leaves half of the data that it writes.
 	KillBefore Mode = "the process is killed before the operation"
 	KillDuring Mode = "the process is killed during the operation"
 	KillAfter  Mode = "the process is killed after the operation"
@@ -36,24 +36,24 @@ const (
 // Modes contains all modes except Nothing.
 var Modes = []Mode{Fail, FailAll, Full, KillBefore, KillDuring, KillAfter}
 
-// FS passes operations on to another file system, counts those that change something, and lets some fail. Use a new FS
-// for each run; it is not safe for concurrent use.
+// FS passes operations on to another file system, counts those that change something, and makes some of them fail. Use a new FS for each run
+// of the code under test. An FS is not safe for concurrent use.
 type FS struct {
 	filesystem.FS
 	Mode Mode
-	At   int // the operation at which Mode begins, from 1
-	// Reads counts operations that change nothing, too.
+	At   int // number of the operation at which Mode begins; the first is 1
+	// Reads is set to count operations that change nothing too.
 	Reads bool
-	// NoLinks makes every Link fail, as on a file system without hard links.
+	// NoLinks makes every call of Link fail, as on a file system without hard links.
 	NoLinks bool
-	// Before is called before each operation, with its name, such as "rename", and the path that it creates or changes.
+	// Before is called before each operation, with the name of the operation, such as "rename", and the path that it creates or changes.
 	Before func(operation, path string)
 
 	operations []string
 }
 
-// Each calls the function run repeatedly, with a file system whose At is 1, 2, and so on, until run performs fewer
-// operations than At.
+// Each calls run repeatedly, each time with a new file system, whose At is 1, 2, and so on. It ends when run performs fewer operations than
+// At.
 func Each(fsys filesystem.FS, mode Mode, run func(f *FS)) {
 	for at := 1; ; at++ {
 		f := &FS{FS: fsys, Mode: mode, At: at}
@@ -64,30 +64,29 @@ func Each(fsys filesystem.FS, mode Mode, run func(f *FS)) {
 	}
 }
 
-// Count returns how many operations there were, failed ones included.
+// Count returns the number of operations so far, including those that failed.
 func (f *FS) Count() int { return len(f.operations) }
 
-// Operations returns the operations so far, as "rename /path".
+// Operations returns the operations so far, each in the form "rename /path".
 func (f *FS) Operations() []string { return f.operations }
 
-// Reached reports whether operation At has been performed.
+// Reached reports whether the operation with the number At has been performed.
 func (f *FS) Reached() bool { return f.Count() >= f.At }
 
-// killed reports whether the process counts as dead.
+// killed reports whether the process has been killed, according to Mode.
 func (f *FS) killed() bool {
 	return f.Reached() && strings.HasPrefix(string(f.Mode), "the process is killed")
 }
 
-// Do calls the function run and counts it as an operation. It is for a file system with more operations than
-// filesystem.FS has.
+// Do calls run and counts that as an operation. It is for a file system that has operations beyond those of filesystem.FS.
 func (f *FS) Do(operation, path string, run func() error) error {
 	return f.do(operation, path, run, none)
 }
 
-// space has the operations that need disk space.
+// space lists the operations that need disk space.
 var space = map[string]bool{"create": true, "write": true, "mkdir": true, "link": true, "sync": true}
 
-// do runs an operation. If the process is killed during it, half performs the part that takes effect.
+// do performs an operation by calling run. If the process is killed during the operation, half performs the part that takes effect.
 func (f *FS) do(operation, path string, run, half func() error) error {
 	if f.killed() {
 		return injected(operation, path, ErrInjected)
@@ -117,7 +116,7 @@ func injected(operation, path string, err error) error {
 
 func none() error { return nil }
 
-// read runs an operation that changes nothing. An absent path is a result and not a failure.
+// read performs an operation that changes nothing. If the path is absent, that is a result and not a failure.
 func (f *FS) read(operation, path string, run func() error) error {
 	if !f.Reads {
 		return run()
@@ -142,7 +141,7 @@ func (f *FS) Create(path string, mode fs.FileMode) (file filesystem.File, err er
 	err = f.do("create", path, func() error { file, err = f.FS.Create(path, mode); return err }, none)
 	if err != nil {
 		if file != nil {
-			_ = file.Close() // the system closes the files of a killed process
+			_ = file.Close() // the system closes the files of a process that is killed
 		}
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// write creates a file with two writes, and then a directory.
+// write creates a file with two writes, and then creates a directory.
 func write(fsys filesystem.FS, dir string) error {
 	file, err := fsys.Create(filepath.Join(dir, "f"), 0o644)
 	if err != nil {
@@ -27,7 +27,7 @@ func write(fsys filesystem.FS, dir string) error {
 func TestModesAtSecondOperation(t *testing.T) {
 	cases := map[faultfs.Mode]struct {
 		content string
-		dir     bool // whether the directory exists afterwards
+		dir     bool // whether the directory must exist afterwards
 	}{
 		faultfs.Nothing:    {"12345678", true},
 		faultfs.Fail:       {"125678", true},

@@ -1,6 +1,6 @@
-// Package flat decodes small JSON objects into structs of plain fields, such as the arguments of most tools. If it
-// cannot decode an object, it says so, and the caller uses encoding/json instead. In a module, encoding/json takes
-// longer for the arguments of a small call than everything else in the call.
+// Package flat decodes small JSON objects into structs of plain fields. The arguments of most tools are such objects. If the package cannot
+// decode an object, it reports that, and the caller uses encoding/json instead. In a module, encoding/json takes longer for the arguments of
+// a small call than all other work of that call.
 package flat
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Decoder decodes objects into one struct type. A nil Decoder decodes nothing.
+// Decoder decodes objects into values of one struct type. A nil Decoder decodes nothing.
 type Decoder struct {
 	fields map[string]field
 }
@@ -21,8 +21,8 @@ type field struct {
 	kind  reflect.Kind
 }
 
-// For returns the decoder of a struct type; nil if a field has an unsupported kind, is embedded, or has a tag with more
-// than a name and omitempty.
+// For returns the decoder for the struct type t. It returns nil if a field has an unsupported kind, is embedded, or has a tag with more than
+// a name and omitempty.
 func For(t reflect.Type) *Decoder {
 	if t.Kind() != reflect.Struct || t.NumField() > 64 || reflect.PointerTo(t).Implements(unmarshaler) {
 		return nil
@@ -57,8 +57,8 @@ func isSupported(t reflect.Type) bool {
 	return false
 }
 
-// Decode sets the fields of the struct that v points to, as encoding/json would. It returns false if it
-// cannot; v may then be partly set. The object has to be valid JSON.
+// Decode sets the fields of the struct v as encoding/json would. It returns false if it cannot do that; some fields of v may then be set.
+// object must be valid JSON.
 func (d *Decoder) Decode(object []byte, v reflect.Value) bool {
 	if d == nil {
 		return false

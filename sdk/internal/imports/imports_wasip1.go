@@ -22,11 +22,11 @@ func hostResult(dst unsafe.Pointer, n uint32)
 //go:wasmimport bulkhead log
 func logLine(level int32, src unsafe.Pointer, n uint32)
 
-// callMu makes hostCall and hostResult one critical section: the Go scheduler may switch goroutines between the two, and
-// a second operation there would replace the result.
+// callMu makes hostCall and hostResult one critical section. The Go scheduler may switch goroutines between the two calls, and a second
+// operation at that point would replace the result of the first.
 var callMu sync.Mutex
 
-// Input returns a copy of the pending request, which has n bytes.
+// Input returns a copy of the pending request. n is the size of that request in bytes.
 func Input(n uint32) []byte {
 	buf := make([]byte, n)
 	input(unsafe.Pointer(unsafe.SliceData(buf)), n)
@@ -38,7 +38,7 @@ func Output(response []byte) {
 	output(unsafe.Pointer(unsafe.SliceData(response)), uint32(len(response)))
 }
 
-// HostCall performs an operation and returns its response.
+// HostCall performs the operation in request and returns the host's response.
 func HostCall(request []byte) []byte {
 	callMu.Lock()
 	defer callMu.Unlock()

@@ -1,5 +1,5 @@
-// Package memfs is a file system in memory that can lose its power, for tests: LosePower forgets what was not synced,
-// in ways that a real file system may.
+// Package memfs is a file system in memory that can lose its power, for tests. LosePower forgets what was not synced, in ways that a real
+// file system may.
 package memfs
 
 import (
@@ -23,12 +23,12 @@ type FS struct {
 	moves []move  // renames between directories since the last loss of power
 }
 
-// move is a rename between directories. A journaling file system loses the rename completely or not at all, and never
-// loses the node.
+// move is a rename from one directory to another. A journaling file system loses such a rename completely or not at all, and never loses the
+// node.
 type move struct {
 	node     *node
 	from, to *node
-	name     string // name of the entry in the directory from
+	name     string // name of the node's entry in the directory from
 }
 
 var _ filesystem.FS = (*FS)(nil)
@@ -38,7 +38,7 @@ type node struct {
 	mode     fs.FileMode
 	data     []byte
 	synced   []byte             // for a file: the data at the last sync, which a loss of power preserves
-	entries  map[string]*node   // for a directory
+	entries  map[string]*node   // for a directory: the nodes of the entries, keyed by name
 	versions []map[string]*node // for a directory: the entries at the last sync, and after each later change
 }
 
@@ -52,8 +52,8 @@ func newDir() *node {
 	return &node{mode: fs.ModeDir | 0o755, entries: map[string]*node{}, versions: []map[string]*node{{}}}
 }
 
-// LosePower simulates a loss of power. Each directory gets one of the states that it had since its last sync, and a
-// file with unsynced data may get its synced data back. choose makes these choices: it returns a number from 0 to n-1.
+// LosePower simulates a loss of power. Each directory gets one of the states that it has had since its last sync. A file with data that was
+// not synced may get back the data of its last sync. choose makes these choices: it returns a number from 0 to n-1.
 func (f *FS) LosePower(choose func(n int) int) {
 	for _, n := range f.nodes {
 		if n.mode.IsDir() {
@@ -77,7 +77,7 @@ func (f *FS) LosePower(choose func(n int) int) {
 	}
 }
 
-// Files returns the contents of all files by path; directories end in a slash.
+// Files returns the contents of all files, keyed by path. The paths of directories end in a slash.
 func (f *FS) Files() map[string]string {
 	all := map[string]string{}
 	f.root.list("", all)
@@ -115,7 +115,7 @@ func (f *FS) find(op, path string) (*node, error) {
 	return at, nil
 }
 
-// change sets the node of a name in a directory, or removes the name if to is nil.
+// change sets the node of an entry in a directory. If to is nil, it removes the entry.
 func (f *FS) change(op, path string, to *node) error {
 	dir, err := f.find(op, filepath.Dir(path))
 	if err != nil {
@@ -162,7 +162,7 @@ func (f *FS) Lstat(path string) (fs.FileInfo, error) {
 	return info{filepath.Base(path), n}, nil
 }
 
-// Stat is Lstat.
+// Stat does the same as Lstat, since there are no symbolic links.
 func (f *FS) Stat(path string) (fs.FileInfo, error) { return f.Lstat(path) }
 
 // Readlink fails, because there are no symbolic links.
@@ -223,14 +223,14 @@ func (f *FS) Link(from, to string) error {
 	return f.add("link", to, n)
 }
 
-// Rename implements filesystem.FS. Within a directory it is one change, else two.
+// Rename implements filesystem.FS. A rename within a directory is one change; any other rename is two changes.
 func (f *FS) Rename(from, to string) error {
 	n, err := f.find("rename", from)
 	if err != nil {
 		return err
 	}
 	if there, err := f.find("rename", to); err == nil && there == n {
-		return nil // as POSIX specifies for two hard links to one file
+		return nil // two hard links to one file stay unchanged, as POSIX specifies
 	}
 	if err := f.change("rename", to, n); err != nil {
 		return err
