@@ -14,24 +14,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/httpserver"
 )
 
-// HTTPOptions configure ServeHTTP. Fields that are set take precedence over [http] of the config.
+// HTTPOptions configure Host.ServeHTTP. A field that is set takes precedence over the corresponding key of [http] in the config.
 type HTTPOptions struct {
-	Address   string // host and port to listen on: "127.0.0.1:8808"; port 0 is any free one
-	TokenFile string // contains the bearer token that clients must send
-	TokenEnv  string // the name of a variable that contains it
-	CertFile  string // certificates of TLS, in PEM
-	KeyFile   string // private key of TLS, in PEM
-	Insecure  bool   // allows plaintext at an address that is not loopback
-	// Listening, if it is not nil, is called with the URL of the MCP endpoint when connections are accepted.
+	Address   string // host and port to listen on: "127.0.0.1:8808"; with port 0, the system chooses a free port
+	TokenFile string // path of the file that contains the bearer token, which clients must send
+	TokenEnv  string // name of the variable that contains the bearer token
+	CertFile  string // path of the file with the TLS certificates, in PEM
+	KeyFile   string // path of the file with the TLS private key, in PEM
+	Insecure  bool   // whether to allow plaintext at an address that is not loopback
+	// Listening, if it is not nil, is called with the URL of the MCP endpoint as soon as the host accepts connections.
 	Listening func(url string)
 }
 
-// ServeHTTP serves clients over Streamable HTTP until ctx ends, and compiles modules in the background. A request must have the
-// bearer token, which only an address of loopback may do without; then each client is the local user.
+// ServeHTTP serves clients over Streamable HTTP until ctx ends, and compiles modules in the background. Each request must contain the
+// bearer token. Only at a loopback address is a token optional; without one, each client counts as the local user.
 //
-// When ctx ends, further requests are refused, while calls in flight may continue for Drain. Then they are cancelled and
-// answered with an error. ServeHTTP returns ctx's error at most 500 ms later. The error is a *UsageError if the caller can
-// correct it.
+// When ctx ends, further requests are refused, while calls in flight may continue for the duration of Drain. Then they are cancelled and
+// answered with an error. ServeHTTP returns ctx's error at most 500 ms later. If the caller can correct an error, it is a *UsageError.
 func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	now := h.catalog()
 	switch {
@@ -84,7 +83,7 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	return server.Serve(ctx, listener, h.Drain)
 }
 
-// over returns the settings of [http] with those of the options.
+// over returns the settings of c, the config's [http], in which the options that are set replace the corresponding ones.
 func (o HTTPOptions) over(c *config.HTTPServer) config.HTTPServer {
 	var s config.HTTPServer
 	if c != nil {
@@ -100,7 +99,7 @@ func (o HTTPOptions) over(c *config.HTTPServer) config.HTTPServer {
 	return s
 }
 
-// readToken reads the bearer token; empty if none is configured. No error contains it.
+// readToken reads the bearer token; empty if none is configured. No error contains the token.
 func readToken(system System, s config.HTTPServer) (string, error) {
 	if s.TokenFile == "" && s.TokenEnv == "" {
 		return "", nil
@@ -118,10 +117,10 @@ func readToken(system System, s config.HTTPServer) (string, error) {
 	return token, nil
 }
 
-// transport is how clients reach the host.
+// transport describes the connection between clients and the host.
 type transport struct{ loopback, token, encrypted bool }
 
-// check returns an error if clients must not be served in this way.
+// check returns an error if the host must not serve clients over this transport.
 func (t transport) check(insecure bool, ceiling *config.Ceiling) error {
 	switch {
 	case t.loopback:
@@ -131,17 +130,17 @@ func (t transport) check(insecure bool, ceiling *config.Ceiling) error {
 		return errors.New("an address that is not loopback needs TLS: set tls_cert and tls_key in [http], or pass --insecure-http if a proxy on the way encrypts")
 	}
 	if why := ceiling.HTTPProblem(t.loopback, t.token, t.encrypted); why != "" {
-		return fmt.Errorf("%s: ask who administers this machine", why)
+		return fmt.Errorf("%s: ask the administrator of this machine", why)
 	}
 	return nil
 }
 
-// served is what is in force while ServeHTTP runs.
+// served is the state of a server that ServeHTTP runs.
 type served struct {
 	mu       sync.Mutex
 	running  bool
 	at       transport
-	settings *config.HTTPServer // of the config
+	settings *config.HTTPServer // the config's [http]
 	stop     context.CancelCauseFunc
 }
 
@@ -157,8 +156,8 @@ func (s *served) end() {
 	s.running = false
 }
 
-// allows returns an error if what was found cannot be put in force while clients are served over HTTP. If the ceiling does not
-// allow that any more, the server ends.
+// allows returns an error if the result of a reload must not take effect while clients are served over HTTP. If the ceiling no longer
+// allows this server, the server ends.
 func (s *served) allows(found *discovery.Found) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +170,7 @@ func (s *served) allows(found *discovery.Found) error {
 		return err
 	}
 	if found.Untrusted == nil && !s.settings.Equal(found.HTTP) {
-		return discovery.UsageErrorf("%s: [http] has changed: restart the server, since it applies at the start only", cmp.Or(found.Config, "the config"))
+		return discovery.UsageErrorf("%s: [http] has changed: restart the server, since a change of [http] applies at a start only", cmp.Or(found.Config, "the config"))
 	}
 	return nil
 }

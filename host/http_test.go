@@ -26,12 +26,12 @@ import (
 
 const token = "a-token-of-some-length"
 
-// withHTTP returns a config with a plugin and the keys of [http].
+// withHTTP returns a config with one plugin, whose table [http] has the given keys.
 func withHTTP(keys string) hosttest.Files {
 	return hosttest.Files{"work/bulkhead.toml": "[http]\n" + keys + "\n[[plugins]]\npath = '../plugins/a'\n"}
 }
 
-// serveHTTP serves h and returns the URL. The function ends the server and returns its error.
+// serveHTTP serves h over HTTP and returns the server's URL. The function end ends the server and returns the error of ServeHTTP.
 func serveHTTP(t *testing.T, h *host.Host, o host.HTTPOptions) (url string, end func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -47,7 +47,7 @@ func serveHTTP(t *testing.T, h *host.Host, o host.HTTPOptions) (url string, end 
 	return url, end
 }
 
-// ask sends tools/list to a server, with a token unless that is empty.
+// ask sends the request tools/list to a server. If token is not empty, the request contains it.
 func ask(t *testing.T, client *http.Client, url, token string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
@@ -87,7 +87,7 @@ func TestServeHTTP(t *testing.T) {
 	}
 }
 
-// TestServeHTTPRefuses checks which addresses are not served.
+// TestServeHTTPRefuses checks that ServeHTTP refuses addresses and settings that are not safe.
 func TestServeHTTPRefuses(t *testing.T) {
 	w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/token": token, "work/short": "short", "work/cert": "no certificate"})
 	file := func(name string) string { return filepath.Join(w.Dir, "work", name) }
@@ -141,7 +141,7 @@ func TestServeHTTPEncrypts(t *testing.T) {
 	_ = end()
 }
 
-// writeCertificate writes a certificate for example.com, and returns an authority that has issued it.
+// writeCertificate writes a certificate for example.com and its key. It returns a pool with the authority that has issued the certificate.
 func writeCertificate(t *testing.T, cert, key string) *x509.CertPool {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -174,7 +174,7 @@ func TestChangedHTTPIsRejected(t *testing.T) {
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": withHTTP("session_idle = '2h'")["work/bulkhead.toml"] + "[[plugins]]\npath = '../plugins/b'\n"})
 	hosttest.WantUsage(t, h.Reload(t.Context()), "[http] has changed: restart the server")
 	if _, body := ask(t, http.DefaultClient, url, ""); strings.Contains(body, "b_reads") {
-		t.Error("the other changes are in force")
+		t.Error("the other changes of the rejected config are in force")
 	}
 	w.Write(t, hosttest.Files{"work/bulkhead.toml": "# a comment\n" + withHTTP("session_idle = '60m'")["work/bulkhead.toml"] + "[[plugins]]\npath = '../plugins/b'\n"})
 	if err := h.Reload(t.Context()); err != nil {

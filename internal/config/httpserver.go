@@ -13,28 +13,28 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// HTTPServer is [http]: how the host serves clients over HTTP, if it does. It contains no secret.
+// HTTPServer is the [http] table: how the host serves clients over HTTP, if it does so. It contains no secret.
 type HTTPServer struct {
-	TokenFile      string        // absolute; empty: unset
-	TokenEnv       string        // the name of a variable of the host's environment; empty: unset
-	CertFile       string        // of TLS, absolute; empty: unset
-	KeyFile        string        // of TLS, absolute; empty: unset
-	Insecure       bool          // plaintext is allowed beyond loopback
-	Hosts          []string      // accepted values of the header Host, without port
+	TokenFile      string        // absolute path of the file that contains the bearer token; empty: unset
+	TokenEnv       string        // name of the variable of the host's environment that contains the bearer token; empty: unset
+	CertFile       string        // absolute path of the file with the TLS certificates; empty: unset
+	KeyFile        string        // absolute path of the file with the TLS private key; empty: unset
+	Insecure       bool          // whether plaintext is allowed at addresses that are not loopback
+	Hosts          []string      // accepted values of the header Host, without ports
 	Origins        []string      // accepted values of the header Origin
-	SessionIdle    time.Duration // 0: unset
-	MaxConnections int           // 0: unset
-	Source         string        // path of the config that contains the table
+	SessionIdle    time.Duration // time after which an unused session ends; 0: unset
+	MaxConnections int           // most connections at the same time; 0: unset
+	Source         string        // path of the config that contains the [http] table
 	Line           int
 }
 
-// Bounds of [http].
+// Bounds of the values in [http].
 const (
 	minConnections, maxConnections = 8, 65536
-	maxNames                       = 64 // of hosts, and of origins
+	maxNames                       = 64 // most items in hosts, and most items in origins
 )
 
-// Files returns the files that contain secrets.
+// Files returns the paths of the files that contain secrets.
 func (h *HTTPServer) Files() []string {
 	if h == nil {
 		return nil
@@ -42,7 +42,7 @@ func (h *HTTPServer) Files() []string {
 	return slices.DeleteFunc([]string{h.TokenFile, h.KeyFile}, func(file string) bool { return file == "" })
 }
 
-// Equal reports whether both have the same values. Either may be nil.
+// Equal reports whether h and other have the same values. Either may be nil.
 func (h *HTTPServer) Equal(other *HTTPServer) bool {
 	if h == nil || other == nil {
 		return h == other
@@ -52,7 +52,7 @@ func (h *HTTPServer) Equal(other *HTTPServer) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// pathKey is a key of [http] whose value is a path.
+// pathKey is a key of [http] whose value is a path, and the field for that value.
 type pathKey struct {
 	name string
 	path *string
@@ -99,7 +99,7 @@ func (c *Config) readHTTPServer(t *tomlfile.Table) {
 	c.HTTP = h
 }
 
-// readNames reads an array of distinct names.
+// readNames reads the array at key, whose items must be distinct and accepted by check.
 func readNames(t *tomlfile.Table, key string, check func(string) bool, remedy string) []string {
 	names := t.Strings(key)
 	if len(names) > maxNames {
@@ -127,18 +127,18 @@ func checkWebOrigin(name string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && checkHost(u.Hostname()) && name == u.Scheme+"://"+u.Host
 }
 
-// Values of [http] in a ceiling.
+// Values of the key listen in the [http] table of a ceiling.
 const (
-	ListenAny      = "any"      // the host may listen on all addresses, which is the default
-	ListenLoopback = "loopback" // only on those of this machine
-	ListenNone     = "none"     // it may not serve HTTP
+	ListenAny      = "any"      // the default: the host may listen on all addresses
+	ListenLoopback = "loopback" // the host may listen on loopback addresses only
+	ListenNone     = "none"     // the host must not serve clients over HTTP
 )
 
-// HTTPBounds is [http] of a ceiling.
+// HTTPBounds is the [http] table of a ceiling.
 type HTTPBounds struct {
-	Listen string // ListenAny, ListenLoopback or ListenNone
-	Token  bool   // a token is required on loopback, too
-	TLS    bool   // plaintext is not allowed beyond loopback
+	Listen string // where the host may listen: ListenAny, ListenLoopback or ListenNone
+	Token  bool   // whether a bearer token is required even at loopback addresses
+	TLS    bool   // whether plaintext is forbidden at addresses that are not loopback
 	Line   int
 }
 
@@ -151,7 +151,7 @@ func readHTTPBounds(t *tomlfile.Table) HTTPBounds {
 	}
 }
 
-// HTTPProblem returns why the ceiling does not allow the host to serve HTTP; empty if it does.
+// HTTPProblem returns the reason why the ceiling forbids the host to serve clients over HTTP in this way; empty if it is allowed.
 func (c *Ceiling) HTTPProblem(loopback, token, encrypted bool) string {
 	if c == nil {
 		return ""

@@ -76,7 +76,7 @@ func TestHTTPServerRefuses(t *testing.T) {
 }
 
 func TestCeilingBoundsHTTP(t *testing.T) {
-	for text, cases := range map[string]map[[3]bool]bool{ // loopback, token, TLS
+	for text, cases := range map[string]map[[3]bool]bool{ // each case has three flags: loopback, token, TLS
 		"":                    {{false, false, false}: true},
 		"listen = 'none'":     {{true, true, true}: false},
 		"listen = 'loopback'": {{true, false, false}: true, {false, true, true}: false},
