@@ -1,4 +1,5 @@
-// Command agentpack is the WebAssembly module of the plugin. It only registers the tools of package tools.
+// Command agentpack is the WebAssembly module of the plugin agentpack. The command only registers the tools of package
+// tools.
 package main
 
 import (

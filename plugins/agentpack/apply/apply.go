@@ -1,6 +1,7 @@
-// Package apply changes several files in one transaction (see package transaction) with agentpack's rule for
-// symbolic links: they are resolved first, and each file must then be inside its root. Call Applier.Apply;
-// after an interrupted Apply, Applier.Recover in a later call finishes it or rolls it back.
+// Package apply changes several files in one transaction (see package transaction), and adds agentpack's rule for
+// symbolic links: Apply resolves the symbolic links in the path of a file first, and the resolved path must then be
+// inside the file's root directory. Call Applier.Apply to change files. If an Apply was interrupted, a later call of
+// Applier.Recover completes the changes or rolls them back.
 package apply
 
 import (
@@ -18,22 +19,23 @@ import (
 
 const temporaryPrefix = ".agentpack-tmp-"
 
-// IsTemporary reports whether a file name belongs to a transaction that is in progress or was interrupted.
+// IsTemporary reports whether a file with this name belongs to a transaction that is in progress or was interrupted.
 func IsTemporary(name string) bool { return strings.HasPrefix(name, temporaryPrefix) }
 
-// Applier applies changes. It returns file system errors as faults. The caller holds a lock that excludes every other
-// Applier with the same journal directory.
+// Applier applies changes to files. It returns file system errors as faults. The caller must hold a lock that excludes
+// every other Applier with the same journal directory.
 type Applier struct{ transaction.Log }
 
-// New returns an Applier whose journal is in the directory dir, an absolute path.
+// New returns an Applier that keeps its journal in the directory dir, an absolute path.
 func New(fsys filesystem.FS, dir string) Applier {
 	return Applier{transaction.Log{FS: fsys, Dir: dir, Prefix: temporaryPrefix, OnError: fault.IO}}
 }
 
-// Apply makes all changes atomically. The error is transaction.ErrChanged if a file has unexpected content, or a
-// fault if a path is outside its root or cannot be written.
+// Apply makes all changes atomically. The error is transaction.ErrChanged if a file does not have the content that its
+// change expects, or a fault if a path is outside its root or cannot be written.
 //
-// Missing directories are created. Changing a symbolic link writes its target; removing it removes the link.
+// Apply creates missing directories. A write to a symbolic link changes the target of the link; a removal of a symbolic
+// link removes the link itself.
 func (a Applier) Apply(changes []transaction.Change) error {
 	r := &contain.Resolver{FS: a.FS}
 	dir, err := r.Resolve(a.Dir) // os.MkdirAll does not create directories behind a dangling symbolic link
@@ -50,7 +52,8 @@ func (a Applier) Apply(changes []transaction.Change) error {
 	return a.Log.Apply(resolved)
 }
 
-// resolve returns a change with its symbolic links resolved, and requires that its path is inside its root.
+// resolve returns change with the symbolic links in its path resolved. It returns an error unless the resolved path is
+// inside the root of the change.
 func resolve(r *contain.Resolver, change transaction.Change) (transaction.Change, error) {
 	if !filepath.IsAbs(change.Path) || !filepath.IsAbs(change.Root) {
 		return change, fmt.Errorf("the path %s or its root %s is not absolute", change.Path, change.Root)
@@ -70,14 +73,14 @@ func resolve(r *contain.Resolver, change transaction.Change) (transaction.Change
 		if err := disk.RequireInside(change.Root, change.Path); err != nil {
 			return change, err
 		}
-		return change, fmt.Errorf("%s %w", change.Path, transaction.ErrChanged) // a symbolic link changed between the two checks
+		return change, fmt.Errorf("%s %w", change.Path, transaction.ErrChanged) // another program has changed a symbolic link between Resolve and RequireInside
 	}
 	change.Root, change.Path = root.Path, path
 	return change, nil
 }
 
-// target returns the path of a change with its directory resolved. If the change writes to a symbolic link, it
-// returns the resolved target of the link.
+// target returns the path of a change with the directory of the path resolved. If the change writes to a symbolic link,
+// target returns the resolved target of the link.
 func target(r *contain.Resolver, change transaction.Change) (string, error) {
 	dir, err := r.Resolve(filepath.Dir(change.Path))
 	if err != nil {

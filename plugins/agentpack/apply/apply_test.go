@@ -22,11 +22,11 @@ func TestApplyRefusesInvalidChanges(t *testing.T) {
 	cases := []struct {
 		name   string
 		files  map[string]string
-		root   string             // below the test's directory
-		path   string             // below the test's directory
-		change transaction.Change // without root and path
-		want   string             // substring of the error
-		code   fault.Code         // expected code, if set
+		root   string             // relative to the test's directory
+		path   string             // relative to the test's directory
+		change transaction.Change // the change without its root and path
+		want   string             // a substring of the expected error
+		code   fault.Code         // the expected fault code; "" if the test accepts any error
 	}{
 		{name: "a path outside of its root", files: map[string]string{"r/": ""}, root: "r", path: "f",
 			change: transaction.Change{After: []byte("new")}, code: fault.IOInvalidPath},
@@ -51,7 +51,7 @@ func TestApplyRefusesInvalidChanges(t *testing.T) {
 			err := a.Apply([]transaction.Change{good, test.change})
 			switch {
 			case err == nil:
-				t.Error("no error")
+				t.Error("Apply returned no error")
 			case test.code != "" && fault.Of(err).Code != test.code:
 				t.Errorf("got %v (%s), want %s", err, fault.Of(err).Code, test.code)
 			case !strings.Contains(err.Error(), test.want):
@@ -79,7 +79,7 @@ func TestApplyRefusesDuplicatePath(t *testing.T) {
 func TestApplyResolvesAndCreatesDirectories(t *testing.T) {
 	base := tree(t, map[string]string{
 		"dotfiles/codex/real/": "", "dotfiles/codex/inner": "-> real", ".codex": "-> dotfiles/codex",
-		".agentpack": "-> dotfiles/agentpack", // dangling
+		".agentpack": "-> dotfiles/agentpack", // a dangling symbolic link
 	})
 	a := apply.New(filesystem.OS{}, filepath.Join(base, ".agentpack/state/journal"))
 	change := func(root, path string) transaction.Change {
@@ -99,7 +99,7 @@ func TestApplyResolvesAndCreatesDirectories(t *testing.T) {
 	})
 }
 
-// deniedFS denies the creation of files below a directory.
+// deniedFS is a file system that refuses to create files below one directory.
 type deniedFS struct {
 	filesystem.OS
 	dir string
@@ -124,8 +124,9 @@ func TestApplyReportsPermissionErrorAsFault(t *testing.T) {
 	noJournal(t, a)
 }
 
-// TestSymbolicLinksAfterKillAtAnyOperation: writing to a symbolic link changes its target, and removing a link keeps
-// its target. After a kill and Recover, either all files are old or all are new.
+// TestSymbolicLinksAfterKillAtAnyOperation writes to a symbolic link, which must change the target of the link, and
+// removes another link, which must keep its target. After a kill at any operation and a Recover, either all files are
+// old or all are new.
 func TestSymbolicLinksAfterKillAtAnyOperation(t *testing.T) {
 	faultfs.Each(filesystem.OS{}, faultfs.KillAfter, func(f *faultfs.FS) {
 		root := tree(t, map[string]string{
@@ -146,13 +147,13 @@ func TestSymbolicLinksAfterKillAtAnyOperation(t *testing.T) {
 		}
 		after := map[string]string{"real/": "", "real/changed.md": "644 new", "changed.md": "-> real/changed.md", "real/kept.md": "644 kept"}
 		if now := look(t, root); !cmp.Equal(now, after) && (err == nil || !cmp.Equal(now, before)) {
-			t.Errorf("operation %d: %v, %s", f.At, err, cmp.Diff(after, now))
+			t.Errorf("after a kill at operation %d: %v, %s", f.At, err, cmp.Diff(after, now))
 		}
 		noJournal(t, a)
 	})
 }
 
-// TestRecoverJournalOfFirstRelease recovers journals in the format of the first release. In that release a created
+// TestRecoverJournalOfFirstRelease recovers journals in the format of the first release. In that release, a created
 // file kept its temporary name as a second hard link until the commit.
 func TestRecoverJournalOfFirstRelease(t *testing.T) {
 	const temporary = ".agentpack-tmp-0123456789abcdef-"
@@ -160,7 +161,7 @@ func TestRecoverJournalOfFirstRelease(t *testing.T) {
 	cases := []struct {
 		name, state string
 		files       map[string]string
-		link        bool // the created file has its final name, too
+		link        bool // the created file has its final name in addition to its temporary name
 		want        transaction.Outcome
 	}{
 		{"staging", "staging.json", map[string]string{"changed": "old", "removed": "gone", "d/": "", temporary + "0.old": "old", temporary + "0.new": "n"}, false, transaction.Undone},

@@ -16,14 +16,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// TestMain moves temporary directories to memory if the system supports that, because these tests create hundreds.
+// TestMain has temporary directories created in memory if the system supports that, because the tests of this package
+// create hundreds of them.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 
-// tree creates files by path in a new directory. A path with a trailing slash is a directory; content that begins
-// with "-> " is the target of a symbolic link.
+// tree creates files in a new directory and returns the path of the directory. The argument maps paths to contents. A
+// path with a trailing slash creates a directory; content that begins with "-> " creates a symbolic link to the target
+// after the arrow.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -49,7 +51,7 @@ func tree(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// look returns the content and mode of each file below a directory, by path.
+// look returns the content and mode of each file below the directory root. The keys are paths.
 func look(t testing.TB, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -96,6 +98,6 @@ func same(t testing.TB, root string, want map[string]string) {
 func noJournal(t testing.TB, a apply.Applier) {
 	t.Helper()
 	if entries, err := os.ReadDir(a.Dir); err == nil && len(entries) > 0 {
-		t.Errorf("left in the journal's directory: %v", entries)
+		t.Errorf("files are left in the journal's directory: %v", entries)
 	}
 }

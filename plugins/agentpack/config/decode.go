@@ -8,10 +8,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// defaultRef is the ref of a git module without the key ref.
+// defaultRef is the branch of a git module whose source has no key ref.
 const defaultRef = "main"
 
-// read decodes the document's structure and types; validate checks the values.
+// read decodes the manifest in document and checks its structure and types. The method validate checks the values.
 func read(document yamldoc.Value) (*Manifest, uint64, error) {
 	top, err := readFields(document)
 	if err != nil {
@@ -29,7 +29,7 @@ func read(document yamldoc.Value) (*Manifest, uint64, error) {
 	)
 }
 
-// firstError runs steps in order, and returns the error of the first step that fails.
+// firstError runs the steps in order until a step fails, and returns the error of that step.
 func firstError(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -39,10 +39,10 @@ func firstError(steps ...func() error) error {
 	return nil
 }
 
-// fields holds the values of a map by key. Unknown keys are ignored, as the format requires.
+// fields maps the keys of a YAML map to their values. Unknown keys are ignored, as the format requires.
 type fields map[string]yamldoc.Value
 
-// readFields returns the fields of a map, which must exist.
+// readFields returns the keys and values of a YAML map. It returns an error if the map does not exist.
 func readFields(value yamldoc.Value) (fields, error) {
 	if value.IsMissing() {
 		return nil, value.Errorf("expected a map, got nothing")
@@ -55,11 +55,12 @@ func readFields(value yamldoc.Value) (fields, error) {
 	for _, field := range list {
 		all[field.Key] = field.Value
 	}
-	all[""] = value // the method need derives the location of a missing key from the map
+	all[""] = value // the method need derives the location of a missing key from this value
 	return all, nil
 }
 
-// need returns the value of a key. For a missing key it returns an absent value that has the location of the key.
+// need returns the value of a key. For a missing key it returns an absent value with the location at which the key is
+// missing.
 func (f fields) need(key string) yamldoc.Value {
 	if value, ok := f[key]; ok {
 		return value
@@ -115,7 +116,7 @@ func readTargets(manifest *Manifest, value yamldoc.Value) error {
 	return nil
 }
 
-// oneOf returns a string, or an error unless the string is one of allowed.
+// oneOf returns the string in value. It returns an error unless allowed contains the string.
 func oneOf(value yamldoc.Value, allowed ...string) (string, error) {
 	text, err := value.AsText()
 	if err == nil && !slices.Contains(allowed, text) {
@@ -178,7 +179,8 @@ func optionalText(value yamldoc.Value, into *string) (err error) {
 	return err
 }
 
-// readSource decodes the sources local_path and git. Manifest.validate checks that there is exactly one.
+// readSource decodes the sources local_path and git of a module. Manifest.validate checks that the module has exactly
+// one of them.
 func readSource(module *Module, value yamldoc.Value) error {
 	kinds, err := readFields(value)
 	if err != nil {
@@ -203,7 +205,7 @@ func readSource(module *Module, value yamldoc.Value) error {
 		return err
 	}
 	module.Git = &Git{Ref: defaultRef}
-	shallow := true // the value is only validated: it sets the depth of a clone, and the host never fetches history
+	shallow := true // the depth of a clone does not matter here, since the host never fetches history; the value is only validated
 	return firstError(
 		func() error { module.Git.URL, err = parts.need("url").AsText(); return err },
 		func() error { return optionalText(parts["ref"], &module.Git.Ref) },

@@ -7,8 +7,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
-// parsed is the result of ParseManifest. The host caches it, because parsing thousands of lines of YAML takes longer than
-// the rest of most calls.
+// parsed is the result of ParseManifest in the form that the host caches. The host caches it because parsing thousands
+// of lines of YAML takes longer than everything else that most calls do.
 type parsed struct {
 	valid bool
 	Manifest

@@ -36,7 +36,7 @@ modules:
 	}
 	for _, text := range []string{"", "version: 2\nprofiles: {default: {}}\n", "a: ["} {
 		if got := manifests.Compute([]byte(text)); got.valid {
-			t.Errorf("%q is valid", text)
+			t.Errorf("ParseManifest accepts the invalid manifest %q", text)
 		}
 	}
 }

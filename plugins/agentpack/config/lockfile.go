@@ -9,27 +9,27 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
-// LockFile is the lockfile's name in a config repo.
+// LockFile is the name of the lockfile in a config repo.
 const LockFile = "agentpack.lock.json"
 
-// maxLock is the size limit of a lockfile, in bytes.
+// maxLock is the maximum size of a lockfile, in bytes.
 const maxLock = 32 << 20
 
-// Lock holds the locked git modules by id. The zero Lock holds none.
+// Lock holds the locked sources of git modules. The zero Lock holds none.
 type Lock struct {
 	git map[string]LockedGit
 	sum *string
 }
 
-// LockedGit is the locked source of a module.
+// LockedGit is the locked source of one git module.
 type LockedGit struct {
 	URL    string `json:"url"`
 	Commit string `json:"commit"`
 	Subdir string `json:"subdir"`
 }
 
-// LoadLock reads the lockfile of a config repo. If the lockfile is missing, malformed or of another version, the
-// Lock is empty. Other commands of agentpack report such a lockfile.
+// LoadLock reads the lockfile of a config repo. If the lockfile is missing, malformed or of another version, LoadLock
+// returns an empty Lock, because other commands of agentpack report such a lockfile.
 func LoadLock(repo string) Lock {
 	text, err := disk.Read(filepath.Join(repo, LockFile), maxLock)
 	if err != nil {
@@ -38,7 +38,7 @@ func LoadLock(repo string) Lock {
 	return ParseLock(text)
 }
 
-// ParseLock decodes a lockfile. If it is invalid, the Lock is empty.
+// ParseLock decodes the content of a lockfile. For invalid content it returns an empty Lock.
 func ParseLock(text []byte) Lock {
 	var file struct {
 		Version *int `json:"version"`
@@ -63,11 +63,11 @@ func ParseLock(text []byte) Lock {
 	return lock
 }
 
-// Git returns the locked source of a module.
+// Git returns the locked source of the module with the given id, and whether the module is locked.
 func (l Lock) Git(id string) (LockedGit, bool) {
 	git, ok := l.git[id]
 	return git, ok
 }
 
-// SHA256 returns the sum of the lockfile in hexadecimal; nil if there is no valid lockfile.
+// SHA256 returns the SHA-256 of the lockfile in hexadecimal; nil if there is no valid lockfile.
 func (l Lock) SHA256() *string { return l.sum }

@@ -22,11 +22,11 @@ func TestParseLock(t *testing.T) {
 	}
 	for _, id := range []string{"a", "c"} {
 		if _, ok := lock.Git(id); ok {
-			t.Errorf("%s is locked", id)
+			t.Errorf("the module %s is locked, want it not locked", id)
 		}
 	}
 	if sum := lock.SHA256(); sum == nil || *sum != disk.SumBytes([]byte(locked)) {
-		t.Errorf("the sum: got %v", sum)
+		t.Errorf("the SHA-256 of the lockfile: got %v", sum)
 	}
 }
 
@@ -45,12 +45,12 @@ func TestParseLockIgnoresInvalidFiles(t *testing.T) {
 func TestLoadLock(t *testing.T) {
 	repo := t.TempDir()
 	if config.LoadLock(repo).SHA256() != nil {
-		t.Error("a lock without a file")
+		t.Error("LoadLock returned a lock although there is no lockfile")
 	}
 	if err := os.WriteFile(filepath.Join(repo, config.LockFile), []byte(locked), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := config.LoadLock(repo).Git("b"); !ok {
-		t.Error("the file was not read")
+		t.Error("LoadLock did not read the lockfile")
 	}
 }

@@ -1,6 +1,6 @@
-// Package config reads the files at the top of a config repo: the manifest agentpack.yaml (LoadManifest, then
-// Manifest.Select for the modules of a profile) and the lockfile agentpack.lock.json (LoadLock). It reads no
-// module's files and writes nothing.
+// Package config reads the two files at the top of a config repo: the manifest agentpack.yaml and the lockfile
+// agentpack.lock.json. Call LoadManifest, then Manifest.Select for the modules of a profile, and LoadLock for the
+// lockfile. The package neither reads the files of modules nor writes any file.
 package config
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// ManifestFile is the manifest's name in a config repo.
+// ManifestFile is the name of the manifest in a config repo.
 const ManifestFile = "agentpack.yaml"
 
 const (
-	maxManifest = 4 << 20 // bytes
+	maxManifest = 4 << 20 // in bytes
 	maxModules  = 10_000
 )
 
-// The supported targets.
+// The names of the supported targets.
 const (
 	ClaudeCode = "claude_code"
 	Codex      = "codex"
@@ -32,35 +32,34 @@ const (
 	Zed        = "zed"
 )
 
-// Targets are the target names that a manifest may use, sorted.
+// Targets are the names of targets that a manifest may use, sorted.
 var Targets = []string{ClaudeCode, Codex, Cursor, JetBrains, VSCode, Zed}
 
-// Manifest is a valid agentpack.yaml.
+// Manifest is the content of a valid agentpack.yaml.
 type Manifest struct {
-	Repo     string // directory of the config repo
+	Repo     string // the directory of the config repo
 	Profiles map[string]Profile
-	Targets  []Target // by name
-	Modules  []Module // in file order
+	Targets  []Target // sorted by name
+	Modules  []Module // in the order of the file
 }
 
-// Profile selects modules. ExcludeModules has precedence.
+// Profile selects modules by tag and by id. ExcludeModules takes precedence over the other fields.
 type Profile struct {
 	IncludeTags    []string
 	IncludeModules []string
 	ExcludeModules []string
 }
 
-// Target is a program that modules are rendered for.
+// Target is a program, such as an editor, for which agentpack renders modules.
 type Target struct {
 	Name    string
 	Scope   Scope
 	Options Options
 }
 
-// Scope says whether a target writes into the user's directories, the project's, or both.
+// Scope says whether a target writes into the directories of the user, into those of the project, or into both.
 type Scope string
 
-// The scopes.
 const (
 	ScopeUser    Scope = "user"
 	ScopeProject Scope = "project"
@@ -73,10 +72,9 @@ func (s Scope) User() bool { return s == ScopeUser || s == ScopeBoth }
 // Project reports whether the target writes into the project's directories.
 func (s Scope) Project() bool { return s == ScopeProject || s == ScopeBoth }
 
-// Type is the type of a module.
+// Type is the kind of content that a module has.
 type Type string
 
-// The types.
 const (
 	Instructions Type = "instructions"
 	Skill        Type = "skill"
@@ -84,33 +82,34 @@ const (
 	Command      Type = "command"
 )
 
-// Module is one module. Exactly one of Local and Git is set.
+// Module is one module of the manifest. Exactly one of its fields Local and Git is set.
 type Module struct {
 	ID      string
 	Type    Type
 	Enabled bool
 	Tags    []string
-	Targets []string // empty: all targets
+	Targets []string // the names of the targets for which the module is rendered; empty for all targets
 	Local   *Local
 	Git     *Git
 }
 
-// Local is a source in the file system. Path is a file or directory, absolute or relative to the config repo.
+// Local is a module source in the file system. Path is the path of a file or directory, absolute or relative to the
+// config repo.
 type Local struct{ Path string }
 
-// Git is a source in another git repository.
+// Git is a module source in another git repository.
 type Git struct {
 	URL    string
-	Ref    string // branch, tag or commit
-	Subdir string // "": the whole repository
+	Ref    string // the name of a branch or tag, or a commit hash
+	Subdir string // the subdirectory with the module's files; "" for the whole repository
 }
 
-// For reports whether the module is rendered for a target.
+// For reports whether the module is rendered for the target with the given name.
 func (m Module) For(target string) bool {
 	return len(m.Targets) == 0 || slices.Contains(m.Targets, target)
 }
 
-// Target returns a target by its name.
+// Target returns the target with the given name, and whether the manifest has that target.
 func (m *Manifest) Target(name string) (Target, bool) {
 	for _, target := range m.Targets {
 		if target.Name == name {
@@ -120,7 +119,7 @@ func (m *Manifest) Target(name string) (Target, bool) {
 	return Target{}, false
 }
 
-// Module returns a module by its id.
+// Module returns the module with the given id, and whether the manifest has that module.
 func (m *Manifest) Module(id string) (Module, bool) {
 	for _, module := range m.Modules {
 		if module.ID == id {
@@ -130,7 +129,7 @@ func (m *Manifest) Module(id string) (Module, bool) {
 	return Module{}, false
 }
 
-// LoadManifest reads the manifest of the config repo at a directory.
+// LoadManifest reads the manifest of the config repo in the directory repo.
 func LoadManifest(repo string) (*Manifest, error) {
 	path := filepath.Join(repo, ManifestFile)
 	if found, ok := disk.Derived(manifests, path, maxManifest); ok && found.valid {
@@ -155,7 +154,7 @@ func LoadManifest(repo string) (*Manifest, error) {
 	return manifest, nil
 }
 
-// ParseManifest decodes and validates a manifest. The first error is returned as a fault.
+// ParseManifest decodes and validates the text of a manifest. It returns the first error as a fault.
 func ParseManifest(text []byte) (*Manifest, error) {
 	document, err := yamldoc.Parse(text)
 	if err != nil {
@@ -177,7 +176,7 @@ func invalid(err error) error {
 	return fault.New(fault.ConfigInvalid, fault.Details{"error": text}, "%s is not valid: %s", ManifestFile, text)
 }
 
-// addPath adds the file's path to a fault of the manifest.
+// addPath adds the path of the manifest to a fault about the manifest.
 func addPath(err error, path string) error {
 	located := fault.Of(err)
 	if located.Details["path"] == nil {
@@ -187,8 +186,8 @@ func addPath(err error, path string) error {
 	return located
 }
 
-// Select returns the modules of a profile that are enabled, not excluded, and included by tag or id, sorted
-// by id.
+// Select returns those modules of a profile that are enabled, not excluded, and included by tag or id. The modules are
+// sorted by id.
 func (m *Manifest) Select(profile string) ([]Module, error) {
 	wanted, ok := m.Profiles[profile]
 	if !ok {

@@ -41,7 +41,7 @@ modules:
 	}
 	codex, ok := got.Target(config.Codex)
 	if !ok || len(got.Targets) != 2 || got.Targets[0].Name != config.Codex {
-		t.Fatalf("targets: got %+v", got.Targets)
+		t.Fatalf("ParseManifest returned the targets %+v", got.Targets)
 	}
 	if !codex.Scope.User() || codex.Scope.Project() || codex.Options.Text("codex_home") != "~/c" {
 		t.Errorf("codex: got %+v", codex)
@@ -49,13 +49,13 @@ modules:
 	for option, want := range map[string][2]bool{"on": {true, true}, "off": {false, true}, "odd": {false, true}, "none": {false, true}} {
 		for i, otherwise := range []bool{false, true} {
 			if got := codex.Options.Bool(option, otherwise); got != want[i] {
-				t.Errorf("the switch %s, by default %t: got %t", option, otherwise, got)
+				t.Errorf("the option %s with the default %t: got %t", option, otherwise, got)
 			}
 		}
 	}
 }
 
-// TestPlainScalarsAreText: an unquoted number or boolean is a valid string if the key requires a string.
+// TestPlainScalarsAreText checks that an unquoted number or boolean is a valid value of a key that requires a string.
 func TestPlainScalarsAreText(t *testing.T) {
 	got, err := config.ParseManifest([]byte(`%YAML 1.2
 ---
@@ -170,7 +170,8 @@ func TestLoadManifestReportsMissingFile(t *testing.T) {
 	}
 }
 
-// TestSampleManifests checks the manifests of the sample data, which is beside the repository if present.
+// TestSampleManifests checks the manifests of the sample data. It is skipped if the sample data is not beside the
+// repository.
 func TestSampleManifests(t *testing.T) {
 	root := fixtures.Path(t, "agentpack", "composed", "invalid_configs")
 	text, err := os.ReadFile(filepath.Join(root, "index.json"))
@@ -219,7 +220,7 @@ func asJSON(t *testing.T, value any) string {
 	return string(text)
 }
 
-// FuzzParseManifest: ParseManifest returns a valid manifest, or a fault with a remedy.
+// FuzzParseManifest checks that ParseManifest returns a valid manifest, or a fault with a remedy.
 func FuzzParseManifest(f *testing.F) {
 	f.Add([]byte(start + "modules: [{id: a, type: skill, source: {local_path: {path: x}}}]"))
 	f.Add([]byte(start + "targets: {cursor: {mode: files, scope: both, options: {write_rules: 'no'}}}"))

@@ -7,14 +7,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// Options are the settings of one target. Unknown settings are ignored.
+// Options are the settings of one target in the manifest. Unknown settings are ignored.
 type Options struct{ values []option }
 
-// option is a setting whose value is a boolean or a string. Settings with other values are ignored.
+// option is one setting, whose value is a boolean or a string. A setting with any other value is ignored.
 type option struct {
 	key  string
 	kind kind
-	text string // the value, if it is a string
+	text string // the value, if the value is a string
 }
 
 type kind int
@@ -52,8 +52,8 @@ func (o Options) value(key string) (option, bool) {
 	return o.values[i], true
 }
 
-// Bool returns the value of a boolean setting: a YAML boolean, or one of the strings true, yes, 1, false, no, 0. For
-// any other value, and for an absent setting, it returns the argument "otherwise".
+// Bool returns the value of a boolean setting, which is a YAML boolean or one of the strings true, yes, 1, false, no,
+// 0. For any other value, and for an absent setting, Bool returns the argument otherwise.
 func (o Options) Bool(key string, otherwise bool) bool {
 	value, ok := o.value(key)
 	if !ok {
@@ -71,7 +71,7 @@ func (o Options) Bool(key string, otherwise bool) bool {
 	return otherwise
 }
 
-// Text returns a string without surrounding white space; "" if it is absent.
+// Text returns the string value of a setting without surrounding white space; "" if the setting is absent.
 func (o Options) Text(key string) string {
 	value, _ := o.value(key)
 	return strings.TrimSpace(value.text)

@@ -8,14 +8,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// DefaultProfile is the profile that every manifest must have.
+// DefaultProfile is the name of the profile that every manifest must have.
 const DefaultProfile = "default"
 
-// projectOnly lists the targets that have no directories outside projects.
+// projectOnly lists the targets that never write outside of projects.
 var projectOnly = []string{Cursor, JetBrains, VSCode, Zed}
 
-// validate checks values and their relations; decode.go checks structure and types. The contract fixes the order of
-// the checks, because callers see only the first error.
+// validate checks the values of the manifest and their relations; decode.go checks structure and types. The contract
+// prescribes the order of the checks, because callers see only the first error.
 func (m *Manifest) validate() error {
 	for _, target := range m.Targets {
 		if !slices.Contains(Targets, target.Name) {
@@ -44,7 +44,7 @@ func (m *Manifest) validate() error {
 }
 
 func (m Module) validate() error {
-	// Markers in generated files contain the id: a line break in it could forge a marker.
+	// The markers in generated files contain the id of the module, so a line break in the id could forge a marker.
 	if strings.ContainsFunc(m.ID, unicode.IsControl) {
 		return m.invalid("the id %q holds a control character", m.ID)
 	}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkDeploy updates all files of a home natively, with manifests, backups and snapshot.
+// BenchmarkDeploy measures a deploy in native code that updates all files of a home directory, and writes manifests,
+// backups and a snapshot.
 func BenchmarkDeploy(b *testing.B) {
 	for _, files := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("files=%d", files), func(b *testing.B) {

@@ -1,6 +1,6 @@
-// Package deploy changes the files of a user: Deployer.Apply executes a plan, Deployer.Rollback restores the state
-// of an earlier deploy. Each writes the files, the target manifests and a snapshot in one transaction. A call that
-// writes must call Deployer.Recover first, which completes or rolls back an interrupted call.
+// Package deploy changes the files of a user. Deployer.Apply executes a plan, and Deployer.Rollback restores the state
+// after an earlier deploy. Both write the files, the target manifests and a snapshot in one transaction. A call that
+// writes must first call Deployer.Recover, which completes or rolls back the changes of an interrupted call.
 package deploy
 
 import (
@@ -20,32 +20,33 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// maxFile is the size limit of a file that is replaced or restored, in bytes.
+// maxFile is the maximum size of a file that a deploy replaces or a rollback restores, in bytes.
 const maxFile = 64 << 20
 
-// Deployer writes into one home directory. The caller holds a lock that excludes every other Deployer with the same
-// data directory.
+// Deployer changes the files in one home directory. The caller must hold a lock that excludes every other Deployer with
+// the same data directory.
 type Deployer struct {
 	Env env.Env
 	FS  filesystem.FS
 }
 
-// Request is a plan to execute, with the desired state that the plan was computed from.
+// Request holds a plan to execute, and the desired state from which the plan was computed.
 type Request struct {
 	State      *output.State
 	Plan       plan.Plan
-	LockSHA256 *string // sum of the lockfile; nil if there is none
-	// Extra changes are made in the same transaction, but the snapshot does not record them.
+	LockSHA256 *string // the SHA-256 of the lockfile; nil if there is no valid lockfile
+	// Extra holds further changes for the same transaction, which the snapshot does not record.
 	Extra []transaction.Change
 }
 
-// Applier returns the applier of the data directory's journal. Other writers in the same home directory use it, too.
+// Applier returns an Applier with the journal in the data directory. All writers in the same home directory use this
+// journal.
 func (d Deployer) Applier() apply.Applier {
 	return apply.New(d.FS, filepath.Join(d.Env.DataDir(), "state", "journal"))
 }
 
-// Recover completes or rolls back an interrupted call. The returned note tells the user which of the two; it is "" if
-// no call was interrupted.
+// Recover completes or rolls back the changes of an interrupted call. The returned note tells the user which of the two
+// Recover did; the note is "" if no call was interrupted.
 func (d Deployer) Recover() (note string, err error) {
 	report, err := d.Applier().Recover()
 	if err != nil || report.Outcome == transaction.Nothing {
@@ -62,8 +63,8 @@ func (d Deployer) Recover() (note string, err error) {
 	return note, nil
 }
 
-// IsNoOp reports whether a deploy would change nothing: the plan is empty, and each directory that has files
-// has a manifest.
+// IsNoOp reports whether a deploy would change nothing. This is the case if the plan is empty and each root directory
+// that has files also has a manifest.
 func IsNoOp(state *output.State, planned plan.Plan) bool {
 	if len(planned.Changes) > 0 {
 		return false
@@ -72,7 +73,7 @@ func IsNoOp(state *output.State, planned plan.Plan) bool {
 	for root := range usedRoots(state) {
 		used = append(used, root)
 	}
-	dirs, _ := output.ReadManifests(used) // plan.Prepare has already returned the warnings
+	dirs, _ := output.ReadManifests(used) // the warnings are ignored, because plan.Prepare has already returned them
 	for _, dir := range dirs {
 		if !dir.Usable {
 			return false
@@ -81,7 +82,7 @@ func IsNoOp(state *output.State, planned plan.Plan) bool {
 	return true
 }
 
-// usedRoots returns the roots that have files.
+// usedRoots returns the set of root directories in which the state has files.
 func usedRoots(state *output.State) map[output.Root]bool {
 	used := map[output.Root]bool{}
 	for _, file := range state.Files {
@@ -123,25 +124,25 @@ func (d Deployer) Apply(request Request) (id string, err error) {
 	return id, d.Applier().Apply(append(b.changes, request.Extra...))
 }
 
-// batch collects the changes of a deploy or rollback, and their records for the snapshot.
+// batch collects the changes that a deploy or rollback makes, and the records of these changes for the snapshot.
 type batch struct {
 	env      env.Env
 	layout   Layout
 	changes  []transaction.Change
 	recorded []SnapshotChange
-	written  map[string]string // SHA-256 after the changes, by path; "" for a removed file
+	written  map[string]string // the SHA-256 of each file after the changes; the key is the path, and "" stands for a removed file
 }
 
 func newBatch(at env.Env, id string) *batch {
 	return &batch{env: at, layout: Layout{Dir: at.SnapshotDir(), ID: id}, recorded: []SnapshotChange{}, written: map[string]string{}}
 }
 
-// addCopy adds a file to the snapshot.
+// addCopy adds a copy of content to the snapshot, in a new file at path.
 func (b *batch) addCopy(path string, content []byte) {
 	b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: path, After: content})
 }
 
-// addRecord adds the snapshot's record as the last change.
+// addRecord adds the file with the snapshot's record as the last change of the batch.
 func (b *batch) addRecord(record Snapshot) error {
 	record.Changes = b.recorded
 	text, err := record.Encode()
@@ -152,7 +153,7 @@ func (b *batch) addRecord(record Snapshot) error {
 	return nil
 }
 
-// addPlanned adds a change of the plan.
+// addPlanned adds one change of the plan to the batch.
 func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 	root := filepath.Dir(change.Path)
 	if owner, ok := state.Owner(change.Key()); ok {
@@ -173,7 +174,8 @@ func (b *batch) addPlanned(state *output.State, change plan.Change) error {
 	return b.addWrite(root, change.Key(), Op(change.Op), before, content)
 }
 
-// addWrite adds the write or, if content is nil, the removal of one file, and a backup of the current content.
+// addWrite adds the write of one file to the batch or, if content is nil, the removal of the file. It also adds a
+// backup of the current content.
 func (b *batch) addWrite(root string, key output.Key, op Op, before string, content []byte) error {
 	recorded := SnapshotChange{Target: key.Target, Op: op, Path: key.Path, Before: before}
 	if op != OpDelete {
@@ -188,15 +190,15 @@ func (b *batch) addWrite(root string, key output.Key, op Op, before string, cont
 			return fault.IO(key.Path, err)
 		}
 		recorded.BackupPath = b.layout.Backup(key)
-		// The backup has the mode of the file, so that no further users can read it.
+		// The backup gets the mode of the original file, so that no other users can read the backup.
 		b.changes = append(b.changes, transaction.Change{Root: b.env.SnapshotDir(), Path: recorded.BackupPath, After: current, Like: key.Path})
 	}
 	b.recorded = append(b.recorded, recorded)
 	return b.addChange(transaction.Change{Root: root, Path: key.Path, Before: before, After: content, Delete: op == OpDelete}, recorded.After)
 }
 
-// addChange adds a change. If another target has added the same change, it does nothing; a different change of the
-// same path is an error.
+// addChange adds a change to the batch. If another target has already added the same change, addChange does nothing. A
+// different change of the same path is an error.
 func (b *batch) addChange(change transaction.Change, after string) error {
 	if other, ok := b.written[change.Path]; ok {
 		if other != after {
@@ -209,8 +211,8 @@ func (b *batch) addChange(change transaction.Change, after string) error {
 	return nil
 }
 
-// addManifests adds the manifest of each root that has desired files, has files that the plan changes, or already
-// has a manifest.
+// addManifests adds the manifest of each root directory that has desired files, contains files that the plan changes,
+// or already has a manifest.
 func (b *batch) addManifests(request Request) error {
 	used := usedRoots(request.State)
 	for _, change := range request.Plan.Changes {

@@ -47,7 +47,7 @@ func TestApplyWritesFilesManifestsAndSnapshot(t *testing.T) {
 		t.Errorf("the changes: %s", diff)
 	}
 	if s.Kind != deploy.KindDeploy || len(s.Files) != 2 || !cmp.Equal(s.Targets, []string{"codex"}) || s.CreatedAt != "2026-02-01T09:01:00Z" {
-		t.Errorf("the snapshot %+v", s)
+		t.Errorf("the recorded snapshot is %+v", s)
 	}
 	if backup, err := os.ReadFile(s.Changes[1].BackupPath); err != nil || string(backup) != "the user's" {
 		t.Errorf("the backup: %q, %v", backup, err)
@@ -91,7 +91,7 @@ func TestApplyRemovesFilesNoLongerWanted(t *testing.T) {
 	if diff := cmp.Diff([]string{"delete codex .codex/prompts/b.md ++-", "update codex .codex/prompts/.agentpack.manifest.codex.json +++"}, h.summary(h.load(id))); diff != "" {
 		t.Error(diff)
 	}
-	h.deploy(map[string]string{}) // removes the last file, and updates the manifest
+	h.deploy(map[string]string{}) // this deploy removes the last file and updates the manifest
 	h.same(map[string]string{".codex/prompts/own.md": "stays"})
 	dirs, _ := output.ReadManifests(h.wanted(nil).Roots[1:2])
 	if !dirs[0].Usable || len(dirs[0].Files) > 0 {
@@ -104,18 +104,18 @@ func TestIsNoOp(t *testing.T) {
 	files := map[string]string{"codex:.codex/AGENTS.md": "agents"}
 	request := h.plan(files)
 	if len(request.Plan.Changes) > 0 || deploy.IsNoOp(request.State, request.Plan) {
-		t.Errorf("an equal file without a manifest: %+v", request.Plan)
+		t.Errorf("the plan for an equal file without a manifest: %+v", request.Plan)
 	}
 	h.deploy(files)
 	if request := h.plan(files); !deploy.IsNoOp(request.State, request.Plan) {
-		t.Errorf("after the deploy: %+v", request.Plan)
+		t.Errorf("the plan after the deploy: %+v", request.Plan)
 	}
 	h.write(".codex/.agentpack.manifest.codex.json", "{")
 	if request := h.plan(files); deploy.IsNoOp(request.State, request.Plan) {
-		t.Error("a damaged manifest counts")
+		t.Error("IsNoOp takes a damaged manifest for a manifest")
 	}
 	if request := h.plan(map[string]string{}); !deploy.IsNoOp(request.State, plan.Plan{}) {
-		t.Error("nothing wanted and nothing planned is something to do")
+		t.Error("IsNoOp returns false without desired files and without planned changes")
 	}
 }
 
@@ -154,7 +154,7 @@ func TestApplyRefusesFileChangedSincePlan(t *testing.T) {
 				t.Error(diff)
 			}
 			if all, err := deploy.ListSnapshots(h.deployer().Env.SnapshotDir()); err != nil || len(all) != 1 {
-				t.Errorf("%d snapshots, %v", len(all), err)
+				t.Errorf("ListSnapshots returned %d snapshots, %v", len(all), err)
 			}
 		})
 	}
@@ -192,17 +192,17 @@ func TestApplyWithFileOfTwoTargets(t *testing.T) {
 		return err
 	}
 	if err := run("another"); err == nil || !strings.Contains(err.Error(), "two targets want different contents") {
-		t.Errorf("different contents: %v", err)
+		t.Errorf("two targets with different contents of one file: %v", err)
 	}
 	h.same(map[string]string{})
 	if err := run("one"); err != nil {
-		t.Errorf("equal contents: %v", err)
+		t.Errorf("two targets with equal contents of one file: %v", err)
 	}
 	h.same(map[string]string{"project/AGENTS.md": "one"})
 }
 
 // TestRecoverAfterKillAtAnyWrite kills a deploy or rollback at each write. After Recover, files, manifests and
-// snapshots have either all the old or all the new state.
+// snapshots either all have the old state or all have the new state.
 func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 	one := map[string]string{"codex:.codex/prompts/a.md": "a", "codex:.codex/prompts/b.md": "b"}
 	two := map[string]string{"codex:.codex/prompts/a.md": "new", "cursor:project/.cursor/c.md": "c"}
@@ -233,7 +233,7 @@ func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 				}
 				note, err := h.deployer().Recover()
 				if err != nil || (note == "") != (!killed || cmp.Equal(before, h.files()) && !strings.Contains(note, "rolled back")) {
-					t.Fatalf("change %d: %q, %v", n, note, err)
+					t.Fatalf("kill at change %d: Recover returned %q, %v", n, note, err)
 				}
 				switch now := h.files(); {
 				case cmp.Equal(before, now) && count(t, h) == snapshots:
@@ -241,24 +241,24 @@ func TestRecoverAfterKillAtAnyWrite(t *testing.T) {
 				case !cmp.Equal(before, now) && count(t, h) == snapshots+1:
 					finished++
 				default:
-					t.Errorf("change %d: %d snapshots, %d before, %s", n, count(t, h), snapshots, cmp.Diff(before, now))
+					t.Errorf("kill at change %d: %d snapshots, %d before the kill, files: %s", n, count(t, h), snapshots, cmp.Diff(before, now))
 				}
 				if !killed {
 					break
 				}
 				if err := run(h.deployer()); err != nil {
-					t.Errorf("change %d: once more: %v", n, err)
+					t.Errorf("kill at change %d: the repeated call failed: %v", n, err)
 				}
 			}
 			if undone < 10 || finished < 3 {
-				t.Errorf("rolled back %d times, completed %d times", undone, finished)
+				t.Errorf("Recover rolled back %d times and completed %d times, want both at least once", undone, finished)
 			}
 		})
 	}
 }
 
-// TestExtraChangesAreAtomicWithDeploy kills a deploy at each write: Request.Extra is written if and only if
-// the deploy is.
+// TestExtraChangesAreAtomicWithDeploy kills a deploy at each write. After Recover, the file of Request.Extra is written
+// if and only if the deploy is complete.
 func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {
 	undone, finished := 0, 0
 	for n := 1; ; n++ {
@@ -282,7 +282,7 @@ func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {
 		case [2]string{"new", "with one more"}:
 			finished++
 		default:
-			t.Errorf("change %d: %q", n, got)
+			t.Errorf("kill at change %d: Recover left %q", n, got)
 		}
 		if !killed {
 			break
@@ -293,7 +293,7 @@ func TestExtraChangesAreAtomicWithDeploy(t *testing.T) {
 	}
 }
 
-// count returns the number of snapshots. It fails the test if a record or a directory of a snapshot is missing.
+// count returns the number of snapshots. It fails the test if a snapshot lacks its record or its directory.
 func count(t *testing.T, h *home) int {
 	t.Helper()
 	all, err := deploy.ListSnapshots(h.deployer().Env.SnapshotDir())
@@ -317,7 +317,7 @@ func count(t *testing.T, h *home) int {
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			if _, err := os.Stat(dir + ".json"); err != nil {
-				t.Errorf("copies without a record: %v", err)
+				t.Errorf("a snapshot has copies of files but no record: %v", err)
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // TestRollbackToSampleSnapshot rolls back to a snapshot that the real agentpack recorded. It is skipped without the
-// sample data. The paths in the snapshot are changed to the test's home, and the copies of files are renamed, because
-// their names are hashes of these paths.
+// sample data. The test replaces the paths in the snapshot by paths in the test's home directory, and renames the
+// copies of files, because the names of the copies are hashes of the paths.
 func TestRollbackToSampleSnapshot(t *testing.T) {
 	const sampleHome, deployed, cleaned = "/home/dev", "1768089600000000000", "1768089700000000000"
 	sample := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
@@ -45,9 +45,9 @@ func TestRollbackToSampleSnapshot(t *testing.T) {
 		}
 	}
 	if len(record.Files) == 0 || h.load(event).RolledBackTo != deployed {
-		t.Errorf("the event %+v", h.load(event))
+		t.Errorf("the snapshot of the rollback is %+v", h.load(event))
 	}
 	if _, _, err := h.deployer().Rollback(cleaned); err == nil || !strings.Contains(err.Error(), deployed) {
-		t.Errorf("to the sample's own rollback: %v", err)
+		t.Errorf("rolling back to the rollback in the sample data: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// home is a home directory with agentpack's data, and a clock.
+// home is a home directory with agentpack's data, together with a clock.
 type home struct {
 	t    testing.TB
 	path string
@@ -39,7 +39,8 @@ func newHome(t testing.TB, files map[string]string) *home {
 	return h
 }
 
-// dir returns an empty directory, in memory if possible: these tests create hundreds.
+// dir returns a new, empty directory. The directory is in memory if possible, because the tests of this package create
+// hundreds of directories.
 func dir(t testing.TB) string {
 	t.Helper()
 	path, err := os.MkdirTemp("/dev/shm", "agentpack-test-")
@@ -78,8 +79,8 @@ func (h *home) deployer() deploy.Deployer {
 	return deploy.Deployer{FS: h.fs, Env: env.Env{Now: h.now, Home: h.path, Cwd: h.path, Var: func(string) string { return "" }}}
 }
 
-// wanted returns the desired state with files, whose keys are "target:path" with a path below the home. The roots are
-// .codex, .codex/prompts (scanned) and project/.cursor.
+// wanted returns a desired state with the given files. The keys have the form "target:path", with a path below the home
+// directory. The roots are .codex, .codex/prompts (which is scanned for unmanaged files) and project/.cursor.
 func (h *home) wanted(files map[string]string) *output.State {
 	h.t.Helper()
 	var b output.Builder
@@ -96,7 +97,8 @@ func (h *home) wanted(files map[string]string) *output.State {
 	return b.State()
 }
 
-// plan returns the plan for files, given in the form that the method wanted takes.
+// plan returns a Request with the plan for the given files. The keys of files have the same form as for the method
+// wanted.
 func (h *home) plan(files map[string]string) deploy.Request {
 	h.t.Helper()
 	state := h.wanted(files)
@@ -114,7 +116,7 @@ func (h *home) plan(files map[string]string) deploy.Request {
 	return deploy.Request{State: state, Plan: planned}
 }
 
-// deploy deploys files a minute later, and returns the snapshot's id.
+// deploy advances the clock by a minute, deploys files, and returns the id of the snapshot.
 func (h *home) deploy(files map[string]string) string {
 	h.t.Helper()
 	h.now = h.now.Add(time.Minute)
@@ -135,7 +137,7 @@ func (h *home) rollback(to string) string {
 	return event
 }
 
-// files returns the files of the home by path, without agentpack's data.
+// files returns the content of the files in the home directory, except for agentpack's data. The keys are paths.
 func (h *home) files() map[string]string {
 	h.t.Helper()
 	found := map[string]string{}
@@ -160,7 +162,7 @@ func (h *home) files() map[string]string {
 	return found
 }
 
-// same fails the test unless the files of the home, without manifests, equal want.
+// same fails the test unless the files in the home directory, without manifests, equal want.
 func (h *home) same(want map[string]string) {
 	h.t.Helper()
 	now := h.files()
@@ -183,7 +185,7 @@ func (h *home) load(id string) *deploy.Snapshot {
 	return s
 }
 
-// summary returns a snapshot's changes as short lines, with paths below the home.
+// summary returns each change of a snapshot as a short line, with a path below the home directory.
 func (h *home) summary(s *deploy.Snapshot) []string {
 	var lines []string
 	for _, c := range s.Changes {

@@ -9,15 +9,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// History holds snapshots with their parents. The snapshot that a rollback restores becomes the parent of the next
-// deploy.
+// History holds all snapshots and the parent of each snapshot. After a rollback, the restored snapshot becomes the
+// parent of the snapshot of the next deploy.
 type History struct {
-	Head    *Snapshot // the current snapshot
+	Head    *Snapshot // the snapshot that describes the current state
 	all     map[string]*Snapshot
 	parents map[string]string
 }
 
-// NewHistory returns the history of all snapshots, which must be sorted by id.
+// NewHistory returns the history of the snapshots in all, which must be sorted by id.
 func NewHistory(all []DatedSnapshot) (*History, error) {
 	h := &History{all: map[string]*Snapshot{}, parents: map[string]string{}}
 	head := ""
@@ -39,7 +39,8 @@ func NewHistory(all []DatedSnapshot) (*History, error) {
 	return h, nil
 }
 
-// Since returns the snapshots from the head back to, but not including, the snapshot with that id. It follows parents.
+// Since returns the snapshots from Head back along the parents to the snapshot with the given id, without that snapshot
+// itself.
 func (h *History) Since(id string) ([]*Snapshot, error) {
 	var since []*Snapshot
 	for at := h.Head.ID; at != id; at = h.parents[at] {
@@ -52,7 +53,7 @@ func (h *History) Since(id string) ([]*Snapshot, error) {
 	return since, nil
 }
 
-// LastDeployed returns the managed files of the newest deploy or rollback, in the order of the snapshot's record; nil
+// LastDeployed returns the managed files that the newest deploy or rollback recorded, in the order of its snapshot; nil
 // if there is no snapshot. It omits paths that no deploy writes, such as those with "..".
 func LastDeployed(dir string) ([]output.Key, error) {
 	all, err := ListSnapshots(dir)
@@ -60,7 +61,7 @@ func LastDeployed(dir string) ([]output.Key, error) {
 		return nil, err
 	}
 	var newest *DatedSnapshot
-	for i, s := range all { // sorted by id, so that among equal times the larger id has precedence
+	for i, s := range all { // snapshots are sorted by id, so that of two snapshots with equal times the one with the larger id is used
 		if s.Kind != KindBootstrap && (newest == nil || !s.Written.Before(newest.Written)) {
 			newest = &all[i]
 		}

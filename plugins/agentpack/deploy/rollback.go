@@ -17,9 +17,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Rollback restores the managed files to their state after the deploy that recorded the snapshot with the id "to". It
-// copies files that were edited since their deploy to a new snapshot, and returns the id of the new snapshot. Warnings
-// name the copied files, and files that could not be removed because their directory is not accessible.
+// Rollback restores the managed files to their state after the deploy that recorded the snapshot with the id to. It
+// copies files that were edited since they were deployed to a new snapshot, and returns the id of that snapshot. The
+// warnings name the copied files, and the files that Rollback could not remove because their directory is not
+// accessible.
 func (d Deployer) Rollback(to string) (event string, warnings []string, err error) {
 	dir := d.Env.SnapshotDir()
 	target, err := LoadSnapshot(dir, to)
@@ -62,21 +63,21 @@ func (d Deployer) Rollback(to string) (event string, warnings []string, err erro
 	return event, append(r.kept, r.unremoved()...), r.applier.Apply(r.changes)
 }
 
-// rollback collects the changes of a rollback.
+// rollback collects the changes that a call of Rollback makes.
 type rollback struct {
 	*batch
 	to          *Snapshot
-	from        Layout // layout of the snapshot "to"
+	from        Layout // the layout of the snapshot to which the call rolls back
 	head        *Snapshot
-	dirs        []output.Key // directories of the manifests that the snapshots "to" and "head" wrote
+	dirs        []output.Key // the directories whose manifests the snapshots to and head wrote
 	applier     apply.Applier
-	reached     map[string]error      // results of transaction.CheckWritable by directory
-	unreachable []string              // files that remain, because this process cannot write their directories
-	sums        map[output.Key]string // cached result of deployed
-	kept        []string              // warnings about edited files
+	reached     map[string]error      // cached results of transaction.CheckWritable; the key is a directory
+	unreachable []string              // files that are not removed, because this process cannot write their directories
+	sums        map[output.Key]string // the cached result of the method deployed
+	kept        []string              // warnings about edited files that the call has copied
 }
 
-// unremoved returns a warning with the files that could not be removed.
+// unremoved returns a warning that names the files which could not be removed.
 func (r *rollback) unremoved() []string {
 	if len(r.unreachable) == 0 {
 		return nil
@@ -93,12 +94,13 @@ func (r *rollback) collect(history *History) error {
 	case kind == disk.Directory:
 		return r.restoreState()
 	case r.head.ID == r.to.ID:
-		return nil // the snapshot is the current state, and has no copies to repair files from
+		return nil // the snapshot describes the current state, and has no copies from which files could be restored
 	}
 	return r.revertChanges(history)
 }
 
-// restoreState restores all copies of the snapshot, and removes files that only the current snapshot lists.
+// restoreState restores all files of which the snapshot has copies, and removes the files that only the current
+// snapshot lists.
 func (r *rollback) restoreState() error {
 	wanted := map[output.Key]bool{}
 	for _, file := range r.to.Files {
@@ -125,14 +127,14 @@ func (r *rollback) restoreState() error {
 	return nil
 }
 
-// revertChanges reverts the changes that the snapshots after "to" recorded. It is used for snapshots of older versions,
-// which have no copies of the state.
+// revertChanges reverts the changes that the snapshots after the restored snapshot recorded. It is used for snapshots
+// of older versions, which have no copies of the files after the deploy.
 func (r *rollback) revertChanges(history *History) error {
 	since, err := history.Since(r.to.ID)
 	if err != nil {
 		return err
 	}
-	// The backup of a file's earliest change has the content before all changes.
+	// The backup of the earliest change of a file contains the content before all changes of that file.
 	earliest := map[output.Key]SnapshotChange{}
 	var order []output.Key
 	for _, s := range since {
@@ -161,7 +163,8 @@ func (r *rollback) revertChanges(history *History) error {
 	return nil
 }
 
-// addRestore restores a file from the copy at the path "from". Unless sum is "", it must be the SHA-256 of the copy.
+// addRestore adds the restoration of a file from the copy at the path from. Unless sum is "", the SHA-256 of the copy
+// must equal sum.
 func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	if err := disk.RequireInside(r.env.SnapshotDir(), from); err != nil {
 		return err
@@ -187,7 +190,7 @@ func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	return r.addChange(transaction.Change{Root: r.root(key), Path: key.Path, Before: before, After: content, Like: from}, after)
 }
 
-// addRemoval removes a file if it exists.
+// addRemoval adds the removal of a file if the file exists.
 func (r *rollback) addRemoval(key output.Key) error {
 	kind, err := disk.Stat(key.Path)
 	if err == nil && kind == disk.Absent {
@@ -201,7 +204,7 @@ func (r *rollback) addRemoval(key output.Key) error {
 		return fault.IO(key.Path, err)
 	}
 	if sum, ok := r.written[key.Path]; ok && sum != "" {
-		return nil // the rollback writes the file for another target
+		return nil // the rollback writes this file for another target
 	}
 	if err := r.keep(key, before, ""); err != nil {
 		return err
@@ -210,8 +213,9 @@ func (r *rollback) addRemoval(key output.Key) error {
 	return r.addChange(transaction.Change{Root: r.root(key), Path: key.Path, Before: before, Delete: true}, "")
 }
 
-// keep copies a file to the snapshot of the rollback if the file was edited since its deploy and the rollback would
-// discard the edit. The SHA-256 sums before and after are those of the current content and of the restored content.
+// keep copies a file to the snapshot of the rollback if the file was edited since it was deployed and the rollback
+// would discard the edit. The argument before is the SHA-256 of the current content, and after is that of the restored
+// content.
 func (r *rollback) keep(key output.Key, before, after string) error {
 	if before == "" || before == after || before == r.deployed()[key] {
 		return nil
@@ -229,7 +233,7 @@ func (r *rollback) keep(key output.Key, before, after string) error {
 	return nil
 }
 
-// deployed returns the SHA-256 sums of the files that the current snapshot recorded, by file.
+// deployed returns the SHA-256 of each file that the current snapshot lists.
 func (r *rollback) deployed() map[output.Key]string {
 	if r.sums == nil {
 		r.sums = map[output.Key]string{}
@@ -243,8 +247,8 @@ func (r *rollback) deployed() map[output.Key]string {
 	return r.sums
 }
 
-// checkRemoved handles a file that seems absent. If its directory is not accessible, the file may exist, and
-// checkRemoved records it as unreachable.
+// checkRemoved handles a file that seems not to exist. If the directory of the file is not accessible, the file may
+// exist nevertheless, and checkRemoved records the file as unreachable.
 func (r *rollback) checkRemoved(path string) error {
 	dir := filepath.Dir(path)
 	err, known := r.reached[dir]
@@ -265,8 +269,8 @@ func (r *rollback) checkRemoved(path string) error {
 	return nil
 }
 
-// root returns the directory that must contain a file after symbolic links are resolved: the deepest directory in
-// r.dirs of the same target, or the file's parent directory.
+// root returns the directory that must contain the file at key after symbolic links are resolved. This is the deepest
+// directory in r.dirs that has the same target and contains the file, or else the parent directory of the file.
 func (r *rollback) root(key output.Key) string {
 	root := ""
 	for _, dir := range r.dirs {
@@ -280,7 +284,7 @@ func (r *rollback) root(key output.Key) string {
 	return root
 }
 
-// manifestDirs returns the directories of the manifests in snapshots.
+// manifestDirs returns the directories of the manifests that the snapshots changed.
 func manifestDirs(snapshots ...*Snapshot) []output.Key {
 	var dirs []output.Key
 	for _, s := range snapshots {

@@ -30,13 +30,13 @@ func TestRollbackRestoresFiles(t *testing.T) {
 	}
 	got, to := h.load(event), h.load(second)
 	if got.Kind != deploy.KindRollback || got.RolledBackTo != second || got.BackupRoot != "" || !cmp.Equal(got.Files, to.Files) || !cmp.Equal(got.Targets, to.Targets) {
-		t.Errorf("the snapshot %+v", got)
+		t.Errorf("the recorded snapshot is %+v", got)
 	}
 	if diff := cmp.Diff([]string{"rollback_restore codex .codex/AGENTS.md +++", "rollback_restore codex .codex/.agentpack.manifest.codex.json +++"}, h.summary(got)); diff != "" {
-		t.Errorf("its changes: %s", diff)
+		t.Errorf("the changes in the recorded snapshot: %s", diff)
 	}
 	if got.Changes[0].Before != disk.SumBytes([]byte("v3")) || got.Changes[0].After != disk.SumBytes([]byte("v2")) {
-		t.Errorf("its change %+v", got.Changes[0])
+		t.Errorf("the change in the recorded snapshot is %+v", got.Changes[0])
 	}
 }
 
@@ -76,7 +76,8 @@ func TestRollbackToCurrentSnapshotRepairs(t *testing.T) {
 	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/a.md": "a"})
 }
 
-// TestRollbackKeepsEdits: a file that was edited since the deploy is copied before it is replaced or removed.
+// TestRollbackKeepsEdits checks that a rollback copies a file that was edited since the deploy before it replaces or
+// removes the file.
 func TestRollbackKeepsEdits(t *testing.T) {
 	for name, old := range map[string]bool{"snapshots with copies": false, "snapshots of an older version": true} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +119,7 @@ func TestPlanAfterRollbackIsManagedUpdate(t *testing.T) {
 	h.rollback(first)
 	changes := h.plan(map[string]string{"codex:.codex/AGENTS.md": "v2"}).Plan.Changes
 	if len(changes) != 1 || changes[0].UpdateKind != plan.ManagedUpdate {
-		t.Errorf("the plan %+v", changes)
+		t.Errorf("the plan after the rollback is %+v", changes)
 	}
 }
 
@@ -179,11 +180,11 @@ func TestRollbackRefusesSymlinkOutOfRoot(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(h.at("elsewhere/a.md")); err == nil {
-		t.Error("it wrote there")
+		t.Error("the refused rollback wrote a file outside of its directories")
 	}
 }
 
-// elsewhereFS hides directories, like a sandbox that is granted another project.
+// elsewhereFS is a file system without some directories, like a sandbox to which the user has granted another project.
 type elsewhereFS struct {
 	filesystem.FS
 	granted []string
@@ -211,7 +212,7 @@ func TestRollbackWarnsAboutHiddenFiles(t *testing.T) {
 				h.remove(".agentpack/state/snapshots/" + second + "/state")
 			}
 			h.remove(".codex/gone.md")
-			// In a sandbox a directory that is not granted seems absent.
+			// In a sandbox, a directory that is not granted seems not to exist.
 			if err := os.Rename(h.at("project"), h.at("away")); err != nil {
 				t.Fatal(err)
 			}
@@ -250,8 +251,8 @@ func TestRollbackDoesNotWarnAboutRemovedFiles(t *testing.T) {
 	}
 }
 
-// TestRollbackThroughOldSnapshots rolls back by the recorded changes, for snapshots without copies of the
-// state.
+// TestRollbackThroughOldSnapshots rolls back to a snapshot without copies of the files after the deploy. Such a
+// rollback reverts the recorded changes.
 func TestRollbackThroughOldSnapshots(t *testing.T) {
 	h := newHome(t, map[string]string{".codex/prompts/adopted.md": "the user's"})
 	first := h.deploy(map[string]string{"codex:.codex/AGENTS.md": "v1", "codex:.codex/prompts/gone.md": "gone"})
@@ -264,7 +265,7 @@ func TestRollbackThroughOldSnapshots(t *testing.T) {
 	h.same(map[string]string{".codex/AGENTS.md": "v1", ".codex/prompts/gone.md": "gone", ".codex/prompts/adopted.md": "the user's"})
 
 	h.write(".codex/AGENTS.md", "an edit")
-	h.rollback(first) // the current snapshot, without copies to repair files from
+	h.rollback(first) // first is the current snapshot, and has no copies from which files could be restored
 	h.same(map[string]string{".codex/AGENTS.md": "an edit", ".codex/prompts/gone.md": "gone", ".codex/prompts/adopted.md": "the user's"})
 }
 

@@ -18,10 +18,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// SnapshotKind is the kind of command that made a snapshot.
+// SnapshotKind is the kind of command that recorded a snapshot.
 type SnapshotKind string
 
-// Kinds of snapshots. The agentpack program itself records bootstrap snapshots. They are part of the history, but do
+// The kinds of snapshots. The agentpack program itself records bootstrap snapshots, which belong to the history but do
 // not list managed files.
 const (
 	KindDeploy    SnapshotKind = "deploy"
@@ -29,10 +29,9 @@ const (
 	KindRollback  SnapshotKind = "rollback"
 )
 
-// Op is a recorded change of a file.
+// Op is the operation on a file that a snapshot records.
 type Op string
 
-// The recorded operations.
 const (
 	OpCreate  Op = "create"
 	OpUpdate  Op = "update"
@@ -41,31 +40,31 @@ const (
 	OpRemove  Op = "rollback_delete"
 )
 
-// Snapshot is the record of a deploy or rollback. Sums are SHA-256 in hexadecimal, paths are absolute. Layout locates
-// the copies of the files before and after.
+// Snapshot is the record of a deploy or rollback. All sums are SHA-256 in hexadecimal, and all paths are absolute.
+// Layout returns the paths of the copies of the files before and after the deploy.
 type Snapshot struct {
 	Kind         SnapshotKind     `json:"kind"`
-	ID           string           `json:"id"`         // nanoseconds since the Unix epoch, in decimal
+	ID           string           `json:"id"`         // the time of the snapshot in nanoseconds since the Unix epoch, as a decimal number
 	CreatedAt    string           `json:"created_at"` // RFC 3339
 	Targets      []string         `json:"targets"`
-	Files        []SnapshotFile   `json:"managed_files,omitempty"` // the desired files, by target and path
+	Files        []SnapshotFile   `json:"managed_files,omitempty"` // the desired files, sorted by target and path
 	Changes      []SnapshotChange `json:"changes"`                 // changes of files and of target manifests
 	RolledBackTo string           `json:"rolled_back_to,omitempty"`
 	LockSHA256   *string          `json:"lockfile_sha256"`
 	BackupRoot   string           `json:"backup_root"`
 }
 
-// SnapshotFile is a desired file.
+// SnapshotFile is a desired file in the record of a snapshot.
 type SnapshotFile struct {
 	Target string `json:"target"`
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"`
 }
 
-// Key returns the file's key.
+// Key returns the key of the file.
 func (f SnapshotFile) Key() output.Key { return output.Key{Target: f.Target, Path: f.Path} }
 
-// SnapshotChange is the change of one file. Unknown or absent values are "".
+// SnapshotChange is the recorded change of one file. A value that is unknown or absent is "".
 type SnapshotChange struct {
 	Target     string `json:"target"`
 	Op         Op     `json:"op"`
@@ -75,25 +74,25 @@ type SnapshotChange struct {
 	After      string `json:"after_sha256,omitempty"`
 }
 
-// maxRecord is the size limit of a record in bytes, and maxRecords the limit of the number of records.
+// maxRecord is the maximum size of a record in bytes, and maxRecords the maximum number of records.
 const (
 	maxRecord  = 32 << 20
 	maxRecords = 20_000
 )
 
-// Encode returns the content of the record's file.
+// Encode returns the content of the file that holds the record.
 func (s Snapshot) Encode() ([]byte, error) {
 	raw, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) >= maxRecord { // LoadSnapshot and ListSnapshots would fail
+	if len(raw) >= maxRecord { // LoadSnapshot and ListSnapshots would refuse a larger record
 		return nil, fmt.Errorf("the snapshot's record would be larger than %d MiB: it lists %d files", maxRecord>>20, len(s.Files))
 	}
 	return append(raw, '\n'), nil
 }
 
-// ParseSnapshot decodes a record.
+// ParseSnapshot decodes the content of a file that holds a record.
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	var s Snapshot
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -113,8 +112,8 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 
 func isClean(path string) bool { return filepath.IsAbs(path) && filepath.Clean(path) == path }
 
-// checkPaths returns an error unless all paths in the record are absolute and clean. Rollback calls it before it
-// writes any file.
+// checkPaths returns an error unless all paths in the record are absolute and clean. Rollback calls checkPaths before
+// it writes any file.
 func (s *Snapshot) checkPaths() error {
 	for _, f := range s.Files {
 		if !isClean(f.Path) {
@@ -129,29 +128,32 @@ func (s *Snapshot) checkPaths() error {
 	return nil
 }
 
-// Layout returns the paths of the snapshot ID in Dir, the directory of all snapshots.
+// Layout returns the paths of the files of one snapshot. Dir is the directory of all snapshots, and ID the id of the
+// snapshot.
 type Layout struct{ Dir, ID string }
 
-// Record returns the path of the record.
+// Record returns the path of the file that holds the snapshot's record.
 func (l Layout) Record() string { return filepath.Join(l.Dir, l.ID+".json") }
 
-// Backups returns the directory of copies of replaced files.
+// Backups returns the directory with the copies of the files that the deploy replaced.
 func (l Layout) Backups() string { return filepath.Join(l.Dir, l.ID, "backup") }
 
-// Backup returns the path of the copy of a replaced file.
+// Backup returns the path of the copy of one file that the deploy replaced.
 func (l Layout) Backup(key output.Key) string { return copyPath(l.Backups(), key) }
 
-// States returns the directory of copies of the desired files; older snapshots have none.
+// States returns the directory with the copies of the desired files; snapshots of older versions have no such
+// directory.
 func (l Layout) States() string { return filepath.Join(l.Dir, l.ID, "state") }
 
-// State returns the path of the copy of a desired file.
+// State returns the path of the copy of one desired file.
 func (l Layout) State(key output.Key) string { return copyPath(l.States(), key) }
 
 func copyPath(dir string, key output.Key) string {
 	return filepath.Join(dir, env.Sanitize(key.Target), env.FileKey(key.Path))
 }
 
-// LoadSnapshot reads the record with an id. The error for an invalid id is the same as for an unknown id.
+// LoadSnapshot reads the record of the snapshot with the given id. The error for an invalid id is the same as for an
+// unknown id.
 func LoadSnapshot(dir, id string) (*Snapshot, error) {
 	unknown := fmt.Errorf("there is no snapshot %.100q in %s", id, dir)
 	if !env.IsPathComponent(id) {
@@ -176,14 +178,14 @@ func readSnapshot(file string) (*Snapshot, error) {
 	return s, nil
 }
 
-// DatedSnapshot is a snapshot with the modification time of its file.
+// DatedSnapshot is a snapshot together with the modification time of the file that holds its record.
 type DatedSnapshot struct {
 	*Snapshot
 	Written time.Time
 }
 
-// ListSnapshots returns all snapshots, sorted by id. It fails if any record cannot be read. If the directory is
-// missing, the list is empty.
+// ListSnapshots returns all snapshots, sorted by id. It fails if it cannot read one of the records. If the directory of
+// the snapshots does not exist, the list is empty.
 func ListSnapshots(dir string) ([]DatedSnapshot, error) {
 	entries, err := readEntries(dir)
 	if err != nil {
@@ -220,7 +222,7 @@ func readEntries(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// compareIDs orders ids numerically; ids that are not numbers come first, as strings.
+// compareIDs orders ids numerically. Ids that are not numbers come first, in the order of strings.
 func compareIDs(a, b string) int {
 	first, isFirst := parseID(a)
 	second, isSecond := parseID(b)
@@ -234,15 +236,15 @@ func compareIDs(a, b string) int {
 }
 
 func parseID(id string) (*big.Int, bool) {
-	const most = 40 // digits; an id in nanoseconds has 19
+	const most = 40 // the maximum number of digits; an id in nanoseconds has 19 digits
 	if len(id) == 0 || len(id) > most || strings.Trim(id, "0123456789") != "" {
 		return nil, false
 	}
 	return new(big.Int).SetString(id, 10)
 }
 
-// NextSnapshotID returns an id for a new snapshot: the time, or a larger number if an id in the directory is not
-// smaller, because the clock is coarse or was set back.
+// NextSnapshotID returns an id for a new snapshot. The id is the current time, or a larger number if an existing id is
+// not smaller than the current time, because the clock is coarse or was set back.
 func NextSnapshotID(dir string, now time.Time) (string, error) {
 	entries, err := readEntries(dir)
 	if err != nil {
@@ -257,5 +259,5 @@ func NextSnapshotID(dir string, now time.Time) (string, error) {
 	return next.String(), nil
 }
 
-// Timestamp formats a time for records.
+// Timestamp formats a time for the record of a snapshot.
 func Timestamp(now time.Time) string { return now.UTC().Format(time.RFC3339Nano) }

@@ -17,7 +17,7 @@ import (
 
 var start = time.Date(2026, 2, 1, 9, 0, 0, 120_000_000, time.UTC)
 
-// records creates a directory of records, with modification times a minute apart.
+// records creates a directory with the given records. The modification times of the records are a minute apart.
 func records(t testing.TB, files ...[2]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func TestParseSnapshotRefuses(t *testing.T) {
 		}
 	}
 	if s, err := deploy.ParseSnapshot([]byte(`{"id":"1"}`)); err != nil || s.Kind != deploy.KindDeploy {
-		t.Errorf("without a kind: got %+v, %v", s, err)
+		t.Errorf("a record without a kind: got %+v, %v", s, err)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestLoadSnapshotRefusesPaths(t *testing.T) {
 	dir := records(t, record("deploy", "5", ""))
 	for id, ok := range map[string]bool{"5": true, "6": false, "": false, ".": false, "..": false, "../5": false, "x/../5": false, `a\5`: false} {
 		if s, err := deploy.LoadSnapshot(dir, id); ok != (err == nil) || ok && s.ID != id {
-			t.Errorf("%q: %+v, %v", id, s, err)
+			t.Errorf("LoadSnapshot of the id %q returned %+v, %v", id, s, err)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestHistory(t *testing.T) {
 		name    string
 		records [][2]string
 		head    string
-		since   string // expected ids since snapshot 1
+		since   string // the expected result of Since for the id 1, as a list of ids
 		err     string
 	}{
 		{"one deploy", [][2]string{record("deploy", "1", "")}, "1", "", ""},
@@ -240,7 +240,7 @@ func TestNextSnapshotIDIsLargest(t *testing.T) {
 	}
 }
 
-// TestSampleRecordsRoundTrip parses and encodes each record of the sample data. It is skipped without sample data.
+// TestSampleRecordsRoundTrip parses and encodes each record of the sample data. It is skipped without the sample data.
 func TestSampleRecordsRoundTrip(t *testing.T) {
 	dir := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -248,7 +248,7 @@ func TestSampleRecordsRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(files) == 0 {
-		t.Fatal("no records")
+		t.Fatal("the sample data has no records")
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -276,7 +276,7 @@ func TestSampleRecordsRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzParseSnapshot: encoding and parsing a valid record returns an equal one.
+// FuzzParseSnapshot checks that encoding and parsing a valid record returns an equal record.
 func FuzzParseSnapshot(f *testing.F) {
 	f.Add([]byte(`{"kind":"deploy","id":"1","created_at":"","targets":["codex"],"managed_files":[{"target":"codex","path":"/a","sha256":""}],"changes":[],"lockfile_sha256":null,"backup_root":""}`))
 	f.Add([]byte(`{"kind":"rollback","id":"2","changes":[{"op":"rollback_restore","path":"/a","backup_path":"/b"}],"rolled_back_to":"1"}`))

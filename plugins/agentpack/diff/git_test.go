@@ -12,7 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
 )
 
-// gitApplies runs git apply on F.md, in a directory outside of any repository.
+// gitApplies runs git apply on the file F.md, in a directory outside of any repository. It returns the patched file and
+// whether git applied the patch.
 func gitApplies(t testing.TB, base, text []byte) (result []byte, applied bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +37,8 @@ func gitApplies(t testing.TB, base, text []byte) (result []byte, applied bool) {
 	return result, true
 }
 
-// sameAsGit fails the test if git apply and Apply have different results. It skips patches that are an InvalidError.
+// sameAsGit fails the test if git apply and Apply have different results. It ignores patches for which Apply returns an
+// InvalidError.
 func sameAsGit(t testing.TB, base, text []byte) {
 	t.Helper()
 	got, err := diff.Apply("F.md", base, text)
@@ -71,8 +73,8 @@ func TestApplyAgreesWithGitOnRandomPatches(t *testing.T) {
 	}
 }
 
-// TestApplyAgreesWithGitOnHeaders: like git, Apply refuses invalid file modes, and text other than a time stamp after
-// a path.
+// TestApplyAgreesWithGitOnHeaders checks that Apply, like git, refuses invalid file modes, and refuses any text after a
+// path that is not a time stamp.
 func TestApplyAgreesWithGitOnHeaders(t *testing.T) {
 	needGit(t)
 	const names, extended = "--- a/F.md\n+++ b/F.md\n", "diff --git a/F.md b/F.md\n"
@@ -95,18 +97,20 @@ func FuzzApplyAgainstGit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, base []byte, hunks string) {
 		if strings.Contains(hunks, "diff --git ") || strings.IndexByte(hunks, 0) >= 0 {
-			// git apply also patches further files, and truncates names at a NUL.
+			// The comparison is skipped, because git apply also patches further files, and truncates file names at a
+			// NUL byte.
 			return
 		}
 		if oddMarker(hunks) || hunks == "@@ -" {
-			return // "@@ -" is a patch without hunks, which git accepts or refuses depending on what precedes
+			return // "@@ -" is a patch without hunks, which git accepts or refuses depending on the preceding text
 		}
 		sameAsGit(t, base, []byte(header+hunks))
 	})
 }
 
 // oddMarker reports whether an old line of a hunk follows a no-newline marker. No program writes such hunks. Git
-// compares both lines as one string but counts two, so git can remove a line too many. Apply never matches such lines.
+// compares the two lines as one string but counts two lines, so it can remove a line too many. Apply never accepts that
+// such lines match.
 func oddMarker(hunks string) bool {
 	marked := false
 	for line := range strings.Lines(hunks) {
@@ -122,7 +126,7 @@ func oddMarker(hunks string) bool {
 	return false
 }
 
-// FuzzApply: Apply terminates for any patch, and returns no content with an error.
+// FuzzApply checks that Apply terminates for any patch, and returns no content together with an error.
 func FuzzApply(f *testing.F) {
 	f.Add("F.md", []byte("a\n"), []byte(header+"@@ -1 +1 @@\n-a\n+A\n"))
 	f.Add("d/F.md", []byte(""), []byte("diff --git a/d/F.md b/d/F.md\n--- a/d/F.md\n+++ b/d/F.md\n@@ -0,0 +1 @@\n+A\n\\ No newline at end of file\n"))
@@ -134,8 +138,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// randomPatch returns a text and a patch of the text that is often valid and often slightly wrong. The text has few
-// different lines, so that hunks match in several places.
+// randomPatch returns a random text and a patch of that text. The patch is often valid and often slightly wrong. The
+// text has few different lines, so that hunks match in several places.
 func randomPatch(seed uint64) (base, text []byte) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	line := func() string { return []string{"a", "b", "c", "", "a b", "a\r"}[r.IntN(6)] }
@@ -166,7 +170,7 @@ func randomPatch(seed uint64) (base, text []byte) {
 	return []byte(joined), []byte(out)
 }
 
-// hunkOf returns the lines of a hunk, and the numbers of old and of added lines.
+// hunkOf returns the lines of a hunk, the number of old lines and the number of added lines.
 func hunkOf(r *rand.Rand, lines []string, at, context, removed, after int, finalNewline bool, line func() string) (body string, old, added int) {
 	write := func(sign string, i int) {
 		text := lines[i]

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// maxWork bounds the lines that are compared and moved for one patch, because a malicious patch can take quadratic
-// time. Patches of real files need far less.
+// maxWork is the maximum number of lines that Apply compares and moves for one patch, because a malicious patch can
+// take quadratic time. Patches of real files need far less work.
 const maxWork = 100_000_000
 
 var (
@@ -19,11 +19,11 @@ var (
 // image is the content of a file that is being patched.
 type image struct {
 	lines []imageLine
-	work  int // lines compared and moved so far
+	work  int // number of lines that were compared and moved so far
 }
 
-// imageLine is a line with its newline. patched is set if a hunk has written the line; later hunks do not match such
-// lines.
+// imageLine is a line together with its newline. The field patched is set if a hunk has written the line; later hunks
+// must not match such a line.
 type imageLine struct {
 	text    []byte
 	patched bool
@@ -45,7 +45,7 @@ func (m *image) bytes() []byte {
 	return result
 }
 
-// apply replaces the old lines of a hunk by its new lines.
+// apply replaces the old lines of a hunk by the new lines of the hunk.
 func (m *image) apply(h hunk) error {
 	at, err := m.find(h)
 	if err != nil {
@@ -60,8 +60,8 @@ func (m *image) apply(h hunk) error {
 	return nil
 }
 
-// find returns the line where the old lines of a hunk match. It tries the line that the hunk states, then the lines
-// after and before it in order of distance.
+// find returns the index of the line at which the old lines of a hunk match. It first tries the line that the hunk
+// states, then the lines after and before that line in order of distance.
 func (m *image) find(h hunk) (int, error) {
 	atBeginning := h.oldStart <= 1
 	atEnd := h.trailing == 0
@@ -93,7 +93,8 @@ func (m *image) find(h hunk) (int, error) {
 	return 0, errNoMatch
 }
 
-// matches reports whether the lines at a position are not patched yet and equal lines.
+// matches reports whether the lines of the image from the index at equal the argument lines, and no hunk has written
+// them.
 func (m *image) matches(lines [][]byte, at int) bool {
 	m.work++
 	if at < 0 || at+len(lines) > len(m.lines) {

@@ -2,30 +2,31 @@ package diff
 
 import "slices"
 
-// maxSteps bounds the work of comparing two texts. Texts that differ in a few thousand lines need less. When the
-// bound is reached, regions that are not compared yet count as completely different.
+// maxSteps limits the steps for comparing two texts. Texts that differ in a few thousand lines need fewer steps. After
+// maxSteps, regions that are not compared yet count as completely different.
 const maxSteps = 20_000_000
 
-// op is a step from one text to another: it keeps, deletes or inserts lines.
+// op is a step that turns one text into another: it keeps, deletes or inserts lines.
 type op struct {
 	kind     byte // ' ', '-' or '+', as in a unified diff
 	old, new int  // index of the first line in the old and in the new text
-	count    int  // number of lines
+	count    int  // the number of lines
 }
 
-// comparison finds a shortest sequence of operations that turns the old text into the new text. A line is represented
-// by a number; equal lines have equal numbers. The algorithm is the linear-space variant of Myers, "An O(ND)
-// Difference Algorithm and Its Variations", 1986.
+// comparison finds a shortest sequence of operations that turns the old text into the new text. Numbers represent the
+// lines, and equal lines have equal numbers. The algorithm is the linear-space variant of Myers, "An O(ND) Difference
+// Algorithm and Its Variations", 1986.
 type comparison struct {
 	old, new []int
 	ops      []op
 	steps    int
-	// The furthest line of the old text that is reached on each diagonal, from the start and from the end. The middle
-	// element is diagonal 0.
+	// forward and backward hold the furthest line of the old text that a path reaches on each diagonal. The paths in
+	// forward begin at the start of a region, those in backward at its end. The middle element of each slice is
+	// diagonal 0.
 	forward, backward []int
 }
 
-// compare returns the operations that turn the lines old into the lines new, in order.
+// compare returns the operations, in order, that turn the lines in old into the lines in new.
 func compare(old, new []int) []op {
 	c := &comparison{old: old, new: new}
 	c.visit(0, len(old), 0, len(new))
@@ -33,7 +34,8 @@ func compare(old, new []int) []op {
 	return c.ops
 }
 
-// visit adds the operations for a region: lines oldLow to oldHigh of the old text, newLow to newHigh of the new.
+// visit adds the operations for one region: the lines from oldLow to oldHigh of the old text, and those from newLow to
+// newHigh of the new text.
 func (c *comparison) visit(oldLow, oldHigh, newLow, newHigh int) {
 	prefix := 0
 	for oldLow+prefix < oldHigh && newLow+prefix < newHigh && c.old[oldLow+prefix] == c.new[newLow+prefix] {
@@ -60,7 +62,7 @@ func (c *comparison) visit(oldLow, oldHigh, newLow, newHigh int) {
 	c.add(' ', oldHigh, newHigh, suffix)
 }
 
-// add appends an operation. If the new and the last operation both keep lines, add joins them.
+// add appends an operation. If the last operation and the new operation both keep lines, add joins the two.
 func (c *comparison) add(kind byte, old, new, count int) {
 	last := len(c.ops) - 1
 	switch {
@@ -72,8 +74,8 @@ func (c *comparison) add(kind byte, old, new, count int) {
 	}
 }
 
-// middle returns a point in the middle of a shortest path through a region, by searching from both ends until
-// the paths meet; false if maxSteps are exceeded.
+// middle returns a point in the middle of a shortest path through a region. It searches from both ends of the region
+// until the paths meet. The result found is false if the search exceeds maxSteps.
 func (c *comparison) middle(oldLow, oldHigh, newLow, newHigh int) (oldSplit, newSplit int, found bool) {
 	old, new := c.old[oldLow:oldHigh], c.new[newLow:newHigh]
 	delta := len(old) - len(new)
@@ -115,7 +117,7 @@ func (c *comparison) middle(oldLow, oldHigh, newLow, newHigh int) (oldSplit, new
 	return 0, 0, false
 }
 
-// furthest returns the line where a path continues on diagonal k after one more deletion or insertion.
+// furthest returns the line at which a path continues on diagonal k after one more deletion or insertion.
 func furthest(ends []int, zero, k, distance int) int {
 	if k == -distance || k != distance && ends[zero+k-1] < ends[zero+k+1] {
 		return ends[zero+k+1]
@@ -123,9 +125,10 @@ func furthest(ends []int, zero, k, distance int) int {
 	return ends[zero+k-1] + 1
 }
 
-// slideInsertions moves each insertion down as far as the lines allow, past deletions, and joins insertions that
-// become adjacent. So an inserted paragraph is shown as one insertion after the preceding paragraph, and a replacement
-// as a deletion followed by an insertion. It stops when maxSteps is exceeded; the operations are valid at each step.
+// slideInsertions moves each insertion down as far as the lines allow, even past deletions, and joins insertions that
+// become adjacent. The diff then shows an inserted paragraph as one insertion after the preceding paragraph, and a
+// replacement as a deletion followed by an insertion. slideInsertions stops after maxSteps; the operations are valid
+// after each step.
 func (c *comparison) slideInsertions() {
 	c.joinDeletions()
 	for at := 0; at < len(c.ops); at++ {
@@ -135,7 +138,8 @@ func (c *comparison) slideInsertions() {
 	}
 }
 
-// joinDeletions joins the deletions between two kept lines, and moves them after the insertions there.
+// joinDeletions joins the deletions between two runs of kept lines, and moves them after the insertions between the
+// same runs.
 func (c *comparison) joinDeletions() {
 	joined := make([]op, 0, len(c.ops))
 	for start := 0; start < len(c.ops); {
@@ -162,7 +166,7 @@ func (c *comparison) joinDeletions() {
 	c.ops = joined
 }
 
-// slideUp moves the insertion at an index up as far as possible, and returns its new index.
+// slideUp moves the insertion at the index at up as far as possible, and returns the new index of the insertion.
 func (c *comparison) slideUp(at int) int {
 	for at > 0 && c.spend() {
 		this, above := &c.ops[at], &c.ops[at-1]
@@ -201,7 +205,7 @@ func (c *comparison) slideUp(at int) int {
 	return at
 }
 
-// slideDown moves the insertion at an index down as far as possible, and returns its new index.
+// slideDown moves the insertion at the index at down as far as possible, and returns the new index of the insertion.
 func (c *comparison) slideDown(at int) int {
 	for at+1 < len(c.ops) && c.spend() {
 		this, below := &c.ops[at], &c.ops[at+1]
@@ -238,7 +242,7 @@ func (c *comparison) slideDown(at int) int {
 	return at
 }
 
-// swap exchanges an adjacent deletion and insertion.
+// swap exchanges the deletion and the insertion at the indexes at and at + 1.
 func (c *comparison) swap(at int) {
 	first, second := c.ops[at], c.ops[at+1]
 	second.old, second.new = first.old, first.new
@@ -250,8 +254,8 @@ func (c *comparison) swap(at int) {
 	c.ops[at], c.ops[at+1] = second, first
 }
 
-// spend counts the cost of sliding by one line, which may move all operations, and reports whether another step is
-// allowed.
+// spend adds the cost of sliding an insertion by one line, which may move all operations. It reports whether another
+// step is allowed.
 func (c *comparison) spend() bool {
 	c.steps += 1 + len(c.ops)/64
 	return c.steps <= 2*maxSteps

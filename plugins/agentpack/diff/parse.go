@@ -10,22 +10,22 @@ import (
 	"unicode"
 )
 
-// hunk is one change of a patch: it replaces the lines in old, at about line oldStart, by the lines in new.
+// hunk is one change of a patch. It replaces the lines in old, which begin at about line oldStart, by the lines in new.
 type hunk struct {
-	line               int // line number of its @@ line in the patch, from 1
-	oldStart, newStart int // as stated in the patch: from 1; 0 if there are no lines
+	line               int // the line number in the patch at which the hunk begins with @@, from 1
+	oldStart, newStart int // line numbers as the patch states them, from 1; 0 if there are no lines
 	old, new           [][]byte
 	trailing           int // number of context lines after the last changed line
 }
 
-// minMarker is the minimum length of the no-newline marker, the line "\ No newline at end of file". Git checks only
-// the length, because the text is localized.
+// minMarker is the minimum length of the no-newline marker, which is the line "\ No newline at end of file". Git checks
+// only the length of the line, because the text is localized.
 const minMarker = 12
 
-// reader reads a patch line by line. A line includes its newline.
+// reader reads a patch line by line. Each line includes its newline.
 type reader struct {
 	rest   []byte
-	number int // number of the next line, from 1
+	number int // the line number of the next line, from 1
 }
 
 func (r *reader) peek() []byte {
@@ -40,8 +40,8 @@ func (r *reader) skip(line []byte) {
 	r.number++
 }
 
-// parse returns the hunks of a patch. The caller has checked that exactly one line begins with "--- " and one with
-// "+++ ".
+// parse returns the hunks of a patch. The caller must have checked that exactly one line begins with "--- " and exactly
+// one with "+++ ".
 func parse(text []byte) ([]hunk, error) {
 	r := &reader{rest: text, number: 1}
 	if err := r.header(); err != nil {
@@ -62,7 +62,7 @@ func parse(text []byte) ([]hunk, error) {
 }
 
 // header skips everything before the first hunk: any leading text, such as an e-mail or git's extended header, and the
-// two lines that name the file. It refuses lines of an extended header that create, delete, rename or copy a file.
+// two lines that name the file. It refuses an extended header that creates, deletes, renames or copies a file.
 func (r *reader) header() error {
 	gitHeader := false
 	for len(r.rest) > 0 {
@@ -95,11 +95,11 @@ func (r *reader) header() error {
 	return errors.New("the patch has no header: expected a line that begins with --- and then a line that begins with +++")
 }
 
-// timestamp matches the time stamp that some versions of diff -u write after a path and a space.
+// timestamp matches the time stamp that some versions of diff -u write after the path and a space.
 var timestamp = regexp.MustCompile(`^ \d{2,4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d\d:?\d\d)?$`)
 
-// endsLikeName reports whether git would parse the text after "--- " or "+++ " as a path that ends at the first
-// space. For git a space is part of the path, unless a time stamp follows.
+// endsLikeName reports whether git, when it parses the text after "--- " or "+++ ", takes the text up to the first
+// space for the path. Git takes a space for a part of the path, unless a time stamp follows.
 func endsLikeName(text string, gitHeader bool) bool {
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	end := strings.IndexFunc(strings.TrimLeft(text, " "), unicode.IsSpace)
@@ -113,7 +113,7 @@ func endsLikeName(text string, gitHeader bool) bool {
 // mode matches a file mode in the syntax that git accepts.
 var mode = regexp.MustCompile(`^[0-7]+\s`)
 
-// validMode reports whether a line of git's extended header has no file mode or a valid file mode.
+// validMode reports whether a line of git's extended header has a valid file mode or no file mode at all.
 func validMode(line []byte) bool {
 	text := string(line)
 	for _, start := range []string{"old mode ", "new mode "} {
@@ -129,8 +129,8 @@ func validMode(line []byte) bool {
 	return true
 }
 
-// changesMoreThanText reports whether a line of git's extended header creates, deletes, renames or copies a
-// file.
+// changesMoreThanText reports whether a line of git's extended header says that the patch creates, deletes, renames or
+// copies a file.
 func changesMoreThanText(line []byte) bool {
 	for _, start := range []string{"new file mode ", "deleted file mode ", "rename ", "copy "} {
 		if bytes.HasPrefix(line, []byte(start)) {
@@ -140,7 +140,7 @@ func changesMoreThanText(line []byte) bool {
 	return false
 }
 
-// trailer returns an error if the text after the last hunk contains a further hunk or a further patch.
+// trailer returns an error if the text after the last hunk contains another hunk or another patch.
 func (r *reader) trailer() error {
 	for len(r.rest) > 0 {
 		line := r.peek()
@@ -159,7 +159,8 @@ func isHunkHeader(line []byte) bool {
 
 type ranges struct{ oldStart, oldLines, newStart, newLines int }
 
-// hunkHeader parses "@@ -1,2 +3,4 @@"; a count defaults to 1. The rest of the line is ignored.
+// hunkHeader parses a line such as "@@ -1,2 +3,4 @@". A count that is absent is 1. hunkHeader ignores the text after
+// the second @@.
 func hunkHeader(line []byte) (ranges, error) {
 	var r ranges
 	bad := errors.New("a hunk must begin with @@ -start,count +start,count @@")
@@ -193,7 +194,7 @@ func oneRange(text []byte, end string) (start, count int, rest []byte, ok bool) 
 	return start, count, rest, ok
 }
 
-// number parses decimal digits; values above math.MaxInt32 are capped.
+// number parses the decimal digits at the beginning of text. It returns math.MaxInt32 for a larger number.
 func number(text []byte) (value int, rest []byte, ok bool) {
 	at := 0
 	for at < len(text) && '0' <= text[at] && text[at] <= '9' {
@@ -203,7 +204,7 @@ func number(text []byte) (value int, rest []byte, ok bool) {
 	return value, text[at:], at > 0
 }
 
-// hunk parses one hunk, which ends when both counts are reached.
+// hunk parses one hunk, which ends when it has as many old and new lines as its header states.
 func (r *reader) hunk() (hunk, error) {
 	line := r.peek()
 	left, err := hunkHeader(line)
@@ -245,7 +246,7 @@ func (r *reader) hunk() (hunk, error) {
 	if !changed {
 		return h, errors.New("the hunk changes nothing")
 	}
-	// A marker for the last line follows after both counts are reached.
+	// A no-newline marker for the last line follows after the hunk has all its lines.
 	if r.markerNext() {
 		r.skip(r.peek())
 	}
@@ -256,18 +257,19 @@ func isMarker(line []byte) bool {
 	return len(line) >= minMarker && bytes.HasPrefix(line, []byte(`\ `))
 }
 
-// markerNext reports whether the next line is a no-newline marker. Like git it checks the length of the remaining
-// patch, not of the line. hunk refuses a marker that is too short.
+// markerNext reports whether the next line is a no-newline marker. Like git, markerNext checks the length of the
+// remaining patch instead of the length of the line. The method hunk refuses a marker that is too short.
 func (r *reader) markerNext() bool {
 	return len(r.rest) > minMarker && bytes.HasPrefix(r.rest, []byte(`\ `))
 }
 
-// take adds a line to the old and new lines, without its newline if a marker follows.
+// take adds a line of the patch to the old or new lines of the hunk, or to both. It adds the line without its newline
+// if a no-newline marker follows.
 func (h *hunk) take(line []byte, marked bool) {
 	content := line[1:]
 	if line[0] == '\n' { // an empty context line without its leading space
 		if marked {
-			return // without its newline, the line is empty
+			return // the line is empty, because a no-newline marker removes its newline
 		}
 		content = line
 	}

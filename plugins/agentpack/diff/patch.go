@@ -1,8 +1,9 @@
-// Package diff creates unified diffs (Unified) and applies them (Apply). Both work on bytes in memory.
+// Package diff creates unified diffs (Unified) and applies them (Apply). Both functions work on bytes in memory.
 //
-// Apply has the semantics of "git apply --whitespace=nowarn" for a patch of one file. It applies all hunks or none.
-// Context must match byte for byte. A hunk may match at another line than the stated one; the nearest match counts. A
-// hunk that starts at line 0 or 1 must match at the start of the file, and a hunk without trailing context at the end.
+// Apply treats a patch of one file as "git apply --whitespace=nowarn" does. It applies either all hunks or none.
+// Context must match byte for byte. A hunk may match at another line than the stated one; of several matches, the
+// nearest is used. A hunk that starts at line 0 or 1 must match at the start of the file, and a hunk without trailing
+// context must match at the end of the file.
 package diff
 
 import (
@@ -13,10 +14,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSize is the size limit in bytes of a patch, and of the file that the patch is applied to.
+// MaxSize is the maximum size in bytes of a patch, and of the file to which a patch is applied.
 const MaxSize = 8 << 20
 
-// InvalidError means that a patch is malformed or unsupported, independent of the content of the file.
+// InvalidError means that a patch is malformed or unsupported, whatever the content of the file is.
 type InvalidError struct{ Reason string }
 
 // Error implements error.
@@ -28,8 +29,8 @@ type ApplyError struct{ Stderr string }
 // Error implements error.
 func (e *ApplyError) Error() string { return e.Stderr }
 
-// Apply returns base with the patch text applied. The patch must name the file relpath, which has slashes. The error
-// is an *InvalidError or an *ApplyError.
+// Apply returns base with the patch in text applied. The patch must name the file relpath, a path with slashes. The
+// error is an *InvalidError or an *ApplyError.
 func Apply(relpath string, base, text []byte) ([]byte, error) {
 	if err := check(relpath, base, text); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func Apply(relpath string, base, text []byte) ([]byte, error) {
 	return image.bytes(), nil
 }
 
-// check validates the sizes, the encoding and the names of the files.
+// check returns an error unless the sizes, the encoding and the file names of base and patch are valid.
 func check(relpath string, base, text []byte) error {
 	switch {
 	case len(base) > MaxSize || len(text) > MaxSize:
@@ -74,8 +75,8 @@ func check(relpath string, base, text []byte) error {
 	return nil
 }
 
-// headerPath returns the path in the only line that begins with header. Unlike in git, the path ends at the first
-// space.
+// headerPath returns the path in the only line of text that begins with header. Unlike in git, the path ends at the
+// first space.
 func headerPath(header string, text []byte) (string, error) {
 	found, name := 0, ""
 	for line := range bytes.Lines(text) {

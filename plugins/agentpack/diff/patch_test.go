@@ -14,7 +14,7 @@ import (
 
 const header = "--- a/F.md\n+++ b/F.md\n"
 
-// outcome classifies an error of Apply: "ok", "invalid" or "failed".
+// outcome returns the class of an error of Apply: "ok", "invalid" or "failed".
 func outcome(err error) string {
 	var invalid *diff.InvalidError
 	var failed *diff.ApplyError
@@ -32,7 +32,7 @@ func outcome(err error) string {
 func TestApply(t *testing.T) {
 	cases := []struct {
 		name, base, patch, want string
-		outcome                 string // "" means ok
+		outcome                 string // the expected outcome; "" means "ok"
 	}{
 		{name: "a line changes", base: "a\nb\nc\n", patch: header + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", want: "a\nB\nc\n"},
 		{name: "a wrong context fails", base: "a\nb\nX\n", patch: header + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", outcome: "failed"},
@@ -84,7 +84,7 @@ func TestApplyBoundsWork(t *testing.T) {
 	}
 }
 
-// TestApplySampleCases applies every recorded pair of file and patch. It is skipped without sample data.
+// TestApplySampleCases applies every recorded pair of a file and a patch. It is skipped without the sample data.
 func TestApplySampleCases(t *testing.T) {
 	file := fixtures.Path(t, "agentpack", "composed", "patch_cases.json")
 	raw, err := os.ReadFile(file)
@@ -100,7 +100,7 @@ func TestApplySampleCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(cases) == 0 {
-		t.Fatal("no cases")
+		t.Fatal("the sample data has no cases")
 	}
 	codes := map[string]string{"E_CONFIG_INVALID": "invalid", "E_OVERLAY_PATCH_APPLY_FAILED": "failed"}
 	for _, test := range cases {

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// maxDiff is the size limit of a diff, in bytes.
+	// maxDiff is the maximum size of a diff, in bytes.
 	maxDiff = 100 << 10
-	// maxLines is the limit of the total number of lines of both texts.
+	// maxLines is the maximum total number of lines of both texts.
 	maxLines = 1_000_000
-	// context is the number of unchanged lines that are shown before and after changed lines.
+	// context is the number of unchanged lines that a diff shows before and after changed lines.
 	context = 3
 )
 
-// Unified returns the diff from before to after, or "" if they are equal. Both must be UTF-8. Name is the file's path
-// with slashes.
+// Unified returns the unified diff that turns before into after, or "" if the two are equal. Both must be UTF-8. The
+// argument name is the path of the file, with slashes.
 func Unified(name string, before, after []byte) (string, error) {
 	newlines := bytes.Count(before, []byte("\n")) + bytes.Count(after, []byte("\n"))
 	switch {
@@ -42,7 +42,7 @@ func Unified(name string, before, after []byte) (string, error) {
 	return w.text.String(), nil
 }
 
-// splitLines returns the lines of a text with their newlines.
+// splitLines returns the lines of text together with their newlines.
 func splitLines(text []byte) []string {
 	lines := make([]string, 0, bytes.Count(text, []byte("\n"))+1)
 	for line := range strings.Lines(string(text)) {
@@ -65,8 +65,8 @@ func numberLines(lines []string, numbers map[string]int) []int {
 	return result
 }
 
-// splitHunks splits operations into hunks at each run of more unchanged lines than the context of two hunks, and
-// omits the unchanged lines that are not shown.
+// splitHunks splits operations into hunks at each run of unchanged lines that is longer than the context of two hunks.
+// It omits the unchanged lines that the diff does not show.
 func splitHunks(ops []op) [][]op {
 	var hunks [][]op
 	var hunk []op
@@ -91,7 +91,7 @@ func splitHunks(ops []op) [][]op {
 	return append(hunks, hunk)
 }
 
-// head and tail return an operation that keeps lines, reduced to its first or last lines, at most count.
+// head and tail return an operation that keeps lines, reduced to at most count of its first or last lines.
 func (o op) head(count int) op {
 	o.count = min(o.count, count)
 	return o
@@ -108,7 +108,7 @@ type writer struct {
 	text     strings.Builder
 }
 
-// hunk writes one hunk; it stops when the diff is too large.
+// hunk writes one hunk. It stops when the diff becomes larger than maxDiff.
 func (w *writer) hunk(ops []op) {
 	oldCount, newCount := 0, 0
 	for _, this := range ops {
@@ -138,7 +138,8 @@ func (w *writer) hunk(ops []op) {
 	}
 }
 
-// rangeOf formats a range of lines for a hunk header. The position of an empty range is the line before it.
+// rangeOf formats a range of lines for the header of a hunk. The position of an empty range is that of the preceding
+// line.
 func rangeOf(start, count int) string {
 	switch count {
 	case 0:
@@ -149,7 +150,7 @@ func rangeOf(start, count int) string {
 	return fmt.Sprintf("%d,%d", start+1, count)
 }
 
-// quoteName returns a path as git writes it in a header: quoted if it contains characters that would end the path.
+// quoteName returns path as git writes paths in a header: quoted if the path contains characters that would end it.
 func quoteName(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f }) {
 		return path

@@ -14,8 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
 )
 
-// pairCount returns the number of random pairs of texts that are compared with git: the environment variable
-// AGENTPACK_DIFF_PAIRS, or 500.
+// pairCount returns the number of random pairs of texts that the tests compare with git. It is the value of the
+// environment variable AGENTPACK_DIFF_PAIRS, or 500.
 func pairCount(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("AGENTPACK_DIFF_PAIRS")
@@ -29,8 +29,8 @@ func pairCount(t *testing.T) int {
 	return count
 }
 
-// randomPair returns a text and an edit of that text. Some texts have few distinct lines, so that lines repeat.
-// Some have CRLF, no final newline, NUL bytes, or no lines at all.
+// randomPair returns a random text and an edited version of that text. Some texts have few distinct lines, so that
+// lines repeat. Some texts have CRLF, no final newline, NUL bytes, or no lines at all.
 func randomPair(seed uint64) (before, after string) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	words := [][]string{
@@ -71,27 +71,27 @@ func randomPair(seed uint64) (before, after string) {
 	return before, after
 }
 
-// git runs a git command in a directory outside of any repository.
+// git runs a git command in the directory dir, which is outside of any repository, and returns the output.
 func git(t *testing.T, dir string, arguments ...string) string {
 	t.Helper()
 	command := exec.Command("git", append([]string{"-c", "core.autocrlf=false", "-c", "core.quotePath=false"}, arguments...)...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C")
 	output, err := command.CombinedOutput()
-	if err != nil && (arguments[0] != "diff" || command.ProcessState.ExitCode() != 1) { // diff: 1 for different files
+	if err != nil && (arguments[0] != "diff" || command.ProcessState.ExitCode() != 1) { // git diff exits with 1 if the files differ
 		t.Fatalf("git %s: %v\n%.2000s", strings.Join(arguments, " "), err, output)
 	}
 	return string(output)
 }
 
-// TestUnifiedAgreesWithGit: git apply and git apply --reverse turn each text into the other, and find each hunk at the
-// line that the diff states. The diff has as many changed lines as git diff --minimal.
+// TestUnifiedAgreesWithGit checks that git apply and git apply --reverse turn each text of a pair into the other text,
+// and find each hunk at the line that the diff states. The diff must have as many changed lines as git diff --minimal.
 func TestUnifiedAgreesWithGit(t *testing.T) {
 	needGit(t)
 	dir, count := t.TempDir(), pairCount(t)
 	var patch bytes.Buffer
 	before, after := make([]string, count), make([]string, count)
-	changed := map[string]string{} // by file name, as git diff --numstat prints it
+	changed := map[string]string{} // numbers of added and removed lines in the form of git diff --numstat; the key is the file name
 	for i := range count {
 		before[i], after[i] = randomPair(uint64(i))
 		name := fmt.Sprintf("f%d", i)
@@ -102,7 +102,7 @@ func TestUnifiedAgreesWithGit(t *testing.T) {
 		added, removed := requireExact(t, text, before[i], after[i])
 		if text != "" {
 			changed[name] = fmt.Sprintf("%d\t%d", added, removed)
-			fmt.Fprintf(&patch, "diff --git a/%s b/%s\n%s", name, name, text) // without this line git deletes files that become empty
+			fmt.Fprintf(&patch, "diff --git a/%s b/%s\n%s", name, name, text) // without this line, git deletes files that become empty
 		}
 		writeFile(t, filepath.Join(dir, "old", name), before[i])
 		writeFile(t, filepath.Join(dir, "new", name), after[i])
@@ -114,8 +114,8 @@ func TestUnifiedAgreesWithGit(t *testing.T) {
 			counts, name, _ = strings.Cut(strings.TrimSpace(line), "\t{old")
 		}
 		name = name[strings.LastIndexByte(name, '/')+1:]
-		if counts != "-\t-" && counts != changed[name] { // git does not compare files with NUL bytes
-			t.Errorf("%s: %q added and removed lines, git has %q", name, changed[name], counts)
+		if counts != "-\t-" && counts != changed[name] { // git diff does not compare files with NUL bytes
+			t.Errorf("%s: git diff has %q added and removed lines, Unified has %q", name, changed[name], counts)
 		}
 		delete(changed, name)
 	}
@@ -149,8 +149,8 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// requireExact fails the test unless each hunk applies at exactly the line that it states. It returns the numbers of
-// added and removed lines.
+// requireExact fails the test unless each hunk of the diff in text applies at exactly the line that the hunk states. It
+// returns the numbers of added and removed lines.
 func requireExact(t *testing.T, text, before, after string) (added, removed int) {
 	t.Helper()
 	if text == "" {
@@ -158,7 +158,7 @@ func requireExact(t *testing.T, text, before, after string) (added, removed int)
 	}
 	old, got := strings.SplitAfter(before, "\n"), ""
 	at, line, lines := 0, 0, strings.SplitAfter(text, "\n")
-	stated := func(start, count int) int { // the index of the first line
+	stated := func(start, count int) int { // stated returns the index of the first line of the range that a hunk header states
 		if count == 0 {
 			return start
 		}
@@ -171,7 +171,7 @@ func requireExact(t *testing.T, text, before, after string) (added, removed int)
 			line++
 		}
 		if at != stated(oldStart, oldCount) || line != stated(newStart, newCount) {
-			t.Fatalf("%q begins at line %d and %d, not as it states; %q to %q\n%s", lines[i], at, line, before, after, text)
+			t.Fatalf("the hunk %q begins at line %d of the old and line %d of the new text, which differs from its header; %q to %q\n%s", lines[i], at, line, before, after, text)
 		}
 		for i++; oldCount > 0 || newCount > 0; i++ {
 			body := lines[i][1:]

@@ -39,7 +39,8 @@ func TestUnified(t *testing.T) {
 	}
 }
 
-// TestUnifiedQuotesNames: a name with special characters is quoted as by git; other names are not quoted.
+// TestUnifiedQuotesNames checks that a name with special characters is quoted as git quotes it, and that other names
+// are not quoted.
 func TestUnifiedQuotesNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"d/f.md": "a/d/f.md", "a b": "a/a b", "é": "a/é", "a\nb": `"a/a\012b"`, `a"b`: `"a/a\"b"`, `a\b`: `"a/a\\b"`, "a\tb\x7f": `"a/a\011b\177"`,
@@ -51,7 +52,8 @@ func TestUnifiedQuotesNames(t *testing.T) {
 	}
 }
 
-// TestUnifiedOfUnlikeTexts: if a shortest diff would take too long, Unified returns a longer, valid diff.
+// TestUnifiedOfUnlikeTexts checks that Unified returns a longer, valid diff if a shortest diff would take too many
+// steps.
 func TestUnifiedOfUnlikeTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func() string {
@@ -81,7 +83,8 @@ func TestUnifiedRefuses(t *testing.T) {
 	}
 }
 
-// FuzzUnified: the diff turns before into after, with each hunk at the line that it states.
+// FuzzUnified checks that the diff turns before into after, and that each hunk applies at the line that the hunk
+// states.
 func FuzzUnified(f *testing.F) {
 	f.Add("a\nb\nc", "a\nc\n")
 	f.Add("", "x")
@@ -100,8 +103,9 @@ func FuzzUnified(f *testing.F) {
 			t.Errorf("%q to %q: got %q", before, after, patch)
 		}
 		requireExact(t, patch, before, after)
-		// Apply accepts only one line that begins with "--- " and one that begins with "+++ ", which are those of the
-		// header. A removed line that begins with "-- " or an added line that begins with "++ " looks like another.
+		// Apply accepts a patch only if one line begins with "--- " and one with "+++ ", which are the two lines of the
+		// header. A removed line that begins with "-- ", or an added line that begins with "++ ", looks like a further
+		// header line.
 		if patch == "" || strings.Count(patch, "\n--- ")+strings.Count(patch, "\n+++ ") > 1 {
 			return
 		}

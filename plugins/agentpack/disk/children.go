@@ -9,22 +9,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// Child is a file with its content, or a directory with the files below it.
+// Child is a file with its content, or a directory with the files below the directory.
 type Child struct {
 	IsDir   bool
-	Content []byte  // the content of a file
-	Entries []Entry // the entries of a directory, as ListFiles returns them, with contents
+	Content []byte  // the content, if the child is a file
+	Entries []Entry // the files below the child with their contents, if the child is a directory; in the order of ListFiles
 }
 
-// Children reads files and directories in one scan of the directory that contains them. The result omits names that the
-// scan does not show completely, or that have more than size bytes. Children stops early if the directory has many
-// other entries.
+// Children reads the files and directories in names, which are all in the directory dir, in one scan of dir. The result
+// omits a name if the scan does not show the file or directory completely, or if it has more than size bytes. Children
+// stops early if dir has many other entries.
 func Children(dir string, names map[string]bool, size int) map[string]*Child {
 	c := children{names: names, size: size, found: map[string]*Child{}}
 	options := scan.Options{Depth: scan.MaxDepth, Match: []string{"*"}, Skip: reservedPatterns, Strict: true, MaxFile: MaxFile}
 	for e, err := range scan.Dir(dir, options) {
 		if err != nil {
-			c.child = nil // the current child may be incomplete
+			c.child = nil // the scan ended early, so the current child may be incomplete
 			break
 		}
 		if c.add(e); c.otherEntries > 1000+4*len(names) || c.otherBytes > size {
@@ -40,10 +40,10 @@ type children struct {
 	size  int
 	found map[string]*Child
 
-	name                     string // name of the current child
-	child                    *Child // nil if it is not in names, or cannot be completed
-	left, items              int    // remaining bytes of the current child; number of its entries
-	otherEntries, otherBytes int    // entries that are not in names, and their bytes
+	name                     string // the name of the current child
+	child                    *Child // the current child; nil if its name is not in names, or if it cannot be read completely
+	left, items              int    // the bytes that the current child may still have, and the number of its entries so far
+	otherEntries, otherBytes int    // the number of entries that are not in names, and the number of bytes of these entries
 }
 
 func (c *children) add(e scan.Entry) {
@@ -60,7 +60,7 @@ func (c *children) add(e scan.Entry) {
 		case e.Type.IsDir() && e.State == scan.OK:
 			c.child = &Child{IsDir: true}
 		case e.Data != nil:
-			c.child = &Child{Content: bytes.Clone(e.Data)} // e.Data keeps the data of other entries in memory
+			c.child = &Child{Content: bytes.Clone(e.Data)} // a copy, because e.Data shares its memory with the data of other entries
 		}
 		return
 	}
@@ -81,7 +81,7 @@ func (c *children) add(e scan.Entry) {
 	}
 }
 
-// finish completes the current child.
+// finish adds the current child to the found children.
 func (c *children) finish() {
 	if c.child != nil {
 		slices.SortFunc(c.child.Entries, compareEntries)

@@ -8,11 +8,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// Derived returns the result of a derive function for a file of at most limit bytes. If the file is unchanged since an
-// earlier call, the result is from the host's cache. It returns false if the file does not exist or cannot be read.
+// Derived returns the value that the function of derives from a file of at most limit bytes. If the file has not
+// changed since an earlier call, the value comes from the host's cache. The result ok is false if the file does not
+// exist or cannot be read.
 func Derived[T any](of *derive.Func[T], path string, limit int64) (value T, ok bool) {
 	name := filepath.Base(path)
-	// The loop ends at the file, so Max limits how many further entries the host returns.
+	// The loop ends at the entry of the file, so Max limits how many later entries the host returns for nothing.
 	for e, err := range of.Scan(filepath.Dir(path), scan.Options{Match: []string{escape.Replace(name)}, Follow: true, MaxFile: limit, Max: 16 << 10}) {
 		switch {
 		case err != nil || e.Path > name:
@@ -24,5 +25,5 @@ func Derived[T any](of *derive.Func[T], path string, limit int64) (value T, ok b
 	return value, false
 }
 
-// escape makes a name a pattern that matches only this name.
+// escape turns a file name into a pattern that matches only this name.
 var escape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)

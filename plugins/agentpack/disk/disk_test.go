@@ -15,8 +15,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// layOut creates files by path. A path with a trailing slash is a directory; content that begins with "-> " is the
-// target of a symbolic link.
+// layOut creates files in a new directory and returns the path of the directory. The argument maps paths to contents. A
+// path with a trailing slash creates a directory; content that begins with "-> " creates a symbolic link to the target
+// after the arrow.
 func layOut(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -50,10 +51,10 @@ func TestRead(t *testing.T) {
 		}
 	}
 	if _, err := disk.Read(filepath.Join(root, "a"), 4); err == nil || !strings.Contains(err.Error(), "more than 4 bytes") {
-		t.Errorf("one byte too many: got %v", err)
+		t.Errorf("Read of a file with one byte too many: got %v", err)
 	}
 	if _, err := disk.Read(filepath.Join(root, "folder"), 5); err == nil || !strings.Contains(err.Error(), "not a regular file") {
-		t.Errorf("a directory: got %v", err)
+		t.Errorf("Read of a directory: got %v", err)
 	}
 	for _, path := range []string{"none", "a/b"} {
 		if _, err := disk.Read(filepath.Join(root, path), 5); !filesystem.IsAbsent(err) {
@@ -72,12 +73,12 @@ func TestSumFile(t *testing.T) {
 		t.Errorf("a directory: got %v", err)
 	}
 	if _, err := disk.SumFile(filepath.Join(root, "none")); !filesystem.IsAbsent(err) {
-		t.Errorf("nothing: got %v", err)
+		t.Errorf("SumFile of a path without a file: got %v", err)
 	}
 }
 
 func TestListFiles(t *testing.T) {
-	// ListFiles omits this name only below its root.
+	// ListFiles omits directories with this name only below its root, not in the path of the root.
 	root := filepath.Join(layOut(t, map[string]string{
 		".agentpack/tree/b.txt":           "",
 		".agentpack/tree/a/deep.md":       "",
@@ -103,7 +104,7 @@ func TestListFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := disk.ListFiles(root); err == nil || !strings.Contains(err.Error(), "nested more than") {
-		t.Errorf("too deep: got %v", err)
+		t.Errorf("ListFiles of directories that are nested too deep: got %v", err)
 	}
 }
 
@@ -142,15 +143,15 @@ func TestRequireInside(t *testing.T) {
 	for _, test := range tests {
 		err := disk.RequireInside(filepath.Join(base, test.root), filepath.Join(base, test.path))
 		if (err == nil) != test.inside {
-			t.Errorf("%s in %s: got %v", test.path, test.root, err)
+			t.Errorf("RequireInside of %s in %s: got %v", test.path, test.root, err)
 		}
 		if err != nil && fault.Of(err).Code != fault.IOInvalidPath {
-			t.Errorf("%s in %s: got %s", test.path, test.root, fault.Of(err).Code)
+			t.Errorf("RequireInside of %s in %s: got the code %s", test.path, test.root, fault.Of(err).Code)
 		}
 	}
 }
 
-// TestBoundCachesNoVerdicts: the result for a path does not depend on earlier paths.
+// TestBoundCachesNoVerdicts checks that the result of a Bound for a path does not depend on the paths before.
 func TestBoundCachesNoVerdicts(t *testing.T) {
 	root := layOut(t, map[string]string{"sub/x": "", "back": "-> sub", "out": "-> ..", "sub/up": "-> ../.."})
 	bound, err := disk.NewBound(root)
@@ -175,7 +176,8 @@ func TestStat(t *testing.T) {
 	}
 }
 
-// FuzzRequireInside: after an accepted path is created, the system resolves it to a path inside the root.
+// FuzzRequireInside creates each path that RequireInside accepts, and checks that the system resolves it to a path
+// inside the root.
 func FuzzRequireInside(f *testing.F) {
 	for _, seed := range []string{"a", "out/x", "back/../y", "up/root/a", "a/../../elsewhere", "in/.."} {
 		f.Add(seed)

@@ -11,11 +11,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// KindOutside is the io_kind of the fault of RequireInside.
+// KindOutside is the io_kind in the fault that RequireInside returns.
 const KindOutside = "outside_root"
 
-// RequireInside returns a fault unless path, with its symbolic links resolved, is inside the directory root. Path and
-// root need not exist.
+// RequireInside returns a fault unless path, with its symbolic links resolved, is inside the directory root. Neither
+// path nor root needs to exist.
 func RequireInside(root, path string) error {
 	bound, err := NewBound(root)
 	if err != nil {
@@ -24,14 +24,14 @@ func RequireInside(root, path string) error {
 	return bound.RequireInside(path)
 }
 
-// Bound checks that paths are inside a directory. It caches which directories are not symbolic links, so a check before
-// a write needs a new Bound, or the function RequireInside.
+// Bound checks whether paths are inside a directory. It caches which directories are not symbolic links. So a check
+// before a write needs a new Bound, or the function RequireInside.
 type Bound struct {
 	root, real string
 	resolver   *contain.Resolver
 }
 
-// NewBound returns the bound for a directory, which need not exist.
+// NewBound returns the Bound for the directory root, which need not exist.
 func NewBound(root string) (Bound, error) {
 	resolver := new(contain.Resolver)
 	real, err := resolver.Resolve(root)
@@ -53,7 +53,8 @@ func (b Bound) RequireInside(path string) error {
 	return err
 }
 
-// Resolve returns the resolved path, or a fault unless path is inside the directory of the bound.
+// Resolve returns path with its symbolic links resolved. It returns a fault unless the resolved path is inside the
+// directory of the bound.
 func (b Bound) Resolve(path string) (contain.Target, error) {
 	below, err := filepath.Rel(b.root, path)
 	if err != nil || !contain.Below(b.root, path) {
@@ -74,7 +75,7 @@ func outside(root, path, why string) error {
 }
 
 // SumPlace returns the SHA-256 of the file at path in hexadecimal; nil if the file does not exist. If an ancestor of
-// path is a file, the error names that file.
+// path is a file instead of a directory, the error names that file.
 func SumPlace(path string) (*string, error) {
 	sum, err := SumFile(path)
 	if errors.Is(err, syscall.ENOTDIR) {
@@ -95,7 +96,7 @@ func SumPlace(path string) (*string, error) {
 	return &sum, nil
 }
 
-// Resolve returns path with its symbolic links resolved, as far as it exists.
+// Resolve returns path with the symbolic links in its existing part resolved.
 func Resolve(path string) (string, error) {
 	target, err := new(contain.Resolver).Resolve(path)
 	return target.Path, fault.IO(path, err)

@@ -1,4 +1,5 @@
-// Package disk reads files and directories with size limits, and checks path containment. It writes nothing.
+// Package disk reads files and directories with size limits, and checks whether paths are inside a directory. It writes
+// nothing.
 package disk
 
 import (
@@ -15,15 +16,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// MaxFile is the size limit in bytes of a module's file, and of a deployed file.
+// MaxFile is the maximum size in bytes of a file of a module, and of a deployed file.
 const MaxFile = 8 << 20
 
 const (
-	maxItems = 20_000 // files and directories in one tree
-	maxDepth = 64     // levels of nested directories
+	maxItems = 20_000 // maximum number of files and directories in one tree
+	maxDepth = 64     // maximum number of levels of nested directories
 )
 
-// Read returns the content of a regular file. It follows symbolic links. A file of more than limit bytes is an error.
+// Read returns the content of a regular file. It follows symbolic links. It returns an error for a file of more than
+// limit bytes.
 func Read(path string, limit int64) ([]byte, error) {
 	return filesystem.ReadFile(filesystem.OS{}, path, limit)
 }
@@ -43,7 +45,7 @@ func SumFile(path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, filesystem.ErrNotRegular)
 	}
 	sum := digest.New()
-	// Stop even if another process keeps appending to the file.
+	// LimitReader ends the copy even if another process keeps appending to the file.
 	whole := io.LimitReader(file, info.Size()+1)
 	if _, err := io.Copy(sum, whole); err != nil {
 		return "", fmt.Errorf("cannot read %s: %w", path, err)
@@ -59,20 +61,20 @@ func SumBytes(content []byte) string {
 
 // Entry is a file or symbolic link in a directory tree.
 type Entry struct {
-	Path string // relative to the tree's root, with slashes
-	Link bool   // a symbolic link; ListFiles does not follow links
-	// Content is the content of a regular file, if Children has read it; otherwise nil.
+	Path string // relative to the root of the tree, with slashes
+	Link bool   // the entry is a symbolic link; ListFiles does not follow symbolic links
+	// Content is the content of a regular file if Children has read the entry; otherwise Content is nil.
 	Content []byte
 }
 
-// IsReservedName reports whether a directory of this name belongs to git or agentpack, so that its files are never
-// deployed. It ignores case, because some file systems do.
+// IsReservedName reports whether a directory with this name belongs to git or agentpack, so that files in it are never
+// deployed. It ignores case, because some file systems ignore case.
 func IsReservedName(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, ".agentpack")
 }
 
-// ListFiles returns the files and symbolic links below a directory, sorted by path. It omits directories with reserved
-// names, devices, sockets and pipes.
+// ListFiles returns the files and symbolic links below the directory root, sorted by path. It omits devices, sockets,
+// pipes, and directories with reserved names.
 func ListFiles(root string) ([]Entry, error) {
 	lister := lister{root: root}
 	if err := lister.visit("", 0); err != nil {
@@ -121,10 +123,10 @@ func (l *lister) visit(dir string, depth int) error {
 	return nil
 }
 
-// Kind is the kind of file at a path.
+// Kind is the kind of file that exists at a path.
 type Kind int
 
-// The kinds of files. The kind of a symbolic link is that of its target.
+// The kinds of files. A symbolic link has the kind of its target.
 const (
 	Absent Kind = iota
 	File
@@ -132,7 +134,7 @@ const (
 	Other // a device, pipe or socket
 )
 
-// Stat returns the kind of the file at path. A dangling symbolic link is Absent.
+// Stat returns the kind of the file at path. It returns Absent for a dangling symbolic link.
 func Stat(path string) (Kind, error) {
 	info, err := os.Stat(path)
 	switch {

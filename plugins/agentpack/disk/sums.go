@@ -13,33 +13,33 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// Sums has the SHA-256 of the files in directory trees, each of which is scanned once. Where a scan does not give a
-// certain answer, for example for a file behind a symbolic link, the methods access the file system. A nil *Sums has no
-// trees.
+// Sums holds the SHA-256 of the files in several directory trees, each of which was scanned once. Where a scan gives no
+// certain answer, for example for a file behind a symbolic link, the methods of Sums access the file system. A nil
+// *Sums has no trees.
 type Sums struct{ trees []*tree }
 
-// tree is a scanned directory tree.
+// tree is a directory tree that was scanned.
 type tree struct {
-	dir     string // with a separator at the end
+	dir     string // the path of the directory, with a separator at the end
 	entries map[string]found
-	// The file system may ignore case and normalize Unicode, so a name that is not in entries may exist nevertheless.
-	folded  map[string]bool // the paths of entries in lower case
-	foreign bool            // the path of an entry is not ASCII
-	partial bool            // the scan ended early
+	// A file system may ignore case and normalize Unicode. So a file can exist although its name is not in entries.
+	folded  map[string]bool // the keys are the paths of entries in lower case
+	foreign bool            // at least one path in entries is not ASCII
+	partial bool            // the scan ended early, so entries may lack files
 }
 
-// found is an entry of a tree. Path components before it are directories.
+// found is an entry of a tree. All components before the last one in its path are directories.
 type found struct {
 	kind     fs.FileMode // 0 for a regular file
-	sum      string      // "" if the scan has none
-	unlisted bool        // a directory whose entries are unknown
+	sum      string      // the SHA-256 in hexadecimal; "" if the scan did not compute it
+	unlisted bool        // the entry is a directory whose entries are unknown
 }
 
-// reservedPatterns match the names of IsReservedName, up to characters outside ASCII.
+// reservedPatterns match the names for which IsReservedName returns true, except for names outside ASCII.
 var reservedPatterns = []string{".[gG][iI][tT]", ".[aA][gG][eE][nN][tT][pP][aA][cC][kK]"}
 
-// Scan scans a directory. The caller expects the given number of files, of up to size bytes each. Scan reads no larger
-// files, and stops if the directory has far more entries.
+// Scan scans the directory dir, in which the caller expects the given number of files of up to size bytes each. Scan
+// does not read larger files, and stops if the directory has far more entries.
 func (s *Sums) Scan(dir string, files int, size int64) {
 	t := &tree{dir: strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator), entries: map[string]found{}, folded: map[string]bool{}}
 	limit := 1000 + 8*files
@@ -60,8 +60,7 @@ func (s *Sums) Scan(dir string, files int, size int64) {
 	s.trees = append(s.trees, t)
 }
 
-// isAbsent reports whether a path does not exist. It returns false if a component of the path is a dangling symbolic
-// link.
+// isAbsent reports whether no file exists at path. It returns false if a component of path is a dangling symbolic link.
 func isAbsent(path string) bool {
 	target, err := new(contain.Resolver).Resolve(path)
 	return err == nil && !target.Exists && !target.Dangling
@@ -78,7 +77,7 @@ func (t *tree) add(e scan.Entry) {
 	t.foreign = t.foreign || !isASCII(e.Path)
 }
 
-// look returns the entry at a path, and whether the path is known to exist or known to be absent.
+// look returns the entry at a path, and whether the scans show that the path exists or that it does not exist.
 func (s *Sums) look(at string) (entry found, exists, absent bool) {
 	if s == nil {
 		return found{}, false, false
@@ -93,7 +92,7 @@ func (s *Sums) look(at string) (entry found, exists, absent bool) {
 	return found{}, false, false
 }
 
-// isAbsent reports whether the scan shows that a path, which is not in entries, does not exist.
+// isAbsent reports whether the scan shows that no file exists at the path rel, which is not in entries.
 func (t *tree) isAbsent(rel string) bool {
 	if t.partial || t.foreign || !isASCII(rel) || path.Clean(rel) != rel {
 		return false
@@ -118,7 +117,7 @@ func isASCII(text string) bool {
 	return true
 }
 
-// File returns what SumFile returns. It uses the scanned trees as a cache.
+// File returns the same result as SumFile. It uses the scanned trees of s as a cache.
 func (s *Sums) File(at string) (string, error) {
 	if entry, _, _ := s.look(at); entry.sum != "" {
 		return entry.sum, nil
@@ -126,7 +125,7 @@ func (s *Sums) File(at string) (string, error) {
 	return SumFile(at)
 }
 
-// Place returns what SumPlace returns. It uses the scanned trees as a cache.
+// Place returns the same result as SumPlace. It uses the scanned trees of s as a cache.
 func (s *Sums) Place(at string) (*string, error) {
 	switch entry, _, absent := s.look(at); {
 	case entry.sum != "":
@@ -137,13 +136,14 @@ func (s *Sums) Place(at string) (*string, error) {
 	return SumPlace(at)
 }
 
-// IsPlain reports whether a path is known to have no symbolic link below the directory that was scanned.
+// IsPlain reports whether the scan of a directory shows that no component of a path below that directory is a symbolic
+// link.
 func (s *Sums) IsPlain(at string) bool {
 	entry, exists, absent := s.look(at)
 	return absent || exists && entry.kind&fs.ModeSymlink == 0
 }
 
-// List returns what ListFiles returns. It uses the scanned trees as a cache.
+// List returns the same result as ListFiles. It uses the scanned trees of s as a cache.
 func (s *Sums) List(root string) ([]Entry, error) {
 	if s != nil {
 		for _, t := range s.trees {
@@ -157,7 +157,7 @@ func (s *Sums) List(root string) ([]Entry, error) {
 	return ListFiles(root)
 }
 
-// list returns what ListFiles returns; false if the scan lacks a part of that.
+// list returns the same entries as ListFiles. It returns false if the scan lacks some of them.
 func (t *tree) list() (entries []Entry, ok bool) {
 	if t.partial || len(t.entries) > maxItems {
 		return nil, false
@@ -175,7 +175,7 @@ func (t *tree) list() (entries []Entry, ok bool) {
 	return entries, true
 }
 
-// isReserved reports whether a component of a path is a reserved name.
+// isReserved reports whether a component of the path rel is a reserved name.
 func isReserved(rel string) bool {
 	return strings.Contains(rel, ".") && slices.ContainsFunc(strings.Split(rel, "/"), IsReservedName)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// deployed is a directory with files of every kind.
+// deployed creates a directory with files of every kind, and returns its path.
 func deployed(t *testing.T) string {
 	t.Helper()
 	root := filepath.Join(layOut(t, map[string]string{
@@ -91,7 +91,7 @@ func TestSumsAreOfTheTimeOfTheScan(t *testing.T) {
 	}
 	var none *disk.Sums
 	if got, err := none.File(filepath.Join(root, "a.md")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a scan: got %s, %v", got, err)
+		t.Errorf("File of Sums without a scan: got %s, %v", got, err)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestIsPlainExcludesSymbolicLinks(t *testing.T) {
 		}
 	}
 	if sums.IsPlain(filepath.Dir(root) + "/elsewhere/secret.md") {
-		t.Error("a path outside of all trees is plain")
+		t.Error("IsPlain returns true for a path outside of all trees")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestScanGivesUpInLargeDirectories(t *testing.T) {
 	sums := &disk.Sums{}
 	sums.Scan(root, 1, 1)
 	if !sums.IsPlain(root+"/0000.md") || sums.IsPlain(root+"/1099.md") || sums.IsPlain(root+"/none") {
-		t.Error("the scan does not end early, or something is absent behind its end")
+		t.Error("the scan does not end early, or reports a file after its end as absent")
 	}
 	if got, err := sums.List(root); len(got) != 1100 || err != nil {
 		t.Errorf("List: got %d files, %v", len(got), err)
@@ -145,6 +145,6 @@ func TestChildrenAreThoseReadCompletely(t *testing.T) {
 		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
+		t.Errorf("result of Children (-want +got)\n%s", diff)
 	}
 }

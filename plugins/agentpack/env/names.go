@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxKeyLength is the number of bytes of a sanitized module id that its key contains.
+// maxKeyLength is the maximum number of bytes that the key of a module takes from the module's sanitized id.
 const maxKeyLength = 64
 
-// Sanitize replaces every character except ASCII letters, digits, "-" and "_" by an underscore.
+// Sanitize replaces every character in text by an underscore, except for ASCII letters, digits, "-" and "_".
 func Sanitize(text string) string {
 	return strings.Map(func(r rune) rune {
 		if isPlain(r) {
@@ -24,7 +24,7 @@ func isPlain(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }
 
-// ModuleKey returns the file name that represents a module id, such as the name of an overlay's directory.
+// ModuleKey returns the file name that stands for a module id, for example the name of an overlay's directory.
 func ModuleKey(id string) string {
 	short := Sanitize(id)
 	if len(short) > maxKeyLength {
@@ -36,7 +36,8 @@ func ModuleKey(id string) string {
 	return short + "--" + digest(id)[:10]
 }
 
-// UntruncatedModuleKey returns the key of a module id in older versions, which did not truncate the id.
+// UntruncatedModuleKey returns the file name that stood for a module id in older versions, which did not truncate the
+// id.
 func UntruncatedModuleKey(id string) string {
 	whole := Sanitize(id)
 	if whole == "" {
@@ -45,13 +46,14 @@ func UntruncatedModuleKey(id string) string {
 	return whole + "--" + digest(id)[:10]
 }
 
-// FileKey returns the file name of a snapshot's copy of the file at an absolute path.
+// FileKey returns the file name of the copy that a snapshot has of the file at an absolute path.
 func FileKey(path string) string { return digest(filepath.ToSlash(path))[:16] }
 
-// RemoteKey returns the name of the directory in the git cache for a repository.
+// RemoteKey returns the name of the directory in the git cache that holds the checkouts of the repository at url.
 func RemoteKey(url string) string { return digest(url) }
 
-// NormalizeMachineID derives a machine id from a host name; "" if no character of the host name is valid in an id.
+// NormalizeMachineID derives a machine id from a host name. It returns "" if no character of the host name is valid in
+// a machine id.
 func NormalizeMachineID(text string) string {
 	var id strings.Builder
 	last := byte(0)
@@ -75,7 +77,7 @@ func IsPathComponent(text string) bool {
 	return text != "" && text != "." && text != ".." && !strings.ContainsAny(text, "/\\\x00")
 }
 
-// ModuleName returns the part of a module id after the first colon, or the sanitized id if there is no colon. The
+// ModuleName returns the part of a module id after the first colon, or the sanitized id if the id has no colon. The
 // result need not be a valid path component.
 func ModuleName(id string) string {
 	if _, rest, ok := strings.Cut(id, ":"); ok {

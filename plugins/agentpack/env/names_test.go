@@ -22,10 +22,10 @@ func TestModuleKey(t *testing.T) {
 	}
 	long := strings.Repeat("a", 65)
 	if got := env.UntruncatedModuleKey(long); !strings.HasPrefix(got, long+"--") || got == env.ModuleKey(long) {
-		t.Errorf("the uncut key keeps the whole id: got %s", got)
+		t.Errorf("UntruncatedModuleKey does not contain the whole id: got %s", got)
 	}
 	if env.UntruncatedModuleKey("a:b") != env.ModuleKey("a:b") {
-		t.Error("a short id has one key")
+		t.Error("ModuleKey and UntruncatedModuleKey differ for a short id")
 	}
 }
 

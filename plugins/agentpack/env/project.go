@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// Git queries the repository that holds the working directory.
+// Git queries the repository that contains the working directory.
 type Git interface {
 	// TopLevel returns the top level of the repository that contains path; "" if there is no repository.
 	TopLevel(path string) (string, error)
-	// Origin returns the URL of the remote origin without credentials, or "" if there is no such remote. If the URL has
-	// credentials, Origin also returns the project id, which is a hash of the URL with credentials.
+	// Origin returns the URL of the remote origin without credentials, or "" if the repository has no remote origin. If
+	// the URL has credentials, Origin also returns the project id, which is a hash of the URL with its credentials.
 	Origin(repo string) (url, id string, err error)
 }
 
-// Project is the project that a call works on.
+// Project is the project on which a call works.
 type Project struct {
-	Root   string // absolute and resolved
-	Origin string // without credentials; "" if there is none
+	Root   string // the root directory, as an absolute path with symbolic links resolved
+	Origin string // the URL of the remote origin without credentials; "" if there is no remote origin
 	ID     string
 }
 
-// DetectProject finds the project that contains the working directory. If git fails, the project's id is derived from
-// the directory, and the project's overlays may not be found; a warning says so.
+// DetectProject finds the project that contains the working directory. If git fails, DetectProject derives the project
+// id from the directory, so agentpack may not find the overlays of the project; a warning says so.
 func DetectProject(at Env, git Git) (Project, []string) {
 	project, id, warnings := Project{Root: at.Cwd}, "", []string(nil)
 	top, err := git.TopLevel(at.Cwd)
@@ -46,8 +46,8 @@ func DetectProject(at Env, git Git) (Project, []string) {
 	return project, warnings
 }
 
-// ProjectID returns the id of a project: a hash of its normalized origin or, without one, of its root
-// directory.
+// ProjectID returns the id of a project. The id is a hash of the normalized origin or, if the project has no origin, of
+// the root directory.
 func ProjectID(origin, root string) string {
 	identity := NormalizeOrigin(origin)
 	if identity == "" {
@@ -57,7 +57,8 @@ func ProjectID(origin, root string) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// NormalizeOrigin returns a canonical form of a repository's URL: different spellings have the same result.
+// NormalizeOrigin returns a canonical form of the URL of a repository. Different spellings of one URL have the same
+// canonical form.
 func NormalizeOrigin(origin string) string {
 	url := strings.TrimSpace(origin)
 	for strings.HasSuffix(url, ".git") {
@@ -70,8 +71,8 @@ func NormalizeOrigin(origin string) string {
 	return strings.ToLower(url)
 }
 
-// MachineID returns the machine's id, from the first usable source: named, the variables AGENTPACK_MACHINE_ID, HOSTNAME
-// and COMPUTERNAME. If there is none, it returns "unknown".
+// MachineID returns the id of the machine, which it takes from the first usable source: the argument named, and the
+// variables AGENTPACK_MACHINE_ID, HOSTNAME and COMPUTERNAME. If no source is usable, it returns "unknown".
 func MachineID(at Env, named string) string {
 	for _, candidate := range []string{named, at.Var("AGENTPACK_MACHINE_ID"), at.Var("HOSTNAME"), at.Var("COMPUTERNAME")} {
 		if id := NormalizeMachineID(candidate); id != "" {

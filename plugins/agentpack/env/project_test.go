@@ -30,7 +30,7 @@ func TestProjectID(t *testing.T) {
 	}
 }
 
-// repository is a Git with fixed results.
+// repository is a Git whose methods return fixed results.
 type repository struct {
 	top, origin, id   string
 	topErr, originErr error

@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// world is a home directory with a config repo, from which all files are deployed.
+// world is a home directory with a config repo, all files of which are deployed.
 type world struct {
 	t    *testing.T
 	home string
@@ -70,7 +70,7 @@ func (w *world) write(name, content string) {
 	}
 }
 
-// edit replaces a string in a file.
+// edit replaces the string old in a file by text.
 func (w *world) edit(name, old, text string) {
 	w.t.Helper()
 	content, err := os.ReadFile(w.path(name))
@@ -78,7 +78,7 @@ func (w *world) edit(name, old, text string) {
 		w.t.Fatal(err)
 	}
 	if !strings.Contains(string(content), old) {
-		w.t.Fatalf("%s has no %q in it", name, old)
+		w.t.Fatalf("the file %s does not contain %q", name, old)
 	}
 	w.write(name, strings.Replace(string(content), old, text, 1))
 }
@@ -90,7 +90,7 @@ func (w *world) remove(name string) {
 	}
 }
 
-// noRepositories is a Git without repositories.
+// noRepositories is a Git that finds no repositories.
 type noRepositories struct{}
 
 func (noRepositories) TopLevel(string) (string, error)       { return "", nil }
@@ -114,7 +114,7 @@ func (w *world) applier() apply.Applier {
 	return apply.New(filesystem.OS{}, w.path("state/journal"))
 }
 
-// files returns the paths below a directory.
+// files returns the paths of the files below a directory.
 func (w *world) files(dir string) []string {
 	w.t.Helper()
 	var found []string
@@ -130,11 +130,11 @@ func (w *world) files(dir string) []string {
 	return found
 }
 
-// repository is the Git of the config repo.
+// repository is a Git that stands for the repository of the config repo.
 type repository struct {
 	none    bool     // the repository does not exist
-	dirty   []string // changed paths
-	fails   error    // error of Commit
+	dirty   []string // the paths of changed files
+	fails   error    // the error that Commit returns
 	branch  string
 	message string
 	files   map[string]string

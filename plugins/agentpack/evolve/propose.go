@@ -1,5 +1,5 @@
-// Package evolve handles changes of deployed files. Propose creates a branch of the config repo with edits of deployed
-// files as overlays of their modules. Restore writes missing deployed files again.
+// Package evolve handles edits of deployed files. Propose commits the edits to a new branch of the config repo, as
+// overlays of the modules from which the files were generated. Restore writes deployed files that are missing again.
 package evolve
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Git accesses the git repository of the config repo.
+// Git accesses the git repository that contains the config repo.
 type Git interface {
-	// Status returns the paths of changed and untracked files. Found is false unless repo is the top level of a
-	// repository.
+	// Status returns the paths of changed and untracked files. The result found is false unless repo is the top level
+	// of a repository.
 	Status(repo string) (paths []string, found bool, err error)
 	// Commit creates a branch with one commit on top of HEAD, and changes nothing else. The error is ErrNoIdentity if
-	// user.name or user.email is unset.
+	// user.name or user.email is not set.
 	Commit(repo, branch, message string, files []File) error
 }
 
@@ -35,21 +35,21 @@ type File struct {
 	Content []byte
 }
 
-// ErrNoIdentity means that git has no user.name or user.email for a commit.
+// ErrNoIdentity means that git has no user.name or no user.email, which a commit needs.
 var ErrNoIdentity = errors.New("git has no user.name or no user.email set, which a commit needs: set them with git config")
 
 const message = "chore(evolve): propose overlay updates"
 
-// Request is the argument of Propose.
+// Request holds the arguments of Propose.
 type Request struct {
-	ModuleID string       // only this module; "" for all
-	Scope    module.Layer // the overlay layer to write
-	Branch   string       // "" for a generated name
-	DryRun   bool         // report what would be proposed
-	Prefix   string       // prefix of the recommended commands
+	ModuleID string       // the module whose edits are proposed; "" for all modules
+	Scope    module.Layer // the layer whose overlays are written
+	Branch   string       // the name of the new branch; "" for a generated name
+	DryRun   bool         // only report what Propose would propose
+	Prefix   string       // the beginning of each recommended command
 }
 
-// NoProposal is the result of Propose if there is nothing to propose, or in a dry run.
+// NoProposal is the result of Propose in a dry run, or if there is nothing to propose.
 type NoProposal struct {
 	Created    bool        `json:"created"` // always false
 	Reason     string      `json:"reason"`  // no_drift, no_proposeable_drift or dry_run
@@ -58,19 +58,19 @@ type NoProposal struct {
 	Summary    Summary     `json:"summary"`
 }
 
-// Proposal is the result of Propose if files are proposed. If git has no identity for a commit, Created is false, and
-// Files lists the files that the commit would contain.
+// Proposal is the result of Propose if there are edits to propose. If git has no identity for a commit, Created is
+// false, and Files lists the files that the commit would contain.
 type Proposal struct {
 	Created    bool         `json:"created"`
 	Branch     string       `json:"branch"`
 	Scope      module.Layer `json:"scope"`
-	Files      []string     `json:"files"` // relative to the config repo
+	Files      []string     `json:"files"` // the paths of the committed files, relative to the config repo
 	FilesPosix []string     `json:"files_posix"`
 	Committed  bool         `json:"committed"`
 }
 
-// Propose finds edits of deployed files and commits them to a new branch. The payload is a NoProposal or a
-// Proposal. Neither the working tree nor the current branch changes, and nothing is deployed.
+// Propose finds edits of deployed files and commits them to a new branch. The payload is a NoProposal or a Proposal.
+// Propose changes neither the working tree nor the current branch, and deploys nothing.
 func Propose(result *plan.Prepared, git Git, request Request) (payload any, warnings []string, err error) {
 	s := driftScan{prefix: request.Prefix}
 	s.run(result.State, request.ModuleID)
@@ -114,8 +114,8 @@ func Propose(result *plan.Prepared, git Git, request Request) (payload any, warn
 	return proposal, p.warnings, nil
 }
 
-// requireClean returns a fault if the config repo is not the top level of a repository or has uncommitted changes. The
-// branch is based on HEAD, so its overlays would not match uncommitted modules.
+// requireClean returns a fault if the config repo is not the top level of a repository, or has uncommitted changes. The
+// new branch is based on HEAD, so the overlays in it would not match modules with uncommitted changes.
 func requireClean(git Git, repo string) error {
 	details := fault.Details{"command": "evolve propose", "repo": repo, "repo_posix": filepath.ToSlash(repo)}
 	paths, found := []string(nil), false
@@ -136,7 +136,7 @@ func requireClean(git Git, repo string) error {
 	return nil
 }
 
-// firstFew joins at most five paths, and counts the others.
+// firstFew joins at most five paths, and states the number of further paths.
 func firstFew(paths []string) string {
 	const few = 5
 	if len(paths) <= few {
@@ -145,7 +145,7 @@ func firstFew(paths []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(paths[:few], ", "), len(paths)-few)
 }
 
-// proposalBuilder converts candidates to overlay files of the config repo.
+// proposalBuilder converts candidates to overlay files in the config repo.
 type proposalBuilder struct {
 	layers   module.Layers
 	scope    module.Layer
@@ -200,7 +200,7 @@ func (p *proposalBuilder) add(candidate Candidate) error {
 	return nil
 }
 
-// branch generates a branch name from the scope, the modules and the time.
+// branch generates a name for the new branch from the scope, the modules and the time.
 func (p *proposalBuilder) branch(moduleID string, now time.Time) string {
 	subject := "multi"
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-// propose calls Propose with the defaults of the tool.
+// propose calls Propose with the default values of the tool's arguments.
 func (w *world) propose(git evolve.Git, request evolve.Request) (any, []string, error) {
 	if request.Scope == "" {
 		request.Scope = module.LayerGlobal
@@ -42,7 +42,7 @@ func TestProposeTurnsEditsIntoOverlays(t *testing.T) {
 		name    string
 		edit    func(w *world)
 		request evolve.Request
-		want    map[string]string // expected files of the commit
+		want    map[string]string // the expected files of the commit
 		warns   string
 	}{
 		{"a prompt", func(w *world) { w.write(".codex/prompts/hello.md", "Edited.\n") }, evolve.Request{},
@@ -138,7 +138,7 @@ func TestProposeGeneratesBranchName(t *testing.T) {
 		}
 		git := &repository{}
 		if _, _, err := w.propose(git, test.request); err != nil || git.branch != test.want {
-			t.Errorf("%s: %s, %v", test.name, git.branch, err)
+			t.Errorf("%s: the branch is %s, the error %v", test.name, git.branch, err)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestProposeDryRun(t *testing.T) {
 func TestProposeWithoutDrift(t *testing.T) {
 	w := newWorld(t)
 	if got, _ := w.nothing(evolve.Request{}); got.Reason != "no_drift" || len(got.Skipped) > 0 || got.Candidates != nil {
-		t.Errorf("without drift: %+v", got)
+		t.Errorf("Propose without drift returned %+v", got)
 	}
 	w.write(".codex/AGENTS.md", "All markers are gone.\n")
 	w.remove(".codex/prompts/hello.md")
@@ -196,7 +196,8 @@ func TestProposeWithoutDrift(t *testing.T) {
 	}
 }
 
-// TestRecommendedCommandsQuoteModuleIDs: commands are copied into a shell, and ids are untrusted.
+// TestRecommendedCommandsQuoteModuleIDs checks that recommended commands quote module ids. Users copy the commands into
+// a shell, and the ids are untrusted.
 func TestRecommendedCommandsQuoteModuleIDs(t *testing.T) {
 	w := newWorld(t)
 	w.edit("repo/agentpack.yaml", "prompt:hello", "prompt:hello; touch x")

@@ -14,14 +14,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Restored is the result of Restore.
+// Restored is the payload that Restore returns.
 type Restored struct {
-	Files   []RestoredFile `json:"restored"` // by target and path
+	Files   []RestoredFile `json:"restored"` // sorted by target and path
 	Summary RestoreSummary `json:"summary"`
-	Reason  string         `json:"reason"` // "restored", "no_missing" or "dry_run"
+	Reason  string         `json:"reason"` // one of "restored", "no_missing" and "dry_run"
 }
 
-// RestoredFile is a file that was written again, or would be without dry_run.
+// RestoredFile is a missing file that Restore has written, or would have written without dry_run.
 type RestoredFile struct {
 	Target    string   `json:"target"`
 	Path      string   `json:"path"`
@@ -29,7 +29,7 @@ type RestoredFile struct {
 	ModuleIDs []string `json:"module_ids"`
 }
 
-// RestoreSummary counts desired files.
+// RestoreSummary holds numbers of desired files.
 type RestoreSummary struct {
 	Missing       int `json:"missing"`
 	Restored      int `json:"restored"`
@@ -37,8 +37,8 @@ type RestoreSummary struct {
 	SkippedUnread int `json:"skipped_read_error"`
 }
 
-// Restore writes missing desired files. If moduleID is not "", it writes only the files of that module. It changes no
-// existing files, and writes neither manifests nor a snapshot.
+// Restore writes the desired files that are missing. If moduleID is not "", it writes only the files of that module. It
+// does not change existing files, and writes neither manifests nor a snapshot.
 func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryRun bool) (Restored, []string, error) {
 	r := restoreBuilder{Restored: Restored{Files: []RestoredFile{}}, written: map[string]string{}}
 	for _, file := range result.State.Files {
@@ -64,11 +64,11 @@ func Restore(result *plan.Prepared, applier apply.Applier, moduleID string, dryR
 	return r.Restored, r.warnings, nil
 }
 
-// restoreBuilder collects the missing files.
+// restoreBuilder collects the missing files that Restore writes.
 type restoreBuilder struct {
 	Restored
 	changes  []transaction.Change
-	written  map[string]string // SHA-256 by path
+	written  map[string]string // the SHA-256 of each file to write; the key is the path
 	warnings []string
 }
 

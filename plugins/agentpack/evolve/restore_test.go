@@ -23,7 +23,7 @@ func TestRestore(t *testing.T) {
 	w := newWorld(t)
 	all := len(w.run().State.Files)
 	if got := w.restore("", false); got.Reason != "no_missing" || got.Files == nil || (got.Summary != evolve.RestoreSummary{Existing: all}) {
-		t.Errorf("with nothing missing: %+v", got)
+		t.Errorf("Restore without missing files returned %+v", got)
 	}
 	prompt := w.path(".codex/prompts/hello.md")
 	w.remove(".codex/prompts/hello.md")
@@ -35,34 +35,34 @@ func TestRestore(t *testing.T) {
 		Summary: evolve.RestoreSummary{Missing: 1, Existing: 1}, Reason: "dry_run",
 	}
 	if diff := cmp.Diff(want, w.restore("prompt:hello", true)); diff != "" {
-		t.Errorf("a dry run: %s", diff)
+		t.Errorf("Restore in a dry run: %s", diff)
 	}
 	if _, err := os.Stat(prompt); err == nil {
-		t.Error("a dry run wrote")
+		t.Error("Restore wrote files in a dry run")
 	}
 	want.Reason, want.Summary.Restored = "restored", 1
 	if diff := cmp.Diff(want, w.restore("prompt:hello", false)); diff != "" {
-		t.Errorf("of one module: %s", diff)
+		t.Errorf("Restore of one module: %s", diff)
 	}
 	if got, err := os.ReadFile(prompt); err != nil || string(got) != "Hello.\n" {
 		t.Errorf("the prompt is %q, %v", got, err)
 	}
 	if got := w.restore("", false); got.Summary.Restored != 1 || got.Summary.Existing != all-1 {
-		t.Errorf("of all: %+v", got)
+		t.Errorf("Restore of all modules returned %+v", got)
 	}
 	if got, err := os.ReadFile(w.path(".codex/AGENTS.md")); err != nil || string(got) != "an edit" {
 		t.Errorf("the existing file is %q, %v", got, err)
 	}
 }
 
-// key returns the hash in the name of the rule file for instructions:one.
+// key returns the hash in the file name of the Cursor rule for the module instructions:one.
 func key(w *world) string {
 	for _, name := range w.files("project/.cursor/rules") {
 		if rest, ok := strings.CutPrefix(name, "instructions_one--"); ok {
 			return rest
 		}
 	}
-	w.t.Fatal("no rule")
+	w.t.Fatal("the project has no Cursor rule")
 	return ""
 }
 
@@ -76,7 +76,7 @@ func TestRestoreKeepsDanglingSymlink(t *testing.T) {
 	result := w.run()
 	got, _, err := evolve.Restore(result, w.applier(), "", false)
 	if err != nil || got.Summary.Missing != 1 || got.Summary.Restored != 1 || !strings.Contains(strings.Join(result.Warnings, "\n"), "remove the symbolic link") {
-		t.Errorf("%+v, %q, %v", got, result.Warnings, err)
+		t.Errorf("Restore returned %+v, %q, %v", got, result.Warnings, err)
 	}
 	if target, err := os.Readlink(w.path(".codex/prompts/hello.md")); err != nil || target != "nowhere" {
 		t.Errorf("the link resolves to %q, %v", target, err)

@@ -16,17 +16,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Candidate is an edit that can become part of a module's overlay.
+// Candidate is an edit of a deployed file that can become part of a module's overlay.
 type Candidate struct {
 	ModuleID  string `json:"module_id"`
 	Target    string `json:"target"`
 	Path      string `json:"path"`
 	PathPosix string `json:"path_posix"`
-	file      string // path in the module, with slashes
-	content   []byte // edited content
+	file      string // the path of the file in the module, with slashes
+	content   []byte // the content of the file in the module with the edit
 }
 
-// Skipped is a drifted file that cannot be proposed.
+// Skipped is a drifted file whose edit cannot be proposed.
 type Skipped struct {
 	Target      string       `json:"target"`
 	Path        string       `json:"path"`
@@ -40,13 +40,13 @@ type Skipped struct {
 	Suggestions []Suggestion `json:"suggestions,omitempty"`
 }
 
-// Suggestion is an action that resolves a skipped file.
+// Suggestion is an action with which the user can resolve the drift of a skipped file.
 type Suggestion struct {
 	Action string `json:"action"`
 	Reason string `json:"reason"`
 }
 
-// Summary counts drifted files.
+// Summary holds numbers of drifted files.
 type Summary struct {
 	Proposeable   int `json:"drifted_proposeable"`
 	Skipped       int `json:"drifted_skipped"`
@@ -55,23 +55,24 @@ type Summary struct {
 	SkippedUnread int `json:"skipped_read_error"`
 }
 
-// Reasons for skipping a file.
+// The reasons why a drifted file is skipped.
 const (
 	reasonMissing = "missing"
 	reasonShared  = "multi_module_output"
 )
 
-// driftScan finds drifted files.
+// driftScan finds drifted files and sorts them into candidates and skipped files.
 type driftScan struct {
-	prefix     string // prefix of the recommended commands
+	prefix     string // the beginning of each recommended command
 	candidates []Candidate
 	skipped    []Skipped
 	summary    Summary
 	warnings   []string
-	sections   map[string]string // by module, the first edit of its section
+	sections   map[string]string // the first edit of the section of each module; the key is the module id
 }
 
-// run compares the desired files with the disk. If moduleID is not "", it compares only the files of that module.
+// run compares the desired files with the files on disk. If moduleID is not "", it compares only the files of that
+// module.
 func (s *driftScan) run(state *output.State, moduleID string) {
 	s.sections, s.skipped = map[string]string{}, []Skipped{}
 	for _, file := range state.Files {
@@ -90,8 +91,8 @@ func (s *driftScan) run(state *output.State, moduleID string) {
 func (s *driftScan) check(state *output.State, file output.File) {
 	actual, err := disk.Read(file.Path, disk.MaxFile)
 	if err == nil && !bytes.Equal(actual, file.Content) {
-		// An untrusted project may have a symbolic link to another file of the user. Its content must not be copied
-		// into the config repo.
+		// An untrusted project may contain a symbolic link to another file of the user. Propose must not copy the
+		// content of that file into the config repo.
 		err = inside(state, file.Key)
 	}
 	switch {
@@ -107,7 +108,7 @@ func (s *driftScan) check(state *output.State, file output.File) {
 	}
 }
 
-// inside returns an error unless the resolved path of a file is inside its root.
+// inside returns an error unless the resolved path of the file at key is inside the root of the file.
 func inside(state *output.State, key output.Key) error {
 	root, ok := state.Owner(key)
 	if !ok {
@@ -116,7 +117,7 @@ func inside(state *output.State, key output.Key) error {
 	return disk.RequireInside(root.Path, key.Path)
 }
 
-// skipUnreadable counts a file whose edit cannot be determined, and adds a warning.
+// skipUnreadable counts a file whose edit cannot be determined, and adds a warning with the reason why.
 func (s *driftScan) skipUnreadable(path, why string) {
 	s.summary.SkippedUnread++
 	s.warnings = append(s.warnings, fmt.Sprintf("evolve: %s is skipped: %s", path, why))
@@ -130,11 +131,11 @@ func (s *driftScan) add(file output.File, origin output.Origin, content []byte) 
 	})
 }
 
-// addWhole proposes the edit of a file that is generated from one module's file.
+// addWhole proposes the edit of a file that was generated from one file of one module.
 func (s *driftScan) addWhole(file output.File, actual []byte) {
 	origin := file.Origins[0]
 	if file.Target == config.Cursor {
-		// The header before the module's content is generated, and not part of the edit.
+		// The header before the module's content is generated, so it is not part of the edit.
 		header := render.CursorHeader(origin.Module)
 		text, intact := bytes.CutPrefix(actual, header)
 		if !intact {
@@ -146,7 +147,7 @@ func (s *driftScan) addWhole(file output.File, actual []byte) {
 	s.add(file, origin, actual)
 }
 
-// addSections proposes the edited sections of a file that is generated from several modules. It returns false if no
+// addSections proposes the edited sections of a file that was generated from several modules. It returns false if no
 // edit is inside a section, or if the file has no section markers.
 func (s *driftScan) addSections(file output.File, actual string) bool {
 	if !strings.Contains(string(file.Content), render.SectionStart) || !strings.Contains(actual, render.SectionStart) {
@@ -179,7 +180,8 @@ func (s *driftScan) addSections(file output.File, actual string) bool {
 	return edited
 }
 
-// sectionsOf returns the sections of a file by module; false unless there is a section for each origin.
+// sectionsOf returns the sections of a file; the key is the module id. It returns false unless the file has a section
+// for each origin.
 func sectionsOf(text string, origins []output.Origin) (map[string]string, bool) {
 	parts, err := render.ParseSections(text)
 	if err != nil {

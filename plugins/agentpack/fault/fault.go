@@ -1,5 +1,5 @@
-// Package fault defines the errors of agentpack's contract, which have a stable code and machine-readable details. New
-// creates a Fault, IO converts a file system error, and Of converts any error.
+// Package fault defines the errors that agentpack's contract prescribes. Each error has a stable code and
+// machine-readable details. New creates a Fault, IO converts a file system error to a Fault, and Of converts any error.
 package fault
 
 import (
@@ -8,10 +8,10 @@ import (
 	"maps"
 )
 
-// Code is one of agentpack's error codes.
+// Code is one of the error codes of agentpack.
 type Code string
 
-// The codes that the tools return.
+// The error codes that the tools return.
 const (
 	ConfirmRequired          Code = "E_CONFIRM_REQUIRED"
 	ConfirmTokenRequired     Code = "E_CONFIRM_TOKEN_REQUIRED"
@@ -32,10 +32,10 @@ const (
 	Unexpected               Code = "E_UNEXPECTED"
 )
 
-// Details are the additional fields of a fault; their names are contractual.
+// Details are the additional fields of a fault. The contract prescribes their names.
 type Details map[string]any
 
-// Fault is an error with a code. Details may be nil.
+// Fault is an error with a code. Its Details may be nil.
 type Fault struct {
 	Code    Code
 	Message string
@@ -43,7 +43,7 @@ type Fault struct {
 	cause   error
 }
 
-// guidance holds the default reason_code and next_actions of each code.
+// guidance holds the default values of reason_code and next_actions for each code.
 var guidance = map[Code]struct {
 	reason  string
 	actions []string
@@ -66,8 +66,8 @@ var guidance = map[Code]struct {
 	IOPathTooLong:            {"io_path_too_long", []string{"shorten_path", "enable_long_paths", "retry_command"}},
 }
 
-// New returns a fault with details. If details lack reason_code or next_actions, the defaults of the code are used. The
-// message is formatted as by fmt.Errorf.
+// New returns a fault with details. If details lack reason_code or next_actions, New adds the default value for the
+// code. fmt.Errorf formats the message.
 func New(code Code, details Details, format string, arguments ...any) *Fault {
 	wrapped := fmt.Errorf(format, arguments...)
 	fault := &Fault{Code: code, Message: wrapped.Error(), cause: errors.Unwrap(wrapped)}
@@ -90,7 +90,8 @@ func (f *Fault) Error() string { return f.Message }
 // Unwrap returns the wrapped error.
 func (f *Fault) Unwrap() error { return f.cause }
 
-// Of returns the Fault in err's chain. If there is none, it wraps err in a Fault with the code Unexpected.
+// Of returns the Fault in the chain of err. If the chain has no Fault, Of wraps err in a Fault with the code
+// Unexpected.
 func Of(err error) *Fault {
 	var fault *Fault
 	if errors.As(err, &fault) {

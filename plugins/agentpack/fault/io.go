@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// IO converts a file system error about path to a Fault with a hint, if the contract has a code for the error. It
-// returns other errors unchanged.
+// IO converts a file system error about path to a Fault with a hint. It returns an error for which the contract has no
+// code unchanged.
 func IO(path string, err error) error {
 	code, kind, hint := Code(""), "", ""
 	switch {
@@ -36,8 +36,8 @@ func IO(path string, err error) error {
 	}, "%s: %w", path, err)
 }
 
-// rawNumber returns the errno of an error; nil if there is no errno. In a WASI guest it returns nil, because errno
-// values of WASI differ from those of the user's system.
+// rawNumber returns the errno of err; nil if err has no errno. In a WASI guest it returns nil, because the errno values
+// of WASI differ from those of the user's system.
 func rawNumber(err error) any {
 	var number syscall.Errno
 	if errors.As(err, &number) && runtime.GOOS != "wasip1" {

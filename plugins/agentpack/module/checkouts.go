@@ -14,51 +14,53 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Remote accesses remote git repositories. Users see its errors.
+// Remote accesses remote git repositories. The tools show the errors of a Remote to users.
 type Remote interface {
-	// ListRemote returns the named references that exist, in the order of the repository.
+	// ListRemote returns those of the named references that exist, in the order of the repository.
 	ListRemote(url string, names ...string) ([]RemoteRef, error)
-	// Fetch calls take for each file of a commit in the order of paths. It stops at an error of take.
+	// Fetch calls take for each file of a commit, in the order of paths. If take returns an error, Fetch stops and
+	// returns the error.
 	Fetch(url, commit string, take func(RemoteFile) error) error
 }
 
-// RemoteRef is a reference of a repository. Peeled is the commit of an annotated tag; "" for other
-// references.
+// RemoteRef is a reference of a remote repository. For an annotated tag, Peeled is the hash of the commit that the tag
+// names; otherwise Peeled is "".
 type RemoteRef struct{ Name, Hash, Peeled string }
 
-// RemoteFile is a file or symbolic link of a commit. Path has slashes. The Content of a Link is the target of the link.
+// RemoteFile is a file or symbolic link of a commit. Path has slashes. The Content of a symbolic link is the target of
+// the link.
 type RemoteFile struct {
 	Path    string
 	Link    bool
 	Content []byte
 }
 
-// CheckoutConfig configures Checkouts.
+// CheckoutConfig is the configuration of Checkouts.
 type CheckoutConfig struct {
-	Cache  string // directory of all checkouts, absolute
+	Cache  string // the directory that holds all checkouts, as an absolute path
 	Remote Remote
-	// Lock acquires an exclusive lock, which excludes fetches of other calls until this call ends.
+	// Lock takes an exclusive lock until the call ends. The lock excludes fetches of other calls.
 	Lock func(name string) error
 }
 
-// Checkouts is the CheckoutProvider of one call. It returns cached checkouts, and fetches others.
+// Checkouts is the CheckoutProvider for one call. It returns checkouts in the cache, and fetches all others.
 type Checkouts struct {
 	config   CheckoutConfig
-	resolved map[remoteName]string // cached results of resolve
+	resolved map[remoteName]string // cached results of the method resolve
 	warnings []string
 }
 
 type remoteName struct{ url, ref string }
 
-// NewCheckouts returns the checkouts of one call.
+// NewCheckouts returns the Checkouts for one call.
 func NewCheckouts(config CheckoutConfig) *Checkouts {
 	return &Checkouts{config: config, resolved: map[remoteName]string{}}
 }
 
-// Warnings returns warnings about the checkouts that were used.
+// Warnings returns warnings about the checkouts that the call has used.
 func (c *Checkouts) Warnings() []string { return c.warnings }
 
-// Checkout implements CheckoutProvider. A commit that is not in the cache is fetched.
+// Checkout implements CheckoutProvider. It fetches a commit that is not in the cache.
 func (c *Checkouts) Checkout(id string, git config.Git, locked *config.LockedGit) (string, error) {
 	url, commit := git.URL, ""
 	if locked != nil {
@@ -84,7 +86,8 @@ func isCommit(text string) bool {
 	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// resolve returns the commit hash of ref, which is the name of a branch or tag, or a commit hash.
+// resolve returns the hash of the commit that ref names. The reference is the name of a branch or tag, or a commit
+// hash.
 func (c *Checkouts) resolve(url, ref string) (string, error) {
 	if lower := strings.ToLower(ref); isCommit(lower) {
 		return lower, nil
@@ -103,8 +106,8 @@ func (c *Checkouts) resolve(url, ref string) (string, error) {
 	return commit, nil
 }
 
-// resolveRemotely returns the commit of a reference in the remote repository. An annotated tag has precedence over a
-// branch, and a branch over a lightweight tag.
+// resolveRemotely asks the remote repository for the commit of a reference, and returns the hash of the commit. An
+// annotated tag takes precedence over a branch, and a branch over a lightweight tag.
 func (c *Checkouts) resolveRemotely(url, ref string) (string, error) {
 	branch, tag := "refs/heads/"+ref, "refs/tags/"+ref
 	refs, err := c.config.Remote.ListRemote(url, branch, tag)
@@ -130,8 +133,8 @@ func (c *Checkouts) resolveRemotely(url, ref string) (string, error) {
 	return found, nil
 }
 
-// resolveFromCache is the fallback if resolveRemotely fails. If the cache has exactly one commit of the repository, it
-// returns that commit.
+// resolveFromCache is the fallback if resolveRemotely fails with the error why. If the cache has exactly one commit of
+// the repository, resolveFromCache returns that commit.
 func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error) {
 	dir := filepath.Join(c.config.Cache, env.RemoteKey(url))
 	entries, err := os.ReadDir(dir)
@@ -152,8 +155,9 @@ func (c *Checkouts) resolveFromCache(url, ref string, why error) (string, error)
 		"ask the admin to grant that repository to the plugin as a remote, or specify a commit in the lockfile (agentpack lock) or as the module's ref", url, ref, why, dir, len(commits))
 }
 
-// findCached returns the directory of the cached checkout; "" if there is none. If an older version has cached the
-// checkout under another name, findCached moves the checkout to dir, or returns the other directory if it cannot.
+// findCached returns the directory of the cached checkout of a commit; "" if the commit is not in the cache. If an
+// older version has cached the checkout under another name, findCached moves the checkout to dir. If the move fails, it
+// returns the other directory.
 func (c *Checkouts) findCached(dir, id, commit string) (string, error) {
 	places := []string{dir}
 	for _, older := range []string{env.ModuleKey(id), env.UntruncatedModuleKey(id), env.Sanitize(id)} {

@@ -21,7 +21,7 @@ var (
 	two = strings.Repeat("2", 40)
 )
 
-// remote is a Remote with one repository. Without refs, the repository is not granted.
+// remote is a Remote with one repository. If refs is empty, the remote refuses access to the repository.
 type remote struct {
 	refs  []module.RemoteRef
 	files []module.RemoteFile
@@ -73,7 +73,7 @@ func TestCheckoutResolvesReference(t *testing.T) {
 		ref    string
 		locked *config.LockedGit
 		refs   []module.RemoteRef
-		want   string // expected commit; "" for an error
+		want   string // the expected commit; "" if an error is expected
 		asked  string
 	}{
 		{"a commit hash is not resolved remotely", strings.ToUpper(strings.Repeat("a", 40)), nil, []module.RemoteRef{}, strings.Repeat("a", 40), ""},
@@ -105,7 +105,7 @@ func TestCheckoutResolvesReference(t *testing.T) {
 				want = append([]string{test.asked}, want...)
 			}
 			if diff := cmp.Diff(want, remote.asked); diff != "" {
-				t.Errorf("asked: %s", diff)
+				t.Errorf("requests to the remote: %s", diff)
 			}
 		})
 	}
@@ -131,25 +131,25 @@ func TestCheckoutFetchesOnceAndAtomically(t *testing.T) {
 	}
 	for path, want := range map[string]string{"SKILL.md": "s", "d/e/f.txt": "f", "d/l": "s"} {
 		if got, err := os.ReadFile(filepath.Join(dir, path)); err != nil || string(got) != want {
-			t.Errorf("%s: %q, %v", path, got, err)
+			t.Errorf("the file %s has the content %q, %v", path, got, err)
 		}
 	}
 	if len(remote.asked) != 2 || !cmp.Equal(locked, []string{"fetch"}) || len(checkouts.Warnings()) > 0 {
-		t.Errorf("asked %q, locked %q, warned %q", remote.asked, locked, checkouts.Warnings())
+		t.Errorf("requests to the remote %q, locks %q, warnings %q", remote.asked, locked, checkouts.Warnings())
 	}
 	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
-		t.Errorf("beside it: %v, %v", entries, err)
+		t.Errorf("files beside the checkout: %v, %v", entries, err)
 	}
 }
 
 func TestCheckoutWithoutRemoteUsesCache(t *testing.T) {
 	cases := []struct {
 		name   string
-		cached []string // directories in the cache
+		cached []string // the directories that the cache contains
 		ref    string
 		locked bool
-		want   string // expected directory in the cache; "" for an error
-		says   string // substring of the error or warning
+		want   string // the expected directory in the cache; "" if an error is expected
+		says   string // a substring of the expected error or warning
 	}{
 		{"a commit in the cache", []string{env.RemoteKey(url) + "/" + one}, one, false, env.RemoteKey(url) + "/" + one, ""},
 		{"a locked commit in the cache", []string{env.RemoteKey(url) + "/" + one}, "main", true, env.RemoteKey(url) + "/" + one, ""},
@@ -184,7 +184,7 @@ func TestCheckoutWithoutRemoteUsesCache(t *testing.T) {
 				t.Errorf("got %s, %v", got, err)
 			}
 			if warned := strings.Join(checkouts.Warnings(), ""); !strings.Contains(warned, test.says) || (warned == "") != (test.says == "") {
-				t.Errorf("warned %q", warned)
+				t.Errorf("the warnings are %q", warned)
 			}
 		})
 	}
@@ -216,10 +216,10 @@ func TestCheckoutRefusesHostileRepository(t *testing.T) {
 				t.Errorf("got %s", got)
 			}
 			if entries, err := os.ReadDir(filepath.Join(cache, env.RemoteKey(url))); err != nil || len(entries) > 0 {
-				t.Errorf("left behind: %v, %v", entries, err)
+				t.Errorf("the fetch left files behind: %v, %v", entries, err)
 			}
 			if entries, err := os.ReadDir(cache); err != nil || len(entries) != 1 {
-				t.Errorf("in the cache: %v, %v", entries, err)
+				t.Errorf("files in the cache: %v, %v", entries, err)
 			}
 		})
 	}

@@ -15,17 +15,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Limits of one checkout.
+// The limits of one checkout.
 const (
 	maxCheckoutFiles = 20_000
 	maxCheckoutBytes = 256 << 20
 )
 
-// temporaryInfix is part of the names of the temporary directories that fetch fills.
+// temporaryInfix is a part of the name of every temporary directory into which fetch writes.
 const temporaryInfix = ".tmp-"
 
-// fetch atomically creates the checkout at dir: it fills a temporary directory in the same parent, and renames the
-// temporary directory to dir.
+// fetch atomically creates the checkout at dir. It writes the files to a temporary directory beside dir, and renames
+// the temporary directory to dir.
 func (c *Checkouts) fetch(url, commit, dir string) error {
 	if c.config.Lock != nil {
 		// All repositories share one lock. With a lock for each repository, two calls that fetch the same
@@ -59,8 +59,8 @@ func (c *Checkouts) fetch(url, commit, dir string) error {
 	return nil
 }
 
-// removeTemporary removes temporary directories of interrupted fetches of the same commit. No fetch is in progress,
-// because the caller holds the lock.
+// removeTemporary removes temporary directories that interrupted fetches of the same commit left behind. No other fetch
+// is in progress, because the caller holds the lock.
 func removeTemporary(dir string) error {
 	entries, err := os.ReadDir(filepath.Dir(dir))
 	if filesystem.IsAbsent(err) {
@@ -74,16 +74,17 @@ func removeTemporary(dir string) error {
 	return err
 }
 
-// checkout is the temporary directory that a fetch fills.
+// checkout is the temporary directory into which fetch writes.
 type checkout struct {
 	dir   string
-	made  map[string]bool // created subdirectories
-	links map[string]bool // paths of the symbolic links in the repository
+	made  map[string]bool // the subdirectories that exist already
+	links map[string]bool // the paths of the symbolic links of the commit
 	files int
 	bytes int
 }
 
-// write writes one file. The repository is untrusted, so write refuses a path outside the checkout.
+// write writes one file of the commit. It returns an error for a path outside the checkout, because the repository is
+// untrusted.
 func (c *checkout) write(file RemoteFile) error {
 	if c.files++; c.files > maxCheckoutFiles {
 		return fmt.Errorf("the repository has more than %d files", maxCheckoutFiles)
@@ -104,7 +105,7 @@ func (c *checkout) write(file RemoteFile) error {
 	if file.Link {
 		return c.writeLink(file, target)
 	}
-	// With O_EXCL, OpenFile does not follow a symbolic link that the same commit has created.
+	// With O_EXCL, OpenFile does not follow a symbolic link that an earlier file of the same commit has created.
 	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -113,8 +114,8 @@ func (c *checkout) write(file RemoteFile) error {
 	return errors.Join(err, out.Close())
 }
 
-// checkPath returns an error unless a path is canonical, inside the checkout, without .git, and not below a symbolic
-// link of the commit.
+// checkPath returns an error unless file is a canonical path inside the checkout, without a component .git, and not
+// below a symbolic link of the commit.
 func (c *checkout) checkPath(file string) error {
 	bad := !filepath.IsLocal(filepath.FromSlash(file)) || path.Clean(file) != file || file == "." || strings.ContainsAny(file, "\\\x00")
 	for part := range strings.SplitSeq(file, "/") {
@@ -129,9 +130,9 @@ func (c *checkout) checkPath(file string) error {
 	return nil
 }
 
-// writeLink creates a symbolic link whose target is inside the checkout. In the target, ".." is allowed only before all
-// other components: after a component that is itself a symbolic link, the resolved path could be outside although the
-// lexical path is inside.
+// writeLink creates a symbolic link whose target is inside the checkout. In the target, ".." may occur only before all
+// other components. After a component that is a symbolic link, ".." could make the resolved path leave the checkout
+// although the lexical path is inside.
 func (c *checkout) writeLink(file RemoteFile, at string) error {
 	target := string(file.Content)
 	if target == "" || path.IsAbs(target) || path.Clean(target) != strings.TrimSuffix(target, "/") || !filepath.IsLocal(path.Join(path.Dir(file.Path), target)) {

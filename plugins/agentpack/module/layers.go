@@ -11,10 +11,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Layer is the origin of a file of a composed module: the module itself, or an overlay.
+// Layer says where a file of a composed module comes from: from the module itself, or from an overlay.
 type Layer string
 
-// The layers, lowest first.
+// The layers, from the lowest to the highest.
 const (
 	LayerUpstream Layer = "upstream" // the module itself
 	LayerGlobal   Layer = "global"
@@ -22,27 +22,28 @@ const (
 	LayerProject  Layer = "project"
 )
 
-// OverlayLayers are the layers above LayerUpstream, lowest first.
+// OverlayLayers are the layers above LayerUpstream, from the lowest to the highest.
 var OverlayLayers = []Layer{LayerGlobal, LayerMachine, LayerProject}
 
-// machinesDir is the directory in the global layer that contains the machine layers.
+// machinesDir is the directory that contains the machine layers. It is in the directory of the global layer.
 const machinesDir = "machines"
 
 // Layers locates the overlays that apply to a call. Most modules have no overlays, so Layers lists the directory of
 // each layer once instead of looking for each overlay.
 type Layers struct {
-	Repo    string // the config repo
-	Machine string // the machine's id
-	Project string // the project's id
+	Repo    string // the directory of the config repo
+	Machine string // the id of the machine
+	Project string // the id of the project
 	names   map[Layer]map[string]bool
 }
 
-// NewLayers returns the layers for one call. Layers caches directory listings, so it must not be used for longer.
+// NewLayers returns the Layers for one call. Layers caches lists of directories, so callers must not use it for more
+// than one call.
 func NewLayers(repo, machine, project string) Layers {
 	return Layers{Repo: repo, Machine: machine, Project: project, names: map[Layer]map[string]bool{}}
 }
 
-// listNames returns the names in a layer's directory; false if they cannot be listed.
+// listNames returns the names in the directory of a layer. It returns false if the directory cannot be listed.
 func (l Layers) listNames(scope Layer) (map[string]bool, bool) {
 	if l.names == nil {
 		return nil, false
@@ -52,7 +53,7 @@ func (l Layers) listNames(scope Layer) (map[string]bool, bool) {
 	}
 	entries, err := os.ReadDir(l.baseDir(scope))
 	if err != nil && !filesystem.IsAbsent(err) {
-		return nil, false // Dir then accesses each overlay's directory, and returns the error
+		return nil, false // Dir then accesses the directory of each overlay, and returns the error
 	}
 	names := make(map[string]bool, len(entries))
 	for _, entry := range entries {
@@ -71,7 +72,7 @@ func (l Layers) isEmpty(scope Layer) bool {
 	return known && len(names) == 0
 }
 
-// baseDir returns the directory that holds a layer's overlays.
+// baseDir returns the directory that contains all overlays of a layer.
 func (l Layers) baseDir(scope Layer) string {
 	switch scope {
 	case LayerMachine:
@@ -82,8 +83,8 @@ func (l Layers) baseDir(scope Layer) string {
 	return filepath.Join(l.Repo, "overlays")
 }
 
-// Candidates returns the possible directories of a module's overlay in order of precedence: the canonical directory,
-// then directories with names of older versions.
+// Candidates returns the directories in which the overlay of a module may be, in order of precedence: first the
+// canonical directory, then the directories with names of older versions.
 func (l Layers) Candidates(scope Layer, id string) []string {
 	base, key := l.baseDir(scope), env.ModuleKey(id)
 	dirs := []string{filepath.Join(base, key)}
@@ -96,8 +97,8 @@ func (l Layers) Candidates(scope Layer, id string) []string {
 	return dirs
 }
 
-// Dir returns the directory of a module's overlay. If none of the Candidates exists, it returns the canonical directory
-// and false. It ignores candidates that are not directories; Check reports them.
+// Dir returns the directory of a module's overlay. If none of the Candidates exists, Dir returns the canonical
+// directory and false. It ignores a candidate that is not a directory; Check reports such a candidate.
 func (l Layers) Dir(scope Layer, id string) (dir string, exists bool, err error) {
 	candidates := l.Candidates(scope, id)
 	names, known := l.listNames(scope)

@@ -1,6 +1,6 @@
-// Package module reads the modules of a config repo. Composer.Ready reads the files of a module's source (a directory,
-// a file or a git checkout), applies the overlays of the global, machine and project layers, and validates the result
-// for the module's type.
+// Package module reads the modules of a config repo. Composer.Ready reads the files of a module's source, which is a
+// directory, a file or a git checkout. It applies the overlays of the global, machine and project layers, and checks
+// that the result is valid for the type of the module.
 package module
 
 import (
@@ -14,10 +14,10 @@ import (
 type Ready struct {
 	*Composed
 	Module config.Module
-	sums   map[string]string // cached SHA-256, by file
+	sums   map[string]string // cached SHA-256 sums; the key is the path of the file
 }
 
-// SHA256 returns the SHA-256 of a file in hexadecimal. Several targets deploy the same file.
+// SHA256 returns the SHA-256 of a file in hexadecimal. It caches the sum, because several targets deploy the same file.
 func (r *Ready) SHA256(file string) string {
 	sum, known := r.sums[file]
 	if !known {
@@ -30,7 +30,7 @@ func (r *Ready) SHA256(file string) string {
 	return sum
 }
 
-// Composer composes modules, each once.
+// Composer composes modules. It composes each module only once.
 type Composer struct {
 	Sources Sources
 	Layers  Layers
@@ -42,7 +42,7 @@ type result struct {
 	err    error
 }
 
-// Ready composes and validates a module.
+// Ready composes and validates a module, and returns the result.
 func (c *Composer) Ready(module config.Module) (*Ready, error) {
 	if cached, ok := c.ready[module.ID]; ok {
 		return cached.module, cached.err

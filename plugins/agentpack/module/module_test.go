@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-// ready composes a module that consists of files.
+// ready composes a module of the type kind that consists of the given files.
 func ready(t *testing.T, kind config.Type, files map[string]string) (*module.Ready, error) {
 	t.Helper()
 	repo := t.TempDir()
@@ -36,8 +36,8 @@ func TestReadyValidatesType(t *testing.T) {
 		name    string
 		kind    config.Type
 		files   map[string]string
-		code    fault.Code    // "" for a valid module
-		details fault.Details // expected subset of the details
+		code    fault.Code    // the code of the expected fault; "" for a valid module
+		details fault.Details // a subset of the expected details
 	}{
 		{"instructions", config.Instructions, map[string]string{"AGENTS.md": "", "more.txt": ""}, "", nil},
 		{"instructions without AGENTS.md", config.Instructions, map[string]string{"sub/AGENTS.md": ""}, fault.Unexpected, nil},
@@ -114,6 +114,6 @@ func TestReadyWithSymlinks(t *testing.T) {
 		t.Errorf("a link to a directory in it: got %v", err)
 	}
 	if _, err := read(filepath.Join(repo, "none")); err == nil {
-		t.Error("a missing module was read")
+		t.Error("Read returned a module that does not exist")
 	}
 }

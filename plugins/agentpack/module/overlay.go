@@ -12,26 +12,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// metadataDir is the directory of an overlay's metadata, which is not deployed.
+// metadataDir is the directory with the metadata of an overlay, which is not deployed.
 const metadataDir = ".agentpack"
 
 // Composed is a module with its overlays applied.
 type Composed struct {
 	Files    Tree
-	Layers   map[string]Layer // by file, the highest layer that contains the whole file; patches do not count
-	Warnings []string         // warnings about files that an overlay changes and that have changed upstream
+	Layers   map[string]Layer // the highest layer that contains the whole file; the key is the path of the file, and patches do not count
+	Warnings []string         // warnings about files that an overlay changes and that have changed upstream, too
 }
 
-// overlay is a module's overlay in one layer.
+// overlay is the overlay of one module in one layer.
 type overlay struct {
 	module  string
 	scope   Layer
 	dir     string
-	files   Tree // by path in the module
-	patches Tree // by path below .agentpack/patches
+	files   Tree // the files of the overlay; the keys are paths in the module
+	patches Tree // the patches of the overlay; the keys are paths below .agentpack/patches
 }
 
-// Compose applies the overlays of a module to its upstream files.
+// Compose applies the overlays of the module with the given id to the upstream files of the module.
 func Compose(layers Layers, id string, upstream Tree) (*Composed, error) {
 	composed := &Composed{Files: make(Tree, len(upstream)), Layers: make(map[string]Layer, len(upstream))}
 	for path, content := range upstream {
@@ -64,7 +64,8 @@ func Compose(layers Layers, id string, upstream Tree) (*Composed, error) {
 	return composed, nil
 }
 
-// openOverlay reads an overlay. It returns a fault if the overlay's files do not match its kind.
+// openOverlay reads the overlay in dir. It returns a fault if the files of the overlay do not match the kind of the
+// overlay.
 func openOverlay(layers Layers, id string, scope Layer, dir string) (*overlay, error) {
 	overlay := &overlay{module: id, scope: scope, dir: dir}
 	kind, err := ReadOverlayKind(dir)
@@ -111,7 +112,7 @@ func readPatches(dir string, repo disk.Bound) (Tree, error) {
 	return all, err
 }
 
-// apply applies the overlay to composed, the result of the lower layers.
+// apply applies the overlay to composed, which is the result of the lower layers.
 func (o *overlay) apply(composed *Composed) error {
 	for path, content := range o.files {
 		composed.Files[path], composed.Layers[path] = content, o.scope
@@ -132,7 +133,7 @@ func (o *overlay) apply(composed *Composed) error {
 	return nil
 }
 
-// patchTargets returns the files that the overlay patches.
+// patchTargets returns the paths of the files that the overlay patches.
 func (o *overlay) patchTargets() []string {
 	var targets []string
 	for _, file := range o.patches.Paths() {
@@ -141,7 +142,7 @@ func (o *overlay) patchTargets() []string {
 	return targets
 }
 
-// patchFault returns the fault for a patch that was not applied.
+// patchFault returns the fault for a patch that could not be applied.
 func (o *overlay) patchFault(file, target string, err error) error {
 	var failed *diff.ApplyError
 	if !errors.As(err, &failed) {
@@ -158,7 +159,7 @@ func (o *overlay) patchFile(file string) string {
 	return filepath.Join(o.dir, metadataDir, "patches", filepath.FromSlash(file))
 }
 
-// newFault returns a fault about the overlay, or about the patch in file if file is not "".
+// newFault returns a fault about the overlay. If file is not "", the fault is about the patch in that file.
 func (o *overlay) newFault(file string, details fault.Details, format string, arguments ...any) error {
 	details["module_id"], details["scope"] = o.module, string(o.scope)
 	details["overlay_dir"], details["overlay_dir_posix"] = o.dir, filepath.ToSlash(o.dir)

@@ -12,20 +12,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// maxMetadata is the size limit of a metadata file, in bytes.
+// maxMetadata is the maximum size of a metadata file, in bytes.
 const maxMetadata = 4 << 20
 
 // OverlayKind says how an overlay changes a module.
 type OverlayKind string
 
-// The kinds. An overlay of KindDir contains files that replace files of the module or add to them; an overlay of
-// KindPatch contains patches.
+// The kinds of overlays. An overlay of KindDir contains files that replace files of the module, or that the overlay
+// adds to the module. An overlay of KindPatch contains patches.
 const (
 	KindDir   OverlayKind = "dir"
 	KindPatch OverlayKind = "patch"
 )
 
-// ReadOverlayKind reads the kind of an overlay from its metadata. Without metadata, the kind is KindDir.
+// ReadOverlayKind reads the kind of an overlay from the metadata in dir. If there is no metadata, it returns KindDir.
 func ReadOverlayKind(dir string) (OverlayKind, error) {
 	path := filepath.Join(dir, metadataDir, "overlay.json")
 	text, err := disk.Read(path, maxMetadata)
@@ -61,7 +61,7 @@ func parseKind(text []byte) (OverlayKind, error) {
 	return "", fmt.Errorf("overlay_kind %.40q is neither dir nor patch", *meta.Kind)
 }
 
-// baseline describes the module's upstream files at the time when the overlay was created.
+// baseline describes the upstream files of a module at the time when the overlay was created.
 type baseline struct {
 	SHA256 *string         `json:"upstream_sha256"`
 	Files  *[]baselineFile `json:"file_manifest"`
@@ -122,8 +122,8 @@ func (o *overlay) driftWarnings(upstream Tree) ([]string, error) {
 	return warnings, nil
 }
 
-// Check returns warnings about the overlays of a module in all layers: several candidate directories, a candidate that
-// is not a directory, and metadata that names another module.
+// Check returns warnings about the overlays of a module in all layers. It warns if several candidate directories exist,
+// if a candidate is not a directory, and if metadata names another module.
 func (l Layers) Check(id string) []string {
 	var warnings []string
 	for _, scope := range OverlayLayers {

@@ -2,7 +2,8 @@ package module
 
 import "testing"
 
-// FuzzOverlayMetadata: metadata is parsed to a known kind and a valid baseline, or is an error.
+// FuzzOverlayMetadata checks that the functions that parse metadata return a known kind and a valid baseline, or else
+// an error.
 func FuzzOverlayMetadata(f *testing.F) {
 	f.Add([]byte(`{"overlay_kind":"patch"}`))
 	f.Add([]byte(`{"overlay_kind":null}`))
@@ -12,7 +13,7 @@ func FuzzOverlayMetadata(f *testing.F) {
 			t.Errorf("%q: got %q", text, kind)
 		}
 		if files, _, err := parseBaseline(text); err == nil && files == nil {
-			t.Errorf("%q: no files", text)
+			t.Errorf("the baseline %q is accepted without files", text)
 		}
 	})
 }

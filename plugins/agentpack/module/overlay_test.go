@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-// The module of these tests, and its overlay in each layer.
+// The id of the module in these tests, and the directories of its overlay in each layer.
 const (
 	id      = "instructions:a"
 	global  = "overlays/instructions_a--1b59cb31ea/"
@@ -23,7 +23,7 @@ const (
 	meta    = ".agentpack/"
 )
 
-// layers writes a config repo's files and returns the layers of machine m1 and project p1.
+// layers writes the files of a config repo, and returns the layers for machine m1 and project p1.
 func layers(t *testing.T, files map[string]string) module.Layers {
 	t.Helper()
 	repo := t.TempDir()
@@ -53,7 +53,7 @@ func TestCompose(t *testing.T) {
 	tests := []struct {
 		name   string
 		files  map[string]string
-		want   map[string]string // expected content by path, for files that differ from upstream
+		want   map[string]string // the expected content of each file that differs from upstream; the key is the path
 		layers map[string]module.Layer
 	}{
 		{"no overlay", nil, nil, nil},

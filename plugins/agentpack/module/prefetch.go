@@ -7,14 +7,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 )
 
-// minSiblings is the number of modules in one directory from which a scan of the directory is faster than reading each
-// module.
+// minSiblings is the number of modules in one directory from which one scan of the directory is faster than reading
+// each module on its own.
 const minSiblings = 4
 
-// Prefetch reads modules that are in the same directory of the config repo, for later calls of Read. If Prefetch has
-// not read a module completely, Read reads the module itself, and returns any error.
+// Prefetch reads modules that are in the same directory of the config repo, so that later calls of Read find their
+// files in memory. If Prefetch has not read a module completely, Read reads the module itself, and returns any error.
 func (s *Sources) Prefetch(modules []config.Module) {
-	siblings := map[string]map[string]bool{} // by directory
+	siblings := map[string]map[string]bool{} // the names of the modules in each directory; the key is the directory
 	for _, module := range modules {
 		if module.Local == nil || !filepath.IsLocal(module.Local.Path) {
 			continue
@@ -40,8 +40,8 @@ func (s *Sources) Prefetch(modules []config.Module) {
 	}
 }
 
-// isPlain reports whether no component of the path of a directory in the config repo is a symbolic link, so that the files
-// below it are in the config repo.
+// isPlain reports whether no component in the path of dir, a directory in the config repo, is a symbolic link. Then the
+// files below dir are in the config repo.
 func (s *Sources) isPlain(dir string) bool {
 	bound, err := s.bound(filepath.Clean(s.Repo))
 	if err != nil || dir == bound.Root() {

@@ -66,7 +66,7 @@ func TestPrefetchedModulesAreThoseOnDisk(t *testing.T) {
 		if withBadName {
 			continue
 		}
-		// What was prefetched is not read again.
+		// Read must return the prefetched content instead of this later content.
 		if err := os.WriteFile(filepath.Join(repo, "m/0/a.md"), []byte("later"), 0o644); err != nil {
 			t.Fatal(err)
 		}

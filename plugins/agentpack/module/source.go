@@ -11,23 +11,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// CheckoutProvider provides checkouts. Checkout returns the directory of a checkout of a module's repository at the
-// locked commit or, if locked is nil, at git.Ref.
+// CheckoutProvider provides checkouts of git repositories. Checkout returns the directory with a checkout of a module's
+// repository at the locked commit. If locked is nil, the checkout is at git.Ref.
 type CheckoutProvider interface {
 	Checkout(id string, git config.Git, locked *config.LockedGit) (dir string, err error)
 }
 
-// Sources locates the upstream files of modules.
+// Sources reads the upstream files of modules.
 type Sources struct {
-	Repo      string // the config repo
+	Repo      string // the directory of the config repo
 	Lock      config.Lock
 	Checkouts CheckoutProvider
 
-	bounds     map[string]disk.Bound // by directory; a cache
+	bounds     map[string]disk.Bound // cached bounds; the key is the directory
 	prefetched map[string]*disk.Child
 }
 
-// Read returns a module's upstream files. If the source is a single file, the tree contains only that file.
+// Read returns the upstream files of a module. If the source is a single file, the tree contains only that file.
 func (s *Sources) Read(module config.Module) (Tree, error) {
 	root, dir, err := s.locate(module)
 	if err != nil {
@@ -84,9 +84,9 @@ func (s *Sources) bound(dir string) (disk.Bound, error) {
 	return bound, err
 }
 
-// locate returns root, the path of a module's files, and dir. Root, and all symbolic links below it, must resolve to
-// paths inside dir. Dir is the config repo or the checkout. If the path in the manifest is lexically outside of the
-// config repo, the user has chosen that path deliberately, and dir equals root.
+// locate returns root, the path of a module's files, and dir, the directory of the config repo or of the checkout.
+// Root, and all symbolic links below root, must resolve to paths inside dir. If the path in the manifest is lexically
+// outside of the config repo, the user has chosen that path deliberately, and dir equals root.
 func (s *Sources) locate(module config.Module) (root, dir string, err error) {
 	if module.Local != nil {
 		root = module.Local.Path

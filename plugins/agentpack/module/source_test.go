@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/module"
 )
 
-// checkout is a CheckoutProvider of one directory; it records the locked source.
+// checkout is a CheckoutProvider that returns one directory and records the locked source.
 type checkout struct {
 	dir    string
 	locked *config.LockedGit
@@ -28,7 +28,8 @@ func (c *checkout) Checkout(_ string, _ config.Git, locked *config.LockedGit) (s
 	return c.dir, nil
 }
 
-// layOut creates files and symbolic links ("-> target") in a new directory.
+// layOut creates files in a new directory. The argument maps paths to contents; content that begins with "-> " creates
+// a symbolic link to the target after the arrow.
 func layOut(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -72,7 +73,7 @@ func TestSourcesRead(t *testing.T) {
 	tests := []struct {
 		name   string
 		module config.Module
-		want   module.Tree // nil: an error
+		want   module.Tree // the expected files; nil if an error is expected
 		says   string
 	}{
 		{"a directory of the repo, with a link inside of the repo", local("m"), text("a.md", "a", "in.md", "a"), ""},

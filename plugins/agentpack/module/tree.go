@@ -13,17 +13,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
-// maxTreeBytes is the limit of the total size of the files in a tree.
+// maxTreeBytes is the maximum total size of the files in a tree, in bytes.
 const maxTreeBytes = 32 << 20
 
-// Tree holds the content of a module's files, by path relative to the module's root, with slashes.
+// Tree holds the contents of a module's files. The keys are paths relative to the module's root, with slashes.
 type Tree map[string][]byte
 
-// Paths returns the sorted paths.
+// Paths returns the sorted paths of the files in the tree.
 func (t Tree) Paths() []string { return slices.Sorted(maps.Keys(t)) }
 
-// Hash returns the tree hash as the lockfile format defines it: the SHA-256 of path, SHA-256 and size of each file, in
-// the order of paths.
+// Hash returns the hash of the tree as the lockfile format defines it: the SHA-256 of the path, SHA-256 and size of
+// each file, in the order of paths.
 func (t Tree) Hash() string {
 	whole := digest.New()
 	for _, path := range t.Paths() {
@@ -32,9 +32,9 @@ func (t Tree) Hash() string {
 	return hex.EncodeToString(whole.Sum(nil))
 }
 
-// ReadTree reads the files below a directory, except those of git and agentpack. It follows symbolic links to files; a
-// symbolic link to a directory is an error. The directory and all symbolic links must resolve to paths inside bound: a
-// repo is untrusted, and a symbolic link in it could disclose any file of the user.
+// ReadTree reads the files below the directory root, except those of git and agentpack. It follows symbolic links to
+// files; a symbolic link to a directory is an error. The directory and all symbolic links must resolve to paths inside
+// bound, because a repository is untrusted, and a symbolic link in it could disclose any file of the user.
 func ReadTree(root string, bound disk.Bound) (Tree, error) {
 	if root != bound.Root() {
 		if err := bound.RequireInside(root); err != nil {
@@ -48,11 +48,11 @@ func ReadTree(root string, bound disk.Bound) (Tree, error) {
 	return readEntries(root, items, bound)
 }
 
-// readEntries returns the contents of the files that disk.ListFiles lists below root.
+// readEntries returns the contents of the files in items, which disk.ListFiles has listed below root.
 func readEntries(root string, items []disk.Entry, bound disk.Bound) (Tree, error) {
 	files, size := make(Tree, len(items)), 0
 	for _, item := range items {
-		// JSON cannot represent the name, so manifests and journals would contain the name of another file.
+		// JSON cannot represent such a name, so manifests and journals would contain the name of another file.
 		if !utf8.ValidString(item.Path) {
 			return nil, fmt.Errorf("%s: the name of the file %q is not UTF-8: rename it", root, item.Path)
 		}

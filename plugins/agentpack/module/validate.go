@@ -14,16 +14,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// Files that are required at the root of modules of the types instructions and skill.
+// The names of the files that modules of the types instructions and skill must have at their root.
 const (
 	InstructionsFile = "AGENTS.md"
 	SkillFile        = "SKILL.md"
 )
 
-// bashPattern matches an inline shell command in the text of a command module.
+// bashPattern matches an inline shell command in the text of a module of the type command.
 var bashPattern = regexp.MustCompile("!`?bash")
 
-// validate checks the structure that the module's type requires.
+// validate returns an error unless the module has the structure that its type requires.
 func (r *Ready) validate() error {
 	switch r.Module.Type {
 	case config.Instructions:
@@ -40,12 +40,12 @@ func (r *Ready) validate() error {
 	return err
 }
 
-// Single returns the path of the only file of a prompt or command module; "" for other types.
+// Single returns the path of the only file of a module of the type prompt or command; "" for a module of another type.
 func (r *Ready) Single() string {
 	if r.Module.Type != config.Prompt && r.Module.Type != config.Command {
 		return ""
 	}
-	file, _ := r.single() // validate has checked it
+	file, _ := r.single() // no error: the method validate has already checked the file
 	return file
 }
 
@@ -92,7 +92,7 @@ func (r *Ready) skillFault(details fault.Details, format string, arguments ...an
 	return fault.New(fault.ConfigInvalid, details, format, arguments...)
 }
 
-// requireText returns an error unless the value is a non-blank string.
+// requireText returns an error unless value is a string that is not blank.
 func requireText(value yamldoc.Value) error {
 	text, err := value.AsString()
 	if err == nil && strings.TrimSpace(text) == "" {
@@ -136,7 +136,7 @@ func allowsBash(tools yamldoc.Value) bool {
 	return false
 }
 
-// Text returns the content of a file, which must be UTF-8.
+// Text returns the content of a file of the module. The content must be UTF-8.
 func (r *Ready) Text(file string) (string, error) {
 	content := r.Files[file]
 	if !utf8.Valid(content) {

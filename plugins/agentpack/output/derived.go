@@ -2,7 +2,8 @@ package output
 
 import "github.com/bulkhead-mcp/bulkhead/sdk/derive"
 
-// parsed is the result of ParseManifest, for the target that the manifest itself names. The host caches it.
+// parsed is the result of ParseManifest for the target that the manifest itself names, in the form that the host
+// caches.
 type parsed struct {
 	valid bool
 	Manifest

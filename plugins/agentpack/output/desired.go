@@ -1,6 +1,6 @@
-// Package output models the files of targets. State is the desired state: the files that a config repo specifies,
-// collected by a Builder. Manifest lists the files that a deploy has written to a root; ReadManifests and ManagedKeys
-// read manifests. The package reads no other files, and writes none.
+// Package output models the files that agentpack writes for targets. State is the desired state, which holds the files
+// that a config repo specifies; a Builder collects it. Manifest lists the files that a deploy has written to a root
+// directory; ReadManifests and ManagedKeys read manifests. The package reads no other files, and writes none.
 package output
 
 import (
@@ -14,39 +14,39 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Root is a directory that a target writes into.
+// Root is a directory into which a target writes files.
 type Root struct {
 	Target string
 	Path   string // absolute and clean
-	// ScanExtras is set if every file in the root should be managed, so that unmanaged files are drift.
+	// ScanExtras is set if every file in the root should be managed, so that a file that is not managed is drift.
 	ScanExtras bool
 }
 
-// Key identifies a file of a target.
+// Key identifies one file of a target.
 type Key struct {
 	Target string
-	Path   string // absolute
+	Path   string // an absolute path
 }
 
-// Compare orders keys by target, then path, as strings.
+// Compare orders keys by target and then by path, both as strings.
 func (k Key) Compare(other Key) int {
 	if order := strings.Compare(k.Target, other.Target); order != 0 {
 		return order
 	}
-	return strings.Compare(k.Path, other.Path) // one call, because thousands of paths have long common prefixes
+	return strings.Compare(k.Path, other.Path) // strings.Compare is called only once, because thousands of paths have long common prefixes
 }
 
 // File is a desired file.
 type File struct {
 	Key
 	Content []byte
-	SHA256  string   // of Content, in hexadecimal
-	Modules []string // ids of the modules that the file is generated from, sorted
-	Origins []Origin // the files of these modules, sorted by module
+	SHA256  string   // the SHA-256 of Content, in hexadecimal
+	Modules []string // the ids of the modules from which the file is generated, sorted
+	Origins []Origin // the files of these modules from which the file is generated, sorted by module
 }
 
-// Origin is a module's file from which a desired file, or a section of a desired file, is generated. Path is relative
-// to the module's root, with slashes.
+// Origin is a file of a module from which a desired file, or a section of a desired file, is generated. Path is
+// relative to the root of the module, with slashes.
 type Origin struct {
 	Module string
 	Path   string
@@ -54,11 +54,11 @@ type Origin struct {
 
 // State is the desired state of the targets that a call selects.
 type State struct {
-	Roots []Root // by target and path, without duplicates
-	Files []File // by target and path, without duplicates
+	Roots []Root // sorted by target and path, without duplicates
+	Files []File // sorted by target and path, without duplicates
 }
 
-// Owner returns the deepest root of the key's target that contains its path.
+// Owner returns the deepest root that has the target of key and contains the path of key.
 func (s *State) Owner(key Key) (Root, bool) {
 	var owner Root
 	found := false
@@ -71,7 +71,7 @@ func (s *State) Owner(key Key) (Root, bool) {
 	return owner, found
 }
 
-// isBelow is contain.Below for clean paths.
+// isBelow returns the same result as contain.Below, but requires clean paths.
 func isBelow(dir, path string) bool {
 	if dir == path || !strings.HasPrefix(path, dir) {
 		return false
@@ -79,7 +79,7 @@ func isBelow(dir, path string) bool {
 	return os.IsPathSeparator(path[len(dir)]) || os.IsPathSeparator(dir[len(dir)-1])
 }
 
-// File returns the desired file at a key.
+// File returns the desired file with the given key, and whether the state has that file.
 func (s *State) File(key Key) (*File, bool) {
 	at, ok := slices.BinarySearchFunc(s.Files, key, func(f File, k Key) int { return f.Compare(k) })
 	if !ok {
@@ -88,7 +88,7 @@ func (s *State) File(key Key) (*File, bool) {
 	return &s.Files[at], true
 }
 
-// Targets returns the targets that have files, sorted.
+// Targets returns the names of the targets that have files, sorted.
 func (s *State) Targets() []string {
 	var targets []string
 	for _, file := range s.Files {
@@ -99,23 +99,23 @@ func (s *State) Targets() []string {
 	return targets
 }
 
-// Builder collects a state.
+// Builder collects roots and files for a State.
 type Builder struct {
 	roots []Root
 	files map[Key]*File
-	added []*File // in the order of Add, which is nearly sorted, unlike the order of a map
+	added []*File // in the order of calls of Add, which is nearly sorted, unlike the order of a map
 }
 
-// AddRoot adds a root. Duplicates are ignored.
+// AddRoot adds a root to the state. The state keeps only one of several equal roots.
 func (b *Builder) AddRoot(root Root) { b.roots = append(b.roots, root) }
 
-// Add adds a file that is generated from origins. If the file exists with the same content, Add adds the origins to the
-// existing file; if the content differs, it returns a fault.
+// Add adds a file that is generated from origins. If the state already has the file with the same content, Add adds the
+// origins to that file. If the content differs, Add returns a fault.
 func (b *Builder) Add(key Key, content []byte, origins ...Origin) error {
 	return b.AddSummed(key, content, disk.SumBytes(content), origins...)
 }
 
-// AddSummed is Add with the SHA-256 of the content, in hexadecimal.
+// AddSummed adds a file as Add does. The argument sum is the SHA-256 of the content, in hexadecimal.
 func (b *Builder) AddSummed(key Key, content []byte, sum string, origins ...Origin) error {
 	if b.files == nil {
 		b.files = map[Key]*File{}
@@ -135,7 +135,8 @@ func (b *Builder) AddSummed(key Key, content []byte, sum string, origins ...Orig
 	return nil
 }
 
-// credit adds origins to the file, and their modules. Of several origins in one module only the first is added.
+// credit adds origins to the file, and adds the modules of the origins. Of several origins in one module, it adds only
+// the first.
 func (f *File) credit(origins []Origin) {
 	f.Origins = append(f.Origins, origins...)
 	slices.SortStableFunc(f.Origins, func(a, b Origin) int { return cmp.Compare(a.Module, b.Module) })
@@ -156,7 +157,7 @@ func conflict(existing, added *File) error {
 		added.Target, strings.Join(existing.Modules, ", "), strings.Join(added.Modules, ", "), added.Path)
 }
 
-// State returns the collected state, sorted.
+// State returns the collected roots and files, sorted.
 func (b *Builder) State() *State {
 	state := &State{Roots: slices.Clone(b.roots)}
 	slices.SortStableFunc(state.Roots, func(a, b Root) int {

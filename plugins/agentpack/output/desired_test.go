@@ -48,7 +48,7 @@ func TestBuilder(t *testing.T) {
 		t.Errorf("one content of two modules (-want +got)\n%s", diff)
 	}
 	if _, ok := state.File(output.Key{Target: "c", Path: "/r/x"}); ok {
-		t.Error("a file of another target was found")
+		t.Error("File returned the file of another target")
 	}
 }
 

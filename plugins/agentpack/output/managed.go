@@ -12,22 +12,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// maxManifest is the size limit of a manifest, in bytes.
+// maxManifest is the maximum size of a manifest, in bytes.
 const maxManifest = 16 << 20
 
-// ManagedDir is a root with the entries of its manifest.
+// ManagedDir is a root together with the entries of the root's manifest.
 type ManagedDir struct {
 	Root
 	Usable bool            // the root has a valid manifest
-	Files  []ManifestEntry // the manifest's valid entries, sorted by path
+	Files  []ManifestEntry // the valid entries of the manifest, sorted by path
 }
 
-// Key returns the key of the file of a manifest entry.
+// Key returns the key of the file that a manifest entry names.
 func (f ManagedDir) Key(entry ManifestEntry) Key {
 	return Key{Target: f.Target, Path: filepath.Join(f.Path, filepath.FromSlash(entry.Path))}
 }
 
-// ReadManifests reads the manifests of roots. It ignores invalid manifests and entries, with a warning for each.
+// ReadManifests reads the manifests in roots. It ignores invalid manifests and invalid entries, and returns a warning
+// for each.
 func ReadManifests(roots []Root) (dirs []ManagedDir, warnings []string) {
 	for _, root := range roots {
 		dir := ManagedDir{Root: root}
@@ -43,7 +44,7 @@ func ReadManifests(roots []Root) (dirs []ManagedDir, warnings []string) {
 	return dirs, warnings
 }
 
-// findManifest reads a root's manifest; nil if the root has no valid manifest.
+// findManifest reads the manifest of a root; it returns nil if the root has no valid manifest.
 func findManifest(root Root) (manifest *Manifest, path string, warnings []string) {
 	path = ManifestPath(root)
 	if found, ok := disk.Derived(manifests, path, maxManifest); ok && found.valid && found.Tool == root.Target {
@@ -67,7 +68,7 @@ func findManifest(root Root) (manifest *Manifest, path string, warnings []string
 	return manifest, path, warnings
 }
 
-// ParseManifest decodes a manifest. A manifest that names a different target is an error.
+// ParseManifest decodes the text of a manifest. It returns an error if the manifest does not name the given target.
 func ParseManifest(text []byte, target string) (*Manifest, error) {
 	return parseManifest(text, func(tool string) error {
 		if tool != target {
@@ -91,7 +92,7 @@ func parseManifest(text []byte, checkTool func(string) error) (*Manifest, error)
 	return &manifest, requireMembers(text)
 }
 
-// requireMembers returns an error if a required member of a manifest is missing.
+// requireMembers returns an error if the JSON of a manifest lacks a required member.
 func requireMembers(text []byte) error {
 	var given struct {
 		GeneratedAt *string `json:"generated_at"`
@@ -117,7 +118,8 @@ func requireMembers(text []byte) error {
 	return nil
 }
 
-// validEntries returns the entries that name a deployable file, sorted by path.
+// validEntries returns the entries whose files agentpack can have deployed, sorted by path, and a warning for each
+// other entry. The argument path is the path of the manifest.
 func validEntries(entries []ManifestEntry, path string) (good []ManifestEntry, warnings []string) {
 	seen := map[string]bool{}
 	for _, entry := range entries {
@@ -136,8 +138,9 @@ func validEntries(entries []ManifestEntry, path string) (good []ManifestEntry, w
 	return good, warnings
 }
 
-// isDeployable reports whether agentpack can have deployed a file at a relative path: inside the root, and not a file
-// of git or agentpack itself. Manifests in projects are untrusted, so other paths may be forged.
+// isDeployable reports whether agentpack can have deployed a file at path, which is relative to the root. The path must
+// be inside the root, and not that of a file of git or of agentpack itself. A manifest in a project is untrusted, so it
+// may contain forged paths.
 func isDeployable(path string) bool {
 	foreign := slices.ContainsFunc(strings.Split(path, string(filepath.Separator)), func(part string) bool {
 		return part == ".." || disk.IsReservedName(part)
@@ -145,8 +148,8 @@ func isDeployable(path string) bool {
 	return filepath.IsLocal(path) && !foreign && filepath.Clean(path) != "." && !strings.ContainsRune(path, 0) && !IsOwnFile(filepath.Base(path))
 }
 
-// ManagedKeys returns the managed files, sorted. If the manifests list no files, it returns the files of the targets
-// that fallback returns.
+// ManagedKeys returns the keys of the managed files, sorted. If the manifests list no files, it returns those files of
+// the given targets that fallback returns.
 func ManagedKeys(dirs []ManagedDir, targets []string, fallback func() ([]Key, error)) ([]Key, error) {
 	var keys []Key
 	for _, dir := range dirs {

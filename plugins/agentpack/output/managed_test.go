@@ -157,7 +157,7 @@ func TestIsOwnFile(t *testing.T) {
 	}
 }
 
-// FuzzReadManifests: all entries that ReadManifests returns are inside the root.
+// FuzzReadManifests checks that all entries that ReadManifests returns are inside the root.
 func FuzzReadManifests(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"schema_version":1,"generated_at":"2026-02-01T09:00:00Z","tool":"codex","managed_files":[{"path":"../a","sha256":"00"},{"path":"a/./b","sha256":"00"},{"path":"a\u0000b","sha256":"00"}]}`))

@@ -11,8 +11,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Compute compares the desired state with the disk. Sums may contain scans of the disk. Managed holds the files that
-// earlier deploys wrote, sorted. If the resolved path of a file to change is outside its root, the error is a fault.
+// Compute returns the changes that turn the files on disk into the desired state. The argument managed holds the files
+// that earlier deploys wrote, sorted, and sums may contain scans of the disk. If the resolved path of a file to change
+// is outside the file's root, the error is a fault.
 func Compute(state *output.State, managed []output.Key, sums *disk.Sums) (Plan, error) {
 	c := computation{state: state, sums: sums, managed: managed, bounds: map[output.Root]disk.Bound{}}
 	for _, file := range state.Files {
@@ -44,7 +45,7 @@ type computation struct {
 	bounds  map[output.Root]disk.Bound
 }
 
-// addWanted adds the change of a desired file.
+// addWanted adds the change of a desired file, if the file on disk differs.
 func (c *computation) addWanted(file output.File) error {
 	change, err := c.compare(file)
 	if err != nil || change == nil {
@@ -58,7 +59,7 @@ func (c *computation) addWanted(file output.File) error {
 	return c.confine(root, file.Path)
 }
 
-// addUnwanted adds the removal of a managed file that is no longer desired. It ignores files outside all roots.
+// addUnwanted adds the removal of a managed file that is no longer desired. It ignores a file outside all roots.
 func (c *computation) addUnwanted(key output.Key) error {
 	root, owned := c.state.Owner(key)
 	if !owned {
@@ -75,7 +76,7 @@ func (c *computation) addUnwanted(key output.Key) error {
 	return c.confine(root, key.Path)
 }
 
-// confine returns a fault unless the resolved path is inside a root.
+// confine returns a fault unless the resolved path is inside the root.
 func (c *computation) confine(root output.Root, path string) error {
 	if c.sums.IsPlain(path) {
 		return nil
@@ -91,7 +92,7 @@ func (c *computation) confine(root output.Root, path string) error {
 	return bound.RequireInside(path)
 }
 
-// compare returns the change of one file; nil if there is none.
+// compare returns the change of one file; nil if the file does not change.
 func (c *computation) compare(file output.File) (*Change, error) {
 	before, err := c.sums.Place(file.Path)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// setLinkedAside removes files from the desired and the managed files if a symbolic link in their path is dangling or
-// resolves to a path outside their root, and adds a warning for each. Such a file is neither read nor written, and does
-// not prevent the rest of the plan. If a root is a symbolic link to a directory that is not granted, all of its files
-// are removed.
+// setLinkedAside removes files from the desired and the managed files if a symbolic link in their path is dangling, or
+// resolves to a path outside their root. It adds a warning for each of these files. Tools then neither read nor write
+// such a file, and execute the plan for all other files. If a root is a symbolic link to a directory that is not
+// granted, setLinkedAside removes all files in the root.
 func (r *Prepared) setLinkedAside() {
 	l := linkedFiles{state: r.State, sums: r.Sums, bounds: map[output.Root]*disk.Bound{}, outside: map[output.Key]bool{}}
 	r.State.Files = slices.DeleteFunc(r.State.Files, func(file output.File) bool { return l.isOutside(file.Key) })
@@ -27,17 +27,18 @@ func (r *Prepared) setLinkedAside() {
 	r.Warnings = append(r.Warnings, l.warnings...)
 }
 
-// linkedFiles finds files with a symbolic link in their path that is dangling or resolves to a path outside their root.
+// linkedFiles finds files whose path has a symbolic link that is dangling or resolves to a path outside the root of the
+// file.
 type linkedFiles struct {
 	state    *output.State
 	sums     *disk.Sums
-	bounds   map[output.Root]*disk.Bound // nil for a root that is not accessible
-	outside  map[output.Key]bool         // cached results of isOutside
+	bounds   map[output.Root]*disk.Bound // cached bounds; nil for a root that is not accessible
+	outside  map[output.Key]bool         // cached results of the method isOutside
 	warnings []string
 }
 
-// isOutside reports whether a symbolic link in the path of a file is dangling or resolves to a path outside the root.
-// It ignores other errors, which occur again when the file is read.
+// isOutside reports whether a symbolic link in the path of a file is dangling, or resolves to a path outside the root
+// of the file. It ignores other errors, which occur again when a tool reads the file.
 func (l *linkedFiles) isOutside(key output.Key) bool {
 	if l.sums.IsPlain(key.Path) {
 		return false
@@ -50,7 +51,7 @@ func (l *linkedFiles) isOutside(key output.Key) bool {
 	return outside
 }
 
-// check is isOutside without the cache.
+// check computes the result of isOutside without the cache.
 func (l *linkedFiles) check(key output.Key) bool {
 	root, owned := l.state.Owner(key)
 	if !owned {
@@ -75,11 +76,11 @@ func (l *linkedFiles) check(key output.Key) bool {
 	return true
 }
 
-// open returns the bound of a root; nil if it is a symbolic link to a directory that is not granted.
+// open returns the bound of a root; nil if the root is a symbolic link to a directory that is not granted.
 func (l *linkedFiles) open(root output.Root) *disk.Bound {
 	bound, err := disk.NewBound(root.Path)
 	if err != nil {
-		return &bound // Resolve returns the error again
+		return &bound // Bound.Resolve will return the same error
 	}
 	if _, err := os.Stat(root.Path); errors.Is(err, fs.ErrPermission) && bound.Real() != root.Path {
 		l.warnings = append(l.warnings, fmt.Sprintf("all files of the target %s in %s are left out: this directory is a symbolic link to %s, which is not granted to the plugin",

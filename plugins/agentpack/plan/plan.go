@@ -1,31 +1,29 @@
 // Package plan computes the changes that a deploy would make. Prepare is the first step of all tools except rollback:
 // it reads the config repo, renders the desired state and finds the managed files. Prepared.Plan compares the desired
-// state with the disk. NewPreview adds diffs of the files. The package writes only checkouts of git modules.
+// state with the files on disk. NewPreview adds diffs of the files. The package writes only checkouts of git modules.
 package plan
 
 import "github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 
-// Op is the operation on a file.
+// Op is the operation of a change on a file.
 type Op string
 
-// The operations.
 const (
 	Create Op = "create"
 	Update Op = "update"
 	Delete Op = "delete"
 )
 
-// UpdateKind distinguishes updates of managed files from updates that overwrite a file of the user.
+// UpdateKind distinguishes an update of a managed file from an update that overwrites a file of the user.
 type UpdateKind string
 
-// The kinds of update.
 const (
 	ManagedUpdate UpdateKind = "managed_update"
 	AdoptUpdate   UpdateKind = "adopt_update"
 )
 
-// Change is the write or removal of one file, in the form of payloads. Before and After are the SHA-256 of the content
-// in hexadecimal; nil if the file does not exist before or after the change.
+// Change is the write or removal of one file. Payloads contain it as JSON. Before and After are the SHA-256 of the
+// content in hexadecimal; nil if the file does not exist before or after the change.
 type Change struct {
 	Target     string     `json:"target"`
 	Op         Op         `json:"op"`
@@ -33,14 +31,14 @@ type Change struct {
 	PathPosix  string     `json:"path_posix"`
 	Before     *string    `json:"before_sha256"`
 	After      *string    `json:"after_sha256"`
-	UpdateKind UpdateKind `json:"update_kind,omitempty"` // only for updates
+	UpdateKind UpdateKind `json:"update_kind,omitempty"` // set only for updates
 	Reason     string     `json:"reason"`
 }
 
-// Key returns the key of the changed file.
+// Key returns the key of the file that the change writes or removes.
 func (c Change) Key() output.Key { return output.Key{Target: c.Target, Path: c.Path} }
 
-// Summary counts changes.
+// Summary holds the number of changes for each operation.
 type Summary struct {
 	Create int `json:"create"`
 	Update int `json:"update"`

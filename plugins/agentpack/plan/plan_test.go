@@ -62,7 +62,7 @@ func TestCompute(t *testing.T) {
 	}
 	none, err := plan.Compute(&output.State{}, nil, nil)
 	if err != nil || none.Changes == nil || len(none.Changes) > 0 {
-		t.Errorf("nothing: got %+v, %v", none, err)
+		t.Errorf("the plan without files: got %+v, %v", none, err)
 	}
 }
 
@@ -77,6 +77,6 @@ func TestComputeRefusesDirectoryInPlaceOfFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := plan.Compute(b.State(), nil, nil); err == nil {
-		t.Errorf("a directory where a file has to be: got %+v", got)
+		t.Errorf("the plan for a directory at the path of a desired file: got %+v", got)
 	}
 }

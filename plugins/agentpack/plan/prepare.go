@@ -16,36 +16,37 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
 )
 
-// AllTargets is the value of the argument "target" that selects every target of the manifest.
+// AllTargets is the value of the argument target that selects every target of the manifest.
 const AllTargets = "all"
 
-// selectableTargets are the values of the argument "target".
+// selectableTargets are the allowed values of the argument target.
 var selectableTargets = []string{AllTargets, config.Codex, config.ClaudeCode, config.Cursor, config.VSCode}
 
-// Request holds the arguments of a call.
+// Request holds the arguments of a call that select what is prepared.
 type Request struct {
 	Repo    string // "" for the config repo in agentpack's data directory
 	Profile string
-	Target  string // a target, or AllTargets
-	Machine string // "" for this machine
+	Target  string // the name of a target, or AllTargets
+	Machine string // the id of a machine; "" for this machine
 }
 
-// Services holds the environment of a call, and functions for data outside of the config repo.
+// Services holds the environment of a call, and functions that access data outside of the config repo.
 type Services struct {
 	Env       env.Env
 	Git       env.Git
 	Checkouts module.CheckoutProvider
-	// LastDeploy returns the managed files of the last deploy or rollback. It is used if no manifest lists any file.
+	// LastDeploy returns the managed files of the last deploy or rollback. Prepare calls it if no manifest lists any
+	// file.
 	LastDeploy func() ([]output.Key, error)
 }
 
 // Prepared is the result of Prepare.
 type Prepared struct {
 	Services
-	Repo        string // directory of the config repo
+	Repo        string // the directory of the config repo
 	Profile     string
-	Target      string // a target, or AllTargets
-	Machine     string // the machine's id
+	Target      string // the name of a target, or AllTargets
+	Machine     string // the id of the machine
 	Project     env.Project
 	Manifest    *config.Manifest
 	Lock        config.Lock
@@ -54,14 +55,14 @@ type Prepared struct {
 	Targets     []string        // the names of the selected targets
 	Composer    *module.Composer
 	State       *output.State
-	ManagedDirs []output.ManagedDir // the state's roots with their manifests
-	ManagedKeys []output.Key        // files that earlier deploys wrote, sorted
+	ManagedDirs []output.ManagedDir // the roots of the state together with their manifests
+	ManagedKeys []output.Key        // the files that earlier deploys wrote, sorted
 	Sums        *disk.Sums          // scans of the roots
 	Warnings    []string
-	managedErr  error // the error with which finding ManagedKeys failed
+	managedErr  error // the error of the function that computes ManagedKeys; nil if it succeeded
 }
 
-// Prepare reads the config repo, renders it, and reads the manifests.
+// Prepare reads the config repo, renders the desired state, and reads the manifests of the roots.
 func Prepare(world Services, request Request) (*Prepared, error) {
 	result, err := load(world, request)
 	if err != nil {
@@ -73,14 +74,14 @@ func Prepare(world Services, request Request) (*Prepared, error) {
 	var warnings []string
 	result.ManagedDirs, warnings = output.ReadManifests(result.State.Roots)
 	result.Warnings = append(result.Warnings, warnings...)
-	// Only Plan needs ManagedKeys, and returns managedErr. Other tools succeed without ManagedKeys.
+	// Only Plan needs ManagedKeys, and returns managedErr. The other tools work without ManagedKeys.
 	result.ManagedKeys, result.managedErr = output.ManagedKeys(result.ManagedDirs, result.Targets, world.LastDeploy)
 	result.scanRoots()
 	result.setLinkedAside()
 	return result, nil
 }
 
-// load reads the manifest and identifies project and machine.
+// load reads the manifest of the config repo, and determines the project and the machine.
 func load(world Services, request Request) (*Prepared, error) {
 	result := &Prepared{Services: world, Repo: world.Env.RepoDir(request.Repo), Profile: request.Profile, Target: request.Target}
 	var err error
@@ -94,7 +95,7 @@ func load(world Services, request Request) (*Prepared, error) {
 	return result, result.selectTargets()
 }
 
-// selectTargets sets Selected and Targets from the argument "target".
+// selectTargets sets Selected and Targets from the argument target.
 func (r *Prepared) selectTargets() error {
 	if !slices.Contains(selectableTargets, r.Target) {
 		return fault.New(fault.TargetUnsupported, fault.Details{"target": r.Target, "allowed": selectableTargets},
@@ -121,7 +122,7 @@ func (r *Prepared) selectTargets() error {
 	return nil
 }
 
-// render renders the desired state.
+// render renders the desired state of the selected targets.
 func (r *Prepared) render() error {
 	modules, err := r.Manifest.Select(r.Profile)
 	if err != nil {
@@ -142,7 +143,7 @@ func (r *Prepared) render() error {
 	return err
 }
 
-// Plan compares the desired state with the disk.
+// Plan compares the desired state with the files on disk.
 func (r *Prepared) Plan() (Plan, error) {
 	if r.managedErr != nil {
 		return Plan{}, r.managedErr
@@ -150,11 +151,11 @@ func (r *Prepared) Plan() (Plan, error) {
 	return Compute(r.State, r.ManagedKeys, r.Sums)
 }
 
-// minScanned is the number of files from which scanning a root takes less time than looking at each file.
+// minScanned is the number of files from which one scan of a root takes less time than looking at each file.
 const minScanned = 4
 
-// scanRoots scans the roots in which every file should be managed. Other roots, such as a project, can contain any
-// files.
+// scanRoots scans the roots in which every file should be managed. It does not scan other roots, such as a project,
+// because they can contain any number of other files.
 func (r *Prepared) scanRoots() {
 	files, size := map[string]int{}, map[string]int64{}
 	count := func(key output.Key, length int) {

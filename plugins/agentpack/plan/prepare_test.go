@@ -16,7 +16,7 @@ type noGit struct{}
 func (noGit) TopLevel(string) (string, error)       { return "", nil }
 func (noGit) Origin(string) (string, string, error) { return "", "", nil }
 
-// TestPrepareRefusesRootAsProject: Prepare fails if the project is the root of the file system.
+// TestPrepareRefusesRootAsProject checks that Prepare fails if the project is the root directory of the file system.
 func TestPrepareRefusesRootAsProject(t *testing.T) {
 	home := t.TempDir()
 	repo := filepath.Join(home, ".agentpack", "repo")
@@ -36,12 +36,12 @@ func TestPrepareRefusesRootAsProject(t *testing.T) {
 		return err
 	}
 	if err := run("both", "/"); err == nil || !strings.Contains(err.Error(), "--project") {
-		t.Errorf("a target of the project: got %v", err)
+		t.Errorf("Prepare for a target that writes into the project: got %v", err)
 	}
 	if err := run("user", "/"); err != nil {
-		t.Errorf("a target of the user's: got %v", err)
+		t.Errorf("Prepare for a target that writes into the user's directories: got %v", err)
 	}
 	if err := run("both", home); err != nil {
-		t.Errorf("a project: got %v", err)
+		t.Errorf("Prepare with a project: got %v", err)
 	}
 }

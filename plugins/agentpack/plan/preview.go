@@ -10,10 +10,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// unknownRoot is the Root of a file outside all roots.
+// unknownRoot is the value of FileDiff.Root for a file outside all roots.
 const unknownRoot = "<unknown>"
 
-// Preview is a plan with the diffs of its files.
+// Preview is a plan together with the diffs of the changed files.
 type Preview struct {
 	Plan
 	Files []FileDiff `json:"files"`
@@ -29,10 +29,10 @@ type FileDiff struct {
 	Op         Op      `json:"op"`
 	BeforeHash *string `json:"before_hash"`
 	AfterHash  *string `json:"after_hash"`
-	Unified    *string `json:"unified,omitempty"` // nil for a removal, or if there is a warning instead; "" for a new, empty file
+	Unified    *string `json:"unified,omitempty"` // nil for a removal, or if a warning says why there is no diff; "" for a new, empty file
 }
 
-// NewPreview computes the diffs of a plan.
+// NewPreview computes the diffs of the files that a plan changes.
 func NewPreview(state *output.State, changes Plan) (Preview, []string, error) {
 	diff := Preview{Plan: changes, Files: []FileDiff{}}
 	var warnings []string
@@ -76,7 +76,7 @@ func prefixed(sum *string) *string {
 	return &text
 }
 
-// diffFile returns the diff of a file that the plan writes, or a warning with the reason why there is no diff.
+// diffFile returns the diff of a file that the plan writes, or a warning that says why there is no diff.
 func diffFile(state *output.State, change Change, name string) (text, warning string, err error) {
 	file, ok := state.File(change.Key())
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// SectionStart is the start of the line that begins a module's section.
+// SectionStart is the beginning of the marker line at which the section of a module starts.
 const SectionStart = "<!-- agentpack:module="
 
 const (
@@ -15,13 +15,14 @@ const (
 	sectionSeparator = "\n\n---\n\n"
 )
 
-// Section is a module's part of an aggregated file.
+// Section is the part of an aggregated file that comes from one module.
 type Section struct {
 	Module  string
 	Content string
 }
 
-// JoinSections concatenates sections, each between two markers. A single section is written without markers.
+// JoinSections concatenates sections, and puts each section between two marker lines. A single section gets no marker
+// lines.
 func JoinSections(sections []Section) string {
 	if len(sections) == 1 {
 		return sections[0].Content
@@ -45,7 +46,7 @@ func JoinSections(sections []Section) string {
 func ParseSections(text string) ([]Section, error) {
 	var sections []Section
 	seen := map[string]bool{}
-	open, from, at := "", 0, 0 // module of the open section, offset of its content, current offset
+	open, from, at := "", 0, 0 // the module of the open section, the offset of the section's content, and the current offset
 	for line := range strings.Lines(text) {
 		module, starts := parseSectionStart(line)
 		switch {
@@ -68,7 +69,7 @@ func ParseSections(text string) ([]Section, error) {
 	return sections, nil
 }
 
-// parseSectionStart returns the module id in a line that starts a section; false for any other line.
+// parseSectionStart returns the module id in a marker line that starts a section; false for any other line.
 func parseSectionStart(line string) (string, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), SectionStart)
 	if !ok {

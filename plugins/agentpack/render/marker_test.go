@@ -11,7 +11,7 @@ import (
 
 func TestJoinSections(t *testing.T) {
 	if got := render.JoinSections([]render.Section{{"a", "one"}}); got != "one" {
-		t.Errorf("a single section has no markers: got %q", got)
+		t.Errorf("a single section must not have markers: got %q", got)
 	}
 	got := render.JoinSections([]render.Section{{"a", "one\n"}, {"b", "two"}})
 	want := "<!-- agentpack:module=a -->\none\n<!-- /agentpack -->\n\n---\n\n<!-- agentpack:module=b -->\ntwo\n<!-- /agentpack -->"
@@ -53,7 +53,8 @@ func TestParseSections(t *testing.T) {
 	}
 }
 
-// FuzzParseSections: ParseSections is the inverse of JoinSections for any content of modules.
+// FuzzParseSections checks that ParseSections returns the sections that JoinSections has joined, for any content of
+// modules.
 func FuzzParseSections(f *testing.F) {
 	f.Add("# A\n", "# B")
 	f.Add("", "\r\n")

@@ -1,5 +1,6 @@
-// Package render converts modules to the desired state: the root directories of each target, and the files in these
-// directories. Start with Render. JoinSections and ParseSections write and parse files that aggregate several modules.
+// Package render converts modules to the desired state, which consists of the root directories of each target and the
+// files in these directories. Start with Render. JoinSections and ParseSections write and parse files that aggregate
+// the sections of several modules.
 package render
 
 import (
@@ -17,17 +18,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// Input is the input of Render.
+// Input holds the arguments of Render.
 type Input struct {
 	Env      env.Env
-	Project  string // the project's root
+	Project  string // the root directory of the project
 	Targets  []config.Target
 	Modules  []config.Module // sorted by id
 	Composer *module.Composer
 }
 
-// Render returns the desired state and warnings. It repeats the warnings of a module for each target that the module is
-// rendered for.
+// Render returns the desired state, and warnings about modules. It repeats the warnings about a module for each target
+// for which the module is rendered.
 func Render(in Input) (*output.State, []string, error) {
 	var builder output.Builder
 	var warnings []string
@@ -41,13 +42,13 @@ func Render(in Input) (*output.State, []string, error) {
 	return builder.State(), warnings, nil
 }
 
-// renderer renders one target.
+// renderer renders the modules for one target.
 type renderer struct {
 	Input
 	target   config.Target
 	builder  *output.Builder
 	warnings []string
-	warned   map[string]bool // modules whose warnings are in warnings
+	warned   map[string]bool // the ids of the modules whose warnings are already in warnings
 }
 
 func (r *renderer) render() error {
@@ -68,18 +69,18 @@ func (r *renderer) render() error {
 	return fmt.Errorf("this target is not supported")
 }
 
-// on returns the value of a boolean setting of the target.
+// on returns the value of a boolean option of the target; byDefault if the manifest does not set the option.
 func (r *renderer) on(option string, byDefault bool) bool {
 	return r.target.Options.Bool(option, byDefault)
 }
 
-// root adds a root of the target, and returns it.
+// root adds a root directory of the target, and returns its path.
 func (r *renderer) root(path string, scan bool) string {
 	r.builder.AddRoot(output.Root{Target: r.target.Name, Path: path, ScanExtras: scan})
 	return path
 }
 
-// modules returns the composed modules of a type that are rendered for the target, sorted by id.
+// modules returns the composed modules of the type kind that are rendered for the target, sorted by id.
 func (r *renderer) modules(kind config.Type) ([]*module.Ready, error) {
 	var all []*module.Ready
 	for _, wanted := range r.Modules {
@@ -103,13 +104,13 @@ func (r *renderer) add(path string, content []byte, origins ...output.Origin) er
 	return r.builder.Add(output.Key{Target: r.target.Name, Path: path}, content, origins...)
 }
 
-// addFile adds a copy of a module's file.
+// addFile adds a copy of one file of a module to the desired state.
 func (r *renderer) addFile(path string, ready *module.Ready, file string) error {
 	key, origin := output.Key{Target: r.target.Name, Path: path}, output.Origin{Module: ready.Module.ID, Path: file}
 	return r.builder.AddSummed(key, ready.Files[file], ready.SHA256(file), origin)
 }
 
-// aggregate writes the instructions of all modules into one file. Without modules it writes no file.
+// aggregate adds one file with the instructions of all modules. Without modules it adds no file.
 func (r *renderer) aggregate(path string, modules []*module.Ready) error {
 	if len(modules) == 0 {
 		return nil
@@ -127,7 +128,7 @@ func (r *renderer) aggregate(path string, modules []*module.Ready) error {
 	return r.add(path, []byte(JoinSections(sections)), origins...)
 }
 
-// oneFile renders a target whose only output is one file of instructions in the project.
+// oneFile renders a target for which agentpack writes only one file, the instructions in the project.
 func (r *renderer) oneFile(option, dir string, scan bool, file string) error {
 	instructions, err := r.modules(config.Instructions)
 	if err != nil || !r.target.Scope.Project() || !r.on(option, true) {
@@ -136,7 +137,7 @@ func (r *renderer) oneFile(option, dir string, scan bool, file string) error {
 	return r.aggregate(filepath.Join(r.root(dir, scan), file), instructions)
 }
 
-// skills writes each skill into a subdirectory of root.
+// skills adds the files of each skill, in a subdirectory of root for each skill.
 func (r *renderer) skills(root string, skills []*module.Ready) error {
 	for _, skill := range skills {
 		dir, err := skillDir(skill.Module.ID)
@@ -159,8 +160,8 @@ func (r *renderer) skills(root string, skills []*module.Ready) error {
 
 const separator = string(filepath.Separator)
 
-// skillDir returns the name of a skill's directory. The id is untrusted, so a name that is not a path component is an
-// error.
+// skillDir returns the name of the directory for a skill. It returns an error if the name is not a path component,
+// because the id of the module is untrusted.
 func skillDir(id string) (string, error) {
 	dir := env.ModuleName(id)
 	if !env.IsPathComponent(dir) || disk.IsReservedName(dir) || output.IsOwnFile(dir) {
@@ -170,7 +171,7 @@ func skillDir(id string) (string, error) {
 	return dir, nil
 }
 
-// files writes the only file of each module to the directory root, with the file name that rename returns.
+// files adds the only file of each module to the directory root, with the file name that rename returns.
 func (r *renderer) files(root string, modules []*module.Ready, rename func(string) string) error {
 	for _, ready := range modules {
 		file := ready.Single()
@@ -192,7 +193,7 @@ func promptName(file string) string {
 	return strings.TrimSuffix(file, ".md") + ".prompt.md"
 }
 
-// withFinalNewline appends a newline if text does not end with one.
+// withFinalNewline returns text with a newline at the end; it adds the newline if text does not end with one.
 func withFinalNewline(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] == '\n' {
 		return text

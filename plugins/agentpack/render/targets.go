@@ -12,7 +12,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
 )
 
-// CodexHome returns Codex's home directory: the target's option codex_home, or the variable CODEX_HOME, or ~/.codex.
+// CodexHome returns the home directory of Codex: the value of the target's option codex_home, or else of the variable
+// CODEX_HOME, or else ~/.codex.
 func CodexHome(at env.Env, codex config.Target) string {
 	home := codex.Options.Text("codex_home")
 	if home == "" {
@@ -60,7 +61,7 @@ func (r *renderer) codex() error {
 	return nil
 }
 
-// prompts writes all prompts into a directory that is scanned for extra files.
+// prompts adds all prompts to a directory that is scanned for unmanaged files.
 func (r *renderer) prompts(dir string, rename func(string) string) error {
 	prompts, err := r.modules(config.Prompt)
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *renderer) cursor() error {
 	return nil
 }
 
-// CursorHeader returns the generated header that precedes a module's instructions in a Cursor rule.
+// CursorHeader returns the generated header of a Cursor rule, which precedes the instructions of a module.
 func CursorHeader(id string) []byte {
 	header := rawjson.AppendQuote([]byte("---\ndescription: "), "agentpack: "+id)
 	return append(header, "\nglobs: []\nalwaysApply: true\n---\n\n"...)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CommandPrefix returns the program name and global flags of a command with the call's arguments. It omits empty
-// arguments.
+// CommandPrefix returns the beginning of a recommended command: the program name, and global flags with the arguments
+// of the call. It omits the flag for an empty argument.
 func CommandPrefix(repo, profile, target, machine string) string {
 	parts := []string{"agentpack"}
 	for _, option := range []struct{ name, value, otherwise string }{
@@ -20,11 +20,11 @@ func CommandPrefix(repo, profile, target, machine string) string {
 	return strings.Join(parts, " ")
 }
 
-// shellSafe are the characters without a special meaning in a shell.
+// shellSafe holds the characters that have no special meaning in a shell.
 const shellSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
 
 // ShellQuote quotes text as one word of a shell command. Users copy recommended commands into a shell, and the ids and
-// paths in them are untrusted.
+// paths in these commands are untrusted.
 func ShellQuote(text string) string {
 	if text != "" && strings.Trim(text, shellSafe) == "" {
 		return text
@@ -32,19 +32,19 @@ func ShellQuote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Action is a recommended command with its code.
+// Action is a recommended command together with the code of the action.
 type Action struct {
 	Code    string `json:"action"`
 	Command string `json:"command"`
 }
 
-// actionOrder lists action codes by precedence. Codes in one row have equal precedence.
+// actionOrder lists the codes of actions by precedence. Codes in one row have equal precedence.
 var actionOrder = [][]string{
 	{"bootstrap"}, {"doctor"}, {"update"}, {"preview", "preview_diff"}, {"diff"}, {"plan"}, {"deploy", "deploy_apply"},
 	{"status"}, {"evolve_propose"}, {"evolve", "evolve_restore"}, {"rollback"},
 }
 
-// SortActions sorts actions by precedence and drops duplicates.
+// SortActions sorts actions by precedence and removes duplicates.
 func SortActions(actions []Action) []Action {
 	slices.SortFunc(actions, func(a, b Action) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Command, b.Command))
@@ -61,7 +61,7 @@ func (a Action) rank() int {
 	return len(actionOrder)
 }
 
-// Commands returns the commands of actions.
+// Commands returns the command of each action.
 func Commands(actions []Action) []string {
 	var commands []string
 	for _, action := range actions {

@@ -18,15 +18,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// DoctorGit queries the git repositories that contain the roots.
+// DoctorGit queries the git repositories that contain root directories of targets.
 type DoctorGit interface {
 	// TopLevel returns the top level of the repository that contains path; "" if there is no repository.
 	TopLevel(path string) (string, error)
-	// Ignored reports for each of the absolute paths in a repository whether git ignores it.
+	// Ignored reports for each of the absolute paths, which are in the repository repo, whether git ignores the path.
 	Ignored(repo string, paths ...string) ([]bool, error)
 }
 
-// DoctorReport is the payload of doctor.
+// DoctorReport is the payload of the tool doctor.
 type DoctorReport struct {
 	MachineID   string       `json:"machine_id"`
 	Roots       []RootHealth `json:"roots"`
@@ -34,7 +34,7 @@ type DoctorReport struct {
 	NextActions []string     `json:"next_actions,omitempty"`
 }
 
-// RootHealth is the state of a root. Suggestion may be nil.
+// RootHealth describes the state of one root directory. Suggestion may be nil.
 type RootHealth struct {
 	Target     string   `json:"target"`
 	Root       string   `json:"root"`
@@ -46,8 +46,8 @@ type RootHealth struct {
 	Suggestion *string  `json:"suggestion"`
 }
 
-// Diagnose checks roots and overlays. Writable must report without side effects whether a directory can be written.
-// Each recommended command begins with prefix.
+// Diagnose checks the root directories and the overlays. The function writable must report whether a directory can be
+// written, without changing it. Each recommended command begins with prefix.
 func Diagnose(result *plan.Prepared, git DoctorGit, writable func(dir string) bool, prefix string) (DoctorReport, []string, error) {
 	report := DoctorReport{MachineID: result.Machine, Roots: []RootHealth{}, Fixes: []string{}}
 	var commands []string
@@ -74,7 +74,7 @@ func Diagnose(result *plan.Prepared, git DoctorGit, writable func(dir string) bo
 	return report, warnings, nil
 }
 
-// checkRoot checks one root.
+// checkRoot checks one root directory.
 func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error) {
 	health := RootHealth{
 		Target: root.Target, Root: root.Path, RootPosix: filepath.ToSlash(root.Path),
@@ -82,7 +82,7 @@ func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error)
 	}
 	kind, err := disk.Stat(root.Path)
 	if errors.Is(err, fs.ErrPermission) {
-		kind = disk.Directory // the directory is not accessible
+		kind = disk.Directory // the directory exists, but is not accessible
 	} else if err != nil {
 		return RootHealth{}, fault.IO(root.Path, err)
 	}
@@ -105,7 +105,7 @@ func checkRoot(root output.Root, writable func(string) bool) (RootHealth, error)
 	return health, nil
 }
 
-// overlayWarnings checks the overlays of all modules, including those that are not selected.
+// overlayWarnings returns warnings about the overlays of all modules, including modules that are not selected.
 func overlayWarnings(result *plan.Prepared) []string {
 	var warnings []string
 	for _, module := range result.Manifest.Modules {
@@ -114,8 +114,8 @@ func overlayWarnings(result *plan.Prepared) []string {
 	return warnings
 }
 
-// checkIgnored returns warnings about roots where git does not ignore agentpack's manifests, and about roots where git
-// fails. Found reports whether a manifest is not ignored.
+// checkIgnored returns warnings about root directories in which git does not ignore agentpack's manifests, and about
+// root directories for which git fails. The result found reports whether git does not ignore at least one manifest.
 func checkIgnored(health []RootHealth, roots []output.Root, git DoctorGit) (found bool, warnings []string) {
 	var unknown []string
 	var refusal error
@@ -138,8 +138,9 @@ func checkIgnored(health []RootHealth, roots []output.Root, git DoctorGit) (foun
 	return found, warnings
 }
 
-// isInRepository reports whether a directory or an ancestor contains .git. The user's directories for agents usually
-// are in no repository and not granted for git, so a git error about them is not worth a warning.
+// isInRepository reports whether dir or one of its ancestors contains .git. The directories in which users keep files
+// for agents are usually in no repository, and not granted for git, so a git error about such a directory is not worth
+// a warning.
 func isInRepository(dir string) bool {
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -151,12 +152,12 @@ func isInRepository(dir string) bool {
 	}
 }
 
-// isInAny reports whether path equals, or is below, one of the directories.
+// isInAny reports whether path equals one of the directories, or is below one of them.
 func isInAny(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return contain.Within(dir, path) })
 }
 
-// showsManifest reports whether a root is in a repository and git does not ignore the root's manifest.
+// showsManifest reports whether a root directory is in a repository and git does not ignore the manifest of the root.
 func showsManifest(git DoctorGit, root output.Root) (bool, error) {
 	top, err := git.TopLevel(root.Path)
 	if err != nil || top == "" {

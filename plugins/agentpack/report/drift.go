@@ -11,18 +11,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// DriftKind is the kind of difference between a file and the desired state.
+// DriftKind says how a file differs from the desired state.
 type DriftKind string
 
-// The kinds of drift.
 const (
 	Modified DriftKind = "modified"
 	Missing  DriftKind = "missing"
 	Extra    DriftKind = "extra"
 )
 
-// DriftItem is a drifted file. Expected and Actual are "sha256:" and the SHA-256 in hexadecimal. Expected is nil if the
-// file is not desired, Actual is nil if the file does not exist.
+// DriftItem describes a drifted file. Expected and Actual consist of "sha256:" and the SHA-256 in hexadecimal. Expected
+// is nil if the file is not desired, and Actual is nil if the file does not exist.
 type DriftItem struct {
 	Target    string    `json:"target"`
 	Root      string    `json:"root,omitempty"` // "" if no root contains the path
@@ -33,21 +32,22 @@ type DriftItem struct {
 	Actual    *string   `json:"actual"`
 	Kind      DriftKind `json:"kind"`
 
-	Modules []string `json:"-"` // modules that the file is or was generated from
+	Modules []string `json:"-"` // ids of the modules from which the file is or was generated
 }
 
-// Drift is the result of ScanDrift.
+// Drift is the result that ScanDrift returns.
 type Drift struct {
 	Items     []DriftItem
 	Warnings  []string
 	Deployed  bool // at least one manifest is valid
-	Unmanaged bool // a root with desired files has no valid manifest
+	Unmanaged bool // at least one root with desired files has no valid manifest
 
 	sums *disk.Sums
 }
 
-// ScanDrift compares the managed files with the disk. For a root without a manifest, it compares the desired files
-// instead. Sums may have a scan of the disk. With extras, it also finds unmanaged files in roots with ScanExtras.
+// ScanDrift compares the managed files with the files on disk. For a root without a manifest, it compares the desired
+// files instead. The argument sums may contain scans of the disk. With extras, ScanDrift also finds unmanaged files in
+// roots whose ScanExtras is set.
 func ScanDrift(state *output.State, dirs []output.ManagedDir, sums *disk.Sums, extras bool) (Drift, error) {
 	drift := Drift{sums: sums}
 	for _, dir := range dirs {
@@ -66,7 +66,7 @@ func ScanDrift(state *output.State, dirs []output.ManagedDir, sums *disk.Sums, e
 	return drift, nil
 }
 
-// scanDir scans one root.
+// scanDir finds the drifted files in one root.
 func (d *Drift) scanDir(state *output.State, dir output.ManagedDir, extras bool) error {
 	if !dir.Usable {
 		var wanted []output.File
@@ -94,7 +94,7 @@ func (d *Drift) scanDir(state *output.State, dir output.ManagedDir, extras bool)
 	return nil
 }
 
-// compare checks desired files.
+// compare compares desired files with the files on disk.
 func (d *Drift) compare(state *output.State, files []output.File) error {
 	for _, file := range files {
 		if err := d.checkWanted(state, file, file.Modules); err != nil {
@@ -118,7 +118,7 @@ func (d *Drift) checkWanted(state *output.State, file output.File, modules []str
 	return nil
 }
 
-// checkEntry checks a managed file.
+// checkEntry compares the file of a manifest entry with the file on disk.
 func (d *Drift) checkEntry(state *output.State, dir output.ManagedDir, entry output.ManifestEntry) error {
 	key := dir.Key(entry)
 	if file, ok := state.File(key); ok {
@@ -134,14 +134,15 @@ func (d *Drift) checkEntry(state *output.State, dir output.ManagedDir, entry out
 	return nil
 }
 
-// findExtras adds unmanaged files.
+// findExtras adds the unmanaged files in a root to the drift.
 func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 	items, err := d.sums.List(dir.Path)
 	if filesystem.IsAbsent(err) {
 		return
 	}
 	if err != nil {
-		// A user's directory can contain arbitrary files. The drift of managed files is valid without it.
+		// A directory of the user can contain any files. The drift of managed files is valid even if the directory
+		// cannot be listed.
 		d.Warnings = append(d.Warnings, fmt.Sprintf("extra files in %s are not reported: %s", dir.Path, err))
 		return
 	}
@@ -157,7 +158,7 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 			continue
 		}
 		if actual == nil {
-			continue // the file was removed after ListFiles
+			continue // another process has removed the file since it was listed
 		}
 		found := newItem(Extra, key, nil, actual)
 		found.Root, found.RootPosix = dir.Path, filepath.ToSlash(dir.Path)
@@ -165,7 +166,7 @@ func (d *Drift) findExtras(dir output.ManagedDir, listed map[string]bool) {
 	}
 }
 
-// sumIfPresent returns the SHA-256 of a file in hexadecimal; nil if the file does not exist.
+// sumIfPresent returns the SHA-256 of the file at path in hexadecimal; nil if the file does not exist.
 func (d *Drift) sumIfPresent(path string) (*string, error) {
 	actual, err := d.sums.File(path)
 	if filesystem.IsAbsent(err) {

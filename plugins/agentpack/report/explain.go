@@ -13,17 +13,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/plan"
 )
 
-// layerMissing is the value of Layer for a file that no layer contains.
+// layerMissing is the value of ModuleOrigin.Layer for a file that no layer contains.
 const layerMissing = "missing"
 
-// PlanExplanation lists the changes of a plan with their origins.
+// PlanExplanation lists the changes of a plan, each with the origins of the changed file.
 type PlanExplanation struct {
 	Profile string              `json:"profile"`
 	Targets []string            `json:"targets"`
 	Changes []ChangeExplanation `json:"changes"`
 }
 
-// ChangeExplanation is a change with the modules that the changed file is generated from.
+// ChangeExplanation describes a change, and the modules from which the changed file is generated.
 type ChangeExplanation struct {
 	Op        plan.Op        `json:"op"`
 	Target    string         `json:"target"`
@@ -32,7 +32,8 @@ type ChangeExplanation struct {
 	Modules   []ModuleOrigin `json:"modules"`
 }
 
-// ModuleOrigin describes a file in a module. All fields but ID are nil if the manifest no longer contains the module.
+// ModuleOrigin describes a file of a module. All fields except ID are nil if the manifest no longer contains the
+// module.
 type ModuleOrigin struct {
 	ID    string  `json:"module_id"`
 	Type  *string `json:"module_type"`
@@ -40,14 +41,14 @@ type ModuleOrigin struct {
 	Path  *string `json:"module_path"`
 }
 
-// StatusExplanation lists drifted files with their modules.
+// StatusExplanation lists drifted files, each with the ids of its modules.
 type StatusExplanation struct {
 	Profile string             `json:"profile"`
 	Targets []string           `json:"targets"`
 	Drift   []DriftExplanation `json:"drift"`
 }
 
-// DriftExplanation is a drifted file with the ids of its modules.
+// DriftExplanation describes a drifted file, and lists the ids of the modules from which the file is generated.
 type DriftExplanation struct {
 	Kind      DriftKind `json:"kind"`
 	Target    string    `json:"target"`
@@ -58,7 +59,7 @@ type DriftExplanation struct {
 	Modules   []string  `json:"modules"`
 }
 
-// ExplainPlan explains the changes of a plan.
+// ExplainPlan returns the changes of a plan with their explanations.
 func ExplainPlan(result *plan.Prepared, changes plan.Plan) PlanExplanation {
 	explained := PlanExplanation{Profile: result.Profile, Targets: result.Targets, Changes: []ChangeExplanation{}}
 	for _, change := range changes.Changes {
@@ -71,8 +72,8 @@ func ExplainPlan(result *plan.Prepared, changes plan.Plan) PlanExplanation {
 	return explained
 }
 
-// origins returns the origins of a desired file. For other managed files it derives the origins from the manifest; the
-// Path of an origin is "" if unknown.
+// origins returns the origins of a desired file. For any other managed file it derives the origins from the manifest;
+// the Path of an origin is then "" if it cannot be derived.
 func origins(result *plan.Prepared, key output.Key) []output.Origin {
 	if file, ok := result.State.File(key); ok {
 		return file.Origins
@@ -92,8 +93,8 @@ func origins(result *plan.Prepared, key output.Key) []output.Origin {
 	return nil
 }
 
-// deployedFrom derives the path of a file in a module from deployed, the path in a root to which the file was deployed.
-// The module may have changed since that deploy.
+// deployedFrom derives the path of a file in the module id from deployed, which is the path in a root to which the file
+// was deployed. The module may have changed since that deploy.
 func deployedFrom(result *plan.Prepared, id, deployed string) string {
 	configured, ok := result.Manifest.Module(id)
 	if !ok {
@@ -116,10 +117,10 @@ func explain(result *plan.Prepared, origin output.Origin) ModuleOrigin {
 	}
 	kind := strings.ToUpper(string(configured.Type[:1])) + string(configured.Type[1:])
 	layer := layerMissing
-	// A module that cannot be composed, such as a disabled one, has no layers.
+	// A module that cannot be composed, for example because it is disabled, has no layers.
 	if ready, err := result.Composer.Ready(configured); err == nil {
 		if single := ready.Single(); single != "" {
-			origin.Path = single // the target may have renamed the file
+			origin.Path = single // the target may have deployed the file under another name
 		}
 		if found, ok := ready.Layers[origin.Path]; ok {
 			layer = string(found)
@@ -128,7 +129,8 @@ func explain(result *plan.Prepared, origin output.Origin) ModuleOrigin {
 	return ModuleOrigin{ID: origin.Module, Type: &kind, Layer: &layer, Path: &origin.Path}
 }
 
-// ExplainStatus explains the drift of managed files or, if no manifest lists any files, of desired files.
+// ExplainStatus returns the drifted managed files with their modules. If no manifest lists any files, it returns the
+// drifted desired files instead.
 func ExplainStatus(result *plan.Prepared) (StatusExplanation, []string, error) {
 	var listed []output.ManagedDir
 	for _, dir := range result.ManagedDirs {

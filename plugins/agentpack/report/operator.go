@@ -11,33 +11,33 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/render"
 )
 
-// maxOperatorFile is the size limit of an operator asset, in bytes.
+// maxOperatorFile is the maximum size of an operator asset, in bytes.
 const maxOperatorFile = 1 << 20
 
-// operatorCommands are the names, without .md, of the command files for Claude Code.
+// operatorCommands are the names of the command files for Claude Code, without .md.
 var operatorCommands = []string{"ap-doctor", "ap-update", "ap-preview", "ap-plan", "ap-deploy", "ap-status", "ap-diff", "ap-explain", "ap-evolve"}
 
-// operatorSkill is the path of the operator skill below a directory of skills.
+// operatorSkill is the path of the operator skill in a directory of skills.
 var operatorSkill = filepath.Join("agentpack-operator", "SKILL.md")
 
-// OperatorCheck checks that the operator assets exist and have the expected version. Operator assets are files that
-// instruct agents how to use agentpack; agentpack's command bootstrap installs them.
+// OperatorCheck checks whether the operator assets exist and have the expected version. Operator assets are files that
+// tell agents how to use agentpack. The command bootstrap of agentpack installs them.
 type OperatorCheck struct {
 	Env     env.Env
-	Project string // the project's root
-	Version string // the expected version
-	Repo    string // the argument of the call; may be ""
-	Machine string // the argument of the call; may be ""
+	Project string // the root directory of the project
+	Version string // the version that the assets should have
+	Repo    string // the argument repo of the call; may be ""
+	Machine string // the argument machine of the call; may be ""
 }
 
-// operatorFindings collects warnings and actions.
+// operatorFindings collects the warnings about operator assets, and the actions that resolve them.
 type operatorFindings struct {
 	OperatorCheck
 	warnings []string
 	actions  []Action
 }
 
-// Run checks the assets of targets. It returns warnings, and actions that resolve the warnings.
+// Run checks the operator assets of the given targets. It returns warnings, and actions that resolve the warnings.
 func (c OperatorCheck) Run(targets []config.Target) ([]string, []Action) {
 	found := &operatorFindings{OperatorCheck: c}
 	for _, target := range targets {
@@ -53,7 +53,7 @@ func (c OperatorCheck) Run(targets []config.Target) ([]string, []Action) {
 	return found.warnings, found.actions
 }
 
-// target checks the assets of one target in one scope.
+// target checks the operator assets of one target in one scope.
 func (f *operatorFindings) target(target config.Target, scope config.Scope) {
 	user := scope == config.ScopeUser
 	switch target.Name {
@@ -75,17 +75,17 @@ func (f *operatorFindings) target(target config.Target, scope config.Scope) {
 	}
 }
 
-// assetState is the state of one asset.
+// assetState is the state of one operator asset.
 type assetState int
 
 const (
 	assetCurrent assetState = iota
 	assetMissing
-	assetUnmarked // the file has no version
+	assetUnmarked // the file does not state a version
 	assetOutdated
 )
 
-// inspect returns the state of an asset and, if it is outdated, its version.
+// inspect returns the state of the operator asset at path and, if the asset is outdated, its version.
 func (f *operatorFindings) inspect(path string) (assetState, string) {
 	text, err := disk.Read(path, maxOperatorFile)
 	if err != nil {
@@ -101,7 +101,7 @@ func (f *operatorFindings) inspect(path string) (assetState, string) {
 	return assetCurrent, ""
 }
 
-// markedVersion returns the version in the first line that contains a version.
+// markedVersion returns the version that the first line with a version states.
 func markedVersion(text string) (string, bool) {
 	for line := range strings.Lines(text) {
 		if _, value, ok := strings.Cut(line, "agentpack_version:"); ok {

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// DriftSummary counts drift by kind.
+// DriftSummary holds the number of drifted files for each kind of drift.
 type DriftSummary struct {
 	Modified int `json:"modified"`
 	Missing  int `json:"missing"`
 	Extra    int `json:"extra"`
 }
 
-// RootSummary counts the drift in one root.
+// RootSummary holds the numbers of drifted files in one root.
 type RootSummary struct {
 	Target    string       `json:"target"`
 	Root      string       `json:"root"`
@@ -20,20 +20,20 @@ type RootSummary struct {
 	Summary   DriftSummary `json:"summary"`
 }
 
-// StatusReport is the payload of status.
+// StatusReport is the payload of the tool status.
 type StatusReport struct {
 	Profile       string        `json:"profile"`
 	Targets       []string      `json:"targets"`
 	Drift         []DriftItem   `json:"drift"`
 	Summary       DriftSummary  `json:"summary"`
 	SummaryByRoot []RootSummary `json:"summary_by_root"`
-	SummaryTotal  *DriftSummary `json:"summary_total,omitempty"` // only if kinds were requested
+	SummaryTotal  *DriftSummary `json:"summary_total,omitempty"` // set only if the call requested certain kinds of drift
 	NextActions   []string      `json:"next_actions,omitempty"`
 	Detailed      []Action      `json:"next_actions_detailed,omitempty"`
 }
 
-// Report returns the payload of status. Only lists the kinds of drift to report; empty means all kinds. Each
-// recommended command begins with prefix. More lists additional actions.
+// Report returns the payload of the tool status. The argument only lists the kinds of drift to report; an empty list
+// means all kinds. Each recommended command begins with prefix. The argument more lists additional actions.
 func (d Drift) Report(profile string, targets []string, only []DriftKind, prefix string, more []Action) StatusReport {
 	shown := slices.Clone(d.Items)
 	report := StatusReport{Profile: profile, Targets: targets}
@@ -84,7 +84,7 @@ func byRoot(items []DriftItem) []RootSummary {
 	return roots
 }
 
-// actions returns the commands that resolve the drift.
+// actions returns the recommended commands that resolve the drift.
 func (d Drift) actions(total DriftSummary, prefix string) []Action {
 	preview := Action{Code: "preview_diff", Command: prefix + " preview --diff --json"}
 	deploy := Action{Code: "deploy_apply", Command: prefix + " deploy --apply --yes --json"}

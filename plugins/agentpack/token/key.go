@@ -21,7 +21,7 @@ var errNoKey = errors.New("the key does not exist")
 
 func (s Store) keyFile() string { return filepath.Join(s.Dir, keyName) }
 
-// readKey returns the key. The error is errNoKey if the key does not exist.
+// readKey returns the key that signs tokens. The error is errNoKey if the key does not exist.
 func (s Store) readKey() ([]byte, error) {
 	key, err := readBounded(s.keyFile(), keySize)
 	switch {
@@ -35,8 +35,8 @@ func (s Store) readKey() ([]byte, error) {
 	return key, nil
 }
 
-// makeKey returns the key, and creates the key if it does not exist. It reads a new key back from the file, so that two
-// processes that create a key in spite of the lock sign with the same key.
+// makeKey returns the key, and creates the key if the key does not exist. It reads a new key back from the file. So two
+// processes that both create a key, in spite of the lock, sign with the same key.
 func (s Store) makeKey() ([]byte, error) {
 	if key, err := s.readKey(); !errors.Is(err, errNoKey) {
 		return key, err
@@ -49,7 +49,7 @@ func (s Store) makeKey() ([]byte, error) {
 	return s.readKey()
 }
 
-// write replaces a file atomically. The file is made private before its content is written.
+// write atomically replaces the file at path. It makes the new file private before it writes the content.
 func (s Store) write(path string, content []byte) error {
 	file, err := atomicfile.New(path, atomicfile.Options{Mode: 0o600, Pattern: filepath.Base(path) + ".*.tmp"})
 	if err != nil {
@@ -66,7 +66,7 @@ func (s Store) write(path string, content []byte) error {
 	return file.Replace()
 }
 
-// readBounded returns at most max+1 bytes of a file. A result of max+1 bytes means that the file is too large.
+// readBounded returns at most max+1 bytes of the file at path. If the result has max+1 bytes, the file is too large.
 func readBounded(path string, max int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

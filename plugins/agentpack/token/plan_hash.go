@@ -11,8 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
-// PlanHash returns the SHA-256, in hexadecimal, of a plan and of the arguments for which it was computed. Data is the
-// payload of deploy without the token. Plans that differ in any value have different hashes.
+// PlanHash returns the SHA-256, in hexadecimal, of a plan and of the arguments for which the plan was computed. The
+// argument data is the payload of deploy without the token. Plans that differ in any value have different hashes.
 func PlanHash(binding Binding, data any) (string, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -45,8 +45,8 @@ func orNull(text string) any {
 	return text
 }
 
-// appendCanonical encodes a decoded JSON value canonically: without white space, keys in byte order, and only
-// mandatory escapes in strings.
+// appendCanonical appends the canonical JSON of a decoded JSON value to out: without white space, with keys in byte
+// order, and with only mandatory escapes in strings.
 func appendCanonical(out []byte, value any) ([]byte, error) {
 	switch value := value.(type) {
 	case nil:
@@ -86,7 +86,7 @@ func appendCanonical(out []byte, value any) ([]byte, error) {
 	return nil, fmt.Errorf("a %T is not a JSON value", value)
 }
 
-// short maps characters to their two-character escapes in JSON.
+// short maps each character that has a two-character escape in JSON to that escape.
 var short = map[rune]string{'\b': `\b`, '\t': `\t`, '\n': `\n`, '\f': `\f`, '\r': `\r`, '"': `\"`, '\\': `\\`}
 
 func appendString(out []byte, text string) []byte {

@@ -1,10 +1,10 @@
-// Package token issues and checks confirm tokens. The tool deploy returns a token with a plan, and deploy_apply
-// requires the token as proof that the caller has confirmed the plan. Start with Store.Issue and Store.Check. PlanHash
-// returns the hash that binds a token to a plan.
+// Package token issues and checks confirm tokens. The tool deploy returns a token together with a plan, and
+// deploy_apply requires the token as proof that the caller has confirmed the plan. Start with Store.Issue and
+// Store.Check. PlanHash returns the hash that binds a token to a plan.
 //
-// A token contains an expiry and the hashes of the plan and its arguments, and is signed with a key in the plugin's
-// state directory. So a token is valid in every instance, after a restart, and in other servers with the same state
-// directory. The state directory also contains the list of used tokens.
+// A token contains an expiry, the hash of the plan and the hash of the plan's arguments. A key in the plugin's state
+// directory signs the token. So a token is valid in every instance, after a restart, and in other servers with the same
+// state directory. The state directory also contains the list of used tokens.
 package token
 
 import (
@@ -23,14 +23,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// Lifetime is how long a token is valid.
+// Lifetime is the time for which a token is valid.
 const Lifetime = 10 * time.Minute
 
-// Store issues and checks tokens. The caller of Issue, Check or Use holds a lock that excludes every other Store with
-// the same directory.
+// Store issues and checks tokens. The caller of Issue, Check or Use must hold a lock that excludes every other Store
+// with the same directory.
 type Store struct {
-	Dir string // an existing directory that no other program writes into
-	// Private makes a file readable only by its owner. If Private is nil, the mode of files is not changed.
+	Dir string // an existing directory, into which no other program writes
+	// Private makes the file at path readable only by its owner. If Private is nil, the Store does not change the modes
+	// of files.
 	Private func(path string) error
 }
 
@@ -39,21 +40,22 @@ type Binding struct {
 	Machine, Profile, Repo, Target string
 }
 
-// Issued is a new token, which is valid until Expires.
+// Issued is a new token together with its expiry.
 type Issued struct {
 	Token   string
 	Expires time.Time // UTC, in whole milliseconds
 }
 
-// Claim is the content of a valid token.
+// Claim holds the content of a valid token.
 type Claim struct {
 	id       [idSize]byte
-	expires  int64 // milliseconds since the Unix epoch
+	expires  int64 // the expiry in milliseconds since the Unix epoch
 	planHash [sha256.Size]byte
 	binding  [sha256.Size]byte
 }
 
-// The layout of a token: version, id, expiry, hash of the arguments, hash of the plan, and a signature of these fields.
+// The layout of a token: version, id, expiry, hash of the arguments, hash of the plan, and the signature of these
+// fields.
 const (
 	version    = 1
 	idSize     = 16
@@ -63,7 +65,7 @@ const (
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Issue returns a token for a plan hash. Several tokens can be valid at the same time.
+// Issue returns a new token for a plan with the given hash. Several tokens can be valid at the same time.
 func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, error) {
 	plan, err := decodeHash(planHash)
 	if err != nil {
@@ -81,8 +83,8 @@ func (s Store) Issue(binding Binding, planHash string, now time.Time) (Issued, e
 }
 
 // Check validates a token. The error is E_CONFIRM_TOKEN_REQUIRED if the token is empty, E_CONFIRM_TOKEN_EXPIRED after
-// its lifetime, and E_CONFIRM_TOKEN_MISMATCH if the token is forged, used, or bound to other arguments. Check does not
-// use the token.
+// the lifetime of the token, and E_CONFIRM_TOKEN_MISMATCH if the token is forged, used, or bound to other arguments.
+// Check does not mark the token as used.
 func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error) {
 	if token == "" {
 		return Claim{}, refuse(fault.ConfirmTokenRequired, nil, "confirm_token is missing: pass the token that deploy returned")
@@ -97,7 +99,7 @@ func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error
 	}
 	left := claim.expires - now.UnixMilli()
 	switch {
-	// If more time is left than the lifetime, the clock was set back, and the token's age is unknown.
+	// If more time is left than Lifetime, the clock was set back, and the age of the token is unknown.
 	case left <= 0, left > Lifetime.Milliseconds(), claim.expires <= used.Floor:
 		return Claim{}, refuse(fault.ConfirmTokenExpired, nil, "confirm_token is older than %v", Lifetime)
 	case used.has(claim.id):
@@ -108,7 +110,7 @@ func (s Store) Check(token string, binding Binding, now time.Time) (Claim, error
 	return claim, nil
 }
 
-// Matches returns E_CONFIRM_TOKEN_MISMATCH unless the token was issued for this plan hash.
+// Matches returns E_CONFIRM_TOKEN_MISMATCH unless the token was issued for a plan with the given hash.
 func (c Claim) Matches(planHash string) error {
 	now, err := decodeHash(planHash)
 	if err != nil {
@@ -123,17 +125,17 @@ func (c Claim) Matches(planHash string) error {
 	}, "the plan differs from the confirmed plan: files or the config repo changed since deploy was called")
 }
 
-// PlanHash returns the plan hash that the token was issued for.
+// PlanHash returns the hash of the plan for which the token was issued.
 func (c Claim) PlanHash() string { return hex.EncodeToString(c.planHash[:]) }
 
-// open verifies a token's signature and decodes it.
+// open verifies the signature of a token and decodes the token.
 func (s Store) open(token string) (Claim, error) {
 	unknown := refuse(fault.ConfirmTokenMismatch, nil, "confirm_token was not issued by deploy")
 	if len(token) != encoding.EncodedLen(tokenSize) {
 		return Claim{}, unknown
 	}
 	raw, err := encoding.DecodeString(token)
-	if err != nil || len(raw) != tokenSize { // the decoder ignores line breaks, so the length can differ
+	if err != nil || len(raw) != tokenSize { // the decoder ignores line breaks, so the length can be wrong although err is nil
 		return Claim{}, unknown
 	}
 	key, err := s.readKey()
@@ -185,7 +187,7 @@ func decode(raw []byte) Claim {
 func (b Binding) sum() [sha256.Size]byte {
 	raw, err := json.Marshal(b)
 	if err != nil {
-		panic(err) // a struct of strings always encodes
+		panic(err) // unreachable, because a struct of strings can always be encoded
 	}
 	return sha256.Sum256(raw)
 }

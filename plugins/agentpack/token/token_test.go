@@ -94,16 +94,16 @@ func TestTokenIsUsedOnce(t *testing.T) {
 	if err := store.Use(claim, start); err != nil {
 		t.Fatal(err)
 	}
-	again := token.Store{Dir: store.Dir} // as in another instance or server
+	again := token.Store{Dir: store.Dir} // a second Store with the same directory, as in another instance or server
 	if _, err := again.Check(first, binding, start); codeOf(err) != fault.ConfirmTokenMismatch {
-		t.Errorf("a used token: %v", err)
+		t.Errorf("Check of a used token: %v", err)
 	}
 	if _, err := again.Check(second, binding, start); err != nil {
-		t.Errorf("an unused token: %v", err)
+		t.Errorf("Check of an unused token: %v", err)
 	}
 	later := start.Add(token.Lifetime)
 	if _, err := again.Check(first, binding, later); codeOf(err) != fault.ConfirmTokenExpired {
-		t.Errorf("a used token after its expiry: %v", err)
+		t.Errorf("Check of a used token after its expiry: %v", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestDroppedTokenStaysInvalidWhenClockIsSetBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Use(newer, later); err != nil { // drops the expired token old from the list
+	if err := store.Use(newer, later); err != nil { // this Use drops the expired token old from the list
 		t.Fatal(err)
 	}
 	if _, err := store.Check(old, binding, start); codeOf(err) != fault.ConfirmTokenExpired {
@@ -157,7 +157,7 @@ func TestUsedTokensAreBounded(t *testing.T) {
 		t.Errorf("the list has %d tokens, want 1000", n)
 	}
 	if _, err := store.Check(first, binding, later); codeOf(err) != fault.ConfirmTokenExpired {
-		t.Errorf("a token with the expiry of a dropped token: %v", err)
+		t.Errorf("Check of a token with the expiry of a dropped token: %v", err)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestCheckRefuses(t *testing.T) {
 			}
 			details := fault.Of(err).Details
 			if details["hint"] == nil || details["reason_code"] == nil || len(details["next_actions"].([]string)) != 2 {
-				t.Errorf("the details %v", details)
+				t.Errorf("the fault has the details %v", details)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestCheckRefusesEveryChangedCharacter(t *testing.T) {
 		forged := []byte(good)
 		forged[i] = map[bool]byte{true: 'B', false: 'A'}[good[i] == 'A']
 		if _, err := store.Check(string(forged), binding, start); codeOf(err) != fault.ConfirmTokenMismatch {
-			t.Errorf("with character %d changed: %v", i, err)
+			t.Errorf("Check of a token whose character %d was changed: %v", i, err)
 		}
 	}
 }
@@ -236,10 +236,10 @@ func TestKeyIsPrivateAndCreatedOnce(t *testing.T) {
 	}
 	issue(t, store, start)
 	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
-		t.Errorf("the key changed, %v", err)
+		t.Errorf("the second call changed the key, %v", err)
 	}
 	if left, err := filepath.Glob(filepath.Join(store.Dir, "*.tmp")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("files are left behind: %v, %v", left, err)
 	}
 }
 
@@ -334,7 +334,7 @@ func FuzzUsedList(f *testing.F) {
 		}
 		claim, err := store.Check(good, binding, start)
 		if err != nil {
-			return // the list is invalid, contains the token, or has a floor above its expiry
+			return // Check may refuse the token: the list is invalid, contains the token, or has a floor above the expiry
 		}
 		if err := store.Use(claim, start); err != nil {
 			t.Fatal(err)
@@ -345,7 +345,8 @@ func FuzzUsedList(f *testing.F) {
 	})
 }
 
-// TestPlanHashOfSample compares the hash of the recorded plan. It is skipped without sample data.
+// TestPlanHashOfSample compares PlanHash with the recorded hash of the plan in the sample data. It is skipped without
+// the sample data.
 func TestPlanHashOfSample(t *testing.T) {
 	dir := fixtures.Path(t, "agentpack", "composed", "expected")
 	read := func(name string, into any) {

@@ -14,10 +14,10 @@ import (
 
 const (
 	usedName = "confirm-used.json"
-	// maxUsed is the maximum number of tokens in the list. If there are more, the tokens that expire first are
-	// dropped, and Floor makes all tokens invalid that expire no later.
+	// maxUsed is the maximum number of tokens in the list of used tokens. If there are more, the Store drops those that
+	// expire first, and sets Floor, which makes all tokens invalid that expire no later than the dropped ones.
 	maxUsed     = 1000
-	maxUsedSize = 1 << 20 // size limit of the file, in bytes
+	maxUsedSize = 1 << 20 // the maximum size of the file with the list, in bytes
 	usedVersion = 1
 )
 
@@ -31,7 +31,7 @@ type used struct {
 }
 
 type usedToken struct {
-	ID      string `json:"id"` // hexadecimal
+	ID      string `json:"id"` // the id of the token, in hexadecimal
 	Expires int64  `json:"expires"`
 }
 
@@ -40,7 +40,7 @@ func (u *used) has(id [idSize]byte) bool {
 	return slices.ContainsFunc(u.Tokens, func(t usedToken) bool { return t.ID == text })
 }
 
-// add adds a token, and drops expired ones.
+// add adds a token to the list, and drops expired tokens.
 func (u *used) add(claim Claim, now time.Time) {
 	u.Tokens = append(u.Tokens, usedToken{hex.EncodeToString(claim.id[:]), claim.expires})
 	slices.SortStableFunc(u.Tokens, func(a, b usedToken) int { return cmp.Compare(a.Expires, b.Expires) })
@@ -50,7 +50,7 @@ func (u *used) add(claim Claim, now time.Time) {
 	}
 }
 
-// Use records a token as used, so that Check refuses the token.
+// Use records a token as used, so that Check refuses the token from then on.
 func (s Store) Use(claim Claim, now time.Time) error {
 	file, _, after, err := s.Used(claim, now)
 	if err != nil {
@@ -59,8 +59,8 @@ func (s Store) Use(claim Claim, now time.Time) error {
 	return s.write(file, after)
 }
 
-// Used returns the change that Use would make, for callers that make it in a transaction: the file, its current content
-// (nil if the file does not exist) and its new content.
+// Used returns the change that Use would make, for callers that make the change in a transaction of their own: the path
+// of the file, its current content (nil if the file does not exist) and its new content.
 func (s Store) Used(claim Claim, now time.Time) (file string, before, after []byte, err error) {
 	list, before, err := s.readUsed()
 	if err != nil {
@@ -73,8 +73,8 @@ func (s Store) Used(claim Claim, now time.Time) (file string, before, after []by
 
 func (s Store) usedFile() string { return filepath.Join(s.Dir, usedName) }
 
-// readUsed returns the list and the content of its file. If the list cannot be read, it returns an error and every
-// token is refused, because any token could be a used one.
+// readUsed returns the list of used tokens and the content of its file. If the list cannot be read, readUsed returns an
+// error and the Store refuses every token, because any token could be a used one.
 func (s Store) readUsed() (list *used, raw []byte, err error) {
 	raw, err = readBounded(s.usedFile(), maxUsedSize)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,10 +15,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
-// maxString is the size limit of a string argument, in bytes.
+// maxString is the maximum size of a string argument, in bytes.
 const maxString = 4096
 
-// arguments holds the arguments of a call. Absent arguments have their defaults.
+// arguments holds the values of the arguments of a call. An absent argument has its default value.
 type arguments struct {
 	repo, profile, target, machine string
 	moduleID, scope, branch        string
@@ -27,10 +27,10 @@ type arguments struct {
 	diff, dryRun, adopt, yes       bool
 }
 
-// decoder decodes an argument's value.
+// decoder decodes the value of one argument into a.
 type decoder func(a *arguments, value json.RawMessage) error
 
-// decoders holds the decoders of the arguments of all tools, by name.
+// decoders holds the decoders of the arguments of all tools; the key is the name of the argument.
 var decoders = map[string]decoder{
 	"repo":          stringArgument(func(a *arguments) *string { return &a.repo }),
 	"profile":       stringArgument(func(a *arguments) *string { return &a.profile }),
@@ -46,7 +46,7 @@ var decoders = map[string]decoder{
 	"dry_run":       boolArgument(func(a *arguments) *bool { return &a.dryRun }),
 	"adopt":         boolArgument(func(a *arguments) *bool { return &a.adopt }),
 	"only":          decodeDriftKinds,
-	// Only the boolean true is an approval. Any other value counts as absent, and is not an error.
+	// Only the boolean true is an approval. Any other value counts as absent instead of causing an error.
 	"yes": func(a *arguments, value json.RawMessage) error { a.yes = string(value) == "true"; return nil },
 }
 
@@ -127,8 +127,8 @@ func decodeDriftKinds(a *arguments, value json.RawMessage) error {
 	return nil
 }
 
-// read decodes the arguments of a call. It decodes valid arguments even if others are invalid; the error is about the
-// first invalid argument in alphabetical order.
+// read decodes the arguments of a call. If some arguments are invalid, read still decodes the valid ones, and the error
+// is about the first invalid argument in alphabetical order.
 func (t tool) read(raw json.RawMessage) (arguments, error) {
 	read := arguments{profile: config.DefaultProfile, target: plan.AllTargets, scope: string(module.LayerGlobal)}
 	values := map[string]json.RawMessage{}
@@ -140,7 +140,7 @@ func (t tool) read(raw json.RawMessage) (arguments, error) {
 	names := make([]string, 0, len(values))
 	for name, value := range values {
 		if string(value) == "null" && slices.Contains(t.takes, name) {
-			delete(values, name) // an optional argument may be null
+			delete(values, name) // null counts as absent, unless the argument is required
 			continue
 		}
 		names = append(names, name)

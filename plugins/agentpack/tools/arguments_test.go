@@ -7,7 +7,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/report"
 )
 
-// FuzzArguments: decoded values are bounded, and only the boolean true is an approval.
+// FuzzArguments checks that decoded values have at most the allowed size, and that only the boolean true is an
+// approval.
 func FuzzArguments(f *testing.F) {
 	f.Add(`{"yes":true,"confirm_token":"t"}`)
 	f.Add(`{"to":"1","dry_run":true,"only":["missing","missing"]}`)
@@ -19,16 +20,16 @@ func FuzzArguments(f *testing.F) {
 		for _, tool := range all() {
 			read, err := tool.read(json.RawMessage(raw))
 			var given struct{ Yes any }
-			_ = json.Unmarshal([]byte(raw), &given) // a value that is not an object has no arguments
+			_ = json.Unmarshal([]byte(raw), &given) // given stays empty for a value that is not an object, because such a value has no arguments
 			if read.yes && given.Yes != true {
 				t.Errorf("%s: %q counts as approval", tool.name, raw)
 			}
 			if len(read.only) > 3 || len(read.repo) > maxString || tool.command(read).ID == "" {
-				t.Errorf("%s: %q is read as %+v", tool.name, raw, read)
+				t.Errorf("%s: the arguments %q are decoded as %+v", tool.name, raw, read)
 			}
 			for _, kind := range read.only {
 				if kind != report.Missing && kind != report.Modified && kind != report.Extra {
-					t.Errorf("%s: %q asks for %q", tool.name, raw, kind)
+					t.Errorf("%s: the arguments %q select the kind %q", tool.name, raw, kind)
 				}
 			}
 			if err == nil && tool.name == "explain" && read.kind == "" {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkReading measures plan and status for config repos of different sizes. Each module is a deployed prompt of
-// 2 KB.
+// BenchmarkReading measures the tools plan and status for config repos of different sizes. Each module is a deployed
+// prompt of 2 KB.
 func BenchmarkReading(b *testing.B) {
 	for _, modules := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("%d modules", modules), func(b *testing.B) {

@@ -19,13 +19,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// lockName is the lock of all calls that write or issue tokens, shared with other servers of the same user.
+// lockName is the name of the lock that each call which writes or issues tokens takes. All servers of one user share
+// the lock.
 const lockName = "agentpack"
 
-// maxSample is the maximum number of paths that an error lists.
+// maxSample is the maximum number of paths in the details of an error.
 const maxSample = 20
 
-// deployed is the payload of deploy and deploy_apply.
+// deployed is the payload of the tools deploy and deploy_apply.
 type deployed struct {
 	Applied    bool   `json:"applied"`
 	Reason     string `json:"reason,omitempty"`
@@ -34,20 +35,21 @@ type deployed struct {
 	*confirmation
 }
 
-// confirmation is the part of deploy's payload about the confirm token.
+// confirmation is the part of the payload of deploy that describes the confirm token.
 type confirmation struct {
 	Token     string `json:"confirm_token"`
 	PlanHash  string `json:"confirm_plan_hash"`
 	ExpiresAt string `json:"confirm_token_expires_at"`
 }
 
-// rolledBack is the payload of a rollback.
+// rolledBack is the payload of the tool rollback.
 type rolledBack struct {
 	To    string `json:"rolled_back_to"`
 	Event string `json:"event_snapshot_id"`
 }
 
-// lock excludes other calls that write, until this call ends. A call that writes must take the lock before it reads.
+// lock excludes other calls that write, until this call ends. A call that writes must take the lock before it reads any
+// file.
 func lock() error {
 	if err := sdk.Lock(lockName); err != nil {
 		return fmt.Errorf("cannot get the lock, which other writing calls may hold: %w", err)
@@ -59,8 +61,8 @@ func (c *call) deployer() deploy.Deployer {
 	return deploy.Deployer{Env: c.services.Env, FS: privateFS{filesystem.OS{Modes: copyMode}}}
 }
 
-// privateFS creates files that only their owner can read, as the real agentpack does. When a file replaces an existing
-// file, package transaction then copies the mode of the existing file.
+// privateFS is a file system that creates files which only their owner can read, as the real agentpack does. When a new
+// file replaces an existing file, package transaction then gives the new file the mode of the existing file.
 type privateFS struct{ filesystem.OS }
 
 // Create implements filesystem.FS.
@@ -75,10 +77,10 @@ func (f privateFS) Create(path string, mode fs.FileMode) (filesystem.File, error
 	return file, nil
 }
 
-// copyMode copies a file's mode. It uses host operations, because WASI has no file modes.
+// copyMode gives the file at to the mode of the file at from. It uses host operations, because WASI has no file modes.
 func copyMode(from, to string) error {
 	if _, err := os.Stat(from); err != nil {
-		return err // an error of the host operation would not match fs.ErrNotExist
+		return err // this error matches fs.ErrNotExist, which an error of the host operation would not match
 	}
 	var mode abi.FileModeResult
 	if err := sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: from}, &mode); err != nil {
@@ -87,7 +89,8 @@ func copyMode(from, to string) error {
 	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: to, Mode: &mode.Mode}, nil)
 }
 
-// recover takes the lock, and completes or rolls back an interrupted call, so that this call reads a consistent state.
+// recover takes the lock, and completes or rolls back the changes of an interrupted call. So this call reads a
+// consistent state.
 func (c *call) recover() error {
 	if err := lock(); err != nil {
 		return err
@@ -104,7 +107,7 @@ func (c *call) recover() error {
 	return nil
 }
 
-// pending adds a warning to a call that only reads if an earlier call was interrupted.
+// pending adds a warning if an earlier call was interrupted. It is for calls that only read, and so do not recover.
 func (c *call) pending() {
 	if c.recovered {
 		return
@@ -117,7 +120,7 @@ func (c *call) pending() {
 	}
 }
 
-// tokenStore returns the store of tokens in the plugin's state directory.
+// tokenStore returns the Store that keeps its files in the plugin's state directory.
 func tokenStore() (token.Store, error) {
 	dir := os.Getenv("BULKHEAD_STATE")
 	if dir == "" {
@@ -126,13 +129,13 @@ func tokenStore() (token.Store, error) {
 	return token.Store{Dir: dir, Private: makePrivate}, nil
 }
 
-// makePrivate makes a file readable only by its owner.
+// makePrivate makes the file at path readable only by its owner.
 func makePrivate(path string) error {
 	mode := uint32(0o600)
 	return sdk.HostCall(abi.OpFSMode, abi.FileMode{Path: path, Mode: &mode}, nil)
 }
 
-// binding returns the effective arguments of the call, to which a token is bound.
+// binding returns the effective arguments of the call, to which its confirm token is bound.
 func (c *call) binding() token.Binding {
 	return token.Binding{
 		Machine: env.MachineID(c.services.Env, c.machine), Profile: c.profile,
@@ -140,7 +143,7 @@ func (c *call) binding() token.Binding {
 	}
 }
 
-// deployPlan returns a plan and a token for it.
+// deployPlan returns a plan, and a token with which the caller can confirm the plan.
 func deployPlan(c *call) (any, error) {
 	if err := c.recover(); err != nil {
 		return nil, err
@@ -166,7 +169,7 @@ func deployPlan(c *call) (any, error) {
 	}}, nil
 }
 
-// deployApply executes the plan that the token was issued for. It fails if the current plan differs.
+// deployApply executes the plan for which the token was issued. It fails if the current plan differs from that plan.
 func deployApply(c *call) (any, error) {
 	if c.dryRun {
 		_, computed, err := c.plan()
@@ -206,7 +209,7 @@ func deployApply(c *call) (any, error) {
 	return deployed{Applied: true, SnapshotID: id, planned: computed}, nil
 }
 
-// used returns the change that records a token as used. The change is part of the deploy's transaction, so that an
+// used returns the change that records a token as used. The change belongs to the transaction of the deploy, so an
 // interrupted call uses the token if and only if it deploys.
 func (c *call) used(store token.Store, claim token.Claim) (transaction.Change, error) {
 	file, before, after, err := store.Used(claim, c.services.Env.Now)
@@ -217,7 +220,7 @@ func (c *call) used(store token.Store, claim token.Claim) (transaction.Change, e
 	return change, err
 }
 
-// confirmed computes the plan again, and returns a fault unless the caller's token was issued for this plan.
+// confirmed computes the plan again. It returns a fault unless the caller's token was issued for this plan.
 func (c *call) confirmed(store token.Store) (*plan.Prepared, planned, token.Claim, error) {
 	fail := func(err error) (*plan.Prepared, planned, token.Claim, error) {
 		return nil, planned{}, token.Claim{}, err
@@ -242,7 +245,8 @@ func (c *call) confirmed(store token.Store) (*plan.Prepared, planned, token.Clai
 	return result, computed, claim, nil
 }
 
-// checkAdopt returns a fault if the plan overwrites unmanaged files and the argument adopt is not set.
+// checkAdopt returns a fault if the plan overwrites files that agentpack does not manage, and the argument adopt is not
+// set.
 func checkAdopt(planned plan.Plan, adopt bool) error {
 	paths := planned.Adopts()
 	if adopt || len(paths) == 0 {
@@ -253,8 +257,8 @@ func checkAdopt(planned plan.Plan, adopt bool) error {
 	}, "the plan overwrites %d files that agentpack has not written; to allow this, call again with adopt = true and the same confirm_token", len(paths))
 }
 
-// changedFault converts transaction.ErrChanged to a fault: a file has changed since the plan was computed, so the
-// confirmed plan no longer matches.
+// changedFault converts transaction.ErrChanged to a fault. The error means that a file has changed since the plan was
+// computed, so the confirmed plan no longer matches.
 func changedFault(err error) error {
 	if !errors.Is(err, transaction.ErrChanged) {
 		return err
@@ -262,7 +266,7 @@ func changedFault(err error) error {
 	return fault.New(fault.ConfirmTokenMismatch, fault.Details{"hint": "call deploy again for a current plan"}, "%w", err)
 }
 
-// rollback restores the state of a snapshot.
+// rollback restores the state that a snapshot recorded.
 func rollback(c *call) (any, error) {
 	if err := c.recover(); err != nil {
 		return nil, err

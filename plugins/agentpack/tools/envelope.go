@@ -8,17 +8,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// agentpackVersion is the version of agentpack that this plugin is compatible with.
+// agentpackVersion is the version of agentpack with which this plugin is compatible.
 const agentpackVersion = "0.9.1"
 
-// commandName is the equivalent command of agentpack's command line.
+// commandName names the command of agentpack's command line that corresponds to a tool.
 type commandName struct {
-	Name string   // "evolve.propose"
-	ID   string   // "evolve propose"
-	Path []string // "evolve", "propose"
+	Name string   // for example "evolve.propose"
+	ID   string   // for example "evolve propose"
+	Path []string // for example "evolve", "propose"
 }
 
-// envelope is the JSON object that every tool returns, with fields in output order.
+// envelope is the JSON object that every tool returns. The fields are in the order of the output.
 type envelope struct {
 	SchemaVersion int         `json:"schema_version"`
 	OK            bool        `json:"ok"`
@@ -44,7 +44,7 @@ func newEnvelope(command commandName) envelope {
 	}
 }
 
-// successEnvelope returns the envelope of a result with data.
+// successEnvelope returns the envelope of a call that succeeded with the result data.
 func successEnvelope(command commandName, data any, warnings []string) (json.RawMessage, error) {
 	answer := newEnvelope(command)
 	answer.OK, answer.Data = true, data
@@ -52,7 +52,8 @@ func successEnvelope(command commandName, data any, warnings []string) (json.Raw
 	return rawjson.Marshal(answer)
 }
 
-// failureEnvelope returns the envelope of an error. Notes are warnings that apply although the call failed.
+// failureEnvelope returns the envelope of a call that failed with err. The argument notes holds warnings that apply
+// although the call failed.
 func failureEnvelope(command commandName, err error, notes []string) (json.RawMessage, error) {
 	answer := newEnvelope(command)
 	answer.Warnings = append(answer.Warnings, notes...)

@@ -30,7 +30,7 @@ func evolvePropose(c *call) (any, error) {
 	return payload, err
 }
 
-// evolveRestore writes missing deployed files again.
+// evolveRestore writes deployed files that are missing again.
 func evolveRestore(c *call) (any, error) {
 	if !c.dryRun {
 		if err := c.recover(); err != nil {
@@ -46,8 +46,8 @@ func evolveRestore(c *call) (any, error) {
 	return restored, err
 }
 
-// Status implements evolve.Git. The config repo must be the top level of a repository, because File.Path is relative to
-// the top level.
+// Status implements evolve.Git. It requires the config repo to be the top level of a repository, because File.Path is
+// relative to the top level.
 func (repositories) Status(repo string) (paths []string, found bool, err error) {
 	top, err := git.TopLevel(repo)
 	if err != nil || top == "" {

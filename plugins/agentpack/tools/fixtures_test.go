@@ -17,13 +17,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// samples returns a directory of the sample data. It skips the test if there is no sample data.
+// samples returns the path of a directory in the sample data. It skips the test if the sample data is absent.
 func samples(t testing.TB, below ...string) string {
 	t.Helper()
 	return fixtures.Path(t, append([]string{"agentpack"}, below...)...)
 }
 
-// sampleFiles reads all files below a directory, by path.
+// sampleFiles returns the content of each file below the directory root. The keys are paths.
 func sampleFiles(t testing.TB, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -42,7 +42,8 @@ func sampleFiles(t testing.TB, root string) map[string]string {
 	return files
 }
 
-// sample is a world with the sample config repo, and with the expected payloads of the sample data.
+// sample is a world with the config repo of the sample data, and gives access to the expected payloads of the sample
+// data.
 type sample struct {
 	*world
 	expected string
@@ -60,7 +61,7 @@ func newSample(t *testing.T) sample {
 	return sample{w, expected}
 }
 
-// want reads an expected payload, and replaces the recorded paths by those of the world.
+// want returns the expected payload in a file, in which it replaces the recorded paths by the paths of the world.
 func (s sample) want(file string) any {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.expected, file))
@@ -78,8 +79,8 @@ func (s sample) here(text string) string {
 	return strings.NewReplacer("/home/dev/src/widgets", s.Project, "/home/dev", s.Home).Replace(text)
 }
 
-// gives calls a tool and compares its payload with the expected payload in file. Edit, unless nil, adjusts intentional
-// differences before the comparison.
+// gives calls a tool and compares its payload with the expected payload in file. If edit is not nil, gives calls it
+// before the comparison to remove intentional differences.
 func (s sample) gives(tool, arguments, file string, edit func(want, got map[string]any)) {
 	s.t.Helper()
 	var got map[string]any
@@ -92,7 +93,7 @@ func (s sample) gives(tool, arguments, file string, edit func(want, got map[stri
 		edit(want, got)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		s.t.Errorf("%s %s (-%s +got)\n%s", tool, arguments, file, diff)
+		s.t.Errorf("the payload of %s %s (-%s +got)\n%s", tool, arguments, file, diff)
 	}
 }
 
@@ -117,8 +118,8 @@ func TestSampleRepo(t *testing.T) {
 	s.gives("evolve_propose", `{"dry_run":true}`, "evolve_propose_dry_run_drifted.json", withoutWords)
 }
 
-// realPlaces adjusts the origins that the sample reports as missing although the module has the file: that of a
-// single-file module, and that of a prompt that the target vscode renames.
+// realPlaces changes origins in the expected payload that the sample reports as missing although the module has the
+// file: the origin in a single-file module, and the origin of a prompt that the target vscode renames.
 func realPlaces(want, _ map[string]any) {
 	for _, change := range want["changes"].([]any) {
 		for _, module := range change.(map[string]any)["modules"].([]any) {
@@ -133,7 +134,8 @@ func realPlaces(want, _ map[string]any) {
 	}
 }
 
-// withoutWords removes messages and suggestions of skipped files, whose wording differs from the sample.
+// withoutWords removes the messages and suggestions of skipped files, because their wording differs from that of the
+// sample.
 func withoutWords(want, got map[string]any) {
 	want["skipped"] = want["skipped_without_messages"]
 	delete(want, "skipped_without_messages")
@@ -147,7 +149,7 @@ func withoutWords(want, got map[string]any) {
 	}
 }
 
-// deployed fails the test unless the deployed files equal those of the sample.
+// deployed fails the test unless the deployed files equal the deployed files in the sample data.
 func (s sample) deployed() {
 	s.t.Helper()
 	want := map[string]string{}
@@ -188,7 +190,7 @@ func (s sample) manifest(content string, want any) {
 	}
 }
 
-// mutate applies the sample's edits to deployed files.
+// mutate edits deployed files as the sample data describes.
 func (s sample) mutate() {
 	s.t.Helper()
 	edits, _ := s.want("drift_mutations.json").([]any)
@@ -212,12 +214,12 @@ func (s sample) mutate() {
 		case "remove":
 			s.Remove(path)
 		default:
-			s.t.Fatalf("no edit for %v", edit)
+			s.t.Fatalf("the test does not know how to make the edit %v", edit)
 		}
 	}
 }
 
-// TestSampleSession repeats the recorded calls of the sample data in their order.
+// TestSampleSession makes the recorded calls of the sample data in their order, and compares the results.
 func TestSampleSession(t *testing.T) {
 	golden := samples(t, "public", "golden")
 	w := newWorld(t, nil)
@@ -265,7 +267,7 @@ func TestSampleSession(t *testing.T) {
 	}
 }
 
-// TestMinimalRepo plans the smallest config repo of the sample data.
+// TestMinimalRepo computes the plan for the smallest config repo of the sample data.
 func TestMinimalRepo(t *testing.T) {
 	files := map[string]string{}
 	for path, content := range sampleFiles(t, samples(t, "public", "minimal_repo")) {
@@ -282,8 +284,8 @@ func TestMinimalRepo(t *testing.T) {
 	w.Wants(``)
 }
 
-// TestOperatorTemplates: the operator assets that the real agentpack installs are reported as current, and as outdated
-// if another version is expected.
+// TestOperatorTemplates checks the operator assets that the real agentpack installs. They must be reported as current,
+// and as outdated if another version is expected.
 func TestOperatorTemplates(t *testing.T) {
 	templates := sampleFiles(t, samples(t, "public", "operator_templates"))
 	w := newWorld(t, map[string]string{repoFile: config("codex: {mode: files, scope: user}\nclaude_code: {mode: files, scope: user, options: {write_user_skills: true}}")})

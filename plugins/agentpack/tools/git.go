@@ -6,7 +6,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/git"
 )
 
-// repositories accesses the git repositories and remotes that are granted to the plugin.
+// repositories accesses those git repositories and remotes to which the plugin has a grant.
 type repositories struct{}
 
 // TopLevel implements env.Git and report.DoctorGit.
@@ -15,7 +15,7 @@ func (repositories) TopLevel(path string) (string, error) { return git.TopLevel(
 // Origin implements env.Git.
 func (repositories) Origin(repo string) (url, id string, err error) {
 	origin, err := git.Remote(repo, "")
-	return origin.URL, origin.Digest, err // the host computes the digest as env.ProjectID does
+	return origin.URL, origin.Digest, err // the host computes the digest in the same way as env.ProjectID
 }
 
 // Ignored implements report.DoctorGit.

@@ -12,7 +12,8 @@ import (
 
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
-// remote handles git operations on the remote repository https://git.example/mods.git, and records the requests.
+// remote registers handlers that serve git operations on the remote repository https://git.example/mods.git. It returns
+// the list in which the handlers record the requests.
 func remote(w *world) *[]string {
 	var asked []string
 	w.Host.Handle(abi.OpGitListRemote, func(raw json.RawMessage) (any, error) {
@@ -33,7 +34,7 @@ func remote(w *world) *[]string {
 	return &asked
 }
 
-// gitModule returns a manifest whose only module is a prompt with a git source.
+// gitModule returns a manifest whose only module is a prompt with the given git source.
 func gitModule(source string) string {
 	return strings.Replace(standard("prompt:p"), "local_path: {path: modules/prompt/p}", "git: {url: 'https://git.example/mods.git', "+source+"}", 1)
 }

@@ -20,23 +20,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// world is a home directory, a project, and a host with a clock. Methods take paths below Base, such as "home/x" or
-// "project/x".
+// world is a home directory, a project, and a host with a clock. Its methods take paths below the directory Base, such
+// as "home/x" or "project/x".
 type world struct {
 	t       testing.TB
 	Base    string
 	Home    string
 	Project string
-	Repo    string // home/.agentpack/repo
-	Codex   string // home/.codex
+	Repo    string // the directory home/.agentpack/repo
+	Codex   string // the directory home/.codex
 	Host    *sdktest.Host
 	Now     time.Time
-	Top     string   // result of git/top_level; "" for no repository
-	Origin  string   // result of git/remote_url
-	Ignored []string // absolute paths that git ignores
+	Top     string   // the result of the host operation git/top_level; "" for no repository
+	Origin  string   // the result of the host operation git/remote_url
+	Ignored []string // the absolute paths that git ignores
 }
 
-// answer is a decoded envelope.
+// answer is the decoded envelope of a call.
 type answer struct {
 	SchemaVersion int             `json:"schema_version"`
 	OK            bool            `json:"ok"`
@@ -58,7 +58,7 @@ func standard(modules ...string) string {
 	return config("codex: {mode: files, scope: user, options: {write_user_skills: false}}", modules...)
 }
 
-// config returns a manifest with targets and modules. The default profile includes all modules.
+// config returns a manifest with the given targets and modules. The default profile includes all modules.
 func config(targets string, modules ...string) string {
 	text := "version: 1\nprofiles: {default: {include_tags: [base]}}\ntargets:\n"
 	for line := range strings.Lines(targets) {
@@ -72,7 +72,7 @@ func config(targets string, modules ...string) string {
 	return text
 }
 
-// newWorld creates a world with files, and starts a host in the project.
+// newWorld creates a world with the given files, and starts a host whose working directory is the project.
 func newWorld(t testing.TB, files map[string]string) *world {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -110,7 +110,7 @@ func newWorld(t testing.TB, files map[string]string) *world {
 	return w
 }
 
-// operate registers handlers for the host operations of the plugin.
+// operate registers handlers for the host operations that the plugin uses.
 func (w *world) operate() {
 	w.Host.Handle(abi.OpGitTopLevel, func(raw json.RawMessage) (any, error) {
 		var q abi.GitPath
@@ -150,10 +150,10 @@ func (w *world) operate() {
 	})
 }
 
-// path returns the absolute path of a file below Base.
+// path returns the absolute path for a path below Base.
 func (w *world) path(path string) string { return filepath.Join(w.Base, filepath.FromSlash(path)) }
 
-// Write writes a file.
+// Write writes a file below Base.
 func (w *world) Write(path, content string) {
 	w.t.Helper()
 	at := w.path(path)
@@ -162,7 +162,7 @@ func (w *world) Write(path, content string) {
 	}
 }
 
-// Remove removes a file or directory.
+// Remove removes a file or directory below Base.
 func (w *world) Remove(path string) {
 	w.t.Helper()
 	if err := os.RemoveAll(w.path(path)); err != nil {
@@ -170,7 +170,7 @@ func (w *world) Remove(path string) {
 	}
 }
 
-// Read returns a file's content; "(none)" if it does not exist.
+// Read returns the content of a file; "(none)" if the file does not exist.
 func (w *world) Read(path string) string {
 	w.t.Helper()
 	content, err := os.ReadFile(w.path(path))
@@ -183,7 +183,7 @@ func (w *world) Read(path string) string {
 	return string(content)
 }
 
-// Files returns the content of all files below Base by path, except files of git and of the test itself.
+// Files returns the content of all files below Base, except those of git and of the test itself. The keys are paths.
 func (w *world) Files() map[string]string {
 	w.t.Helper()
 	files := map[string]string{}
@@ -203,7 +203,7 @@ func (w *world) Files() map[string]string {
 	return files
 }
 
-// Unchanged fails the test if Files differs from before.
+// Unchanged fails the test if the result of Files differs from before.
 func (w *world) Unchanged(before map[string]string) {
 	w.t.Helper()
 	if diff := cmp.Diff(before, w.Files()); diff != "" {
@@ -211,7 +211,7 @@ func (w *world) Unchanged(before map[string]string) {
 	}
 }
 
-// Call calls a tool, and fails the test unless the result is a valid envelope.
+// Call calls a tool and returns the decoded envelope. It fails the test unless the result is a valid envelope.
 func (w *world) Call(tool, arguments string) answer {
 	w.t.Helper()
 	result, err := w.Host.CallTool(tool, arguments)
@@ -239,12 +239,12 @@ func (w *world) Call(tool, arguments string) answer {
 		w.t.Errorf("%s %s: the result is not an envelope: %s", tool, arguments, result.Structured)
 	}
 	if !got.OK && (string(got.Data) != "{}" || len(got.Warnings) > 0 || len(got.Errors) != 1) {
-		w.t.Errorf("%s %s: a failure has more than an error: %s", tool, arguments, result.Structured)
+		w.t.Errorf("%s %s: the envelope of a failed call has more than the error: %s", tool, arguments, result.Structured)
 	}
 	return got
 }
 
-// OK calls a tool, which must succeed, and decodes its data into data.
+// OK calls a tool, which must succeed, and decodes the payload into data.
 func (w *world) OK(tool, arguments string, data any) answer {
 	w.t.Helper()
 	got := w.Call(tool, arguments)
@@ -259,7 +259,7 @@ func (w *world) OK(tool, arguments string, data any) answer {
 	return got
 }
 
-// Fails calls a tool, which must fail with a code, and returns the details of the error.
+// Fails calls a tool, which must fail with the given code, and returns the details of the error.
 func (w *world) Fails(tool, arguments, code string) map[string]any {
 	w.t.Helper()
 	got := w.Call(tool, arguments)
@@ -276,7 +276,7 @@ func (w *world) Fails(tool, arguments, code string) map[string]any {
 	return details
 }
 
-// planData is the payload of plan, diff, deploy and deploy_apply.
+// planData is the payload of the tools plan, diff, deploy and deploy_apply.
 type planData struct {
 	Applied    *bool
 	Reason     string
@@ -300,7 +300,7 @@ type changeData struct {
 	Reason     string
 }
 
-// Plan calls plan, and returns the changes as "op path [update_kind]" with paths below Base.
+// Plan calls the tool plan, and returns each change as "op path [update_kind]" with a path below Base.
 func (w *world) Plan(arguments string) []string {
 	w.t.Helper()
 	var data planData
@@ -321,7 +321,7 @@ func (w *world) short(data planData) []string {
 	return all
 }
 
-// Wants fails the test unless Plan returns want.
+// Wants fails the test unless the method Plan returns want.
 func (w *world) Wants(arguments string, want ...string) {
 	w.t.Helper()
 	if diff := cmp.Diff(append([]string{}, want...), w.Plan(arguments)); diff != "" {
@@ -329,7 +329,7 @@ func (w *world) Wants(arguments string, want ...string) {
 	}
 }
 
-// with adds members to a call's arguments.
+// with adds members to the arguments of a call.
 func (w *world) with(arguments string, more map[string]any) string {
 	w.t.Helper()
 	all := map[string]any{}
@@ -346,7 +346,7 @@ func (w *world) with(arguments string, more map[string]any) string {
 	return string(text)
 }
 
-// Token calls deploy and returns the confirm token.
+// Token calls the tool deploy and returns the confirm token.
 func (w *world) Token(arguments string) string {
 	w.t.Helper()
 	var data planData
@@ -354,7 +354,8 @@ func (w *world) Token(arguments string) string {
 	return data.Token
 }
 
-// Deploy calls deploy and deploy_apply, with adopt if needed, and returns the payload.
+// Deploy calls the tools deploy and deploy_apply, with the argument adopt if the plan requires it, and returns the
+// payload of deploy_apply.
 func (w *world) Deploy(arguments string) planData {
 	w.t.Helper()
 	var data planData

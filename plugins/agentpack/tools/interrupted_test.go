@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestInterruptedCall: tools that only read warn about an interrupted call, and the next call that writes recovers.
+// TestInterruptedCall checks that a tool that only reads warns about an interrupted call, and that the next call that
+// writes recovers.
 func TestInterruptedCall(t *testing.T) {
 	const journal = "home/.agentpack/state/journal/staging.json"
 	const left = `{"version":1,"id":"0123456789abcdef","folders":[],"steps":[]}`

@@ -25,7 +25,7 @@ type previewed struct {
 	Diff    *plan.Preview `json:"diff,omitempty"`
 }
 
-// prepare calls plan.Prepare, and adds its warnings to the call.
+// prepare calls plan.Prepare, and adds the warnings of plan.Prepare to the call.
 func (c *call) prepare() (*plan.Prepared, error) {
 	c.pending()
 	result, err := plan.Prepare(c.services, plan.Request{Repo: c.repo, Profile: c.profile, Target: c.target, Machine: c.machine})
@@ -36,7 +36,7 @@ func (c *call) prepare() (*plan.Prepared, error) {
 	return result, nil
 }
 
-// plan prepares the call and computes its plan.
+// plan prepares the call and returns the current plan.
 func (c *call) plan() (*plan.Prepared, planned, error) {
 	result, err := c.prepare()
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *call) plan() (*plan.Prepared, planned, error) {
 	return result, planned{result.Profile, result.Targets, changes}, err
 }
 
-// prefix returns the start of the recommended commands.
+// prefix returns the beginning of each recommended command.
 func (c *call) prefix() string { return report.CommandPrefix(c.repo, c.profile, c.target, c.machine) }
 
 func showPlan(c *call) (any, error) {
@@ -88,7 +88,7 @@ func showStatus(c *call) (any, error) {
 }
 
 func examine(c *call) (any, error) {
-	// Doctor succeeds even if the recovery fails, for example because the plugin has only read access.
+	// Doctor succeeds even if the recovery fails. The recovery fails, for example, if the plugin has only read access.
 	if err := c.recover(); err != nil {
 		c.warnings = append(c.warnings, err.Error())
 	}
@@ -102,7 +102,7 @@ func examine(c *call) (any, error) {
 }
 
 // writable reports whether a directory can be written. WASI has no file permissions, so writable calls Chtimes with
-// zero times, which changes nothing and which the host refuses in directories that are granted only for reading.
+// zero times. Such a call changes nothing, and the host refuses it in directories that are granted only for reading.
 func writable(dir string) bool {
 	if os.Chtimes(dir, time.Time{}, time.Time{}) != nil {
 		return false

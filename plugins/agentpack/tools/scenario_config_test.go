@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// base returns the files of a config repo with one module of instructions and one prompt for the target codex.
+// base returns the files of a config repo with one module of instructions and one prompt, both for the target codex.
 func base() map[string]string {
 	return map[string]string{
 		"home/.agentpack/repo/agentpack.yaml":                      standard("instructions:base", "prompt:hello"),

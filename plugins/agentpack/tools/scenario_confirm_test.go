@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// confirmed returns arguments for deploy_apply with yes and a token.
+// confirmed returns the arguments of deploy_apply with yes = true and the given token.
 func confirmed(token string) string { return fmt.Sprintf(`{"yes":true,"confirm_token":%q}`, token) }
 
 func TestConfirmation(t *testing.T) {
@@ -25,7 +25,7 @@ func TestConfirmation(t *testing.T) {
 		envelope := w.OK("deploy", ``, &got)
 		expires, err := time.Parse(time.RFC3339, got.ExpiresAt)
 		if left := expires.Sub(w.Now); err != nil || left <= 0 || left > 10*time.Minute {
-			t.Errorf("it expires %s, %v from now, %v", got.ExpiresAt, left, err)
+			t.Errorf("the token expires at %s, %v from now, %v", got.ExpiresAt, left, err)
 		}
 		if len(got.Token) < 64 || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(got.PlanHash) || *got.Applied {
 			t.Errorf("got %+v", got)
@@ -36,7 +36,7 @@ func TestConfirmation(t *testing.T) {
 		w.Unchanged(before)
 	})
 	t.Run("token errors precede errors of the config", func(t *testing.T) {
-		w := newWorld(t, nil) // without a config
+		w := newWorld(t, nil) // a world without a config repo
 		for arguments, code := range map[string]string{
 			``: "E_CONFIRM_REQUIRED", `{}`: "E_CONFIRM_REQUIRED", `{"yes":false}`: "E_CONFIRM_REQUIRED", `{"yes":"true"}`: "E_CONFIRM_REQUIRED",
 			`{"yes":1}`: "E_CONFIRM_REQUIRED", `{"dry_run":true}`: "E_CONFIRM_REQUIRED", `{"yes":false,"nope":1}`: "E_CONFIRM_REQUIRED",
@@ -91,7 +91,7 @@ func TestConfirmation(t *testing.T) {
 		for _, more := range []map[string]any{{}, {"target": "codex", "machine": "other"}, {"target": "codex", "repo": w.Repo + "2"}, {"target": "codex", "profile": "x"}} {
 			w.Fails("deploy_apply", w.with(confirmed(token), more), "E_CONFIRM_TOKEN_MISMATCH")
 		}
-		// An absent argument equals an explicit default.
+		// An absent argument and an argument with the default value are equal.
 		w.OK("deploy_apply", w.with(confirmed(token), map[string]any{"target": "codex", "profile": "default", "machine": "test machine", "repo": w.Repo}), nil)
 	})
 	t.Run("an expired token", func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestConfirmation(t *testing.T) {
 		w.OK("deploy_apply", confirmed(token), nil)
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_MISMATCH")
 		token = w.Token(``)
-		w.OK("deploy_apply", confirmed(token), nil) // a call with the result no_changes also uses the token
+		w.OK("deploy_apply", confirmed(token), nil) // a call with the result no_changes also uses up the token
 		w.Fails("deploy_apply", confirmed(token), "E_CONFIRM_TOKEN_MISMATCH")
 	})
 	t.Run("a used token is refused even if its plan recurs", func(t *testing.T) {

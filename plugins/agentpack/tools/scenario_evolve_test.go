@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// repository handles git operations on the config repo.
+// repository holds what the handlers of git operations on the config repo return, and the commits that they receive.
 type repository struct {
 	dirty   []abi.GitPathStatus
 	refuse  *abi.HostError
@@ -95,7 +95,7 @@ func TestEvolvePropose(t *testing.T) {
 		if len(got.Candidates) != 1 || got.Candidates[0].ModuleID != "instructions:b" || len(got.Skipped) > 0 {
 			t.Errorf("got %+v", got)
 		}
-		// Without markers the edit cannot be attributed to a module.
+		// Without section markers, the edit cannot be attributed to a module.
 		w.Write(instructionsOut, "no markers")
 		w.Remove("project/.github/copilot-instructions.md")
 		got = proposalData{}
@@ -134,7 +134,7 @@ func TestEvolvePropose(t *testing.T) {
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_WORKTREE_DIRTY")
 		w.Remove("home/.agentpack/repo/.git")
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")
-		// If .git is not a repository, the enclosing repository is not used instead.
+		// If .git in the config repo is not a repository, the tool must not use the enclosing repository instead.
 		r.dirty, w.Top = nil, w.Home
 		w.Write("home/.agentpack/repo/.git/x", "")
 		w.Fails("evolve_propose", `{"yes":true}`, "E_GIT_REPO_REQUIRED")

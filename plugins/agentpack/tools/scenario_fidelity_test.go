@@ -11,7 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// TestDamagedSnapshot: without manifests, plan fails if a snapshot is damaged, but status succeeds.
+// TestDamagedSnapshot checks that without manifests, the tool plan fails if a snapshot is damaged, and the tool status
+// succeeds.
 func TestDamagedSnapshot(t *testing.T) {
 	w := newWorld(t, base())
 	w.Deploy(``)
@@ -26,7 +27,8 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestPathsWithDotsInSnapshot: a path with ".." in a snapshot, which deploy never records, does not count as managed.
+// TestPathsWithDotsInSnapshot checks that a path with ".." in a snapshot, which deploy never records, does not count as
+// managed.
 func TestPathsWithDotsInSnapshot(t *testing.T) {
 	w := newWorld(t, map[string]string{repoFile: standard(), "home/.codex/prompts/own": "x", "home/.codex/prompts/other": "x"})
 	w.Write("home/.agentpack/state/snapshots/1000.json", `{"kind":"deploy","id":"1000","created_at":"x","targets":["codex"],"lockfile_sha256":null,"backup_root":"","changes":[],
@@ -35,7 +37,8 @@ func TestPathsWithDotsInSnapshot(t *testing.T) {
 	w.Fails("rollback", `{"yes":true,"to":"1000"}`, "E_UNEXPECTED")
 }
 
-// TestNewFilesArePrivate: a new file is readable only by its owner, and an existing file keeps its mode.
+// TestNewFilesArePrivate checks that a new file is readable only by its owner, and that an existing file keeps its
+// mode.
 func TestNewFilesArePrivate(t *testing.T) {
 	w := newWorld(t, base())
 	w.Write(promptOut, "mine")
@@ -52,11 +55,12 @@ func TestNewFilesArePrivate(t *testing.T) {
 	w.Remove(instructionsOut)
 	w.OK("evolve_restore", `{"yes":true}`, nil)
 	if info, err := os.Stat(w.path(instructionsOut)); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("restored: got %v, %v", info.Mode(), err)
+		t.Errorf("the restored file has the mode %v, %v", info.Mode(), err)
 	}
 }
 
-// TestDoctorOnUngrantedRepositories: doctor warns about a repository that is not granted only if a .git exists.
+// TestDoctorOnUngrantedRepositories checks that doctor warns about a repository that is not granted only if a .git
+// exists.
 func TestDoctorOnUngrantedRepositories(t *testing.T) {
 	w := newWorld(t, base())
 	w.Write("home/.codex/prompts/x", "")
@@ -71,7 +75,8 @@ func TestDoctorOnUngrantedRepositories(t *testing.T) {
 	warned(t, w.OK("doctor", ``, nil), note)
 }
 
-// TestExplainStatusOrder: drift is sorted by target, then by path, comparing path elements.
+// TestExplainStatusOrder checks that drifted files are sorted by target and then by path, and that paths are compared
+// component by component.
 func TestExplainStatusOrder(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		repoFile: config("codex: {mode: files, scope: user}", "instructions:base", "prompt:hello", "skill:a", "skill:a-b"), modules("instructions/base/AGENTS.md"): "x",
@@ -97,7 +102,7 @@ func TestEmptyBranch(t *testing.T) {
 	w.Fails("evolve_propose", `{"yes":true,"branch":""}`, "E_UNEXPECTED")
 }
 
-// TestRollbackRecordsManifests: the snapshot of a rollback lists the restored manifests.
+// TestRollbackRecordsManifests checks that the snapshot of a rollback lists the restored manifests.
 func TestRollbackRecordsManifests(t *testing.T) {
 	w := newWorld(t, base())
 	first := w.Deploy(``).SnapshotID

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Link makes a symbolic link.
+// Link creates a symbolic link at path.
 func (w *world) Link(target, path string) {
 	w.t.Helper()
 	at := w.path(path)
@@ -17,8 +17,8 @@ func (w *world) Link(target, path string) {
 	}
 }
 
-// TestLinkedFileBlocksOnlyItself: a file whose symbolic link resolves to a path outside its root is neither read nor
-// written. All tools warn about the file and process all other files.
+// TestLinkedFileBlocksOnlyItself has a file whose symbolic link resolves to a path outside the file's root. The tools
+// must neither read nor write this file, must warn about it, and must process all other files.
 func TestLinkedFileBlocksOnlyItself(t *testing.T) {
 	tools := map[string]string{
 		"plan": ``, "diff": ``, "preview": `{"diff":true}`, "status": ``, "explain": `{"kind":"plan"}`, "doctor": ``, "deploy": ``,
@@ -40,7 +40,7 @@ func TestLinkedFileBlocksOnlyItself(t *testing.T) {
 				t.Errorf("got %q and %q", got, w.Read("home/elsewhere"))
 			}
 			if got, err := os.Readlink(w.path(instructionsOut)); got != target || err != nil {
-				t.Errorf("the link: got %q, %v", got, err)
+				t.Errorf("the symbolic link has the target %q, %v", got, err)
 			}
 			w.Remove(instructionsOut)
 			w.Wants(``, "create "+instructionsOut)
@@ -95,7 +95,7 @@ func TestLinkedFileBlocksOnlyItself(t *testing.T) {
 	})
 }
 
-// TestFileInPlaceOfADirectory: the error names the file to remove.
+// TestFileInPlaceOfADirectory checks that the error names the file that the user has to remove.
 func TestFileInPlaceOfADirectory(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		repoFile: config("codex: {mode: files, scope: user}", "skill:s"), modules("skill/s/SKILL.md"): skillText, "home/.codex/skills/s": "a file",

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/env"
 )
 
-// The overlay directories of instructions:base in the config repo.
+// The directories in the config repo that hold the overlays of the module instructions:base.
 const (
 	overlays        = "home/.agentpack/repo/overlays/"
 	globalOverlay   = overlays + "instructions_base--d39861fff1/"
@@ -125,7 +125,7 @@ func TestOverlays(t *testing.T) {
 	})
 }
 
-// warned fails the test unless a warning contains the text.
+// warned fails the test unless one of the warnings contains text.
 func warned(t *testing.T, got answer, text string) {
 	t.Helper()
 	if !strings.Contains(strings.Join(got.Warnings, "\n"), text) {

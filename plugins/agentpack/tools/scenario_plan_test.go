@@ -69,7 +69,7 @@ func TestManagedFiles(t *testing.T) {
 		w.Wants(``, "delete "+promptOut)
 		w.Deploy(``)
 		if w.Read(promptOut) != "(none)" || w.Read("home/.codex/prompts/mine.md") != "mine" {
-			t.Error("edited after the plan")
+			t.Error("the deploy kept the managed file or removed the unmanaged one")
 		}
 	})
 	t.Run("only files in the manifest are deleted", func(t *testing.T) {

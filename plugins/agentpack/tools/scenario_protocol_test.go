@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestArguments calls tools with invalid arguments. Each call of the harness also checks that text and structured
+// TestArguments calls tools with invalid arguments. The method Call also checks that the text and the structured
 // content of the result are the same envelope.
 func TestArguments(t *testing.T) {
 	w := newWorld(t, base())

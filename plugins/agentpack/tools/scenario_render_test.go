@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// modules returns the path of a module's file in the config repo.
+// modules returns the path of a file in the directory modules of the config repo.
 func modules(path string) string { return "home/.agentpack/repo/modules/" + path }
 
 const skillText = "---\nname: s\ndescription: d\n---\n"

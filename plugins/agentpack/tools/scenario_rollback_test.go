@@ -35,9 +35,9 @@ func TestRollback(t *testing.T) {
 		if record := w.Read("home/.agentpack/state/snapshots/" + got.Event + ".json"); !strings.Contains(record, `"rollback"`) {
 			t.Errorf("got %s", record)
 		}
-		// The repo wants the newer content, and the file is still managed.
+		// The config repo still has the newer content, and the file is still managed, so the plan updates the file.
 		w.Wants(``, "update "+promptOut+" managed_update")
-		// A rollback's own snapshot cannot be rolled back to.
+		// A caller cannot roll back to the snapshot that a rollback recorded.
 		w.Fails("rollback", to(got.Event), "E_UNEXPECTED")
 	})
 	t.Run("files of later deploys are removed", func(t *testing.T) {

@@ -27,7 +27,7 @@ type statusData struct {
 
 type counts struct{ Modified, Missing, Extra int }
 
-// drift returns "kind path" of each drifted file, with paths below Base.
+// drift returns "kind path" for each drifted file, with a path below Base.
 func (w *world) drift(data statusData) []string {
 	w.t.Helper()
 	all := []string{}

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
 
-// TestToolsAcceptExactlyTheirSchemas: each tool accepts exactly the arguments of its schema in plugin.toml.
+// TestToolsAcceptExactlyTheirSchemas checks that each tool accepts exactly the arguments of its schema in plugin.toml.
 func TestToolsAcceptExactlyTheirSchemas(t *testing.T) {
 	var manifest struct {
 		Tools []struct {
@@ -66,11 +66,12 @@ func TestToolsAcceptExactlyTheirSchemas(t *testing.T) {
 		}
 	}
 	if diff := gocmp.Diff(promised, has); diff != "" {
-		t.Errorf("(-promised +taken)\n%s", diff)
+		t.Errorf("arguments of the schemas and of the tools (-schema +tool)\n%s", diff)
 	}
 }
 
-// TestHostFailuresHaveEnvelopes: the failure template in plugin.toml equals the envelope of a failed call.
+// TestHostFailuresHaveEnvelopes checks that the failure template of each tool in plugin.toml equals the envelope of a
+// failed call.
 func TestHostFailuresHaveEnvelopes(t *testing.T) {
 	var manifest struct {
 		Server struct{ Failure string }
@@ -82,14 +83,15 @@ func TestHostFailuresHaveEnvelopes(t *testing.T) {
 	for i, tool := range all() {
 		template := cmp.Or(manifest.Tools[i].Failure, manifest.Server.Failure)
 		got := strings.NewReplacer("{tool}", tool.name, "{message}", "crashed", "{code}", "trap").Replace(template)
-		// The host does not know the argument "kind" of the tool explain.
+		// The host does not interpret the argument kind of the tool explain, so the template has the command without a
+		// kind.
 		want, err := failureEnvelope(tool.command(arguments{}),
 			fault.New(fault.Unexpected, fault.Details{"host_code": "trap"}, "%s crashed", tool.name), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := gocmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-the tool +the host)\n%s", tool.name, diff)
+			t.Errorf("envelope of a failed call of %s (-tool +host)\n%s", tool.name, diff)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// newServices returns the services of a call. Checkouts collects the warnings about git modules.
+// newServices returns the services of a call. The result checkouts collects the warnings about git modules.
 func newServices(at env.Env) (world plan.Services, checkouts *module.Checkouts) {
 	checkouts = module.NewCheckouts(module.CheckoutConfig{Cache: at.GitCacheDir(), Remote: repositories{}, Lock: sdk.Lock})
 	return plan.Services{

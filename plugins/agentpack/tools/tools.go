@@ -1,5 +1,5 @@
-// Package tools registers agentpack's operations as MCP tools: it decodes arguments, reads the environment,
-// and encodes each result in an envelope. Register adds all eleven tools to a plugin.
+// Package tools registers agentpack's operations as MCP tools. It decodes the arguments of a call, reads the
+// environment, and encodes each result in an envelope. Register adds all eleven tools to a plugin.
 package tools
 
 import (
@@ -20,20 +20,20 @@ type approval int
 const (
 	never        approval = iota
 	always                // in every call
-	unlessDryRun          // in all calls except dry runs, which change nothing
+	unlessDryRun          // in all calls except dry runs, because a dry run changes nothing
 )
 
-// tool is one tool: its arguments and its implementation.
+// tool describes one tool by its arguments and its implementation.
 type tool struct {
 	name     string
 	takes    []string
-	needs    []string // those of takes that are required
+	needs    []string // the names of the required arguments, a subset of takes
 	approval approval
 	command  func(a arguments) commandName
 	run      func(c *call) (data any, err error)
 }
 
-// call is one call of a tool, with the warnings that it has collected.
+// call is one call of a tool, and holds the warnings that the call has collected.
 type call struct {
 	arguments
 	command   commandName
@@ -42,14 +42,14 @@ type call struct {
 	checkouts *module.Checkouts
 	warnings  []string
 	notes     []string // warnings about changed files, which are returned even if the call fails
-	recovered bool     // the method recover has succeeded
+	recovered bool     // set after the method recover has succeeded
 }
 
 var common = []string{"repo", "profile", "target", "machine"}
 
 func withCommon(more ...string) []string { return slices.Concat(common, more) }
 
-// Register adds the tools to p. Now returns the time.
+// Register adds all tools to the plugin p. The function now returns the current time.
 func Register(p *sdk.Plugin, now func() time.Time) {
 	for _, tool := range all() {
 		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
@@ -89,7 +89,7 @@ func all() []tool {
 	}
 }
 
-// fixedCommand returns a function that returns the command with this path.
+// fixedCommand returns a function that returns the command with the given path, whatever the arguments are.
 func fixedCommand(path ...string) func(arguments) commandName {
 	return func(arguments) commandName { return commandOf(path) }
 }
@@ -103,7 +103,7 @@ func commandOf(path []string) commandName {
 	return command
 }
 
-// answer executes a call. All errors are returned in an envelope.
+// answer executes a call and returns its result. It returns every error of the call in an envelope.
 func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult, error) {
 	parsed, invalid := t.read(raw)
 	c := &call{arguments: parsed, command: t.command(parsed), now: now}
@@ -116,7 +116,7 @@ func (t tool) answer(raw json.RawMessage, now func() time.Time) (*sdk.ToolResult
 	return result(text, false), err
 }
 
-// attempt executes a call. A missing approval is reported before any other error.
+// attempt executes a call. It reports a missing approval before any other error.
 func (t tool) attempt(c *call, invalid error) (any, error) {
 	if !c.yes && (t.approval == always || t.approval == unlessDryRun && !c.dryRun) {
 		return nil, fault.New(fault.ConfirmRequired, fault.Details{"command": c.command.ID},

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/token"
 )
 
-// readSample decodes a file of the sample data.
+// readSample decodes a file of the sample data into the value to which into points.
 func readSample(t *testing.T, into any, file string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(samples(t, "composed"), file))
@@ -82,7 +82,7 @@ func TestSampleNames(t *testing.T) {
 		t.Errorf("projects by their origin (-want +got)\n%s", diff)
 	}
 	if got := (module.Tree{want.Trees.Single.Path: []byte(want.Trees.Single.Content)}).Hash(); got != want.Trees.Single.Sum {
-		t.Errorf("the hash of one file: got %s", got)
+		t.Errorf("the hash of a tree with one file: got %s", got)
 	}
 	if got, err := token.PlanHash(token.Binding{}, want.Plan.Data); err != nil || got != want.Plan.Sum {
 		t.Errorf("the hash of a plan: got %s, %v", got, err)
@@ -122,7 +122,7 @@ func TestSampleMarkers(t *testing.T) {
 	}
 }
 
-// TestSampleLockfile: the tree hashes of the config repo's modules equal those in the lockfile.
+// TestSampleLockfile checks that the tree hashes of the modules in the config repo equal the hashes in the lockfile.
 func TestSampleLockfile(t *testing.T) {
 	var lock struct {
 		Modules []struct {

@@ -8,10 +8,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// maxFrontMatter is the size limit of front matter, in bytes.
+// maxFrontMatter is the maximum size of front matter, in bytes.
 const maxFrontMatter = 256 << 10
 
-// ParseFrontMatter returns the values of a file's front matter by key. A file without front matter is an error.
+// ParseFrontMatter returns the values of the front matter in text; the keys are the keys of the front matter. It
+// returns an error if text has no front matter.
 func ParseFrontMatter(text []byte) (map[string]Value, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("the text is not UTF-8")
@@ -38,7 +39,7 @@ func ParseFrontMatter(text []byte) (map[string]Value, error) {
 	return values, nil
 }
 
-// extractFrontMatter returns the YAML between the two lines "---".
+// extractFrontMatter returns the YAML between the first two lines "---".
 func extractFrontMatter(text string) (string, error) {
 	head, _, err := frontmatter.Cut(text)
 	switch {

@@ -42,7 +42,7 @@ func TestParseFrontMatter(t *testing.T) {
 	}
 }
 
-// FuzzParseFrontMatter: accepted front matter is between two delimiter lines.
+// FuzzParseFrontMatter checks that ParseFrontMatter accepts only front matter between two lines "---".
 func FuzzParseFrontMatter(f *testing.F) {
 	f.Add("---\nname: a\ndescription: b\n---\n# a\n")
 	f.Add("---\r\nname: &a a\r\nx: *a\r\n---\r\n")

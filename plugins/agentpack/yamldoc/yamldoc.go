@@ -1,6 +1,6 @@
-// Package yamldoc parses YAML strictly and with limits: Parse parses a document, ParseFrontMatter the front matter of a
-// Markdown file. A value of the wrong type is an error that names the location. Only true and false are booleans; other
-// words, such as yes, are strings.
+// Package yamldoc parses YAML strictly and within limits. Parse parses a document, and ParseFrontMatter parses the
+// front matter of a Markdown file. A value of the wrong type is an error that names the location of the value. Only
+// true and false are booleans; other words, such as yes, are strings.
 package yamldoc
 
 import (
@@ -12,21 +12,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// maxDepth bounds the nesting of lists and maps. maxNodes bounds the keys and items that are read from a document,
-// because an alias of a few bytes can expand to thousands of keys and items.
+// maxDepth is the maximum nesting depth of lists and maps. maxNodes is the maximum number of keys and items that may be
+// read from a document, because an alias of a few bytes can expand to thousands of keys and items.
 const (
 	maxDepth = 64
 	maxNodes = 1_000_000
 )
 
-// Value is a node of a document with its location; the zero Value is absent.
+// Value is a node of a document together with the location of the node. The zero Value is absent.
 type Value struct {
 	node   *frontmatter.Node
 	path   string
-	budget *int // remaining keys and items that may be read; shared by all values of a document
+	budget *int // number of keys and items that may still be read; all values of a document share it
 }
 
-// spend subtracts count from the budget of the document. It returns an error if the budget is exceeded.
+// spend subtracts count from the budget of the document. It returns an error if the budget becomes negative.
 func (v Value) spend(count int) error {
 	if *v.budget -= count; *v.budget < 0 {
 		return v.Errorf("the document has more than %d keys and items, including the expansion of aliases", maxNodes)
@@ -34,7 +34,7 @@ func (v Value) spend(count int) error {
 	return nil
 }
 
-// Parse parses exactly one document. An empty document is an absent value.
+// Parse parses text, which must contain exactly one document. For an empty document it returns an absent value.
 func Parse(text []byte) (Value, error) {
 	root, err := frontmatter.Parse(acceptVersion(string(text)), frontmatter.Options{Depth: maxDepth, Aliases: true})
 	if err != nil {
@@ -44,8 +44,8 @@ func Parse(text []byte) (Value, error) {
 	return Value{node: root, budget: &left}, nil
 }
 
-// acceptVersion replaces the directive %YAML 1.2, which the parser refuses, by %YAML 1.1. The parser's result does not
-// depend on the directive.
+// acceptVersion replaces the directive %YAML 1.2, which the parser refuses, by %YAML 1.1. The result of the parser does
+// not depend on this directive.
 func acceptVersion(text string) string {
 	for at := 0; at < len(text); {
 		line, _, _ := strings.Cut(text[at:], "\n")
@@ -62,7 +62,7 @@ func acceptVersion(text string) string {
 	return text
 }
 
-// resolve returns the node of the value, or the target of the node if it is an alias.
+// resolve returns the node of the value. If that node is an alias, resolve returns the target of the alias.
 func (v Value) resolve() *frontmatter.Node {
 	node := v.node
 	if node != nil && node.Kind == frontmatter.Alias {
@@ -71,20 +71,20 @@ func (v Value) resolve() *frontmatter.Node {
 	return node
 }
 
-// IsAbsent reports whether the value is null or its key does not exist.
+// IsAbsent reports whether the value is null or the key of the value does not exist.
 func (v Value) IsAbsent() bool { return v.resolve().IsNull() }
 
-// IsMissing reports whether the key does not exist.
+// IsMissing reports whether the key of the value does not exist.
 func (v Value) IsMissing() bool { return v.node == nil }
 
-// isBlank reports whether the key does not exist or has no value, which counts as an empty list or map.
+// isBlank reports whether the key does not exist or has no value. A blank value counts as an empty list or map.
 func (v Value) isBlank() bool {
 	node := v.resolve()
 	return node == nil || v.IsAbsent() && node.Style == frontmatter.Plain && node.Text == ""
 }
 
-// tag returns the type of a node. Dates are strings, and so are numbers with underscores or leading zeros, which are
-// numbers only in YAML 1.1.
+// tag returns the type of a node. A date is a string, and so is a number with underscores or leading zeros, which is a
+// number only in YAML 1.1.
 func tag(node *frontmatter.Node) string {
 	found := node.Tag12()
 	if node == nil || node.Tag != "" {
@@ -98,7 +98,7 @@ func tag(node *frontmatter.Node) string {
 	return found
 }
 
-// Errorf returns an error with the value's location.
+// Errorf returns an error with the location of the value.
 func (v Value) Errorf(format string, arguments ...any) error {
 	text := fmt.Sprintf(format, arguments...)
 	if v.path != "" {
@@ -114,10 +114,10 @@ func (v Value) typeError(want string) error {
 	return v.Errorf("expected %s, got %s", want, v.Describe())
 }
 
-// MissingKey returns an absent value with the location of a key.
+// MissingKey returns an absent value with the location at which the key is missing.
 func (v Value) MissingKey(key string) Value { return Value{path: join(v.path, key)} }
 
-// Describe returns a description of the value's kind for messages.
+// Describe returns a description of the value's type for messages.
 func (v Value) Describe() string {
 	node := v.resolve()
 	switch {
@@ -151,14 +151,14 @@ func (v Value) IsList() bool {
 	return node != nil && node.Kind == frontmatter.Sequence
 }
 
-// Field is a key of a map with its value.
+// Field is a key of a map together with the value of the key.
 type Field struct {
 	Key   string
 	Value Value
 }
 
-// Fields returns the keys and values of a map in file order. A blank value has no fields. Duplicate keys and keys that
-// are not scalars are errors.
+// Fields returns the keys and values of a map in the order of the file. A blank value has no fields. Duplicate keys,
+// and keys that are not scalars, are errors.
 func (v Value) Fields() ([]Field, error) {
 	if v.isBlank() {
 		return nil, nil
@@ -194,7 +194,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Items returns the values of a list. A blank value has no items.
+// Items returns the items of a list. A blank value has no items.
 func (v Value) Items() ([]Value, error) {
 	if v.isBlank() {
 		return nil, nil
@@ -213,7 +213,7 @@ func (v Value) Items() ([]Value, error) {
 	return items, nil
 }
 
-// AsString returns a string. Numbers and booleans are errors.
+// AsString returns the value, which must be a string. A number or boolean is an error.
 func (v Value) AsString() (string, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != frontmatter.Scalar || tag(node) != "!!str" {
@@ -222,8 +222,8 @@ func (v Value) AsString() (string, error) {
 	return node.Text, nil
 }
 
-// AsText returns the characters of any scalar as a string, also of 1.0, 2026-01-01, true and ~. It is for keys whose
-// value is always a string.
+// AsText returns the characters of any scalar as a string, even those of 1.0, 2026-01-01, true and ~. It is for keys
+// whose value is always a string.
 func (v Value) AsText() (string, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != frontmatter.Scalar {
@@ -232,7 +232,7 @@ func (v Value) AsText() (string, error) {
 	return node.Text, nil
 }
 
-// AsTexts returns the items of a list by AsText. A blank value has no items.
+// AsTexts returns the result of AsText for each item of a list. A blank value has no items.
 func (v Value) AsTexts() ([]string, error) {
 	items, err := v.Items()
 	if err != nil {
@@ -249,7 +249,7 @@ func (v Value) AsTexts() ([]string, error) {
 	return texts, nil
 }
 
-// AsBool returns a boolean.
+// AsBool returns the value, which must be a boolean.
 func (v Value) AsBool() (bool, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != frontmatter.Scalar || tag(node) != "!!bool" {
@@ -258,7 +258,7 @@ func (v Value) AsBool() (bool, error) {
 	return strconv.ParseBool(node.Text)
 }
 
-// AsUnsigned returns an integer from 0 to 4294967295.
+// AsUnsigned returns the value, which must be an integer from 0 to 4294967295.
 func (v Value) AsUnsigned() (uint64, error) {
 	node := v.resolve()
 	if node == nil || node.Kind != frontmatter.Scalar || tag(node) != "!!int" {

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/yamldoc"
 )
 
-// at returns the value of a key at the top of a document.
+// at returns the value of a key in the map at the top of a document.
 func at(t *testing.T, text, key string) yamldoc.Value {
 	t.Helper()
 	document, err := yamldoc.Parse([]byte(text))
@@ -51,7 +51,7 @@ func TestTypes(t *testing.T) {
 		}
 	}
 	if on, err := at(t, "a: TRUE", "a").AsBool(); err != nil || !on {
-		t.Errorf("TRUE: got %t, %v", on, err)
+		t.Errorf("AsBool of TRUE: got %t, %v", on, err)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestErrorsHaveLocations(t *testing.T) {
 	}
 }
 
-// TestAsTextReturnsCharactersOfAnyScalar: AsText does not depend on the type that the scalar resolves to.
+// TestAsTextReturnsCharactersOfAnyScalar checks that the result of AsText does not depend on the type of the scalar.
 func TestAsTextReturnsCharactersOfAnyScalar(t *testing.T) {
 	for _, text := range []string{"1.0", "2026", "2026-01-01", "true", "~", "null", "0x10", "1e3", ".inf", "01", "1_000", "yes"} {
 		document := at(t, "a: {"+text+": ["+text+"]}", "a")
@@ -90,7 +90,8 @@ func TestAsTextReturnsCharactersOfAnyScalar(t *testing.T) {
 	}
 }
 
-// TestExplicitNullIsNotEmptyList: a key without a value is an empty list or map, but ~ is neither.
+// TestExplicitNullIsNotEmptyList checks that a key without a value counts as an empty list or map, and that ~ counts as
+// neither.
 func TestExplicitNullIsNotEmptyList(t *testing.T) {
 	for text, want := range map[string]bool{"a:": true, "a: ~": false, "a: null": false} {
 		_, err1 := at(t, text, "a").AsTexts()
@@ -128,11 +129,12 @@ func TestParseRefuses(t *testing.T) {
 	}
 	document, err := yamldoc.Parse(nil)
 	if err != nil || !document.IsAbsent() {
-		t.Errorf("nothing: got %v, %v", document, err)
+		t.Errorf("Parse of an empty document: got %v, %v", document, err)
 	}
 }
 
-// TestAliasesCountAgainstBudget: keys and items in the target of an alias count each time that they are read.
+// TestAliasesCountAgainstBudget checks that the keys and items in the target of an alias count each time that they are
+// read.
 func TestAliasesCountAgainstBudget(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("big: &big {")
@@ -155,6 +157,6 @@ func TestAliasesCountAgainstBudget(t *testing.T) {
 		read++
 	}
 	if err == nil || !strings.Contains(err.Error(), "expansion of aliases") || read < 100 {
-		t.Errorf("%d were read: %v", read, err)
+		t.Errorf("%d items were read: %v", read, err)
 	}
 }
