@@ -1,4 +1,5 @@
-// Command aam is the WebAssembly module of the plugin. It only registers the tools and resources of package tools.
+// Command aam is the WebAssembly module of the plugin aam. The command only registers the tools and resources of
+// package tools.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package archive reads and writes .aam files: gzip-compressed tar archives of a package's directory, including
-// aam.yaml. Check validates an archive, Extract writes the files of a validated archive, Pack creates an archive, and a
-// Peeker reads only the manifest. An archive is untrusted until Check has read all of it.
+// Package archive reads and writes .aam files, which are gzip-compressed tar archives of the directory of a package,
+// including aam.yaml. Check validates an archive, Extract writes the files of a validated archive, Pack creates an
+// archive, and a Peeker reads only the manifest. An archive is untrusted until Check has read all of it.
 package archive
 
 import (
@@ -16,41 +16,41 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
-// Limits bound an archive that is read or created.
+// Limits are the maximum sizes of an archive that is read or created.
 type Limits struct {
-	Compressed int64 // size of the archive's file, in bytes
-	Inflated   int64 // size of the tar, and total size of the extracted files, in bytes
-	Members    int   // maximum number of members of the tar
-	Depth      int   // maximum number of elements of a path
-	Path       int   // maximum length of a path, in bytes
+	Compressed int64 // of the archive's file, in bytes
+	Inflated   int64 // of the tar, and of all extracted files together, in bytes
+	Members    int   // number of members of the tar
+	Depth      int   // number of elements of a path
+	Path       int   // length of a path, in bytes
 }
 
-// DefaultLimits returns the default limits: 50 MiB compressed, which is also the limit of the aam program, and 200 MiB
-// inflated.
+// DefaultLimits returns the default limits: 50 MiB for the compressed archive, which is also the limit of the aam
+// program, and 200 MiB for the inflated tar.
 func DefaultLimits() Limits {
 	return Limits{Compressed: 50 << 20, Inflated: 200 << 20, Members: 10_000, Depth: 32, Path: 1024}
 }
 
 // Listing describes the content of an archive.
 type Listing struct {
-	Checksum string // SHA-256 of the archive's file: "sha256:" and 64 hexadecimal digits
-	Size     int64  // size of the archive's file, in bytes
+	Checksum string // the SHA-256 of the archive's file: "sha256:" and 64 hexadecimal digits
+	Size     int64  // the size of the archive's file, in bytes
 	Files    []File // in the order of the archive, without duplicate paths
 	Manifest *manifest.Manifest
-	tar      *kept // the decompressed tar; nil if it was not kept
+	tar      *kept // the decompressed tar; nil if CheckAndKeep has not kept it
 }
 
-// File is a file in an archive.
+// File describes a file in an archive.
 type File struct {
-	Path       string // relative, with slashes, clean
+	Path       string // relative to the package's directory, with slashes, and clean
 	Size       int64
 	Executable bool
-	member     int    // index of the member with its content; -1 for a link
-	copyOf     string // path of the target of a link
+	member     int    // the index of the member with the content of the file; -1 for a link
+	copyOf     string // the path of the link's target, if the file is a link
 }
 
 // CheckArtifacts returns an error with the code ManifestInvalid unless the archive contains each artifact of the
-// manifest as a file, or as a directory with files.
+// manifest, either as a file, or as a directory that contains files.
 func (l *Listing) CheckArtifacts() error {
 	there := map[string]bool{".": true}
 	for _, file := range l.Files {
@@ -66,7 +66,7 @@ func (l *Listing) CheckArtifacts() error {
 	return nil
 }
 
-// FileName returns the name of a package's archive outside of a registry.
+// FileName returns the file name of a package's archive outside of a registry.
 func FileName(name, version string) string {
 	if scoped, ok := strings.CutPrefix(name, "@"); ok {
 		name = strings.Replace(scoped, "/", "-", 1)
@@ -74,7 +74,7 @@ func FileName(name, version string) string {
 	return name + "-" + version + ".aam"
 }
 
-// Checksum returns the checksum of a file of any format.
+// Checksum returns the checksum of the file at path, which may have any format.
 func Checksum(s files.System, path string) (string, error) {
 	file, err := files.OpenRegular(s, path)
 	if err != nil {

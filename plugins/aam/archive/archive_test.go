@@ -27,7 +27,7 @@ const manifestText = "name: pkg\nversion: 1.0.0\ndescription: d\nartifacts: {pro
 
 var disk = files.Disk{}
 
-// regular returns a member for a regular file.
+// regular returns a tar member for a regular file.
 func regular(name, text string) member {
 	return member{&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(text))}, text}
 }
@@ -41,12 +41,12 @@ type member struct {
 	text   string
 }
 
-// pkg returns the members of a complete package, and then more.
+// pkg returns the members of a complete package, followed by the members in more.
 func pkg(more ...member) []member {
 	return append([]member{regular("aam.yaml", manifestText), regular("prompts/p.md", "hi\n")}, more...)
 }
 
-// write creates an archive of members and returns its path.
+// write creates an archive with the given members and returns the path of the archive.
 func write(t testing.TB, members []member) string {
 	t.Helper()
 	var data bytes.Buffer
@@ -78,7 +78,7 @@ func save(t testing.TB, data []byte) string {
 	return path
 }
 
-// install checks and extracts an archive, and returns the content of each file.
+// install checks and extracts an archive, and returns the content of each extracted file.
 func install(t testing.TB, path string, limits archive.Limits) (map[string]string, error) {
 	t.Helper()
 	listing, err := archive.Check(disk, path, "", limits)
@@ -94,7 +94,7 @@ func install(t testing.TB, path string, limits archive.Limits) (map[string]strin
 
 var testTime = time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
 
-// noise returns 64*n bytes with a compression ratio below 2.
+// noise returns a text of 64*n bytes whose compression ratio is below 2.
 func noise(n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -103,7 +103,7 @@ func noise(n int) string {
 	return text.String()
 }
 
-// texts returns the content of all files in a directory, with the prefix x for executable files.
+// texts returns the content of all files in a directory. The content of an executable file gets the prefix x.
 func texts(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -144,7 +144,7 @@ func TestInstall(t *testing.T) {
 	tests := []struct {
 		name    string
 		members []member
-		more    map[string]string // files in addition to those of plain; equal paths replace them
+		more    map[string]string // files in addition to those of plain; a file with a path of plain replaces that of plain
 	}{
 		{"files", pkg(), nil},
 		{"names that begin with a dot and a slash", []member{regular("./aam.yaml", manifestText), regular("./prompts//./p.md", "hi\n")}, nil},
@@ -184,7 +184,7 @@ func TestRefused(t *testing.T) {
 	tests := []struct {
 		name    string
 		members []member
-		want    string // substring of the error
+		want    string // a substring of the expected error
 	}{
 		{"a path out of the package", pkg(regular("../../escaped.txt", "x")), "'..'"},
 		{"dots within a path", pkg(regular("a/../b.txt", "x")), "'..'"},
@@ -254,7 +254,7 @@ func TestCheckRefusesInvalidBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	flipped := bytes.Clone(good)
-	flipped[len(flipped)-6] ^= 1 // in the CRC of the gzip trailer
+	flipped[len(flipped)-6] ^= 1 // this byte belongs to the CRC in the gzip trailer
 	tests := []struct {
 		name string
 		data []byte
@@ -320,7 +320,7 @@ func TestCheckArtifacts(t *testing.T) {
 	}
 }
 
-// unpacked returns the decompressed tar of an archive.
+// unpacked returns the decompressed tar of the archive at path.
 func unpacked(t *testing.T, path string) []byte {
 	t.Helper()
 	file, err := os.Open(path)
@@ -347,7 +347,7 @@ func TestPeek(t *testing.T) {
 	tests := []struct {
 		name string
 		path string
-		want string // substring of the error; "" for no error
+		want string // a substring of the expected error; "" for no error
 	}{
 		{"a manifest", write(t, pkg()), ""},
 		{"bytes after the manifest are not read", write(t, pkg(regular("../x", ""))), ""},
@@ -361,7 +361,7 @@ func TestPeek(t *testing.T) {
 	for _, size := range []int{0, 5_000, 9_000, 40_000, 100_000} {
 		tests = append(tests, struct{ name, path, want string }{fmt.Sprintf("a manifest after %d bytes", size), write(t, append([]member{regular("a", noise(size))}, pkg()...)), ""})
 	}
-	var parts bytes.Buffer // two gzip members, the first with a comment
+	var parts bytes.Buffer // the archive consists of two gzip members, the first of which has a comment
 	for i, part := range [][]byte{unpacked(t, write(t, pkg()))[:700], unpacked(t, write(t, pkg()))[700:]} {
 		w := gzip.NewWriter(&parts)
 		w.Name, w.Comment = "x", strings.Repeat("c", 1-i)
@@ -370,7 +370,7 @@ func TestPeek(t *testing.T) {
 		}
 	}
 	tests = append(tests, struct{ name, path, want string }{"gzip members", save(t, parts.Bytes()), ""})
-	var peeker archive.Peeker // reused for all archives
+	var peeker archive.Peeker // the test reuses one Peeker for all archives
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := peeker.Types(disk, test.path, archive.DefaultLimits())
@@ -381,7 +381,7 @@ func TestPeek(t *testing.T) {
 	}
 }
 
-// TestExtractRefusesArchiveChangedAfterCheck replaces the archive between Check and Extract.
+// TestExtractRefusesArchiveChangedAfterCheck replaces the archive after Check and before Extract.
 func TestExtractRefusesArchiveChangedAfterCheck(t *testing.T) {
 	listing, err := archive.Check(disk, write(t, pkg(regular("x", "1"))), "", archive.DefaultLimits())
 	if err != nil {
@@ -401,7 +401,8 @@ func TestExtractRefusesArchiveChangedAfterCheck(t *testing.T) {
 	}
 }
 
-// TestExtractIsAtomicAtEachWrite lets each write fail in turn. After that, either all files exist or none.
+// TestExtractIsAtomicAtEachWrite runs Extract once for each of its writes, and lets that write fail. Afterwards either
+// all files exist or none.
 func TestExtractIsAtomicAtEachWrite(t *testing.T) {
 	script := regular("a/b/run.sh", "#!\n")
 	script.header.Mode = 0o755
@@ -426,7 +427,7 @@ func TestExtractIsAtomicAtEachWrite(t *testing.T) {
 	}
 }
 
-// FuzzCheck: an archive that passes is extracted exactly as listed.
+// FuzzCheck checks that an archive which Check accepts is extracted exactly as the listing says.
 func FuzzCheck(f *testing.F) {
 	for _, members := range [][]member{pkg(), pkg(linked("a", "prompts/p.md", tar.TypeSymlink)), pkg(regular("../x", "")), {regular("x", "")}} {
 		var data bytes.Buffer
@@ -443,7 +444,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add(data.Bytes())
 	}
 	limits := archive.Limits{Compressed: 1 << 20, Inflated: 1 << 20, Members: 50, Depth: 8, Path: 300}
-	f.Fuzz(func(t *testing.T, data []byte) { // an uncompressed tar, because fuzzing does not find valid gzip checksums
+	f.Fuzz(func(t *testing.T, data []byte) { // data is an uncompressed tar, because fuzzing does not find valid gzip checksums
 		var compressed bytes.Buffer
 		out := gzip.NewWriter(&compressed)
 		if _, err := out.Write(data); err != nil || out.Close() != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
-// maxLinks bounds the length of a chain of links.
+// maxLinks is the maximum length of a chain of links.
 const maxLinks = 8
 
-// Check validates all of an archive and returns a listing of its content. It writes nothing. If want is not "", it is
-// the expected checksum, and a mismatch is reported before any other problem.
+// Check validates the whole archive at path and returns a listing of its content. Check writes nothing. If want is not
+// "", it is the expected checksum, and Check reports a mismatch before any other problem.
 //
-// Errors have the code ChecksumMismatch, ManifestInvalid for a problem of aam.yaml, or ArchiveInvalid.
+// Errors have the code ChecksumMismatch, ManifestInvalid for a problem in aam.yaml, or ArchiveInvalid.
 func Check(s files.System, path, want string, limits Limits) (*Listing, error) {
 	return check(s, path, want, limits, nil)
 }
 
-// check is Check, and writes the decompressed tar to keep unless keep is nil.
+// check does the work of Check. Unless keep is nil, check also writes the decompressed tar to keep.
 func check(s files.System, path, want string, limits Limits, keep io.Writer) (*Listing, error) {
 	a, err := open(regular{s}, path, limits, digest.New())
 	if err != nil {
@@ -53,13 +53,13 @@ func check(s files.System, path, want string, limits Limits, keep io.Writer) (*L
 	return c.listing()
 }
 
-// checker collects and validates the content of an archive.
+// checker collects and validates the members of an archive.
 type checker struct {
 	*stream
 	tree     *tree
 	files    []File
-	links    []string       // for each of files, the target if it is a link; otherwise ""
-	at       map[string]int // index in files, by path
+	links    []string       // parallel to files: the target of each file that is a link, and "" for any other file
+	at       map[string]int // the index in files of each path
 	manifest []byte
 	total    int64
 }
@@ -88,7 +88,8 @@ func (c *checker) members() error {
 	}
 }
 
-// take adds a file or link. A duplicate path replaces the earlier member, as in an extraction by tar.
+// take adds a file or link to the checker. A member with the path of an earlier member replaces the earlier one, as in
+// an extraction by tar.
 func (c *checker) take(name string, k kind) error {
 	entry, target := File{Path: name, Size: c.header.Size, Executable: c.header.Mode&0o100 != 0, member: c.member}, ""
 	if k == link {
@@ -127,8 +128,9 @@ func (c *checker) takeManifest(k kind) error {
 	return nil
 }
 
-// target returns the path that the link name refers to; "" if that path is outside of the package. The target of a
-// symbolic link is relative to the directory of the link, that of a hard link to the root of the package.
+// target returns the path to which the current member, a link called name, refers. It returns "" if that path is
+// outside of the package. The target of a symbolic link is relative to the directory of the link, and that of a hard
+// link is relative to the root of the package.
 func (c *checker) target(name string) string {
 	to := c.header.Linkname
 	if strings.HasPrefix(to, "/") || to == "" {
@@ -143,7 +145,7 @@ func (c *checker) target(name string) string {
 	return to
 }
 
-// listing resolves links to files, checks the total size and parses the manifest.
+// listing resolves the links, checks the total size, parses the manifest, and returns the listing of the archive.
 func (c *checker) listing() (*Listing, error) {
 	for place, target := range c.links {
 		if target == "" {
@@ -186,7 +188,8 @@ func (c *checker) badManifest(err error) error {
 	return fault.New(fault.ManifestInvalid, "archive %s: %s: %w", c.path, manifest.FileName, err)
 }
 
-// follow resolves a path through links to a file.
+// follow follows links from the path target, and returns the file at their end. It returns false if there is no such
+// file.
 func (c *checker) follow(target string) (File, bool) {
 	for range maxLinks {
 		place, ok := c.at[target]

@@ -10,9 +10,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// Extract writes the files of an archive to a directory, which must not exist. Listing is the result of Check for the
-// archive. If the archive has changed since Check, Extract returns an error. After an error it removes the directory,
-// if possible.
+// Extract writes the files of an archive to the directory dir, which must not exist. The listing must be the result of
+// Check for the same archive. If the archive has changed since Check, Extract returns an error. After an error it
+// removes the directory, if possible.
 func Extract(s files.System, archive, dir string, listing *Listing, limits Limits) error {
 	if err := s.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -61,8 +61,8 @@ type extractor struct {
 	*stream
 	system   files.System
 	dir      string
-	folders  map[string]bool // directories that exist
-	byMember map[int]File    // files to write, by index of the member; of members with the same path, only the last
+	folders  map[string]bool // directories that exist already; the keys are paths
+	byMember map[int]File    // the files to write; the key is the index of the member, and of several members with one path only the last is included
 }
 
 func (x *extractor) changed() error {
@@ -97,7 +97,7 @@ func (x *extractor) members() error {
 	return nil
 }
 
-// write writes the current member to its file.
+// write writes the content of the current member to the file.
 func (x *extractor) write(file File) error {
 	to, err := x.place(file)
 	if err != nil {
@@ -124,7 +124,7 @@ func (x *extractor) write(file File) error {
 	return err
 }
 
-// copy writes a copy of the target of a link.
+// copy writes a file that is a link in the archive, as a copy of the link's target.
 func (x *extractor) copy(file File) error {
 	to, err := x.place(file)
 	if err != nil {
@@ -133,7 +133,7 @@ func (x *extractor) copy(file File) error {
 	return files.CopyFile(x.system, filepath.Join(x.dir, filepath.FromSlash(file.copyOf)), to)
 }
 
-// place returns the path of a file, and creates its parent directories.
+// place returns the path at which to write a file, and creates the parent directories of that path.
 func (x *extractor) place(file File) (string, error) {
 	if err := x.folder(path.Dir(file.Path)); err != nil {
 		return "", err
@@ -152,7 +152,8 @@ func (x *extractor) folder(name string) error {
 	return x.system.Mkdir(filepath.Join(x.dir, filepath.FromSlash(name)), 0o755)
 }
 
-// mode sets the owner's executable bit of a file if it is set in the archive. All other mode bits are ignored.
+// mode sets the owner's executable bit of the file at the path to, if the bit is set in the archive. It ignores all
+// other mode bits.
 func (x *extractor) mode(to string, file File) error {
 	if !file.Executable {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/digest"
 )
 
-// maxKept bounds the decompressed bytes that CheckAndKeep keeps. Archives are seldom larger.
+// maxKept is the maximum number of decompressed bytes that CheckAndKeep keeps. Archives are seldom larger.
 const maxKept = 32 << 20
 
-// CheckAndKeep is Check, and keeps the decompressed tar in the listing, if it is not large. Extract then does not read the
-// archive: decompressing takes most of the time of an installation.
+// CheckAndKeep validates an archive as Check does. If the decompressed tar is not large, CheckAndKeep also keeps it in
+// the listing. Extract then need not read the archive again; decompressing takes most of the time of an installation.
 func CheckAndKeep(s files.System, path, want string, limits Limits) (*Listing, error) {
 	keep := &kept{}
 	listing, err := check(s, path, want, limits, keep)
@@ -22,11 +22,12 @@ func CheckAndKeep(s files.System, path, want string, limits Limits) (*Listing, e
 	return listing, err
 }
 
-// kept is a writer that keeps at most maxKept bytes. It allocates in pieces: a buffer that grows takes twice the memory.
+// kept is a writer that keeps up to maxKept bytes in memory. It allocates the memory in pieces, because a buffer that
+// grows takes twice the memory.
 type kept struct {
 	pieces [][]byte
 	size   int
-	full   bool // more than maxKept bytes were written; none are kept
+	full   bool // more than maxKept bytes were written, so none are kept
 }
 
 const pieceSize = 256 << 10
@@ -49,7 +50,7 @@ func (k *kept) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reader returns a reader of the bytes.
+// reader returns a reader of the kept bytes.
 func (k *kept) reader() io.Reader {
 	readers := make([]io.Reader, len(k.pieces))
 	for i, piece := range k.pieces {
@@ -58,7 +59,7 @@ func (k *kept) reader() io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// reopen starts to read an archive again: what CheckAndKeep has kept, or else the file.
+// reopen returns a stream that reads an archive again: the tar that CheckAndKeep has kept, or else the archive's file.
 func reopen(s files.System, path string, limits Limits, listing *Listing) (*stream, error) {
 	if listing.tar == nil {
 		return open(regular{s}, path, limits, digest.New())

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// opening counts the archives that are opened.
+// opening is a file system that counts how often an archive is opened.
 type opening struct {
 	files.System
 	opened *int
@@ -27,9 +27,10 @@ func (o opening) Open(path string) (io.ReadCloser, error) {
 	return o.System.Open(path)
 }
 
-// CheckAndKeep and Check lead to the same files, and the former reads an archive once if its content is not large.
+// TestKeptArchivesAreReadOnce checks that CheckAndKeep and Check lead to the same extracted files. With CheckAndKeep,
+// an archive is read only once if its content is not large.
 func TestKeptArchivesAreReadOnce(t *testing.T) {
-	large := []member{regular("large", strings.Repeat("0123456789abcdef", 1<<17))} // 2 MiB
+	large := []member{regular("large", strings.Repeat("0123456789abcdef", 1<<17))} // 2 MiB of content
 	for i := range 17 {
 		large = append(large, regular(fmt.Sprintf("large%d", i), large[0].text))
 	}
@@ -71,7 +72,8 @@ func TestKeptArchivesAreReadOnce(t *testing.T) {
 	}
 }
 
-// An installation uses the content that was checked and kept, even if the file has changed since.
+// TestKeptArchiveIsTheCheckedOne checks that an installation uses the content that was checked and kept, even if the
+// file has changed since.
 func TestKeptArchiveIsTheCheckedOne(t *testing.T) {
 	limits := archive.DefaultLimits()
 	listing, err := archive.CheckAndKeep(disk, write(t, pkg(regular("x", "1"))), "", limits)

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxName is the maximum length of a path element in bytes, as in most file systems.
+// maxName is the maximum length of a path element in bytes. Most file systems have this limit.
 const maxName = 255
 
-// clean returns the shortest equivalent of a path. It does not resolve "..", which cleanMember refuses.
+// clean returns the shortest path that is equivalent to name. It does not resolve "..", which cleanMember refuses.
 func clean(name string) string {
 	parts := strings.Split(name, "/")
 	kept := parts[:0]
@@ -29,7 +29,7 @@ func clean(name string) string {
 	return strings.Join(kept, "/")
 }
 
-// cleanMember returns the clean path of a member, or an error if the path is not safe to extract.
+// cleanMember returns the clean path of a tar member. It returns an error if the path is not safe to extract.
 func cleanMember(name string, limits Limits) (string, error) {
 	switch {
 	case name == "":
@@ -61,8 +61,8 @@ func cleanMember(name string, limits Limits) (string, error) {
 	return cleaned, nil
 }
 
-// isGit reports whether some file system treats the name as .git, because it ignores case or invisible characters or
-// because the name is an 8.3 short name. The host refuses to write files of such names.
+// isGit reports whether some file system treats the name as .git, because the file system ignores case or invisible
+// characters, or because the name is an 8.3 short name. The host refuses to write files with such names.
 func isGit(name string) bool {
 	visible := fold(strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {
@@ -73,11 +73,11 @@ func isGit(name string) bool {
 	return visible == fold(".git") || visible == fold("git~1")
 }
 
-// tree is the set of all paths of an archive, including directories. It detects different paths that are equal on some
-// file systems.
+// tree is the set of all paths in an archive, including those of directories. It detects different paths that some file
+// systems treat as equal.
 type tree struct {
-	kind  map[string]kind   // by path
-	spelt map[string]string // original path by folded path
+	kind  map[string]kind   // the kind of each path
+	spelt map[string]string // the original spelling of each path; the key is the folded path
 }
 
 type kind int
@@ -90,11 +90,12 @@ const (
 
 func newTree() *tree { return &tree{kind: map[string]kind{}, spelt: map[string]string{}} }
 
-// add adds a path and its parent directories. It is an error if one of them exists with another kind or spelling.
+// add adds a path and the paths of its parent directories. It returns an error if one of these paths is already in the
+// tree with another kind or another spelling.
 func (t *tree) add(name string, k kind) error {
 	for at := path.Dir(name); at != "."; at = path.Dir(at) {
 		if t.kind[at] == folder {
-			break // the directory and its parents were added before
+			break // an earlier call has added the directory and its parents
 		}
 		if err := t.put(at, folder); err != nil {
 			return err
@@ -115,7 +116,7 @@ func (t *tree) put(name string, k kind) error {
 	return nil
 }
 
-// fold normalizes case and Unicode form, which some file systems ignore.
+// fold normalizes the case and the Unicode form of name, because some file systems ignore them.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

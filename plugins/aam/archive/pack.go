@@ -22,20 +22,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// packedTime is the modification time of all members. It is constant to make archives reproducible.
+// packedTime is the modification time of all members. It is constant, so that Pack creates equal archives from equal
+// files.
 var packedTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// leftOut contains the names of directories that are not packed.
+// leftOut contains the names of directories that Pack omits.
 var leftOut = []string{".git", ".aam", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "dist", "build"}
 
-// Pack writes an archive of the package in dir, whose manifest is m, to w, and returns a listing of the archive.
-// Archives are reproducible: aam.yaml comes first, then all files sorted by path. Pack follows symbolic links to files
-// inside of dir. It omits symbolic links to directories, .git, .aam, .env*, credentials.yaml, older archives, output of
-// tools, and the directories in the argument "without", which are absolute paths, such as a registry inside of the
-// package's directory.
+// Pack writes an archive of the package in dir, whose manifest is m, to w, and returns a listing of the archive. Equal
+// files result in equal archives: aam.yaml comes first, then all files sorted by path. Pack follows symbolic links to
+// files inside of dir. It omits symbolic links to directories, .git, .aam, .env*, credentials.yaml, older archives, the
+// output of tools, and the directories in the argument without. These are absolute paths, for example that of a
+// registry inside of the package's directory.
 //
 // Errors have the code ArchiveInvalid for a file that no archive may contain, and ManifestInvalid for an artifact that
-// is omitted.
+// Pack omits.
 func Pack(s files.System, dir string, m *manifest.Manifest, w io.Writer, limits Limits, without ...string) (*Listing, error) {
 	p := packer{system: s, dir: dir, limits: limits, without: without, tree: newTree()}
 	if err := p.walk(""); err != nil {
@@ -76,13 +77,14 @@ type packer struct {
 	total   int64
 }
 
-// packed is a file of an archive with the path from which its content is read.
+// packed is a file of an archive together with the path from which Pack reads its content.
 type packed struct {
 	File
 	from string
 }
 
-// walk collects the files below folder, a directory relative to the package; "" is the package's directory.
+// walk collects the files below folder, a directory relative to the package's directory; "" is the package's directory
+// itself.
 func (p *packer) walk(folder string) error {
 	entries, err := p.system.ReadDir(filepath.Join(p.dir, filepath.FromSlash(folder)))
 	if err != nil {
@@ -123,18 +125,18 @@ func skipped(name string, entry fs.DirEntry) bool {
 	return name == base && strings.HasSuffix(base, ".aam")
 }
 
-// private reports whether a file or directory of this name may contain secrets. It ignores case, as some file systems
-// do.
+// private reports whether a file or directory called base may contain secrets. It ignores case, because some file
+// systems ignore case.
 func private(base string) bool {
 	folded := fold(base)
 	return folded == fold(".git") || folded == fold("credentials.yaml") || strings.HasPrefix(folded, fold(".env"))
 }
 
-// NeverPacked reports whether a slash-separated path has an element that is never packed: .git, credentials.yaml or
-// .env*.
+// NeverPacked reports whether an element of the slash-separated path name is never packed. These elements are .git,
+// credentials.yaml and .env*.
 func NeverPacked(name string) bool { return slices.ContainsFunc(strings.Split(name, "/"), private) }
 
-// take adds a file to the list.
+// take adds a file to the list of files to pack.
 func (p *packer) take(name string, kind fs.FileMode) error {
 	if _, err := cleanMember(name, p.limits); err != nil {
 		return unpackable(p.dir, "%w", err)
@@ -178,8 +180,8 @@ func (p *packer) take(name string, kind fs.FileMode) error {
 	return nil
 }
 
-// writeSize is the size of the write buffer. The compressor emits a few hundred bytes at a time, and in a module each
-// write is a call to the host.
+// writeSize is the size of the write buffer, in bytes. The compressor emits a few hundred bytes at a time, and in a
+// WebAssembly module each write is a call to the host.
 const writeSize = 64 << 10
 
 func (p *packer) write(w io.Writer) error {
@@ -233,7 +235,7 @@ func unpackable(dir, format string, args ...any) error {
 
 var errPackTooLarge = fmt.Errorf("archive %w", errTooLarge)
 
-// bounded is a writer that returns an error if more than limit bytes are written.
+// bounded is a writer that returns an error after more than limit bytes.
 type bounded struct {
 	to       io.Writer
 	n, limit int64

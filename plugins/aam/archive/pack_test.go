@@ -14,7 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// project creates the directory of a package. Content that begins with -> is the target of a symbolic link.
+// project creates the directory of a package with the given additional files. Content that begins with -> creates a
+// symbolic link to the target after the arrow.
 func project(t testing.TB, more map[string]string) (string, *manifest.Manifest) {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,7 +120,7 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
-// writes is a writer that counts writes and bytes.
+// writes is a writer that counts the calls of Write and the written bytes.
 type writes struct{ n, bytes int }
 
 func (w *writes) Write(p []byte) (int, error) {
@@ -127,7 +128,8 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestPackBuffersWrites: Pack writes few, large blocks, because in a module each write is a call to the host.
+// TestPackBuffersWrites checks that Pack writes few, large blocks, because in a WebAssembly module each write is a call
+// to the host.
 func TestPackBuffersWrites(t *testing.T) {
 	dir, m := project(t, map[string]string{"large": noise(1 << 17)})
 	var to writes
@@ -147,7 +149,7 @@ func TestFileName(t *testing.T) {
 	}
 }
 
-// packFolder packs a package and returns the path of the archive.
+// packFolder packs the package in dir and returns the path of the archive.
 func packFolder(t testing.TB, dir string) string {
 	t.Helper()
 	m, err := manifest.Load(disk, dir)

@@ -11,22 +11,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// Peeker reads the manifests of archives. The zero value is ready to use. A Peeker reuses its buffers for the next
-// archive.
+// Peeker reads the manifests of archives. The zero value is ready to use. A Peeker uses the same buffers for all
+// archives.
 type Peeker struct {
 	buffer   *bufio.Reader
 	inflater *gzip.Reader
-	quick    io.ReadCloser // a flate.Resetter
+	quick    io.ReadCloser // the decompressor of inflateBeginning, which also implements flate.Resetter
 }
 
-// maxPeek bounds the inflated bytes that a Peeker reads. The aam program and this plugin write the manifest as one of
-// the first members.
+// maxPeek is the maximum number of inflated bytes that a Peeker reads of one archive. The aam program and this plugin
+// write the manifest as one of the first members.
 const maxPeek = 16 << 20
 
-// readSize is the size of the read buffer. In a module each read is a call to the host.
+// readSize is the size of the read buffer, in bytes. In a WebAssembly module each read is a call to the host.
 const readSize = 32 << 10
 
-// buffered returns a buffer with the content of a file.
+// buffered returns a buffered reader of from.
 func (p *Peeker) buffered(from io.Reader) *bufio.Reader {
 	if p.buffer == nil {
 		p.buffer = bufio.NewReaderSize(from, readSize)
@@ -35,7 +35,7 @@ func (p *Peeker) buffered(from io.Reader) *bufio.Reader {
 	return p.buffer
 }
 
-// inflate starts to decompress a gzip stream.
+// inflate returns a reader that decompresses the gzip stream from.
 func (p *Peeker) inflate(from io.Reader) (io.Reader, error) {
 	buffer := p.buffered(from)
 	if p.inflater != nil {
@@ -50,14 +50,15 @@ func (p *Peeker) inflate(from io.Reader) (io.Reader, error) {
 }
 
 // dictionary is a preset dictionary that fills the first 24 KiB of the decompressor's window. The decompressor returns
-// data only when its window of 32 KiB is full, so with the dictionary it returns the first bytes after 8 KiB. No valid
+// data only when its window of 32 KiB is full. So with the dictionary it returns the first bytes after 8 KiB. No valid
 // stream refers to the dictionary.
 var dictionary = make([]byte, 24<<10)
 
 var errNotSimple = errors.New("unsupported gzip header")
 
-// inflateBeginning is like inflate, but returns the first bytes earlier and does not verify checksums. It supports only
-// streams of one gzip member whose header has no optional fields but a file name.
+// inflateBeginning returns a reader that decompresses a gzip stream as that of inflate does. The reader returns the
+// first bytes earlier and does not verify checksums. It supports only streams of one gzip member whose header has no
+// optional field other than a file name.
 func (p *Peeker) inflateBeginning(from io.Reader) (io.Reader, error) {
 	const size, flagged, nameFlag = 10, 3, 8
 	buffer := p.buffered(from)
@@ -80,9 +81,9 @@ func (p *Peeker) inflateBeginning(from io.Reader) (io.Reader, error) {
 	return p.quick, p.quick.(flate.Resetter).Reset(buffer, dictionary)
 }
 
-// Types opens the archive at path by s, and returns the types of the artifacts in its manifest. It does not read the
-// archive beyond the manifest. The result is for display only: Types validates neither the manifest nor the archive,
-// and an extraction would use a later duplicate of the manifest.
+// Types opens the archive at path with s, and returns the types of the artifacts in the manifest of the archive. It
+// does not read the archive beyond the manifest. The result is for display only: Types validates neither the manifest
+// nor the archive, and a later duplicate of the manifest, which an extraction would use, is not read.
 //
 // Errors have the code ArchiveInvalid or ManifestInvalid.
 func (p *Peeker) Types(s opener, path string, limits Limits) ([]manifest.Type, error) {
@@ -93,7 +94,7 @@ func (p *Peeker) Types(s opener, path string, limits Limits) ([]manifest.Type, e
 	return p.types(s, path, limits, p.inflate)
 }
 
-// types is Types with a given function for decompression.
+// types does the work of Types, and decompresses the archive with the function inflate.
 func (p *Peeker) types(s opener, path string, limits Limits, inflate func(io.Reader) (io.Reader, error)) ([]manifest.Type, error) {
 	a, err := open(s, path, limits, nil)
 	if err != nil {

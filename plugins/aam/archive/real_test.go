@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
 )
 
-// TestRealDialects reads archives that other programs have created.
+// TestRealDialects reads archives that programs other than this plugin have created.
 func TestRealDialects(t *testing.T) {
 	x := strings.Repeat
 	wants := map[string][]string{
@@ -35,7 +35,7 @@ func TestRealDialects(t *testing.T) {
 				names = append(names, path)
 			}
 			slices.Sort(names)
-			if want == nil { // the archive with a name of more than 100 bytes
+			if want == nil { // the archive has a file with a name of more than 100 bytes
 				if len(names) != 3 || len(names[2]) <= 100 || !strings.HasSuffix(names[2], ".md") {
 					t.Errorf("got %v", names)
 				}
@@ -48,7 +48,7 @@ func TestRealDialects(t *testing.T) {
 	}
 }
 
-// TestRealHostile checks the archives of the hostile sample registry, each of which has one defect.
+// TestRealHostile checks the archives of the hostile sample registry. Each of these archives has one defect.
 func TestRealHostile(t *testing.T) {
 	refused := map[string]fault.Code{"no-manifest": fault.ManifestInvalid, "nested-manifest": fault.ManifestInvalid, "bad-manifest": fault.ManifestInvalid, "archive-missing": fault.ArchiveInvalid}
 	for _, name := range strings.Fields("path-traversal inner-dotdot absolute-path symlink-outside symlink-absolute symlink-parent-write hardlink-outside fifo-entry plain-tar truncated not-an-archive zero-bytes") {
@@ -89,8 +89,8 @@ func TestRealHostile(t *testing.T) {
 	}
 }
 
-// TestRealPackages packs the sources of the packages in a sample registry, and compares the extracted files with those
-// of the registry's archives.
+// TestRealPackages packs the sources of the packages in a sample registry. It compares the files extracted from the new
+// archives with the files extracted from the registry's archives.
 func TestRealPackages(t *testing.T) {
 	sources, err := filepath.Glob(realdata.Path(t, "constructed", "package-sources", "*"))
 	if err != nil || len(sources) < 10 {

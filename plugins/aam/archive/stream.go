@@ -13,22 +13,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// stream reads an archive once, sequentially.
+// stream reads an archive once, from the beginning to the end.
 type stream struct {
 	path    string
 	limits  Limits
-	raw     *counter // counts the bytes that were read from the file
+	raw     *counter // the bytes of the file, which this reader counts
 	sum     hash.Hash
 	inflate func(io.Reader) (io.Reader, error)
-	keep    io.Writer // gets the decompressed data, unless it is nil
+	keep    io.Writer // receives the decompressed data, unless keep is nil
 	tar     *tar.Reader
-	tail    io.Reader // the decompressed data after the tar
-	member  int       // index of the member that next has returned
+	tail    io.Reader // reads the decompressed data after the tar
+	member  int       // the index of the member that the method next has returned
 	header  *tar.Header
 	file    io.ReadCloser
 }
 
-// counter is a reader that counts bytes, and returns an error if there are more than limit.
+// counter is a reader that counts bytes, and returns an error after more than limit bytes.
 type counter struct {
 	from  io.Reader
 	n     int64
@@ -51,13 +51,13 @@ type opener interface {
 	Open(path string) (io.ReadCloser, error)
 }
 
-// regular opens regular files of a file system.
+// regular opens only regular files of a file system.
 type regular struct{ files files.System }
 
 func (r regular) Open(path string) (io.ReadCloser, error) { return files.OpenRegular(r.files, path) }
 
-// open opens an archive. Unless sum is nil, all bytes that are read from the file are added to sum. The caller closes
-// the file.
+// open opens the archive at path. Unless sum is nil, the stream adds all bytes of the file to sum. The caller must
+// close the file.
 func open(s opener, path string, limits Limits, sum hash.Hash) (*stream, error) {
 	file, err := s.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,8 +75,8 @@ func open(s opener, path string, limits Limits, sum hash.Hash) (*stream, error) 
 	return a, nil
 }
 
-// next advances to the next member, and returns io.EOF after the last. A member that is neither a file, a directory nor
-// a link is an error.
+// next advances to the next member, and returns io.EOF after the last member. It returns an error for a member that is
+// neither a file, a directory nor a link.
 func (a *stream) next() (name string, k kind, err error) {
 	if a.tar == nil {
 		inflated, err := a.inflate(a.raw)
@@ -144,7 +144,7 @@ func memberKind(header *tar.Header) (kind, error) {
 	return 0, fmt.Errorf("member %.100q is neither a file, a directory nor a link", header.Name)
 }
 
-// finish reads to the end of the file. The decompressor then verifies the gzip checksum.
+// finish reads the decompressed data to its end. The decompressor then verifies the gzip checksum.
 func (a *stream) finish() error {
 	if _, err := io.Copy(io.Discard, a.tail); err != nil {
 		return a.broken(err)
@@ -152,7 +152,7 @@ func (a *stream) finish() error {
 	return a.drain()
 }
 
-// drain reads the rest of the file, so that the checksum covers all of it.
+// drain reads the remaining bytes of the file, so that the checksum covers the whole file.
 func (a *stream) drain() error {
 	if _, err := io.Copy(io.Discard, a.raw); err != nil {
 		return a.broken(err)
@@ -162,14 +162,14 @@ func (a *stream) drain() error {
 
 func (a *stream) checksum() string { return "sha256:" + hex.EncodeToString(a.sum.Sum(nil)) }
 
-// broken converts an error of decoding to an error with the code ArchiveInvalid. It returns file system errors
-// unchanged.
+// broken converts an error of the decompressor or of the tar reader to an error with the code ArchiveInvalid. It
+// returns file system errors unchanged.
 func (a *stream) broken(err error) error {
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
 		return err
 	}
 	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // io.EOF would mean the end of a complete archive
+		err = io.ErrUnexpectedEOF // callers would take io.EOF for the end of a complete archive
 	}
 	if errors.Is(err, errTooLarge) {
 		return invalid(a.path, "%w", err)

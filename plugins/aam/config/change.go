@@ -11,12 +11,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxValue bounds the value of a setting, in bytes.
+// maxValue is the maximum length of the value of a setting, in bytes.
 const maxValue = 4096
 
-// Set changes one setting in the configuration file of a home directory, and creates the file if it is absent. If the
-// file is invalid, it is not changed and the error has the code Internal. For an invalid key or value, the error has
-// the code InvalidArgument.
+// Set changes one setting in the configuration file of a home directory, and creates the file if the file does not
+// exist. If the file is invalid, Set does not change it, and the error has the code Internal. For an invalid key or
+// value, the error has the code InvalidArgument.
 func Set(s files.System, home, key, value string) error {
 	parsed, err := parse(key, value)
 	if err != nil {
@@ -27,7 +27,7 @@ func Set(s files.System, home, key, value string) error {
 	})
 }
 
-// parse parses the new value of a setting.
+// parse parses the text value as a new value of the setting key.
 func parse(key, value string) (any, error) {
 	kind, ok := kindOf(key)
 	if !ok || kind == shown {
@@ -65,14 +65,15 @@ func parseFlag(key, value string) (any, error) {
 	return nil, fault.New(fault.InvalidArgument, "%s must be true, 1, yes, on, false, 0, no or off", key)
 }
 
-// AddRegistry appends a registry to the configuration file of a home directory, and creates the file if it is absent.
-// With makeDefault, the registry becomes the only default. The caller has checked that no registry has the name.
+// AddRegistry appends a registry to the configuration file of a home directory, and creates the file if the file does
+// not exist. If makeDefault is set, the added registry becomes the only default registry. The caller must have checked
+// that no other registry has the same name.
 func AddRegistry(s files.System, home string, added Registry, makeDefault bool) error {
 	return change(s, home, func(doc *yaml11.Document) error {
 		entry := yaml11.Map{
 			{Key: "name", Value: added.Name}, {Key: "url", Value: added.URL}, {Key: "type", Value: added.Type}, {Key: "default", Value: makeDefault},
 		}
-		list := doc.Root().Field("registries").Items() // a valid file has a list or no value here
+		list := doc.Root().Field("registries").Items() // registries is a list or has no value, because the file is valid
 		if len(list) == 0 {
 			return doc.Set([]any{entry}, "registries")
 		}
@@ -98,7 +99,8 @@ func clearDefaults(doc *yaml11.Document, registries []yaml11.Value) error {
 	return nil
 }
 
-// change edits the configuration file of a home directory. If the result is invalid, the file is not changed.
+// change edits the configuration file of a home directory with the function edit. If the result would be invalid,
+// change returns an error and does not write the file.
 func change(s files.System, home string, edit func(*yaml11.Document) error) error {
 	layer, err := checked(ReadGlobal(s, home))
 	if err != nil {

@@ -1,19 +1,19 @@
-// Package config implements the settings. Settings have defaults, and two layers of configuration files: the user's
-// (global) file, and the project's file, which has precedence. Load reads and merges the layers, Get returns a setting,
-// Set and AddRegistry change the user's file and keep unknown keys.
+// Package config implements the settings of aam. A setting has a default value, and its value can be in two layers of
+// configuration files: in the user's (global) file, and in the project's file, which takes precedence. Load reads and
+// merges the layers, and Get returns a setting. Set and AddRegistry change the user's file and keep its unknown keys.
 //
-// Mappings are merged key by key. Any other value, including a list, shadows the value of the lower layer.
+// Load merges mappings key by key. Any other value, including a list, shadows the value of the lower layer.
 package config
 
 import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Config holds all settings.
+// Config holds the values of all settings.
 type Config struct {
 	DefaultPlatform string
 	ActivePlatforms []string
-	Registries      []Registry // in the order of searching
+	Registries      []Registry // in the order in which registries are searched
 	Security        Security
 	Author          Author
 	Publish         Publish
@@ -25,24 +25,24 @@ type Config struct {
 type Registry struct {
 	Name    string
 	URL     string
-	Type    string // Local; registries of any other type cannot be read
+	Type    string // Local, or a type of registry that this plugin cannot read
 	Default bool
 }
 
-// Security configures the checks of packages.
+// Security holds the settings for the checks of packages.
 type Security struct {
 	RequireChecksum    bool
 	RequireSignature   bool
-	OnSignatureFailure string // "error" refuses unsigned packages; any other value allows them
+	OnSignatureFailure string // the value "error" refuses unsigned packages; any other value allows them
 }
 
-// Author identifies the user.
+// Author holds the name and the mail address of the user.
 type Author struct{ Name, Email *string }
 
 // Publish holds the settings for publishing.
 type Publish struct{ DefaultScope string }
 
-// Source is a repository to create packages from. It is only displayed.
+// Source is a repository from which packages can be created. The plugin only displays sources.
 type Source struct {
 	Name, Type, URL, Ref, Path string
 	LastCommit, LastFetched    *string
@@ -50,13 +50,13 @@ type Source struct {
 	Default                    bool
 }
 
-// Default returns the default settings.
+// Default returns the default value of all settings.
 func Default() Config {
-	c, _ := Merge(Layer{}, Layer{}) // empty layers are valid
+	c, _ := Merge(Layer{}, Layer{}) // no error, because empty layers are valid
 	return c
 }
 
-// Merge returns the effective settings of two layers. The error is yaml11.Problems.
+// Merge returns the effective settings of two layers. The error is of the type yaml11.Problems.
 func Merge(global, project Layer) (Config, error) {
 	var r yaml11.Reader
 	m := merged{&r, global.root(), project.root()}
@@ -122,13 +122,13 @@ func sources(r *yaml11.Reader, list yaml11.Value) []Source {
 	return all
 }
 
-// merged looks up values in two layers.
+// merged looks up values in both layers.
 type merged struct {
 	reader          *yaml11.Reader
 	global, project yaml11.Value
 }
 
-// value returns the value of a key in the highest layer that has the key.
+// value returns the value of a key from the highest layer that has the key.
 func (m merged) value(key string) yaml11.Value {
 	if v := m.project.Field(key); v.Kind() != yaml11.Absent {
 		return v
@@ -136,7 +136,8 @@ func (m merged) value(key string) yaml11.Value {
 	return m.global.Field(key)
 }
 
-// section returns a function that looks up a key of a section. A section that is not a mapping is a problem.
+// section returns a function that looks up the value of a key in the section called name. If a section is not a
+// mapping, the reader records a problem.
 func (m merged) section(name string) func(key string) yaml11.Value {
 	top := m.value(name)
 	if top.Kind() != yaml11.Absent && !m.reader.Mapping(top) {
@@ -146,7 +147,8 @@ func (m merged) section(name string) func(key string) yaml11.Value {
 	return inside.value
 }
 
-// DefaultRegistry returns the first registry that is marked as default or, if no registry is, the first registry.
+// DefaultRegistry returns the first registry that is marked as default. If no registry is marked as default, it returns
+// the first registry.
 func (c Config) DefaultRegistry() (Registry, bool) {
 	for _, r := range c.Registries {
 		if r.Default {
@@ -159,7 +161,7 @@ func (c Config) DefaultRegistry() (Registry, bool) {
 	return c.Registries[0], true
 }
 
-// Registry returns the first registry of a name.
+// Registry returns the first registry with the given name.
 func (c Config) Registry(name string) (Registry, bool) {
 	for _, r := range c.Registries {
 		if r.Name == name {

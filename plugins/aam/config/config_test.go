@@ -16,7 +16,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// folders creates a home and a project directory with the given configuration files; "-" means no file.
+// folders creates a home directory and a project directory with the given configuration files. For "-" it creates no
+// file.
 func folders(t *testing.T, global, project string) (home, dir string) {
 	t.Helper()
 	root := t.TempDir()
@@ -275,7 +276,7 @@ func TestSetPreservesCommentsAndLineEnds(t *testing.T) {
 func TestNewRegistry(t *testing.T) {
 	tests := []struct {
 		name, url string
-		want      config.Registry // without the name, which is r
+		want      config.Registry // the expected registry without its name, which is r
 	}{
 		{"a file URL", "file:///srv/r", config.Registry{URL: "file:///srv/r", Type: "local"}},
 		{"a file URL with a host", "file://LocalHost/srv/r", config.Registry{URL: "file:///srv/r", Type: "local"}},
@@ -417,7 +418,7 @@ func TestSetLeavesFileUnchangedAfterFailureAtEachWrite(t *testing.T) {
 		data, _ := os.ReadFile(config.Path(home))
 		entries, _ := os.ReadDir(filepath.Join(home, ".aam"))
 		if strings.HasPrefix(system.Operations()[n-1], "sync directory") && string(data) != before {
-			continue // only the sync of the directory failed, after the rename
+			continue // only the sync of the directory failed, after the file was renamed
 		}
 		if err == nil || string(data) != before || len(entries) != 1 {
 			t.Errorf("write %d: %v, %q, %v", n, err, data, entries)
@@ -425,7 +426,7 @@ func TestSetLeavesFileUnchangedAfterFailureAtEachWrite(t *testing.T) {
 	}
 }
 
-// FuzzLayer: Set on a valid file changes only the one setting, or nothing.
+// FuzzLayer checks that Set on a valid file either changes only the one setting or changes nothing.
 func FuzzLayer(f *testing.F) {
 	for _, text := range []string{"", "- 1", "a: &x 1\nb: *x", "security: {require_checksum: no}\nregistries: [{name: a, url: b, x: y}]", "<<: {default_platform: x}", "author: &a\n  name: ~\npublish: *a", "? a\n: b"} {
 		f.Add([]byte(text))

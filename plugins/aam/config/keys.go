@@ -8,14 +8,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// kind determines how Set parses the value of a setting.
+// kind says how Set parses the value of a setting.
 type kind int
 
 const (
-	shown kind = iota // cannot be set
+	shown kind = iota // Set refuses the setting, which is only displayed
 	text
 	flag
-	texts // a list of strings, separated by commas
+	texts // a list of strings, which commas separate
 )
 
 // keys lists all settings. A section precedes its keys.
@@ -39,7 +39,8 @@ var keys = []struct {
 	{"removed_defaults", shown},
 }
 
-// Keys returns the names of all settings or, if settable is set, of the settings that Set accepts.
+// Keys returns the names of all settings. If settable is set, it returns only the names of the settings that Set
+// accepts.
 func Keys(settable bool) []string {
 	var names []string
 	for _, key := range keys {
@@ -59,13 +60,13 @@ func kindOf(name string) (kind, bool) {
 	return shown, false
 }
 
-// Setting is a setting with the layer that it comes from.
+// Setting is the value of a setting, together with the layer from which the value comes.
 type Setting struct {
-	Value  any    // of a type that yaml11.Pair allows; URLs are redacted
-	Source string // project, global or default
+	Value  any    // the value, of a type that yaml11.Pair allows; secrets in URLs are redacted
+	Source string // one of project, global and default
 }
 
-// Get returns the effective value of a setting. The error has the code InvalidArgument.
+// Get returns the effective value of the setting key. The error has the code InvalidArgument.
 func Get(c Config, layers Layers, key string) (Setting, error) {
 	if _, ok := kindOf(key); !ok {
 		return Setting{}, fault.New(fault.InvalidArgument, "unknown configuration key %.100q; keys are: %s", key, strings.Join(Keys(false), ", "))
@@ -89,7 +90,7 @@ func Get(c Config, layers Layers, key string) (Setting, error) {
 	return Setting{value, source}, nil
 }
 
-// sets reports whether the layer has a value for a setting, or for any key of a section.
+// sets reports whether the layer has a value for the setting key or, if key is a section, for any key of the section.
 func (l Layer) sets(key string) bool {
 	section, part, inside := strings.Cut(key, ".")
 	value := l.root().Field(section)
@@ -107,7 +108,7 @@ func (l Layer) sets(key string) bool {
 	return false
 }
 
-// Plain returns all settings by name, for display: URLs are redacted.
+// Plain returns all settings by name, for display. Secrets in URLs are redacted.
 func (c Config) Plain() yaml11.Map {
 	return yaml11.Map{
 		{Key: "default_platform", Value: c.DefaultPlatform},
@@ -148,7 +149,7 @@ func plainSources(sources []Source) []any {
 	return all
 }
 
-// orNil returns *p, or an untyped nil if p is nil.
+// orNil returns the value to which p points, or an untyped nil if p is nil.
 func orNil[T any](p *T) any {
 	if p == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// maxFile bounds a configuration file, in bytes.
+// maxFile is the maximum size of a configuration file, in bytes.
 const maxFile = 1 << 20
 
 // Layer is the content of one configuration file. The zero value has no settings.
@@ -24,17 +24,18 @@ type Layer struct {
 	raw   []byte
 }
 
-// Path returns the configuration file of a home or project directory.
+// Path returns the path of the configuration file in folder, which is a home or project directory.
 func Path(folder string) string { return filepath.Join(folder, ".aam", "config.yaml") }
 
-// ReadGlobal reads the configuration file of a home directory. If the file is absent, the layer has no settings. If the
-// file is not YAML, the error is a *yaml11.SyntaxError. The file may be a symbolic link to any path, because the user
-// has created it.
+// ReadGlobal reads the configuration file of a home directory. If the file does not exist, the layer has no settings.
+// If the file is not YAML, the error is a *yaml11.SyntaxError. The file may be a symbolic link to any path, because the
+// user has created the link.
 func ReadGlobal(s files.System, home string) (Layer, error) {
 	return readLayer(Path(home), func(path string) ([]byte, error) { return files.Read(s, path, maxFile) })
 }
 
-// ReadProject is ReadGlobal for a project. A project is untrusted, so a symbolic link out of the project is an error.
+// ReadProject reads the configuration file of a project as ReadGlobal does. A project is untrusted, so a symbolic link
+// out of the project is an error.
 func ReadProject(s files.System, project string) (Layer, error) {
 	return readLayer(Path(project), func(path string) ([]byte, error) { return files.ReadInside(s, project, path, maxFile) })
 }
@@ -70,17 +71,17 @@ func (l Layer) root() yaml11.Value {
 	return l.doc.Root()
 }
 
-// Check validates the layer without the other layer. The error is yaml11.Problems.
+// Check validates the layer on its own. The error is of the type yaml11.Problems.
 func (l Layer) Check() error {
 	_, err := Merge(l, Layer{})
 	return err
 }
 
-// Layers holds both layers.
+// Layers holds the layer of the user's file and that of the project's file.
 type Layers struct{ Global, Project Layer }
 
-// Load reads and merges the configuration files of a home directory and a project. Home may be "". Errors have the code
-// Internal or PermissionDenied, and name the file.
+// Load reads and merges the configuration files of a home directory and a project. The argument home is "" if the home
+// directory is unknown. Errors have the code Internal or PermissionDenied, and name the file.
 func Load(s files.System, home, project string) (Config, Layers, error) {
 	var layers Layers
 	var err error
@@ -89,7 +90,7 @@ func Load(s files.System, home, project string) (Config, Layers, error) {
 			return Config{}, Layers{}, err
 		}
 	}
-	// If the project is the home directory, both layers would be the same file.
+	// If the project is the home directory, both layers would be read from the same file.
 	if home != project {
 		if layers.Project, err = checked(ReadProject(s, project)); err != nil {
 			return Config{}, Layers{}, err
@@ -102,7 +103,8 @@ func Load(s files.System, home, project string) (Config, Layers, error) {
 	return c, layers, nil
 }
 
-// checked validates a layer, and adds the path to an error of reading or validating.
+// checked validates a layer. It adds the path of the file to err, the error of reading the layer, or to the error of
+// the validation.
 func checked(layer Layer, err error) (Layer, error) {
 	if err == nil {
 		err = layer.Check()

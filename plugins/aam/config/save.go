@@ -12,8 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// save atomically replaces the content of a configuration file, and creates its directory if absent. It follows a
-// symbolic link to a file in the same directory. The file keeps its permission bits, because it may contain a password.
+// save atomically replaces the content of the configuration file at path, and creates the directory of the file if the
+// directory does not exist. It follows a symbolic link to a file in the same directory. The file keeps its permission
+// bits, because it may contain a password.
 func save(s files.System, path string, data []byte) error {
 	folder := filepath.Dir(path)
 	if err := atomicfile.MkdirAll(folder, atomicfile.Options{FS: s}); err != nil {
@@ -30,7 +31,7 @@ func save(s files.System, path string, data []byte) error {
 	return nil
 }
 
-// denied adds the hint to grant the directory to a permission error.
+// denied adds a hint to a permission error, which says how to grant the directory of path.
 func denied(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, contain.ErrOutside) {
 		return fault.New(fault.PermissionDenied, "configuration %s cannot be written: %w", path, err).

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
-// The types of registries. The plugin can read and write only registries of type Local.
+// The types of registries. This plugin can read and write only registries of the type Local.
 const (
 	Local = "local"
 	HTTP  = "http"
@@ -16,8 +16,8 @@ const (
 
 const fileScheme = "file://"
 
-// Root returns the directory of a local registry. It returns false for other types, and for a URL without a path. For a
-// file URL it uses only the path, without percent-decoding.
+// Root returns the directory of a local registry. It returns false for a registry of another type, and for a URL
+// without a path. Of a file URL it uses only the path, without percent-decoding.
 func (r Registry) Root() (string, bool) {
 	if r.Type != Local {
 		return "", false
@@ -29,7 +29,7 @@ func (r Registry) Root() (string, bool) {
 		if at < 0 {
 			return "", false
 		}
-		path = path[at:] // remove the host
+		path = path[at:] // remove the host before the path
 		if end := strings.IndexAny(path, "?#"); end >= 0 {
 			path = path[:end]
 		}
@@ -42,11 +42,11 @@ func (r Registry) Root() (string, bool) {
 	return filepath.Clean(path), true
 }
 
-// Shown returns the URL with secrets redacted.
+// Shown returns the URL of the registry with secrets redacted.
 func (r Registry) Shown() string { return redact.URL(r.URL) }
 
-// Place returns the directory of a local registry for display. If the URL contains a secret, it returns the redacted
-// URL instead, because the directory contains the secret, too.
+// Place returns the directory of a local registry for display. If the URL contains a secret, the directory contains the
+// secret, too, and Place returns the redacted URL instead.
 func (r Registry) Place() string {
 	if root, ok := r.Root(); ok && r.Shown() == r.URL {
 		return root
@@ -54,8 +54,8 @@ func (r Registry) Place() string {
 	return r.Shown()
 }
 
-// NewRegistry returns a registry for a URL or a path. A relative path is resolved from project. NewRegistry converts a
-// path to a file URL, because the aam program supports only URLs. Errors have the code InvalidArgument.
+// NewRegistry returns a registry for a URL or a path. It resolves a relative path from the directory project, and
+// converts the path to a file URL, because the aam program supports only URLs. Errors have the code InvalidArgument.
 func NewRegistry(name, url, project string) (Registry, error) {
 	if err := checkName(name); err != nil {
 		return Registry{}, err
@@ -85,7 +85,7 @@ func NewRegistry(name, url, project string) (Registry, error) {
 	return Registry{Name: name, URL: fileScheme + filepath.Clean(path), Type: Local}, nil
 }
 
-// maxName bounds the name of a registry, in bytes.
+// maxName is the maximum length of the name of a registry, in bytes.
 const maxName = 128
 
 func checkName(name string) error {

@@ -21,7 +21,7 @@ import (
 
 func nothing(manifest.Artifact) bool { return false }
 
-// project creates a directory "My Project" with empty files of the given names.
+// project creates a directory "My Project" that contains empty files with the given names.
 func project(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "My Project")
@@ -38,7 +38,7 @@ func TestDetect(t *testing.T) {
 	tests := []struct {
 		name  string
 		files []string
-		want  []string // artifacts as "type name path"
+		want  []string // the expected artifacts in the form "type name path"
 	}{
 		{"skills at any depth, named by their directories", []string{"skills/b/SKILL.md", "a/b/c/SKILL.md", "skills/b/refs/x.md"}, []string{"skill c a/b/c", "skill b skills/b"}},
 		{"the project itself is a skill", []string{"SKILL.md"}, []string{"skill my-project ."}},
@@ -94,7 +94,7 @@ func TestDetectIsBounded(t *testing.T) {
 	}
 }
 
-// TestDetectRealProject: Detect finds the same artifacts as the aam program in the sample project.
+// TestDetectRealProject checks that Detect finds the same artifacts in the sample project as the aam program.
 func TestDetectRealProject(t *testing.T) {
 	dir := realdata.Path(t, "constructed", "workspaces", "detectable-project")
 	found, err := create.Detect(files.Disk{}, dir, nothing)

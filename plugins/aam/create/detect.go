@@ -1,5 +1,5 @@
-// Package create creates a package from a project: Detect finds artifacts by their paths, and Manifest generates an
-// aam.yaml that lists the artifacts. No files are copied or moved.
+// Package create creates a package from a project. Detect finds artifacts by their paths, and Manifest generates an
+// aam.yaml that lists the artifacts. The package neither copies nor moves files.
 package create
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// Limits of Detect.
+// The limits of Detect.
 const (
 	maxEntries   = 50_000
 	maxDepth     = 32
 	maxArtifacts = 2000
 )
 
-// skipped contains the names of directories that are not searched for skills and agents.
+// skipped contains the names of directories in which Detect does not search for skills and agents.
 var skipped = []string{
 	".aam", ".git", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
 	"dist", "build", ".tox", ".nox", ".eggs",
@@ -36,9 +36,9 @@ type folder struct {
 	path   string
 	suffix string
 	typ    manifest.Type
-	begins string // required prefix of the file name, which the artifact's name does not include
-	not    string // prefix of the names of files that are not artifacts
-	kind   string // kind of artifact in the generated description
+	begins string // the required prefix of the file name; the artifact's name does not include the prefix
+	not    string // file names with this prefix are not those of artifacts
+	kind   string // the kind of artifact that the generated description names
 }
 
 var folders = []folder{
@@ -51,14 +51,14 @@ var folders = []folder{
 	{".cursor/rules", ".mdc", manifest.Instruction, "", "agent-", "Cursor rule"},
 }
 
-// single lists paths of files that are artifacts.
+// single lists the paths of single files that are artifacts.
 var single = []struct{ path, name string }{
 	{"CLAUDE.md", "claude-instructions"},
 	{"AGENTS.md", "codex-instructions"},
 	{".github/copilot-instructions.md", "copilot-instructions"},
 }
 
-// detector walks a project.
+// detector walks the directories of a project to find artifacts.
 type detector struct {
 	files   files.System
 	dir     string
@@ -67,7 +67,7 @@ type detector struct {
 }
 
 // Detect returns the artifacts in the project at dir, sorted by type and path, with valid and unique names. It omits
-// artifacts for which skip returns true. Paths of artifacts are relative to dir, with slashes.
+// artifacts for which skip returns true. The paths of artifacts are relative to dir, with slashes.
 func Detect(s files.System, dir string, skip func(manifest.Artifact) bool) ([]manifest.Artifact, error) {
 	d := &detector{files: s, dir: dir}
 	if err := d.walk("", 0); err != nil {
@@ -94,7 +94,7 @@ func Detect(s files.System, dir string, skip func(manifest.Artifact) bool) ([]ma
 	return d.found, nil
 }
 
-// walk finds the skills and agents below a directory, at any depth.
+// walk adds the skills and agents below a directory, at any depth.
 func (d *detector) walk(below string, depth int) error {
 	entries, err := d.read(below)
 	if err != nil {
@@ -119,7 +119,7 @@ func (d *detector) walk(below string, depth int) error {
 	return nil
 }
 
-// folderName returns the name of an artifact that is a directory.
+// folderName returns the name of the artifact that consists of the directory below.
 func (d *detector) folderName(below string) string {
 	if below == "" {
 		return filepath.Base(d.dir)
@@ -127,7 +127,7 @@ func (d *detector) folderName(below string) string {
 	return path.Base(below)
 }
 
-// list adds the files in a directory that are artifacts.
+// list adds those files in a directory that are artifacts.
 func (d *detector) list(f folder) error {
 	entries, err := d.read(f.path)
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *detector) list(f folder) error {
 	return nil
 }
 
-// read returns the entries of a directory. If it is absent or not a directory, there are no entries.
+// read returns the entries of a directory. If below does not exist or is not a directory, read returns no entries.
 func (d *detector) read(below string) ([]fs.DirEntry, error) {
 	at := filepath.Join(d.dir, filepath.FromSlash(below))
 	if !files.IsDir(d.files, at) {
@@ -169,7 +169,7 @@ func (d *detector) isFile(below string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// add adds an artifact, unless its path is not allowed in a manifest.
+// add adds an artifact, unless a manifest may not contain the artifact's path.
 func (d *detector) add(t manifest.Type, name, at, kind string) {
 	if !utf8.ValidString(at) || strings.ContainsFunc(at, unicode.IsControl) {
 		return
@@ -177,7 +177,7 @@ func (d *detector) add(t manifest.Type, name, at, kind string) {
 	d.found = append(d.found, manifest.Artifact{Type: t, Name: name, Path: at, Description: short(fmt.Sprintf("%s at %s", kind, at))})
 }
 
-// maxDescription bounds a description, in code points.
+// maxDescription is the maximum length of a description, in code points.
 const maxDescription = 256
 
 func short(text string) string {

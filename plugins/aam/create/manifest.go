@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Manifest returns the aam.yaml of a package with the artifacts. If a field is invalid, such as the name, the error has
-// the code InvalidArgument.
+// Manifest returns the aam.yaml of a package with the given artifacts. If a field such as the name is invalid, the
+// error has the code InvalidArgument.
 func Manifest(name, version, description string, artifacts []manifest.Artifact) ([]byte, *manifest.Manifest, error) {
 	lists := yaml11.Map{}
 	for _, t := range manifest.Types() {
@@ -41,5 +41,5 @@ func Manifest(name, version, description string, artifacts []manifest.Artifact) 
 	return data, m, nil
 }
 
-// Description returns a generated description.
+// Description returns the generated description of a package that was created from a project.
 func Description(project string) string { return short("Agent artifacts of " + project) }

@@ -9,11 +9,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// maxName bounds a name, in code points.
+// maxName is the maximum length of a name, in code points.
 const maxName = 64
 
 // latin contains the ASCII transliterations of the code points from U+00DF to U+017F. Name looks up only lower-case
-// letters, so the entries of other code points are not used.
+// letters, so it never uses the entries of other code points.
 var latin = strings.Fields(`
 	ss a a a a a a ae c e e e e i i i i d n o o o o o - o u u u u y th y
 	a a a a a a c c c c c c c c d d d d e e e e e e e e e e g g g g g g g g h h h h i i i i i i i i i i ij ij j j k k k
@@ -22,22 +22,23 @@ var latin = strings.Fields(`
 
 const firstLatin = 0xdf
 
-// ascii returns the ASCII transliteration of a lower-case letter: "" for a combining mark, "-" if there is none.
+// ascii returns the ASCII transliteration of a lower-case letter. It returns "" for a combining mark, and "-" for any
+// other character without a transliteration.
 func ascii(r rune) string {
 	switch {
 	case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
 		return string(r)
 	case r >= firstLatin && int(r) < firstLatin+len(latin):
 		return latin[r-firstLatin]
-	case unicode.Is(unicode.Mn, r): // combining marks occur in file names of macOS, which are decomposed
+	case unicode.Is(unicode.Mn, r): // the file names of macOS contain combining marks, because they are decomposed
 		return ""
 	}
 	return "-"
 }
 
-// Name derives a valid name from a string: in lower case, with ASCII letters for accented Latin letters, and hyphens
-// for other characters. If the string has letters only of other scripts, the name consists of their code points. If it
-// has no letters or digits, Name returns the argument "otherwise".
+// Name derives a valid name from text. It converts text to lower case, and replaces accented Latin letters by ASCII
+// letters and other characters by hyphens. If text has letters only of other scripts, the name consists of the code
+// points of these letters. If text has no letters or digits, Name returns the argument otherwise.
 func Name(text, otherwise string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -56,7 +57,7 @@ func Name(text, otherwise string) string {
 	return name
 }
 
-// codePoints returns the code points of the letters and digits in a string, such as u65e5-u672c.
+// codePoints returns the code points of the letters and digits in text, for example u65e5-u672c.
 func codePoints(text string) string {
 	var points []string
 	for _, r := range text {
@@ -67,7 +68,8 @@ func codePoints(text string) string {
 	return strings.Join(points, "-")
 }
 
-// rename makes the names of artifacts valid, and unique within a type by appending a number.
+// rename changes the names of artifacts so that each name is valid, and unique within its type. It makes a name unique
+// by appending a number.
 func rename(artifacts []manifest.Artifact) {
 	taken := map[manifest.Type]map[string]bool{}
 	for i := range artifacts {

@@ -15,20 +15,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// content is the content that the deployment of an artifact writes.
+// content is what the deployment of an artifact writes.
 type content struct {
 	at    place
 	path  string
 	text  string      // the text of a generated file or of a section
-	plain string      // the text that the aam program generates, which does not escape descriptions
-	real  string      // for a verbatim copy: the resolved path of the file or directory to copy
-	info  fs.FileInfo // the FileInfo of real
+	plain string      // the text that the aam program generates, which contains descriptions without escapes
+	real  string      // the resolved path of the file or directory to copy, if the deployment copies the artifact verbatim
+	info  fs.FileInfo // the FileInfo of the path in real
 }
 
-// inFolder reports whether a single file is deployed as a directory that contains the file.
+// inFolder reports whether the artifact is a single file that is deployed as a directory with this file.
 func (c content) inFolder() bool { return c.at.form == tree && !c.info.IsDir() }
 
-// content returns the content that the deployment of an artifact of the package in dir writes.
+// content returns what the deployment of the artifact a, which belongs to the package in dir, writes.
 func (p *Plan) content(platform, dir string, a manifest.Artifact) (content, error) {
 	at, path, err := p.place(platform, a.Type, a.Name)
 	if err != nil {
@@ -51,8 +51,9 @@ func (p *Plan) content(platform, dir string, a manifest.Artifact) (content, erro
 	return c, nil
 }
 
-// Digests returns the digests that Current can return for an artifact of the package in dir after its deployment: first
-// for a deployment by a Plan, then, if it differs, for a deployment by the aam program.
+// Digests returns the digests that Current can return for an artifact of the package in dir after its deployment. The
+// first digest is that after a deployment by a Plan. If a deployment by the aam program has another digest, that digest
+// is the second.
 func (p *Plan) Digests(platform, dir string, a manifest.Artifact) ([]string, error) {
 	c, err := p.content(platform, dir, a)
 	switch {
@@ -80,11 +81,11 @@ func sectionDigest(body string) string {
 	return "section:" + files.TextDigest(strings.TrimRightFunc(body, unicode.IsSpace))
 }
 
-// unknown is the digest of content that cannot be read completely. It differs from all digests of packages.
+// unknown is the digest of content that cannot be read completely. No artifact of a package has this digest.
 const unknown = "unknown"
 
-// Current returns the digest of the current content at the path of an artifact, before the plan is executed; "" if the
-// path does not exist.
+// Current returns the digest of the content at the path of an artifact before the plan is executed. It returns "" if
+// the path does not exist.
 func (p *Plan) Current(a Artifact) (string, error) {
 	at, path, err := p.place(a.Platform, a.Type, a.Name)
 	if err != nil {
@@ -111,11 +112,11 @@ func (p *Plan) Current(a Artifact) (string, error) {
 	return digest, nil
 }
 
-// Backup is content that a plan moves from Path to Backup instead of deleting it. Paths are absolute.
+// Backup is content that a plan moves from Path to Backup instead of deleting it. Both paths are absolute.
 type Backup struct{ Path, Backup string }
 
-// Keep makes the plan move the current content of an artifact's path to the backup before the path changes. For a
-// section, the plan copies the whole file to the backup.
+// Keep makes the plan move the current content at an artifact's path to the backup before the plan changes the path.
+// For a section, the plan copies the whole file to the backup.
 func (p *Plan) Keep(a Artifact) error {
 	at, path, err := p.place(a.Platform, a.Type, a.Name)
 	if err == nil && at.form == section {
@@ -128,16 +129,16 @@ func (p *Plan) Keep(a Artifact) error {
 	return err
 }
 
-// At returns the path of an artifact.
+// At returns the absolute path of a deployed artifact.
 func (p *Plan) At(a Artifact) (string, error) {
 	_, path, err := p.place(a.Platform, a.Type, a.Name)
 	return path, err
 }
 
-// Backups returns the content that Stage has moved to the backup.
+// Backups returns a list of the content that Stage has moved to the backup.
 func (p *Plan) Backups() []Backup { return p.backups }
 
-// backUp moves the content at path to the backup if Keep was called for the path.
+// backUp moves the content at path to the backup if Keep was called for that path.
 func (p *Plan) backUp(c *journal.Change, path string) error {
 	if !p.kept[path] {
 		return nil
@@ -149,13 +150,13 @@ func (p *Plan) backUp(c *journal.Change, path string) error {
 	return err
 }
 
-// Section is a section of an artifact in a file that several artifacts share.
+// Section is the section of one artifact in a file that several artifacts share.
 type Section struct {
 	Artifact
 	Path string
 }
 
-// Sections returns all sections in the files of the project.
+// Sections returns all sections in the files of the project, including those of packages that are not installed.
 func (p *Plan) Sections() ([]Section, error) {
 	var found []Section
 	for _, platform := range slices.Sorted(maps.Keys(places)) {

@@ -1,7 +1,7 @@
 // Package deploy deploys the artifacts of packages to platforms, which are the programs that use artifacts, and
-// undeploys them. A Plan collects changes and is staged in a transaction; nothing is written before the transaction
-// commits. place.go maps artifacts to paths, render.go renders their content, and section.go edits sections of files
-// that also contain other text.
+// undeploys artifacts. A Plan collects changes and stages them in a transaction; no file changes before the transaction
+// commits. The file place.go maps artifacts to paths, render.go renders their content, and section.go edits sections of
+// files that also contain other text.
 package deploy
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// The platforms.
+// The names of the platforms.
 const (
 	Cursor  = "cursor"
 	Claude  = "claude"
@@ -18,26 +18,26 @@ const (
 	Codex   = "codex"
 )
 
-// form determines how an artifact is stored on a platform.
+// form says how a platform stores an artifact.
 type form int
 
 const (
-	tree    form = iota // a directory of its own
-	file                // a file of its own
-	section             // a section of a file
+	tree    form = iota // a directory for the artifact alone
+	file                // a file for the artifact alone
+	section             // a section of a file that other artifacts and the user share
 )
 
-// place describes the path of the artifacts of one type on a platform. It consists of the field "before", the name of
-// the artifact, and the field "after".
+// place describes the paths of all artifacts of one type on a platform. Such a path consists of the field before, the
+// name of the artifact, and the field after.
 type place struct {
 	home        bool // the path is below the home directory instead of the project
 	form        form
-	before      string // slash-separated; the whole path of a section
+	before      string // slash-separated; for a section, the path of the whole file
 	after       string
-	description bool // a Cursor rule, which begins with a description
+	description bool // the file is a Cursor rule, which begins with a description
 }
 
-// places maps platforms and types to paths.
+// places maps each platform and each type of artifacts to a place.
 var places = map[string]map[manifest.Type]place{
 	Cursor: {
 		manifest.Skill:       {form: tree, before: ".cursor/skills/"},
@@ -65,14 +65,14 @@ var places = map[string]map[manifest.Type]place{
 	},
 }
 
-// InProject names the entries of the project that deployments change, InHome those of the directory .codex in the home
-// directory.
+// InProject contains the names of the entries of the project that deployments change. InHome contains the names of the
+// entries of the directory .codex in the home directory that deployments change.
 var (
 	InProject = []string{".cursor", ".claude", ".github", "CLAUDE.md", "AGENTS.md"}
 	InHome    = []string{"skills", "prompts"}
 )
 
-// Artifact identifies an artifact on a platform.
+// Artifact identifies a deployed artifact on a platform.
 type Artifact struct {
 	Platform string
 	Type     manifest.Type
@@ -82,10 +82,10 @@ type Artifact struct {
 // Platforms returns the names of the platforms.
 func Platforms() []string { return []string{Cursor, Claude, Copilot, Codex} }
 
-// Supported reports whether artifacts can be deployed to a platform.
+// Supported reports whether artifacts can be deployed to the given platform.
 func Supported(platform string) bool { return places[platform] != nil }
 
-// Path returns the path of a deployed artifact relative to the project. It returns false if the artifact is deployed
+// Path returns the path of a deployed artifact, relative to the project. It returns false if the artifact is deployed
 // outside of the project, or as a section of a file.
 func Path(platform string, t manifest.Type, name string) (string, bool) {
 	at, ok := places[platform][t]

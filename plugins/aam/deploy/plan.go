@@ -14,29 +14,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Plan collects deployments and undeployments. The last one of a path has precedence.
+// Plan collects deployments and undeployments. Of several for one path, the last takes precedence.
 type Plan struct {
 	Files   files.System
 	Project string
 	Home    string // "" if unknown
 
-	order   []string // paths in the order of planning
+	order   []string // the paths in the order in which they were planned
 	targets map[string]*target
 	removed int
-	kept    map[string]bool // paths whose current content is moved to the backup
+	kept    map[string]bool // the paths whose current content is moved to the backup
 	backups []Backup
 }
 
-// target is the planned change of one path.
+// target is the planned change of the content at one path.
 type target struct {
 	form form
-	// make creates a tree or file at a staged path. It is nil for a removal, and for a file with sections.
+	// make creates the new directory or file at a staged path. It is nil for a removal, and for a file with sections.
 	make func(staged string) error
-	// was and text are the old and the new content of a file with sections. A nil was means that the file is absent.
+	// was and text are the old and the new content of a file with sections. If was is nil, the file does not exist.
 	was, text []byte
 }
 
-// Deploy plans to deploy an artifact of the package in dir to a supported platform.
+// Deploy adds the deployment of an artifact to the plan. The artifact belongs to the package in dir, and platform must
+// be supported.
 func (p *Plan) Deploy(platform, dir string, a manifest.Artifact) error {
 	c, err := p.content(platform, dir, a)
 	switch {
@@ -72,7 +73,8 @@ func (p *Plan) deploySection(path string, a manifest.Artifact, body string) erro
 	return nil
 }
 
-// Undeploy plans to remove a deployed artifact, if it exists.
+// Undeploy adds the removal of a deployed artifact to the plan. If the artifact does not exist at its path, the plan
+// changes nothing.
 func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 	at, path, err := p.place(platform, t, name)
 	if err != nil {
@@ -87,7 +89,7 @@ func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 		return err
 	}
 	switch left := marksOf(t, name).cut(string(file.text)); left {
-	case string(file.text): // the file has no such section
+	case string(file.text): // the file has no section of this artifact
 	case "":
 		file.text = nil
 	default:
@@ -96,7 +98,7 @@ func (p *Plan) Undeploy(platform string, t manifest.Type, name string) error {
 	return nil
 }
 
-// sections returns the resolved path and the target of a file with sections.
+// sections returns the resolved path and the planned change of the file with sections at path.
 func (p *Plan) sections(path string) (string, *target, error) {
 	real, err := files.Inside(p.Files, p.Project, path)
 	if errors.Is(err, contain.ErrOutside) {
@@ -132,7 +134,7 @@ func (p *Plan) set(path string, t *target) {
 	p.targets[path] = t
 }
 
-// place returns the place and the absolute path of an artifact.
+// place returns the place of an artifact, and the absolute path of the artifact.
 func (p *Plan) place(platform string, t manifest.Type, name string) (place, string, error) {
 	at, ok := places[platform][t]
 	if !ok {
@@ -153,7 +155,7 @@ func (p *Plan) place(platform string, t manifest.Type, name string) (place, stri
 	return at, filepath.Join(root, filepath.FromSlash(path)), nil
 }
 
-// Stage adds the changes of the plan to a transaction, and counts Removed.
+// Stage adds the changes of the plan to a transaction, and counts the files that Removed returns.
 func (p *Plan) Stage(c *journal.Change) error {
 	p.unify()
 	for _, path := range p.order {
@@ -164,9 +166,9 @@ func (p *Plan) Stage(c *journal.Change) error {
 	return nil
 }
 
-// unify keeps only one of the paths that resolve to the same path through symbolic links to directories, for example if
-// .github/skills is a symbolic link to .claude/skills. It keeps the last path that creates content or, if there is
-// none, the first path.
+// unify handles paths that resolve to the same path through symbolic links to directories, for example if
+// .github/skills is a symbolic link to .claude/skills. Of these paths, unify keeps only the last path at which the plan
+// creates content. If the plan creates no content, unify keeps the first path.
 func (p *Plan) unify() {
 	first, order := map[string]string{}, p.order[:0]
 	for _, path := range p.order {
@@ -186,7 +188,7 @@ func (p *Plan) unify() {
 	p.order = order
 }
 
-// resolved returns a path with the symbolic links in its directory resolved, if possible.
+// resolved returns path with the symbolic links in its directory resolved, if possible.
 func (p *Plan) resolved(path string) string {
 	root := p.Project
 	if !contain.Within(root, path) {
@@ -194,7 +196,7 @@ func (p *Plan) resolved(path string) string {
 	}
 	dir, err := files.Inside(p.Files, root, filepath.Dir(path))
 	if err != nil {
-		return path // staging the change returns the error
+		return path // staging the change of this path will return the error
 	}
 	return filepath.Join(dir, filepath.Base(path))
 }
@@ -228,17 +230,17 @@ func (p *Plan) stage(c *journal.Change, path string, t *target) error {
 	return c.Remove(path)
 }
 
-// hidden reports whether a path may exist although it seems absent, like a directory that is not granted in a sandbox.
-// Staging a change of such a path returns an error.
+// hidden reports whether path may exist although it seems not to exist, as in a directory that is not granted in a
+// sandbox. Staging a change of such a path returns an error.
 func (p *Plan) hidden(path string) bool {
 	return p.Home != "" && !contain.Within(p.Project, path) && !files.IsDir(p.Files, filepath.Join(p.Home, ".codex"))
 }
 
-// Removed returns the number of files that the plan removes. A file from which only a section is removed does not
-// count.
+// Removed returns the number of files that the plan removes. A file does not count if the plan removes only a section
+// of it.
 func (p *Plan) Removed() int { return p.removed }
 
-// maxDepth bounds the depth of directories.
+// maxDepth is the maximum depth of nested directories.
 const maxDepth = 100
 
 // count returns the number of files at and below path; -1 if path does not exist.

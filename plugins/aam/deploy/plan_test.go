@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// world is a directory with a home, a project and a package.
+// world is a directory that contains a home directory, a project and a package.
 type world struct{ root, home, project, pack string }
 
 func newWorld(t *testing.T, contents map[string]string) world {
@@ -54,7 +54,7 @@ func (w world) journal() journal.Journal {
 	}}
 }
 
-// make stages and commits a plan.
+// make stages and commits the changes of a plan.
 func (w world) make(t *testing.T, p *deploy.Plan) {
 	t.Helper()
 	c, err := w.journal().Begin()
@@ -69,7 +69,7 @@ func (w world) make(t *testing.T, p *deploy.Plan) {
 	}
 }
 
-// read returns all files of home and project by relative path.
+// read returns the content of all files in the home directory and the project. The keys are relative paths.
 func (w world) read(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -170,7 +170,7 @@ func TestPlatforms(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for range 2 { // the second deployment changes nothing
+			for range 2 { // the second deployment must change nothing
 				p := w.plan()
 				for _, a := range artifacts {
 					if err := p.Deploy(test.platform, w.pack, a); err != nil {
@@ -232,7 +232,7 @@ func TestAgents(t *testing.T) {
 		name     string
 		files    map[string]string
 		platform string
-		want     string // expected text; if it begins with !, a substring of the error
+		want     string // the expected text; after "!", a substring of the expected error
 	}{
 		{"system-prompt.md has precedence", map[string]string{"pack/a/system-prompt.md": "one", "pack/a/agent.yaml": "{"}, deploy.Claude, "one"},
 		{"without any file, the name", map[string]string{"pack/a/x": ""}, deploy.Claude, "# a\n\nD\n"},

@@ -14,17 +14,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// maxText bounds a deployed file, in bytes.
+// maxText is the maximum size of a deployed file, in bytes.
 const maxText = 4 << 20
 
-// source reads files of a package.
+// source reads the files of one package.
 type source struct {
 	files files.System
 	dir   string
 }
 
-// path resolves a path in the package, including symbolic links. A path that resolves outside of the package is an
-// error.
+// path returns the path of a file in the package with all symbolic links resolved. It returns an error if the resolved
+// path is outside of the package.
 func (s source) path(relative ...string) (string, error) {
 	path := filepath.Join(append([]string{s.dir}, relative...)...)
 	real, err := files.Inside(s.files, s.dir, path)
@@ -49,8 +49,8 @@ func (s source) read(relative ...string) (string, error) {
 	return string(data), err
 }
 
-// text renders an agent or instruction for a platform, with LF as line ends. Plain is the text that the aam program
-// renders.
+// text returns an agent or instruction in the form for a platform, with LF as line ends. The result plain is the text
+// that the aam program renders.
 func (s source) text(platform string, a manifest.Artifact) (text, plain string, err error) {
 	rule := places[platform][a.Type].description
 	switch {
@@ -71,7 +71,7 @@ func (s source) text(platform string, a manifest.Artifact) (text, plain string, 
 	return ruleHead(quote(a.Description)) + body, ruleHead(`"`+a.Description+`"`) + body, nil
 }
 
-// lineEnds converts line ends to LF, as the aam program does when it reads a text file.
+// lineEnds converts all line ends to LF, as the aam program does when it reads a text file.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // readLines returns the content of a text file in the package, with LF as line ends.
@@ -80,9 +80,9 @@ func (s source) readLines(relative ...string) (string, error) {
 	return lineEnds.Replace(text), err
 }
 
-// agentPrompt returns the prompt of an agent: the content of system-prompt.md or, if that is absent, of the file that
-// agent.yaml names. It returns false if both are absent. Spec is the parsed agent.yaml, or nil if the caller has not
-// read it.
+// agentPrompt returns the prompt of an agent. The prompt is the content of system-prompt.md or, if that file does not
+// exist, of the file that agent.yaml names. agentPrompt returns false if neither file exists. The argument spec is the
+// parsed agent.yaml, or nil if the caller has not read that file.
 func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (string, bool, error) {
 	text, err := s.readLines(a.Path, "system-prompt.md")
 	if !filesystem.IsAbsent(err) {
@@ -106,7 +106,7 @@ func (s source) agentPrompt(a manifest.Artifact, spec *manifest.AgentSpec) (stri
 	return text, true, err
 }
 
-// agentSpec reads the agent.yaml of an agent; nil if the file is absent.
+// agentSpec reads the agent.yaml of an agent; it returns nil if the file does not exist.
 func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	data, err := s.read(a.Path, manifest.AgentFileName)
 	if filesystem.IsAbsent(err) {
@@ -122,8 +122,8 @@ func (s source) agentSpec(a manifest.Artifact) (*manifest.AgentSpec, error) {
 	return &spec, nil
 }
 
-// agentRule renders an agent as a Cursor rule. Plain is the text that the aam program renders. If the agent has no
-// prompt, the rule has none.
+// agentRule returns the Cursor rule for an agent. The result plain is the text that the aam program renders. If the
+// agent has no prompt, the rule contains no prompt.
 func (s source) agentRule(a manifest.Artifact) (text, plain string, err error) {
 	spec, err := s.agentSpec(a)
 	if err != nil {
@@ -155,12 +155,12 @@ func items(title string, names []string) string {
 	return text
 }
 
-// ruleHead returns the head of a Cursor rule with a description that is a YAML scalar.
+// ruleHead returns the head of a Cursor rule. The description must be a YAML scalar.
 func ruleHead(description string) string {
 	return "---\ndescription: " + description + "\nalwaysApply: true\n---\n\n"
 }
 
-// quote returns a YAML scalar in double quotes. Printable characters are not escaped.
+// quote returns text as a YAML scalar in double quotes. It does not escape printable characters.
 func quote(text string) string {
 	var out strings.Builder
 	out.WriteByte('"')

@@ -11,25 +11,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/pkgname"
 )
 
-// Prefixes of all section markers.
+// The prefixes of the markers before and after any section.
 const (
 	anyBegin = "<!-- BEGIN AAM:"
 	anyEnd   = "<!-- END AAM:"
 )
 
-// marks holds the marker lines before and after the section of an artifact.
+// marks holds the marker lines before and after the section of one artifact.
 type marks struct{ begin, end string }
 
 func marksOf(t manifest.Type, name string) marks {
 	return marks{fmt.Sprintf("%s %s %s -->", anyBegin, name, t), fmt.Sprintf("%s %s %s -->", anyEnd, name, t)}
 }
 
-// HasMarks reports whether a line of the text would be parsed as a marker. Such a text cannot be deployed as a section.
+// HasMarks reports whether a later call would take a line of text for a marker. Such a text cannot be deployed as a
+// section.
 func HasMarks(text string) bool {
 	return strings.Contains(text, anyBegin) || strings.Contains(text, anyEnd)
 }
 
-// WithoutSections removes the sections of all artifacts.
+// WithoutSections returns text without the sections of all artifacts.
 func WithoutSections(text string) string {
 	var left strings.Builder
 	for {
@@ -45,7 +46,7 @@ func WithoutSections(text string) string {
 	}
 }
 
-// sectionNames returns the names of the artifacts of a type that have sections in a text, without duplicates.
+// sectionNames returns the names of the artifacts of type t that have sections in text, without duplicates.
 func sectionNames(text string, t manifest.Type) []string {
 	var names []string
 	for line := range strings.Lines(text) {
@@ -61,13 +62,13 @@ func sectionNames(text string, t manifest.Type) []string {
 	return names
 }
 
-// InstructionText returns the content of an instruction in the package in dir.
+// InstructionText returns the content of an instruction that belongs to the package in dir.
 func InstructionText(s files.System, dir string, a manifest.Artifact) (string, error) {
 	return source{s, dir}.read(a.Path)
 }
 
-// find returns the offsets of the first begin marker and of the first end marker after it. If no end marker follows, it
-// returns the first end marker of the text. It returns false unless the text has both markers.
+// find returns the offsets of the first begin marker and of the first end marker after it. If no end marker follows,
+// find returns the first end marker of the text. It returns false unless the text has both markers.
 func (m marks) find(text string) (begin, end int, ok bool) {
 	begin = strings.Index(text, m.begin)
 	if begin < 0 {
@@ -80,7 +81,7 @@ func (m marks) find(text string) (begin, end int, ok bool) {
 	return begin, end, end >= 0
 }
 
-// body returns the content of the section; false if the text has no such section.
+// body returns the content between the markers; it returns false if text has no such section.
 func (m marks) body(text string) (string, bool) {
 	begin, end, ok := m.find(text)
 	if begin += len(m.begin); !ok || end < begin {
@@ -89,8 +90,8 @@ func (m marks) body(text string) (string, bool) {
 	return strings.TrimPrefix(text[begin:end], "\n"), true
 }
 
-// put replaces or appends the section. Present says whether the file exists: in an existing, empty file two newlines
-// precede the section, in a new file none.
+// put returns text with the section replaced, or appended if text has no such section. The argument present says
+// whether the file exists. In an existing, empty file two newlines precede the section; in a new file none do.
 func (m marks) put(text string, present bool, body string) string {
 	whole := m.begin + "\n" + strings.TrimRightFunc(body, unicode.IsSpace) + "\n" + m.end + "\n"
 	if !present {
@@ -109,7 +110,7 @@ func (m marks) put(text string, present bool, body string) string {
 	return strings.TrimRight(text[:begin], "\n") + "\n\n" + whole + rest
 }
 
-// cut removes the section, and returns "" if only white space remains. It returns the text unchanged unless both
+// cut returns text without the section. It returns "" if only white space remains, and the unchanged text unless both
 // markers exist in order.
 func (m marks) cut(text string) string {
 	begin, end, ok := m.find(text)

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// markerCase is a recorded edit of a file with sections. A null text means that the file does not exist.
+// markerCase is a recorded edit of a file with sections. A nil text means that the file does not exist.
 type markerCase struct {
 	Before    *string `json:"before"`
 	Operation string  `json:"operation"`
@@ -63,8 +63,8 @@ func checkMarkers(t *testing.T, cases []markerCase) {
 	}
 }
 
-// TestSectionMarkersInWrongOrder: if the end marker precedes the begin marker, put appends a second section, as the aam
-// program does. Later calls replace or cut that section.
+// TestSectionMarkersInWrongOrder has an end marker before the begin marker. As the aam program does, put then appends a
+// second section. Later calls of put replace that section, and cut removes it.
 func TestSectionMarkersInWrongOrder(t *testing.T) {
 	m := marksOf(manifest.Instruction, "a")
 	first := m.put(m.end+"\nmid\n"+m.begin+"\n", true, "new")
@@ -76,7 +76,7 @@ func TestSectionMarkersInWrongOrder(t *testing.T) {
 	}
 }
 
-// FuzzSections: cutting a section that was put restores the user's lines.
+// FuzzSections checks that cutting a section that put has added restores the user's lines.
 func FuzzSections(f *testing.F) {
 	f.Add("# Mine\r\n\r\ntext", "body\n")
 	f.Add("", "")

@@ -1,5 +1,5 @@
-// Package doctor diagnoses a project's packages, configuration and registries. Run performs all checks and changes
-// nothing. It reports problems as checks that warn or fail, and returns no error.
+// Package doctor diagnoses the packages, the configuration and the registries of a project. Run performs all checks and
+// changes no file. It reports each problem as a check that warns or fails, and returns no error.
 package doctor
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Statuses of a check.
+// The statuses of a check.
 const (
 	Pass = "pass"
 	Warn = "warn"
@@ -27,27 +27,28 @@ type Check struct {
 	Name       string  `json:"name"`
 	Status     string  `json:"status"`
 	Message    string  `json:"message"`
-	Suggestion *string `json:"suggestion"` // nil if there is none
+	Suggestion *string `json:"suggestion"` // what the user can do; nil if there is no suggestion
 }
 
-// Report holds all checks. It is healthy unless a check fails.
+// Report holds the results of all checks. Healthy is set unless a check fails.
 type Report struct {
 	Healthy bool    `json:"healthy"`
 	Checks  []Check `json:"checks"`
 	Summary string  `json:"summary"`
 }
 
-// doctor collects checks.
+// doctor runs the checks and collects their results.
 type doctor struct {
 	files  files.System
 	ws     *workspace.Workspace
 	checks []Check
 
-	lock        *lockfile.Lock         // nil before it is read, and if it cannot be read
-	deployments *workspace.Deployments // nil, like lock
+	lock        *lockfile.Lock         // nil before the lock file is read, and if it cannot be read
+	deployments *workspace.Deployments // nil before the deployments are read, and if they cannot be read
 }
 
-// Run checks the workspace, the configuration of its project and home, and the configured registries.
+// Run checks the workspace, the configuration of the workspace's project and home directory, and the configured
+// registries.
 func Run(ws *workspace.Workspace) Report {
 	d := &doctor{files: ws.Files, ws: ws}
 	d.pass("python_version", "not applicable: sandboxed plugin")
@@ -84,8 +85,8 @@ func (d *doctor) pass(name, message string)             { d.add(name, Pass, mess
 func (d *doctor) warn(name, message, suggestion string) { d.add(name, Warn, message, suggestion) }
 func (d *doctor) fail(name, message, suggestion string) { d.add(name, Fail, message, suggestion) }
 
-// layer adds a check of a configuration file. Err is the error of reading the file; absent is the status of the check
-// if the file does not exist.
+// layer adds the check of one configuration file. The argument err is the error of reading the file, and absent is the
+// status of the check if the file does not exist.
 func (d *doctor) layer(name, title string, layer config.Layer, err error, absent string) {
 	path := layer.Path
 	var syntax *yaml11.SyntaxError
@@ -112,7 +113,7 @@ func (d *doctor) layer(name, title string, layer config.Layer, err error, absent
 	d.pass(name, fmt.Sprintf("%s: %s (valid)", title, path))
 }
 
-// merged checks the effective configuration.
+// merged adds the check of the effective configuration.
 func (d *doctor) merged(c config.Config, err error) {
 	const name = "config_valid"
 	switch {
@@ -127,7 +128,7 @@ func (d *doctor) merged(c config.Config, err error) {
 	}
 }
 
-// registry checks that the directory of a local registry exists. It does not use the network.
+// registry adds the check whether the directory of a local registry exists. It does not use the network.
 func (d *doctor) registry(r config.Registry) {
 	name := "registry_" + r.Name
 	root, local := r.Root()
@@ -163,7 +164,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// some joins at most five names.
+// some joins at most five of the names.
 func some(names []string) string {
 	const most = 5
 	if len(names) > most {

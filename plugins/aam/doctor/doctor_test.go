@@ -20,8 +20,8 @@ const (
 	lockText     = "packages:\n  pkg: {version: 1.0.0, source: r, checksum: 'sha256:00'}\n"
 )
 
-// run returns the report for a project and a home with the given files. In contents, ROOT is replaced by the directory
-// that contains both.
+// run creates a project and a home directory with the given files, and returns the report about them. In the contents
+// of files, ROOT stands for the directory that contains both directories.
 func run(t *testing.T, contents map[string]string) doctor.Report {
 	t.Helper()
 	root := t.TempDir()
@@ -49,8 +49,8 @@ func TestRun(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		change  map[string]string // changes of the healthy files; "-" removes a file
-		want    []string          // the checks that do not pass: name, status, and a substring of the message
+		change  map[string]string // changes of the files of a healthy project; the content "-" removes a file
+		want    []string          // the name, the status, and a substring of the message of each check that does not pass
 		healthy bool
 	}{
 		{"no problems", nil, nil, true},
@@ -129,8 +129,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestAdviceForPackagesOfNoRegistry: aam_install cannot repair packages that the command line has installed from a
-// directory, an archive or a git repository.
+// TestAdviceForPackagesOfNoRegistry checks the advice for packages that the command line has installed from a
+// directory, an archive or a git repository. aam_install cannot repair these packages.
 func TestAdviceForPackagesOfNoRegistry(t *testing.T) {
 	const local, manifest = "packages:\n  pkg: {version: 1.0.0, source: local, checksum: ''}\n", "project/.aam/packages/pkg/aam.yaml"
 	tests := []struct{ name, lock, manifest, want string }{

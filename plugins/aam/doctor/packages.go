@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// packages adds a check for each installed package, and a check that summarizes them.
+// packages adds a check of each installed package, and a check that summarizes these checks.
 func (d *doctor) packages() {
 	const name = "packages_integrity"
 	lock, err := d.ws.Packages()
@@ -47,9 +47,9 @@ func (d *doctor) packages() {
 	d.pass(name, fmt.Sprintf("%s installed, none damaged", count(len(lock.Packages), "package")))
 }
 
-// repair returns the advice for a package that is damaged or, if intact is set, lacks only a checksum.
+// repair returns the advice for a package that is damaged. If intact is set, the package only lacks a checksum.
 func repair(entry lockfile.Entry, intact bool) string {
-	fromFolder := entry.Source == lockfile.FromFolder && entry.Checksum == "" // a package with a checksum is from a registry of that name
+	fromFolder := entry.Source == lockfile.FromFolder && entry.Checksum == "" // a package with a checksum comes from a registry whose name is FromFolder
 	switch {
 	case fromFolder && intact:
 		return fmt.Sprintf("'%s' was installed from a local directory or archive, which has no checksum; no repair is needed.", entry.Name)
@@ -61,8 +61,8 @@ func repair(entry lockfile.Entry, intact bool) string {
 	return fmt.Sprintf("Install '%s' again with aam_install and force.", entry.Name)
 }
 
-// pack adds a check of an installed package, and reports whether the package is intact. Outdated lists the platforms to
-// which another version is deployed.
+// pack adds the check of an installed package, and reports whether the package is intact. The argument outdated lists
+// the platforms to which another version is deployed.
 func (d *doctor) pack(entry lockfile.Entry, installed workspace.Installed, outdated []string) bool {
 	name, dir := "package_"+entry.Name, d.ws.PackageDir(entry.Name)
 	again := repair(entry, false)
@@ -85,11 +85,11 @@ func (d *doctor) pack(entry lockfile.Entry, installed workspace.Installed, outda
 }
 
 // orphans adds checks about deployed files that belong to no installed package. The aam program leaves such files
-// behind when it uninstalls or replaces a package, because it removes deployments only from its default platform.
+// behind when it uninstalls or replaces a package, because it removes only the deployments on its default platform.
 func (d *doctor) orphans(defaultPlatform string) {
 	const name = "orphaned_deployments"
 	if d.deployments == nil {
-		return // the method packages has reported the error
+		return // the method packages has already reported the error
 	}
 	orphans, err := d.deployments.Orphans(defaultPlatform)
 	if err != nil {
@@ -108,14 +108,14 @@ func (d *doctor) orphans(defaultPlatform string) {
 	}
 }
 
-// interrupted checks for leftovers of an interrupted install.
+// interrupted adds a check for files that an interrupted install has left behind.
 func (d *doctor) interrupted() {
 	const name = "incomplete_install"
 	var left []string
 	for _, dir := range []string{d.ws.StageDir(), d.ws.DownloadsDir()} {
 		left = append(left, d.names(dir, nil)...)
 	}
-	if d.lock != nil { // otherwise the method packages has reported the error
+	if d.lock != nil { // if lock is nil, the method packages has already reported the error
 		known := map[string]bool{}
 		for _, entry := range d.lock.Packages {
 			known[pkgname.Folder(entry.Name)] = true
@@ -133,7 +133,7 @@ func (d *doctor) interrupted() {
 	}
 }
 
-// names returns the names of the entries of a directory. If known is not nil, it returns only directories that are
+// names returns the names of the entries of dir. If known is not nil, it returns only the names of directories that are
 // neither hidden nor in known.
 func (d *doctor) names(dir string, known map[string]bool) []string {
 	entries, err := d.files.ReadDir(dir)

@@ -1,6 +1,6 @@
-// Package fault implements the errors that clients of the plugin receive: a code for programs, a message for people,
-// and often a hint. New creates an Error where the cause of a failure is known. From converts any error to an Error
-// before it is sent to the client.
+// Package fault defines the errors that clients of the plugin receive. Such an error has a code for programs, a message
+// for people, and often a hint. New creates an Error where the cause of a failure is known. From converts any error to
+// an Error before the error is sent to the client.
 package fault
 
 import (
@@ -37,14 +37,15 @@ const (
 // Error is a failure with its code.
 type Error struct {
 	Code    Code
-	Message string         // without the code; safe to show
-	Hint    string         // how to resolve the failure; may be empty
-	Details map[string]any // for programs; may be nil
-	Err     error          // the cause, for errors.Is and errors.As; Message includes its text
+	Message string         // the message without the code; contains no secrets
+	Hint    string         // says how the user can resolve the failure; may be empty
+	Details map[string]any // further data for programs; may be nil
+	Err     error          // the cause, for errors.Is and errors.As; Message already includes the text of the cause
 }
 
-// New returns an Error whose message is formatted as by fmt.Errorf; the operand of %w is its cause. New redacts strings
-// in args before it formats them, because a password in a string that %.40q truncates could no longer be recognized.
+// New returns an Error whose message is formatted as by fmt.Errorf. The argument for %w is the cause of the Error. New
+// redacts the strings in args before it formats them, because a password in a string that %.40q has truncated could no
+// longer be recognized.
 func New(code Code, format string, args ...any) *Error {
 	safe := slices.Clone(args)
 	for i, arg := range safe {
@@ -56,8 +57,9 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// From returns the Error in err's chain, with the complete message of err. If the chain has no Error, From returns one
-// with the code PermissionDenied if the file system denied access, and Internal otherwise. From(nil) is nil.
+// From returns the Error in the chain of err, with the complete message of err. If the chain has no Error, From returns
+// a new Error with the code PermissionDenied if the file system denied access, and Internal otherwise. From(nil) is
+// nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -77,10 +79,10 @@ func From(err error) *Error {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns the cause.
+// Unwrap returns the cause of the error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Text formats the error for clients: code in brackets, message, hint.
+// Text returns the error in the form for clients: the code in brackets, the message, and the hint.
 func (e *Error) Text() string {
 	text := "[" + string(e.Code) + "] " + e.Message
 	if e.Hint != "" {
@@ -89,7 +91,7 @@ func (e *Error) Text() string {
 	return text
 }
 
-// WithHint sets the hint and returns e.
+// WithHint returns a copy of e with the given hint.
 func (e *Error) WithHint(hint string) *Error {
 	hinted := *e
 	hinted.Hint = hint

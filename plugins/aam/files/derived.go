@@ -7,14 +7,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// maxDerived bounds the size of a file for Derived, in bytes. For larger files the host could run the function and then
-// discard the result, because of its own limits.
+// maxDerived is the maximum size of a file for Derived, in bytes. For a larger file the host could run the function and
+// then discard the result, because the host has limits of its own.
 const maxDerived = 1 << 20
 
 // Derived returns the result of the derive function f for the file at path, which is below the directory folder. The
-// host keeps the result while the file is unchanged. Derived returns false if the file is too large or cannot be read,
-// if it is a symbolic link, or if its directory resolves to one outside of folder: use ReadInside, which reads the file
-// or returns the error.
+// host caches the result until the file changes. Derived returns false if the file is too large or cannot be read, if
+// path is a symbolic link, or if the directory of path resolves to a directory outside of folder. The caller must then
+// use ReadInside, which reads the file or returns the error.
 func Derived[T any](s System, f *derive.Func[T], folder, path string) (value T, ok bool) {
 	dir, err := Inside(s, folder, filepath.Dir(path))
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// maxDigested bounds the content that Digest reads, in bytes.
+// maxDigested is the maximum number of bytes that Digest reads.
 const maxDigested = 256 << 20
 
 // derived contains the names of files and directories that the operating system or an interpreter creates.
 var derived = []string{".DS_Store", "Thumbs.db", "__pycache__"}
 
-// TextDigest returns the result of Digest for a file with the content text.
+// TextDigest returns the digest that Digest returns for a file with the content text.
 func TextDigest(text string) string {
 	sum := digest.Sum256([]byte(text))
 	return fileDigest(sum[:])
@@ -26,9 +26,10 @@ func TextDigest(text string) string {
 
 func fileDigest(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
 
-// Digest returns a digest of the names and the content of a file or directory. Permission bits, empty directories, and
-// files that the operating system or an interpreter creates do not count. Unless root is "", Digest follows symbolic
-// links inside of root like CopyTree; otherwise the target of a symbolic link counts as its content.
+// Digest returns a digest of the names and the contents of the files at path. It ignores permission bits, empty
+// directories, and files that the operating system or an interpreter creates. If root is not "", Digest follows
+// symbolic links inside of root as CopyTree does. If root is "", it uses the target of a symbolic link as the content
+// of the link.
 func Digest(s System, root, path string) (string, error) {
 	d := digester{system: s, root: root, entries: maxCopied, bytes: maxDigested}
 	info, real, err := d.stat(path)
@@ -45,7 +46,7 @@ func Digest(s System, root, path string) (string, error) {
 	return treeDigest(sum.Sum(nil)), nil
 }
 
-// FolderDigest returns the result of Digest for a directory that contains only the file at path.
+// FolderDigest returns the digest that Digest returns for a directory that contains only the file at path.
 func FolderDigest(s System, root, path string) (string, error) {
 	one, err := Digest(s, root, path)
 	if err != nil {
@@ -61,11 +62,11 @@ func treeDigest(sum []byte) string { return "tree:" + hex.EncodeToString(sum) }
 type digester struct {
 	system  System
 	root    string
-	entries int   // remaining number of entries that may be read
-	bytes   int64 // remaining number of bytes that may be read
+	entries int   // number of entries that may still be read
+	bytes   int64 // number of bytes that may still be read
 }
 
-// stat returns the FileInfo of a path, and the path from which the content is to be read.
+// stat returns the FileInfo of path, and the path from which the content must be read.
 func (d *digester) stat(path string) (fs.FileInfo, string, error) {
 	if d.root == "" {
 		info, err := d.system.Lstat(path)
@@ -115,7 +116,7 @@ func (d *digester) directory(out io.Writer, path, relative string, depth int) er
 	return nil
 }
 
-// leaf returns the digest of a path that is not a directory.
+// leaf returns the digest of a file or symbolic link, which is any path that is not a directory.
 func (d *digester) leaf(path string, info fs.FileInfo) (string, error) {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:

@@ -21,8 +21,9 @@ import (
 
 var disk = files.Disk{}
 
-// tree creates files below a new directory. A name with a trailing slash is a directory. Content that begins with -> is
-// the target of a symbolic link, in which ROOT is replaced by the directory.
+// tree creates files in a new directory, and returns the path of the directory. A name with a trailing slash creates a
+// directory. Content that begins with -> creates a symbolic link to the target after the arrow, in which ROOT stands
+// for the new directory.
 func tree(t *testing.T, wanted map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -46,7 +47,7 @@ func tree(t *testing.T, wanted map[string]string) string {
 	return root
 }
 
-// list returns the paths of all entries below root, without following symbolic links.
+// list returns the paths of all entries below root. It does not follow symbolic links.
 func list(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
@@ -87,8 +88,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReplaceFails lets each write fail in turn. After that, the file has the old or the new content, and no temporary
-// file is left.
+// TestReplaceFails lets each write of Replace fail in turn. Afterwards the file has the old or the new content, and no
+// temporary file is left.
 func TestReplaceFails(t *testing.T) {
 	for at := 1; ; at++ {
 		root := tree(t, map[string]string{"f": "before"})
@@ -132,7 +133,7 @@ func TestInside(t *testing.T) {
 		"p/d/f": "", "p/in": "->d/f", "p/up": "->d/../d", "p/abs": "->ROOT/p/d", "p/out": "->../secret", "p/far": "->/etc", "p/loop": "->loop",
 		"p/hop": "->in", "secret": "", "p/back": "->../p/d", "p/dangling": "->none/x", "other": "->p",
 	})
-	tests := []struct{ path, want string }{ // path below p; want is the result or, after "!", a substring of the error
+	tests := []struct{ path, want string }{ // path is relative to p; want is the expected result or, after "!", a substring of the expected error
 		{"d/f", "d/f"}, {"in", "d/f"}, {"up/f", "d/f"}, {"abs/f", "d/f"}, {"hop", "d/f"}, {".", "."},
 		{"none/x", "none/x"}, {"d/none", "d/none"}, {"dangling", "none/x"},
 		{"out", "!resolves outside"}, {"far/passwd", "!resolves outside"}, {"back/f", "!resolves outside"}, {"loop", "!too many links"}, {"../secret", "!resolves outside"},

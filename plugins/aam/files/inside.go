@@ -10,32 +10,32 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// Paths resolves paths below a directory. It caches which path elements are directories, so it must not be used for
-// longer than one call, nor for writes.
+// Paths resolves paths below a directory. It caches which path elements are directories. So callers must not use a
+// Paths for more than one call of a tool, nor for writes.
 type Paths struct {
 	files  System
 	folder string
 	links  contain.Resolver
 }
 
-// NewPaths returns the Paths for a directory.
+// NewPaths returns the Paths for the directory folder.
 func NewPaths(s System, folder string) *Paths {
 	return &Paths{files: s, folder: folder, links: contain.Resolver{FS: s}}
 }
 
-// Inside resolves a path below the directory, like the function Inside.
+// Inside resolves a path below the directory as the function Inside does.
 func (p *Paths) Inside(path string) (string, error) {
 	real, _, err := p.resolve(path)
 	return real, err
 }
 
-// Open opens a regular file, as OpenRegular does.
+// Open opens a regular file below the directory as OpenRegular does.
 func (p *Paths) Open(path string) (io.ReadCloser, error) {
 	file, _, err := p.open(path)
 	return file, err
 }
 
-// open is Open that also returns the size of the file.
+// open opens a regular file as Open does, and also returns the size of the file.
 func (p *Paths) open(path string) (io.ReadCloser, int64, error) {
 	real, info, err := p.resolve(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func (p *Paths) open(path string) (io.ReadCloser, int64, error) {
 	return file, info.Size(), err
 }
 
-// resolve is Inside that also returns the FileInfo, if known.
+// resolve resolves a path as Inside does, and also returns the FileInfo of the resolved path if it is known.
 func (p *Paths) resolve(path string) (string, fs.FileInfo, error) {
 	target, err := p.links.InsideOnly(p.folder, path)
 	switch {
@@ -60,7 +60,7 @@ func (p *Paths) resolve(path string) (string, fs.FileInfo, error) {
 	return target.Path, target.Info, err
 }
 
-// Read reads a file below the directory, like the function ReadInside.
+// Read reads a file below the directory as the function ReadInside does.
 func (p *Paths) Read(path string, limit int64) ([]byte, error) {
 	file, size, err := p.open(path)
 	if err != nil {
@@ -69,16 +69,16 @@ func (p *Paths) Read(path string, limit int64) ([]byte, error) {
 	return readAll(file, path, size, limit)
 }
 
-// Inside resolves all symbolic links in path below the directory folder. If the result is outside of folder, the error
-// is contain.ErrOutside. Path must be lexically below folder. Inside does not resolve symbolic links in folder itself,
-// and keeps path elements that do not exist. It accesses nothing outside of folder, because a sandbox may not grant
-// that.
+// Inside returns path with all symbolic links below the directory folder resolved. If the resolved path is outside of
+// folder, the error is contain.ErrOutside. The path must be lexically below folder. Inside does not resolve symbolic
+// links in folder itself, and keeps path elements that do not exist. It accesses no file outside of folder, because a
+// sandbox may not grant such an access.
 func Inside(s System, folder, path string) (string, error) {
 	return NewPaths(s, folder).Inside(path)
 }
 
-// ReadInside is Read for a file below folder, an untrusted directory. If a symbolic link resolves to a path outside of
-// folder, the error is contain.ErrOutside.
+// ReadInside reads a file below folder, an untrusted directory, as Read does. If a symbolic link resolves to a path
+// outside of folder, the error is contain.ErrOutside.
 func ReadInside(s System, folder, path string, limit int64) ([]byte, error) {
 	return NewPaths(s, folder).Read(path, limit)
 }

@@ -8,14 +8,15 @@ import (
 	"path/filepath"
 )
 
-// Bounds of the depth and the number of entries of a tree that is copied or removed. Symbolic links can make a tree
-// cyclic.
+// The maximum depth and the maximum number of entries of a tree that is copied or removed. Symbolic links can make a
+// tree cyclic.
 const (
 	maxDepth  = 100
 	maxCopied = 20_000
 )
 
-// RemoveAll removes path recursively, without following symbolic links. If path does not exist, it returns nil.
+// RemoveAll removes the file or directory at path recursively. It does not follow symbolic links. If path does not
+// exist, it returns nil.
 func RemoveAll(s System, path string) error { return removeAll(s, path, 0) }
 
 func removeAll(s System, path string, depth int) error {
@@ -46,7 +47,7 @@ func removeAll(s System, path string, depth int) error {
 	return nil
 }
 
-// CopyFile copies a regular file to a path that must not exist, with its permission bits.
+// CopyFile copies a regular file to the path to, which must not exist. The copy has the permission bits of the file.
 func CopyFile(s System, from, to string) error {
 	in, err := OpenRegular(s, from)
 	if err != nil {
@@ -70,8 +71,8 @@ func CopyFile(s System, from, to string) error {
 	return err
 }
 
-// CopyTree copies the directory or file at from to a path that must not exist. From is inside of root. CopyTree follows
-// symbolic links; a link that resolves to a path outside of root is an error.
+// CopyTree copies the directory or file at from to the path to, which must not exist. The path from must be inside of
+// root. CopyTree follows symbolic links; a link that resolves to a path outside of root is an error.
 func CopyTree(s System, root, from, to string) error {
 	c := copier{system: s, root: root, left: maxCopied}
 	return c.copy(from, to, 0)
@@ -80,7 +81,7 @@ func CopyTree(s System, root, from, to string) error {
 type copier struct {
 	system System
 	root   string
-	left   int // remaining number of entries that may be copied
+	left   int // number of entries that may still be copied
 }
 
 func (c *copier) copy(from, to string, depth int) error {

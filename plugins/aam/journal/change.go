@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// ErrChanged reports that another program changed a file after it was read.
+// ErrChanged is the error for a file that another program has changed since this call read the file.
 var ErrChanged = errors.New("was changed concurrently by another program; this call changed nothing: try again")
 
 // Change is a transaction. It has no visible effect before Commit. After a method has returned an error, the caller may
@@ -22,11 +22,11 @@ type Change struct {
 	journal Journal
 	changes []transaction.Change
 	seen    map[string]bool
-	keep    map[string]string // path in the backup, by path of the content to keep
-	backups map[string]string // backup directory of this transaction, by directory of the root
+	keep    map[string]string // paths in the backup; the key is the original path of the kept content
+	backups map[string]string // backup directories of this transaction; the key is the directory of the root
 }
 
-// Begin recovers from an interrupted transaction, and starts a new transaction.
+// Begin completes or rolls back an interrupted transaction, and starts a new transaction.
 func (j Journal) Begin() (*Change, error) {
 	if err := j.Recover(); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (j Journal) Begin() (*Change, error) {
 	return &Change{journal: j, seen: map[string]bool{}, keep: map[string]string{}, backups: map[string]string{}}, nil
 }
 
-// Keep makes the next change of path move the current content to the backup. It returns the path that the content will
+// Keep makes the next change of path move the current content to the backup. It returns the path that this content will
 // have in the backup.
 func (c *Change) Keep(path string) (string, error) {
 	root, real, err := c.journal.root(path)
@@ -53,7 +53,7 @@ func (c *Change) Keep(path string) (string, error) {
 	return c.keep[real], nil
 }
 
-// backup returns the directory of this transaction in the backup of a root. The directory does not exist yet.
+// backup returns the directory of this transaction in the backup of a root. That directory does not exist yet.
 func (c *Change) backup(root Root) (string, error) {
 	if dir := c.backups[root.Dir]; dir != "" {
 		return dir, nil
@@ -77,8 +77,8 @@ func (c *Change) backup(root Root) (string, error) {
 	}
 }
 
-// Tree replaces path by a directory or file. It calls fill, which must create the directory or file at a staged path
-// that does not exist, and must sync the content of files.
+// Tree replaces the file or directory at path by a new one. It calls fill with a staged path that does not exist. At
+// the staged path, fill must create the new directory or file, and must sync the content of files.
 func (c *Change) Tree(path string, fill func(staged string) error) error {
 	root, real, err := c.vacate(path)
 	if err != nil {
@@ -95,8 +95,9 @@ func (c *Change) Tree(path string, fill func(staged string) error) error {
 	return c.syncDirs(staged)
 }
 
-// File replaces the content of a file, and keeps its permission bits. Was is the content that the file must have at the
-// commit, nil if it must not exist; otherwise Commit returns ErrChanged.
+// File replaces the content of the file at path, and keeps the permission bits of the file. The argument was is the
+// content that the file must have at the commit, or nil if the file must not exist. If the file differs, Commit returns
+// ErrChanged.
 func (c *Change) File(path string, was, data []byte) error {
 	root, real, err := c.add(path)
 	if err != nil {
@@ -120,13 +121,14 @@ func (c *Change) File(path string, was, data []byte) error {
 	return filesystem.IgnoreAbsent(err)
 }
 
-// Remove removes a file, or a directory recursively.
+// Remove removes the file at path, or the directory at path recursively.
 func (c *Change) Remove(path string) error {
 	_, _, err := c.vacate(path)
 	return err
 }
 
-// vacate moves path, if it exists, to the stage or, if Keep was called for path, to the backup.
+// vacate moves the file or directory at path, if it exists, to the stage. If Keep was called for path, vacate moves it
+// to the backup instead.
 func (c *Change) vacate(path string) (Root, string, error) {
 	root, real, err := c.add(path)
 	if err != nil {
@@ -143,12 +145,12 @@ func (c *Change) vacate(path string) (Root, string, error) {
 	return root, real, err
 }
 
-// staged returns a path in the stage that does not exist.
+// staged returns a path in the stage at which no file exists.
 func (c *Change) staged(root Root, name string) string {
 	return filepath.Join(root.Stage, fmt.Sprintf("%s.%d", name, len(c.changes)))
 }
 
-// add returns the root of path and the resolved path, and creates the stage of the root.
+// add returns the root of path and the resolved path. It creates the stage of that root.
 func (c *Change) add(path string) (Root, string, error) {
 	root, real, err := c.journal.root(path)
 	if err == nil && c.seen[real] {
@@ -161,7 +163,7 @@ func (c *Change) add(path string) (Root, string, error) {
 	return root, real, atomicfile.MkdirAll(root.Stage, atomicfile.Options{FS: c.journal.Files})
 }
 
-// checkParents returns an error if an ancestor of path below the root is not a directory.
+// checkParents returns an error if an ancestor of path below the root exists and is not a directory.
 func (c *Change) checkParents(root Root, path string) error {
 	for dir := filepath.Dir(path); dir != root.Dir; dir = filepath.Dir(dir) {
 		_, err := c.journal.Files.Lstat(dir)
@@ -198,12 +200,12 @@ func (c *Change) syncDirs(dir string) error {
 // Abort discards the transaction.
 func (c *Change) Abort() error { return c.journal.clear() }
 
-// Commit commits the transaction. If it returns an error, the transaction is rolled back. If the rollback also fails,
-// the next Begin or Recover repeats it.
+// Commit commits the transaction. If Commit returns an error, the transaction is rolled back. If the rollback fails,
+// too, the next Begin or Recover repeats the rollback.
 func (c *Change) Commit() error {
 	log, kept := c.journal.log(), false
 	log.OnConflict = func(_, _ string) error {
-		kept = true // keep the old content in the stage
+		kept = true // the stage must keep the old content of a file that another program has changed
 		return nil
 	}
 	err := log.Apply(c.changes)
@@ -213,6 +215,6 @@ func (c *Change) Commit() error {
 	if cleared := c.journal.clear(); err != nil {
 		return errors.Join(err, cleared)
 	}
-	// The transaction is committed. If leftovers cannot be removed now, the next transaction removes them.
+	// The transaction is committed. If files in the stages cannot be removed now, the next transaction removes them.
 	return nil
 }

@@ -12,26 +12,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// The first release had another log format. The log is removed at the commit, so a transaction whose log exists is
-// always rolled back.
+// The names and the size limit of the files in the stage of the first release, whose log had another format. The first
+// release removed the log at the commit. So a transaction whose log exists is always rolled back.
 const (
 	firstName   = "journal.json"
-	firstLimit  = 8 << 20 // bytes
+	firstLimit  = 8 << 20 // in bytes
 	firstFormat = 1
 )
 
 type firstRecord struct {
 	Format int         `json:"format"`
 	Steps  []firstStep `json:"steps"`
-	Made   []string    `json:"made"` // directories that were created for the steps, parents first
+	Made   []string    `json:"made"` // the directories that were created for the steps; parents precede their children
 }
 
-// firstStep is the change of one path. Its progress can be derived from the stage: in step i, new.i holds the new
-// content until it is moved to Path, and old.i holds the old content.
+// firstStep is the change of one path in the log of the first release. The files in the stage show how far the change
+// got: in step i, new.i holds the new content until it is moved to Path, and old.i holds the old content.
 type firstStep struct {
 	Path string `json:"path"`
-	New  bool   `json:"new"`  // the step replaces or creates Path; otherwise it removes Path
-	Over bool   `json:"over"` // Path is a file, and old.i is a copy of it; otherwise Path is moved to old.i
+	New  bool   `json:"new"`  // true: the step replaces or creates Path; false: the step removes Path
+	Over bool   `json:"over"` // true: Path is a file, of which old.i is a copy; false: Path is moved to old.i
 }
 
 func (j Journal) firstPath() string { return filepath.Join(j.Roots[0].Stage, firstName) }
@@ -93,7 +93,8 @@ func (j Journal) undoStep(i int, s firstStep) error {
 		return nil
 	}
 	if placed {
-		// Rename instead of removing: removing a tree is not atomic, and an interruption of it could not be detected.
+		// The content at Path is renamed instead of removed: the removal of a tree is not atomic, and an interrupted
+		// removal could not be detected.
 		if err := j.Files.Rename(s.Path, coming); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -1,6 +1,6 @@
-// Package journal changes many files and directories below given roots atomically. It uses sdk/transaction. Begin
-// starts a transaction, methods of Change stage new content in the same root, and Commit makes all changes. If the
-// process ends before Commit returns, Recover rolls the transaction back or forward.
+// Package journal changes many files and directories below given roots atomically, with sdk/transaction. Begin starts a
+// transaction, the methods of Change stage new content in the root of each path, and Commit makes all changes. If the
+// process ends before Commit returns, Recover completes the transaction or rolls it back.
 //
 // A journal must not be used concurrently: callers must hold a lock.
 package journal
@@ -19,24 +19,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Root is a directory that transactions change.
+// Root is a directory in which transactions change files.
 type Root struct {
 	Dir string
-	// Stage is the staging directory, inside of Dir and on the same file system. Begin and Recover empty it.
+	// Stage is the staging directory. It is inside of Dir and on the same file system. Begin and Recover remove
+	// everything in it.
 	Stage string
-	// Only lists the entries of Dir that may be changed, including all files below them. Dir is untrusted and can
-	// contain a forged log, so Recover changes nothing else.
+	// Only lists the entries of Dir that transactions may change, including all files below these entries. Dir is
+	// untrusted and can contain a forged log, so Recover changes nothing else.
 	Only []string
-	// Backup is the directory for content that Change.Keep preserves, below an entry of Only; "" for none.
+	// Backup is the directory for content that Change.Keep preserves. It is below an entry of Only. If Backup is "",
+	// Keep returns an error.
 	Backup string
 }
 
 // Journal executes transactions. Its log is in the stage of the first root. A path belongs to the first root that
-// contains it. The directories of roots are created when needed.
+// contains the path. The directories of roots are created when a transaction needs them.
 type Journal struct {
 	Files files.System
 	Roots []Root
-	Stamp string // name of the directory in Root.Backup; a number is appended if it exists
+	Stamp string // name of the directory in Root.Backup; if the directory exists, a number is appended
 }
 
 // log returns the transaction log of the journal.
@@ -52,7 +54,7 @@ func (j Journal) log() transaction.Log {
 	}
 }
 
-// names returns the paths in the stage for the old and the new content of a file.
+// names returns the paths in the stage at which step i of the transaction keeps the old and the new content of a file.
 func (j Journal) names(t *transaction.Journal, i int) (old, fresh string) {
 	stage := j.Roots[0].Stage
 	for _, root := range j.Roots {
@@ -63,7 +65,7 @@ func (j Journal) names(t *transaction.Journal, i int) (old, fresh string) {
 	return filepath.Join(stage, fmt.Sprintf("old.%d", i)), filepath.Join(stage, fmt.Sprintf("new.%d", i))
 }
 
-// decode parses and validates the log of a transaction, which is untrusted.
+// decode parses and validates the log of a transaction. The log is untrusted.
 func (j Journal) decode(raw []byte) (*transaction.Journal, error) {
 	if len(raw) == 0 {
 		return nil, transaction.ErrTorn
@@ -85,12 +87,12 @@ func (j Journal) decode(raw []byte) (*transaction.Journal, error) {
 	return t, nil
 }
 
-// check returns an error unless a step changes a path that may be changed, or moves such a path to or from the stage,
-// or to the backup.
+// check returns an error unless the step s changes a path that transactions may change, or moves such a path to or from
+// the stage or to the backup.
 func (j Journal) check(s transaction.Step) error {
 	path, staged := s.Path, s.From
 	if root, _, err := j.root(path); err == nil && staged != "" && root.Backup != "" && contain.Below(root.Backup, path) {
-		path, staged = staged, "" // a move to the backup: validate the path that is moved
+		path, staged = staged, "" // the step moves a path to the backup, so the path that is moved must be validated
 	}
 	if slices.ContainsFunc(j.Roots, func(r Root) bool { return filepath.Dir(path) == r.Stage }) {
 		path, staged = staged, path
@@ -102,8 +104,8 @@ func (j Journal) check(s transaction.Step) error {
 	return err
 }
 
-// root returns the root of path, and path with the symbolic links in its directory resolved. If the resolved path must
-// not be changed, it returns an error.
+// root returns the root to which path belongs, and path with the symbolic links in its directory resolved. It returns
+// an error if transactions must not change the resolved path.
 func (j Journal) root(path string) (Root, string, error) {
 	for _, root := range j.Roots {
 		if !root.holds(path) {
@@ -119,7 +121,7 @@ func (j Journal) root(path string) (Root, string, error) {
 	return Root{}, "", fmt.Errorf("%s is not a path that the plugin may change: %w", path, fs.ErrPermission)
 }
 
-// holds reports whether path may be changed. The stage and its ancestors must not be changed.
+// holds reports whether transactions may change path. They must not change the stage and its ancestors.
 func (r Root) holds(path string) bool {
 	if contain.Within(r.Stage, path) || contain.Within(path, r.Stage) {
 		return false
@@ -127,7 +129,7 @@ func (r Root) holds(path string) bool {
 	return slices.ContainsFunc(r.Only, func(name string) bool { return contain.Within(filepath.Join(r.Dir, name), path) })
 }
 
-// Recover rolls an interrupted transaction back or forward, and empties the stages.
+// Recover completes or rolls back an interrupted transaction, and empties the stages.
 func (j Journal) Recover() error {
 	if err := j.checkStages(); err != nil {
 		return err
@@ -148,7 +150,7 @@ func (j Journal) Recover() error {
 }
 
 // checkStages returns an error if the path of a stage contains a symbolic link below its root. Emptying such a stage
-// would remove files elsewhere.
+// would remove files in another directory.
 func (j Journal) checkStages() error {
 	for _, root := range j.existing() {
 		real, err := files.Inside(j.Files, root.Dir, root.Stage)
@@ -162,9 +164,9 @@ func (j Journal) checkStages() error {
 	return nil
 }
 
-// existing returns the roots that may have a stage: the first root, and other roots whose directory exists. It lists
-// the parent directory instead of accessing the root, because each access to a path that is not granted is an audit
-// record.
+// existing returns the roots that may have a stage: the first root, and each other root whose directory exists. To find
+// out whether a root exists, it lists the parent directory of the root. It does not access the root itself, because
+// each access to a path that is not granted adds a record to the audit log.
 func (j Journal) existing() []Root {
 	roots := slices.Clone(j.Roots[:1])
 	for _, root := range j.Roots[1:] {
@@ -176,14 +178,14 @@ func (j Journal) existing() []Root {
 	return roots
 }
 
-// Interrupted reports whether a transaction was interrupted.
+// Interrupted reports whether a transaction was interrupted and has not been recovered.
 func (j Journal) Interrupted() bool {
 	first, err := j.isFirstFormat()
 	pending, failed := j.log().Pending()
 	return first || pending || err != nil || failed != nil
 }
 
-// clear empties the stages.
+// clear removes everything in the stages.
 func (j Journal) clear() error {
 	for _, root := range j.existing() {
 		if err := files.RemoveAll(j.Files, root.Stage); err != nil {

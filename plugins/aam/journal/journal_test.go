@@ -18,13 +18,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// TestMain moves temporary directories to memory if the system supports that, because these tests create thousands.
+// TestMain has temporary directories created in memory if the system supports that, because the tests of this package
+// create thousands of them.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 
-// before is the content of the two roots before each transaction.
+// before is the content of the two roots before the transaction of a test.
 var before = map[string]string{
 	"project/.aam/lock":         "old lock",
 	"project/.out/notes.md":     "by the user",
@@ -34,7 +35,7 @@ var before = map[string]string{
 	"home/prompts/p.md":         "old prompt",
 }
 
-// after is the content of the two roots after each transaction.
+// after is the content of the two roots after the transaction of a test.
 var after = map[string]string{
 	"project/.aam/lock":         "new lock",
 	"project/.out/notes.md":     "by the user, and more",
@@ -70,7 +71,7 @@ func open(s files.System, root string) journal.Journal {
 	}}
 }
 
-// change is the transaction from before to after.
+// change makes the transaction that turns the content before into the content after.
 func change(j journal.Journal, root string) error {
 	c, err := j.Begin()
 	if err != nil {
@@ -115,7 +116,7 @@ func first(steps ...func() error) error {
 	return nil
 }
 
-// read returns the content of all files below root, and empty directories.
+// read returns the content of all files below root. The result also contains empty directories.
 func read(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -163,7 +164,8 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestCommitRollsBackAfterFailureAtEachWrite lets each write of a transaction fail in turn: the transaction is atomic.
+// TestCommitRollsBackAfterFailureAtEachWrite repeats a transaction and lets another write fail each time. The
+// transaction must be atomic.
 func TestCommitRollsBackAfterFailureAtEachWrite(t *testing.T) {
 	for n := 1; ; n++ {
 		root := layOut(t)
@@ -173,7 +175,7 @@ func TestCommitRollsBackAfterFailureAtEachWrite(t *testing.T) {
 			t.Logf("%d writes", n-1)
 			return
 		}
-		if err == nil { // only the removal of leftovers failed
+		if err == nil { // only the removal of staged files failed
 			if err := open(files.Disk{}, root).Recover(); err != nil {
 				t.Fatal(err)
 			}
@@ -188,8 +190,8 @@ func TestCommitRollsBackAfterFailureAtEachWrite(t *testing.T) {
 	}
 }
 
-// TestRecoverAfterKillAtEachWrite simulates the end of the process at each write in turn. After Recover, the roots have
-// the content of either before or after.
+// TestRecoverAfterKillAtEachWrite repeats a transaction and simulates the end of the process at another write each
+// time. After Recover, the content of the roots must equal before or after.
 func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 	committed := false
 	for n := 1; ; n++ {
@@ -213,8 +215,8 @@ func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 	}
 }
 
-// TestRecoverStatesOfFirstRelease recovers the recorded states that version 0775448 left when it was killed at each
-// write of the same transaction, and of its rollback.
+// TestRecoverStatesOfFirstRelease recovers the recorded states that version 0775448 left behind. The version was killed
+// at each write of the same transaction, and at each write of the rollback.
 func TestRecoverStatesOfFirstRelease(t *testing.T) {
 	raw, err := os.ReadFile("testdata/interrupted-0775448.json")
 	if err != nil {
@@ -372,7 +374,7 @@ func TestRecover(t *testing.T) {
 }
 
 func TestRecoverRefusesForgedLog(t *testing.T) {
-	const sum = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bcb2ecab06e3d6dbb3c1a" // does not match any file
+	const sum = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bcb2ecab06e3d6dbb3c1a" // no file in the test has this checksum
 	for name, step := range map[string]string{
 		"a path outside of the roots":           `{"root":"/etc","path":"/etc/passwd","before":"SUM","after":""}`,
 		"a file of the user":                    `{"root":"PROJECT","path":"PROJECT/src/main.go","before":"SUM","after":""}`,
@@ -428,7 +430,8 @@ func TestRecoverRefusesStageBehindSymlink(t *testing.T) {
 	}
 }
 
-// TestCommitKeepsFileCreatedConcurrently: a file that another program creates during the transaction is not removed.
+// TestCommitKeepsFileCreatedConcurrently checks that a file that another program creates during the transaction is not
+// removed.
 func TestCommitKeepsFileCreatedConcurrently(t *testing.T) {
 	root := layOut(t)
 	c, err := open(files.Disk{}, root).Begin()
@@ -454,7 +457,7 @@ func TestCommitKeepsFileCreatedConcurrently(t *testing.T) {
 	}
 }
 
-// FuzzRecover: for any log, Recover changes only paths that may be changed.
+// FuzzRecover checks that Recover changes only paths that transactions may change, whatever the log contains.
 func FuzzRecover(f *testing.F) {
 	f.Add([]byte(`{"format":1,"steps":[{"path":"/x","new":true}],"made":["/y"]}`))
 	f.Add([]byte(`{"format":1,"steps":[{"path":"../../z","over":true}]}`))
@@ -472,7 +475,7 @@ func FuzzRecover(f *testing.F) {
 	})
 }
 
-// watched is a file system that records the accessed paths below a directory.
+// watched is a file system that records which paths below one directory are accessed.
 type watched struct {
 	files.System
 	folder string

@@ -1,5 +1,5 @@
-// Package lockfile reads (Load, Parse) and writes (Encode) .aam/aam-lock.yaml, which records the installed packages of
-// a project. It does not compare the lock file with the installed files.
+// Package lockfile reads (Load, Parse) and writes (Encode) the file .aam/aam-lock.yaml, which records the installed
+// packages of a project. The package does not compare the lock file with the files of the packages.
 package lockfile
 
 import (
@@ -14,34 +14,34 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// MaxSize bounds a lock file, in bytes.
+// MaxSize is the maximum size of a lock file, in bytes.
 const MaxSize = 8 << 20
 
-// Values of Entry.Source that are not names of registries. The aam program writes them.
+// Values of Entry.Source that the aam program writes for packages that do not come from a registry.
 const (
-	FromFolder = "local"  // a local directory or archive
-	FromSource = "source" // a git repository
+	FromFolder = "local"  // the package comes from a local directory or archive
+	FromSource = "source" // the package comes from a git repository
 )
 
-// Lock holds the installed packages. The zero value is empty.
+// Lock holds the entries of the installed packages. The zero value has no entries.
 type Lock struct {
-	Packages   []Entry // in file order
-	ResolvedAt string  // the time of writing, as in the file; "" if unknown
+	Packages   []Entry // in the order of the file
+	ResolvedAt string  // the time at which the file was written, as the file states it; "" if unknown
 }
 
-// Entry is an installed package.
+// Entry records an installed package.
 type Entry struct {
 	Name          string
 	Version       string
-	Source        string                // name of the registry, FromFolder or FromSource
-	Checksum      string                // "" if unknown
-	Dependencies  []manifest.Dependency // constraints, not resolved versions
+	Source        string                // the name of a registry, FromFolder or FromSource
+	Checksum      string                // the checksum of the archive; "" if unknown
+	Dependencies  []manifest.Dependency // with version constraints instead of resolved versions
 	FileChecksums *FileChecksums
 	SourceName    *string // nil unless SourceCommit is set
 	SourceCommit  *string
 }
 
-// FileChecksums holds the checksums of a package's files. They are preserved, but not verified.
+// FileChecksums holds the checksums of the files of a package. This plugin preserves them, but does not verify them.
 type FileChecksums struct {
 	Algorithm string
 	Files     []FileChecksum
@@ -50,11 +50,11 @@ type FileChecksums struct {
 // FileChecksum is the checksum of a file.
 type FileChecksum struct{ Path, Hex string }
 
-// Path returns the path of a project's lock file.
+// Path returns the path of the lock file in a project.
 func Path(project string) string { return filepath.Join(project, ".aam", "aam-lock.yaml") }
 
-// Load reads a project's lock file. If the file is absent or empty, no packages are installed. If the file cannot be
-// parsed, the error has the code Internal, and the caller must not overwrite the file.
+// Load reads the lock file of a project. If the file does not exist or is empty, no packages are installed. If the file
+// cannot be parsed, the error has the code Internal, and the caller must not overwrite the file.
 func Load(s files.System, project string) (*Lock, error) {
 	path := Path(project)
 	data, err := files.ReadInside(s, project, path, MaxSize)
@@ -78,7 +78,7 @@ func unreadable(path string, err error) error {
 		WithHint("Repair it, or restore it from version control; it has not been changed")
 }
 
-// Find returns the entry of a package; false if it is not installed.
+// Find returns the entry of the package with the given name; false if that package is not installed.
 func (l *Lock) Find(name string) (Entry, bool) {
 	if at := l.index(name); at >= 0 {
 		return l.Packages[at], true
@@ -86,7 +86,7 @@ func (l *Lock) Find(name string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Set replaces the entry of a package, or appends it.
+// Set replaces the entry of the package that entry names. If there is no such entry, Set appends entry.
 func (l *Lock) Set(entry Entry) {
 	if at := l.index(entry.Name); at >= 0 {
 		l.Packages[at] = entry
@@ -100,7 +100,7 @@ func (l *Lock) Remove(name string) {
 	l.Packages = slices.DeleteFunc(l.Packages, func(e Entry) bool { return e.Name == name })
 }
 
-// Dependents returns the names of the packages that depend on name, in file order.
+// Dependents returns the names of the packages that depend on the package called name, in the order of the file.
 func (l *Lock) Dependents(name string) []string {
 	dependents := []string{}
 	for _, entry := range l.Packages {

@@ -81,7 +81,7 @@ func TestLock(t *testing.T) {
 func TestLoad(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       string // substring of the error; "" for no error
+		want       string // a substring of the expected error; "" for no error
 		packages   int
 	}{
 		{"an empty file", "", "", 0},
@@ -123,7 +123,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestRealLocks parses the sample lock files. Encoding a file that the aam program wrote returns identical content.
+// TestRealLocks parses the sample lock files. A file that the aam program wrote must be equal after parsing and
+// encoding.
 func TestRealLocks(t *testing.T) {
 	refused := regexp.MustCompile(`lock-(bad-name|bad-yaml|entry-incomplete|float-version|half-source|packages-null)/`)
 	resolved := regexp.MustCompile(`resolved_at: '(.*)'\n`)
@@ -159,7 +160,7 @@ func TestRealLocks(t *testing.T) {
 	}
 }
 
-// FuzzParse: encoding and parsing a lock returns an equal lock.
+// FuzzParse checks that encoding and parsing a lock returns an equal lock.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sample))
 	f.Add([]byte("packages: {a: {version: '1', source: s, checksum: '', dependencies: {'1': 'yes'}}}"))

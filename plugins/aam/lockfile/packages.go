@@ -5,8 +5,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
-// LoadPackages is Load for calls that only list packages: entries have no dependencies and file checksums. The host keeps
-// the entries while the file is unchanged.
+// LoadPackages reads a lock file as Load does, for calls that only list packages. Its entries have no dependencies and
+// no file checksums. The host caches the entries until the file changes.
 func LoadPackages(s files.System, project string) (*Lock, error) {
 	if kept, ok := files.Derived(s, summaries, project, Path(project)); ok && kept.valid {
 		return &Lock{Packages: kept.packages}, nil
@@ -14,10 +14,10 @@ func LoadPackages(s files.System, project string) (*Lock, error) {
 	return Load(s, project)
 }
 
-// summaries is run by the host, once for each content.
+// summaries computes the summary of a lock file. The host calls it once for each content of the file.
 var summaries = derive.New(summarize)
 
-// summary is derived from the content of a lock file.
+// summary holds the data that the host caches about a lock file.
 type summary struct {
 	valid    bool
 	packages []Entry

@@ -14,7 +14,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 )
 
-// TestLoadPackagesEqualsLoad: the packages and errors are those of Load, without dependencies and file checksums.
+// TestLoadPackagesEqualsLoad checks that LoadPackages returns the same packages and errors as Load, without
+// dependencies and file checksums.
 func TestLoadPackagesEqualsLoad(t *testing.T) {
 	tests := []struct{ name, text, link string }{
 		{"a lock file", sample, ""},

@@ -6,7 +6,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Parse parses a lock file. The error is a *yaml11.SyntaxError, or yaml11.Problems with all problems.
+// Parse parses the content of a lock file. The error is a *yaml11.SyntaxError, or yaml11.Problems with all problems of
+// the file.
 func Parse(data []byte) (*Lock, error) {
 	document, err := yaml11.Parse(data, MaxSize)
 	if err != nil {
@@ -16,7 +17,7 @@ func Parse(data []byte) (*Lock, error) {
 	lock := &Lock{ResolvedAt: document.Root().Field("resolved_at").Text()}
 	for _, entry := range r.Entries(document.Root().Field("packages")) {
 		if entry.Value.Kind() != yaml11.Mapping {
-			continue // the aam program skips such entries, too
+			continue // the aam program ignores such entries, too
 		}
 		if err := pkgname.Check(entry.Key.Text()); err != nil {
 			r.Problem(entry.Value, "%s", err)
@@ -53,7 +54,8 @@ func parseEntry(r *yaml11.Reader, name string, value yaml11.Value) Entry {
 	return entry
 }
 
-// Encode encodes the lock file. ResolvedAt is the time of writing, in the format of registry.Timestamp.
+// Encode returns the content of the lock file. The argument resolvedAt is the current time, in the format of
+// registry.Timestamp.
 func (l *Lock) Encode(resolvedAt string) ([]byte, error) {
 	packages := yaml11.Map{}
 	for _, entry := range l.Packages {

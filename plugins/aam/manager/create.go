@@ -21,20 +21,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Created describes a package that was created from a project.
+// Created describes a package that CreatePackage has created from a project.
 type Created struct {
 	ManifestPath      string     `json:"manifest_path"`
 	PackageName       string     `json:"package_name"`
 	Version           string     `json:"version"`
-	ArtifactsIncluded yaml11.Map `json:"artifacts_included"` // number of artifacts by plural type
+	ArtifactsIncluded yaml11.Map `json:"artifacts_included"` // the number of artifacts of each type; the key is the plural of the type
 	TotalArtifacts    int        `json:"total_artifacts"`
 }
 
-// NewPackage holds the arguments of CreatePackage. Nil fields mean the default.
+// NewPackage holds the arguments of CreatePackage. A nil field means the default value.
 type NewPackage struct {
 	Path                       string
 	Name, Version, Description *string
-	Types                      []string // nil for all
+	Types                      []string // the types of the artifacts to include; nil for all types
 }
 
 // CreatePackage creates a manifest that lists the artifacts of a project.
@@ -77,7 +77,7 @@ func or(given *string, otherwise string) string {
 	return *given
 }
 
-// check validates the arguments.
+// check returns an error if one of the arguments is invalid.
 func (n NewPackage) check() error {
 	if n.Name != nil {
 		if err := pkgname.Check(*n.Name); err != nil {
@@ -97,8 +97,8 @@ func (n NewPackage) check() error {
 	return nil
 }
 
-// checkFree returns an error if the manifest at path exists, or if dir is not a directory. Asked is the path as the
-// caller gave it, for errors.
+// checkFree returns an error if the manifest at path already exists, or if dir is not a directory. The argument asked
+// is the path as the caller of the tool wrote it, for errors.
 func (m *Manager) checkFree(dir, path, asked string) error {
 	if !files.IsDir(m.Files, dir) {
 		return fault.New(fault.InvalidArgument, "path %.200q is not a directory that is granted to the plugin", asked)
@@ -118,8 +118,8 @@ func taken(path string) error {
 		WithHint("Remove the file first, or use the command line: aam create-package --force")
 }
 
-// write creates the manifest. It never replaces an existing file, because a program that takes no lock may have created
-// one since checkFree.
+// write creates the manifest at path. It never replaces an existing file, because a program that takes no lock may have
+// created the file since checkFree.
 func (m *Manager) write(path string, data []byte) error {
 	err := atomicfile.Create(path, data, files.Temp(m.Files, path))
 	if errors.Is(err, fs.ErrExist) {
@@ -128,7 +128,8 @@ func (m *Manager) write(path string, data []byte) error {
 	return err
 }
 
-// detect finds the artifacts of the given types (nil: of all types) that were not deployed by installed packages.
+// detect returns the artifacts of the given types in the project, or those of all types if types is nil. It omits
+// artifacts that installed packages have deployed.
 func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error) {
 	ws := workspace.Workspace{Files: m.Files, Project: dir}
 	deployed, err := ws.Deployed()
@@ -157,15 +158,15 @@ func (m *Manager) detect(dir string, types []string) ([]manifest.Artifact, error
 	return found, nil
 }
 
-// ofOthers reports whether the file of an instruction consists only of deployed sections. A file with sections and
-// other text is an error, because a package that contains the file could not be installed.
+// ofOthers reports whether the file of an instruction consists only of deployed sections. It returns an error for a
+// file with sections and other text, because a package that contains the file could not be installed.
 func (m *Manager) ofOthers(dir string, a manifest.Artifact) (bool, error) {
 	if a.Type != manifest.Instruction {
 		return false, nil
 	}
 	text, err := deploy.InstructionText(m.Files, dir, a)
 	if err != nil || !deploy.HasMarks(text) {
-		return false, nil // the read error is reported when the package is packed
+		return false, nil // the packing of the package reports the read error
 	}
 	if strings.TrimSpace(deploy.WithoutSections(text)) == "" {
 		return true, nil

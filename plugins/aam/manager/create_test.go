@@ -39,7 +39,8 @@ func creatable(t *testing.T) (*manager.Manager, func() string) {
 	}
 }
 
-// meanwhile is a file system that calls a function, which acts as another program, before a file is created or linked.
+// meanwhile is a file system that calls a function before a file is created or linked. The function acts as another
+// program.
 type meanwhile struct {
 	files.System
 	create, name func()
@@ -113,7 +114,8 @@ func TestCreatePackageNeverReplacesManifest(t *testing.T) {
 	}
 }
 
-// TestCreatePackageConcurrently calls CreatePackage concurrently without a lock: exactly one call creates the package.
+// TestCreatePackageConcurrently calls CreatePackage concurrently without a lock. Exactly one of the calls must create
+// the package.
 func TestCreatePackageConcurrently(t *testing.T) {
 	for range 20 {
 		m, left := creatable(t)
@@ -141,8 +143,8 @@ func TestCreatePackageConcurrently(t *testing.T) {
 	}
 }
 
-// TestCreatePackageIsAtomicAtEachWrite lets each write fail in turn, and simulates the end of the process there. After
-// that, the manifest is either complete or absent.
+// TestCreatePackageIsAtomicAtEachWrite lets each write fail in turn, and simulates the end of the process at each
+// write. Afterwards the manifest must be either complete or absent.
 func TestCreatePackageIsAtomicAtEachWrite(t *testing.T) {
 	m, _ := creatable(t)
 	if _, err := m.CreatePackage(manager.NewPackage{Path: "."}); err != nil {

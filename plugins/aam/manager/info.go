@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Detail describes a package.
+// Detail describes a package, for the tool aam_info.
 type Detail struct {
 	Name             string     `json:"name"`
 	Version          string     `json:"version"`
@@ -23,19 +23,19 @@ type Detail struct {
 	Repository       *string    `json:"repository"`
 	Homepage         *string    `json:"homepage"`
 	Keywords         []string   `json:"keywords"`
-	Artifacts        yaml11.Map `json:"artifacts"`    // lists by plural type
-	Dependencies     yaml11.Map `json:"dependencies"` // constraints by name
+	Artifacts        yaml11.Map `json:"artifacts"`    // lists of artifacts; the key is the plural of their type
+	Dependencies     yaml11.Map `json:"dependencies"` // version constraints; the key is the name of the dependency
 	Platforms        yaml11.Map `json:"platforms"`
-	Installed        bool       `json:"installed"`         // in any version
-	InstalledVersion *string    `json:"installed_version"` // nil if it is not installed
+	Installed        bool       `json:"installed"`         // any version of the package is installed
+	InstalledVersion *string    `json:"installed_version"` // nil if the package is not installed
 	Source           *string    `json:"source"`
 	SourceName       *string    `json:"source_name"`
 	SourceCommit     *string    `json:"source_commit"`
 }
 
-// Info describes a package. It describes the installed package if wanted is "" or equals the installed version.
-// Otherwise it describes the wanted version, or the latest if wanted is "", in the first registry that has this
-// version. If no registry has it, the error has the code PackageNotFound.
+// Info describes the package called name. If wanted is "" or equals the installed version, Info describes the installed
+// package. Otherwise it describes the wanted version, or the latest version if wanted is "", of the first registry that
+// has this version. If no registry has the version, the error has the code PackageNotFound.
 func (m *Manager) Info(name, wanted string) (*Detail, error) {
 	if err := pkgname.Check(name); err != nil {
 		return nil, err
@@ -68,7 +68,8 @@ func sameVersion(a, b string) bool {
 	return a == b || err == nil && err2 == nil && version.Compare(left, right) == 0
 }
 
-// published finds a package in the registries. It returns the package as a lock file entry, and the manifest.
+// published finds a package in the registries. It returns the manifest of the package, and a lock file entry that
+// describes the package.
 func (m *Manager) published(name, wanted string) (lockfile.Entry, *manifest.Manifest, error) {
 	c, _, err := m.config()
 	if err != nil {
@@ -97,8 +98,8 @@ func (m *Manager) published(name, wanted string) (lockfile.Entry, *manifest.Mani
 		WithHint("Find packages with aam_search, and list registries with aam_registry_list")
 }
 
-// release returns the wanted version of a package, or the latest if wanted is "". It returns false if the registry does
-// not have the version.
+// release returns the wanted version of a package, or the latest version if wanted is "". It returns false if the
+// registry does not have that version.
 func release(client registry.Registry, name, wanted string) (registry.Release, bool, error) {
 	metadata, err := client.Metadata(name)
 	if err != nil {
@@ -114,8 +115,8 @@ func release(client registry.Registry, name, wanted string) (registry.Release, b
 	return found, ok, nil
 }
 
-// manifestOf returns the manifest in the archive of a version. It is an error if the manifest has another name or
-// version or, with verify, if the archive has another checksum.
+// manifestOf returns the manifest in the archive of a version. It returns an error if the manifest has another name or
+// version. If verify is set, it also returns an error if the archive has another checksum than the registry states.
 func (m *Manager) manifestOf(client registry.Registry, name string, r registry.Release, verify bool) (*manifest.Manifest, error) {
 	path, err := client.Archive(name, r.Version)
 	if err != nil {
@@ -135,8 +136,8 @@ func (m *Manager) manifestOf(client registry.Registry, name string, r registry.R
 	return listing.Manifest, nil
 }
 
-// describe returns the Detail of a package with the manifest m. If any version is installed, entry is its lock file
-// entry.
+// describe returns the Detail of a package with the manifest m. If any version of the package is installed, entry is
+// the lock file entry of the installed version.
 func describe(m *manifest.Manifest, from lockfile.Entry, installed bool, entry lockfile.Entry) *Detail {
 	d := &Detail{
 		Name: m.Name, Version: from.Version, Description: m.Description,

@@ -15,31 +15,31 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// MaxSpecs is the maximum number of packages that a call may request.
+// MaxSpecs is the maximum number of packages that one call may request.
 const MaxSpecs = 100
 
-// signatureMissing is the code for an unsigned package if the configuration requires signatures.
+// signatureMissing is the error code for an unsigned package if the configuration requires signatures.
 const signatureMissing fault.Code = "AAM_SIGNATURE_MISSING"
 
 // Request holds the arguments of Install.
 type Request struct {
-	Packages []string // package specs
-	Platform *string  // platform to deploy to; nil for the configured default
-	Force    bool     // reinstall packages, and replace other versions
+	Packages []string // the package specs to install
+	Platform *string  // the platform to which packages are deployed; nil for the configured default
+	Force    bool     // reinstall installed packages, and replace other versions
 	NoDeploy bool
 }
 
-// Result is the outcome of Install.
+// Result is the result of Install.
 type Result struct {
-	Installed            []Package `json:"installed"`         // requested packages, and dependencies that were installed or changed
-	AlreadyInstalled     []string  `json:"already_installed"` // names of packages
+	Installed            []Package `json:"installed"`         // the requested packages, and the dependencies that were installed or changed
+	AlreadyInstalled     []string  `json:"already_installed"` // the names of the packages
 	Failed               []Failed  `json:"failed"`
-	DependenciesResolved int       `json:"dependencies_resolved"` // number of packages in the resolution, including requested packages
+	DependenciesResolved int       `json:"dependencies_resolved"` // the number of packages in the resolution, including the requested packages
 	Backups              []Backup  `json:"backups,omitempty"`
 }
 
-// Backup is content that was moved to the backup, because no package had deployed it. Paths inside of the project are
-// relative to the project.
+// Backup is content that Install or Uninstall has moved to the backup, because no package had deployed it in this form.
+// Paths inside of the project are relative to the project.
 type Backup struct {
 	Path   string `json:"path"`
 	Backup string `json:"backup"`
@@ -53,17 +53,18 @@ func (m *Manager) backups(moved []deploy.Backup) []Backup {
 	return all
 }
 
-// Failed is a package spec that could not be installed.
+// Failed describes a package spec that could not be installed.
 type Failed struct {
-	Package string         `json:"package"` // the spec as it was given
+	Package string         `json:"package"` // the spec as the caller wrote it
 	Code    fault.Code     `json:"code"`
 	Message string         `json:"message"`
 	Hint    *string        `json:"hint"`
 	Details map[string]any `json:"details"`
 }
 
-// Install installs packages with their dependencies. A spec that fails is reported in the result, and the others are
-// installed. If dependencies conflict, the error has the code DependencyConflict and nothing is installed.
+// Install installs packages with their dependencies. If a spec fails, the result reports the failure, and Install
+// installs the other specs. If dependencies conflict, the error has the code DependencyConflict and Install installs
+// nothing.
 func (m *Manager) Install(r Request) (*Result, error) {
 	if len(r.Packages) > MaxSpecs {
 		return nil, fault.New(fault.InvalidArgument, "packages has %d items, at most %d are allowed in one call", len(r.Packages), MaxSpecs)
@@ -89,8 +90,9 @@ func (m *Manager) Install(r Request) (*Result, error) {
 	return i.result, i.run()
 }
 
-// lockProject serializes calls that change the project, or .codex in the home directory. The lock that all processes
-// share is on the directory .aam, because the project itself may not be granted.
+// lockProject makes concurrent calls that change the project, or .codex in the home directory, wait for each other.
+// Calls of other processes take the same lock on the directory .aam. They do not lock the project itself, because the
+// project may not be granted.
 func (m *Manager) lockProject() error {
 	if m.Home != "" {
 		if err := m.lock("codex", m.Home, filepath.Join(m.Home, ".codex")); err != nil {
@@ -100,19 +102,20 @@ func (m *Manager) lockProject() error {
 	return m.lock("project", m.Project, filepath.Dir(config.Path(m.Project)))
 }
 
-// installation is the state of an Install call.
+// installation is the state of one call of Install.
 type installation struct {
 	*Manager
 	ws      *workspace.Workspace
 	request Request
 	config  config.Config
 	clients []registry.Registry
-	texts   map[pkgname.Spec]string // the arguments by parsed spec
-	done    map[string]bool         // packages that this call has installed or deployed
-	present []string                // installed packages to deploy to another platform
-	// platforms maps each installed package to the platforms that it was deployed to before the call.
+	texts   map[pkgname.Spec]string // the argument from which each spec was parsed
+	done    map[string]bool         // names of the packages that this call has installed or deployed
+	present []string                // names of installed packages that are to be deployed to another platform
+	// platforms holds the platforms to which each installed package was deployed before the call. The key is the name
+	// of the package.
 	platforms map[string][]string
-	resolved  map[string]bool // packages of all groups
+	resolved  map[string]bool // names of the packages in all groups
 	result    *Result
 }
 
@@ -149,7 +152,7 @@ func (i *installation) run() error {
 	return nil
 }
 
-// installAll resolves and installs specs.
+// installAll resolves the specs and installs their packages.
 func (i *installation) installAll(specs []pkgname.Spec) error {
 	if len(specs) == 0 {
 		return nil
@@ -181,7 +184,7 @@ func (i *installation) installAll(specs []pkgname.Spec) error {
 	return nil
 }
 
-// textOf returns the first argument that requests a package.
+// textOf returns the first argument that requests the package called name.
 func (i *installation) textOf(name string) string {
 	for _, text := range i.request.Packages {
 		if spec, err := parseSpec(text); err == nil && spec.Name == name {
@@ -191,7 +194,8 @@ func (i *installation) textOf(name string) string {
 	return name
 }
 
-// specs parses the arguments and returns the specs to resolve. Malformed specs fail. Installed packages are skipped.
+// specs parses the arguments of the call and returns the specs that have to be resolved. It records malformed arguments
+// as failures, and omits installed packages.
 func (i *installation) specs() ([]pkgname.Spec, error) {
 	lock, err := i.ws.Lock()
 	if err != nil {
@@ -226,7 +230,7 @@ func (i *installation) specs() ([]pkgname.Spec, error) {
 	return specs, nil
 }
 
-// allows reports whether the version text satisfies a spec's constraint; "" allows any version.
+// allows reports whether the version in text satisfies the constraint of a spec. The constraint "" allows any version.
 func allows(constraint, text string) bool {
 	if constraint == "" {
 		return true

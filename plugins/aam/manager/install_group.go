@@ -46,7 +46,7 @@ func (i *installation) install(group resolve.Group) error {
 	return i.commit(group.Spec.Name, missing)
 }
 
-// commit installs or deploys the missing packages, if any, for the requested package name. It adds the requested
+// commit installs or deploys the packages in missing, for the requested package called name. It adds the requested
 // package and the missing packages to the result.
 func (i *installation) commit(name string, missing []workspace.Package) error {
 	manifests := []*manifest.Manifest{}
@@ -72,8 +72,9 @@ func (i *installation) commit(name string, missing []workspace.Package) error {
 	return nil
 }
 
-// isElsewhere reports whether an installed package must be deployed to the platform of the call: the package is not
-// deployed there, and either the call names the platform or the package is deployed to other platforms.
+// isElsewhere reports whether an installed package has to be deployed to the platform of the call. This is the case if
+// the package is not deployed there, and either the call names the platform or the package is deployed to another
+// platform.
 func (i *installation) isElsewhere(name string) bool {
 	platform, deployed := i.options().Platform, i.platforms[name]
 	return platform != "" && !slices.Contains(deployed, platform) && (i.request.Platform != nil || len(deployed) > 0)
@@ -116,7 +117,7 @@ func (i *installation) deploy(name string) error {
 	return nil
 }
 
-// checkPlatform returns an error if a call would deploy to an unknown platform.
+// checkPlatform returns an error if the call would deploy to an unknown platform.
 func checkPlatform(r Request, c config.Config) error {
 	known := strings.Join(deploy.Platforms(), ", ")
 	switch {
@@ -140,7 +141,7 @@ func (i *installation) options() workspace.Options {
 	return o
 }
 
-// incoming converts a resolved package to the type that the workspace installs.
+// incoming converts a resolved package to the type of package that the workspace installs.
 func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
 	at := slices.IndexFunc(i.clients, func(r registry.Registry) bool { return r.Name == p.Registry })
 	path, err := i.clients[at].Archive(p.Name, p.Version)
@@ -153,8 +154,8 @@ func (i *installation) incoming(p resolve.Package) (workspace.Package, error) {
 	}, nil
 }
 
-// report adds an installed package to the result, without duplicates. It takes the manifest from manifests or, if that
-// has none of the package, from the workspace.
+// report adds an installed package to the result, unless the result has the package already. It takes the manifest of
+// the package from manifests or, if manifests lacks it, from the workspace.
 func (i *installation) report(name string, manifests []*manifest.Manifest) error {
 	if slices.ContainsFunc(i.result.Installed, func(p Package) bool { return p.Name == name }) {
 		return nil

@@ -13,18 +13,19 @@ type Package struct {
 	Version       string     `json:"version"`
 	Source        string     `json:"source"`
 	ArtifactCount int        `json:"artifact_count"`
-	Artifacts     yaml11.Map `json:"artifacts"` // number of artifacts by plural type
+	Artifacts     yaml11.Map `json:"artifacts"` // the number of artifacts of each type; the key is the plural of the type
 	Checksum      *string    `json:"checksum"`
 }
 
-// Listed is an installed package with further fields of the lock file.
+// Listed is an installed package with the further fields that the tool aam_list shows.
 type Listed struct {
 	Package
 	SourceName   *string `json:"source_name"`
 	SourceCommit *string `json:"source_commit"`
 }
 
-// newPackage describes an entry of the lock file. The counts are zero if the manifest cannot be read.
+// newPackage returns the Package for an entry of the lock file. The counts are zero if the manifest of the package
+// cannot be read.
 func newPackage(entry lockfile.Entry, counts manifest.Counts) Package {
 	return Package{
 		Name: entry.Name, Version: entry.Version, Source: entry.Source,
@@ -51,5 +52,5 @@ func (m *Manager) List() ([]Listed, error) {
 	return listed, nil
 }
 
-// Doctor runs all diagnostic checks.
+// Doctor runs all diagnostic checks of the project.
 func (m *Manager) Doctor() doctor.Report { return doctor.Run(m.workspace()) }

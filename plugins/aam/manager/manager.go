@@ -1,5 +1,6 @@
-// Package manager implements each tool as a method of Manager. It combines the other packages and returns the results
-// for clients. A call depends only on the fields of Manager, not on the state of the process.
+// Package manager implements each tool as a method of Manager. It combines the other packages of the plugin, and
+// returns the results that clients receive. A call depends only on the fields of Manager, not on the state of the
+// process.
 package manager
 
 import (
@@ -19,19 +20,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Manager serves one call.
+// Manager serves one call of a tool.
 type Manager struct {
 	Files   files.System
-	Project string // absolute path of the project
-	Home    string // absolute path of the home directory; "" if unknown
+	Project string // the absolute path of the project
+	Home    string // the absolute path of the home directory; "" if unknown
 	Now     time.Time
 	Limits  archive.Limits
-	// Lock acquires the lock called name, which the calls of this plugin share, and then the lock on the directory
-	// folder, which all processes share. It holds both until the call ends.
+	// Lock takes two locks and holds both until the call ends. The first is the lock called name, which the calls of
+	// this plugin share. The second is the lock on the directory folder, which all processes share.
 	Lock func(name, folder string) error
-	// Probe reports whether a server responds at a URL. Without network access it returns false.
+	// Probe reports whether a server responds at a URL. It returns false if the plugin has no network access.
 	Probe func(url string) bool
-	// Warn logs a problem that does not fail the call. Messages are safe to show.
+	// Warn logs a problem that does not make the call fail. The text of the message contains no secrets.
 	Warn func(text string)
 }
 
@@ -43,7 +44,7 @@ func (m *Manager) config() (config.Config, config.Layers, error) {
 	return config.Load(m.Files, m.Home, m.Project)
 }
 
-// local returns the client for a registry. The error has the code RegistryUnreachable.
+// local returns the Registry for a local registry of the configuration. The error has the code RegistryUnreachable.
 func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 	root, ok := r.Root()
 	if !ok {
@@ -51,11 +52,11 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 			WithHint("Only registries in local directories are supported: file:///path/to/registry")
 	}
 	if real, err := files.Inside(m.Files, string(filepath.Separator), root); err == nil {
-		root = real // all paths of a registry must use the same lock
+		root = real // all paths of one registry must lead to the same lock
 	}
 	client := registry.Registry{Files: m.Files, Name: r.Name, Root: root}
 	if err := client.Check(); err != nil {
-		if r.Shown() != r.URL { // the path in err contains a secret
+		if r.Shown() != r.URL { // the registry's URL contains a secret, so the path in err contains it, too
 			err = fault.New(fault.RegistryUnreachable, "registry '%s': %s cannot be reached", r.Name, r.Shown())
 		}
 		return registry.Registry{}, fault.From(err).WithHint("The directory must exist and be granted to the plugin")
@@ -63,8 +64,9 @@ func (m *Manager) local(r config.Registry) (registry.Registry, error) {
 	return client, nil
 }
 
-// usable returns the usable registries, in the order of the configuration. It warns about unusable registries, and
-// about registries with duplicate names, which are ignored because installed packages refer to registries by name.
+// usable returns the registries that can be read, in the order of the configuration. It warns about other registries,
+// and about a registry with the name of an earlier one. It ignores such a registry, because installed packages refer to
+// registries by name.
 func (m *Manager) usable(c config.Config) []registry.Registry {
 	var clients []registry.Registry
 	taken := map[string]bool{}
@@ -84,9 +86,9 @@ func (m *Manager) usable(c config.Config) []registry.Registry {
 	return clients
 }
 
-// lock serializes calls that change the same resource, which is identified by its kind (the argument "what") and its
-// directory (the argument "of"). Other processes that change the same files lock the directory "shared". The lock order
-// is home, codex, project.
+// lock makes concurrent calls that change the same resource wait for each other. The kind in the argument what and the
+// directory in the argument of identify the resource. Other processes that change the same files lock the directory
+// shared. The lock order is home, codex, project.
 func (m *Manager) lock(what, of, shared string) error {
 	sum := sha256.Sum256([]byte(filepath.Clean(of)))
 	if err := m.Lock(what+"-"+hex.EncodeToString(sum[:16]), shared); err != nil {
@@ -95,7 +97,8 @@ func (m *Manager) lock(what, of, shared string) error {
 	return nil
 }
 
-// byType returns the number of artifacts by plural type, in the order of Types. It omits types without artifacts.
+// byType returns the number of artifacts of each type, in the order of Types. The keys are the plurals of the types. It
+// omits types without artifacts.
 func byType(counts manifest.Counts) yaml11.Map {
 	by := yaml11.Map{}
 	for i, t := range manifest.Types() {
@@ -106,7 +109,7 @@ func byType(counts manifest.Counts) yaml11.Map {
 	return by
 }
 
-// orNull returns nil for an empty string.
+// orNull returns a pointer to text; nil if text is empty.
 func orNull(text string) *string {
 	if text == "" {
 		return nil

@@ -32,8 +32,8 @@ func (s *spy) Open(path string) (io.ReadCloser, error) {
 	return s.System.Open(path)
 }
 
-// TestSecretFilesAreNotOpened creates, publishes, installs and uninstalls a package in directories with files of
-// secrets, which must not be opened.
+// TestSecretFilesAreNotOpened creates, publishes, installs and uninstalls a package. The directories contain files with
+// secrets, which the calls must not open.
 func TestSecretFilesAreNotOpened(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -80,7 +80,7 @@ func TestSecretFilesAreNotOpened(t *testing.T) {
 	}
 }
 
-// refusing is a file system that refuses writes below a directory, or reads below a directory.
+// refusing is a file system that refuses writes below one directory, or reads below another directory.
 type refusing struct {
 	files.System
 	writes, reads []string
@@ -131,11 +131,12 @@ func (r refusing) Lstat(path string) (fs.FileInfo, error) {
 	return r.System.Lstat(path)
 }
 
-// TestPermissionErrorsOfHost: if access is refused, the error has the code PermissionDenied and nothing is changed.
+// TestPermissionErrorsOfHost refuses an access. The error must have the code PermissionDenied, and the call must change
+// nothing.
 func TestPermissionErrorsOfHost(t *testing.T) {
 	tests := []struct {
 		name         string
-		write, read  string // directories that may not be written and read
+		write, read  string // the directories below which writes and reads are refused
 		do           func(m *manager.Manager, root string) error
 		alsoMessages string
 	}{
@@ -193,7 +194,7 @@ func TestPermissionErrorsOfHost(t *testing.T) {
 			root, m := published(t)
 			refused := refusing{files.Disk{}, []string{filepath.Join(root, test.write)}, []string{filepath.Join(root, test.read)}, fs.ErrPermission}
 			if strings.Contains(test.read, "codex") {
-				refused.as = fs.ErrNotExist // as for paths that a sandbox does not grant
+				refused.as = fs.ErrNotExist // a sandbox returns this error for paths that are not granted
 			}
 			m.Files = refused
 			before := tree(t, root)
@@ -208,7 +209,7 @@ func TestPermissionErrorsOfHost(t *testing.T) {
 	}
 }
 
-// failure returns the first failure of an install.
+// failure returns the first failure in the result of an install, or else err.
 func failure(result *manager.Result, err error) error {
 	if err != nil || len(result.Failed) == 0 {
 		return err
@@ -216,8 +217,8 @@ func failure(result *manager.Result, err error) error {
 	return &fault.Error{Code: result.Failed[0].Code, Message: result.Failed[0].Message}
 }
 
-// published returns a directory with a project, a home, a registry that has the package pkg, and an unpublished package
-// in the directory "other".
+// published returns a directory, and a manager for the project in it. The directory contains the project, a home
+// directory, a registry with the package pkg, and an unpublished package in the directory other.
 func published(t *testing.T) (string, *manager.Manager) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -264,7 +265,7 @@ func tree(t *testing.T, root string) map[string]string {
 	return found
 }
 
-// TestSymlinksOutOfProjectAreNotRead: an untrusted project must not disclose other files.
+// TestSymlinksOutOfProjectAreNotRead checks that symbolic links in an untrusted project do not disclose other files.
 func TestSymlinksOutOfProjectAreNotRead(t *testing.T) {
 	for _, name := range []string{"aam.yaml", ".aam/aam-lock.yaml", ".aam/deployments.yaml"} {
 		root, m := published(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// path resolves a path argument relative to the project.
+// path returns the absolute path for a path argument, which is relative to the project.
 func (m *Manager) path(path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
 		return "", fault.New(fault.InvalidArgument, "path contains a NUL byte")
@@ -25,7 +25,7 @@ func (m *Manager) path(path string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// Validate validates the package at path.
+// Validate validates the package at path and returns a report.
 func (m *Manager) Validate(path string) (*validate.Report, error) {
 	at, err := m.path(path)
 	if err != nil {
@@ -35,8 +35,8 @@ func (m *Manager) Validate(path string) (*validate.Report, error) {
 	return &report, err
 }
 
-// Manifest returns the content of the project's aam.yaml, which need not be valid. It returns nil if the file is
-// absent, and an object with an error if the file is not YAML.
+// Manifest returns the content of the project's aam.yaml, even if that is not a valid manifest. It returns nil if the
+// file does not exist, and an object with an error if the file is not YAML.
 func (m *Manager) Manifest() (any, error) {
 	data, err := files.ReadInside(m.Files, m.Project, filepath.Join(m.Project, manifest.FileName), manifest.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func (m *Manager) Manifest() (any, error) {
 		plain, err = doc.Root().Plain()
 	}
 	if err == nil {
-		_, err = json.Marshal(plain) // JSON has no NaN and no infinities
+		_, err = json.Marshal(plain) // Marshal returns an error for NaN and infinities, which JSON cannot represent
 	}
 	if err != nil {
 		return yaml11.Map{{Key: "error", Value: err.Error()}}, nil

@@ -15,8 +15,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
 )
 
-// shelf publishes packages, each "name@version: dependencies", to a new registry. It returns a manager for an empty
-// project that uses the registry.
+// shelf publishes packages to a new registry. Each package has the form "name@version: dependencies". shelf returns a
+// manager for an empty project that uses the registry.
 func shelf(t *testing.T, packages ...string) (string, *manager.Manager) {
 	t.Helper()
 	root, m := published(t)
@@ -40,7 +40,7 @@ func shelf(t *testing.T, packages ...string) (string, *manager.Manager) {
 	return root, m
 }
 
-// installed returns name@version of all installed packages.
+// installed returns name@version for each installed package.
 func installed(t *testing.T, m *manager.Manager) []string {
 	t.Helper()
 	listed, err := m.List()
@@ -60,10 +60,10 @@ func TestInstall(t *testing.T) {
 		"round@1.0.0: trip: '*'", "trip@1.0.0: round: '*'", "lost@1.0.0: nowhere: '*'"}
 	tests := []struct {
 		name     string
-		before   []string // specs that are installed first
+		before   []string // the specs that the test installs first
 		packages []string
 		force    bool
-		want     []string // installed packages afterwards, or the code of the error
+		want     []string // the packages that are installed afterwards, or the code of the expected error
 		failed   []string
 		resolved int
 	}{
@@ -166,7 +166,7 @@ func TestInfo(t *testing.T) {
 	}
 	tests := []struct {
 		name, pack, version string
-		want                string // version, whether it is installed, and the installed version; or the code of the error
+		want                string // the version, whether the package is installed, and the installed version; or the code of the expected error
 	}{
 		{"installed packages have precedence", "low", "", "1.0.0 true 1.0.0"},
 		{"an equal version in another spelling", "low", "v1.0", "1.0.0 true 1.0.0"},
@@ -195,7 +195,8 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestInfoRefusesArchiveOfAnotherPackage: the manifest in an archive must have the name and version of the release.
+// TestInfoRefusesArchiveOfAnotherPackage checks that Info refuses an archive whose manifest has another name or version
+// than the release.
 func TestInfoRefusesArchiveOfAnotherPackage(t *testing.T) {
 	root, m := shelf(t, "low@1.0.0", "low@2.0.0", "high@1.0.0")
 	archive := func(name, version string) string {
@@ -208,7 +209,7 @@ func TestInfoRefusesArchiveOfAnotherPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The mismatch must be detected without the verification of checksums.
+	// Info must detect the mismatch even if it does not verify checksums.
 	if err := os.WriteFile(filepath.Join(m.Home, ".aam", "config.yaml"), append(config, "security: {require_checksum: false}\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/validate"
 )
 
-// Published describes a published version.
+// Published describes a version that Publish has published.
 type Published struct {
 	PackageName string `json:"package_name"`
 	Version     string `json:"version"`
 	Registry    string `json:"registry"`
-	ArchiveSize int64  `json:"archive_size"` // bytes
+	ArchiveSize int64  `json:"archive_size"` // in bytes
 	Checksum    string `json:"checksum"`
 }
 
-// Publish packs the project's package and publishes it to the named registry, or to the default registry if name is
-// nil.
+// Publish packs the project's package and publishes the package to the registry called *name, or to the default
+// registry if name is nil.
 func (m *Manager) Publish(name *string, tag string) (*Published, error) {
 	man, err := m.publishable()
 	if err != nil {
@@ -49,14 +49,14 @@ func (m *Manager) Publish(name *string, tag string) (*Published, error) {
 	return &Published{man.Name, man.Version, client.Name, done.Size, done.Checksum}, nil
 }
 
-// publishable validates the project's package and returns its manifest.
+// publishable validates the project's package and returns the manifest of the package.
 func (m *Manager) publishable() (*manifest.Manifest, error) {
 	report, err := validate.Package(m.Files, m.Project)
 	if err != nil {
 		return nil, err
 	}
 	if report.Manifest == nil {
-		_, err := manifest.Load(m.Files, m.Project) // returns the error with its code
+		_, err := manifest.Load(m.Files, m.Project) // Load returns the error of the invalid manifest, with its code
 		return nil, err
 	}
 	if !report.Valid {
@@ -65,7 +65,7 @@ func (m *Manager) publishable() (*manifest.Manifest, error) {
 	return report.Manifest, nil
 }
 
-// pick returns the named registry, or the default registry if name is nil.
+// pick returns the registry called *name, or the default registry if name is nil.
 func pick(c config.Config, name *string) (config.Registry, error) {
 	if name == nil {
 		if r, ok := c.DefaultRegistry(); ok {

@@ -10,30 +10,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/search"
 )
 
-// Found is a search result.
+// Found is one package in the result of Search.
 type Found struct {
 	Name          string   `json:"name"`
-	Version       string   `json:"version"` // the latest version
+	Version       string   `json:"version"` // the latest version of the package
 	Description   string   `json:"description"`
 	Author        *string  `json:"author"`
 	ArtifactTypes []string `json:"artifact_types"`
 	Registry      string   `json:"registry"`
 }
 
-// Bounds of the argument "limit" of Search.
+// The smallest and the largest value of the argument limit of Search.
 const (
 	MinResults = 1
 	MaxResults = 50
 )
 
-// hit is a package with its registry.
+// hit is a package together with its registry.
 type hit struct {
 	registry *registry.Registry
 	entry    *registry.Entry
 }
 
-// Search finds packages in all registries. If packageType is not "", it finds only packages with artifacts of this
-// type. If a registry cannot be read, the error has the code RegistryUnreachable.
+// Search finds packages in all registries. If packageType is not "", Search returns only packages that have artifacts
+// of this type. If a registry cannot be read, the error has the code RegistryUnreachable.
 func (m *Manager) Search(query string, limit int, packageType string) ([]Found, error) {
 	if limit < MinResults || limit > MaxResults {
 		return nil, fault.New(fault.InvalidArgument, "limit must be between %d and %d, got %d", MinResults, MaxResults, limit)
@@ -87,7 +87,7 @@ func (m *Manager) index() ([]hit, error) {
 	return hits, nil
 }
 
-// types returns the artifact types of a package, or an empty list if they cannot be determined.
+// types returns the types of a package's artifacts, or an empty list if the types cannot be determined.
 func (m *Manager) types(h hit) []string {
 	types, err := h.registry.Types(*h.entry, m.Limits)
 	if err != nil {
@@ -99,7 +99,7 @@ func (m *Manager) types(h hit) []string {
 	return types
 }
 
-// author returns the author of a package; nil if unknown.
+// author returns the author of a package; nil if the author is unknown.
 func (m *Manager) author(h hit) *string {
 	author, err := h.registry.Author(h.entry.Name)
 	if err != nil {

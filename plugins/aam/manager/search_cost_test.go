@@ -16,8 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 )
 
-// counting is a file system that records which archives are opened, in order, and how many bytes are read from
-// archives.
+// counting is a file system that records which archives are opened, in order, and how many bytes of archives are read.
 type counting struct {
 	files.System
 	archives *[]string
@@ -44,11 +43,12 @@ func (f countedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestSearchOpensArchives: if the index has no artifact types, as in registries that the aam program writes, a search
-// opens archives of matching packages in the order of their scores, and only until the limit of results is reached.
+// TestSearchOpensArchives searches a registry whose index has no artifact types, as in registries that the aam program
+// writes. The search must open the archives of matching packages in the order of their scores, and only until it has as
+// many results as the limit allows.
 func TestSearchOpensArchives(t *testing.T) {
 	packages := []string{"a@1.0.0", "b@1.0.0", "c@1.0.0", "d@1.0.0", "e@1.0.0", "f@1.0.0"}
-	root, m := shelf(t, packages...) // each package has a skill; shelf also publishes pkg, which has a prompt
+	root, m := shelf(t, packages...) // each package has a skill; shelf also publishes the package pkg, which has a prompt
 	index := "packages:\n"
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "pkg"} {
 		index += fmt.Sprintf("- {name: %s, description: d, latest: 1.0.0, artifact_types: []}\n", name)
@@ -90,7 +90,7 @@ func TestSearchOpensArchives(t *testing.T) {
 			for _, f := range found {
 				got = append(got, f.Name+":"+strings.Join(f.ArtifactTypes, ","))
 			}
-			opened = slices.Compact(opened) // an invalid archive is opened a second time, for the error
+			opened = slices.Compact(opened) // Search opens an invalid archive a second time to determine the error
 			if diff := cmp.Diff([]string{test.found, test.opened}, []string{strings.Join(got, " "), strings.Join(opened, " ")}); diff != "" {
 				t.Errorf("found and opened (-want +got)\n%s", diff)
 			}
@@ -101,7 +101,7 @@ func TestSearchOpensArchives(t *testing.T) {
 	}
 }
 
-// TestSearchReadsOnlyBeginningOfArchive: the cost of a search does not depend on the size of archives.
+// TestSearchReadsOnlyBeginningOfArchive checks that the cost of a search does not depend on the size of archives.
 func TestSearchReadsOnlyBeginningOfArchive(t *testing.T) {
 	root, m := shelf(t)
 	source := filepath.Join(root, "large")

@@ -11,14 +11,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
-// Setting is a configuration value, or the whole configuration.
+// Setting is the value of one setting, or the whole configuration.
 type Setting struct {
 	Key    *string `json:"key"` // nil for the whole configuration
 	Value  any     `json:"value"`
-	Source string  `json:"source"` // merged, project, global or default
+	Source string  `json:"source"` // one of merged, project, global and default
 }
 
-// ConfigGet returns a configuration value, or the whole configuration if key is nil.
+// ConfigGet returns the value of the setting *key, or the whole configuration if key is nil.
 func (m *Manager) ConfigGet(key *string) (*Setting, error) {
 	c, layers, err := m.config()
 	if err != nil {
@@ -34,7 +34,7 @@ func (m *Manager) ConfigGet(key *string) (*Setting, error) {
 	return &Setting{key, setting.Value, setting.Source}, nil
 }
 
-// ConfigSet changes a value in the user's configuration.
+// ConfigSet changes the value of a setting in the user's configuration.
 func (m *Manager) ConfigSet(key, value string) (*Setting, error) {
 	if err := m.lockConfig(); err != nil {
 		return nil, err
@@ -45,28 +45,28 @@ func (m *Manager) ConfigSet(key, value string) (*Setting, error) {
 	return &Setting{&key, value, "global"}, nil
 }
 
-// lockConfig locks the user's configuration.
+// lockConfig takes the lock on the user's configuration.
 func (m *Manager) lockConfig() error {
 	if m.Home == "" {
 		return fault.New(fault.PermissionDenied, "the home directory, which contains the global configuration, is unknown").
 			WithHint("Grant the plugin the variable HOME and the directory .aam in the home directory")
 	}
 	folder := filepath.Dir(config.Path(m.Home))
-	// Only an existing directory can be locked. If it cannot be created, the write returns the error.
+	// Only an existing directory can be locked. If the directory cannot be created, the later write returns the error.
 	_ = atomicfile.MkdirAll(folder, atomicfile.Options{FS: m.Files})
 	return m.lock("home", m.Home, folder)
 }
 
-// Registry is a registry of the configuration.
+// Registry describes a registry of the configuration.
 type Registry struct {
 	Name       string `json:"name"`
 	URL        string `json:"url"`
 	Type       string `json:"type"`
-	IsDefault  bool   `json:"is_default"` // the registry is marked as default; false if it is the default only because none is marked
-	Accessible bool   `json:"accessible"` // the directory exists, or the server responds
+	IsDefault  bool   `json:"is_default"` // the configuration marks the registry as default; false if the registry is the default only because no registry is marked
+	Accessible bool   `json:"accessible"` // the directory of the registry exists, or the server responds
 }
 
-// RegistryList returns the configured registries in order.
+// RegistryList returns the configured registries in the order of the configuration.
 func (m *Manager) RegistryList() ([]Registry, error) {
 	c, _, err := m.config()
 	if err != nil {
@@ -109,14 +109,14 @@ func (m *Manager) RegistryAdd(name, url string, setDefault bool) (*Registry, err
 	if err := config.AddRegistry(m.Files, m.Home, added, setDefault); err != nil {
 		return nil, err
 	}
-	if added.Type != config.Local { // for a local registry, the result has the argument as URL
+	if added.Type != config.Local { // the result contains the URL of a local registry as the caller wrote it
 		url = redact.URL(url)
 	}
 	return &Registry{name, url, added.Type, setDefault, true}, nil
 }
 
-// isNew returns an error if the effective configuration has a registry of this name, or if the user's file has one,
-// which the project's file may shadow.
+// isNew returns an error if the effective configuration or the user's file already has a registry with the given name.
+// The project's file may shadow the registries in the user's file.
 func (m *Manager) isNew(name string) error {
 	merged, layers, err := m.config()
 	if err != nil {

@@ -1,12 +1,12 @@
 package manager
 
-// Uninstalled is the outcome of Uninstall.
+// Uninstalled is the result of Uninstall.
 type Uninstalled struct {
 	PackageName       string   `json:"package_name"`
 	Version           string   `json:"version"`
-	FilesRemoved      int      `json:"files_removed"` // deployed files only
+	FilesRemoved      int      `json:"files_removed"` // number of removed deployed files, without the files of the package itself
 	DependentsWarning []string `json:"dependents_warning"`
-	Backups           []Backup `json:"backups,omitempty"` // of deployed files that were edited
+	Backups           []Backup `json:"backups,omitempty"` // deployed files that the user had edited
 }
 
 // Uninstall removes an installed package and its deployed artifacts.

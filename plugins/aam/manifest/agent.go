@@ -4,19 +4,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// AgentFileName is the name of the file that describes an agent in its directory.
+// AgentFileName is the name of the file in an agent's directory that describes the agent.
 const AgentFileName = "agent.yaml"
 
-// AgentSpec is a parsed agent.yaml.
+// AgentSpec is the parsed content of an agent.yaml.
 type AgentSpec struct {
 	Name         string
 	Description  string
-	SystemPrompt string // path relative to the agent's directory; not validated
+	SystemPrompt string // path relative to the agent's directory; ParseAgent does not validate the path
 	Skills       []string
 	Prompts      []string
 }
 
-// ParseAgent parses an agent.yaml. The error is a *yaml11.SyntaxError, or yaml11.Problems with all problems.
+// ParseAgent parses the content of an agent.yaml. The error is a *yaml11.SyntaxError, or yaml11.Problems with all
+// problems of the file.
 func ParseAgent(data []byte) (AgentSpec, error) {
 	document, err := yaml11.Parse(data, MaxSize)
 	if err != nil {

@@ -1,9 +1,8 @@
 package manifest
 
-// Type is a kind of artifact.
+// Type is the type of an artifact.
 type Type string
 
-// The types.
 const (
 	Agent       Type = "agent"
 	Skill       Type = "skill"
@@ -11,13 +10,13 @@ const (
 	Instruction Type = "instruction"
 )
 
-// Types returns all types in canonical order.
+// Types returns all types. Every list of types in this plugin has this order.
 func Types() []Type { return []Type{Agent, Skill, Prompt, Instruction} }
 
-// Plural returns the key of the type in a manifest, such as "skills".
+// Plural returns the plural of the type, such as "skills", which is the key of the type's artifacts in a manifest.
 func (t Type) Plural() string { return string(t) + "s" }
 
-// ParseType returns the type with that name; false if there is none.
+// ParseType returns the type whose name is text; false if no type has that name.
 func ParseType(text string) (Type, bool) {
 	for _, t := range Types() {
 		if string(t) == text {
@@ -27,10 +26,10 @@ func ParseType(text string) (Type, bool) {
 	return "", false
 }
 
-// Artifact is an artifact of a package, which can be deployed.
+// Artifact is a part of a package that can be deployed.
 type Artifact struct {
 	Type        Type
 	Name        string
-	Path        string // relative to the package's directory; "" and "." are that directory
+	Path        string // path relative to the package's directory; "" and "." are the package's directory itself
 	Description string
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// Counts is the number of a package's artifacts by type, in the order of Types.
+// Counts holds the number of a package's artifacts of each type, in the order of Types.
 type Counts [4]int
 
-// Total returns the number of artifacts of all types.
+// Total returns the number of artifacts of all types together.
 func (c Counts) Total() int {
 	total := 0
 	for _, n := range c {
@@ -20,7 +20,7 @@ func (c Counts) Total() int {
 	return total
 }
 
-// Counts returns the number of artifacts by type.
+// Counts returns the number of the manifest's artifacts of each type.
 func (m *Manifest) Counts() Counts {
 	var counts Counts
 	for i, t := range Types() {
@@ -29,10 +29,10 @@ func (m *Manifest) Counts() Counts {
 	return counts
 }
 
-// summaries is run by the host, once for each content.
+// summaries computes the summary of a manifest. The host calls it once for each content of the file.
 var summaries = derive.New(summarize)
 
-// summary is derived from the content of a manifest.
+// summary holds the data that the host caches about a manifest.
 type summary struct {
 	valid  bool
 	counts Counts
@@ -54,10 +54,10 @@ func (s *summary) Fields(c *derive.Codec) {
 	}
 }
 
-// AllCounts returns the artifact counts of the packages whose directories are in dir, by the names of these
-// directories. The host reads the manifests, in one operation, and keeps the counts while a manifest is unchanged.
-// AllCounts leaves out packages whose manifest is invalid, cannot be read, or is reached by a symbolic link; for these,
-// Load returns the manifest or the error.
+// AllCounts returns the artifact counts of all packages whose directories are in dir. The keys are the names of these
+// directories. The host reads all manifests in one operation, and caches the counts until a manifest changes. AllCounts
+// omits a package if its manifest is invalid, cannot be read, or is reached through a symbolic link. For such a
+// package, Load returns the manifest or the error.
 func AllCounts(dir string) iter.Seq2[string, Counts] {
 	return func(yield func(string, Counts) bool) {
 		options := scan.Options{Depth: 2, Match: []string{FileName}, Skip: []string{".*"}, MaxFile: MaxSize}

@@ -12,8 +12,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// TestAllCountsLeavesOutWhatLoadMustRead: only packages with a valid manifest that is a regular file of at most MaxSize in
-// a directory have counts. For the others Load returns the manifest or the error.
+// TestAllCountsLeavesOutWhatLoadMustRead checks for which packages AllCounts returns counts: for those whose manifest
+// is valid, and is a regular file of at most MaxSize bytes in a directory. For other packages, Load must return the
+// manifest or the error.
 func TestAllCountsLeavesOutWhatLoadMustRead(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {

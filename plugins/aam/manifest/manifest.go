@@ -1,5 +1,5 @@
 // Package manifest parses aam.yaml, which describes a package, and agent.yaml, which describes an agent. Load and Parse
-// report all problems at once. They do not check that the files of the artifacts exist.
+// report all problems of a file at once. They do not check whether the files of the artifacts exist.
 package manifest
 
 import (
@@ -14,21 +14,21 @@ import (
 // FileName is the name of the manifest in a package's directory.
 const FileName = "aam.yaml"
 
-// MaxSize bounds a manifest, in bytes.
+// MaxSize is the maximum size of a manifest, in bytes.
 const MaxSize = 1 << 20
 
-// Manifest is a valid manifest.
+// Manifest is the content of a valid manifest.
 type Manifest struct {
 	Name        string
-	Version     string // not normalized
+	Version     string // the version as in the file, without normalization
 	Description string
-	Author      *string // nil if absent, like License, Repository and Homepage
+	Author      *string // nil if the manifest has no author; License, Repository and Homepage are nil in the same way
 	License     *string
 	Repository  *string
 	Homepage    *string
 	Keywords    []string   // never nil
-	Artifacts   []Artifact // in the order of Types, at least one
-	// Dependencies are in file order.
+	Artifacts   []Artifact // at least one artifact, in the order of Types
+	// Dependencies are in the order of the file.
 	Dependencies []Dependency
 	Platforms    []Platform
 }
@@ -39,7 +39,7 @@ type Dependency struct {
 	Constraint string
 }
 
-// Platform holds the settings for a platform, which have no effect.
+// Platform holds the settings of a manifest for one platform. These settings have no effect.
 type Platform struct {
 	Name                 string
 	SkillScope           string
@@ -67,7 +67,7 @@ func Load(s files.System, dir string) (*Manifest, error) {
 	return m, nil
 }
 
-// Of returns the artifacts of one type.
+// Of returns the package's artifacts of type t.
 func (m *Manifest) Of(t Type) []Artifact {
 	var of []Artifact
 	for _, artifact := range m.Artifacts {
@@ -78,7 +78,7 @@ func (m *Manifest) Of(t Type) []Artifact {
 	return of
 }
 
-// Types returns the types of the package's artifacts, in canonical order.
+// Types returns the types of the package's artifacts, in the order of the function Types.
 func (m *Manifest) Types() []Type {
 	var types []Type
 	for _, t := range Types() {

@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 	long := strings.Repeat("é", 256)
 	tests := []struct {
 		name, text string
-		want       string // all problems, one per line; "" for a valid manifest
+		want       string // all expected problems, one per line; "" for a valid manifest
 	}{
 		{"several problems at once", "name: BAD\nversion: zz\n", `name: package name "BAD": name "BAD" must match ^[a-z0-9][a-z0-9-]{0,63}$
 version: "zz" is not a version: write MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1
@@ -131,7 +131,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadRefusesSymlinkOutOfPackage: a manifest that is a symbolic link to a file outside of the package is an error.
+// TestLoadRefusesSymlinkOutOfPackage checks that Load refuses a manifest that is a symbolic link to a file outside of
+// the package.
 func TestLoadRefusesSymlinkOutOfPackage(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "secret.yaml"), []byte(minimal), 0o644); err != nil {
@@ -166,7 +167,8 @@ func TestParseAgent(t *testing.T) {
 	}
 }
 
-// TestRecordedCases compares validity and the locations of problems with the recorded results of the aam program.
+// TestRecordedCases compares whether Parse accepts a file, and the locations of problems, with the recorded results of
+// the aam program.
 func TestRecordedCases(t *testing.T) {
 	var rows []struct {
 		ID     string
@@ -209,7 +211,7 @@ func TestRecordedCases(t *testing.T) {
 	}
 }
 
-// TestRealManifests: the sample manifests and agents are valid if and only if the aam program accepts them.
+// TestRealManifests checks that the sample manifests and agents are valid if and only if the aam program accepts them.
 func TestRealManifests(t *testing.T) {
 	var origins struct {
 		Files []struct {
@@ -241,7 +243,7 @@ func TestRealManifests(t *testing.T) {
 	}
 }
 
-// FuzzParse: a valid manifest has the properties that other packages rely on.
+// FuzzParse checks that a valid manifest has the properties on which other packages rely.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(minimal))
 	f.Add([]byte(minimal + "dependencies: {a: ^1.0.0}\nplatforms: {cursor: {merge_instructions: 1}}\nkeywords: [a]\nquality: {tests: []}\n"))

@@ -10,10 +10,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxDescription bounds a description, in code points.
+// maxDescription is the maximum length of a description, in code points.
 const maxDescription = 256
 
-// Parse parses a manifest. The error is a *yaml11.SyntaxError, or yaml11.Problems with all problems.
+// Parse parses the content of a manifest. The error is a *yaml11.SyntaxError, or yaml11.Problems with all problems of
+// the file.
 func Parse(data []byte) (*Manifest, error) {
 	document, err := yaml11.Parse(data, MaxSize)
 	if err != nil {
@@ -38,7 +39,7 @@ func Parse(data []byte) (*Manifest, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	if len(m.Artifacts) == 0 { // like the aam program, report this only if there are no other problems
+	if len(m.Artifacts) == 0 { // like the aam program, report a missing artifact only if the file has no other problems
 		return nil, yaml11.Problems{{Reason: "at least one artifact must be declared"}}
 	}
 	return m, nil
@@ -153,13 +154,14 @@ func (p *parser) dependencies() []Dependency {
 	return ReadDependencies(&p.Reader, p.root.Field("dependencies"))
 }
 
-// ReadDependencies reads a mapping of package names to constraints. An absent mapping has no dependencies.
+// ReadDependencies reads a mapping of package names to version constraints. If the mapping is absent, it returns no
+// dependencies.
 func ReadDependencies(r *yaml11.Reader, value yaml11.Value) []Dependency {
 	var dependencies []Dependency
 	for _, entry := range r.Entries(value) {
 		d := Dependency{Name: entry.Key.Text(), Constraint: r.Text(entry.Value)}
 		if entry.Key.Kind() != yaml11.Text {
-			continue // Entries has reported the problem
+			continue // Entries has already reported the problem
 		}
 		if err := pkgname.Check(d.Name); err != nil {
 			r.Problem(value, "%s", err)
@@ -190,7 +192,7 @@ func (p *parser) platforms() []Platform {
 	return platforms
 }
 
-// quality validates the section quality. Its values are not used.
+// quality validates the section quality of the manifest. The values of this section are not used.
 func (p *parser) quality() {
 	value := p.root.Field("quality")
 	if kind := value.Kind(); kind == yaml11.Absent || kind == yaml11.Null || !p.Mapping(value) {

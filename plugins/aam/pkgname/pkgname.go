@@ -15,9 +15,9 @@ const (
 	scopeRule = `^[a-z0-9][a-z0-9_-]{0,63}$`
 )
 
-const maxName = 64 // of a name or scope, in bytes
+const maxName = 64 // the maximum length of a name or scope, in bytes
 
-// isName reports whether text matches nameRule, or scopeRule if scope is set.
+// isName reports whether text matches nameRule or, if scope is set, scopeRule.
 func isName(text string, scope bool) bool {
 	if text == "" || len(text) > maxName || text[0] == '-' || text[0] == '_' {
 		return false
@@ -34,7 +34,7 @@ func isName(text string, scope bool) bool {
 // Check returns an error with the code InvalidArgument unless name is a package name of the form name or @scope/name.
 func Check(name string) error {
 	if shown := redact.Text(name); shown != name {
-		return invalid("package name %.100q contains a password", shown) // other messages would quote parts of the password
+		return invalid("package name %.100q contains a password", shown) // the messages of other errors would quote parts of the password
 	}
 	bare := name
 	if scoped, ok := strings.CutPrefix(name, "@"); ok {
@@ -57,8 +57,8 @@ func Check(name string) error {
 	return err
 }
 
-// CheckArtifact returns an error with the code InvalidArgument unless name is an artifact name. Artifact names have no
-// scope.
+// CheckArtifact returns an error with the code InvalidArgument unless name is a valid artifact name. Artifact names
+// have no scope.
 func CheckArtifact(name string) error {
 	if isName(name, false) {
 		return nil
@@ -66,7 +66,7 @@ func CheckArtifact(name string) error {
 	return invalid("artifact name %.100q must match %s", name, nameRule)
 }
 
-// Suggest returns the name with hyphens instead of underscores, or "" if the result is not a valid name.
+// Suggest returns name with hyphens instead of underscores, or "" if the result is not a valid name.
 func Suggest(name string) string {
 	scope, bare := "", name
 	if at := strings.LastIndexByte(name, '/'); at >= 0 {
@@ -82,8 +82,8 @@ func Suggest(name string) string {
 	return scope + better
 }
 
-// Folder returns the directory name for a package: scope--name, or the name itself if it has no scope. Different
-// packages can have the same directory name, such as @a/b and a--b.
+// Folder returns the name of the directory for a package. This is scope--name, or the name itself if the package has no
+// scope. Different packages can have the same directory name, for example @a/b and a--b.
 func Folder(name string) string {
 	scoped, ok := strings.CutPrefix(name, "@")
 	if !ok {
@@ -92,13 +92,14 @@ func Folder(name string) string {
 	return strings.Replace(scoped, "/", "--", 1)
 }
 
-// Spec is a request for a package.
+// Spec is a request for a package with a version constraint.
 type Spec struct {
 	Name       string
-	Constraint string // constraint on the version, not validated; "" for any version
+	Constraint string // not validated; "" allows any version
 }
 
-// ParseSpec parses name, name@constraint, @scope/name or @scope/name@constraint. Errors have the code InvalidArgument.
+// ParseSpec parses text of the form name, name@constraint, @scope/name or @scope/name@constraint. Errors have the code
+// InvalidArgument.
 func ParseSpec(text string) (Spec, error) {
 	if text == "" {
 		return Spec{}, invalid("package spec must not be empty")
@@ -123,13 +124,13 @@ func ParseSpec(text string) (Spec, error) {
 	return spec, nil
 }
 
-// isPath reports whether a spec is the path of a directory or an archive, which only the aam command line can install.
+// isPath reports whether text is the path of a directory or an archive, which only the command line of aam can install.
 func isPath(text string) bool {
 	return strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") || strings.HasSuffix(text, ".aam") ||
 		strings.Contains(text, `\`) || strings.Contains(text, "/") && !strings.Contains(text, "@")
 }
 
-// shown truncates a path for a hint.
+// shown returns path, truncated if it is too long for a hint.
 func shown(path string) string {
 	const most = 100
 	if len(path) > most || strings.ContainsFunc(path, unicode.IsControl) {

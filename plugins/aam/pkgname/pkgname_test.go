@@ -12,7 +12,7 @@ import (
 func TestParseSpec(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       pkgname.Spec // the zero value for a malformed spec
+		want       pkgname.Spec // the expected spec; the zero value if text is malformed
 	}{
 		{"name and version", "my-pkg@1.0.0", pkgname.Spec{Name: "my-pkg", Constraint: "1.0.0"}},
 		{"scoped", "@author/my-pkg", pkgname.Spec{Name: "@author/my-pkg"}},
@@ -116,7 +116,7 @@ func TestRecordedSpecs(t *testing.T) {
 	realdata.Recorded(t, "package-specs.json", &rows)
 	for _, row := range rows {
 		spec, err := pkgname.ParseSpec(row.Input)
-		if row.OK == nil || row.Input == "pkg\n" { // the recorded program ignores one trailing line break
+		if row.OK == nil || row.Input == "pkg\n" { // the recorded program ignores one line break at the end of a name
 			if err == nil {
 				t.Errorf("%q: got %+v, want an error", row.Input, spec)
 			}

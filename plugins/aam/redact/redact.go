@@ -1,9 +1,9 @@
-// Package redact masks the secrets in URLs: user and password, query values, and fragment. URL masks a string that is a
-// URL, Text masks all URLs in any string.
+// Package redact masks the secrets in URLs: user and password, query values, and fragment. The function URL masks a
+// string that is a URL, and Text masks all URLs in any string.
 //
-// URLs need not be valid, because a mistyped URL also contains its password. If it is ambiguous where a password ends,
-// the longer part is masked. Strings must be masked before they are truncated: if the @ after a password is cut off,
-// the password looks like a host.
+// The functions mask invalid URLs, too, because a mistyped URL also contains its password. If it is unclear where a
+// password ends, they mask the longer part. Callers must mask a string before they truncate it: if the @ after a
+// password is cut off, the password looks like a host.
 package redact
 
 import (
@@ -14,25 +14,26 @@ import (
 // mask replaces a secret.
 const mask = "***"
 
-// blanks contains the characters that end a word, and the part of a URL after its host.
+// blanks contains the characters that end a word. They also end the part of a URL after its host.
 const blanks = " \t\n\"'<>"
 
-// before contains the characters that may precede a URL in a word and do not occur in the user of a URL.
+// before contains the characters that may precede a URL in a word, and that do not occur in the user of a URL.
 const before = "/\\\"'`(<[{=,"
 
 var (
 	scheme = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://`)
-	// at and colon match a character that may be percent-encoded, even repeatedly.
+	// at and colon match the characters @ and :, which may be percent-encoded, even repeatedly.
 	at    = regexp.MustCompile(`@|%(?:25)*40`)
 	colon = regexp.MustCompile(`:|%(?:25)*3[Aa]`)
-	// host matches the host of a URL without a user, and the delimiter after it.
+	// host matches the host of a URL that has no user, and the delimiter after the host.
 	host = regexp.MustCompile(`^(?:[^:%]*|\[[0-9A-Fa-f:.%]*\])(:[0-9]*)?[.,;)\]}]*$`)
 )
 
-// Text masks all URLs in a string, and all other addresses that contain a password, such as user:password@host:path.
+// Text returns text with the secrets in all URLs masked. It also masks the passwords in other addresses, such as
+// user:password@host:path.
 func Text(text string) string {
 	if !strings.ContainsAny(text, "@%") && !strings.Contains(text, "://") {
-		return text // the common case
+		return text // most strings contain neither a URL nor an address
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -43,7 +44,7 @@ func Text(text string) string {
 
 func maskLine(line string) string {
 	var begins [][]int
-	if strings.Contains(line, "://") { // the expression takes much longer
+	if strings.Contains(line, "://") { // the regular expression takes much longer than this search
 		begins = scheme.FindAllStringIndex(line, -1)
 	}
 	var out strings.Builder
@@ -52,7 +53,7 @@ func maskLine(line string) string {
 		begin, rest := begins[i][0], begins[i][1]
 		end := len(line)
 		for i+1 < len(begins) {
-			// A scheme within a word is part of a password or path, and does not start another URL.
+			// A scheme within a word is part of a password or of a path. It does not start another URL.
 			from := begins[i][1]
 			between := line[from:begins[i+1][0]]
 			if blank := strings.LastIndexAny(between, blanks); blank >= 0 {
@@ -73,8 +74,8 @@ func maskLine(line string) string {
 	return out.String()
 }
 
-// maskURL masks a URL, the part of the same word before the URL, and the words after the URL. Blanks and quotes end a
-// URL only after the user, because a password may contain them.
+// maskURL returns a URL with its secrets masked, together with the part of the same word before the URL and the words
+// after the URL. Blanks and quotes end a URL only after the user, because a password may contain them.
 func maskURL(front, scheme, text string) string {
 	shown := front + scheme
 	if user := userEnd(scheme, text, blanks); user > 0 {
@@ -82,14 +83,15 @@ func maskURL(front, scheme, text string) string {
 	}
 	url := upTo(text, blanks)
 	text = text[len(url):]
-	// A scheme after a colon may be a nested scheme, as in jdbc:postgresql://, or part of a password.
+	// A scheme after a colon may be a nested scheme, as in jdbc:postgresql://, or a part of a password.
 	if masked := maskUser(shown + url); colon.MatchString(front) && masked != shown+url {
 		return masked + maskWords(text)
 	}
 	return shown + maskTail(url) + maskWords(text)
 }
 
-// URL masks the secrets of a URL or path. In a path, only a user with a password is a secret.
+// URL returns a URL or path with its secrets masked. A path contains a secret only if it contains a user with a
+// password.
 func URL(url string) string {
 	begin := scheme.FindStringIndex(url)
 	if begin == nil || begin[0] != 0 {
@@ -102,7 +104,8 @@ func URL(url string) string {
 	return url[:begin[1]] + shown + maskTail(rest)
 }
 
-// maskPlain masks an address without a scheme: a path, user@host:path as in ssh, or host/path.
+// maskPlain returns an address without a scheme, with its secrets masked. Such an address is a path, user@host:path as
+// in ssh, or host/path.
 func maskPlain(url string) string {
 	for _, begin := range []string{"/", "./", "../", "~/", "@"} {
 		if strings.HasPrefix(url, begin) && !strings.HasPrefix(url, "//") {
@@ -115,9 +118,9 @@ func maskPlain(url string) string {
 	return maskTail(url)
 }
 
-// userEnd returns the offset after the user and password in rest, the string after a URL's scheme; 0 if rest has
-// neither. User and password reach to the last @ that can end them. If there is no such @, because the string was
-// truncated, they reach to the end of the word, at the first of the characters in ends.
+// userEnd returns the offset after the user and password in rest, which is the string after the scheme of a URL. It
+// returns 0 if rest has neither. User and password end at the last @ that can end them. If there is no such @, because
+// the string was truncated, they end with the word, at the first of the characters in ends.
 func userEnd(scheme, rest, ends string) int {
 	authority := upTo(rest, "/?#")
 	word := upTo(authority, ends)
@@ -133,12 +136,12 @@ func userEnd(scheme, rest, ends string) int {
 	case parts[1] == "" && isHost(strings.ToLower(scheme), word):
 		return 0
 	}
-	// The string may begin with user:password although it looks like host:port. The @ of a package scope in the path,
-	// as in /@acme, does not end a password.
+	// The string may begin with user:password although it looks like host:port. An @ that begins the scope of a package
+	// in the path, as in /@acme, does not end a password.
 	return max(0, lastAt(strings.ReplaceAll(rest, "/@", "//")))
 }
 
-// isHost reports whether word certainly begins with a host and not with a user, so that a later @ belongs to the path.
+// isHost reports whether word certainly begins with a host instead of a user. A later @ then belongs to the path.
 func isHost(scheme, word string) bool {
 	switch scheme {
 	case "file://":
@@ -156,8 +159,8 @@ func upTo(text, chars string) string {
 	return text
 }
 
-// maskTail masks the secrets in the rest of a URL after its user: a user in the path, the query values, and the
-// fragment.
+// maskTail masks the secrets in rest, which is the part of a URL after its user. The secrets are a user in the path,
+// the values of the query, and the fragment.
 func maskTail(rest string) string {
 	tail := ""
 	if begin := strings.IndexByte(rest, '#'); begin >= 0 {
@@ -170,7 +173,7 @@ func maskTail(rest string) string {
 	return rest[:path] + maskUser(rest[path:]) + tail
 }
 
-// maskQuery masks the values of a query. A part without = is masked completely.
+// maskQuery masks the values in the query of a URL. It masks a part without = completely.
 func maskQuery(text string) string {
 	parts := strings.Split(text, "&")
 	for i, part := range parts {
@@ -183,7 +186,7 @@ func maskQuery(text string) string {
 	return strings.Join(parts, "&")
 }
 
-// maskWords masks each word of a string separately.
+// maskWords masks the secrets in each word of text separately.
 func maskWords(text string) string {
 	if lastAt(text) < 0 {
 		return text
@@ -195,9 +198,9 @@ func maskWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// maskUser masks a user with a password, up to the last @, in a string that is not a URL, and the values of a query
-// after them. A user without a password is not masked, because an @ without a preceding colon belongs to a path, a
-// package, or a mail address.
+// maskUser masks a user with a password, up to the last @, in a string that is not a URL. It also masks the values of a
+// query after the address. It does not mask a user without a password, because an @ without a preceding colon belongs
+// to a path, a package or a mail address.
 func maskUser(text string) string {
 	from, to := firstColon(text)
 	end := lastAt(text)
@@ -208,7 +211,7 @@ func maskUser(text string) string {
 	return text[:begin] + mask + maskTail(text[end:])
 }
 
-// firstColon returns the start and end of the first colon; -1 if there is none.
+// firstColon returns the start and the end of the first colon, which may be percent-encoded; -1 if text has no colon.
 func firstColon(text string) (from, to int) {
 	if strings.Contains(text, "%") {
 		if found := colon.FindStringIndex(text); found != nil {
@@ -220,7 +223,7 @@ func firstColon(text string) (from, to int) {
 	return from, from + 1
 }
 
-// lastAt returns the offset of the last @; -1 if there is none.
+// lastAt returns the offset of the last @, which may be percent-encoded; -1 if text has no @.
 func lastAt(text string) int {
 	if !strings.Contains(text, "%") {
 		return strings.LastIndexByte(text, '@')

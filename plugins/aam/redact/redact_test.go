@@ -66,7 +66,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestURL: URL masks a string that is known to be a URL more precisely than Text.
+// TestURL checks that URL masks a string that is known to be a URL, and keeps more of the string than Text.
 func TestURL(t *testing.T) {
 	tests := []struct{ name, url, want string }{
 		{"a URL", "https://u:secret@e.org/x?t=secret#secret", "https://***@e.org/x?t=***#***"},
@@ -94,7 +94,8 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// TestTextTakesLinearTime: a registry can contain megabytes of attacker-controlled text.
+// TestTextTakesLinearTime checks the time that Text takes, because a registry can contain megabytes of
+// attacker-controlled text.
 func TestTextTakesLinearTime(t *testing.T) {
 	for _, part := range []string{"a://", "a://?", "a:b@ ", "x a://b c", "%253A%2540", "a:a://b@"} {
 		text := strings.Repeat(part, 1<<20/len(part))
@@ -107,7 +108,7 @@ func TestTextTakesLinearTime(t *testing.T) {
 	}
 }
 
-// FuzzURL: the result never contains the user or the password.
+// FuzzURL checks that the result never contains the user or the password.
 func FuzzURL(f *testing.F) {
 	f.Add("user", "pass@word")
 	f.Add("", "a/b?c#d")

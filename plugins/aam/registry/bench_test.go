@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkIndex reads registries of different sizes. The time must grow linearly.
+// BenchmarkIndex reads the indexes of registries of different sizes. The time must grow linearly with the size.
 func BenchmarkIndex(b *testing.B) {
 	for _, packages := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(packages), func(b *testing.B) {

@@ -14,9 +14,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
 )
 
-// TestPublishRefusesIndexThatWouldGrowTooLarge: an index in another YAML style can become larger when Publish rewrites
-// it. If the index would become too large, Publish fails before it writes anything. After packages are removed, it
-// succeeds.
+// TestPublishRefusesIndexThatWouldGrowTooLarge has an index in another YAML style, which can become larger when Publish
+// rewrites it. If the index would become too large, Publish must fail before it writes any file. After packages are
+// removed, Publish must succeed.
 func TestPublishRefusesIndexThatWouldGrowTooLarge(t *testing.T) {
 	const many = 420
 	long := strings.Repeat("a word and ", 2000)
@@ -80,8 +80,8 @@ func TestPublishRefusesIndexThatWouldGrowTooLarge(t *testing.T) {
 	}
 }
 
-// writesMeanwhile is a file system that simulates a program without a lock, which writes the index during a
-// publication.
+// writesMeanwhile is a file system that simulates a program that takes no lock. The program writes the index while
+// Publish runs.
 type writesMeanwhile struct {
 	files.System
 	write func()

@@ -11,11 +11,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
-// maxIndex bounds the size of an index in bytes. It is enough for about 25,000 packages. A parsed index takes up to ten
-// times as much memory.
+// maxIndex is the maximum size of an index in bytes. It is enough for about 25,000 packages. A parsed index takes up to
+// ten times as much memory.
 const maxIndex = 8 << 20
 
-// Entry is a row of the index.
+// Entry is the row of a package in the index.
 type Entry struct {
 	Name        string // not validated
 	Description string
@@ -28,7 +28,8 @@ type Entry struct {
 
 func (r Registry) indexPath() string { return filepath.Join(r.Root, "index.yaml") }
 
-// Index reads the index. A registry without an index is empty. Errors have the code RegistryUnreachable.
+// Index returns the rows of the registry's index. If the registry has no index, it returns no rows. Errors have the
+// code RegistryUnreachable.
 func (r Registry) Index() ([]Entry, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (r Registry) Index() ([]Entry, error) {
 	return entries, nil
 }
 
-// indexes is run by the host, which keeps the result while an index is unchanged.
+// indexes parses an index. The host calls it, and caches the result until the index changes.
 var indexes = derive.New(func(data []byte) index {
 	entries, err := parseIndex(data)
 	return index{err == nil, entries}
@@ -78,12 +79,12 @@ func (e *Entry) Fields(c *derive.Codec) {
 	c.String(&e.UpdatedAt)
 	for _, list := range []*[]string{&e.Keywords, &e.ArtifactTypes} {
 		if *list == nil {
-			*list = []string{} // as parseEntry returns it
+			*list = []string{} // an empty list instead of nil, as parseEntry returns it
 		}
 	}
 }
 
-// packages is the only top-level key of an index.
+// packages is the only top-level key of an index file.
 const packages = "packages"
 
 func parseIndex(data []byte) ([]Entry, error) {
@@ -109,7 +110,7 @@ func parseIndex(data []byte) ([]Entry, error) {
 }
 
 // parseItems parses a valid index item by item, which takes much less time and memory than parsing the whole document.
-// It returns false for an index that is invalid or in another form.
+// It returns false for an index that is invalid or has another form.
 func parseItems(data []byte) ([]Entry, bool) {
 	const typicalSize = 200
 	entries := make([]Entry, 0, 1+len(data)/typicalSize)
@@ -134,12 +135,12 @@ func parseEntry(reader *yaml11.Reader, row yaml11.Value) Entry {
 	}
 }
 
-// moment reads a time, which is a string or an unquoted date; "" if it is absent or null.
+// moment returns a time, which is a string or an unquoted date in the file; "" if the time is absent or null.
 func moment(reader *yaml11.Reader, value yaml11.Value) string {
 	if kind := value.Kind(); kind == yaml11.Text || kind == yaml11.Time {
 		return value.Text()
 	}
-	reader.NullText(value) // reports a problem for other kinds
+	reader.NullText(value) // NullText adds a problem for a value of another kind
 	return ""
 }
 

@@ -12,7 +12,7 @@ const aRow = "- name: a\n  description: d\n  latest: 1.0.0\n  keywords: []\n  ar
 func TestParseItems(t *testing.T) {
 	tests := []struct {
 		name, text string
-		rows       int // -1 if parseItems must return false
+		rows       int // the expected number of rows; -1 if parseItems must return false
 	}{
 		{"as generated", "packages:\n" + aRow + aRow, 2},
 		{"a row in flow style", "packages:\n" + aRow + "- {name: b, description: \"d\\te\", latest: '1'}\n" + aRow, 3},
@@ -38,8 +38,8 @@ func TestParseItems(t *testing.T) {
 	}
 }
 
-// sameEntries compares the result of parseItems with that of parsing the whole document. A comment at the start of the
-// document makes parseItems return false.
+// sameEntries compares the result of parseItems with the result of parsing the whole document. For the latter, it adds
+// a comment at the start of the document, which makes parseItems return false.
 func sameEntries(t *testing.T, text string) {
 	t.Helper()
 	entries, ok := parseItems([]byte(text))
@@ -52,7 +52,7 @@ func sameEntries(t *testing.T, text string) {
 	}
 }
 
-// FuzzParseItems: parseItems returns the same entries as parsing the whole document.
+// FuzzParseItems checks that parseItems returns the same entries as parsing the whole document.
 func FuzzParseItems(f *testing.F) {
 	f.Add("packages:\n" + aRow)
 	f.Add("packages:\n- name: a\n  description: 'd'\n  latest: \"1\"\n  keywords: [x]\n- {name: b, description: d, latest: '2'}\n")

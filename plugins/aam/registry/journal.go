@@ -13,16 +13,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// journalName is the name of the journal, which exists in a registry while a version is being published.
+// journalName is the name of the journal file, which exists in a registry while a version is being published.
 const journalName = ".publishing.yaml"
 
-// journal describes the publication in progress.
+// journal describes the publication that is in progress.
 type journal struct {
 	name     string
 	version  string
 	checksum string
-	types    []manifest.Type // artifact types of the package
-	index    *indexPlan      // nil if the journal was read from disk
+	types    []manifest.Type // the types of the package's artifacts
+	index    *indexPlan      // nil if the journal was read from the file
 }
 
 func (r Registry) journalPath() string { return filepath.Join(r.Root, journalName) }
@@ -44,7 +44,7 @@ func (r Registry) writeJournal(j *journal) error {
 	return files.Replace(r.Files, r.journalPath(), data)
 }
 
-// readJournal reads the journal; nil if there is none.
+// readJournal reads the journal file; it returns nil if the file does not exist.
 func (r Registry) readJournal() (*journal, error) {
 	data, err := files.Read(r.Files, r.journalPath(), manifest.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +67,7 @@ func (r Registry) readJournal() (*journal, error) {
 	}
 	err = reader.Err()
 	if err == nil {
-		_, err = r.Archive(j.name, j.version) // validates the name and the version, which become paths
+		_, err = r.Archive(j.name, j.version) // Archive validates the name and the version, which become parts of paths
 	}
 	if err != nil {
 		return nil, r.badJournal(err)
@@ -79,8 +79,9 @@ func (r Registry) badJournal(err error) error {
 	return fault.New(fault.Internal, "%s: %w", r.journalPath(), err).WithHint("Only aam_publish writes this file, and it is damaged: remove the file")
 }
 
-// recover handles an interrupted publication. If the version is in the metadata, recover completes the publication and
-// returns the journal. Otherwise it rolls the publication back, and returns nil.
+// recover completes or rolls back an interrupted publication. If the metadata of the package already contains the
+// version, recover completes the publication and returns its journal. Otherwise it rolls the publication back, and
+// returns nil.
 func (r Registry) recover() (*journal, error) {
 	if err := r.sweep(r.Root); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (r Registry) recover() (*journal, error) {
 	return nil, r.undo(j)
 }
 
-// finish updates the index, and removes the journal, which ends the publication.
+// finish updates the index, and then removes the journal file, which ends the publication.
 func (r Registry) finish(j *journal) error {
 	if err := r.writeIndex(j); err != nil {
 		return err
@@ -112,8 +113,8 @@ func (r Registry) finish(j *journal) error {
 	return r.Files.Remove(r.journalPath())
 }
 
-// undo rolls a publication back: it removes the archive, if its checksum is that of the journal, the directories that
-// are empty then, and the journal.
+// undo rolls a publication back. It removes the archive if the checksum of the archive equals that in the journal, then
+// the directories that have become empty, and then the journal file.
 func (r Registry) undo(j *journal) error {
 	path, err := r.Archive(j.name, j.version)
 	if err != nil {
@@ -146,7 +147,7 @@ func (r Registry) undo(j *journal) error {
 	return r.Files.Remove(r.journalPath())
 }
 
-// sweep removes temporary files of interrupted writes from a directory.
+// sweep removes temporary files of interrupted writes from the directory folder.
 func (r Registry) sweep(folder string) error {
 	entries, err := r.Files.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

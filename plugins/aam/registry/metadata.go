@@ -13,10 +13,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxMetadata bounds the size of a package's metadata in bytes. It is enough for about 10,000 versions.
+// maxMetadata is the maximum size of the metadata of a package, in bytes. It is enough for about 10,000 versions.
 const maxMetadata = 4 << 20
 
-// Metadata is the content of a package's metadata.yaml.
+// Metadata is the content of the metadata.yaml of a package.
 type Metadata struct {
 	Name        string
 	Description string
@@ -25,19 +25,19 @@ type Metadata struct {
 	Repository  *string
 	Keywords    []string
 	Tags        []Tag
-	Versions    []Release // in order of publication
+	Versions    []Release // in the order in which the versions were published
 }
 
-// Tag is a name for a version.
+// Tag is a name for a version, such as latest.
 type Tag struct{ Name, Version string }
 
-// Release is a published version.
+// Release is a published version of a package.
 type Release struct {
-	Version   string // as in the file, not validated
-	Published string // "" if unknown
-	Checksum  string // checksum of the archive; "" if there is none
+	Version   string // the version as in the file, not validated
+	Published string // the time at which the version was published; "" if unknown
+	Checksum  string // the checksum of the archive; "" if the metadata has none
 	Size      int64
-	// Dependencies are nil if the field is absent, and empty if there are none.
+	// Dependencies is nil if the metadata lacks the field, and empty if the version has no dependencies.
 	Dependencies []manifest.Dependency
 }
 
@@ -45,21 +45,21 @@ func (r Registry) metadataPath(name string) string {
 	return filepath.Join(r.folder(name), "metadata.yaml")
 }
 
-// Metadata reads the metadata of a package. Errors have the code PackageNotFound if the registry does not have the
-// package, InvalidArgument for an invalid name, and RegistryUnreachable if the file cannot be parsed.
+// Metadata reads the metadata of the package called name. Errors have the code PackageNotFound if the registry does not
+// have the package, InvalidArgument for an invalid name, and RegistryUnreachable if the file cannot be parsed.
 func (r Registry) Metadata(name string) (*Metadata, error) {
 	m, _, err := r.readMetadata(name)
 	if err != nil {
 		return nil, err
 	}
-	if m == nil || m.Name != name { // different names can have the same directory
+	if m == nil || m.Name != name { // the directory can belong to a package with another name
 		return nil, fault.New(fault.PackageNotFound, "package '%s' is not in registry '%s'", name, r.Name)
 	}
 	return m, nil
 }
 
-// Author returns the author in the metadata of a package; nil if there is none. Errors are those of Metadata. If the
-// file has the layout that programs write, Author parses only its beginning.
+// Author returns the author in the metadata of the package called name; nil if the metadata has no author. The errors
+// are those of Metadata. If the file has the layout that programs write, Author parses only the beginning of the file.
 func (r Registry) Author(name string) (*string, error) {
 	data, err := r.metadataFile(name)
 	if err != nil {
@@ -82,8 +82,8 @@ func (r Registry) Author(name string) (*string, error) {
 	return m.Author, nil
 }
 
-// metadataHead returns the part of the metadata before the versions and tags. It returns false if other top-level keys
-// follow.
+// metadataHead returns the part of a metadata file before the tags and versions. It returns false if other top-level
+// keys follow after them.
 func metadataHead(data []byte) ([]byte, bool) {
 	at := bytes.Index(data, []byte("\ndist_tags:"))
 	if at < 0 {
@@ -98,7 +98,8 @@ func metadataHead(data []byte) ([]byte, bool) {
 	return data[:at+1], true
 }
 
-// readMetadata returns the metadata of a package and the content of the file; nil if there is no file.
+// readMetadata returns the metadata of a package and the content of the metadata file; both are nil if the file does
+// not exist.
 func (r Registry) readMetadata(name string) (*Metadata, []byte, error) {
 	data, err := r.metadataFile(name)
 	if err != nil || data == nil {
@@ -111,12 +112,12 @@ func (r Registry) readMetadata(name string) (*Metadata, []byte, error) {
 	return m, data, nil
 }
 
-// metadataFile returns the content of a package's metadata; nil if there is none.
+// metadataFile returns the content of the metadata file of a package; nil if the file does not exist.
 func (r Registry) metadataFile(name string) ([]byte, error) {
 	if err := pkgname.Check(name); err != nil {
 		return nil, err
 	}
-	if r.reading == nil { // with Reading, the index was read before, so the registry exists
+	if r.reading == nil { // with Reading, the registry is known to exist, because its index was read before
 		if err := r.Check(); err != nil {
 			return nil, err
 		}
@@ -133,8 +134,8 @@ func (r Registry) metadataFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Latest returns the version with the tag "latest" or, without that tag, the highest version; "" if there are no
-// versions.
+// Latest returns the version with the tag latest. If there is no such tag, it returns the highest version, or "" if
+// there are no versions.
 func (m *Metadata) Latest() string {
 	for _, tag := range m.Tags {
 		if _, exists := m.Release(tag.Version); exists && tag.Name == latestTag {
@@ -149,7 +150,7 @@ func (m *Metadata) Latest() string {
 	return highest
 }
 
-// Release returns the version that equals text by the rules of PEP 440; false if there is none.
+// Release returns the version that equals text by the rules of PEP 440; false if no version equals text.
 func (m *Metadata) Release(text string) (Release, bool) {
 	wanted, err := version.Parse(text)
 	for _, release := range m.Versions {

@@ -19,28 +19,28 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// latestTag is the tag of the most recently published version.
+// latestTag is the tag that Publish gives to the most recently published version.
 const latestTag = "latest"
 
 var tagPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
 // Publication holds the arguments of Publish.
 type Publication struct {
-	Dir      string             // directory of the package
-	Manifest *manifest.Manifest // manifest in Dir
-	Tag      string             // additional tag for the version, which also gets the tag "latest"
-	Now      string             // see Timestamp
+	Dir      string             // the directory of the package
+	Manifest *manifest.Manifest // the parsed manifest in Dir
+	Tag      string             // a tag for the version, in addition to the tag latest
+	Now      string             // the current time in the format of Timestamp
 	Limits   archive.Limits
 }
 
 // Published is the result of Publish.
 type Published struct {
 	Checksum string
-	Size     int64 // size of the archive, in bytes
+	Size     int64 // the size of the archive, in bytes
 }
 
-// Publish packs a package and adds it to the registry atomically. It never replaces a version. The caller holds the lock
-// named LockName. Publish first completes or rolls back an interrupted publication.
+// Publish packs a package and adds it to the registry atomically. It never replaces a published version. The caller
+// must hold the lock whose name LockName returns. Publish first completes or rolls back an interrupted publication.
 //
 // Errors have the code InvalidArgument for an existing version, a directory that belongs to another package, or an
 // invalid tag; the code RegistryUnreachable; or a code of archive.Pack.
@@ -79,7 +79,8 @@ func checkTag(tag string) error {
 	return nil
 }
 
-// checkNew returns an error if the registry has the version, or if the package's directory belongs to another package.
+// checkNew returns an error if the registry already has the version, or if the package's directory belongs to another
+// package.
 func checkNew(old *Metadata, m *manifest.Manifest) error {
 	if old == nil {
 		return nil
@@ -97,7 +98,8 @@ func checkNew(old *Metadata, m *manifest.Manifest) error {
 	return nil
 }
 
-// isOurs reports whether the publication that recovery completed is an earlier attempt at p.
+// isOurs reports whether the publication that the recovery has completed is an earlier attempt to make the publication
+// p.
 func (r Registry) isOurs(finished *journal, old *Metadata, p Publication) (Release, bool) {
 	if finished == nil || finished.name != p.Manifest.Name || finished.version != p.Manifest.Version {
 		return Release{}, false
@@ -143,11 +145,11 @@ func (r Registry) publish(p Publication, final string, old *Metadata, before []b
 	return r.afterFailure(err, entry, added)
 }
 
-// errTaken reports that another program has published the version concurrently. That publication must not be rolled
-// back.
+// errTaken means that another program has published the same version concurrently. Publish must not roll back that
+// publication.
 var errTaken = fault.New(fault.InvalidArgument, "another program has concurrently published this version")
 
-// forget ends a publication: it removes the journal and temporary files, but not the archive.
+// forget ends a publication. It removes the journal file and temporary files, but keeps the archive.
 func (r Registry) forget() error {
 	if err := r.Files.Remove(r.journalPath()); err != nil {
 		return err
@@ -155,7 +157,7 @@ func (r Registry) forget() error {
 	return r.sweep(r.Root)
 }
 
-// checkFree returns an error if an archive exists that the metadata does not list.
+// checkFree returns an error if an archive exists at the path final, although the metadata does not list the version.
 func (r Registry) checkFree(final string) error {
 	exists, err := filesystem.Exists(r.Files, final)
 	if err != nil {
@@ -174,8 +176,8 @@ func (r Registry) full(path string, limit int) error {
 		WithHint("Publish to another registry, or remove packages from this registry")
 }
 
-// afterFailure recovers from a failed publication: it completes the publication if readers may have seen it, and rolls
-// it back otherwise.
+// afterFailure recovers from a failed publication. If readers may have seen the new version, it completes the
+// publication; otherwise it rolls the publication back.
 func (r Registry) afterFailure(err error, entry *journal, added Release) (Published, error) {
 	finished, recovering := r.recover()
 	switch {
@@ -187,7 +189,7 @@ func (r Registry) afterFailure(err error, entry *journal, added Release) (Publis
 	return Published{}, err
 }
 
-// pack writes the archive to a temporary file in the registry.
+// pack writes the archive of the package to a temporary file in the registry.
 func (r Registry) pack(p Publication, final string) (*archive.Listing, *atomicfile.File, error) {
 	options := files.Temp(r.Files, final)
 	options.TempDir = r.Root
@@ -200,25 +202,25 @@ func (r Registry) pack(p Publication, final string) (*archive.Listing, *atomicfi
 		err = file.Sync()
 	}
 	if err != nil {
-		_ = file.Discard() // if this fails, the next recover removes the file
+		_ = file.Discard() // if Discard fails, the next call of recover removes the file
 		return nil, nil, err
 	}
 	return listing, file, nil
 }
 
-// place moves the archive to its final path, which must not exist.
+// place moves the archive to the path final, at which no file may exist.
 func (r Registry) place(file *atomicfile.File, final string) error {
 	if err := atomicfile.MkdirAll(filepath.Dir(final), atomicfile.Options{FS: r.Files}); err != nil {
 		return err
 	}
 	err := file.Create()
-	if errors.Is(err, fs.ErrExist) { // created by a program that takes no lock
+	if errors.Is(err, fs.ErrExist) { // a program that takes no lock has created the file
 		return errTaken
 	}
 	return err
 }
 
-// commit writes the metadata, which makes the publication visible.
+// commit writes the metadata of the package, which makes the new version visible.
 func (r Registry) commit(p Publication, m *Metadata, before []byte) error {
 	data, err := m.encode()
 	if err != nil {
@@ -231,13 +233,13 @@ func (r Registry) commit(p Publication, m *Metadata, before []byte) error {
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(now, before) { // written by a program that takes no lock
+	if !bytes.Equal(now, before) { // a program that takes no lock has changed the metadata
 		return r.unreachable("another program is publishing '%s': try again", p.Manifest.Name)
 	}
 	return files.Replace(r.Files, r.metadataPath(p.Manifest.Name), data)
 }
 
-// updated returns the metadata with a version appended.
+// updated returns the metadata old with the new version appended.
 func updated(old *Metadata, p Publication, added Release) *Metadata {
 	m := &Metadata{Name: p.Manifest.Name, Repository: p.Manifest.Repository}
 	if old != nil {

@@ -21,13 +21,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// TestMain moves temporary directories to memory if the system supports that, because these tests create thousands.
+// TestMain has temporary directories created in memory if the system supports that, because the tests of this package
+// create thousands of them.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 
-// project creates the directory of a package.
+// project creates the directory of a package, and returns the arguments for publishing the package.
 func project(t testing.TB, name, version string) registry.Publication {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +47,7 @@ func publication(t testing.TB, dir string) registry.Publication {
 	return registry.Publication{Dir: dir, Manifest: m, Tag: "latest", Now: now, Limits: archive.DefaultLimits()}
 }
 
-// texts returns all files below root.
+// texts returns the content of all files below root.
 func texts(t testing.TB, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -128,7 +129,7 @@ versions:
 	if _, err := archive.Check(files.Disk{}, filepath.Join(root, "packages/a--b/versions/0.9.0-rc.1.aam"), second.Checksum, archive.DefaultLimits()); err != nil {
 		t.Error(err)
 	}
-	if len(got) != 8 { // two archives, two files, four directories
+	if len(got) != 8 { // the registry has two archives, two metadata files and four directories
 		t.Errorf("the registry has %v", names(got))
 	}
 }
@@ -188,7 +189,7 @@ func TestPublishRefuses(t *testing.T) {
 	}
 }
 
-// TestPublishRefusesFullRegistry: a publication must not make a file larger than readers accept.
+// TestPublishRefusesFullRegistry checks that Publish does not make a file larger than readers accept.
 func TestPublishRefusesFullRegistry(t *testing.T) {
 	tests := []struct {
 		name, file, begin, row string
@@ -246,8 +247,9 @@ func TestIndexAfterPublishing(t *testing.T) {
 	}
 }
 
-// TestPublishIsAtomicAtEachWrite lets each write fail in turn, and simulates the end of the process there. Readers
-// always find a consistent registry, and after the next call the registry is as without the failure.
+// TestPublishIsAtomicAtEachWrite lets each write fail in turn, and simulates the end of the process at each write.
+// Readers must always find a consistent registry. After the next call, the registry must be the same as without the
+// failure.
 func TestPublishIsAtomicAtEachWrite(t *testing.T) {
 	old, p, third := project(t, "old", "1.0.0"), project(t, "new", "1.0.0"), project(t, "third", "1.0.0")
 	before := published(t, old)
@@ -291,7 +293,7 @@ func TestPublishIsAtomicAtEachWrite(t *testing.T) {
 	}
 }
 
-// published returns the files of a registry after successful publications.
+// published returns the files of a new registry after the given publications.
 func published(t *testing.T, publications ...registry.Publication) map[string]string {
 	t.Helper()
 	root := t.TempDir()
@@ -303,7 +305,7 @@ func published(t *testing.T, publications ...registry.Publication) map[string]st
 	return texts(t, root)
 }
 
-// checkWhole fails the test unless the package "old" in the registry is intact. It reports whether the package "new"
+// checkWhole fails the test unless the package old in the registry is intact. It reports whether the package new
 // exists.
 func checkWhole(t *testing.T, name, root string) bool {
 	t.Helper()
@@ -328,7 +330,7 @@ func checkWhole(t *testing.T, name, root string) bool {
 	return err == nil
 }
 
-// TestPublishConcurrently runs two writers, which hold the lock in turn, and readers without a lock.
+// TestPublishConcurrently runs two writers, which take the lock in turn, and readers without a lock.
 func TestPublishConcurrently(t *testing.T) {
 	root := t.TempDir()
 	if _, err := open(root).Publish(project(t, "a", "0.0.1")); err != nil {
@@ -384,7 +386,8 @@ func TestPublishConcurrently(t *testing.T) {
 	}
 }
 
-// TestRealPublication publishes the sources of a sample registry, and compares the result with that registry.
+// TestRealPublication publishes the sources of the packages in a sample registry, and compares the new registry with
+// the sample registry.
 func TestRealPublication(t *testing.T) {
 	root := t.TempDir()
 	for _, version := range []string{"1.0.0", "1.2.0", "2.0.0"} {
@@ -401,7 +404,7 @@ func TestRealPublication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range got.Versions { // archives of the plugin differ in bytes from those of the aam program
+	for i := range got.Versions { // the bytes of the plugin's archives differ from those of the aam program's archives
 		got.Versions[i].Checksum, got.Versions[i].Size, got.Versions[i].Published = want.Versions[i].Checksum, want.Versions[i].Size, want.Versions[i].Published
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -422,8 +425,8 @@ func TestRealPublication(t *testing.T) {
 	}
 }
 
-// TestPublishIntoRegistryInsidePackage: a registry inside of the package's directory is not packed. Otherwise each
-// archive would contain all earlier archives.
+// TestPublishIntoRegistryInsidePackage has a registry inside of the package's directory, which Publish must not pack.
+// Otherwise each archive would contain all earlier archives.
 func TestPublishIntoRegistryInsidePackage(t *testing.T) {
 	p := project(t, "own", "1.0.0")
 	root := filepath.Join(p.Dir, "registry")

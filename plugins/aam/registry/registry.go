@@ -1,6 +1,6 @@
-// Package registry implements local registries: directories of published packages. Index and Metadata read a registry,
-// Archive returns the path of an archive, and Publish adds a version. Readers take no lock, because files are replaced
-// atomically. Writers hold a lock.
+// Package registry implements local registries, which are directories with published packages. Index and Metadata read
+// a registry, Archive returns the path of an archive, and Publish adds a version. Readers take no lock, because writers
+// replace files atomically. Writers must hold a lock.
 package registry
 
 import (
@@ -23,8 +23,8 @@ import (
 // Registry is a local registry.
 type Registry struct {
 	Files files.System
-	Name  string // from the configuration
-	Root  string // absolute path
+	Name  string // the name of the registry in the configuration
+	Root  string // the absolute path of the registry's directory
 
 	reading *reading // nil unless Reading was called
 }
@@ -42,7 +42,7 @@ func (r Registry) Reading() Registry {
 	return r
 }
 
-// paths returns the paths below the root.
+// paths returns the Paths with which files below the root are read.
 func (r Registry) paths() *files.Paths {
 	if r.reading != nil {
 		return r.reading.paths
@@ -50,10 +50,10 @@ func (r Registry) paths() *files.Paths {
 	return files.NewPaths(r.Files, r.Root)
 }
 
-// Timestamp formats a time for the files of aam.
+// Timestamp formats a time as the aam program does in its files.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }
 
-// LockName returns the name of the lock that callers of Publish hold.
+// LockName returns the name of the lock that callers of Publish must hold.
 func (r Registry) LockName() string {
 	sum := sha256.Sum256([]byte(filepath.Clean(r.Root)))
 	return "registry-" + hex.EncodeToString(sum[:16])
@@ -77,8 +77,8 @@ func (r Registry) unreachable(format string, args ...any) error {
 	return failure
 }
 
-// Archive returns the path of a version's archive, which need not exist. Errors have the code InvalidArgument for an
-// invalid name or version, and RegistryUnreachable for a symbolic link out of the registry.
+// Archive returns the path of the archive of a version. The archive need not exist. Errors have the code
+// InvalidArgument for an invalid name or version, and RegistryUnreachable for a symbolic link out of the registry.
 func (r Registry) Archive(name, version string) (string, error) {
 	path, err := r.archive(name, version)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r Registry) Archive(name, version string) (string, error) {
 	return path, nil
 }
 
-// archive returns the path of a version's archive without resolving symbolic links.
+// archive returns the path of the archive of a version, without resolving symbolic links.
 func (r Registry) archive(name, version string) (string, error) {
 	if err := pkgname.Check(name); err != nil {
 		return "", err
@@ -101,7 +101,7 @@ func (r Registry) archive(name, version string) (string, error) {
 	return filepath.Join(r.folder(name), "versions", version+".aam"), nil
 }
 
-// checkFileVersion returns an error unless a version can be part of a path.
+// checkFileVersion returns an error unless the version in text can be part of a path.
 func checkFileVersion(text string) error {
 	if _, err := version.Parse(text); err != nil {
 		return fault.New(fault.InvalidArgument, "%w", err)
@@ -112,7 +112,7 @@ func checkFileVersion(text string) error {
 	return nil
 }
 
-// Manifest validates a version's archive, and returns its manifest.
+// Manifest validates the archive of a version, and returns the manifest in the archive.
 func (r Registry) Manifest(name, version string, limits archive.Limits) (*manifest.Manifest, error) {
 	path, err := r.Archive(name, version)
 	if err != nil {
@@ -125,7 +125,7 @@ func (r Registry) Manifest(name, version string, limits archive.Limits) (*manife
 	return listing.Manifest, nil
 }
 
-// Types returns the artifact types of the latest version of a package. If the index entry has no types, as in
+// Types returns the types of the artifacts in the latest version of a package. If the index entry has no types, as in
 // registries that the aam program writes, Types reads them from the manifest in the archive.
 func (r Registry) Types(e Entry, limits archive.Limits) ([]string, error) {
 	if len(e.ArtifactTypes) > 0 {
@@ -153,7 +153,7 @@ func (r Registry) Types(e Entry, limits archive.Limits) ([]string, error) {
 	return types, nil
 }
 
-// folder returns the directory of a package.
+// folder returns the path of the directory of a package.
 func (r Registry) folder(name string) string {
 	return filepath.Join(r.Root, "packages", pkgname.Folder(name))
 }

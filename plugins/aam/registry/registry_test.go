@@ -20,7 +20,7 @@ import (
 
 const now = "2026-02-10T12:00:00.000000+00:00"
 
-// open returns the registry in a directory.
+// open returns the Registry in the directory root.
 func open(root string) registry.Registry {
 	return registry.Registry{Files: files.Disk{}, Name: "team", Root: root}
 }
@@ -135,7 +135,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestSymlinksOutOfRegistryAreNotRead: files of a registry that are symbolic links to files outside are not read.
+// TestSymlinksOutOfRegistryAreNotRead checks that files of a registry are not read if they are symbolic links to files
+// outside of the registry.
 func TestSymlinksOutOfRegistryAreNotRead(t *testing.T) {
 	elsewhere := t.TempDir()
 	put(t, elsewhere, "metadata.yaml", "name: a\ndescription: d\nversions: [{version: 1.0.0}]\n")
@@ -175,7 +176,7 @@ func TestTimestamp(t *testing.T) {
 	}
 }
 
-// TestRealRegistries reads the sample registries.
+// TestRealRegistries reads all packages of the sample registries.
 func TestRealRegistries(t *testing.T) {
 	for name, packages := range map[string]int{"team-registry": 8, "docs-registry": 2, "hostile-registry": 25} {
 		r := open(realdata.Path(t, "constructed", "registries", name))
@@ -216,7 +217,7 @@ func TestRealFiles(t *testing.T) {
 	}
 }
 
-// FuzzRead: reading an untrusted registry terminates, and errors have a code.
+// FuzzRead checks that reading an untrusted registry terminates, and that errors have a code.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("name: a\ndescription: d\nversions: [{version: '1', dependencies: {b: '*'}}]\ndist_tags: {latest: '1'}\npackages: [{name: a, description: d, latest: '1'}]"))
 	f.Add([]byte("packages: &a [*a]"))
@@ -238,7 +239,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestAuthorIsThatOfMetadata: Author, which parses only the beginning of a file, returns the same author as Metadata.
+// TestAuthorIsThatOfMetadata checks that Author, which parses only the beginning of a file, returns the same author as
+// Metadata.
 func TestAuthorIsThatOfMetadata(t *testing.T) {
 	const begin, end = "name: pkg\ndescription: d\n", "dist_tags:\n  latest: 1.0.0\nversions:\n- version: 1.0.0\n  checksum: ''\n"
 	for _, text := range []string{

@@ -9,10 +9,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
 )
 
-// Source adapts a registry to resolve.Source.
+// Source adapts a Registry to the interface resolve.Source.
 type Source struct {
 	Registry Registry
-	Limits   archive.Limits // for reading the manifest of an archive
+	Limits   archive.Limits // the limits for reading the manifest in an archive
 }
 
 var _ resolve.Source = Source{}
@@ -20,7 +20,7 @@ var _ resolve.Source = Source{}
 // Name returns the name of the registry.
 func (s Source) Name() string { return s.Registry.Name }
 
-// Releases returns the versions of a package; none if the registry does not have it.
+// Releases returns the versions of a package; none if the registry does not have the package.
 func (s Source) Releases(name string) ([]resolve.Release, error) {
 	m, err := s.Registry.Metadata(name)
 	if missing := new(fault.Error); errors.As(err, &missing) && missing.Code == fault.PackageNotFound {
@@ -36,8 +36,8 @@ func (s Source) Releases(name string) ([]resolve.Release, error) {
 	return releases, nil
 }
 
-// Dependencies returns the dependencies of a version from the metadata or, if the metadata lacks them, from the
-// manifest in the archive.
+// Dependencies returns the dependencies of a version. It reads them from the metadata or, if the metadata lacks them,
+// from the manifest in the archive.
 func (s Source) Dependencies(name, version string) ([]manifest.Dependency, error) {
 	m, err := s.Registry.Metadata(name)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestRealResolution resolves specs with a sample registry.
+// TestRealResolution resolves package specs with a sample registry.
 func TestRealResolution(t *testing.T) {
 	source := registry.Source{Registry: open(realdata.Path(t, "constructed", "registries", "team-registry")), Limits: archive.DefaultLimits()}
 	tests := []struct{ asked, want string }{

@@ -13,9 +13,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// writeIndex updates the index. It derives the rows of the published package, and of packages without a row, from their
-// metadata. It drops rows of packages that no longer exist, and keeps all other rows, because reading the metadata of
-// 10,000 packages takes longer than the time limit of a call.
+// writeIndex updates the index. It computes the row of the published package, and the rows of packages that have none,
+// from the metadata of these packages. It drops the rows of packages that no longer exist, and keeps all other rows. It
+// does not read all metadata, because reading the metadata of 10,000 packages takes longer than the time limit of a
+// call.
 func (r Registry) writeIndex(published *journal) error {
 	data, err := r.plannedIndex(published.index)
 	if err == nil && data == nil {
@@ -27,14 +28,15 @@ func (r Registry) writeIndex(published *journal) error {
 	return files.Replace(r.Files, r.indexPath(), data)
 }
 
-// indexPlan is a new index that is encoded before any file is written, so that an error leaves the registry unchanged.
+// indexPlan is the new content of the index. It is encoded before Publish writes any file, so that an error leaves the
+// registry unchanged.
 type indexPlan struct {
 	data []byte
-	old  []byte // the content of the current index; nil if the index is absent or too large
+	old  []byte // the content of the current index; nil if the index does not exist or is too large
 }
 
-// planIndex encodes the index for a publication that changes the metadata of the package to m. An index that would
-// exceed the size limit is an error. The size must be computed by encoding, because the current index may be in another
+// planIndex encodes the index for a publication after which the package has the metadata m. It returns an error if the
+// index would exceed the size limit. Only encoding shows the size, because the current index may be in another YAML
 // style.
 func (r Registry) planIndex(published *journal, m *Metadata) (*indexPlan, error) {
 	data, old, err := r.newIndex(published, m)
@@ -44,7 +46,8 @@ func (r Registry) planIndex(published *journal, m *Metadata) (*indexPlan, error)
 	return &indexPlan{data, old}, nil
 }
 
-// plannedIndex returns the planned index; nil if there is no plan, or if another program has changed the index since.
+// plannedIndex returns the content of the index in the plan p. It returns nil if p is nil, or if another program has
+// changed the index since the plan was made.
 func (r Registry) plannedIndex(p *indexPlan) ([]byte, error) {
 	if p == nil {
 		return nil, nil
@@ -56,7 +59,7 @@ func (r Registry) plannedIndex(p *indexPlan) ([]byte, error) {
 	return p.data, nil
 }
 
-// indexData returns the content of the index; nil if the index is absent or too large.
+// indexData returns the content of the current index; nil if the index does not exist or is too large.
 func (r Registry) indexData() ([]byte, error) {
 	data, err := files.ReadInside(r.Files, r.Root, r.indexPath(), maxIndex)
 	switch {
@@ -68,8 +71,8 @@ func (r Registry) indexData() ([]byte, error) {
 	return data, err
 }
 
-// newIndex encodes the new index, and also returns the content of the current index. M is the metadata of the published
-// package; if m is nil, newIndex reads the metadata from the registry.
+// newIndex encodes the new index, and also returns the content of the current index. The argument m is the metadata of
+// the published package; if m is nil, newIndex reads the metadata from the registry.
 func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byte, err error) {
 	oldData, err = r.indexData()
 	if err != nil {
@@ -77,7 +80,7 @@ func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byt
 	}
 	old, err := parseIndex(oldData)
 	if err != nil {
-		old = nil // replace an invalid index: all rows can be derived from the metadata
+		old = nil // an invalid index is replaced, because all rows can be computed from the metadata
 	}
 	places := make(map[string]int, len(old))
 	for i, row := range old {
@@ -118,7 +121,7 @@ func (r Registry) newIndex(published *journal, m *Metadata) (data, oldData []byt
 	return list.Bytes(), oldData, nil
 }
 
-// folders returns the sorted names of the packages' directories.
+// folders returns the sorted names of the directories of all packages.
 func (r Registry) folders() ([]string, error) {
 	entries, err := r.Files.ReadDir(filepath.Join(r.Root, "packages"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -131,8 +134,8 @@ func (r Registry) folders() ([]string, error) {
 	return names, nil
 }
 
-// summarize derives the row of the package in a directory from its metadata. It returns false if the directory has no
-// valid metadata. Old is the row in the current index.
+// summarize computes the row of the package in a directory from the metadata of the package. It returns false if the
+// directory has no valid metadata. The argument old is the row in the current index.
 func (r Registry) summarize(folder string, old Entry, published *journal) (Entry, bool, error) {
 	data, err := files.ReadInside(r.Files, r.Root, filepath.Join(r.Root, "packages", folder, "metadata.yaml"), maxMetadata)
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +151,9 @@ func (r Registry) summarize(folder string, old Entry, published *journal) (Entry
 	return summary(m, old, published), true, nil
 }
 
-// summary returns the row for the metadata m. The metadata has no artifact types. For the published version they are
-// taken from the journal, otherwise from the old row if its latest version is the same.
+// summary returns the row for a package with the metadata m. The metadata contains no artifact types. For the published
+// version, summary takes them from the journal. For another version, it takes them from the old row if the latest
+// version in that row is the same.
 func summary(m *Metadata, old Entry, published *journal) Entry {
 	e := Entry{Name: m.Name, Description: m.Description, Latest: m.Latest(), Keywords: m.Keywords, ArtifactTypes: []string{}}
 	if len(m.Versions) > 0 {

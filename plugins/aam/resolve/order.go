@@ -9,14 +9,14 @@ import (
 )
 
 // checkInstalled returns an error with the code DependencyConflict if a chosen version would replace an installed
-// version that another installed package requires, unless the other package is replaced, too.
+// version on which another installed package depends. There is no conflict if the other package is replaced, too.
 func (w *walk) checkInstalled() error {
 	if w.request.Force {
 		return nil
 	}
 	for _, installed := range w.request.Installed {
 		if _, replaced := w.chosen[installed.Name]; replaced {
-			continue // the package is replaced, and the resolution has checked the dependencies of the new version
+			continue // the package is replaced, and the resolution has checked the dependencies of its new version
 		}
 		for _, d := range installed.Dependencies {
 			has, ok := w.chosen[d.Name]
@@ -25,7 +25,7 @@ func (w *walk) checkInstalled() error {
 			}
 			constraint, err := version.ParseConstraint(d.Constraint)
 			if err != nil {
-				continue // ignore an invalid constraint
+				continue // an invalid constraint is ignored
 			}
 			v, err := version.Parse(has.Version)
 			if err == nil && !constraint.Allows(v) {
@@ -38,13 +38,13 @@ func (w *walk) checkInstalled() error {
 	return nil
 }
 
-// isInstalled reports whether the chosen version is installed.
+// isInstalled reports whether the chosen version of the package is already installed.
 func (w *walk) isInstalled(p Package) bool {
 	return slices.ContainsFunc(w.request.Installed, func(i Installed) bool { return i.Name == p.Name && i.Version == p.Version })
 }
 
-// groups returns the packages for each spec, with dependencies before their dependents. In a cycle, the dependency on a
-// package that was already visited is ignored.
+// groups returns the packages to install for each spec. Dependencies precede their dependents. In a cycle, groups
+// ignores the dependency on a package that it has already visited.
 func (w *walk) groups(specs []pkgname.Spec) []Group {
 	var groups []Group
 	for _, spec := range specs {

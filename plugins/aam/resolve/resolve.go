@@ -1,5 +1,5 @@
-// Package resolve selects packages, versions and registries for a set of specs (Resolve). It accesses registries only
-// through the interface Source.
+// Package resolve selects packages, versions and registries for a set of package specs. Start with Resolve. The package
+// accesses registries only through the interface Source.
 package resolve
 
 import (
@@ -16,55 +16,55 @@ import (
 // maxPackages is the maximum number of packages in a resolution.
 const maxPackages = 1000
 
-// Source is a registry.
+// Source is a registry as Resolve uses it.
 type Source interface {
 	Name() string
-	// Releases returns the versions of a package, or an empty list if the registry does not have the package.
+	// Releases returns the versions of a package. It returns an empty list if the registry does not have the package.
 	Releases(name string) ([]Release, error)
-	// Dependencies returns the dependencies of a version that Releases returned.
+	// Dependencies returns the dependencies of a version that Releases has returned.
 	Dependencies(name, version string) ([]manifest.Dependency, error)
 }
 
-// Release is a version of a package.
+// Release is a version of a package in a registry.
 type Release struct {
-	Version  string // as in the manifest; invalid versions are skipped
-	Checksum string // checksum of the archive; "" if unknown
+	Version  string // as in the manifest; Resolve ignores invalid versions
+	Checksum string // the checksum of the archive; "" if unknown
 }
 
-// Installed is an installed package.
+// Installed describes an installed package.
 type Installed struct {
 	Name         string
 	Version      string
 	Dependencies []manifest.Dependency
 }
 
-// Package is a package to install.
+// Package is a package that Resolve has selected.
 type Package struct {
 	Name         string
-	Version      string // as in the registry
-	Registry     string // name of the source
+	Version      string // the version as the registry spells it
+	Registry     string // the name of the Source that has the version
 	Checksum     string
 	Dependencies []manifest.Dependency
-	Kept         bool // the installed version is kept; Registry and Checksum are empty
+	Kept         bool // the installed version is kept, so Registry and Checksum are empty
 }
 
-// Group holds the packages to install for one spec, with dependencies before their dependents.
+// Group holds the packages to install for one spec. Dependencies precede their dependents.
 type Group struct {
 	Spec     pkgname.Spec
 	Packages []Package
 }
 
-// Failure is a spec that cannot be resolved.
+// Failure is a spec that cannot be resolved, with the reason.
 type Failure struct {
 	Spec pkgname.Spec
 	Err  error
 }
 
-// Resolution is the result of Resolve. Each spec is in a group or a failure.
+// Resolution is the result of Resolve. Each spec is either in Groups or in Failed.
 type Resolution struct {
 	Groups []Group
 	Failed []Failure
-	Total  int // distinct packages in all groups
+	Total  int // number of distinct packages in all groups
 }
 
 // Request holds the arguments of Resolve.
@@ -72,13 +72,13 @@ type Request struct {
 	Specs     []pkgname.Spec
 	Sources   []Source // in order of precedence: the first source with a matching version is used
 	Installed []Installed
-	Force     bool // allow replacing versions that installed packages depend on
+	Force     bool // allow that versions are replaced on which installed packages depend
 }
 
-// Resolve selects for each package the highest version that its first requester allows. It does not backtrack: if a
-// later requester does not allow the selected version, the whole resolution fails with the code DependencyConflict. An
-// installed dependency is kept if all of its requesters allow the installed version. If a package is not found, only
-// the specs that require it fail.
+// Resolve selects for each package the highest version that the first requester of the package allows. It does not
+// backtrack: if a later requester does not allow the selected version, the whole resolution fails with the code
+// DependencyConflict. Resolve keeps an installed dependency if all of its requesters allow the installed version. If a
+// package is not found, only the specs that require the package fail.
 func Resolve(request Request) (*Resolution, error) {
 	specs := slices.Clone(request.Specs)
 	result := &Resolution{}
@@ -87,7 +87,7 @@ func Resolve(request Request) (*Resolution, error) {
 		w := walk{request: request, chosen: map[string]*choice{}, released: released}
 		failed, err := w.all(specs)
 		if release := new(releaseError); errors.As(err, release) {
-			released[release.name] = true // resolve again without keeping the installed version
+			released[release.name] = true // the next pass need not keep the installed version of this package
 			continue
 		}
 		if err != nil {
@@ -100,7 +100,8 @@ func Resolve(request Request) (*Resolution, error) {
 			result.Groups, result.Total = w.groups(specs), len(w.chosen)
 			return result, nil
 		}
-		// Resolve again without the failed specs, so that their dependencies do not constrain the others.
+		// The next pass resolves the other specs without the failed ones, whose dependencies must not constrain the
+		// others.
 		result.Failed = append(result.Failed, failed...)
 		specs = slices.DeleteFunc(specs, func(s pkgname.Spec) bool {
 			return slices.ContainsFunc(failed, func(f Failure) bool { return f.Spec == s })
@@ -108,18 +109,18 @@ func Resolve(request Request) (*Resolution, error) {
 	}
 }
 
-// choice is a selected version with its first requester.
+// choice is a selected version together with its first requester.
 type choice struct {
 	Package
-	by want // first requester
+	by want // the first request for the package
 }
 
-// want is a request for a package.
+// want is a request for a package by the user or by another package.
 type want struct {
 	name       string
 	constraint string
-	by         string       // name@version of the requesting package; "" for the user
-	spec       pkgname.Spec // the user's spec that caused the request
+	by         string       // name@version of the package that makes the request; "" for the user
+	spec       pkgname.Spec // the spec of the user that led to the request
 }
 
 func (w want) String() string {
@@ -129,23 +130,24 @@ func (w want) String() string {
 	return w.by + " requires " + w.constraint
 }
 
-// walk is a breadth-first traversal of the dependencies.
+// walk is one breadth-first traversal of the dependencies.
 type walk struct {
 	request Request
 	chosen  map[string]*choice
-	order   []string // order of selection
-	// released contains the installed packages whose installed version need not be kept.
+	order   []string // the names of the packages in the order in which they were selected
+	// released contains the names of the packages whose installed version need not be kept.
 	released map[string]bool
 }
 
-// releaseError reports that one requester allows the installed version of a package, and another does not.
+// releaseError means that one requester allows the installed version of the package called name, and another requester
+// does not.
 type releaseError struct{ name string }
 
 func (e releaseError) Error() string {
 	return "the installed version of " + e.name + " must be replaced"
 }
 
-// all processes the queue, and returns the specs that failed.
+// all traverses the dependencies of the specs, and returns the specs that failed.
 func (w *walk) all(specs []pkgname.Spec) ([]Failure, error) {
 	var queue []want
 	for _, spec := range specs {
@@ -178,8 +180,8 @@ func (w *walk) all(specs []pkgname.Spec) ([]Failure, error) {
 	return failed, nil
 }
 
-// decide selects a version for a request, and returns requests for the dependencies of the version. If a version is
-// already selected, decide checks that the request allows it.
+// decide selects a version for the request next, and returns requests for the dependencies of that version. If a
+// version is already selected, decide checks whether the request allows it.
 func (w *walk) decide(next want) ([]want, error) {
 	constraint, err := version.ParseConstraint(next.constraint)
 	if err != nil {
@@ -217,7 +219,7 @@ func (w *walk) decide(next want) ([]want, error) {
 	return more, nil
 }
 
-// installed returns the installed version of a dependency if the constraint allows it.
+// installed returns the installed version of a requested dependency if the constraint allows that version.
 func (w *walk) installed(next want, constraint version.Constraint) (Package, bool) {
 	if next.by == "" || w.released[next.name] {
 		return Package{}, false
@@ -232,7 +234,8 @@ func (w *walk) installed(next want, constraint version.Constraint) (Package, boo
 	return Package{}, false
 }
 
-// find returns the highest matching version of the first registry that has one.
+// find returns the highest version that the constraint allows. It takes the version from the first registry that has an
+// allowed version.
 func (w *walk) find(name string, constraint version.Constraint) (Package, error) {
 	if err := pkgname.Check(name); err != nil {
 		return Package{}, err

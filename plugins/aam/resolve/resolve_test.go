@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/resolve"
 )
 
-// source is a Source with the releases in lines, each "name version dependency=constraint…".
+// source is a Source whose releases are in lines. Each line has the form "name version dependency=constraint…".
 type source struct{ name, lines string }
 
 func (s source) Name() string { return s.name }
@@ -79,9 +79,9 @@ const other = `
 func TestResolve(t *testing.T) {
 	tests := []struct {
 		name, asked string
-		installed   string // installed packages, as lines of a source
+		installed   string // the installed packages, in the form of source.lines
 		force       bool
-		want        string // groups as "spec: package@version…", failures as "spec! substring of the error", or "conflict: …"
+		want        string // the expected groups as "spec: package@version…" and failures as "spec! substring of the error", or "conflict: …"
 		total       int
 	}{
 		{"dependencies are installed first", "review", "", false, "review: templates@1.2.0 review@1.1.0", 2},
@@ -192,7 +192,7 @@ func written(spec pkgname.Spec) string {
 	return spec.Name + "@" + spec.Constraint
 }
 
-// TestResolveIsBounded: an infinite chain of dependencies is an error.
+// TestResolveIsBounded checks that an endless chain of dependencies causes an error.
 func TestResolveIsBounded(t *testing.T) {
 	result, err := resolve.Resolve(resolve.Request{Specs: []pkgname.Spec{{Name: "n0"}}, Sources: []resolve.Source{endless{}}})
 	if err != nil || len(result.Failed) != 1 || !strings.Contains(result.Failed[0].Err.Error(), "more than 1000 packages") {
@@ -200,7 +200,7 @@ func TestResolveIsBounded(t *testing.T) {
 	}
 }
 
-// endless is a Source that has every package; each package depends on a further package.
+// endless is a Source that has every package. Each package depends on another package.
 type endless struct{}
 
 func (endless) Name() string { return "endless" }

@@ -1,4 +1,4 @@
-// Package sample generates projects with a registry of any size, for benchmarks.
+// Package sample generates projects with a registry of any size, for benchmarks:
 //
 //	err := sample.Write(folder, 1000)
 package sample
@@ -17,9 +17,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/registry"
 )
 
-// Write generates a project in the directory folder. The configuration of the project has one registry, the
-// subdirectory registry, with the given number of packages, at least one. Write publishes the first package, derives
-// the files of the others from it, and publishes a second version of the first package to rebuild the index.
+// Write generates a project in the directory folder. The project's configuration names one registry, the subdirectory
+// registry, which has at least one package and as many as the argument packages says. Write publishes the first
+// package, derives the files of the other packages from it, and publishes a second version of the first package, so
+// that the index is rebuilt.
 func Write(folder string, packages int) error {
 	root := filepath.Join(folder, "registry")
 	config := "registries:\n- name: team\n  url: file://" + root + "\n"
@@ -47,13 +48,13 @@ func Write(folder string, packages int) error {
 	return err
 }
 
-// writer writes packages.
+// writer writes the packages of the generated registry.
 type writer struct {
 	registry registry.Registry
-	source   string // directory of the package that is being written
+	source   string // the directory of the package that is being written
 }
 
-// add adds a package to the registry, with metadata derived from the metadata of the first package.
+// add adds a package to the registry. It derives the metadata of the package from the metadata of the first package.
 func (w writer) add(i int, metadata, checksum string) error {
 	m, err := w.manifest(i, "1.0.0")
 	if err != nil {
@@ -82,7 +83,7 @@ func (w writer) publish(version string) (registry.Published, error) {
 	return w.registry.Publish(registry.Publication{Dir: w.source, Manifest: m, Tag: "latest", Now: now, Limits: archive.DefaultLimits()})
 }
 
-// manifest writes a package with one prompt, and returns its manifest.
+// manifest writes a package with one prompt, and returns the manifest of the package.
 func (w writer) manifest(i int, version string) (*manifest.Manifest, error) {
 	text := "name: " + name(i) + "\nversion: " + version + "\ndescription: " + description(i) + "\nauthor: Example\nkeywords: [review, checks]\n" +
 		"artifacts:\n  prompts:\n    - name: p\n      path: p.md\n      description: A prompt\n"
@@ -95,7 +96,7 @@ func (w writer) manifest(i int, version string) (*manifest.Manifest, error) {
 	return manifest.Load(w.registry.Files, w.source)
 }
 
-// name returns the name of a package. One in a hundred names contains "audit".
+// name returns the name of the package with the number i. One in a hundred names contains "audit".
 func name(i int) string {
 	if i%100 == 0 {
 		return fmt.Sprintf("audit-kit-%05d", i)

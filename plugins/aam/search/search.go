@@ -1,4 +1,5 @@
-// Package search ranks packages by how well they match a query: Query.Score rates one package, Rank sorts a list.
+// Package search ranks packages by how well they match a query. Query.Score rates one package, and Rank sorts a list of
+// packages.
 package search
 
 import (
@@ -7,14 +8,14 @@ import (
 	"strings"
 )
 
-// Package holds the searchable fields of a package.
+// Package holds the fields of a package in which Query.Score searches.
 type Package struct {
 	Name        string
 	Description string
 	Keywords    []string
 }
 
-// Scores by the kind of match. Every package matches an empty query.
+// The scores of the different kinds of match. Every package matches an empty query.
 const (
 	isName        = 100
 	beginsName    = 80
@@ -23,14 +24,15 @@ const (
 	inDescription = 30
 )
 
-// Query is a search query.
+// Query is the text of a search, in lower case.
 type Query struct{ text string }
 
-// NewQuery returns a case-insensitive query. The text is matched literally, without splitting or trimming.
+// NewQuery returns a query for text. The query ignores case, and matches text literally, without splitting or trimming
+// it.
 func NewQuery(text string) Query { return Query{strings.ToLower(text)} }
 
-// Score rates a package; 0 means no match. The scope is part of the name. A keyword matches only if it equals the
-// query.
+// Score rates a package; 0 means that the package does not match. The scope is part of the name. A keyword matches only
+// if it equals the query.
 func (q Query) Score(p Package) int {
 	name := strings.ToLower(p.Name)
 	switch {
@@ -48,7 +50,7 @@ func (q Query) Score(p Package) int {
 	return 0
 }
 
-// Rank returns the items that match the query, sorted by score and name. The sort is stable.
+// Rank returns the items that match the query, sorted by score and then by name. The sort is stable.
 func Rank[T any](q Query, items []T, describe func(T) Package) []T {
 	type rated struct {
 		item  T

@@ -52,7 +52,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// BenchmarkRank: the time per package does not depend on their number.
+// BenchmarkRank measures the time per package, which must not depend on the number of packages.
 func BenchmarkRank(b *testing.B) {
 	for _, size := range []int{100, 1000, 10000} {
 		packages := make([]search.Package, size)

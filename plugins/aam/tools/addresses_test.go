@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// addresses contains valid and mistyped addresses with the password s3cr3t-token.
+// addresses contains valid and mistyped addresses with the password s3cr3t-token. The key describes the address.
 var addresses = map[string]string{
 	"of ssh":                            "user:s3cr3t-token@host:/path",
 	"of git":                            "git:s3cr3t-token@host.example.org:a/b.git",
@@ -35,7 +35,7 @@ var addresses = map[string]string{
 	"as a scope's":                      "@user:s3cr3t-token/x@host",
 }
 
-// TestArgumentsDoNotLeakPasswords passes each address as each string argument.
+// TestArgumentsDoNotLeakPasswords passes each address as each string argument of each tool.
 func TestArgumentsDoNotLeakPasswords(t *testing.T) {
 	for name, address := range addresses {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestConfigurationDoesNotLeakPasswords(t *testing.T) {
 	}
 }
 
-// TestInvalidConfigurationDoesNotLeakPasswords: syntax errors do not quote the file.
+// TestInvalidConfigurationDoesNotLeakPasswords checks that the messages of syntax errors do not quote the file.
 func TestInvalidConfigurationDoesNotLeakPasswords(t *testing.T) {
 	for i, text := range []string{
 		"token: !!int s3cr3t-token", "token: !!float 's3cr3t-token'", "token: !!bool \"s3cr3t-token\"", "token: !!timestamp s3cr3t-token", "token: !!int \"a\\\" s3cr3t-token\"",
@@ -96,7 +96,7 @@ func TestInvalidConfigurationDoesNotLeakPasswords(t *testing.T) {
 		"registries: s3cr3t-token", "registries: [s3cr3t-token]", "security: s3cr3t-token", "security: {require_checksum: s3cr3t-token}", "sources: [{name: a, url: b, artifact_count: s3cr3t-token}]",
 		"active_platforms: [{s3cr3t-token: 1}]", "registries: [{name: {s3cr3t-token: 1}, url: [s3cr3t-token]}]",
 	} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { // numbered, because temporary directories contain the name of the test
+		t.Run(fmt.Sprint(i), func(t *testing.T) { // the subtest has a number as its name, because the paths of temporary directories contain that name
 			w := stocked(t)
 			w.enter("kit")
 			w.write("kit/aam.yaml", strings.Replace(w.read("kit")["aam.yaml"], "1.0.0", "1.1.0", 1))
@@ -134,7 +134,7 @@ func lookAtLog(t *testing.T, w *world) {
 	}
 }
 
-// TestPathsWithAtSignAreNotMasked: an @ alone does not make a path or name a secret.
+// TestPathsWithAtSignAreNotMasked checks that an @ without a password is not masked in paths and names.
 func TestPathsWithAtSignAreNotMasked(t *testing.T) {
 	w := newWorld(t)
 	for _, folder := range []string{"a@b/registry", "@team/registry", "project/kit@1.0.0"} {

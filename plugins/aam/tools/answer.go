@@ -10,13 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// items is a list result.
+// items is the result of a call that is a list.
 type items struct{ list any }
 
-// list marks a result as a list. MCP requires an object as structured content, so answer wraps the list in an object.
+// list marks the result of a call as a list. MCP requires an object as structured content, so the function answer wraps
+// the list in an object.
 func list[T any](all []T, err error) (any, error) { return items{all}, err }
 
-// answer returns a result as text and as structured content.
+// answer returns the tool result that contains result as text and as structured content.
 func answer(result any) (*sdk.ToolResult, error) {
 	value, isList := result, false
 	if l, ok := result.(items); ok {
@@ -36,7 +37,7 @@ func answer(result any) (*sdk.ToolResult, error) {
 	}, nil
 }
 
-// encode encodes a value as compact JSON with redacted URLs, and without HTML escapes.
+// encode returns value as compact JSON with redacted URLs, and without HTML escapes.
 func encode(value any) ([]byte, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -65,9 +66,9 @@ func encode(value any) ([]byte, error) {
 	return append(out, raw...), nil
 }
 
-// appendText appends a JSON string with redacted URLs.
+// appendText appends a JSON string to out, with redacted URLs.
 func appendText(out, quoted []byte) ([]byte, error) {
-	if !bytes.Contains(quoted, []byte("://")) && !bytes.ContainsAny(quoted, `@%\`) { // nothing to redact or to decode
+	if !bytes.Contains(quoted, []byte("://")) && !bytes.ContainsAny(quoted, `@%\`) { // the string contains nothing to redact or to decode
 		return append(out, quoted...), nil
 	}
 	var text string

@@ -9,13 +9,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 )
 
-// arguments decodes the arguments of a call, and stores the first error.
+// arguments decodes the arguments of a call, and keeps the first error.
 type arguments struct {
 	values map[string]json.RawMessage
 	err    error
 }
 
-// readArguments parses the arguments of a call. An argument that is not in known is an error.
+// readArguments parses the arguments of a call. It records an error for an argument that is not in known.
 func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	a := &arguments{}
 	if len(raw) > 0 && json.Unmarshal(raw, &a.values) != nil {
@@ -38,8 +38,8 @@ func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	return nil, fault.New(fault.InvalidArgument, "unknown argument %.60q; arguments are: %s", unknown[0], takes)
 }
 
-// decode decodes an argument and stores it at the pointer "into". It returns false if the argument is absent or invalid.
-// The string "what" describes the expected type, for errors.
+// decode decodes an argument and stores the value at the pointer into. It returns false if the argument is absent or
+// invalid. The argument what describes the expected type, for errors.
 func (a *arguments) decode(name, what string, into any) bool {
 	raw, there := a.values[name]
 	if !there {
@@ -58,33 +58,33 @@ func (a *arguments) wrong(format string, args ...any) {
 	}
 }
 
-// required records a missing argument.
+// required records an error if the argument is missing.
 func (a *arguments) required(name string) {
 	if _, there := a.values[name]; !there {
 		a.wrong("%s is required", name)
 	}
 }
 
-// text returns a required string.
+// text returns the value of a required string argument.
 func (a *arguments) text(name string) string {
 	a.required(name)
 	return a.textOr(name, "")
 }
 
-// textOr returns a string argument, or the given default if the argument is absent.
+// textOr returns the value of a string argument, or absent if the argument is missing.
 func (a *arguments) textOr(name, absent string) string {
 	text := absent
 	a.decode(name, "a string", &text)
 	return text
 }
 
-// isNull reports whether an argument is null or absent.
+// isNull reports whether an argument is null or missing.
 func (a *arguments) isNull(name string) bool {
 	raw, there := a.values[name]
 	return !there || string(raw) == "null"
 }
 
-// nullText returns a string; nil if it is null or absent.
+// nullText returns the value of a string argument; nil if the argument is null or missing.
 func (a *arguments) nullText(name string) *string {
 	var text string
 	if a.isNull(name) || !a.decode(name, "a string or null", &text) {
@@ -93,15 +93,15 @@ func (a *arguments) nullText(name string) *string {
 	return &text
 }
 
-// flag returns a boolean; false if it is absent.
+// flag returns the value of a boolean argument; false if the argument is missing.
 func (a *arguments) flag(name string) bool {
 	var flag bool
 	a.decode(name, "true or false", &flag)
 	return flag
 }
 
-// integer returns an integer argument, or the given default if the argument is absent. A number such as 10.0 is an
-// integer.
+// integer returns the value of an integer argument, or absent if the argument is missing. A number such as 10.0 counts
+// as an integer.
 func (a *arguments) integer(name string, absent int) int {
 	var number float64
 	switch {
@@ -114,7 +114,7 @@ func (a *arguments) integer(name string, absent int) int {
 	return absent
 }
 
-// texts returns a required list of strings.
+// texts returns the value of a required argument that is a list of strings.
 func (a *arguments) texts(name string) []string {
 	a.required(name)
 	var raw []json.RawMessage
@@ -128,7 +128,7 @@ func (a *arguments) texts(name string) []string {
 	return texts
 }
 
-// nullTexts returns a list of strings; nil if it is null or absent.
+// nullTexts returns the value of an argument that is a list of strings; nil if the argument is null or missing.
 func (a *arguments) nullTexts(name string) []string {
 	if a.isNull(name) {
 		return nil

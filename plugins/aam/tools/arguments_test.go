@@ -15,7 +15,7 @@ import (
 func TestArguments(t *testing.T) {
 	tests := []struct {
 		name, tool, arguments string
-		want                  string // substring of the error; "" for no error
+		want                  string // a substring of the expected error; "" for no error
 	}{
 		{"no arguments", "aam_list", ``, ""},
 		{"an empty object", "aam_list", `{}`, ""},
@@ -56,7 +56,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// read decodes the arguments of a tool.
+// read decodes the arguments in raw as the tool called name does, and returns the error.
 func read(t *testing.T, name, raw string) error {
 	t.Helper()
 	at := slices.IndexFunc(all(), func(tool tool) bool { return tool.name == name })
@@ -71,7 +71,7 @@ func read(t *testing.T, name, raw string) error {
 	return a.err
 }
 
-// FuzzArguments: arguments are decoded, or refused with the code InvalidArgument.
+// FuzzArguments checks that arguments are either decoded or refused with the code InvalidArgument.
 func FuzzArguments(f *testing.F) {
 	f.Add(`{"query":"a","limit":1,"package_type":null}`)
 	f.Add(`{"packages":["a",{"b":[]}],"force":null}`)
@@ -107,7 +107,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// FuzzEncode: the output is equivalent to the input, except for redacted secrets.
+// FuzzEncode checks that the output is equivalent to the input, except for redacted secrets.
 func FuzzEncode(f *testing.F) {
 	f.Add(`a"b\c`, "é\u2028")
 	f.Add("https://u:p@h", "\xff")

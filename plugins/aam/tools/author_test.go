@@ -51,7 +51,7 @@ func TestPublishNeverReplacesVersion(t *testing.T) {
 	}
 }
 
-// plainYAML returns a document as JSON values.
+// plainYAML parses a YAML document and returns the value that encoding/json would return for it.
 func plainYAML(t *testing.T, text string) any {
 	t.Helper()
 	doc, err := yaml11.Parse([]byte(text), len(text))
@@ -102,7 +102,7 @@ func TestPublishMatchesRecordedRegistry(t *testing.T) {
 	}
 	index := plainYAML(t, same(recorded["index.yaml"])).(object)
 	rows := index["packages"].([]any)
-	index["packages"] = rows[len(rows)-1:] // this test publishes only the last package
+	index["packages"] = rows[len(rows)-1:] // this test publishes only the last package, so it compares only that row
 	if diff := cmp.Diff(index, plainYAML(t, same(published["index.yaml"]))); diff != "" {
 		t.Errorf("index (-recorded +got)\n%s", diff)
 	}
@@ -258,7 +258,7 @@ func TestRegistryAddRefusesShadowedName(t *testing.T) {
 	w.fails("AAM_INVALID_ARGUMENT", "aam_registry_add", "name", "hidden", "url", w.path("r"))
 }
 
-// TestRoundTrip creates, publishes, installs and uninstalls a package. After that, the project is unchanged.
+// TestRoundTrip creates, publishes, installs and uninstalls a package. Afterwards the project must be unchanged.
 func TestRoundTrip(t *testing.T) {
 	for _, platform := range []string{"cursor", "claude", "copilot", "codex"} {
 		t.Run(platform, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// findFile returns the FileInfo of the deployed file called name in one of two directories.
+// findFile returns the FileInfo of the deployed file called name, which is in one of the two directories one and other.
 func findFile(root, one, other, name string) (os.FileInfo, error) {
 	for _, pattern := range []string{one + "/.*/skills/*/" + name, other + "/.*/skills/*/" + name} {
 		if found, _ := filepath.Glob(filepath.Join(root, pattern)); len(found) > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// benchWorld has a home, a project and a registry, and the plugin's handlers.
+// benchWorld is a directory with a home directory, a project and a registry, and holds the plugin's handlers.
 type benchWorld struct {
 	b    *testing.B
 	root string
@@ -62,7 +62,7 @@ func (w benchWorld) call(tool, arguments string) string {
 }
 
 // BenchmarkSearch searches registries of different sizes for a word that one in ten packages contains. The time must
-// grow linearly.
+// grow linearly with the size.
 func BenchmarkSearch(b *testing.B) {
 	for _, packages := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(packages), func(b *testing.B) {

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/fetch"
 )
 
-// open returns the Manager for a call.
+// open returns the Manager for one call.
 func open(ctx context.Context) (*manager.Manager, error) {
 	project := os.Getenv("BULKHEAD_PROJECT")
 	if project == "" {
@@ -46,8 +46,8 @@ func open(ctx context.Context) (*manager.Manager, error) {
 	}, nil
 }
 
-// lock acquires the plugin's lock called name and the lock on the directory folder, and holds both until the call ends.
-// It does not lock a directory that does not exist or is not writable. If the host does not support locks, lock returns
+// lock takes the plugin's lock called name and the lock on the directory folder, and holds both until the call ends. It
+// does not lock a directory that does not exist or is not writable. If the host does not support locks, lock returns
 // nil.
 func lock(name, folder string) error {
 	var err error
@@ -73,8 +73,9 @@ func code(err error) string {
 	return ""
 }
 
-// modes returns the permission bits of a file. If set is not nil, it first sets the bits. It uses host operations,
-// because WASI has no permission bits; if the host does not support the operations, all files have the same bits.
+// modes returns the permission bits of the file at path. If set is not nil, modes sets the bits to *set first. It uses
+// host operations, because WASI has no permission bits. If the host does not support these operations, all files seem
+// to have the same bits.
 func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
 	request := abi.FileMode{Path: path}
 	if set != nil {
@@ -96,11 +97,11 @@ func modes(path string, set *fs.FileMode) (fs.FileMode, error) {
 	return fs.FileMode(has.Mode), err
 }
 
-// patience bounds the total time of all probes of a call.
+// patience is the maximum time of all probes in one call together.
 const patience = 10 * time.Second
 
-// prober returns a function that reports whether a server responds, with any status. If the server is not granted, the
-// function returns false.
+// prober returns a function that reports whether a server responds at a URL, with any status. The function returns
+// false if the plugin has no grant for the server.
 func prober(ctx context.Context) func(url string) bool {
 	until := time.Now().Add(patience)
 	return func(url string) bool {

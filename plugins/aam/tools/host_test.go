@@ -15,7 +15,7 @@ func TestOpen(t *testing.T) {
 	other := t.TempDir()
 	tests := []struct {
 		name                  string
-		project, home         string // environment variables
+		project, home         string // the values of environment variables
 		wantProject, wantHome string
 	}{
 		{"the host's project", other, "/home/me/", other, "/home/me"},

@@ -15,7 +15,7 @@ import (
 
 func specs(s ...string) []string { return s }
 
-// without returns the files whose paths have none of the prefixes.
+// without returns those files whose paths begin with none of the prefixes.
 func without(files map[string]string, prefixes ...string) map[string]string {
 	kept := map[string]string{}
 	for name, text := range files {
@@ -26,7 +26,7 @@ func without(files map[string]string, prefixes ...string) map[string]string {
 	return kept
 }
 
-// only returns the files whose paths have one of the prefixes.
+// only returns those files whose paths begin with one of the prefixes.
 func only(files map[string]string, prefixes ...string) map[string]string {
 	kept := maps.Clone(files)
 	for name := range without(files, prefixes...) {
@@ -179,8 +179,8 @@ func TestInstallRefusesUnknownPlatform(t *testing.T) {
 	}
 }
 
-// TestInstallOnSecondPlatform: without force, an install with another platform deploys an installed package and its
-// dependencies to that platform, unless they are already deployed there.
+// TestInstallOnSecondPlatform installs an installed package for another platform, without force. The package and its
+// dependencies must be deployed to that platform, unless they are already deployed there.
 func TestInstallOnSecondPlatform(t *testing.T) {
 	w := stocked(t)
 	w.write("top/aam.yaml", "name: top\nversion: 1.0.0\ndescription: d\ndependencies: {kit: '*'}\nartifacts: {prompts: [{name: ask, path: ask.md, description: d}]}\n")
@@ -272,7 +272,7 @@ func TestInstallWithoutSpecsOrRegistries(t *testing.T) {
 	w.fails("AAM_INVALID_ARGUMENT", "aam_install")
 }
 
-// TestInstallDeploysToPlatforms compares the deployed files with those of the aam program.
+// TestInstallDeploysToPlatforms compares the deployed files with those that the aam program deploys.
 func TestInstallDeploysToPlatforms(t *testing.T) {
 	const own = ".aam/packages/acme--code-review/"
 	tests := []struct {
@@ -303,7 +303,7 @@ func TestInstallDeploysToPlatforms(t *testing.T) {
 			if diff := cmp.Diff(only(w.read("recorded"), test.compare...), only(w.read("project"), test.compare...)); diff != "" {
 				t.Errorf("(-recorded +got)\n%s", diff)
 			}
-			// The recorded program did not install the dependency, whose section comes first.
+			// The recorded program did not install the dependency. The plugin puts the section of the dependency first.
 			const dependency = "<!-- BEGIN AAM: report-style instruction -->\n# Report style (1.2.0)\n\n- Use short sentences.\n- Put the conclusion first.\n<!-- END AAM: report-style instruction -->\n\n"
 			for name := range test.before {
 				if diff := cmp.Diff(w.read("recorded")[name], strings.Replace(w.read("project")[name], dependency, "", 1)); diff != "" {

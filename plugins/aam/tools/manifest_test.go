@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manager"
 )
 
-// pluginFile is the part of plugin.toml about tools.
+// pluginFile holds the tables of plugin.toml that describe tools.
 type pluginFile struct {
 	Plugin struct{ Write, Validate string }
 	Server struct {
@@ -89,7 +89,7 @@ func TestPublishedBoundsAreEnforced(t *testing.T) {
 	}
 }
 
-// outputs are the output schemas of all tools.
+// outputs returns the output schemas of all tools. The key is the name of the tool.
 func outputs(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	schemas := map[string]*jsonschema.Schema{}
@@ -109,7 +109,8 @@ func outputs(t *testing.T) map[string]*jsonschema.Schema {
 	return schemas
 }
 
-// TestResultsMatchOutputSchemas calls every tool with a result that is not empty, and validates the result.
+// TestResultsMatchOutputSchemas calls every tool so that the result is not empty, and validates the result against the
+// output schema.
 func TestResultsMatchOutputSchemas(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("registry")

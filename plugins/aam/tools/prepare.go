@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// init prepares the types of the results of read-only tools (see rawjson.Prepare).
+// init prepares the encoding of the result types of read-only tools (see rawjson.Prepare).
 func init() {
 	rawjson.Prepare(
 		manager.Found{}, manager.Listed{}, manager.Detail{}, manager.Setting{}, manager.Registry{}, validate.Report{}, doctor.Report{},

@@ -229,7 +229,8 @@ func TestRegistryList(t *testing.T) {
 	}
 }
 
-// checks returns the status of each check of a report by name, and the names in order. It also verifies the summary.
+// checks returns the status of each check in a report, with the name of the check as the key, and the names in the
+// order of the report. It also verifies the summary of the report.
 func checks(t *testing.T, report object) (map[string]string, []string) {
 	t.Helper()
 	by, order, counts := map[string]string{}, []string{}, map[string]int{}
@@ -268,7 +269,7 @@ func message(report object, name string) string {
 func TestDoctor(t *testing.T) {
 	tests := []struct {
 		name, home, workspace string
-		gone                  string // a directory that is removed first
+		gone                  string // the directory that the test removes first
 		want                  map[string]string
 		says                  map[string]string
 	}{

@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// recordedCall is a recorded call of the aam program with its answer.
+// recordedCall is a recorded call of the aam program with the recorded answer.
 type recordedCall struct {
 	ID         string
 	Tool       string
@@ -32,11 +32,12 @@ type recordedCall struct {
 // recordedWorld is a copy of the environment in which the calls were recorded.
 type recordedWorld struct{ *world }
 
-// newRecordedWorld creates the environment of a session. Sessions share the registries, which they do not change.
+// newRecordedWorld creates the environment for a session. All sessions share the registries, because the sessions do
+// not change them.
 func newRecordedWorld(t *testing.T, s session, shared *world) recordedWorld {
 	t.Helper()
 	w := newWorld(t)
-	t.Chdir(w.root) // the project's directory is replaced below
+	t.Chdir(w.root) // the project's directory, which was the working directory, is replaced below
 	w.real("home", "homes", s.home)
 	w.real("project", "workspaces", s.workspace)
 	for _, name := range strings.Fields(s.needs) {
@@ -58,18 +59,18 @@ func newRecordedWorld(t *testing.T, s session, shared *world) recordedWorld {
 	return recordedWorld{w}
 }
 
-// session is a sequence of calls in one environment.
+// session is a sequence of recorded calls in one environment.
 type session struct {
 	name            string
 	home, workspace string
-	needs           string // additional parts of the environment, separated by blanks
+	needs           string // names of additional parts of the environment, separated by blanks
 	prepare         func(w recordedWorld)
-	ids             string // ids of the recorded calls, separated by blanks
+	ids             string // the ids of the recorded calls, separated by blanks
 }
 
 func asItIs(recordedWorld) {}
 
-// sessions assign each recorded call to an environment.
+// sessions returns the sessions, which together contain each recorded call.
 func sessions() []session {
 	const team, workspace = "team-registry", "empty-workspace"
 	empty := func(w recordedWorld) { w.remove("team-registry"); w.mkdir("team-registry") }
@@ -132,8 +133,8 @@ var published = []string{"publish-report-templates-1.0.0", "publish-report-templ
 
 var hostile = strings.Fields("absolute-path agent-reads-outside archive-missing bad-manifest checksum-mismatch date-not-quoted dot-slash-names duplicate-entry empty-checksum fifo-entry hardlink-outside inflates-large inner-dotdot marker-in-content missing-artifact nested-manifest no-manifest not-an-archive path-traversal plain-tar quotes-in-description symlink-absolute symlink-inside symlink-outside symlink-parent-write truncated uppercase-checksum wrong-name wrong-version zero-bytes")
 
-// TestRecordedCalls repeats every recorded call and compares the whole answer with recordedWant, which replaces the
-// parts that differ intentionally. Texts for people must exist, but are not compared.
+// TestRecordedCalls repeats every recorded call. It compares the whole answer with the result of recordedWant, which
+// replaces the parts that differ intentionally. Texts for people must exist, but the test does not compare them.
 func TestRecordedCalls(t *testing.T) {
 	var calls []recordedCall
 	data, err := os.ReadFile(realPath(t, "constructed", "recorded", "tool-calls.json"))
@@ -173,14 +174,15 @@ func TestRecordedCalls(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		return // a failed session has not made all of its calls
+		return // a session that has failed has not made all of its calls
 	}
 	for id := range byID {
 		t.Errorf("%s was recorded, but is in no session", id)
 	}
 }
 
-// elsewhere maps recorded calls to their project directory, if the recording does not contain it.
+// elsewhere holds the project directories of recorded calls whose recording lacks the directory. The key is the id of
+// the call.
 var elsewhere = map[string]string{"publish-unknown-registry": "packages/audit-kit-1.0.0", "publish-no-registries": "packages/audit-kit-1.0.0"}
 
 func compareExtracted(t *testing.T, call recordedCall) {
@@ -234,7 +236,7 @@ func (w recordedWorld) compare(call recordedCall) {
 }
 
 // withoutDependencies removes packages that were not requested from the result of an install, because the recorded
-// program installs no dependencies.
+// program does not install dependencies.
 func withoutDependencies(got any, input map[string]any) {
 	answer, _ := got.(map[string]any)
 	specs, requests := input["packages"].([]any)
@@ -248,7 +250,7 @@ func withoutDependencies(got any, input map[string]any) {
 	})
 }
 
-// seen returns the answer of the plugin as decoded JSON, or the code of a failure.
+// seen returns the answer of the plugin as decoded JSON, or the code of the error if the call failed.
 func (w recordedWorld) seen(result *sdktest.Result) any {
 	w.t.Helper()
 	text := strings.ReplaceAll(result.Text(), w.root, realRoot)
@@ -300,7 +302,7 @@ func (w recordedWorld) compareFiles(call recordedCall, answer any) {
 	}
 }
 
-// counted returns the artifact counts of a package, and its author.
+// counted returns the artifact counts, the artifact types and the author of a sample package.
 func counted(t *testing.T, name, version string) (count any, by map[string]any, types []any, author any) {
 	t.Helper()
 	path := filepath.Join("constructed", "package-sources", fmt.Sprintf("%s-%s", strings.Replace(strings.TrimPrefix(name, "@"), "/", "--", 1), version))

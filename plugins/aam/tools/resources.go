@@ -16,7 +16,7 @@ const (
 	packagePrefix = "aam://packages/"
 )
 
-// resource is an MCP resource with the function that reads it.
+// resource is an MCP resource together with the function that reads it.
 type resource struct {
 	sdk.Resource
 	read func(m *manager.Manager) (any, error)
@@ -75,7 +75,7 @@ func readResource(ctx context.Context, uri string) ([]sdk.ResourceContents, erro
 	return nil, &sdk.Error{Code: abi.CodeInternal, Message: redact.Text(fault.From(err).Text())}
 }
 
-// find returns the function that reads a resource; nil for an unknown URI.
+// find returns the function that reads the resource at uri; nil if there is no such resource.
 func find(uri string) func(m *manager.Manager) (any, error) {
 	for _, r := range resources() {
 		if r.URI == uri {

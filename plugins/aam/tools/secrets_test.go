@@ -212,7 +212,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestReadingWritesNothing: the read-only tools create no files.
+// TestReadingWritesNothing checks that the read-only tools create no files.
 func TestReadingWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	for _, call := range [][]any{{"aam_search", "query", ""}, {"aam_list"}, {"aam_validate"}, {"aam_config_get"}, {"aam_registry_list"}, {"aam_doctor"}} {

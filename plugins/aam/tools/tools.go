@@ -1,4 +1,4 @@
-// Package tools exposes the methods of package manager as MCP tools and resources: it decodes arguments, finds the
+// Package tools exposes the methods of package manager as MCP tools and resources. It decodes arguments, finds the
 // project, and encodes results with redacted URLs. Register adds the tools and resources to a plugin.
 package tools
 
@@ -12,17 +12,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// action executes a call with its decoded arguments.
+// action executes a call of a tool. It holds the decoded arguments of the call.
 type action func(m *manager.Manager) (any, error)
 
-// tool is an MCP tool: its name, the arguments that it accepts, and its implementation.
+// tool describes an MCP tool by its name, the arguments that it accepts, and its implementation.
 type tool struct {
 	name      string
 	arguments []string
 	read      func(a *arguments) action
 }
 
-// Register adds the tools and resources to p.
+// Register adds the tools and resources to the plugin p.
 func Register(p *sdk.Plugin) {
 	for _, tool := range all() {
 		sdk.HandleTool(p, tool.name, func(ctx context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
@@ -34,7 +34,7 @@ func Register(p *sdk.Plugin) {
 
 func all() []tool { return append(reading(), writing()...) }
 
-// reading returns the read-only tools.
+// reading returns the tools that only read.
 func reading() []tool {
 	return []tool{
 		{"aam_search", []string{"query", "limit", "package_type"}, func(a *arguments) action {
@@ -70,10 +70,10 @@ func reading() []tool {
 	}
 }
 
-// defaultLimit is the default number of search results.
+// defaultLimit is the number of search results if the call has no argument limit.
 const defaultLimit = 10
 
-// writing returns the tools with side effects.
+// writing returns the tools that change files.
 func writing() []tool {
 	return []tool{
 		{"aam_install", []string{"packages", "platform", "force", "no_deploy"}, func(a *arguments) action {
@@ -93,7 +93,7 @@ func writing() []tool {
 				Path: a.textOr("path", "."), Name: a.nullText("name"), Version: a.nullText("version"),
 				Description: a.nullText("description"), Types: a.nullTexts("artifact_types"),
 			}
-			a.flag("include_all") // only validated: all artifacts are always included
+			a.flag("include_all") // the argument has no effect, because all artifacts are always included; it is only validated
 			return func(m *manager.Manager) (any, error) { return m.CreatePackage(n) }
 		}},
 		{"aam_config_set", []string{"key", "value"}, func(a *arguments) action {
@@ -114,7 +114,7 @@ func or(text *string, otherwise string) string {
 	return *text
 }
 
-// run executes a call.
+// run executes a call of the tool and returns the tool result.
 func (t tool) run(ctx context.Context, raw json.RawMessage) *sdk.ToolResult {
 	result, err := t.call(ctx, raw)
 	if err != nil {

@@ -16,13 +16,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// realRoot is the root directory of the paths in the sample data.
+// realRoot is the root directory of all paths that the sample data contains.
 const realRoot = "/srv/aam"
 
-// testDir is the original working directory of the tests. A world changes the working directory.
+// testDir is the original working directory of the tests, since each world changes the working directory.
 var testDir, _ = os.Getwd()
 
-// realPath returns a path in the sample data. It skips the test if there is no sample data.
+// realPath returns the path of a file or directory in the sample data. It skips the test if the sample data does not
+// exist.
 func realPath(t *testing.T, parts ...string) string {
 	t.Helper()
 	at, err := os.Getwd()
@@ -35,14 +36,14 @@ func realPath(t *testing.T, parts ...string) string {
 	return path
 }
 
-// world is a directory with a home, a project and registries, and a host for the plugin.
+// world is a directory with a home directory, a project and registries, together with a host for the plugin.
 type world struct {
 	t    *testing.T
 	host *sdktest.Host
 	root string
 }
 
-// newWorld creates a world with an empty project and home.
+// newWorld creates a world with an empty project and an empty home directory.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -63,7 +64,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// fileMode implements the host operation for permission bits.
+// fileMode implements the host operation that reads and sets permission bits.
 func fileMode(params json.RawMessage) (any, error) {
 	var request abi.FileMode
 	if err := json.Unmarshal(params, &request); err != nil {
@@ -83,7 +84,7 @@ func fileMode(params json.RawMessage) (any, error) {
 
 func (w *world) path(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
 
-// enter makes the directory name the project.
+// enter makes the directory called name the project.
 func (w *world) enter(name string) {
 	w.t.Chdir(w.path(name))
 	w.t.Setenv("BULKHEAD_PROJECT", w.path(name))
@@ -111,7 +112,8 @@ func (w *world) remove(name string) {
 	}
 }
 
-// real copies sample data to a path, and replaces realRoot in files by the root of the world.
+// real copies files of the sample data to a path in the world. In the copies, it replaces realRoot by the root of the
+// world.
 func (w *world) real(to string, from ...string) {
 	w.t.Helper()
 	source := realPath(w.t, append([]string{"constructed"}, from...)...)
@@ -142,11 +144,11 @@ func (w *world) real(to string, from ...string) {
 	}
 }
 
-// realWorld returns a world with a home of the sample data and, unless workspace is "", a workspace of the sample data
-// as the project.
+// realWorld returns a world with a home directory of the sample data. Unless workspace is "", the project of the world
+// is a workspace of the sample data.
 func realWorld(t *testing.T, home, workspace string) *world {
 	t.Helper()
-	realPath(t) // skip the test before files are created
+	realPath(t) // skips the test before files are created
 	w := newWorld(t)
 	if home != "" {
 		w.real("home", "homes", home)
@@ -161,8 +163,8 @@ func realWorld(t *testing.T, home, workspace string) *world {
 	return w
 }
 
-// read returns the content of all files below a directory by relative path. If the directory does not exist, there are
-// no files.
+// read returns the content of all files below a directory. The keys are relative paths. If the directory does not
+// exist, read returns no files.
 func (w *world) read(folder string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -184,7 +186,8 @@ func (w *world) read(folder string) map[string]string {
 	return found
 }
 
-// result calls a tool. Args are alternating names and values.
+// result calls a tool and returns the result. The argument args alternates the names and values of the tool's
+// arguments.
 func (w *world) result(tool string, args ...any) *sdktest.Result {
 	w.t.Helper()
 	given := map[string]any{}
@@ -205,10 +208,11 @@ func (w *world) result(tool string, args ...any) *sdktest.Result {
 	return result
 }
 
-// object is the type of results that are objects, list of results that are lists of objects.
+// object is the type of a result that is a JSON object.
 type object = map[string]any
 
-// get calls a tool, which must succeed, and returns its result. Text and structured content must be equal.
+// get calls a tool, which must succeed, and returns the result. It fails the test unless text and structured content
+// are equal.
 func get[T any](w *world, tool string, args ...any) T {
 	w.t.Helper()
 	result := w.result(tool, args...)
@@ -229,7 +233,7 @@ func get[T any](w *world, tool string, args ...any) T {
 	return value
 }
 
-// fails calls a tool, which must fail with a code, and returns the text.
+// fails calls a tool, which must fail with the given code, and returns the text of the error.
 func (w *world) fails(code, tool string, args ...any) string {
 	w.t.Helper()
 	result := w.result(tool, args...)
@@ -243,7 +247,7 @@ func (w *world) fails(code, tool string, args ...any) string {
 	return text
 }
 
-// names returns a field of each object in a list.
+// names returns the value of a field in each object of a list.
 func names(list []object, field string) []string {
 	all := []string{}
 	for _, item := range list {
@@ -253,7 +257,7 @@ func names(list []object, field string) []string {
 	return all
 }
 
-// failures returns the package and code of each failure of an install.
+// failures returns the code of each failure in the result of an install. The key is the package.
 func failures(result object) map[string]string {
 	codes := map[string]string{}
 	for _, item := range result["failed"].([]any) {
@@ -263,7 +267,7 @@ func failures(result object) map[string]string {
 	return codes
 }
 
-// installed returns name@version of the packages in the result of an install.
+// installed returns name@version for each package in the result of an install.
 func installed(result object) []string {
 	all := []string{}
 	for _, item := range result["installed"].([]any) {
@@ -272,7 +276,8 @@ func installed(result object) []string {
 	return all
 }
 
-// stocked returns a world with a workspace and a registry that has the package kit, with one skill and one rule.
+// stocked returns a world with a workspace and a registry. The registry has the package kit, with one skill and one
+// rule.
 func stocked(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)

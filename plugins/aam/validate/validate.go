@@ -1,4 +1,5 @@
-// Package validate validates a package in its source directory. The function Package reports all problems.
+// Package validate validates a package in its source directory. The function Package reports all problems of the
+// package.
 package validate
 
 import (
@@ -14,21 +15,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// Report is the result of a validation.
+// Report is the result of validating a package.
 type Report struct {
 	Valid          bool     `json:"valid"`
-	PackageName    *string  `json:"package_name"` // nil if the manifest is invalid, like PackageVersion
+	PackageName    *string  `json:"package_name"` // nil if the manifest is invalid; PackageVersion is nil then, too
 	PackageVersion *string  `json:"package_version"`
 	Errors         []string `json:"errors"`
 	Warnings       []string `json:"warnings"`
 	ArtifactCount  int      `json:"artifact_count"`
 	ArtifactsValid bool     `json:"artifacts_valid"`
-	// Manifest is the parsed manifest; nil if it is invalid.
+	// Manifest is the parsed manifest; nil if the manifest is invalid.
 	Manifest *manifest.Manifest `json:"-"`
 }
 
-// Package validates a package. Path is the directory of the package, or a file in that directory. An error means that
-// the package cannot be read.
+// Package validates a package. The argument path is the directory of the package, or a file in that directory. An error
+// means that the package cannot be read.
 func Package(s files.System, path string) (Report, error) {
 	if info, err := s.Stat(path); err == nil && !info.IsDir() {
 		path = filepath.Dir(path)
@@ -54,7 +55,7 @@ func Package(s files.System, path string) (Report, error) {
 	return report, nil
 }
 
-// artifact returns the problem of an artifact of the package in dir; "" if there is none.
+// artifact returns the problem of an artifact of the package in dir; "" if the artifact has no problem.
 func artifact(s files.System, dir string, a manifest.Artifact) string {
 	info, err := s.Stat(filepath.Join(dir, filepath.FromSlash(a.Path)))
 	switch isFile := a.Type == manifest.Prompt || a.Type == manifest.Instruction; {
@@ -73,7 +74,7 @@ func artifact(s files.System, dir string, a manifest.Artifact) string {
 	return ""
 }
 
-// unreadable converts the error of loading a manifest to a report of its problems.
+// unreadable converts the error of loading a manifest to a report of the manifest's problems.
 func unreadable(err error) (Report, error) {
 	report := Report{Errors: []string{}, Warnings: []string{}}
 	var syntax *yaml11.SyntaxError

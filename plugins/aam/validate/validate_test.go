@@ -19,7 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/validate"
 )
 
-// parsed is excluded from comparisons: the other fields cover it.
+// parsed excludes the field Manifest from comparisons, because the other fields cover its content.
 var parsed = cmpopts.IgnoreTypes(&manifest.Manifest{})
 
 func layOut(t *testing.T, contents map[string]string) string {
@@ -112,7 +112,7 @@ func TestPackageReportsPermissionError(t *testing.T) {
 	}
 }
 
-// TestRecordedCases compares each report with the recorded one. Of messages, only the locations are compared, because
+// TestRecordedCases compares each report with the recorded report. It compares only the locations in messages, because
 // the wording differs.
 func TestRecordedCases(t *testing.T) {
 	var cases []struct {
@@ -149,7 +149,7 @@ func TestRecordedCases(t *testing.T) {
 
 var artifactPath = regexp.MustCompile(`^(?:Artifact path '(.*)' does not exist|(.*): file not found)$`)
 
-// places reduces messages to their locations.
+// places returns the locations in messages.
 func places(texts []string) []string {
 	about := []string{}
 	for _, text := range texts {

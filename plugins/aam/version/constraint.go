@@ -9,25 +9,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/redact"
 )
 
-// maxParts is the maximum number of comparisons in a constraint.
+// maxParts is the maximum number of comparisons in one constraint.
 const maxParts = 32
 
-// Constraint is a set of allowed versions. The zero value allows all.
+// Constraint is a set of allowed versions. The zero value allows all versions.
 type Constraint struct {
 	text   string
 	bounds []bound
 }
 
-// bound is one comparison.
+// bound is one comparison of a constraint.
 type bound struct {
-	lower, upper         *Version // nil if unbounded
-	aboveOnly, belowOnly bool     // lower or upper is exclusive
+	lower, upper         *Version // nil if the bound is open on that side
+	aboveOnly, belowOnly bool     // the version lower, or the version upper, is not allowed itself
 }
 
-// upPattern matches the operand of ^ and ~, which begins with three numbers.
+// upPattern matches the version after ^ or ~, which begins with three numbers.
 var upPattern = regexp.MustCompile(`^([0-9]+)\.([0-9]+)\.([0-9]+)`)
 
-// ParseConstraint parses *, ^1.2.3, ~1.2.3, a version, or comparisons (>=, >, <=, <, ==, =) joined by commas.
+// ParseConstraint parses a constraint: *, ^1.2.3, ~1.2.3, a version, or comparisons (>=, >, <=, <, ==, =) that are
+// separated by commas.
 func ParseConstraint(text string) (Constraint, error) {
 	trimmed := strings.TrimSpace(text)
 	if len(text) > maxText {
@@ -63,7 +64,8 @@ func ParseConstraint(text string) (Constraint, error) {
 	return c, nil
 }
 
-// parseUp parses a constraint with ^ or ~: the range from a version up to the next incompatible version.
+// parseUp parses a constraint with ^ or ~. Such a constraint allows the versions from the given version up to the next
+// incompatible version.
 func parseUp(text string) (bound, error) {
 	sign, rest := text[0], text[1:]
 	m := upPattern.FindStringSubmatch(rest)
@@ -109,7 +111,7 @@ func parseComparison(text string) (bound, error) {
 	return bound{}, fmt.Errorf("%q is not a comparison: use >=, >, <=, < or =", operator)
 }
 
-// increment adds one to a decimal number.
+// increment returns a decimal number plus one.
 func increment(digits string) string {
 	sum := []byte(digits)
 	for i := len(sum) - 1; i >= 0; i-- {
@@ -122,7 +124,7 @@ func increment(digits string) string {
 	return "1" + string(sum)
 }
 
-// String returns the constraint as it was parsed.
+// String returns the text from which the constraint was parsed.
 func (c Constraint) String() string {
 	if c.text == "" {
 		return "*"
@@ -130,7 +132,7 @@ func (c Constraint) String() string {
 	return c.text
 }
 
-// Allows reports whether a version satisfies the constraint. Pre-releases are compared like other versions: ^1.0.0
+// Allows reports whether the version v satisfies the constraint. Pre-releases are compared like other versions: ^1.0.0
 // allows 2.0.0-alpha.1, which sorts before 2.0.0.
 func (c Constraint) Allows(v Version) bool {
 	return !slices.ContainsFunc(c.bounds, func(b bound) bool {
@@ -148,8 +150,8 @@ func (c Constraint) Allows(v Version) bool {
 	})
 }
 
-// Best returns the highest available version that c allows, in its original spelling. Of equal versions it returns the
-// first. It returns false if c allows none. It skips strings that are not versions.
+// Best returns the highest of the available versions that c allows, in the spelling of available. Of equal versions it
+// returns the first. It returns false if c allows none of them. It ignores strings that are not versions.
 func Best(c Constraint, available []string) (text string, ok bool) {
 	var best Version
 	for _, candidate := range available {

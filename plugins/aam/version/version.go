@@ -2,9 +2,10 @@
 // Python's PEP 440 (https://packaging.python.org/specifications/version-specifiers/): 1.0.0-beta.1 is 1.0.0b1, and
 // 1.0.0-1 sorts after 1.0.0. Parse parses versions, ParseConstraint parses constraints, and Best selects a version.
 //
-// This package does not use github.com/aquasecurity/go-pep440-version: v0.0.1 gives the same results as aam for all
-// versions in the recordings, but refuses numbers of more than 64 bits, keeps the separators of local versions (1+a-1
-// is not 1+a.1), has none of aam's constraints, and makes the module 0.2 MB larger.
+// This package does not use github.com/aquasecurity/go-pep440-version. Version v0.0.1 of that module gives the same
+// results as aam for all versions in the recordings. But it refuses numbers of more than 64 bits, keeps the separators
+// of local versions (1+a-1 is not 1+a.1), has none of aam's constraints, and makes the WebAssembly module 0.2 MB
+// larger.
 package version
 
 import (
@@ -24,10 +25,10 @@ const maxText = 256
 type Version struct {
 	epoch   string
 	release []string
-	pre     string // a, b or rc; "" for none
+	pre     string // one of a, b and rc; "" if the version is no pre-release
 	preN    string
-	post    string // "" for none
-	dev     string // "" for none
+	post    string // "" if the version is no post-release
+	dev     string // "" if the version is no development release
 	local   []string
 }
 
@@ -41,7 +42,7 @@ var versionPattern = regexp.MustCompile(`^v?` +
 
 var preNames = map[string]string{"alpha": "a", "a": "a", "beta": "b", "b": "b", "preview": "rc", "pre": "rc", "c": "rc", "rc": "rc"}
 
-// Parse parses a version. It ignores case and surrounding white space.
+// Parse parses a version. It ignores the case of text and surrounding white space.
 func Parse(text string) (Version, error) {
 	if len(text) > maxText {
 		return Version{}, fmt.Errorf("version %.40q… is longer than %d bytes", redact.Text(text), maxText)
@@ -77,8 +78,8 @@ func Parse(text string) (Version, error) {
 	return v, nil
 }
 
-// plainRelease parses a version that consists only of numbers and dots; false for any other version. Most versions have
-// this form, and the regular expression in Parse is much slower.
+// plainRelease parses a version that consists only of numbers and dots; it returns false for any other version. Most
+// versions have this form, and the regular expression in Parse is much slower.
 func plainRelease(text string) ([]string, bool) {
 	release := make([]string, 0, 4)
 	for part := range strings.SplitSeq(text, ".") {
@@ -90,7 +91,7 @@ func plainRelease(text string) ([]string, bool) {
 	return release, true
 }
 
-// number strips leading zeros; an empty string is 0.
+// number returns digits without leading zeros. An empty string counts as 0.
 func number(digits string) string {
 	if digits = strings.TrimLeft(digits, "0"); digits == "" {
 		return "0"
@@ -100,7 +101,8 @@ func number(digits string) string {
 
 func isNumber(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// String returns the normal form. Equal versions with the same number of release parts have the same normal form.
+// String returns the normal form of the version. Equal versions with the same number of release parts have the same
+// normal form.
 func (v Version) String() string {
 	var out strings.Builder
 	if v.epoch != "0" {
@@ -122,20 +124,21 @@ func (v Version) String() string {
 	return out.String()
 }
 
-// Compare returns -1 if a sorts before b, 1 if after, and 0 if they are equal.
+// Compare returns -1 if a sorts before b, 1 if a sorts after b, and 0 if the two are equal.
 func Compare(a, b Version) int {
 	return cmp.Or(
 		compareNumbers(a.epoch, b.epoch),
 		compareReleases(a.release, b.release),
 		cmp.Compare(a.stage(), b.stage()),
 		compareNumbers(a.preN, b.preN),
-		compareNumbers(a.post, b.post), // an absent post release has no digits, so it sorts before 0
+		compareNumbers(a.post, b.post), // an absent post-release has no digits, so it sorts before post-release 0
 		compareDev(a.dev, b.dev),
 		compareLocal(a.local, b.local),
 	)
 }
 
-// stage returns a sort key for the stage of a version. The order is: dev without pre-release, a, b, rc, final and post.
+// stage returns a key by which the stages of versions are sorted. The order of the stages is: development releases that
+// are no pre-release, a, b, rc, final releases and post-releases.
 func (v Version) stage() string {
 	switch {
 	case v.pre != "":
@@ -143,14 +146,14 @@ func (v Version) stage() string {
 	case v.post == "" && v.dev != "":
 		return ""
 	}
-	return "~" // sorts after all letters
+	return "~" // "~" sorts after all letters
 }
 
 func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
-// compareReleases pads the shorter release with zeros.
+// compareReleases compares two releases. It pads the shorter release with zeros.
 func compareReleases(a, b []string) int {
 	for i := range max(len(a), len(b)) {
 		x, y := "0", "0"
@@ -167,7 +170,7 @@ func compareReleases(a, b []string) int {
 	return 0
 }
 
-// compareDev sorts development releases first.
+// compareDev compares the numbers of two development releases. A development release sorts before other releases.
 func compareDev(a, b string) int {
 	if (a == "") != (b == "") {
 		if a == "" {
@@ -178,7 +181,7 @@ func compareDev(a, b string) int {
 	return compareNumbers(a, b)
 }
 
-// compareLocal compares local versions part by part. An absent part sorts first, then words, then numbers.
+// compareLocal compares two local versions part by part. An absent part sorts first, then words sort, then numbers.
 func compareLocal(a, b []string) int {
 	return slices.CompareFunc(a, b, func(x, y string) int {
 		switch xn, yn := isNumber(x), isNumber(y); {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	tests := []struct{ text, want string }{ // want is "" for an error
+	tests := []struct{ text, want string }{ // want is the expected normal form; "" if an error is expected
 		{"1", "1"}, {"1.0", "1.0"}, {"01.2.3", "1.2.3"}, {"v1.0.0", "1.0.0"}, {" 1.0.0 ", "1.0.0"}, {"1!1.0.0", "1!1.0.0"},
 		{"1.0.0-beta.1", "1.0.0b1"}, {"1.0.0-alpha", "1.0.0a0"}, {"1.0.0-RC.2", "1.0.0rc2"}, {"1.0.0-preview.3", "1.0.0rc3"},
 		{"1.0.0-1", "1.0.0.post1"}, {"1.0.0.rev2", "1.0.0.post2"}, {"1.0.0.dev1", "1.0.0.dev1"}, {"1.0.0+build.05", "1.0.0+build.5"},
@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestCompare compares all pairs of a sorted list, in which = joins equal versions.
+// TestCompare compares each pair of versions in a sorted list, in which = joins equal versions.
 func TestCompare(t *testing.T) {
 	list := strings.Fields(`1.0.dev1 1.0a1.dev1 1.0a1 1.0a1.post1 1.0b1 1.0b2 1.0b10 1.0rc1 1=1.0=1.0.0 1.0+a 1.0+a.b 1.0+1 1.0+1.a 1.0+1.1
 		1.0.post1.dev1 1.0.post1=1.0-1 1.0.1.dev1 1.0.1 1.9 1.10 99999999999999999998 99999999999999999999 1!0.1`)
@@ -121,7 +121,7 @@ func TestRecordedVersions(t *testing.T) {
 	}
 }
 
-// TestRecordedConstraints checks versions at and next to the bounds of each recorded constraint.
+// TestRecordedConstraints checks versions at the bounds of each recorded constraint, and versions next to these bounds.
 func TestRecordedConstraints(t *testing.T) {
 	type bound struct {
 		Lower          *string
@@ -145,7 +145,7 @@ func TestRecordedConstraints(t *testing.T) {
 		probes := []string{"0", "99"}
 		for _, b := range *row.OK {
 			for _, end := range []*string{b.Lower, b.Upper} {
-				if end != nil { // check versions just below the bound, the bound, and just above it
+				if end != nil { // check the version just below the bound, the bound itself, and the version just above
 					probes = append(probes, *end, *end+"+0", *end+".post1")
 					if !strings.ContainsAny(*end, "abr") {
 						probes = append(probes, *end+".dev0", *end+"rc9")
@@ -192,7 +192,7 @@ func TestRecordedMatches(t *testing.T) {
 		}
 		got, ok := version.Best(c, row.Available)
 		if ok {
-			v, err := version.Parse(got) // the recorded program returns the normal form
+			v, err := version.Parse(got) // the recorded program returns the normal form of the version
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestRecordedMatches(t *testing.T) {
 	}
 }
 
-// FuzzParse: the normal form parses to the same version, and Compare is antisymmetric.
+// FuzzParse checks that the normal form parses to the same version, and that Compare is antisymmetric.
 func FuzzParse(f *testing.F) {
 	f.Add("1.0.0-beta.1", "1!2")
 	f.Add(" V1.0_rc-2.post.dev+A_b ", "1.0.0-1")
@@ -224,7 +224,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseConstraint: a constraint without < and > allows the version in it.
+// FuzzParseConstraint checks that a constraint without < and > allows the version that it contains.
 func FuzzParseConstraint(f *testing.F) {
 	for _, seed := range []string{"^1.2.3", "~0.0.1", ">=1,<2", "*", "= 1.0", "^9.9.9-rc.1", ">1", ","} {
 		f.Add(seed)

@@ -7,9 +7,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/lockfile"
 )
 
-// adopt adds to the ledger the deployments that the aam program has made since the ledger was written. It considers
-// packages whose version the aam program did not change, and adds their artifacts on the default platform if the
-// deployed content equals that of the package.
+// adopt adds to the ledger the deployments that the aam program has made since the ledger was written. It examines the
+// packages whose version the aam program did not change. It adds the artifacts of such a package on the default
+// platform if the deployed content equals the content in the package.
 func (w *Workspace) adopt(s *state) error {
 	if s.ledger.resolvedAt == s.lock.ResolvedAt || !deploy.Supported(s.otherwise) {
 		return nil
@@ -27,7 +27,7 @@ func (w *Workspace) adopt(s *state) error {
 			}
 			current, err := plan.Current(d.artifact())
 			if err != nil {
-				continue // the platform is not accessible
+				continue // the platform's directory is not accessible
 			}
 			if current != "" && slices.Contains(w.digests(s, plan, entry.name, d.artifact()), current) {
 				d.digest = current
@@ -38,7 +38,7 @@ func (w *Workspace) adopt(s *state) error {
 	return nil
 }
 
-// Platforms returns the platforms that each installed package is deployed to. For a package that the aam program has
+// Platforms returns the platforms to which each installed package is deployed. For a package that the aam program has
 // deployed to an unknown platform, it returns the default platform.
 func (w *Workspace) Platforms(defaultPlatform string) (map[string][]string, error) {
 	s, err := w.read(defaultPlatform)
@@ -60,7 +60,7 @@ func (w *Workspace) Platforms(defaultPlatform string) (map[string][]string, erro
 	return platforms, nil
 }
 
-// isAt reports whether two deployments are of the same artifact name and type on the same platform.
+// isAt reports whether two deployments have the same artifact type and name on the same platform.
 func (d deployment) isAt(other deployment) bool { return d.artifact() == other.artifact() }
 
 // fromLock returns the deployments that the aam program would make for an installed package.
@@ -74,8 +74,8 @@ func (w *Workspace) fromLock(s *state, name string) []deployment {
 	return all
 }
 
-// digests returns the possible digests of a deployed artifact of an installed package. If the package does not have the
-// artifact or cannot be read, there are no digests.
+// digests returns the digests that a deployed artifact of an installed package can have. If the package does not have
+// the artifact or cannot be read, digests returns nil.
 func (w *Workspace) digests(s *state, plan *deploy.Plan, name string, of deploy.Artifact) []string {
 	m := w.manifest(s, name)
 	if m == nil {
@@ -92,9 +92,9 @@ func (w *Workspace) digests(s *state, plan *deploy.Plan, name string, of deploy.
 	return digests
 }
 
-// deployedOf returns the deployments of a package. If the ledger entry matches the lock file, they are those of the
-// entry. Otherwise they are the deployments that the aam program would make for the package in the lock file, and those
-// of the ledger entry whose content has not changed since.
+// deployedOf returns the deployments of a package. If the ledger entry of the package matches the lock file, deployedOf
+// returns the deployments in that entry. Otherwise it returns the deployments that the aam program would make for the
+// package in the lock file, together with the deployments in the ledger entry whose content has not changed since.
 func (w *Workspace) deployedOf(s *state, name string) ([]deployment, error) {
 	recorded := s.ledger.of(name)
 	locked, found := s.lock.Find(name)
@@ -128,8 +128,8 @@ func (w *Workspace) deployedOf(s *state, name string) ([]deployment, error) {
 	return all, nil
 }
 
-// owns reports whether content with a digest at the place of an artifact was deployed by a package: the ledger records
-// the digest for the artifact, or an installed package would deploy this content.
+// owns reports whether a package has deployed the content with the given digest at the place of an artifact. This is
+// the case if the ledger records the digest for the artifact, or if an installed package would deploy this content.
 func (w *Workspace) owns(s *state, plan *deploy.Plan, at deploy.Artifact, digest string) bool {
 	for _, entry := range s.ledger.packages {
 		for _, d := range entry.deployed {
@@ -143,14 +143,15 @@ func (w *Workspace) owns(s *state, plan *deploy.Plan, at deploy.Artifact, digest
 	})
 }
 
-// Deployments are the deployments of a project: the ledger, with the lock file to which it is compared.
+// Deployments holds the deployments of a project: the ledger, together with the lock file to which the ledger is
+// compared.
 type Deployments struct {
 	workspace *Workspace
 	lock      *lockfile.Lock
 	ledger    *ledger
 }
 
-// Deployments reads the ledger.
+// Deployments reads the ledger of the workspace.
 func (w *Workspace) Deployments(lock *lockfile.Lock) (*Deployments, error) {
 	l, _, err := w.readLedger()
 	if err != nil {
@@ -159,8 +160,9 @@ func (w *Workspace) Deployments(lock *lockfile.Lock) (*Deployments, error) {
 	return &Deployments{w, lock, l}, nil
 }
 
-// Orphans returns the paths of deployments that belong to no installed package, by package. They are deployments in the
-// ledger whose package the aam program has uninstalled or replaced. The key "" has sections that belong to no package.
+// Orphans returns the paths of deployments that belong to no installed package. The key is the name of the package that
+// made the deployments, which are in the ledger although the aam program has uninstalled or replaced the package. The
+// key "" holds sections that belong to no package.
 func (d *Deployments) Orphans(defaultPlatform string) (map[string][]string, error) {
 	w, s := d.workspace, newState(d.lock, defaultPlatform)
 	s.ledger = d.ledger
@@ -194,7 +196,8 @@ func (d *Deployments) Orphans(defaultPlatform string) (map[string][]string, erro
 	return orphans, w.orphanedSections(s, plan, orphans)
 }
 
-// orphanedSections adds the sections that belong neither to an installed package nor to a deployment in the ledger.
+// orphanedSections adds to orphans the sections that belong neither to an installed package nor to a deployment in the
+// ledger.
 func (w *Workspace) orphanedSections(s *state, plan *deploy.Plan, orphans map[string][]string) error {
 	sections, err := plan.Sections()
 	for _, section := range sections {

@@ -18,24 +18,24 @@ import (
 type Package struct {
 	Name     string
 	Version  string
-	Registry string // name of the registry
-	Archive  string // path of its archive; "" to deploy the installed version
-	Checksum string // the checksum in the registry, which the lock file records
-	Verify   bool   // verify the checksum of the archive
+	Registry string // the name of the registry from which the package comes
+	Archive  string // the path of the package's archive; "" to deploy the installed version
+	Checksum string // the checksum that the registry states, which the lock file records
+	Verify   bool   // verify that the archive has this checksum
 }
 
-// Options control the installation.
+// Options control how Install installs packages.
 type Options struct {
-	Platform        string // platform to deploy to; "" or an unsupported platform for no deployment
-	DefaultPlatform string // platform to which the aam program deploys
-	Force           bool   // move content that no package has deployed to the backup, and replace it
+	Platform        string // the platform to which packages are deployed; with "" or an unsupported platform, they are not deployed
+	DefaultPlatform string // the platform to which the aam program deploys
+	Force           bool   // move content that no package has deployed to the backup, and replace the content
 	Limits          archive.Limits
 }
 
 // Done is the result of Install.
 type Done struct {
-	Manifests []*manifest.Manifest // manifests of the packages
-	Backups   []deploy.Backup      // replaced content that no package had deployed
+	Manifests []*manifest.Manifest // the manifests of the installed packages
+	Backups   []deploy.Backup      // the replaced content that no package had deployed
 }
 
 // Install installs and deploys packages in one transaction, and replaces other versions of these packages. It removes
@@ -65,26 +65,26 @@ func (w *Workspace) Install(group []Package, o Options) (*Done, error) {
 	return done, nil
 }
 
-// installing is the state of an installation.
+// installing is the state of one call of Install.
 type installing struct {
 	planning
 	options Options
-	folders []deploy.Backup // package directories that were not in the lock file, and were moved to the backup
+	folders []deploy.Backup // directories of packages that were not in the lock file; they were moved to the backup
 }
 
-// incoming is a package to install, unpacked in the staging directory, or an installed package to deploy.
+// incoming is a package to install, which is unpacked in the staging directory, or an installed package to deploy.
 type incoming struct {
 	name     string
-	dir      string // directory of the unpacked or installed package
+	dir      string // the directory of the unpacked or installed package
 	manifest *manifest.Manifest
-	before   []deployment // deployments of the installed version
+	before   []deployment // the deployments of the installed version
 	version  string
 	checksum string
-	was      string // the installed version; "" if there is none
+	was      string // the installed version; "" if the package is not installed
 }
 
-// stage validates and unpacks an archive. It adds the package to the lock at once, so that a later package of the group
-// cannot use the same directory.
+// stage validates and unpacks the archive of a package. It immediately adds the package to the lock, so that a later
+// package of the same group cannot use the same directory.
 func (i *installing) stage(c *journal.Change, p Package) error {
 	if err := ownFolder(i.state.lock, p.Name); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (i *installing) stage(c *journal.Change, p Package) error {
 	return nil
 }
 
-// present adds an installed package that is only to be deployed.
+// present adds a package that is already installed and only has to be deployed.
 func (i *installing) present(in incoming, entry lockfile.Entry) error {
 	m, err := i.Manifest(in.name)
 	if err != nil {
@@ -145,7 +145,8 @@ func (i *installing) present(in incoming, entry lockfile.Entry) error {
 	return nil
 }
 
-// keepFolder moves the directory of a package that is not in the lock file to the backup, if the directory exists.
+// keepFolder moves the directory of a package to the backup, if the directory exists. The package is not in the lock
+// file.
 func (i *installing) keepFolder(c *journal.Change, name string) error {
 	dir := i.PackageDir(name)
 	exists, err := filesystem.Exists(i.Files, dir)
@@ -157,7 +158,7 @@ func (i *installing) keepFolder(c *journal.Change, name string) error {
 	return err
 }
 
-// matches returns an error unless a manifest has the name and version of the requested package.
+// matches returns an error unless the manifest m has the name and version of the requested package.
 func matches(m *manifest.Manifest, p Package) error {
 	if m.Name != p.Name {
 		return fault.New(fault.ArchiveInvalid, "the archive %s contains the package %s, not %s", p.Archive, m.Name, p.Name)
@@ -212,7 +213,8 @@ func (i *installing) deploy(c *journal.Change) error {
 	return i.plan.Stage(c)
 }
 
-// elsewhere returns the deployments of a package that stay unchanged when the package is deployed to a platform.
+// elsewhere returns the deployments of the package that do not change when the package is deployed to the given
+// platform.
 func (in incoming) elsewhere(platform string) []deployment {
 	all := []deployment{}
 	for _, d := range in.before {

@@ -11,7 +11,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/manifest"
 )
 
-// TestInstalledCountsEqualManifests: counts and errors do not depend on how a manifest is read.
+// TestInstalledCountsEqualManifests checks that the counts and errors of Installed equal those of reading each manifest
+// on its own.
 func TestInstalledCountsEqualManifests(t *testing.T) {
 	w := newWorld(t)
 	const text = "name: p\nversion: 1.0.0\ndescription: d\nartifacts: {skills: [{name: s, path: s, description: ''}]}\n"

@@ -12,45 +12,45 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// maxLedger bounds the ledger file, in bytes.
+// maxLedger is the maximum size of the ledger file, in bytes.
 const maxLedger = 8 << 20
 
-// deployment is an artifact on a platform.
+// deployment is an artifact that is deployed to a platform.
 type deployment struct {
 	platform string
 	typ      manifest.Type
 	name     string
-	version  string // version of the package; "" for the version of the ledger entry
-	digest   string // digest of the deployed content; "" if unknown
+	version  string // the version of the package; "" for the version of the ledger entry
+	digest   string // the digest of the deployed content; "" if unknown
 }
 
-// artifact returns the identification of the deployed artifact.
+// artifact returns the type and name of the deployed artifact, and the platform.
 func (d deployment) artifact() deploy.Artifact {
 	return deploy.Artifact{Platform: d.platform, Type: d.typ, Name: d.name}
 }
 
-// ledger records the deployments of each package. The aam program does not read or write ledgers.
+// ledger records the deployments of each package. The aam program neither reads nor writes the ledger.
 type ledger struct {
-	packages   []ledgerEntry // in file order
-	resolvedAt string        // ResolvedAt of the lock file that was written in the same transaction; "" if unknown
+	packages   []ledgerEntry // in the order of the file
+	resolvedAt string        // the field ResolvedAt of the lock file that was written in the same transaction; "" if unknown
 }
 
 type ledgerEntry struct {
 	name     string
-	version  string // version in the lock file; "" if unknown, as in ledgers of earlier releases
-	checksum string // checksum in the lock file; "" if unknown
+	version  string // the version in the lock file; "" if unknown, as in ledgers of earlier releases
+	checksum string // the checksum in the lock file; "" if unknown
 	deployed []deployment
 }
 
-// matches reports whether the deployments are of the package version in the lock file. If not, the aam program has
-// changed the package since the ledger was written.
+// matches reports whether the entry records deployments of the package version in the lock file. If not, the aam
+// program has changed the package since the ledger was written.
 func (e ledgerEntry) matches(locked lockfile.Entry) bool {
 	return e.version == "" || e.version == locked.Version && e.checksum == locked.Checksum
 }
 
 func (w *Workspace) ledgerPath() string { return filepath.Join(w.Dir(), "deployments.yaml") }
 
-// readLedger returns the ledger and the content of its file. The content is nil if the file does not exist.
+// readLedger returns the ledger, and the content of the ledger file; the content is nil if the file does not exist.
 func (w *Workspace) readLedger() (*ledger, []byte, error) {
 	data, err := w.readFile(w.ledgerPath(), maxLedger)
 	if err != nil {
@@ -64,7 +64,8 @@ func (w *Workspace) readLedger() (*ledger, []byte, error) {
 	return l, data, nil
 }
 
-// parseLedger parses a ledger. Nil data means an absent file, which is an empty ledger.
+// parseLedger parses the content of a ledger file. If data is nil, the file does not exist, and parseLedger returns an
+// empty ledger.
 func parseLedger(data []byte) (*ledger, error) {
 	doc, err := yaml11.Parse(data, maxLedger)
 	if err != nil {
@@ -72,7 +73,7 @@ func parseLedger(data []byte) (*ledger, error) {
 	}
 	var r yaml11.Reader
 	l := &ledger{resolvedAt: r.TextOr(doc.Root().Field("resolved_at"), "")}
-	places := map[string]int{} // indexes in l.packages by name
+	places := map[string]int{} // indexes in l.packages; the key is the name of the package
 	for _, item := range r.Entries(doc.Root().Field("packages")) {
 		entry := ledgerEntry{name: item.Key.Text(), deployed: []deployment{}}
 		if err := pkgname.Check(entry.name); err != nil {
@@ -93,7 +94,7 @@ func parseLedger(data []byte) (*ledger, error) {
 	return l, r.Err()
 }
 
-// parseDeployment parses a deployment, and validates its names, which become parts of paths.
+// parseDeployment parses a deployment of the ledger, and validates the names in it, which become parts of paths.
 func parseDeployment(r *yaml11.Reader, item yaml11.Value) deployment {
 	if !r.Mapping(item) {
 		return deployment{}
@@ -150,7 +151,7 @@ func (l *ledger) index(name string) int {
 	return slices.IndexFunc(l.packages, func(e ledgerEntry) bool { return e.name == name })
 }
 
-// of returns the entry of a package; nil if there is none.
+// of returns the entry of the package called name; nil if the ledger has no such entry.
 func (l *ledger) of(name string) *ledgerEntry {
 	if at := l.index(name); at >= 0 {
 		return &l.packages[at]
@@ -158,7 +159,7 @@ func (l *ledger) of(name string) *ledgerEntry {
 	return nil
 }
 
-// set replaces the entry of a package, or appends it.
+// set replaces the entry of the package that entry names. If there is no such entry, set appends entry.
 func (l *ledger) set(entry ledgerEntry) {
 	if at := l.index(entry.name); at >= 0 {
 		l.packages[at] = entry
@@ -171,8 +172,8 @@ func (l *ledger) remove(name string) {
 	l.packages = slices.DeleteFunc(l.packages, func(e ledgerEntry) bool { return e.name == name })
 }
 
-// Outdated returns the platforms that have another version of a package than the installed one, by package name. This
-// happens if the installed version was deployed only to another platform.
+// Outdated returns the platforms that have another version of a package than the installed version. The key is the name
+// of the package. This happens if the installed version was deployed only to another platform.
 func (d *Deployments) Outdated() map[string][]string {
 	platforms := map[string][]string{}
 	for _, entry := range d.ledger.packages {
@@ -185,7 +186,8 @@ func (d *Deployments) Outdated() map[string][]string {
 	return platforms
 }
 
-// Deployed returns the slash-separated paths of deployments in the ledger, relative to the project.
+// Deployed returns the set of the paths of all deployments in the ledger. The paths are slash-separated and relative to
+// the project.
 func (w *Workspace) Deployed() (map[string]bool, error) {
 	l, _, err := w.readLedger()
 	if err != nil {

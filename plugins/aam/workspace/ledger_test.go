@@ -38,8 +38,8 @@ func TestParseLedgerRefuses(t *testing.T) {
 	}
 }
 
-// FuzzLedger: a valid ledger has only paths that deployments may use, and encoding and parsing it returns an equal
-// ledger.
+// FuzzLedger checks that a valid ledger has only paths that deployments may use, and that encoding and parsing the
+// ledger returns an equal ledger.
 func FuzzLedger(f *testing.F) {
 	f.Add([]byte("packages: {pkg: [{platform: cursor, type: skill, name: s}], '@a/b': []}"))
 	f.Add([]byte("packages: {pkg: [{platform: codex, type: agent, name: ../x}]}"))

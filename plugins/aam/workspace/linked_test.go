@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// TestPlatformsThatShareDirectory: a symbolic link can make two platforms use the same directory of skills.
+// TestPlatformsThatShareDirectory has a symbolic link that makes two platforms use the same directory of skills.
 func TestPlatformsThatShareDirectory(t *testing.T) {
 	w := newWorld(t)
 	shared, linked := filepath.Join(w.project, ".claude", "skills"), filepath.Join(w.project, ".github", "skills")

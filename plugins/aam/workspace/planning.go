@@ -12,32 +12,34 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// planning plans the deployments of a transaction.
+// planning plans the deployments and undeployments of a transaction.
 type planning struct {
 	*Workspace
 	state    *state
 	plan     *deploy.Plan
 	incoming []incoming
-	// force moves content that no package has deployed to the backup. Without force, such content is a conflict.
+	// force makes the plan move content that no package has deployed to the backup. Without force, such content is a
+	// conflict.
 	force     bool
-	conflicts []string // paths of content that no package has deployed
+	conflicts []string // the paths of content that no package has deployed
 	taken     []taking
 }
 
-// taking is a deployment that passes to the package called name, because the package that it belonged to is removed.
+// taking is a deployment that passes to the package called name, because the package to which the deployment belonged
+// is removed.
 type taking struct {
 	name string
 	deployment
 }
 
-// provider is a package that has an artifact.
+// provider is a package that has a certain artifact.
 type provider struct {
 	name     string
 	dir      string
 	artifact manifest.Artifact
 }
 
-// put plans a deployment of an artifact of the package in dir, and sets the digest of d.
+// put plans the deployment d of an artifact of the package in dir, and sets the digest of d.
 func (p *planning) put(d *deployment, dir string, a manifest.Artifact) error {
 	digests, err := p.plan.Digests(d.platform, dir, a)
 	if err != nil {
@@ -50,8 +52,8 @@ func (p *planning) put(d *deployment, dir string, a manifest.Artifact) error {
 	return p.plan.Deploy(d.platform, dir, a)
 }
 
-// withdraw plans to remove a deployment of the package called name. If another installed package also has the artifact,
-// the artifact of the other package is deployed instead.
+// withdraw plans the removal of a deployment of the package called name. If another installed package has the same
+// artifact, withdraw plans to deploy the artifact of that package instead.
 func (p *planning) withdraw(name string, d deployment) error {
 	current, err := p.plan.Current(d.artifact())
 	if err != nil {
@@ -80,8 +82,9 @@ func (p *planning) withdraw(name string, d deployment) error {
 	return nil
 }
 
-// provider returns a package other than name that has the artifact of a deployment after the transaction. Of several
-// packages it returns the last that is deployed to the platform or, if there is none, the last.
+// provider returns a package other than name that has the artifact of the deployment d after the transaction. Of
+// several packages it returns the last one that is deployed to the platform of d. If none is deployed there, it returns
+// the last package.
 func (p *planning) provider(name string, d deployment) (provider, bool) {
 	var best provider
 	found, deployed := false, false
@@ -108,7 +111,7 @@ func (p *planning) provider(name string, d deployment) (provider, bool) {
 	return best, found
 }
 
-// isDeployed reports whether a package has deployments on a platform.
+// isDeployed reports whether the package called name has deployments on a platform.
 func (p *planning) isDeployed(name, platform string) bool {
 	if recorded := p.state.ledger.of(name); recorded != nil {
 		return slices.ContainsFunc(recorded.deployed, func(d deployment) bool { return d.platform == platform })
@@ -116,8 +119,8 @@ func (p *planning) isDeployed(name, platform string) bool {
 	return platform == p.state.otherwise
 }
 
-// claim prepares the path of an artifact for a change. If no package has deployed the current content, claim plans to
-// move the content to the backup or, without force, records a conflict.
+// claim prepares the path of an artifact for a change. If no package has deployed the current content at that path,
+// claim plans to move the content to the backup. Without force, claim records a conflict instead.
 func (p *planning) claim(at deploy.Artifact) error {
 	current, err := p.plan.Current(at)
 	if err != nil || current == "" || p.owns(p.state, p.plan, at, current) {
@@ -133,7 +136,7 @@ func (p *planning) claim(at deploy.Artifact) error {
 	return err
 }
 
-// shown returns a path below the project relative to the project, and other paths unchanged.
+// shown returns a path below the project as a path relative to the project, and any other path unchanged.
 func (w *Workspace) shown(path string) string {
 	if contain.Within(w.Project, path) {
 		if relative, err := filepath.Rel(w.Project, path); err == nil {
@@ -143,7 +146,7 @@ func (w *Workspace) shown(path string) string {
 	return path
 }
 
-// Shown returns a backup in which paths inside of the project are relative to the project.
+// Shown returns the backup b with paths inside of the project relative to the project.
 func (w *Workspace) Shown(b deploy.Backup) deploy.Backup {
 	return deploy.Backup{Path: w.shown(b.Path), Backup: w.shown(b.Backup)}
 }
@@ -159,7 +162,7 @@ func (p *planning) check() error {
 	return err
 }
 
-// record adds the deployments in taken to the ledger.
+// record adds the deployments in p.taken to the ledger.
 func (p *planning) record() {
 	for _, t := range p.taken {
 		entry := ledgerEntry{name: t.name}

@@ -15,8 +15,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// program simulates an install or uninstall by the aam program, which does not know the ledger: it makes the change
-// with the plugin in a copy of the world without a ledger, and then copies all files back but keeps the old ledger.
+// program simulates an install or uninstall by the aam program, which does not know the ledger. It makes the change
+// with the plugin in a copy of the world that has no ledger. Then it copies all files back to the world, but keeps the
+// old ledger.
 func (w world) program(t *testing.T, platform string, p ...workspace.Package) {
 	t.Helper()
 	path := filepath.Join(w.project, ".aam", "deployments.yaml")
@@ -51,8 +52,8 @@ func (w world) program(t *testing.T, platform string, p ...workspace.Package) {
 	}
 }
 
-// TestStaleLedger: if the aam program changes a package that the plugin has installed, uninstalling the package by the
-// plugin removes all of its deployments.
+// TestStaleLedger has the aam program change a package that the plugin has installed. When the plugin then uninstalls
+// the package, it must remove all deployments of the package.
 func TestStaleLedger(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -87,7 +88,8 @@ func TestStaleLedger(t *testing.T) {
 	}
 }
 
-// TestStaleLedgerDoesNotOwnUserFiles: a file of the user is not removed if only a stale ledger contains its path.
+// TestStaleLedgerDoesNotOwnUserFiles checks that a file of the user is not removed if only an outdated ledger contains
+// the path of the file.
 func TestStaleLedgerDoesNotOwnUserFiles(t *testing.T) {
 	w := newWorld(t)
 	w.install(t, "claude", w.pack(t, "a", "1.0.0", "", artifact{"prompt", "ask"}))
@@ -105,8 +107,8 @@ func TestStaleLedgerDoesNotOwnUserFiles(t *testing.T) {
 	}
 }
 
-// TestDeploymentsOfProgramSurviveOtherCalls: a call for another package keeps deployments of the aam program in the
-// ledger.
+// TestDeploymentsOfProgramSurviveOtherCalls checks that a call for another package keeps the deployments of the aam
+// program in the ledger.
 func TestDeploymentsOfProgramSurviveOtherCalls(t *testing.T) {
 	w := newWorld(t)
 	a := w.pack(t, "a", "1.0.0", "", artifact{"prompt", "ask"})

@@ -14,15 +14,15 @@ import (
 // Uninstalled is the result of Uninstall.
 type Uninstalled struct {
 	Version      string
-	FilesRemoved int      // deployed files only
-	Dependents   []string // installed packages that depend on the package
+	FilesRemoved int      // the number of removed deployed files, without the files of the package itself
+	Dependents   []string // names of installed packages that depend on the uninstalled package
 	Backups      []deploy.Backup
 }
 
-// Uninstall removes a package with its deployments. If another installed package has the same artifact, Uninstall
-// deploys the artifact of that package instead. It moves edited content to the backup. It also removes the deployments
-// of a package that is only in the ledger, because the aam program has uninstalled the package. If the package is
-// neither in the lock file nor in the ledger, the error has the code PackageNotInstalled.
+// Uninstall removes a package and its deployments. If another installed package has the same artifact, Uninstall
+// deploys the artifact of that package instead. It moves edited content to the backup. If the aam program has
+// uninstalled a package that is still in the ledger, Uninstall removes the deployments of that package. If the package
+// is neither in the lock file nor in the ledger, the error has the code PackageNotInstalled.
 func (w *Workspace) Uninstall(name, defaultPlatform string) (Uninstalled, error) {
 	if !w.Exists() {
 		return Uninstalled{}, notInstalled(name)
@@ -69,8 +69,8 @@ func notInstalled(name string) error {
 	return fault.New(fault.PackageNotInstalled, "package %.200q is not installed", name).WithHint("List installed packages with aam_list")
 }
 
-// ownFolder returns an error if another installed package uses the directory of the package called name. Different
-// names can have the same directory.
+// ownFolder returns an error if another installed package uses the directory of the package called name. Packages with
+// different names can have the same directory.
 func ownFolder(lock *lockfile.Lock, name string) error {
 	for _, entry := range lock.Packages {
 		if entry.Name != name && pkgname.Folder(entry.Name) == pkgname.Folder(name) {
@@ -84,7 +84,8 @@ func (w *Workspace) plan() *deploy.Plan {
 	return &deploy.Plan{Files: w.Files, Project: w.Project, Home: w.Home}
 }
 
-// change commits a transaction with the changes that stage adds, and with the lock file and ledger in s after stage.
+// change commits a transaction with the changes that stage adds. The transaction also writes the lock file and the
+// ledger, as they are in s after the call of stage.
 func (w *Workspace) change(s *state, stage func(*journal.Change) error) error {
 	c, err := w.journal().Begin()
 	if err != nil {
@@ -100,7 +101,7 @@ func (w *Workspace) change(s *state, stage func(*journal.Change) error) error {
 	return inTheWay(c.Commit())
 }
 
-// inTheWay adds a hint to an error if a file exists in place of a required directory.
+// inTheWay adds a hint to err if a file exists at the path of a required directory.
 func inTheWay(err error) error {
 	if !errors.Is(err, syscall.ENOTDIR) {
 		return err

@@ -17,7 +17,7 @@ import (
 
 const backup = "project/.aam/backup/20260210T120000Z/"
 
-// force returns the options for an install to a platform with force.
+// force returns the options for an install with force to a platform.
 func force(platform string) workspace.Options {
 	o := options(platform)
 	o.Force = true
@@ -34,7 +34,8 @@ func (w world) placed(t *testing.T) map[string]string {
 	return found
 }
 
-// TestInstallOverUserFile: content that no package has deployed is a conflict; with force it is moved to the backup.
+// TestInstallOverUserFile installs a package over content that no package has deployed. The install must report a
+// conflict or, with force, move the content to the backup.
 func TestInstallOverUserFile(t *testing.T) {
 	section := "Ours\n\n<!-- BEGIN AAM: rule instruction -->\nmine\n<!-- END AAM: rule instruction -->\n"
 	tests := []struct {
@@ -101,7 +102,7 @@ func TestInstallOverSymlinkOfUser(t *testing.T) {
 	}
 }
 
-// TestEditedDeployment: an edited deployment is neither replaced without force nor deleted.
+// TestEditedDeployment checks that an edited deployment is neither deleted nor, without force, replaced.
 func TestEditedDeployment(t *testing.T) {
 	edits := map[string][]string{
 		"cursor":  {"project/.cursor/prompts/prompt.md", "project/.cursor/skills/skill/x.md", "project/.cursor/skills/skill/new.md", "project/.cursor/rules/rule.mdc", "project/.cursor/rules/agent-agent.mdc"},
@@ -167,7 +168,8 @@ func TestEditedSection(t *testing.T) {
 	})
 }
 
-// TestFilesCreatedByProgramsAreNotEdits: .DS_Store and __pycache__ in the directory of a skill do not count as edits.
+// TestFilesCreatedByProgramsAreNotEdits checks that .DS_Store and __pycache__ in the directory of a skill do not count
+// as edits.
 func TestFilesCreatedByProgramsAreNotEdits(t *testing.T) {
 	w := newWorld(t)
 	w.install(t, "claude", w.pack(t, "a", "1.0.0", "", artifact{"skill", "s"}))
@@ -179,8 +181,8 @@ func TestFilesCreatedByProgramsAreNotEdits(t *testing.T) {
 	}
 }
 
-// TestSharedArtifact: an artifact that two packages have stays deployed while one of the packages is installed, with
-// the content of that package.
+// TestSharedArtifact installs two packages that have the same artifact. While one of the packages is installed, the
+// artifact must stay deployed, with the content of that package.
 func TestSharedArtifact(t *testing.T) {
 	for _, test := range []struct{ platform, file string }{
 		{"cursor", "project/.cursor/skills/s/x.md"}, {"claude", "project/.claude/skills/s/x.md"}, {"codex", "home/.codex/skills/s/x.md"},

@@ -1,6 +1,7 @@
-// Package workspace manages the directory .aam of a project: the installed packages (lock file and directories) and
-// their deployments (the ledger, which the aam program does not have). Install and Uninstall change both and the
-// deployed files in one transaction. Callers of Install and Uninstall hold a lock.
+// Package workspace manages the directory .aam of a project. The directory contains the lock file and the directories
+// of the installed packages. It also contains the ledger of deployments, which the aam program does not have. Install
+// and Uninstall change these files and the deployed files in one transaction. Callers of Install and Uninstall must
+// hold a lock.
 package workspace
 
 import (
@@ -22,11 +23,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Workspace is the workspace of a project.
+// Workspace is the directory .aam of a project, together with the deployed files.
 type Workspace struct {
 	Files   files.System
 	Project string
-	Home    string // "" if unknown; only deployments to codex need it
+	Home    string // the home directory, which only deployments to codex need; "" if unknown
 	Now     time.Time
 }
 
@@ -43,14 +44,14 @@ func (w *Workspace) PackageDir(name string) string {
 	return filepath.Join(w.PackagesDir(), pkgname.Folder(name))
 }
 
-// StageDir returns the staging directory. Outside of a transaction, entries in it are leftovers of an interrupted
-// transaction.
+// StageDir returns the path of the staging directory. Outside of a transaction, the entries of that directory were left
+// behind by an interrupted transaction.
 func (w *Workspace) StageDir() string { return filepath.Join(w.Dir(), ".tmp") }
 
 // DownloadsDir returns the download directory of the aam program.
 func (w *Workspace) DownloadsDir() string { return filepath.Join(w.PackagesDir(), ".downloads") }
 
-// Exists reports whether the project has a workspace.
+// Exists reports whether the project has a directory .aam.
 func (w *Workspace) Exists() bool { return files.IsDir(w.Files, w.Dir()) }
 
 // Manifest reads the manifest of an installed package.
@@ -58,13 +59,14 @@ func (w *Workspace) Manifest(name string) (*manifest.Manifest, error) {
 	return manifest.Load(w.Files, w.PackageDir(name))
 }
 
-// Installed has the artifact counts of the installed packages. A call that lists packages reads their manifests at once.
+// Installed holds the artifact counts of the installed packages. With it, a call that lists packages reads all of their
+// manifests at once.
 type Installed struct {
 	workspace *Workspace
-	counts    map[string]manifest.Counts // by the names of the packages' directories
+	counts    map[string]manifest.Counts // the key is the name of the package's directory
 }
 
-// Installed reads the manifests of the packages in a lock file.
+// Installed reads the manifests of all packages in a lock file.
 func (w *Workspace) Installed(lock *lockfile.Lock) Installed {
 	i := Installed{w, make(map[string]manifest.Counts, len(lock.Packages))}
 	if len(lock.Packages) == 0 {
@@ -76,7 +78,7 @@ func (w *Workspace) Installed(lock *lockfile.Lock) Installed {
 	return i
 }
 
-// Counts returns the artifact counts of an installed package. Errors are those of Workspace.Manifest.
+// Counts returns the artifact counts of an installed package. The errors are those of Workspace.Manifest.
 func (i Installed) Counts(name string) (manifest.Counts, error) {
 	if counts, ok := i.counts[pkgname.Folder(name)]; ok {
 		return counts, nil
@@ -88,28 +90,28 @@ func (i Installed) Counts(name string) (manifest.Counts, error) {
 	return m.Counts(), nil
 }
 
-// Lock reads the lock file.
+// Lock reads the lock file of the project.
 func (w *Workspace) Lock() (*lockfile.Lock, error) { return lockfile.Load(w.Files, w.Project) }
 
-// Packages reads the lock file for a list of packages, as lockfile.LoadPackages does.
+// Packages reads the lock file for a list of packages, in the same way as lockfile.LoadPackages.
 func (w *Workspace) Packages() (*lockfile.Lock, error) {
 	return lockfile.LoadPackages(w.Files, w.Project)
 }
 
-// Recover rolls an interrupted transaction back or forward, and clears the staging directory.
+// Recover completes or rolls back an interrupted transaction, and clears the staging directory.
 func (w *Workspace) Recover() error { return w.journal().Recover() }
 
-// Interrupted reports whether a transaction was interrupted.
+// Interrupted reports whether a transaction was interrupted and has not been recovered.
 func (w *Workspace) Interrupted() bool { return w.journal().Interrupted() }
 
-// journal returns the journal for changes of the project, and of .codex in the home directory.
+// journal returns the journal for changes of the project and of .codex in the home directory.
 func (w *Workspace) journal() journal.Journal {
 	roots := []journal.Root{{
 		Dir: w.Project, Stage: w.StageDir(), Only: append([]string{folder}, deploy.InProject...), Backup: filepath.Join(w.Dir(), "backup"),
 	}}
 	if w.Home != "" {
 		codex := filepath.Join(w.Home, ".codex")
-		// The stage has a name that depends on the project, because other projects deploy to the same directory.
+		// The name of the stage depends on the project, because other projects deploy to the same directory.
 		sum := sha256.Sum256([]byte(w.Project))
 		stage := filepath.Join(codex, ".aam-"+hex.EncodeToString(sum[:8]))
 		backup := filepath.Join(codex, folder, "backup")
@@ -118,19 +120,20 @@ func (w *Workspace) journal() journal.Journal {
 	return journal.Journal{Files: w.Files, Roots: roots, Stamp: w.Now.UTC().Format("20060102T150405Z")}
 }
 
-// state is the state of the workspace before a transaction: installed packages and deployments, and the content of the
-// lock file and the ledger.
+// state holds the installed packages and their deployments before a transaction, and the content of the lock file and
+// of the ledger.
 type state struct {
 	lock      *lockfile.Lock
 	ledger    *ledger
-	lockWas   []byte // nil if there was no file
+	lockWas   []byte // the content of the lock file; nil if the file did not exist
 	ledgerWas []byte
 	installed []string                      // names of the packages in the lock file before the transaction
-	manifests map[string]*manifest.Manifest // cache for installed packages; nil if one cannot be read
-	otherwise string                        // default platform, to which the aam program deploys
+	manifests map[string]*manifest.Manifest // cached manifests of installed packages; nil for a manifest that cannot be read
+	otherwise string                        // the default platform, to which the aam program deploys
 }
 
-// read recovers from an interrupted transaction, and reads the state. The aam program deploys to the default platform.
+// read recovers from an interrupted transaction, and returns the state. The aam program deploys to the default
+// platform.
 func (w *Workspace) read(defaultPlatform string) (*state, error) {
 	if err := w.journal().Recover(); err != nil {
 		return nil, err
@@ -142,7 +145,7 @@ func (w *Workspace) read(defaultPlatform string) (*state, error) {
 	return s, w.adopt(s)
 }
 
-// newState returns a state without a ledger.
+// newState returns a state that has no ledger.
 func newState(lock *lockfile.Lock, defaultPlatform string) *state {
 	s := &state{lock: lock, manifests: map[string]*manifest.Manifest{}, otherwise: defaultPlatform}
 	for _, entry := range lock.Packages {
@@ -151,7 +154,7 @@ func newState(lock *lockfile.Lock, defaultPlatform string) *state {
 	return s
 }
 
-// load reads the state.
+// load returns the state of the workspace.
 func (w *Workspace) load(defaultPlatform string) (*state, error) {
 	data, err := w.readFile(lockfile.Path(w.Project), lockfile.MaxSize)
 	if err != nil {
@@ -159,7 +162,7 @@ func (w *Workspace) load(defaultPlatform string) (*state, error) {
 	}
 	lock, err := lockfile.Parse(data)
 	if err != nil {
-		_, err := w.Lock() // returns an error that names the file and a remedy
+		_, err := w.Lock() // Lock returns an error that names the file and a remedy
 		return nil, err
 	}
 	s := newState(lock, defaultPlatform)
@@ -168,8 +171,8 @@ func (w *Workspace) load(defaultPlatform string) (*state, error) {
 	return s, err
 }
 
-// readFile returns the content of a file; nil if the file does not exist. A symbolic link out of the project is an
-// error, because its target could be disclosed or overwritten.
+// readFile returns the content of a file in the project; nil if the file does not exist. It returns an error for a
+// symbolic link out of the project, because a call could disclose or overwrite the target of the link.
 func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 	data, err := files.ReadInside(w.Files, w.Project, path, limit)
 	if filesystem.IsAbsent(err) {
@@ -181,7 +184,7 @@ func (w *Workspace) readFile(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// write adds the lock file and the ledger to a transaction.
+// write adds the new lock file and the new ledger to a transaction.
 func (w *Workspace) write(c *journal.Change, s *state) error {
 	s.ledger.resolvedAt = registry.Timestamp(w.Now)
 	lock, err := s.lock.Encode(s.ledger.resolvedAt)
@@ -212,18 +215,18 @@ func (w *Workspace) fits(lock, ledger []byte) error {
 	return nil
 }
 
-// manifest returns the manifest of an installed package; nil if it cannot be read.
+// manifest returns the manifest of an installed package; nil if the manifest cannot be read.
 func (w *Workspace) manifest(s *state, name string) *manifest.Manifest {
 	m, known := s.manifests[name]
 	if !known {
-		m, _ = w.Manifest(name) // a damaged package can still be replaced and removed
+		m, _ = w.Manifest(name) // the error is ignored, because a damaged package can still be replaced and removed
 		s.manifests[name] = m
 	}
 	return m
 }
 
-// artifact returns the artifact of a manifest with a type and name; false if there is none. Of duplicates it returns
-// the last, which is the one that is deployed.
+// artifact returns the artifact of a manifest that has the given type and name; false if the manifest has no such
+// artifact. Of duplicates it returns the last, because the last is deployed.
 func artifact(m *manifest.Manifest, t manifest.Type, name string) (manifest.Artifact, bool) {
 	for _, a := range slices.Backward(m.Artifacts) {
 		if a.Type == t && a.Name == name {

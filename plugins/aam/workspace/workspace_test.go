@@ -23,13 +23,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/workspace"
 )
 
-// TestMain moves temporary directories to memory if the system supports that, because these tests create thousands.
+// TestMain has temporary directories created in memory if the system supports that, because the tests of this package
+// create thousands of them.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 
-// world has a project with a workspace, a home, and a directory for archives.
+// world holds the paths of a project with a workspace, of a home directory, and of the directory that contains both and
+// the archives.
 type world struct{ root, project, home string }
 
 func newWorld(t *testing.T) world {
@@ -46,7 +48,7 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
-// copy returns a copy of the world.
+// copy returns a copy of the world in a new directory.
 func (w world) copy(t *testing.T) world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -71,7 +73,7 @@ func (w world) open(s files.System) *workspace.Workspace {
 	return &workspace.Workspace{Files: s, Project: w.project, Home: w.home, Now: time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)}
 }
 
-// read returns the content of all files of project and home.
+// read returns the content of all files in the project and in the home directory.
 func (w world) read(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -95,8 +97,8 @@ func (w world) read(t *testing.T) map[string]string {
 // artifact is the type and name of an artifact.
 type artifact struct{ typ, name string }
 
-// pack creates an archive of a package with artifacts. Prompts and instructions are files, other artifacts are
-// directories with one file. It returns the package for Install.
+// pack creates an archive of a package with the given artifacts. Prompts and instructions are files, and other
+// artifacts are directories with one file. pack returns the package in the form that Install requires.
 func (w world) pack(t *testing.T, name, version, dependencies string, artifacts ...artifact) workspace.Package {
 	t.Helper()
 	text := fmt.Sprintf("name: '%s'\nversion: %s\ndescription: d\ndependencies: {%s}\nartifacts:\n", name, version, dependencies)
@@ -135,7 +137,7 @@ func (w world) pack(t *testing.T, name, version, dependencies string, artifacts 
 	return workspace.Package{Name: name, Version: version, Registry: "team", Archive: path, Checksum: listing.Checksum, Verify: true}
 }
 
-// one returns an artifact of each type.
+// one returns one artifact of each type. The names of the artifacts begin with prefix.
 func one(prefix string) []artifact {
 	return []artifact{{"agent", prefix + "agent"}, {"skill", prefix + "skill"}, {"prompt", prefix + "prompt"}, {"instruction", prefix + "rule"}}
 }
@@ -162,7 +164,7 @@ func TestInstallAndUninstall(t *testing.T) {
 				t.Fatalf("got %+v, %v", lock, err)
 			}
 			got := w.read(t)
-			deployed := len(got) - len(before) - 2 - 5 - 2 // the packages' files, lock and ledger
+			deployed := len(got) - len(before) - 2 - 5 - 2 // subtract the lock file, the ledger and the files in the directories of the packages
 			if want := map[string]int{"cursor": 5, "claude": 4, "copilot": 5, "codex": 3}[platform]; deployed != want {
 				t.Errorf("%d files deployed, want %d: %v", deployed, want, got)
 			}
@@ -211,7 +213,7 @@ func TestInstallReplacesVersion(t *testing.T) {
 	tests := []struct {
 		name     string
 		platform string
-		want     []string // deployed files afterwards
+		want     []string // the expected deployed files after the call
 	}{
 		{"artifacts of the old version are removed unless shared", "cursor", []string{".cursor/prompts/kept.md 2.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
 		{"artifacts of the old version are removed from other platforms", "claude", []string{".claude/prompts/kept.md 2.0.0", ".cursor/prompts/kept.md 1.0.0", ".cursor/skills/shared/x.md 1.0.0"}},
@@ -359,15 +361,16 @@ func TestInvalidLockAndLedgerAreNotOverwritten(t *testing.T) {
 	}
 }
 
-// atEachWrite runs an operation repeatedly. In each run, another write fails or is the simulated end of the process.
-// After recovery, the files must be those before or after the operation, and pass the checks.
+// atEachWrite repeats an operation, and at another write each time lets the write fail or simulates the end of the
+// process. After the recovery, the files must be those before or those after the operation, and the checks must
+// succeed.
 func atEachWrite(t *testing.T, prepare func(world), do func(*workspace.Workspace) error, checks ...func(*testing.T, world)) {
 	template := newWorld(t)
 	prepare(template)
 	before := template.read(t)
 	for _, kill := range []bool{false, true} {
 		var after map[string]string
-		made := false // the operation was committed; it must then be committed for all later writes, too
+		made := false // set once the operation was committed; it must then be committed for all later writes, too
 		for n := 1; ; n++ {
 			w := template.copy(t)
 			system := faults.New(n, kill)

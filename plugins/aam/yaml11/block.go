@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// loadBlock parses a document in the simple style, which type lines describes. It returns false if the YAML library
-// must parse the document.
+// loadBlock parses a document in the simple style, which the type lines describes. It returns false if only the YAML
+// library can parse the document.
 func loadBlock(data []byte) (*node, bool) {
 	b := block{}
 	if !bytes.HasSuffix(data, []byte("\n")) {
-		data = append(bytes.Clone(data), '\n') // a final newline changes no value in the simple style
+		data = append(bytes.Clone(data), '\n') // an additional final newline changes no value in the simple style
 	}
 	b.reset(data, string(data))
 	if b.indent != 0 || isItem(b.content) {
@@ -20,19 +20,21 @@ func loadBlock(data []byte) (*node, bool) {
 	return root, b.done()
 }
 
-// blockDepth bounds the nesting of collections. The library parses deeper documents, and applies its own bound.
+// blockDepth is the maximum nesting depth of collections. The library parses deeper documents, and has a limit of its
+// own.
 const blockDepth = 32
 
 // block is the parser of the simple style.
 type block struct {
 	lines
-	depth int     // nesting depth of the current collection
-	open  []*node // items of all collections that are being parsed
-	nodes []node  // slab from which nodes are allocated, because single allocations are much slower
-	links []*node // slab from which the items of collections are allocated
+	depth int     // the nesting depth of the current collection
+	open  []*node // the items of all collections that are being parsed
+	nodes []node  // a block of memory from which nodes are taken, because single allocations are much slower
+	links []*node // a block of memory from which the items of collections are taken
 }
 
-// reset starts the next document. It may overwrite the nodes of the previous document. Text equals string(data).
+// reset prepares the parser for the next document. The parser may then overwrite the nodes of the previous document.
+// The argument text must equal string(data).
 func (b *block) reset(data []byte, text string) {
 	b.lines.reset(data, text)
 	b.depth, b.open = 0, b.open[:0]
@@ -47,7 +49,7 @@ func (b *block) node(kind Kind, text string, number int) *node {
 	return &b.nodes[len(b.nodes)-1]
 }
 
-// openCollection returns a new collection, and the index in b.open at which its items begin.
+// openCollection returns a new collection, and the index in b.open at which the items of the collection begin.
 func (b *block) openCollection(kind Kind) (*node, int) {
 	if b.depth++; b.depth > blockDepth {
 		b.unsure = true
@@ -55,8 +57,8 @@ func (b *block) openCollection(kind Kind) (*node, int) {
 	return b.node(kind, "", b.number), len(b.open)
 }
 
-// close moves the items in b.open from index begin to the collection. If the next line is indented deeper than the
-// collection, the document is not in the simple style.
+// close moves the items in b.open from the index begin on to the collection n. If the next line is indented deeper than
+// the collection, the document is not in the simple style.
 func (b *block) close(n *node, begin, indent int) *node {
 	if b.indent > indent {
 		b.unsure = true
@@ -89,7 +91,7 @@ func (b *block) mapping(indent int) *node {
 	return b.close(n, begin, indent)
 }
 
-// value parses the value of a key. Rest is the text after the key on the same line.
+// value parses the value of a key. The argument rest is the text after the key on the same line.
 func (b *block) value(rest string, indent, number int) *node {
 	switch {
 	case rest != "" && rest[0] == '[' && rest != "[]", rest != "" && rest[0] == '{' && rest != "{}":
@@ -105,7 +107,7 @@ func (b *block) value(rest string, indent, number int) *node {
 	return b.node(Null, "", number)
 }
 
-// flow parses a flow list or mapping of scalars on one line.
+// flow parses a list or mapping of scalars that is written on one line between brackets or braces.
 func (b *block) flow(text string, number int) *node {
 	n, closing := b.node(List, "", number), "]"
 	if text[0] == '{' {
@@ -139,7 +141,7 @@ func (b *block) list(indent int) *node {
 	return b.close(n, begin, indent)
 }
 
-// item parses an item of a list. The dashes of the list are at indent.
+// item parses an item of a list whose dashes have the indentation indent.
 func (b *block) item(indent int) *node {
 	b.skipDash()
 	if !isPlainItem(b.content) {

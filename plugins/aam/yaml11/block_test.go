@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/internal/realdata"
 )
 
-// written formats a value for comparison.
+// written returns a node as text, for comparisons.
 func written(n *node) string {
 	var items []string
 	for _, item := range n.items {
@@ -104,7 +104,7 @@ func TestLoadBlock(t *testing.T) {
 	}
 }
 
-// TestParsersAgreeOnDepth: the fast parser does not accept documents that are too deep for the library.
+// TestParsersAgreeOnDepth checks that the fast parser does not accept documents that are too deep for the library.
 func TestParsersAgreeOnDepth(t *testing.T) {
 	for depth := maxDepth - 3; depth <= maxDepth+3; depth++ {
 		for name, level := range map[string]string{"mappings": "a:\n", "lists": "- a:\n"} {
@@ -125,7 +125,7 @@ func TestParsersAgreeOnDepth(t *testing.T) {
 	}
 }
 
-// same compares a value with the result of the library.
+// same compares the node got with the result of the library for text.
 func same(t *testing.T, text string, got *node) {
 	t.Helper()
 	tree, err := load([]byte(text))
@@ -141,7 +141,7 @@ func same(t *testing.T, text string, got *node) {
 	}
 }
 
-// TestRealBlocks parses all YAML files of the sample data. The fast parser must accept the files that the aam program
+// TestRealBlocks parses all YAML files of the sample data. The fast parser must accept all files that the aam program
 // wrote.
 func TestRealBlocks(t *testing.T) {
 	count := 0
@@ -168,7 +168,7 @@ func TestRealBlocks(t *testing.T) {
 	}
 }
 
-// FuzzLoadBlock: the fast parser returns false, or the same value as the library.
+// FuzzLoadBlock checks that the fast parser returns either false or the same value as the library.
 func FuzzLoadBlock(f *testing.F) {
 	for _, seed := range []string{
 		"a: x\nb:\n- 'c'\n- d: e\n  f: []\ng: {}\n", "a: b\n  c\n  d\n", "'k': 'v\n  w'\n", "a:\n  b:\n    c: 1\n  d:\n", "a:\n- x\n  y\n- z\n",
@@ -179,7 +179,7 @@ func FuzzLoadBlock(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			return // Parse refuses such documents before it calls the parsers
+			return // Parse refuses such documents before it calls one of the parsers
 		}
 		if got, ok := loadBlock([]byte(text)); ok {
 			same(t, text, got)

@@ -9,15 +9,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// checker finds errors in documents that the library accepts but PyYAML refuses.
+// checker finds errors in documents that the library accepts and PyYAML refuses.
 type checker struct {
 	lines  [][]byte
 	spot   spot
-	merged map[*yaml.Node]int // number of keys of a mapping, including merged keys; 0 while the mapping is being counted
-	keys   int                // total number of keys of all mappings with merge keys
+	merged map[*yaml.Node]int // number of keys of each mapping, including merged keys; 0 while the mapping is being counted
+	keys   int                // total number of keys of all mappings that have merge keys
 }
 
-// maxMerged bounds the total number of keys of all mappings with merge keys in a document.
+// maxMerged is the maximum total number of keys of all mappings with merge keys in one document.
 const maxMerged = 10_000
 
 func (c *checker) check(node *yaml.Node, isKey bool) error {
@@ -52,16 +52,16 @@ func (c *checker) check(node *yaml.Node, isKey bool) error {
 	return nil
 }
 
-// spot is the position of a node in its line. The search for the next node starts at the previous node, because a
-// document on one line would otherwise take quadratic time.
+// spot is the position of a node in its line. The search for a node starts at the position of the previous node.
+// Otherwise a document on one line would take quadratic time.
 type spot struct {
-	number, column int // from 1
+	number, column int // line number and column of the node, from 1
 	line           []byte
-	at             int  // byte offset in the line; column counts code points
-	tabAtEnd       bool // a tab is in the white space at the end of the line, or in that before the first #
+	at             int  // byte offset of the node in its line; column counts code points instead
+	tabAtEnd       bool // the white space at the end of the line, or that before the first #, contains a tab
 }
 
-// find moves to the start of a node. It returns false if the position of the node is unknown.
+// find moves the spot to the start of a node. It returns false if the position of the node is unknown.
 func (s *spot) find(lines [][]byte, node *yaml.Node) bool {
 	if node.Line < 1 || node.Line > len(lines) || node.Column < 1 {
 		return false
@@ -78,7 +78,7 @@ func (s *spot) find(lines [][]byte, node *yaml.Node) bool {
 	return true
 }
 
-// checkTabs returns an error if a tab precedes or follows a value on the same line.
+// checkTabs returns an error if a tab precedes or follows the value of node on the same line.
 func (c *checker) checkTabs(node *yaml.Node) error {
 	if !c.spot.find(c.lines, node) {
 		return nil
@@ -86,7 +86,7 @@ func (c *checker) checkTabs(node *yaml.Node) error {
 	before, rest := c.spot.line[:c.spot.at], c.spot.line[c.spot.at:]
 	tab := tabAtEnd(before)
 	if node.Kind == yaml.ScalarNode && node.Value == "" && node.Style == 0 {
-		tab = c.spot.tabAtEnd // the value is empty, so only the white space at the end of the line belongs to it
+		tab = c.spot.tabAtEnd // the value is empty, so only the white space at the end of the line belongs to the value
 	}
 	if tab {
 		return &SyntaxError{node.Line, "a tab where only spaces are allowed"}
@@ -97,13 +97,13 @@ func (c *checker) checkTabs(node *yaml.Node) error {
 	return nil
 }
 
-// tabAtEnd reports whether the trailing white space contains a tab.
+// tabAtEnd reports whether the white space at the end of text contains a tab.
 func tabAtEnd(text []byte) bool {
 	return bytes.IndexByte(text[len(bytes.TrimRight(text, " \t")):], '\t') >= 0
 }
 
-// tabBehind reports whether a tab follows a scalar, or is inside of a plain scalar. For a scalar over several lines it
-// returns false.
+// tabBehind reports whether a tab follows a scalar, or is inside of a plain scalar. It returns false for a scalar that
+// spans several lines.
 func tabBehind(rest []byte, node *yaml.Node) bool {
 	if node.Kind != yaml.ScalarNode || node.Value == "" {
 		return false
@@ -175,5 +175,5 @@ func checkMerge(value *yaml.Node) error {
 }
 
 func unknownTag(node *yaml.Node) error {
-	return &SyntaxError{node.Line, "an unknown tag"} // the error does not quote the tag, which may be a password that begins with !
+	return &SyntaxError{node.Line, "an unknown tag"} // the error does not quote the tag, because the tag may be a password that begins with !
 }

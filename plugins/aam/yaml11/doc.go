@@ -1,11 +1,11 @@
-// Package yaml11 reads and writes the YAML 1.1 files of the aam program, which have one UTF-8 document each. In YAML
+// Package yaml11 reads and writes the YAML 1.1 files of the aam program, each of which has one UTF-8 document. In YAML
 // 1.1, yes is a boolean, 010 is eight, and an unquoted date is not a string. Parse returns a Document. A Reader
 // converts the values of a document, and collects all problems. EachItem reads a long list item by item. Encode and
-// ListEncoder write whole documents. Document.Set changes one value of a user's file and preserves the rest.
+// ListEncoder write whole documents. Document.Set changes one value in a user's file and preserves all other bytes.
 //
-// The library go.yaml.in/yaml/v4 parses documents. Package yaml11 resolves the types of plain scalars itself, because
-// the library follows YAML 1.2. Documents in the simple style of most files are parsed by a faster parser (types
-// lines and block), which returns the same values as the library, or false.
+// The library go.yaml.in/yaml/v4 parses documents. Package yaml11 itself determines the types of plain scalars, because
+// the library follows YAML 1.2. Most files are in a simple style, which a faster parser (types lines and block) parses.
+// For each document that parser returns the same values as the library, or false.
 package yaml11
 
 import (
@@ -20,12 +20,12 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// maxDepth bounds the nesting of values. The file formats of aam need six levels.
+// maxDepth is the maximum nesting depth of values. The file formats of aam need six levels.
 const maxDepth = 64
 
-// SyntaxError reports a document that is not YAML, or that uses features of YAML that aam does not support.
+// SyntaxError is the error for a document that is not YAML, or that uses features of YAML that aam does not support.
 type SyntaxError struct {
-	Line   int // from 1; 0 if unknown
+	Line   int // line number, from 1; 0 if unknown
 	Reason string
 }
 
@@ -38,14 +38,14 @@ func (e *SyntaxError) Error() string {
 
 const byteOrderMark = "\ufeff"
 
-// Document is the content of a file. The zero value is an empty document.
+// Document is the parsed content of a file. The zero value is an empty document.
 type Document struct {
-	root *node  // nil if there is no value
+	root *node  // nil if the document has no value
 	mark bool   // the file begins with a byte-order mark
 	data []byte // the content without the byte-order mark
 }
 
-// Bytes returns the content of the file.
+// Bytes returns the content of the file, including a byte-order mark.
 func (d *Document) Bytes() []byte {
 	if d.mark {
 		return append([]byte(byteOrderMark), d.data...)
@@ -53,8 +53,8 @@ func (d *Document) Bytes() []byte {
 	return d.data
 }
 
-// Parse parses a document of at most limit bytes. Errors are of type *SyntaxError. A document without a value is an
-// empty mapping.
+// Parse parses a document of at most limit bytes. Errors are of type *SyntaxError. A document without a value counts as
+// an empty mapping.
 func Parse(data []byte, limit int) (*Document, error) {
 	if len(data) > limit {
 		return nil, &SyntaxError{Reason: fmt.Sprintf("larger than %d bytes", limit)}
@@ -80,7 +80,8 @@ func Parse(data []byte, limit int) (*Document, error) {
 	return &Document{root: compose(tree, map[*yaml.Node]*node{}), data: data, mark: mark}, nil
 }
 
-// compose converts nodes of the library, and resolves aliases to shared nodes.
+// compose converts a node of the library, with all nodes below it. It replaces aliases by their targets, which are
+// shared.
 func compose(from *yaml.Node, done map[*yaml.Node]*node) *node {
 	from = resolveAlias(from)
 	if to := done[from]; to != nil {
@@ -106,7 +107,7 @@ func compose(from *yaml.Node, done map[*yaml.Node]*node) *node {
 			item = &node{kind: merge, text: item.text, line: item.line}
 		}
 		if to.kind == Mapping && i%2 == 0 && isTagged(resolveAlias(child), binaryTag) {
-			item = &node{kind: Binary, text: item.text, line: item.line} // a binary key does not equal any string
+			item = &node{kind: Binary, text: item.text, line: item.line} // a binary key must not equal any string, so the key gets the kind Binary
 		}
 		to.items = append(to.items, item)
 	}
@@ -126,7 +127,7 @@ func firstInvalid(data []byte) int {
 	return at
 }
 
-// load parses data by the library, and returns the root of the only document; nil if there is no document.
+// load parses data with the library. It returns the root of the only document; nil if data contains no document.
 func load(data []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(), yaml.WithUniqueKeys(false),
 		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
@@ -153,19 +154,20 @@ func load(data []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// anchorName matches the name of an anchor in messages of the library, which quote no other part of the document.
+// anchorName matches the name of an anchor in an error message of the library. These messages quote no other part of a
+// document.
 var anchorName = regexp.MustCompile(`(?s)'.*' `)
 
 func syntaxError(err error) *SyntaxError {
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
-		// Remove the name of an anchor, which may be a password that begins with *.
+		// The name of the anchor is removed from the message, because it may be a password that begins with *.
 		return &SyntaxError{max(0, load.Mark.Line), anchorName.ReplaceAllString(load.Message, "")}
 	}
 	return &SyntaxError{Reason: err.Error()}
 }
 
-// resolveAlias returns the node that an alias refers to.
+// resolveAlias returns the target of an alias, and any other node unchanged.
 func resolveAlias(node *yaml.Node) *yaml.Node {
 	for node.Kind == yaml.AliasNode && node.Alias != nil {
 		node = node.Alias

@@ -9,16 +9,16 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// editor changes one value of a document. It derives candidate texts from the positions that the library reports for
-// nodes, and accepts the first candidate that parses to the wanted value and keeps all comments.
+// editor changes one value of a document. It computes candidate texts from the positions that the library reports for
+// nodes. It accepts the first candidate that parses to the wanted value and keeps all comments.
 type editor struct {
 	text  []byte
-	lines []int // offset of the first byte of each line
+	lines []int // the offset of the first byte of each line
 	want  *node
 }
 
-// edit returns the document with value at path. The result parses as want. If no candidate is accepted, edit returns
-// nil.
+// edit returns the document with the value at path replaced by value. The result parses to want. If edit accepts no
+// candidate, it returns nil.
 func edit(text []byte, value any, path []string, want *node) []byte {
 	root, err := load(text)
 	if err != nil {
@@ -33,8 +33,8 @@ func edit(text []byte, value any, path []string, want *node) []byte {
 	return e.set(root, value, path)
 }
 
-// put returns the text with the bytes from..to replaced by with. It returns nil if the result does not parse as the
-// wanted value, or loses a comment.
+// put returns the text with the bytes from the offset from up to the offset to replaced by with. It returns nil if the
+// result does not parse to the wanted value, or loses a comment.
 func (e *editor) put(from, to int, with string) []byte {
 	for _, comment := range comments(e.text[from:to]) {
 		if !strings.Contains(with, comment) {
@@ -49,7 +49,7 @@ func (e *editor) put(from, to int, with string) []byte {
 	return text
 }
 
-// set follows path as far as it exists in the document, and adds or replaces a value there.
+// set follows path as far as the document contains the elements of path, and adds or replaces a value there.
 func (e *editor) set(root *yaml.Node, value any, path []string) []byte {
 	if root == nil || isBlank(root) {
 		return e.insert(nested(path, value), 0, len(e.lines), e.contentEnd(len(e.lines)))
@@ -103,7 +103,7 @@ func (e *editor) wanted(path []string) *node {
 	return at.node
 }
 
-// nested returns value nested in mappings with the keys of path.
+// nested returns value inside mappings whose keys are the elements of path.
 func nested(path []string, value any) any {
 	for _, key := range slices.Backward(path) {
 		value = Map{{key, value}}
@@ -113,12 +113,12 @@ func nested(path []string, value any) any {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && scalarKind(n) == Null }
 
-// isBlank reports whether a null is written as an empty value.
+// isBlank reports whether n is a null that is written as an empty value.
 func isBlank(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
 }
 
-// add appends a value to a mapping or list that ends before the line end.
+// add appends a value to a mapping or list that ends before the line with the number end.
 func (e *editor) add(to *yaml.Node, key string, value any, end int) []byte {
 	more := any([]any{value})
 	if to.Kind == yaml.MappingNode {
@@ -141,7 +141,8 @@ func (e *editor) add(to *yaml.Node, key string, value any, end int) []byte {
 	return e.insert(more, indent, e.contentEnd(end), end)
 }
 
-// insert inserts a block before the first of the lines where put accepts the result.
+// insert inserts value as a block before one of the given lines. It uses the first line for which put accepts the
+// result.
 func (e *editor) insert(value any, indent int, lines ...int) []byte {
 	block, ok := e.block(value, indent)
 	if !ok {
@@ -159,7 +160,7 @@ func (e *editor) insert(value any, indent int, lines ...int) []byte {
 	return nil
 }
 
-// block returns the lines of a mapping or list in block style.
+// block returns the lines of a mapping or list in block style, with the given indentation.
 func (e *editor) block(value any, indent int) (string, bool) {
 	var w writer
 	if err := w.root(value); err != nil {
@@ -175,8 +176,8 @@ func (e *editor) block(value any, indent int) (string, bool) {
 	return out.String(), true
 }
 
-// replace replaces the value "old", whose key has the given indentation, and which ends before the line with the number
-// "end".
+// replace replaces the value old. The key of old has the given indentation, and old ends before the line with the
+// number end.
 func (e *editor) replace(old *yaml.Node, value any, indent, end int) []byte {
 	from, ok := e.offset(old)
 	if !ok {
@@ -223,7 +224,7 @@ func isNonEmpty(value any) bool {
 	return false
 }
 
-// fill replaces an empty value by a block below its key.
+// fill replaces an empty value by a block below the key of the value.
 func (e *editor) fill(from, to int, value any, indent int) []byte {
 	for from > 0 && e.text[from-1] == ' ' {
 		from--
@@ -236,13 +237,13 @@ func (e *editor) fill(from, to int, value any, indent int) []byte {
 		return nil
 	}
 	rest := to + bytes.IndexByte(e.text[to:], '\n') + 1
-	if rest == to { // the last line has no newline
+	if rest == to { // the last line of the document does not end with a newline
 		rest, block = len(e.text), e.eol()+block
 	}
 	return e.put(from, rest, string(e.text[to:rest])+block)
 }
 
-// addInFlow appends a value between brackets.
+// addInFlow appends a value to a collection that is written between brackets.
 func (e *editor) addInFlow(to *yaml.Node, more any) []byte {
 	from, ok := e.offset(to)
 	if !ok {
@@ -253,7 +254,7 @@ func (e *editor) addInFlow(to *yaml.Node, more any) []byte {
 		return nil
 	}
 	for _, text := range inline(more) {
-		text = text[1 : len(text)-1] // remove the brackets
+		text = text[1 : len(text)-1] // remove the brackets around the new value
 		if len(to.Content) > 0 {
 			text = ", " + text
 		}
@@ -264,7 +265,7 @@ func (e *editor) addInFlow(to *yaml.Node, more any) []byte {
 	return nil
 }
 
-// replaceItems replaces the items of a block list. It keeps the lines of unchanged items, and all comments.
+// replaceItems replaces the items of a block list. It keeps all comments and the lines of unchanged items.
 func (e *editor) replaceItems(old *yaml.Node, with []string) []byte {
 	first, last := old.Content[0].Line-1, old.Content[len(old.Content)-1].Line-1
 	lead, ok := e.dash(old.Content[0])
@@ -300,8 +301,8 @@ func (e *editor) replaceItems(old *yaml.Node, with []string) []byte {
 	return e.put(e.lines[first], e.start(last+1), out.String())
 }
 
-// placeOf returns the index in Content of the value of a key in a mapping, or of the item with the number key in a
-// list; -1 if there is none.
+// placeOf returns the index in Content at which the value of a key in a mapping is, or the item of a list whose number
+// is key; -1 if there is no such value.
 func placeOf(in *yaml.Node, key string) int {
 	if in.Kind == yaml.SequenceNode {
 		if n, err := strconv.Atoi(key); err == nil && n >= 0 && n < len(in.Content) {

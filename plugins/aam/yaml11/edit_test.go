@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// set returns a document with a value at a path.
+// set returns the document in text with the value at path replaced.
 func set(text string, value any, path ...string) (string, error) {
 	document, err := yaml11.Parse([]byte(text), 1<<20)
 	if err != nil {
@@ -21,11 +21,12 @@ func set(text string, value any, path ...string) (string, error) {
 	return string(document.Bytes()), nil
 }
 
-// TestSetPreservesOtherBytes: each text contains §old§new§, the bytes that Set must replace and their replacement.
+// TestSetPreservesOtherBytes checks texts that contain §old§new§: the bytes that Set must replace, and the bytes that
+// must replace them.
 func TestSetPreservesOtherBytes(t *testing.T) {
 	item := yaml11.Map{{Key: "n", Value: "new"}, {Key: "d", Value: true}}
 	tests := []struct {
-		name, text string // §old§new§
+		name, text string // text contains §old§new§
 		value      any
 		path       string
 	}{
@@ -102,7 +103,7 @@ func TestSetReplacesValuesOverSeveralLines(t *testing.T) {
 	}
 }
 
-// FuzzSet: Set does not change other values or comment lines.
+// FuzzSet checks that Set does not change other values or comment lines.
 func FuzzSet(f *testing.F) {
 	for _, seed := range []string{
 		"", "# c\n", "# My settings\n\na: x\n", "a: x # c\n\n# foot\n", "---\n# c\na: 1\n...\n# d\n", "a: 1\r\n# c\r\n", "\ufeff# c\nb: 1\n", "{a: 1, # c\n b: 2}\n# d",
@@ -150,7 +151,7 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-// without returns the entries of a mapping except the entry key.
+// without returns the entries of a mapping, except for the entry with the given key.
 func without(plain any, key string) any {
 	mapped, _ := texts(plain).(yaml11.Map)
 	left := yaml11.Map{}
@@ -162,7 +163,7 @@ func without(plain any, key string) any {
 	return left
 }
 
-// inText reports whether a line that looks like a comment is part of a scalar.
+// inText reports whether a line that looks like a comment is part of a scalar in plain.
 func inText(plain any, line string) bool {
 	switch plain := plain.(type) {
 	case string:

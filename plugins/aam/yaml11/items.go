@@ -5,11 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// EachItem calls do with each item of the list in a document whose only key is key, such as the index of a registry. It
-// keeps only one item in memory: a Value is valid only until do returns, but strings stay valid.
+// EachItem calls do with each item of the list in a document whose only top-level key is key, such as the index of a
+// registry. It keeps only one item in memory: the Value is valid only until do returns, but the strings in it stay
+// valid.
 //
-// EachItem returns false, possibly after some calls of do, if the document has another form, if an item cannot be
-// parsed separately, or if do returns false. If it returns true, the items are those that Parse would return.
+// EachItem returns false if the document has another form, if an item cannot be parsed on its own, or if do returns
+// false; EachItem may have called do before. If EachItem returns true, the items are those that Parse would return.
 func EachItem(data []byte, key string, do func(Value) bool) bool {
 	text := string(data)
 	begin := len(key) + len(":\n")
@@ -34,8 +35,9 @@ func EachItem(data []byte, key string, do func(Value) bool) bool {
 	return true
 }
 
-// itemLength returns the length of the list item at the start of a text; 0 if there is none. It assumes that an item
-// ends before the next line that is not indented. If that line belongs to a quoted scalar, parsing the item fails.
+// itemLength returns the length of the list item at the start of text; 0 if text does not start with an item. It
+// assumes that an item ends before the next line that is not indented. If that line belongs to a quoted scalar, the
+// later parsing of the item fails.
 func itemLength(text string) int {
 	if !isItem(text) {
 		return 0
@@ -51,7 +53,7 @@ func itemLength(text string) int {
 	}
 }
 
-// loneItem parses an item that is in the simple style.
+// loneItem parses a list item that is in the simple style.
 func (b *block) loneItem(data []byte, text string) (Value, bool) {
 	b.reset(data, text)
 	if b.indent != 0 || !isItem(b.content) {
@@ -61,7 +63,7 @@ func (b *block) loneItem(data []byte, text string) (Value, bool) {
 	return Value{node: n, root: n}, b.done()
 }
 
-// parseItem parses an item in any style.
+// parseItem parses a list item in any style.
 func parseItem(key, text string) (Value, bool) {
 	document, err := Parse([]byte(key+":\n"+text), len(key)+2+len(text))
 	if err != nil {

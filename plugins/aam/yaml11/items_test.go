@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// collect returns all items, without line numbers.
+// collect returns all items that EachItem finds, without line numbers.
 func collect(text string) (all []string, ok bool) {
 	ok = EachItem([]byte(text), "list", func(item Value) bool {
 		all = append(all, unnumbered(item.node))
@@ -21,7 +21,7 @@ func collect(text string) (all []string, ok bool) {
 func TestEachItem(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       int // number of items; -1 if EachItem must return false
+		want       int // the expected number of items; -1 if EachItem must return false
 	}{
 		{"scalars of all kinds", "list:\n- a: x\n  b: 'it''s'\n  c: 1\n  d:\n  e: 1.0.0\n", 1},
 		{"lists", "list:\n- a:\n  - x\n  - 'y'\n  b: []\n  c: [x, y]\n  d:\n    - z\n", 1},
@@ -58,7 +58,7 @@ func TestEachItem(t *testing.T) {
 	}
 }
 
-// sameItems compares items with those that Parse returns for the whole document.
+// sameItems compares items with the items that Parse returns for the whole document.
 func sameItems(t *testing.T, text string, got []string) {
 	t.Helper()
 	document, err := Parse([]byte(text), len(text))
@@ -74,7 +74,7 @@ func sameItems(t *testing.T, text string, got []string) {
 	}
 }
 
-// unnumbered formats a node without line numbers.
+// unnumbered returns a node as text, without line numbers.
 func unnumbered(n *node) string {
 	text := fmt.Sprintf("%d %q", n.kind, n.text)
 	for _, item := range n.items {
@@ -103,7 +103,7 @@ func TestEachItemAgreesWithParseOnRandomDocuments(t *testing.T) {
 	}
 }
 
-// FuzzEachItem: EachItem finds the same items as Parse.
+// FuzzEachItem checks that EachItem finds the same items as Parse.
 func FuzzEachItem(f *testing.F) {
 	for _, seed := range []string{"list:\n- a: x\n  b:\n  - y\n  c: []\n- a: 'z'\n", "list:\n- a: b\n  c: d\n    e\n\n# f\n- 'g': \"h\"\n  i: [j, k]\n", "list:\n- {a: b}\n- x\n"} {
 		f.Add(seed)
@@ -115,8 +115,8 @@ func FuzzEachItem(f *testing.F) {
 	})
 }
 
-// TestListsOfStringsShareAllocations: several lists of strings share one allocation, because an index has two lists for
-// each of thousands of packages.
+// TestListsOfStringsShareAllocations checks that several lists of strings share one allocation. An index has two lists
+// for each of thousands of packages.
 func TestListsOfStringsShareAllocations(t *testing.T) {
 	const items = 1000
 	text := []byte("list:\n" + strings.Repeat("- name: x\n  keywords:\n  - review\n  - audit\n", items))

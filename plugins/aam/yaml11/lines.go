@@ -8,24 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// lines scans a document in the simple style that the aam program and most people write: block mappings and lists, flow
-// lists and mappings of scalars on one line, plain and quoted scalars, and comments. At any other syntax, lines sets
-// unsure, and the library must parse the document. Otherwise the result equals that of the library.
+// lines scans a document in the simple style that the aam program and most people write. This style has block mappings
+// and lists, lists and mappings of scalars on one line between brackets, plain and quoted scalars, and comments. At any
+// other syntax, lines sets unsure, and the library must parse the document. Otherwise the result equals that of the
+// library.
 //
-// The reason for this parser is that an index of a registry can have megabytes, for which the library takes seconds in
-// a module.
+// The reason for this parser is that the index of a registry can have megabytes. In a WebAssembly module, the library
+// takes seconds for such an index.
 type lines struct {
 	text    string
-	begin   int    // offset of the current line
-	end     int    // offset of the end of the current line
+	begin   int    // offset at which the current line begins
+	end     int    // offset at which the current line ends
 	number  int    // number of the current line, from 1
 	indent  int    // indentation of the current line; -1 after the last line
-	content string // text after the indentation; not empty
+	content string // text of the current line after the indentation; not empty
 	gap     bool   // empty lines or comments precede the current line
 	unsure  bool
 }
 
-// reset moves to the first line of a document. Text equals string(data).
+// reset moves to the first line of a document. The argument text must equal string(data).
 func (l *lines) reset(data []byte, text string) {
 	*l = lines{indent: -1, unsure: true}
 	if bytes.HasSuffix(data, []byte("\n")) && plainBytes(data) {
@@ -34,7 +35,7 @@ func (l *lines) reset(data []byte, text string) {
 	}
 }
 
-// done reports whether all lines were parsed and are in the simple style.
+// done reports whether the parser has parsed all lines, and all are in the simple style.
 func (l *lines) done() bool { return l.indent < 0 && !l.unsure }
 
 // advance moves to the next line that is neither empty nor a comment.
@@ -60,8 +61,8 @@ func (l *lines) advance() {
 	}
 }
 
-// finish advances to the next line. It returns text, which is the rest of the current line from a value on, without a
-// comment after the value.
+// finish moves to the next line. The argument text is the part of the current line that begins with a value. finish
+// returns text without the comment after the value.
 func (l *lines) finish(text string) string {
 	value := withoutComment(text)
 	l.advance()
@@ -69,7 +70,8 @@ func (l *lines) finish(text string) string {
 	return value
 }
 
-// withoutComment removes a comment after a value. It does not change a quoted scalar that continues on the next line.
+// withoutComment returns text without the comment after a value. It does not change a quoted scalar that continues on
+// the next line.
 func withoutComment(text string) string {
 	end := 0
 	switch {
@@ -81,7 +83,7 @@ func withoutComment(text string) string {
 			return text
 		}
 	case (text[0] == '[' || text[0] == '{') && strings.ContainsAny(text, `'"`):
-		end = strings.LastIndexAny(text, "[]{}") // if this bracket is in a comment, text does not end with a bracket, and flow refuses it
+		end = strings.LastIndexAny(text, "[]{}") // if this bracket is in a comment, text does not end with a bracket, so the method flow refuses text
 	}
 	if comment := strings.Index(text[end:], " #"); comment >= 0 {
 		if value := strings.TrimRight(text[:end+comment], " "); end <= len(value) {
@@ -91,20 +93,20 @@ func withoutComment(text string) string {
 	return text
 }
 
-// skipDash removes the dash of an item and the space after it from the content of the line.
+// skipDash removes the dash of a list item and the space after the dash from the content of the line.
 func (l *lines) skipDash() {
 	l.indent, l.content = l.indent+2, l.content[2:]
 }
 
 func isItem(text string) bool { return strings.HasPrefix(text, "- ") }
 
-// joiner is the zero-width joiner of emoji sequences, which unicode.IsPrint excludes.
+// joiner is the zero-width joiner of emoji sequences, for which unicode.IsPrint returns false.
 const joiner = '\u200d'
 
-// isPlainItem reports whether exactly one space follows the dash of an item, and the item is not a nested list.
+// isPlainItem reports whether exactly one space follows the dash of a list item, and the item is not a nested list.
 func isPlainItem(text string) bool { return text[0] != ' ' && text != "-" && !isItem(text) }
 
-// plainBytes reports whether a document consists of printable characters and newlines.
+// plainBytes reports whether data consists only of printable characters and newlines.
 func plainBytes(data []byte) bool {
 	for at := 0; at < len(data); {
 		if len(data)-at >= 8 && plainWord(binary.LittleEndian.Uint64(data[at:])) {
@@ -120,14 +122,14 @@ func plainBytes(data []byte) bool {
 	return true
 }
 
-// plainWord reports whether all eight bytes of w are printable ASCII characters or newlines. In a module this is
-// several times faster than a loop over bytes.
+// plainWord reports whether all eight bytes of w are printable ASCII characters or newlines. In a WebAssembly module
+// this is several times faster than a loop over bytes.
 func plainWord(w uint64) bool {
 	const (
 		each = 0x0101010101010101
 		top  = 0x80 * each
 	)
-	if w&top != 0 || (w+each)&top != 0 { // above ASCII, or DEL
+	if w&top != 0 || (w+each)&top != 0 { // a byte is above ASCII, or is DEL
 		return false
 	}
 	control := ^(w + (0x80-' ')*each) & top
@@ -135,7 +137,8 @@ func plainWord(w uint64) bool {
 	return control == newline
 }
 
-// readKey splits a line into its key and the rest; false if the line has no key, or if the key is not a string.
+// readKey splits a line into its key and the text after the key. It returns false if the line has no key, or if the key
+// is not a string.
 func readKey(text string) (key, rest string, ok bool) {
 	end := 0
 	if isQuote(text[0]) {
@@ -146,7 +149,7 @@ func readKey(text string) (key, rest string, ok bool) {
 		for end < len(text) && (wordByte(text[end]) || text[end] == '/') {
 			end++
 		}
-		if end == 0 || text[0] < 'A' { // a digit, a dot or a hyphen
+		if end == 0 || text[0] < 'A' { // the key begins with a digit, a dot or a hyphen
 			return "", "", false
 		}
 		if key = text[:end]; plainKind(key) != Text {
@@ -165,7 +168,7 @@ func readKey(text string) (key, rest string, ok bool) {
 	return key, strings.TrimLeft(rest, " "), true
 }
 
-// readFlowKey splits an entry of a mapping between braces at its key.
+// readFlowKey splits an entry of a mapping between braces into its key and the text after the key.
 func readFlowKey(text string) (key, rest string, ok bool) {
 	if text == "" {
 		return "", "", false
@@ -180,7 +183,7 @@ func wordByte(c byte) bool {
 
 func isQuote(c byte) bool { return c == '\'' || c == '"' }
 
-// quoted returns the value of the quoted scalar at the start of a text, and the offset of the scalar's end.
+// quoted returns the value of the quoted scalar at the start of text, and the offset at which the scalar ends.
 func quoted(text string) (value string, end int, ok bool) {
 	if text[0] == '"' {
 		value, _, ok = strings.Cut(text[1:], `"`)
@@ -193,7 +196,7 @@ func quoted(text string) (value string, end int, ok bool) {
 	return unquoted(text[1 : end+1]), end + 2, true
 }
 
-// closing returns the offset of the closing single quote; -1 if there is none.
+// closing returns the offset of the closing single quote; -1 if text has none.
 func closing(text string) int {
 	for from := 0; ; from += 2 {
 		quote := strings.IndexByte(text[from:], '\'')
@@ -213,7 +216,7 @@ func unquoted(text string) string {
 	return strings.ReplaceAll(text, "''", "'")
 }
 
-// scalar parses a value that begins with text at the end of the line before the current line, and may continue on the
+// scalar parses a value that begins with text at the end of the previous line, and may continue on the current and the
 // following lines. Empty collections count as scalars.
 func (l *lines) scalar(text string, indent int) (Kind, string) {
 	switch {
@@ -274,7 +277,8 @@ func (l *lines) giveUp() (Kind, string) {
 	return Absent, ""
 }
 
-// flowScalar returns the kind and the value of a scalar between brackets or braces; false if it is not simple.
+// flowScalar returns the kind and the value of a scalar between brackets or braces. It returns false if the scalar is
+// not in the simple style.
 func flowScalar(word string) (Kind, string, bool) {
 	switch {
 	case word == "":
@@ -300,7 +304,7 @@ func plainStart(text string) bool {
 	return wordByte(c) && c != '-' && c != '.' || strings.IndexByte("^~/+($=<", c) >= 0 || c >= utf8.RuneSelf
 }
 
-// plainText reports whether a plain scalar contains neither the end of a key nor the start of a comment.
+// plainText reports whether text, as a plain scalar, contains neither the end of a key nor the start of a comment.
 func plainText(text string) bool {
 	for rest := text; ; {
 		mark := strings.IndexByte(rest, '#')

@@ -11,22 +11,22 @@ import (
 
 // The functions in this file compute the offsets at which the nodes of a document begin and end.
 
-// offset returns the offset at which a node begins, including its anchor and tag.
+// offset returns the offset at which a node begins, including the anchor and the tag of the node.
 func (e *editor) offset(n *yaml.Node) (int, bool) {
 	if n.Line < 1 || n.Line > len(e.lines) {
 		return 0, false
 	}
 	at := e.lines[n.Line-1]
-	for range n.Column - 1 { // columns count code points
+	for range n.Column - 1 { // node.Column counts code points, not bytes
 		_, size := utf8.DecodeRune(e.text[at:])
 		at += size
 	}
 	return at, at <= len(e.text)
 }
 
-// extent returns the offset at which a node ends (to); the node begins at the offset "from". The node must not be a block
-// collection. For a collection between brackets, last is the offset at which its last value ends. The key of the node
-// is at indent.
+// extent returns the offset at which a node ends. The node begins at the offset from, its key has the indentation
+// indent, and it must not be a block collection. For a collection between brackets, the result last is the offset at
+// which the last value of the collection ends.
 func (e *editor) extent(n *yaml.Node, from, indent int) (to, last int, ok bool) {
 	from = e.skipProperties(from)
 	rest := e.text[from:]
@@ -55,8 +55,8 @@ func (e *editor) extent(n *yaml.Node, from, indent int) (to, last int, ok bool) 
 	return to, 0, true
 }
 
-// blockScalarEnd returns the offset at which a literal or folded scalar ends: after the last line that is indented at
-// least as deep as its first line.
+// blockScalarEnd returns the offset at which a literal or folded scalar ends. The scalar ends after the last line that
+// is indented at least as deep as its first line.
 func (e *editor) blockScalarEnd(from, indent int) int {
 	end, own := e.lineAt(from), 0
 	for n := end + 1; n < len(e.lines); n++ {
@@ -77,7 +77,7 @@ func (e *editor) blockScalarEnd(from, indent int) int {
 	return e.lines[end] + len(bytes.TrimRight(e.line(end), "\r\n"))
 }
 
-// skipProperties returns the offset at which the value begins after the anchor and the tag at the offset "from".
+// skipProperties returns the offset at which the value begins after the anchor and the tag at the offset from.
 func (e *editor) skipProperties(from int) int {
 	for from < len(e.text) && (e.text[from] == '&' || e.text[from] == '!') {
 		end := bytes.IndexAny(e.text[from:], " \r\n")
@@ -92,8 +92,8 @@ func (e *editor) skipProperties(from int) int {
 	return from
 }
 
-// blockExtent returns the range that a one-line value replaces if the old value is a block collection that begins at
-// from and ends before the line number end. The range starts after the colon of the key.
+// blockExtent returns the range of bytes that a one-line value replaces. The old value is a block collection that
+// begins at the offset from and ends before the line with the number end. The range starts after the colon of the key.
 func (e *editor) blockExtent(from, end int) (int, int, bool) {
 	from = len(bytes.TrimRight(e.text[:from], " \r\n"))
 	last := e.contentEnd(end) - 1
@@ -121,7 +121,8 @@ func quoteLen(rest []byte) int {
 	return 0
 }
 
-// brackets returns the offsets at which the collection that begins with a bracket at from, and its last value, end.
+// brackets returns the offset at which a collection ends that begins with a bracket at the offset from. The result last
+// is the offset at which the last value of the collection ends.
 func (e *editor) brackets(from int) (to, last int, ok bool) {
 	depth, before := 0, byte(' ')
 	for at := from; at < len(e.text); at++ {
@@ -145,7 +146,7 @@ func (e *editor) brackets(from int) (to, last int, ok bool) {
 	return 0, 0, false
 }
 
-// lineAt returns the number of the line that contains an offset.
+// lineAt returns the number of the line that contains the offset at.
 func (e *editor) lineAt(at int) int {
 	line, found := slices.BinarySearch(e.lines, at)
 	if !found {
@@ -154,7 +155,8 @@ func (e *editor) lineAt(at int) int {
 	return line
 }
 
-// dash returns the text before the dash of an item; false if the item does not begin on the line of the dash.
+// dash returns the text before the dash of a list item. It returns false if the item does not begin on the line of the
+// dash.
 func (e *editor) dash(item *yaml.Node) (string, bool) {
 	start, ok := e.offset(item)
 	if !ok {
@@ -164,7 +166,7 @@ func (e *editor) dash(item *yaml.Node) (string, bool) {
 	return before, ok && strings.Trim(before, " ") == ""
 }
 
-// keyIndent returns the indentation of a block mapping, whose first key may follow "? ".
+// keyIndent returns the indentation of a block mapping. Its first key may follow "? ".
 func (e *editor) keyIndent(mapping *yaml.Node) int {
 	key := mapping.Content[0]
 	if start, ok := e.offset(key); ok {
@@ -176,8 +178,8 @@ func (e *editor) keyIndent(mapping *yaml.Node) int {
 	return key.Column - 1
 }
 
-// contentEnd returns the number of the line after the last line before end that is neither blank, a comment nor the end
-// of a document.
+// contentEnd returns the number of the line after the last line before end that has content. Blank lines, comments and
+// the end marker of a document are no content.
 func (e *editor) contentEnd(end int) int {
 	for ; end > 0; end-- {
 		line := strings.TrimSpace(string(e.line(end - 1)))
@@ -190,7 +192,7 @@ func (e *editor) contentEnd(end int) int {
 
 func (e *editor) line(n int) []byte { return e.text[e.lines[n]:e.start(n+1)] }
 
-// start returns the offset at which a line begins. For a line after the last, it returns the end of the text.
+// start returns the offset at which a line begins. For a line after the last line, it returns the end of the text.
 func (e *editor) start(line int) int {
 	if line < len(e.lines) {
 		return e.lines[line]
@@ -198,7 +200,7 @@ func (e *editor) start(line int) int {
 	return len(e.text)
 }
 
-// comment returns the comment after a scalar on the same line; "" if there is none.
+// comment returns the comment that follows a scalar on the same line; "" if there is no such comment.
 func (e *editor) comment(item *yaml.Node) string {
 	from, ok := e.offset(item)
 	to, _, ok2 := e.extent(item, from, 0)
@@ -214,7 +216,7 @@ func (e *editor) comment(item *yaml.Node) string {
 
 func (e *editor) eol() string { return lineEnd(e.text) }
 
-// lineEnd returns the line end of a text: CRLF or LF.
+// lineEnd returns the line end that text uses: CRLF or LF.
 func lineEnd(text []byte) string {
 	if at := bytes.IndexByte(text, '\n'); at > 0 && text[at-1] == '\r' {
 		return "\r\n"
@@ -222,7 +224,7 @@ func lineEnd(text []byte) string {
 	return "\n"
 }
 
-// comments returns the comments of a text that can be distinguished from values without parsing. It omits comments
+// comments returns those comments in text that can be distinguished from values without parsing. It omits a comment
 // after a quote on the same line, because the # may be part of a quoted scalar.
 func comments(text []byte) []string {
 	var found []string

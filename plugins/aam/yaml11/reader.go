@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Problem is a semantic error in a document.
+// Problem is an error in the content of a document whose syntax is correct.
 type Problem struct {
-	At     string // path as Value.At returns it; "" for the whole document
+	At     string // path of the value, as Value.At returns it; "" for the whole document
 	Reason string
 }
 
 func (p Problem) String() string { return p.At + ": " + p.Reason }
 
-// Problems holds all problems of a document, in the order of reading.
+// Problems holds all problems of a document, in the order in which they were found.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -24,20 +24,20 @@ func (p Problems) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// maxProblems is the maximum number of problems that are collected.
+// maxProblems is the maximum number of problems that a Reader collects.
 const maxProblems = 100
 
-// Reader converts the values of a document. For an invalid value it adds a problem and returns the zero value, so that
-// all problems are reported at once. The zero Reader is ready to use.
+// Reader converts the values of a document. For an invalid value, its methods add a problem and return the zero value,
+// so that all problems are reported at once. The zero Reader is ready to use.
 type Reader struct {
 	problems Problems
-	texts    []string // slab from which lists of strings are allocated
+	texts    []string // a block of memory from which lists of strings are taken
 }
 
 // maxSlab is the maximum number of strings that are allocated at once.
 const maxSlab = 512
 
-// Err returns Problems, or nil.
+// Err returns the problems of the document as an error of the type Problems; nil if there are none.
 func (r *Reader) Err() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -45,14 +45,14 @@ func (r *Reader) Err() error {
 	return r.problems
 }
 
-// Problem adds a problem of v.
+// Problem adds a problem of the value v.
 func (r *Reader) Problem(v Value, format string, args ...any) {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, Problem{v.At(), fmt.Sprintf(format, args...)})
 	}
 }
 
-// Required reports whether v exists; an absent value is a problem.
+// Required reports whether v exists. It adds a problem if v is absent.
 func (r *Reader) Required(v Value) bool {
 	if v.Kind() == Absent {
 		r.Problem(v, "field required")
@@ -61,9 +61,9 @@ func (r *Reader) Required(v Value) bool {
 	return true
 }
 
-// Text returns a required string. Unquoted numbers, booleans and dates are problems.
+// Text returns a string, which must exist. It adds a problem for unquoted numbers, booleans and dates.
 func (r *Reader) Text(v Value) string {
-	if v.node != nil && v.node.kind == Text { // the common case
+	if v.node != nil && v.node.kind == Text { // most values are strings
 		return v.node.text
 	}
 	if r.Required(v) && r.is(v, Text) {
@@ -72,7 +72,7 @@ func (r *Reader) Text(v Value) string {
 	return ""
 }
 
-// TextOr returns a string, or the given default if v is absent.
+// TextOr returns a string; it returns the argument absent if v does not exist.
 func (r *Reader) TextOr(v Value, absent string) string {
 	if v.Kind() == Absent {
 		return absent
@@ -80,7 +80,7 @@ func (r *Reader) TextOr(v Value, absent string) string {
 	return r.Text(v)
 }
 
-// NullText returns a string; nil if it is absent or null.
+// NullText returns a string; nil if v is absent or null.
 func (r *Reader) NullText(v Value) *string {
 	if kind := v.Kind(); kind == Absent || kind == Null || !r.is(v, Text) {
 		return nil
@@ -89,7 +89,7 @@ func (r *Reader) NullText(v Value) *string {
 	return &text
 }
 
-// boolWords are the strings that are accepted as booleans, in lower case.
+// boolWords are the strings that Bool accepts, in lower case.
 var boolWords = map[string]bool{
 	"true": true, "1": true, "yes": true, "on": true, "y": true, "t": true,
 	"false": false, "0": false, "no": false, "off": false, "n": false, "f": false,
@@ -97,7 +97,7 @@ var boolWords = map[string]bool{
 
 func (v Value) lower() string { return strings.ToLower(v.Text()) }
 
-// Bool returns a boolean, or the given default if v is absent. It also accepts 0, 1 and the strings in
+// Bool returns a boolean; it returns the argument absent if v does not exist. It also accepts 0, 1 and the strings in
 // boolWords.
 func (r *Reader) Bool(v Value, absent bool) bool {
 	switch v.Kind() {
@@ -116,7 +116,7 @@ func (r *Reader) Bool(v Value, absent bool) bool {
 	return false
 }
 
-// Int returns an integer, or the given default if v is absent. It also accepts quoted integers.
+// Int returns an integer; it returns the argument absent if v does not exist. It also accepts quoted integers.
 func (r *Reader) Int(v Value, absent int64) int64 {
 	switch kind := v.Kind(); {
 	case kind == Absent:
@@ -132,7 +132,7 @@ func (r *Reader) Int(v Value, absent int64) int64 {
 	return 0
 }
 
-// List returns the values of a list. An absent list has no values.
+// List returns the values of a list; none if v is absent.
 func (r *Reader) List(v Value) []Value {
 	if v.Kind() == Absent || !r.is(v, List) {
 		return nil
@@ -159,12 +159,12 @@ func (r *Reader) Texts(v Value) []string {
 	return r.texts[from:len(r.texts):len(r.texts)]
 }
 
-// Mapping reports whether v is a mapping. A value of another kind, unless absent, is a problem.
+// Mapping reports whether v is a mapping. It adds a problem for a value of another kind, unless v is absent.
 func (r *Reader) Mapping(v Value) bool {
 	return v.Kind() != Absent && r.is(v, Mapping)
 }
 
-// Entries returns the entries of a mapping. A key that is not a string is a problem. An absent mapping has no entries.
+// Entries returns the entries of a mapping; none if v is absent. It adds a problem for a key that is not a string.
 func (r *Reader) Entries(v Value) []Entry {
 	if !r.Mapping(v) {
 		return nil

@@ -61,7 +61,7 @@ func TestRecordedScalars(t *testing.T) {
 	}
 }
 
-// TestRecordedEmission: Encode writes the recorded sample byte for byte.
+// TestRecordedEmission checks that Encode writes the recorded sample byte for byte.
 func TestRecordedEmission(t *testing.T) {
 	want := string(realdata.Read(t, "constructed", "recorded", "yaml-emitted.yaml"))
 	document, err := yaml11.Parse([]byte(want), 1<<20)
@@ -90,8 +90,8 @@ func TestRecordedEmission(t *testing.T) {
 	}
 }
 
-// TestRealFiles parses all YAML files of the sample data. Encoding a file that the aam program wrote returns the same
-// bytes.
+// TestRealFiles parses all YAML files of the sample data. A file that the aam program wrote must be equal after parsing
+// and encoding.
 func TestRealFiles(t *testing.T) {
 	root := realdata.Path(t, "constructed")
 	bad := []string{"homes/bad-yaml", "locks/lock-bad-yaml"}

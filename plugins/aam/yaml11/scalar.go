@@ -13,7 +13,7 @@ import (
 // Kind is the type of a value.
 type Kind int
 
-// The kinds. Absent, the zero value, is the kind of a value that does not exist.
+// The kinds of values. Absent, the zero value, is the kind of a value that does not exist.
 const (
 	Absent Kind = iota
 	Null
@@ -24,7 +24,7 @@ const (
 	Text
 	List
 	Mapping
-	Binary // binary data that is not UTF-8, or a binary key
+	Binary // binary data that is not UTF-8, or a key with the tag !!binary
 )
 
 // String returns the name of the kind for error messages.
@@ -32,8 +32,8 @@ func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "an integer", "a number", "a date", "a string", "a list", "a mapping", "binary data"}[k]
 }
 
-// Types of plain scalars in YAML 1.1 (https://yaml.org/type/), as PyYAML resolves them: an exponent needs a sign, and
-// digits that begin with 0 are an octal number or a string.
+// The patterns of plain scalars in YAML 1.1 (https://yaml.org/type/), as PyYAML interprets them: an exponent needs a
+// sign, and digits that begin with 0 are an octal number or a string.
 var (
 	intPattern   = regexp.MustCompile(`^[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+)$`)
 	floatPattern = regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
@@ -41,7 +41,7 @@ var (
 	timePattern  = regexp.MustCompile(`^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})(?:[Tt]|[ \t]+)([0-9]{1,2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]*)?[ \t]*(?:Z|[-+][0-9]{1,2}(?::?[0-9]{2})?)?$`)
 )
 
-// plainKind resolves the kind of a plain scalar.
+// plainKind returns the kind of a plain scalar.
 func plainKind(word string) Kind {
 	switch word {
 	case "", "~", "null", "Null", "NULL":
@@ -50,9 +50,9 @@ func plainKind(word string) Kind {
 		return Bool
 	}
 	if strings.IndexByte("+-.0123456789", word[0]) < 0 || strings.Count(word, ".") > 1 {
-		return Text // no number or date; most versions have two dots
+		return Text // the word is neither a number nor a date; most versions have two dots
 	}
-	if len(word) > len(time.DateTime) && word[4] == '-' { // skip the regular expressions, which are much slower
+	if len(word) > len(time.DateTime) && word[4] == '-' { // this test avoids the regular expressions below, which are much slower
 		if _, err := time.Parse(time.RFC3339, word); err == nil {
 			return Time
 		}
@@ -91,8 +91,8 @@ func scalarKind(node *yaml.Node) Kind {
 	return plainKind(node.Value)
 }
 
-// checkScalar returns an error for an unknown tag, and for a value that does not have the type of its tag. Errors do
-// not quote the value, which may be a password.
+// checkScalar returns an error for an unknown tag, and for a value that does not have the type of its tag. The errors
+// do not quote the value, because it may be a password.
 func checkScalar(node *yaml.Node, isKey bool) error {
 	tagged := node.Style&yaml.TaggedStyle != 0
 	if !tagged && node.Style == 0 && (node.Value == "=" || node.Value == "<<" && !isKey) {
@@ -121,7 +121,7 @@ func checkScalar(node *yaml.Node, isKey bool) error {
 	return nil
 }
 
-// realTime reports whether a date, optionally with a time, exists in the calendar.
+// realTime reports whether the date in word, which a time may follow, exists in the calendar.
 func realTime(word string) bool {
 	parts := timePattern.FindStringSubmatch(word)
 	if parts == nil {
@@ -132,7 +132,7 @@ func realTime(word string) bool {
 	return err == nil
 }
 
-// parseInt returns the value of an integer; false if it has more than 64 bits.
+// parseInt returns the value of an integer; it returns false if the integer needs more than 64 bits.
 func parseInt(word string) (int64, bool) {
 	digits := strings.ReplaceAll(word, "_", "")
 	sign := strings.HasPrefix(digits, "-")
@@ -160,7 +160,7 @@ func parseInt(word string) (int64, bool) {
 	return n, err == nil
 }
 
-// parseSixty parses a sexagesimal integer, such as 190:20:30.
+// parseSixty returns the value of a sexagesimal integer, such as 190:20:30.
 func parseSixty(digits string) (int64, bool) {
 	var sum int64
 	for _, part := range strings.Split(digits, ":") {
@@ -173,7 +173,7 @@ func parseSixty(digits string) (int64, bool) {
 	return sum, true
 }
 
-// parseFloat returns the value of a float.
+// parseFloat returns the value of a floating-point number.
 func parseFloat(word string) float64 {
 	digits := strings.ReplaceAll(word, "_", "")
 	switch lower := strings.ToLower(digits); lower {
@@ -193,6 +193,6 @@ func parseFloat(word string) float64 {
 			sum = (sum + n) * 60
 		}
 	}
-	n, _ := strconv.ParseFloat(digits, 64) // infinity if out of range, as in PyYAML
+	n, _ := strconv.ParseFloat(digits, 64) // n is infinite if the number is out of range, as in PyYAML
 	return sign * (sum + n)
 }

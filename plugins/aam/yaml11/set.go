@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// errNotInPlace reports that a change would lose a comment, an anchor or the layout of other values.
+// errNotInPlace means that a change would lose a comment, an anchor or the layout of other values.
 var errNotInPlace = errors.New("the file's layout (comments, anchors or values over several lines) does not allow this change: edit the file by hand")
 
-// Set replaces the value at path by value, which must be of a type that Pair allows, and preserves all other bytes of
-// the document. It creates absent mappings on the path, and replaces nulls by mappings. An element of path that refers
-// to a list is an index from 0; the length of the list appends an item. After an error the document is unchanged.
+// Set replaces the value at path by value, and preserves all other bytes of the document. The value must have a type
+// that Pair allows. Set creates missing mappings on the path, and replaces nulls on the path by mappings. An element of
+// path that refers to a list is an index from 0; an index that equals the length of the list appends an item. After an
+// error the document is unchanged.
 func (d *Document) Set(value any, path ...string) error {
 	encoded, err := Encode(Map{{"value", value}})
 	if err != nil {
@@ -35,7 +36,7 @@ func (d *Document) Set(value any, path ...string) error {
 	return nil
 }
 
-// replaced returns a copy of the node in with value at path. The copy shares unchanged nodes.
+// replaced returns a copy of the node in, with value at path. The copy shares unchanged nodes with in.
 func replaced(in, value *node, done, path []string) (*node, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -56,7 +57,7 @@ func replaced(in, value *node, done, path []string) (*node, error) {
 	to.items = slices.Clone(in.items)
 	var old *node
 	switch {
-	case place < 0: // the key is absent or merged from another mapping
+	case place < 0: // the key is absent, or comes from a merged mapping
 		old, place = Value{node: in}.Field(key).node, len(to.items)+1
 		to.items = append(to.items, &node{kind: Text, text: key}, nil)
 	case place == len(to.items):
@@ -69,7 +70,8 @@ func replaced(in, value *node, done, path []string) (*node, error) {
 	return &to, err
 }
 
-// lastValue returns the index of the value of a mapping's own key; -1 if there is none.
+// lastValue returns the index of the value of a key that the mapping itself contains; -1 if the mapping does not
+// contain the key.
 func lastValue(mapping *node, key string) int {
 	for i := len(mapping.items) - 2; i >= 0; i -= 2 {
 		if name := mapping.items[i]; name.kind != merge && name.text == key {
@@ -79,7 +81,8 @@ func lastValue(mapping *node, key string) int {
 	return -1
 }
 
-// equal reports whether two values are equal. Seen contains the pairs whose comparison has started.
+// equal reports whether two values are equal. The argument seen contains the pairs of nodes whose comparison has
+// already started.
 func equal(a, b *node, seen map[[2]*node]bool) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// lineWidth is the column after which a long scalar is folded at the next space.
+// lineWidth is the column after which a writer breaks a long scalar at the next space.
 const lineWidth = 80
 
 // traits are the properties of a string that determine in which styles it can be written.
 type traits struct {
-	plain     bool // can be written without quotes outside of brackets
-	flowPlain bool // can be written without quotes between brackets
-	single    bool // can be written in single quotes
-	lines     bool // contains line breaks
-	invalid   bool // is not UTF-8
+	plain     bool // the string can be written without quotes outside of brackets
+	flowPlain bool // the string can be written without quotes between brackets
+	single    bool // the string can be written in single quotes
+	lines     bool // the string contains line breaks
+	invalid   bool // the string is not valid UTF-8
 }
 
 // simpleBytes is the set of ASCII characters that have no special meaning at any position of a plain scalar.
@@ -89,8 +89,9 @@ func traitsOf(text string) traits {
 	return t
 }
 
-// isPrintable reports whether a code point outside of ASCII is written without an escape. Line breaks other than \n are
-// escaped.
+// isPrintable reports whether a writer writes a code point outside of ASCII without an escape. It escapes all line
+// breaks except for
+// .
 func isPrintable(r rune) bool {
 	switch {
 	case r == 0x2028, r == 0x2029, r == 0xfeff:
@@ -105,7 +106,8 @@ func isSimpleKey(key string) bool {
 	return key != "" && utf8.RuneCountInString(key) <= maxSimpleKey && strings.IndexByte(key, '\n') < 0
 }
 
-// scalar writes a string in block context. Lines after the first begin at indent; 0 writes the string on one line.
+// scalar writes a string outside of brackets. Lines after the first have the indentation indent. If indent is 0, scalar
+// writes the string on one line.
 func (w *writer) scalar(text string, indent int) {
 	t := traitsOf(text)
 	switch {
@@ -120,7 +122,7 @@ func (w *writer) scalar(text string, indent int) {
 	}
 }
 
-// flowScalar writes a string on one line in a style that is valid between brackets.
+// flowScalar writes a string on one line, in a style that is valid between brackets.
 func (w *writer) flowScalar(text string) {
 	t := traitsOf(text)
 	switch {
@@ -166,7 +168,8 @@ func (w *writer) folded(text string, indent int, quoted bool) {
 	}
 }
 
-// runLength returns the length of the run of spaces, of line breaks, or of other characters at the start of a text.
+// runLength returns the length of the run at the start of text. A run consists of spaces, of line breaks, or of other
+// characters.
 func runLength(text string) int {
 	class := func(c byte) byte {
 		if c == ' ' || c == '\n' {

@@ -7,9 +7,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Tags of YAML 1.1 for values that are converted. The conversion is that of PyYAML and of the aam program's models:
-// binary data is a string if it is UTF-8, a set is a list of its keys, and an ordered map or pairs are a list of lists
-// of two values.
+// The tags of YAML 1.1 whose values are converted. The conversion is the same as in PyYAML and the models of the aam
+// program: binary data is a string if the data is UTF-8, a set is a list of its keys, and an ordered map or pairs are a
+// list of lists of two values.
 const (
 	binaryTag = "!!binary"
 	setTag    = "!!set"
@@ -51,7 +51,7 @@ func checkCollection(node *yaml.Node) error {
 	return nil
 }
 
-// composeTagged converts a collection with a tag.
+// composeTagged converts a collection that has a tag.
 func composeTagged(to *node, from *yaml.Node) {
 	switch {
 	case isTagged(from, setTag):
@@ -70,7 +70,7 @@ func composeTagged(to *node, from *yaml.Node) {
 	}
 }
 
-// binaryNode returns the value of decoded binary data.
+// binaryNode returns the node for decoded binary data.
 func binaryNode(data string, line int) *node {
 	if utf8.ValidString(data) {
 		return &node{kind: Text, text: data, line: line}
@@ -81,8 +81,8 @@ func binaryNode(data string, line int) *node {
 // base64Digits is the alphabet of base64.
 const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// decodeBinary decodes base64 like Python: it skips other ASCII characters, and ends at the first complete padding. It
-// returns false if characters are missing.
+// decodeBinary decodes base64 in the same way as Python: it ignores other ASCII characters, and ends at the first
+// complete padding. It returns false if characters are missing.
 func decodeBinary(text string) (string, bool) {
 	var out strings.Builder
 	digits, pads, bits := 0, 0, uint32(0)

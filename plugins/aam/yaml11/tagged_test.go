@@ -10,7 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/yaml11"
 )
 
-// TestTaggedValues compares values with the results of PyYAML and the models of the aam program for the same documents.
+// TestTaggedValues compares values with the results of PyYAML and of the models of the aam program for the same
+// documents.
 func TestTaggedValues(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"k: !!set {a, b}", "a b"},

@@ -8,35 +8,35 @@ import (
 	"strconv"
 )
 
-// maxPlain bounds the number of values that Plain returns, because aliases can expand to a huge number of values.
+// maxPlain is the maximum number of values that Plain returns, because aliases can expand to a huge number of values.
 const maxPlain = 100_000
 
-// node is a parsed value. An alias is represented by the node that it refers to, so nodes can be shared.
+// node is a parsed value. For an alias, the target of the alias is used, so several nodes can share one child.
 type node struct {
 	kind  Kind
-	text  string  // decoded value of a scalar
-	items []*node // items of a list, or keys and values of a mapping in alternation
+	text  string  // the decoded value of a scalar
+	items []*node // the items of a list; for a mapping, each key followed by its value
 	line  int
 }
 
-// merge is the kind of an unquoted key <<.
+// merge is the kind of a key << without quotes.
 const merge = Binary + 1
 
-// Value is a value in a document. The zero value is absent.
+// Value is a value in a document. The zero value stands for an absent value.
 type Value struct {
-	node   *node // nil if absent
-	parent *node // nil for the root
+	node   *node // nil if the value is absent
+	parent *node // nil if the value is the root of the document
 	root   *node
-	key    string // key in the parent, if the parent is a mapping
+	key    string // the key of the value, if parent is a mapping
 }
 
 // Entry is an entry of a mapping.
 type Entry struct {
-	Key   Value // a scalar
+	Key   Value // a key, which is always a scalar
 	Value Value
 }
 
-// Root returns the value of the document. If the value is not a mapping, all of its fields are absent.
+// Root returns the value of the whole document. If that value is not a mapping, all of its fields are absent.
 func (d *Document) Root() Value { return Value{node: d.root, root: d.root} }
 
 // Kind returns the kind of the value.
@@ -55,7 +55,7 @@ func (v Value) Text() string {
 	return v.node.text
 }
 
-// Field returns the value of a key in a mapping. Of duplicate keys it returns the last value.
+// Field returns the value of a key in a mapping. Of duplicate keys, Field returns the value of the last.
 func (v Value) Field(key string) Value {
 	found := Value{parent: v.node, root: v.root, key: key}
 	if v.Kind() != Mapping {
@@ -82,7 +82,7 @@ func (v Value) Field(key string) Value {
 }
 
 // Entries returns the entries of a mapping in order, with merged entries first. A duplicate key has the position of its
-// first and the value of its last occurrence.
+// first occurrence and the value of its last occurrence.
 func (v Value) Entries() []Entry {
 	if v.Kind() != Mapping {
 		return nil
@@ -104,8 +104,9 @@ type entries struct {
 	place map[entryKey]int
 }
 
-// add adds the merged entries of a mapping, and then its own entries, which have precedence. Of several merged mappings
-// the first has precedence. The recursion is bounded, because checker has counted the merged keys.
+// add adds the merged entries of a mapping, and then the mapping's own entries, which take precedence. Of several
+// merged mappings, the first takes precedence. The recursion is bounded, because the checker has counted the merged
+// keys.
 func (e *entries) add(mapping *node) {
 	for i := 0; i < len(mapping.items); i += 2 {
 		if mapping.items[i].kind != merge {
@@ -148,8 +149,9 @@ func (v Value) Items() []Value {
 	return items
 }
 
-// At returns the path of the value: keys and list indexes, joined by dots, such as "artifacts.skills.0". Values do not
-// store their path, because only error messages need it, so At searches the document.
+// At returns the path of the value, which consists of keys and list indexes, joined by dots, such as
+// "artifacts.skills.0". At searches the document for the value. Values do not store their paths, because only error
+// messages need a path.
 func (v Value) At() string {
 	if v.parent == nil {
 		return v.key
@@ -165,7 +167,7 @@ func (v Value) At() string {
 	return at + "." + key
 }
 
-// find returns the path of the node wanted below the node in; false if wanted is not below in.
+// find returns the path of the node wanted, relative to the node in; it returns false if wanted is not below in.
 func find(in, wanted *node, seen map[*node]bool) (string, bool) {
 	if in == wanted {
 		return "", true
@@ -192,8 +194,8 @@ func find(in, wanted *node, seen map[*node]bool) (string, bool) {
 	return "", false
 }
 
-// Plain converts the value to nil, bool, int64, float64, string, []any or Map. Dates become strings. If aliases make
-// the value too large or cyclic, it returns an error.
+// Plain converts the value to nil, bool, int64, float64, string, []any or Map. Dates become strings. Plain returns an
+// error if aliases make the value too large or cyclic.
 func (v Value) Plain() (any, error) {
 	left := maxPlain
 	return v.plain(0, &left)
@@ -239,17 +241,17 @@ func (v Value) plain(depth int, left *int) (any, error) {
 	return v.Text(), nil
 }
 
-// Map is an ordered mapping, for Encode and encoding/json.
+// Map is an ordered mapping that Encode and encoding/json can encode.
 type Map []Pair
 
-// Pair is an entry of a Map. The value is nil, bool, int, int64, float64, string, []string, []any or Map; Encode does not
-// support float64.
+// Pair is an entry of a Map. Its value is nil, bool, int, int64, float64, string, []string, []any or Map; Encode does
+// not support float64.
 type Pair struct {
 	Key   string
 	Value any
 }
 
-// MarshalJSON returns an object with the keys in order.
+// MarshalJSON returns a JSON object with the keys in the order of the map.
 func (m Map) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('{')

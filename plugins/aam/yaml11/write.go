@@ -9,28 +9,30 @@ import (
 	"unicode/utf8"
 )
 
-// maxSimpleKey is the maximum number of code points of a key that is written without "? ".
+// maxSimpleKey is the maximum number of code points in a key that is written without "? ".
 const maxSimpleKey = 122
 
-// ErrTooLarge reports a list that would exceed the limit of a ListEncoder.
+// ErrTooLarge is the error for a list that would exceed the limit of a ListEncoder.
 var ErrTooLarge = errors.New("the document is too large")
 
-// Encode writes a document in the layout of PyYAML's block style, which the aam program uses: the dashes of a list are
-// aligned with its key, long scalars are folded, and strings are quoted only if a plain scalar would have another type.
+// Encode returns a document in the layout of PyYAML's block style, which the aam program uses. The dashes of a list are
+// aligned with the key of the list, long scalars are broken, and strings are quoted only if a plain scalar would have
+// another type.
 func Encode(m Map) ([]byte, error) {
 	w := &writer{}
 	err := w.root(m)
 	return w.out, err
 }
 
-// ListEncoder encodes a mapping with a single key, whose value is a list, without keeping the items in memory.
+// ListEncoder encodes a mapping that has a single key, whose value is a list. It does not keep the items in memory.
 type ListEncoder struct {
 	writer writer
 	key    string
 	empty  bool
 }
 
-// NewListEncoder returns an encoder for a document of at most limit bytes. Expected is the size to allocate at first.
+// NewListEncoder returns an encoder for a document of at most limit bytes. The argument expected is the size to
+// allocate at first.
 func NewListEncoder(key string, expected, limit int) *ListEncoder {
 	e := &ListEncoder{key: key, empty: true}
 	e.writer.limit = limit
@@ -40,7 +42,7 @@ func NewListEncoder(key string, expected, limit int) *ListEncoder {
 	return e
 }
 
-// Add appends an item. After ErrTooLarge the encoder must not be used.
+// Add appends an item to the list. After ErrTooLarge the encoder must not be used any more.
 func (e *ListEncoder) Add(item Map) error {
 	e.empty = false
 	e.writer.write("-")
@@ -54,7 +56,7 @@ func (e *ListEncoder) Add(item Map) error {
 	return nil
 }
 
-// Bytes returns the document.
+// Bytes returns the encoded document.
 func (e *ListEncoder) Bytes() []byte {
 	if e.empty {
 		return []byte(e.key + ": []\n")
@@ -65,8 +67,8 @@ func (e *ListEncoder) Bytes() []byte {
 // writer appends YAML to out. A value that follows "- ", "? " or ": " starts on the line of that indicator.
 type writer struct {
 	out   []byte
-	line  int // offset of the start of the last line
-	limit int // maximum size of out, 0 for no limit; a value that exceeds the limit is truncated
+	line  int // offset at which the last line starts
+	limit int // maximum size of out; 0 for no limit; a value that exceeds the limit is truncated
 }
 
 func (w *writer) root(value any) error {
@@ -97,7 +99,7 @@ func (w *writer) newline(indent int) {
 	}
 }
 
-// isLong reports whether the line has more than lineWidth columns, so that a scalar is folded.
+// isLong reports whether the current line has more than lineWidth columns, so that a scalar has to be broken.
 func (w *writer) isLong() bool {
 	line := w.out[w.line:]
 	return len(line) > lineWidth && utf8.RuneCount(line) > lineWidth
@@ -148,8 +150,8 @@ func (w *writer) list(n int, item func(int) any, indent int) error {
 	return nil
 }
 
-// value writes the value after an indicator ("- ", "? " or ": ") of a collection at indent. If compact is set, a
-// collection begins on the line of the indicator.
+// value writes the value after an indicator ("- ", "? " or ": ") of a collection with the indentation indent. If
+// compact is set, a nested collection begins on the line of the indicator.
 func (w *writer) value(value any, indent int, compact bool) error {
 	switch v := value.(type) {
 	case []string:
@@ -235,7 +237,8 @@ func (w *writer) flowList(n int, item func(int) any) error {
 	return nil
 }
 
-// flowNode writes a parsed value on one line. It writes aliases as copies, whose number maxPlain bounds.
+// flowNode writes a parsed value on one line. It writes each alias as a copy of its target; maxPlain limits the number
+// of copies.
 func (w *writer) flowNode(n *node) error {
 	if w.limit == 0 {
 		w.limit = len(w.out) + maxCopy
@@ -274,10 +277,11 @@ func (w *writer) flowNode(n *node) error {
 	return nil
 }
 
-// maxCopy bounds the size in bytes of a parsed value that is written again.
+// maxCopy is the maximum size in bytes of a parsed value that is written again.
 const maxCopy = 1 << 20
 
-// inline returns the possible one-line forms of a value: as in block context, and as between brackets.
+// inline returns the forms in which a value can be written on one line: the form outside of brackets, and the form
+// between brackets.
 func inline(value any) []string {
 	var alone, within writer
 	text, ok := value.(string)

@@ -16,7 +16,7 @@ import (
 func TestParse(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       string // the values as JSON or, after "!", a substring of the error
+		want       string // the expected values as JSON or, after "!", a substring of the expected error
 	}{
 		{"an empty file is an empty mapping", "", `null`},
 		{"a byte-order mark is ignored", "\ufeffa: x\n", `{"a":"x"}`},
@@ -88,7 +88,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// bomb returns a document with n mappings. Each mapping merges the previous one twice.
+// bomb returns a document with n mappings. Each mapping merges the previous mapping twice.
 func bomb(n int) string {
 	var text strings.Builder
 	for i := 1; i < n; i++ {
@@ -164,7 +164,7 @@ func TestSet(t *testing.T) {
 		name, before string
 		value        any
 		path         []string
-		want         string // the document or, after "!", a substring of the error
+		want         string // the expected document or, after "!", a substring of the expected error
 	}{
 		{"an existing value, comments kept", "# mine\na: 1 # why\nb: 2\n", "x", []string{"a"}, "# mine\na: x # why\nb: 2\n"},
 		{"a new key is appended", "a: {x: 1}\n", true, []string{"b"}, "a: {x: 1}\nb: true\n"},
@@ -236,7 +236,7 @@ func TestListEncoderStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// FuzzParse: encoding and parsing a value returns an equal value.
+// FuzzParse checks that encoding and parsing a value returns an equal value.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "a: 1", "- yes\n- 'no'", "a: &x {b: [*y]}", "a: |\n  x\n\n  y\n", "? a\n: b", "a: !!int '3'", "{<<: {a: 1}}", "a: \"\\t\\x07\"", "2026-02-10: 12:30", "a: 'x\n\n  y'"} {
 		f.Add([]byte(seed))
@@ -266,7 +266,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// texts converts numbers to strings, because their notation is not preserved.
+// texts converts numbers to strings, because encoding does not preserve the notation of numbers.
 func texts(plain any) any {
 	switch plain := plain.(type) {
 	case float64:
@@ -281,7 +281,7 @@ func texts(plain any) any {
 	case yaml11.Map:
 		mapped, seen := yaml11.Map{}, map[string]bool{}
 		for _, pair := range plain {
-			if !seen[pair.Key] { // the keys 1 and "1" differ when parsed, but not when encoded
+			if !seen[pair.Key] { // the keys 1 and "1" differ in the parsed value, and become equal when they are encoded
 				mapped = append(mapped, yaml11.Pair{Key: pair.Key, Value: texts(pair.Value)})
 			}
 			seen[pair.Key] = true
@@ -291,7 +291,7 @@ func texts(plain any) any {
 	return plain
 }
 
-// TestEncodeWritesAstralCodePointsUnescaped: code points outside the BMP are not escaped.
+// TestEncodeWritesAstralCodePointsUnescaped checks that Encode does not escape code points outside the BMP.
 func TestEncodeWritesAstralCodePointsUnescaped(t *testing.T) {
 	for name, text := range map[string]string{
 		"a picture": "🚀 off", "several": "🚀🌳🚀", "with unassigned code points": "\ue000🚀\ue001", "with a joiner": "👩\u200d🚀",
@@ -323,8 +323,8 @@ func TestEncodeWritesAstralCodePointsUnescaped(t *testing.T) {
 	}
 }
 
-// TestParseTakesLinearTimeForOneLine parses a document on one long line. In quadratic time, this test would take
-// seconds, and a document of maximal size hours.
+// TestParseTakesLinearTimeForOneLine parses a document on one long line. If Parse took quadratic time, this test would
+// take seconds, and a document of the maximum size would take hours.
 func TestParseTakesLinearTimeForOneLine(t *testing.T) {
 	for name, part := range map[string]string{"values": "a é, ", "nothing": "a: , ", "in quotes": "'a', "} {
 		text := "[" + strings.Repeat("{"+strings.TrimSuffix(part, ", ")+"}, ", 50_000) + "]" + strings.Repeat(" ", 100_000) + "\n"

@@ -1,4 +1,4 @@
-// Package realdata finds the sample data of the aam program for tests. The sample data is not part of the repository.
+// Package realdata locates the sample data of the aam program for tests. The sample data is not part of the repository.
 package realdata
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// Path returns the path of a file or directory of the sample data, or a pattern of paths. It skips the test if there is
-// no sample data.
+// Path returns the path of a file or directory in the sample data. The last part may be a pattern. Path skips the test
+// if the sample data does not exist.
 func Path(t testing.TB, parts ...string) string {
 	t.Helper()
 	return filepath.Join(append([]string{fixtures.Path(t, "aam")}, parts...)...)
 }
 
-// Read returns the content of a file of the sample data.
+// Read returns the content of a file in the sample data.
 func Read(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(Path(t, parts...))
@@ -27,7 +27,7 @@ func Read(t testing.TB, parts ...string) []byte {
 	return data
 }
 
-// Recorded decodes a JSON file of recorded answers.
+// Recorded decodes a JSON file with recorded answers into the value to which into points.
 func Recorded(t testing.TB, file string, into any) {
 	t.Helper()
 	if err := json.Unmarshal(Read(t, "constructed", "recorded", file), into); err != nil {
