@@ -36,7 +36,7 @@ func FromPack(ctx context.Context, data []byte) (*Store, error) {
 	body := bytes.NewReader(data[:len(data)-HashSize])
 	p := &pack{name: "received pack", objects: map[plumbing.Hash]int64{}, scanner: packfile.NewScanner(body)}
 	s := &Store{ctx: ctx, repo: &repo.Repository{}, packs: []*pack{p}, bases: map[packOffset]object{}}
-	x := indexer{s, p, map[plumbing.Hash][]int64{}, map[int64][]int64{}}
+	x := indexer{s, p, map[plumbing.Hash][]int64{}, map[int64][]int64{}, map[int64]bool{}}
 	if err := x.scan(int(count)); err != nil {
 		return nil, fmt.Errorf("the received pack: %w", err)
 	}
@@ -50,11 +50,11 @@ type indexer struct {
 	pack     *pack
 	byHash   map[plumbing.Hash][]int64 // deltas that wait for their base, keyed by the hash of the base
 	byOffset map[int64][]int64         // deltas that wait for their base, keyed by the offset of the base
+	waiting  map[int64]bool            // offsets of the deltas that wait for their base
 }
 
 // scan reads the pack sequentially, since entries do not state their compressed length.
 func (x *indexer) scan(count int) error {
-	waiting := map[int64]bool{} // offsets of deltas that were read before their base
 	for i, at := 0, int64(packHeader); i < count; i++ {
 		header, err := x.pack.scanner.SeekObjectHeader(at)
 		if err != nil {
@@ -76,12 +76,12 @@ func (x *indexer) scan(count int) error {
 			}
 			wait = !wait
 		case plumbing.OFSDeltaObject:
-			if wait = waiting[h.OffsetReference]; wait {
+			if wait = x.waiting[h.OffsetReference]; wait {
 				x.byOffset[h.OffsetReference] = append(x.byOffset[h.OffsetReference], at)
 			}
 		}
 		if wait {
-			waiting[at] = true
+			x.waiting[at] = true
 		} else if err := x.add(at); err != nil {
 			return err
 		}
@@ -103,6 +103,7 @@ func (x *indexer) add(at int64) error {
 		ready = append(append(ready, x.byHash[hash]...), x.byOffset[at]...)
 		delete(x.byHash, hash)
 		delete(x.byOffset, at)
+		delete(x.waiting, at)
 	}
 	return nil
 }
