@@ -56,7 +56,7 @@ func (c choices) list() []choice {
 func (q *questions) form(ctx context.Context, form json.RawMessage) (string, map[string]json.RawMessage) {
 	fields, err := fieldsOf(form)
 	if err != nil {
-		fmt.Fprintf(q.to, "The form is invalid, so the question is cancelled: %s\n", excerpt(err.Error()))
+		fmt.Fprintf(q.to, "The form is invalid, so the question is cancelled: %s\n", questionText(err.Error()))
 		return abi.ActionCancel, nil
 	}
 	fmt.Fprintln(q.to, "Enter ! to decline, and end the input (Ctrl-D) to cancel.")
@@ -101,18 +101,27 @@ func fieldsOf(form json.RawMessage) ([]field, error) {
 	return out, nil
 }
 
+// maxChoices is the maximum number of choices that are shown. The user can enter the others, too.
+const maxChoices = 50
+
 // field asks for a field until its value is valid. The value is nil if the user leaves out a field that is not required.
 func (q *questions) field(ctx context.Context, f field) (json.RawMessage, error) {
 	valid, err := schema.Compile(f.schema)
 	if err != nil {
 		return nil, err
 	}
-	list := slices.Concat(f.list(), f.Items.list())
-	if f.Description != "" {
-		fmt.Fprintf(q.to, "  %s\n", excerpt(f.Description))
+	if f.Default != nil && valid.Validate(f.Default) != nil {
+		f.Default = nil // the user could not enter it
 	}
-	for i, c := range list {
-		fmt.Fprintf(q.to, "  %d  %s\n", i+1, excerpt(cmp.Or(c.Title, c.Const)))
+	if f.Description != "" {
+		fmt.Fprintf(q.to, "  %s\n", questionText(f.Description))
+	}
+	list := slices.Concat(f.list(), f.Items.list())
+	for i, c := range list[:min(len(list), maxChoices)] {
+		fmt.Fprintf(q.to, "  %d  %s\n", i+1, questionText(cmp.Or(c.Title, c.Const)))
+	}
+	if more := len(list) - maxChoices; more > 0 {
+		fmt.Fprintf(q.to, "  (and %d more)\n", more)
 	}
 	for {
 		text, err := q.line(ctx, f.prompt())
@@ -131,7 +140,7 @@ func (q *questions) field(ctx context.Context, f field) (json.RawMessage, error)
 		if err == nil {
 			return value, nil
 		}
-		fmt.Fprintf(q.to, "  %s\n", excerpt(err.Error()))
+		fmt.Fprintf(q.to, "  %s\n", questionText(err.Error()))
 	}
 }
 
@@ -140,7 +149,7 @@ func (f field) prompt() string {
 	hint := ""
 	switch {
 	case f.Default != nil:
-		hint = " [" + excerpt(string(f.Default)) + "]"
+		hint = " [" + questionText(string(f.Default)) + "]"
 	case !f.required:
 		hint = " (optional)"
 	}
@@ -150,7 +159,7 @@ func (f field) prompt() string {
 	case "array":
 		hint = " (several, with commas)" + hint
 	}
-	return excerpt(cmp.Or(f.Title, f.name)) + hint + ": "
+	return questionText(cmp.Or(f.Title, f.name)) + hint + ": "
 }
 
 // encode encodes what the user has entered. A choice is its number, its value or its title.

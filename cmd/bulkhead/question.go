@@ -67,7 +67,7 @@ func (q *questions) answer(ctx context.Context, asked host.Question) (json.RawMe
 		return refusalOf(given)
 	}
 	if asked.Method != abi.MethodElicit {
-		return nil, fmt.Errorf("there is no answer: pass --answer %s=JSON", asked.ID)
+		return nil, fmt.Errorf("there is no answer: pass --answer %s=JSON", oneLine(asked.ID))
 	}
 	q.before()
 	var params struct {
@@ -79,7 +79,7 @@ func (q *questions) answer(ctx context.Context, asked host.Question) (json.RawMe
 	if err := json.Unmarshal(asked.Params, &params); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(q.to, "\nThe plugin asks (%s): %s\n", oneLine(asked.ID), excerpt(params.Message))
+	fmt.Fprintf(q.to, "\nThe plugin asks (%s): %s\n", oneLine(asked.ID), questionText(params.Message))
 	if !q.terminal {
 		fmt.Fprintf(q.to, "This is no terminal, so the question is cancelled: pass --answer %s=JSON\n", oneLine(asked.ID))
 		return actionOf(abi.ActionCancel), nil
@@ -117,6 +117,12 @@ var (
 
 // maxLine is the maximum size of an answer on the terminal, in bytes.
 const maxLine = 64 << 10
+
+// maxQuestion is the maximum length of a text of a question, in code points.
+const maxQuestion = 4000
+
+// questionText makes a text of a question fit to be shown.
+func questionText(text string) string { return shortened(text, maxQuestion, "") }
 
 // line prompts for a line.
 func (q *questions) line(ctx context.Context, prompt string) (string, error) {

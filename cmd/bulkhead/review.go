@@ -32,11 +32,17 @@ const maxExcerpt = 400
 
 // excerpt is oneLine with a maximum length. The complete text is available with --json.
 func excerpt(text string) string {
+	return shortened(text, maxExcerpt, ": see them with --json")
+}
+
+// shortened makes a text one line without invisible characters. If it has more than limit code points, it is cut, and hint follows
+// what says so.
+func shortened(text string, limit int, hint string) string {
 	runes := []rune(oneLine(text))
-	if len(runes) <= maxExcerpt {
+	if len(runes) <= limit {
 		return string(runes)
 	}
-	return fmt.Sprintf("%s… (and %d more characters: see them with --json)", string(runes[:maxExcerpt]), len(runes)-maxExcerpt)
+	return fmt.Sprintf("%s… (and %d more characters%s)", string(runes[:limit]), len(runes)-limit, hint)
 }
 
 // printProposal prints what a plugin asks for, and the table that Write will add to the config.
