@@ -238,9 +238,16 @@ func (c *clientCall) askLocal(ctx context.Context, call Call, ask *Ask, answers 
 				return c.session.g.failure(call, c.request, failureAnswer, fmt.Sprintf("asked the client for %s (%s), and its answer is invalid: %s", r.Kind, bounded(r.ID), why)), nil
 			}
 		}
-		answers[r.ID] = answer
+		if answers[r.ID] = answer; sizeOf(answers) > abi.MaxAskAnswers {
+			return c.tooLarge(call), nil
+		}
 	}
 	return nil, nil
+}
+
+// tooLarge returns the failure of a call whose answers exceed their bound.
+func (c *clientCall) tooLarge(call Call) *Failure {
+	return c.session.g.failure(call, c.request, failureAsks, fmt.Sprintf("got answers of its client of more than %d bytes", abi.MaxAskAnswers))
 }
 
 // exchange sends requests to the client and adds its answers.
@@ -281,7 +288,8 @@ func (c *clientCall) exchange(ctx context.Context, call Call, ask *Ask, answers 
 				return fail(failureAnswer, "asked the client for %s (%s), and its answer is invalid: %s", q.Kind, bounded(q.ID), why)
 			}
 			if answers[q.ID] = answer; sizeOf(answers) > abi.MaxAskAnswers {
-				return fail(failureAsks, "got answers of its client of more than %d bytes", abi.MaxAskAnswers)
+				c.withdraw(ctx, w)
+				return c.tooLarge(call), nil
 			}
 		}
 	}

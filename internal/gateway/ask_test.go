@@ -156,6 +156,34 @@ func TestAskLegacy(t *testing.T) {
 	}
 }
 
+func TestAskLocal(t *testing.T) {
+	two := strings.Replace(askRoots, `"r"`, `"r1"`, 1) + "," + strings.Replace(askRoots, `"r"`, `"r2"`, 1)
+	for name, c := range map[string]struct {
+		answer string
+		err    error
+		want   string
+	}{
+		"answers":               {`{"roots":[]}`, nil, `round 2 of fake`},
+		"a refusal":             {"", &abi.Error{Code: -1, Message: "no"}, `{\"error\":{\"code\":-1,\"message\":\"no\"}}`},
+		"no JSON":               {`{`, nil, "its answer is invalid: it is not JSON"},
+		"an invalid answer":     {`{}`, nil, "its answer is invalid: roots is not an array"},
+		"answers of 4 MiB each": {`{"roots":[],"x":"` + strings.Repeat("x", abi.MaxAskAnswers-30) + `"}`, nil, "got answers of its client of more than 4194304 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			local := &Local{Can: interaction.Client{Roots: true}, Answer: func(context.Context, interaction.Request) (json.RawMessage, error) {
+				return json.RawMessage(c.answer), c.err
+			}}
+			if err := newGateway(t, Config{}, newFake()).ServeLocal(t.Context(), strings.NewReader(askLine("1", two)+"\n"), &out, local); err != nil {
+				t.Fatal(err)
+			}
+			if got := out.String(); !strings.Contains(got, c.want) {
+				t.Errorf("got %.300s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 // modernLine returns a modern call of the tool "ask" with more params.
 func modernLine(id int, ask, more string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ask","arguments":[%s],%s%s}}`, id, ask, askingMeta, more)
