@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -40,6 +41,14 @@ func (p *Plugin) StillGrants(before *Plugin, tool string) bool {
 func (p *Plugin) HasModuleOf(other *Plugin) bool {
 	a, b := p.module, other.module
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// ModuleVersion differs between versions of a module whose manifest contains no digest. It is empty if the manifest contains one.
+func (p *Plugin) ModuleVersion() string {
+	if p.module == nil || p.Manifest.Module.SHA256 != "" {
+		return ""
+	}
+	return fmt.Sprintf("+%d.%d", p.module.Size(), p.module.ModTime().UnixNano())
 }
 
 // withoutLines returns a grant without what only messages use, such as lines of the config.

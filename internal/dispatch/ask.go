@@ -22,7 +22,7 @@ const failureDenied = "denied"
 const opAsk = "ask/"
 
 // identity identifies the version of a plugin. A client's answer is only for the version that asked the question.
-func (p *plugin) identity() string { return p.Name + "@" + p.Manifest.Digest }
+func (p *plugin) identity() string { return p.Name + "@" + p.Manifest.Digest + p.ModuleVersion() }
 
 // checkAsker returns an error if r answers a question that a different plugin, or a different version of p, has asked.
 func (p *plugin) checkAsker(r gateway.Request) error {

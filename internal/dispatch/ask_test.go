@@ -167,11 +167,15 @@ func TestAnswersAreForThePluginThatAsked(t *testing.T) {
 	if got := hosttest.Request(t, h, "prompts/get", answering(get, state)); !strings.Contains(got, `"text":"b"`) {
 		t.Errorf("got %s", got)
 	}
-	w.Write(t, asker("0.2.0"))
-	if err := h.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := hosttest.Request(t, h, "prompts/get", answering(get, state)); !strings.Contains(got, `error {"code":-32602`) || !strings.Contains(got, "changed since it asked") {
-		t.Errorf("after a change of the plugin: got %s", got)
+	// The manifest has no digest of the module.
+	module := asking(askRoots, `{"result":`+hosttest.TextOf("another b")+`}`)
+	for _, files := range []hosttest.Files{{"plugins/b/it.wasm": string(module)}, asker("0.2.0")} {
+		w.Write(t, files)
+		if err := h.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := hosttest.Request(t, h, "prompts/get", answering(get, state)); !strings.Contains(got, `error {"code":-32602`) || !strings.Contains(got, "changed since it asked") {
+			t.Errorf("after a change of %d files of the plugin: got %s", len(files), got)
+		}
 	}
 }
