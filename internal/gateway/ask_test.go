@@ -156,6 +156,29 @@ func TestAskLegacy(t *testing.T) {
 	}
 }
 
+// TestAskInBatch checks that the calls of a batch ask at once, that a batch can have answers, and that the responses of the batch
+// come together.
+func TestAskInBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newGateway(t, Config{MaxInFlight: 1}, newFake()))
+		p.say(strings.Replace(initRoots, "2025-11-25", "2025-03-26", 1))
+		got := p.say("[" + askLine("1", askRoots) + "," + askLine("2", askRoots, askRoots) + "," + callLine("3", "echo") + "]")
+		if len(got) != 2 || !strings.Contains(got[0], `"id":"bulkhead-1"`) || !strings.Contains(got[1], `"id":"bulkhead-2"`) {
+			t.Fatalf("got %q, want two questions", got)
+		}
+		if got := p.say("[" + answerLine(1) + "," + answerLine(2) + "]"); len(got) != 1 || !strings.Contains(got[0], `"id":"bulkhead-3"`) {
+			t.Fatalf("got %q, want another question", got)
+		}
+		got = p.say(answerLine(3))
+		if len(got) != 1 || !strings.HasPrefix(got[0], "[") || strings.Count(got[0], `"result"`) != 3 {
+			t.Errorf("got %q, want the responses of the batch", got)
+		}
+		if err := p.hangUp(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAskLocal(t *testing.T) {
 	two := strings.Replace(askRoots, `"r"`, `"r1"`, 1) + "," + strings.Replace(askRoots, `"r"`, `"r2"`, 1)
 	for name, c := range map[string]struct {
@@ -277,6 +300,30 @@ func TestAskModern(t *testing.T) {
 			for _, answer := range []string{`{"action":"accept","action":"none"}`, `{"action":"decline","Action":"accept"}`, `{"action":"accept","content":{},"CONTENT":7}`} {
 				wantError(t, p.say(modernLine(2, second, `,"inputResponses":{"q":`+answer+`},"requestState":"`+state+`"`)), "inputResponses: q: the member ")
 			}
+		},
+		"any string is an id": func(t *testing.T, p *peer) {
+			const ask = `{"requests":{"__proto__":{"method":"roots\/list"},"a\u0000\u001b\u2028\"\\":{"method":"roots/list"}}}`
+			requests, state := asked(t, p, modernLine(1, ask, ""))
+			answers := map[string]json.RawMessage{}
+			for id := range requests {
+				answers[id] = json.RawMessage(`{"roots":[]}`)
+			}
+			all, err := json.Marshal(answers)
+			if err != nil || len(answers) != 2 {
+				t.Fatalf("asked %v, %v", requests, err)
+			}
+			got := p.say(modernLine(2, ask, `,"inputResponses":`+string(all)+`,"requestState":"`+state+`"`))
+			var m struct {
+				Result struct{ Content []struct{ Text string } }
+			}
+			if len(got) != 1 || json.Unmarshal([]byte(got[0]), &m) != nil || len(m.Result.Content) != 1 || !strings.HasSuffix(m.Result.Content[0].Text, string(all)) {
+				t.Errorf("got %q, want the answers %s", got, all)
+			}
+			answers["a\x00\x1b\u2028\"\\"] = json.RawMessage("7")
+			if all, err = json.Marshal(answers); err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, p.say(modernLine(3, ask, `,"inputResponses":`+string(all)+`,"requestState":"`+state+`"`)), "it is not an object")
 		},
 		"an expired state is refused": func(t *testing.T, p *peer) {
 			_, state := asked(t, p, modernLine(1, askRoots, ""))
