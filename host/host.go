@@ -134,5 +134,6 @@ func RunChild() {
 	reexec.Run(map[string]reexec.Main{
 		reexec.Worker:   func([]string) int { return child.Main(gateway.CheckResult) },
 		reexec.Compiler: code.ChildMain,
+		reexec.Info:     code.InfoMain,
 	})
 }

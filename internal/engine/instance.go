@@ -33,6 +33,7 @@ type instance struct {
 
 	initialHandles int   // open handles before the first call
 	startFuel      int64 // fuel used by the module's start function
+	initFuel       int64 // fuel used by _initialize; 0 if the instance was restored from a snapshot instead
 }
 
 // handleCounter is implemented by file systems that track their handles: the number of open files and directories, and
@@ -174,6 +175,7 @@ func (i *instance) initialize(ctx context.Context) *Error {
 	if err := i.run(c, f); err != nil {
 		return i.owner.callError(ctx, err, c, i)
 	}
+	i.initFuel = c.fuelUsed()
 	return nil
 }
 
@@ -211,7 +213,10 @@ func (i *instance) respond(c *call, parameters ...uint64) (Response, *Error) {
 		failure.Detail = strings.TrimSpace(strings.Join(i.stderr.kept, "\n") + "\n" + failure.Detail)
 		return Response{Fuel: c.fuelUsed()}, failure
 	}
-	response := Response{Body: c.response, Faults: c.faults, Fuel: c.fuelUsed()}
+	response := Response{
+		Body: c.response, Faults: c.faults, Fuel: c.fuelUsed(),
+		StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size),
+	}
 	if !c.hasResponse {
 		return response, i.owner.errorf(CodeNoResponse, nil, "returned without a response")
 	}

@@ -33,6 +33,10 @@ type Response struct {
 	Faults []error
 	// Fuel is the number of instructions that the call executed. It is also set when Call fails.
 	Fuel int64
+	// StartFuel is the number of instructions that the start function and _initialize executed when the instance was created.
+	StartFuel int64
+	// Memory is the size in bytes of the instance's linear memory after the call.
+	Memory int64
 
 	call *call // the call whose instance Release releases; nil after an error
 }

@@ -17,3 +17,16 @@ func TestReusedInstanceIsIdleWhenCallReturns(t *testing.T) {
 		t.Fatalf("no instance is idle after %s", strings.TrimSpace(string(response.Body)))
 	}
 }
+
+func TestResponseReportsStartCostAndMemory(t *testing.T) {
+	m := newModule(t, Spec{Reused: true})
+	response, err := m.Call(t.Context(), toolRequest("remember", `{"text":"first"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Release()
+	// The Go runtime initializes its packages, and has a heap of some megabytes.
+	if response.StartFuel < 10_000 || response.Memory < m.initialMemory() || response.Memory%pageSize != 0 {
+		t.Errorf("got %d instructions and %d bytes of memory", response.StartFuel, response.Memory)
+	}
+}

@@ -15,6 +15,7 @@ const prefix = "bulkhead-"
 const (
 	Worker   = "worker"
 	Compiler = "compile"
+	Info     = "info"
 )
 
 // Main is the main function of a child; it returns the exit code.

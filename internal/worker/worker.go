@@ -88,6 +88,8 @@ type Response struct {
 	ToolError bool   // whether the result has isError, as reported by the worker
 	Fuel      int64  // instructions that the call executed
 	LeftOut   int64  // operations that were not recorded
+	StartFuel int64  // instructions that creating the instance executed
+	Memory    int64  // size in bytes of the module's linear memory after the call
 }
 
 // Call makes a call. The caller must not have more than Limits.Concurrency calls in flight. The error is an *engine.Error, or the
@@ -204,7 +206,10 @@ func (s *Supervisor) lostCall(p *process, err *lostError) *engine.Error {
 // response validates a worker's result. The worker is untrusted, and the host passes the bytes of the result on to the
 // client.
 func (s *Supervisor) response(result wire.Result) (Response, error) {
-	r := Response{Body: result.Body, ToolError: result.Kind == wire.KindToolError, Asks: result.Kind == wire.KindAsk, Fuel: result.Fuel, LeftOut: result.LeftOut}
+	r := Response{
+		Body: result.Body, ToolError: result.Kind == wire.KindToolError, Asks: result.Kind == wire.KindAsk,
+		Fuel: result.Fuel, LeftOut: result.LeftOut, StartFuel: result.StartFuel, Memory: result.Memory,
+	}
 	switch {
 	case result.Kind == wire.KindFailure:
 		r.Body = nil

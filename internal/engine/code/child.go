@@ -59,10 +59,15 @@ func parseChild(args []string) (childConfig, error) {
 
 // ChildMain is the main function of the child process that compiles. args are the arguments that a Store appends to
 // Config.Compiler. It returns the exit code.
-func ChildMain(args []string) int {
+func ChildMain(args []string) int { return childMain(args, compileTo) }
+
+// work is what a child does with a module: it writes files to dir.
+type work func(module []byte, dir string, workers int) error
+
+func childMain(args []string, do work) int {
 	c, err := parseChild(args)
 	if err == nil {
-		err = child(c, os.Stdin)
+		err = child(c, os.Stdin, do)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -70,8 +75,8 @@ func ChildMain(args []string) int {
 	return childExit(err)
 }
 
-// child reads a module from stdin and writes it, rewritten and compiled, to c.Dir. The process exits when stdin is closed.
-func child(c childConfig, stdin io.Reader) error {
+// child reads a module from stdin, and does its work in c.Dir. The process exits when stdin is closed.
+func child(c childConfig, stdin io.Reader, do work) error {
 	dir, err := confineChild(c)
 	if err != nil {
 		return err
@@ -84,7 +89,7 @@ func child(c childConfig, stdin io.Reader) error {
 		_, _ = io.Copy(io.Discard, stdin)
 		os.Exit(exitOrphan)
 	}()
-	return compileTo(module, dir, c.Workers)
+	return do(module, dir, c.Workers)
 }
 
 // childExit returns the exit code for an error of child.

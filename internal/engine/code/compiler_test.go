@@ -40,6 +40,8 @@ func runRole(role, dir string, args []string) int {
 	mark(dir, "started-"+pid())
 	switch role {
 	case "compile":
+	case "info":
+		return InfoMain(args)
 	case "gate": // wait for the test, then exit without output
 		mark(dir, "running-"+pid())
 		go exitWithHost()
@@ -79,13 +81,13 @@ func runRole(role, dir string, args []string) int {
 			kept = append(kept, make([]byte, 256<<20))
 		}
 	default: // compile, then tamper with the output
-		if err := child(config, os.Stdin); err != nil {
+		if err := child(config, os.Stdin, compileTo); err != nil {
 			panic(err)
 		}
 		tamper(role, config.Dir)
 		return 0
 	}
-	return childExit(printError(child(config, os.Stdin)))
+	return childExit(printError(child(config, os.Stdin, compileTo)))
 }
 
 // pid returns the ID of this process in the PID namespace of the test. This process may be in a namespace of its own, but

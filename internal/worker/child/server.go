@@ -184,7 +184,7 @@ func (c *call) run(ctx context.Context, request wire.Call) (_ wire.Result, relea
 	ctx, scope := sandbox.Begin(ctx, c, c.record)
 	defer scope.End()
 	response, err := c.server.module.Call(ctx, engine.Request{Method: request.Method, Params: request.Params, Interaction: request.Interaction, Busy: c.busy})
-	result := wire.Result{Fuel: response.Fuel}
+	result := wire.Result{Fuel: response.Fuel, StartFuel: response.StartFuel, Memory: response.Memory}
 	if failure := (*engine.Error)(nil); errors.As(err, &failure) {
 		result.Kind, result.Body = failed(failure)
 	} else {

@@ -66,13 +66,15 @@ const (
 
 // Result ends a call.
 type Result struct {
-	Kind    Kind
-	Fuel    int64
-	LeftOut int64 // operations that were not recorded
-	Body    []byte
+	Kind      Kind
+	Fuel      int64
+	LeftOut   int64 // operations that were not recorded
+	StartFuel int64 // instructions that creating the instance executed
+	Memory    int64 // size in bytes of the module's linear memory after the call
+	Body      []byte
 }
 
-const resultHead = 17
+const resultHead = 33
 
 // Encode returns the parts of the payload; Body is not copied.
 func (r Result) Encode() [][]byte {
@@ -80,6 +82,8 @@ func (r Result) Encode() [][]byte {
 	head = append(head, byte(r.Kind))
 	head = binary.LittleEndian.AppendUint64(head, uint64(r.Fuel))
 	head = binary.LittleEndian.AppendUint64(head, uint64(r.LeftOut))
+	head = binary.LittleEndian.AppendUint64(head, uint64(r.StartFuel))
+	head = binary.LittleEndian.AppendUint64(head, uint64(r.Memory))
 	return [][]byte{head, r.Body}
 }
 
@@ -88,9 +92,9 @@ func DecodeResult(payload []byte) (Result, error) {
 	if len(payload) < resultHead || Kind(payload[0]) > KindAsk {
 		return Result{}, Violation("a malformed result of %d bytes", len(payload))
 	}
+	number := func(at int) int64 { return max(0, int64(binary.LittleEndian.Uint64(payload[at:]))) }
 	return Result{
-		Kind: Kind(payload[0]), Fuel: max(0, int64(binary.LittleEndian.Uint64(payload[1:]))),
-		LeftOut: max(0, int64(binary.LittleEndian.Uint64(payload[9:]))), Body: payload[resultHead:],
+		Kind: Kind(payload[0]), Fuel: number(1), LeftOut: number(9), StartFuel: number(17), Memory: number(25), Body: payload[resultHead:],
 	}, nil
 }
 

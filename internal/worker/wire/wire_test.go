@@ -110,7 +110,7 @@ func FuzzReader(f *testing.F) {
 	w := NewWriter(&stream)
 	for t, parts := range map[Type][][]byte{
 		TypeCall:   Call{Method: "tools/call", Schema: 3, Recorded: true, Params: []byte(`{}`), Interaction: []byte(`{"client":{}}`)}.Encode(),
-		TypeResult: Result{Kind: KindToolError, Fuel: 7, LeftOut: 1, Body: []byte(`{}`)}.Encode(),
+		TypeResult: Result{Kind: KindToolError, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Body: []byte(`{}`)}.Encode(),
 		TypeAsk:    Ask{Op: "lock", Params: []byte(`{}`)}.Encode(),
 		TypeReply:  Reply{Error: &abi.HostError{Code: "denied", Message: "no"}}.Encode(),
 		TypeLog:    {Log{Level: 3, Text: "t", Args: []string{"a", "b"}}.Encode()},
