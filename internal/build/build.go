@@ -1,6 +1,6 @@
 // Package build builds plugins from their sources. Build builds the plugin in one directory, and All the plugins
 // in several. The output is a directory with the module, the manifest with the module's digest, and the readme and
-// licence. Check reports all problems of a source or of a built plugin.
+// licence. Check reports all problems of a source or of a built plugin. Inspect describes any file that may be a module.
 //
 // Before a module is accepted it runs once, without files, variables and host operations, and is asked for its
 // handlers. They must agree with the manifest. The go tool, or the command that a manifest names, runs as the

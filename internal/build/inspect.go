@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker"
@@ -31,12 +33,12 @@ const (
 // inspect runs the module in file in a worker process without grants, and reports differences between the module's
 // handlers and the manifest. If sum is not empty, the module must have this digest.
 func (b *builder) inspect(ctx context.Context, s *source, file, sum string) tomlfile.Problems {
-	described, err := b.describe(ctx, s, file, sum)
+	response, _, err := b.describe(ctx, subject{s.m.Name, file, sum, s.m.Limits})
 	var rpcError *abi.Error
 	if err != nil && !errors.As(err, &rpcError) {
 		return tomlfile.Problems{s.callProblem(err, file)}
 	}
-	has, fault := decode(described, rpcError)
+	has, fault := decode(response.Body, rpcError)
 	if fault != "" {
 		return tomlfile.Problems{s.problem("module", "file", fmt.Sprintf("the module answers %s with %s", abi.MethodDescribe, fault),
 			`answer {"result": {"tools": ["name"], "prompts": false, "resources": false, "completions": false}}, as the SDK does`)}
@@ -47,29 +49,52 @@ func (b *builder) inspect(ctx context.Context, s *source, file, sum string) toml
 // noBudget is a memory budget, in bytes, that exceeds the memory of any machine, so only the limits of the module apply.
 const noBudget = 1 << 50
 
+// subject is a module that describe runs.
+type subject struct {
+	plugin string // name of the plugin
+	file   string // path of the module
+	sum    string // expected digest; empty: any
+	limits manifest.Limits
+}
+
+// durations are how long the steps of describe took.
+type durations struct {
+	compile time.Duration // 0: the compiled code was in the cache
+	start   time.Duration // to start a process, load the module and call it once
+}
+
 // describe asks the module for its handlers.
-func (b *builder) describe(ctx context.Context, s *source, file, sum string) (json.RawMessage, error) {
-	log := b.log.Named(s.m.Name)
+func (b *builder) describe(ctx context.Context, m subject) (worker.Response, durations, error) {
+	log := b.log.Named(m.plugin)
 	limits := wire.Limits{
-		Memory: cmp.Or(b.memory, s.m.Limits.Memory, 64<<20), Time: cmp.Or(b.time, s.m.Limits.Time, 30*time.Second),
+		Memory: cmp.Or(b.memory, m.limits.Memory, 64<<20), Time: cmp.Or(b.time, m.limits.Time, 30*time.Second),
 		Input: 1 << 10, Output: maxDescription, Ask: 1 << 10, Operations: 1, LogSize: 1 << 20, Concurrency: 1,
 	}
+	var prepared, compiling atomic.Int64 // nanoseconds
 	prepare := func(ctx context.Context) (*worker.Launch, error) {
-		compiled, err := b.store.Ensure(ctx, code.Module{Name: s.m.Name, File: file, SHA256: sum}, code.Foreground)
+		began := time.Now()
+		compiled, err := b.store.Ensure(ctx, code.Module{Name: m.plugin, File: m.file, SHA256: m.sum}, code.Foreground)
 		if err != nil {
-			return nil, worker.CodeError(s.m.Name, file, err)
+			return nil, worker.CodeError(m.plugin, m.file, err)
+		}
+		spent := int64(time.Since(began))
+		prepared.Add(spent)
+		if compiled.Fresh {
+			compiling.Add(spent)
 		}
 		l := &worker.Launch{Release: func() { _ = compiled.Close() }, Discard: func() error { return b.store.Discard(compiled) }}
-		l.Setup = wire.Setup{Plugin: s.m.Name, Limits: limits, Reused: true, Code: wire.Code{File: file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}
+		l.Setup = wire.Setup{Plugin: m.plugin, Limits: limits, Reused: true, Code: wire.Code{File: m.file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}
 		l.Bound(compiled.Size, noBudget)
 		return l, nil
 	}
 	w := worker.New(worker.Config{
-		Plugin: s.m.Name, Command: reexec.Command(reexec.Worker), Limits: limits, Queue: time.Minute, Prepare: prepare, Pool: worker.NewPool(noBudget), Log: log,
+		Plugin: m.plugin, Command: reexec.Command(reexec.Worker), Limits: limits, Queue: time.Minute, Prepare: prepare, Pool: worker.NewPool(noBudget), Log: log,
 	})
 	defer w.Close()
+	began := time.Now()
 	response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: abi.MethodDescribe}})
-	return response.Body, err
+	took := durations{compile: time.Duration(compiling.Load()), start: time.Since(began) - time.Duration(prepared.Load())}
+	return response, took, err
 }
 
 // decode decodes a response to bulkhead/describe; fault describes an invalid response or the error rpcError. It
@@ -103,8 +128,11 @@ func (s *source) callProblem(err error, file string) tomlfile.Problem {
 	case engine.CodeModuleMissing, engine.CodeCanceled, engine.CodeInternal:
 		return s.problem("module", "file", what, "")
 	}
-	return s.problem("module", "file", what, "check its initialization: at this point it has no files, variables or host operations")
+	return s.problem("module", "file", what, noAccess)
 }
+
+// noAccess is the remedy for a module that fails when it is asked for its handlers.
+const noAccess = "check its initialization: at this point it has no files, variables or host operations"
 
 // compareTools reports differences between the tools of the manifest and those of the module.
 func (s *source) compareTools(has abi.Description) tomlfile.Problems {

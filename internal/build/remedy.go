@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 )
@@ -30,6 +31,25 @@ var toolchains = []struct {
 	{[]string{"go"}, "write go = \".\" in [build], or pass -buildmode=c-shared with GOOS=wasip1 and GOARCH=wasm; call sdk.Serve from init (docs/getting-started.md)"},
 }
 
+// chainRemedy returns how the tool chain of a build command makes a module export the functions of the ABI; "" if it is unknown.
+func chainRemedy(command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	program := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
+	for _, chain := range toolchains {
+		for _, name := range chain.programs {
+			if program == name || strings.HasSuffix(program, "-"+name) || strings.HasPrefix(program, name+"-") {
+				return chain.remedy
+			}
+		}
+	}
+	return ""
+}
+
+// guides is the remedy for a module whose tool chain is unknown.
+const guides = "build a module that implements ABI 1: docs/getting-started.md is the guide for Go, docs/rust.md for Rust, docs/c.md for C, docs/assemblyscript.md for AssemblyScript, docs/abi.md for other languages"
+
 // invalidRemedy returns what the author of an invalid module can do. command builds the module: nil if it is built as [build] go
 // says or is not built here.
 func invalidRemedy(message string, command []string) string {
@@ -38,15 +58,8 @@ func invalidRemedy(message string, command []string) string {
 			return s.remedy
 		}
 	}
-	if strings.Contains(message, marker) && len(command) > 0 {
-		program := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
-		for _, chain := range toolchains {
-			for _, name := range chain.programs {
-				if program == name || strings.HasSuffix(program, "-"+name) || strings.HasPrefix(program, name+"-") {
-					return chain.remedy
-				}
-			}
-		}
+	if strings.Contains(message, marker) {
+		return cmp.Or(chainRemedy(command), guides)
 	}
-	return "build a module that implements ABI 1: docs/getting-started.md is the guide for Go, docs/rust.md for Rust, docs/c.md for C, docs/assemblyscript.md for AssemblyScript, docs/abi.md for other languages"
+	return guides
 }

@@ -17,6 +17,7 @@ const (
 	Plugin      Kind = "plugin"       // it exports the marker of ABI 1
 	Command     Kind = "command"      // a WASI program, which exports _start
 	Library     Kind = "library"      // none of the other kinds
+	Malformed   Kind = "malformed"    // what precedes the fault does not tell the kind
 	Module      Kind = "module"       // a core module that is not classified yet
 	Extism      Kind = "extism"       // a plugin of Extism
 	WasmBindgen Kind = "wasm-bindgen" // Rust for JavaScript
@@ -41,6 +42,12 @@ const (
 	Native    Kind = "native"      // a program or library for a processor
 	Other     Kind = "other"
 )
+
+// Kinds are the kinds that Read returns.
+var Kinds = []Kind{
+	Plugin, Command, Library, Malformed, Extism, WasmBindgen, Emscripten, GoJS, WAPC, ProxyWasm, HTTPWasm, WASIX, OldWASI, Object,
+	Component, Text, Version, Empty, Pointer, Archive, Native, Other,
+}
 
 // headerSize is the size of the magic number and the version.
 const headerSize = 8
@@ -107,8 +114,11 @@ func (m *reader) classify() Kind {
 	if m.minified() {
 		return Emscripten
 	}
-	if m.hasExport("_start") {
+	switch {
+	case m.hasExport("_start"):
 		return Command
+	case m.info.Fault != "":
+		return Malformed
 	}
 	return Library
 }

@@ -1,0 +1,57 @@
+package build
+
+import (
+	"cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/engine/modinfo"
+)
+
+// kinds describe the kinds of files, and tell what the author of one that is not a plugin can do. An empty remedy depends on the
+// language.
+var kinds = map[modinfo.Kind]struct{ what, remedy string }{
+	modinfo.Plugin:      {"a plugin for ABI 1", ""},
+	modinfo.Command:     {"a WASI command, which runs once and has no handlers", ""},
+	modinfo.Library:     {"a core module without the functions of ABI 1", ""},
+	modinfo.Malformed:   {"a malformed module", "build the module again, or copy it again if the file is truncated (docs/getting-started.md)"},
+	modinfo.Extism:      {"a plugin for hosts of Extism", otherHost},
+	modinfo.WAPC:        {"a module for hosts of waPC", otherHost},
+	modinfo.ProxyWasm:   {"a module for proxies that implement Proxy-Wasm", otherHost},
+	modinfo.HTTPWasm:    {"a module for hosts of http-wasm", otherHost},
+	modinfo.WasmBindgen: {"Rust for JavaScript, built with wasm-bindgen", "build for the target wasm32-wasip1, without wasm-pack and crates that need wasm-bindgen (docs/rust.md)"},
+	modinfo.Emscripten:  {"C or C++ for JavaScript, built with Emscripten", "compile with clang --target=wasm32-wasip1 -mexec-model=reactor instead of emcc (docs/c.md)"},
+	modinfo.GoJS:        {"Go for JavaScript, built with GOOS=js", "build with GOOS=wasip1 and GOARCH=wasm, and pass -buildmode=c-shared (docs/getting-started.md)"},
+	modinfo.WASIX:       {"a module for WASIX", "build for WASI preview 1 without threads, sockets and processes (docs/abi.md)"},
+	modinfo.OldWASI:     {"a module for a WASI that is older than preview 1", "build with a version of the tool chain whose target is WASI preview 1 (docs/abi.md)"},
+	modinfo.Object:      {"an object file, which is not linked", "link it to a module: with clang leave out -c (docs/c.md)"},
+	modinfo.Component:   {"a component, which needs a host of the component model", ""},
+	modinfo.Text:        {"the text format of WebAssembly", "assemble it: wat2wasm FILE (docs/abi.md)"},
+	modinfo.Version:     {"a WebAssembly file of an unknown version", "build a core module of version 1 (docs/abi.md)"},
+	modinfo.Empty:       {"an empty file", "build the module again (docs/getting-started.md)"},
+	modinfo.Pointer:     {"a pointer of Git LFS instead of the module", "fetch the module: git lfs pull (docs/getting-started.md)"},
+	modinfo.Archive:     {"an archive or a compressed file", "extract it, and name the module in it (docs/getting-started.md)"},
+	modinfo.Native:      {"a program or library for a processor, not for WebAssembly", guides},
+	modinfo.Other:       {"not a WebAssembly module", guides},
+}
+
+const otherHost = "build it with an SDK of ABI 1 (docs/README.md)"
+
+// cores tell how to build a core module instead of a component.
+var cores = map[modinfo.Language]string{
+	modinfo.Go:     "build a core module: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared (docs/getting-started.md)",
+	modinfo.TinyGo: "build with the go command: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared (docs/getting-started.md)",
+	modinfo.Rust:   "build a core module: the target is wasm32-wasip1, not wasm32-wasip2 (docs/rust.md)",
+	modinfo.C:      "build a core module: clang --target=wasm32-wasip1 -mexec-model=reactor (docs/c.md)",
+}
+
+// compilers are the commands by which toolchains knows a language.
+var compilers = map[modinfo.Language]string{
+	modinfo.Go: "go", modinfo.TinyGo: "go", modinfo.Rust: "cargo", modinfo.C: "clang", modinfo.AssemblyScript: "asc",
+}
+
+// kindRemedy returns what the author of a file that is not a plugin can do.
+func kindRemedy(info modinfo.Info) string {
+	if info.Kind == modinfo.Component {
+		return cmp.Or(cores[info.Language], "build a core module for WASI preview 1 instead of a component (docs/abi.md)")
+	}
+	return cmp.Or(kinds[info.Kind].remedy, chainRemedy([]string{compilers[info.Language]}), guides)
+}
