@@ -1,4 +1,4 @@
-// Command openspec is the plugin's module: it registers the handlers.
+// Command openspec is the WebAssembly module of the plugin openspec. The command only registers the handlers.
 package main
 
 import (

@@ -2,8 +2,8 @@
 //
 //	at, err := address.Parse("openspec://changes/add-x/specs/platform/session")
 //
-// The package does not use net/url, which would parse "specs" as a host and resolve ".." before Parse could refuse it. An
-// Address from Parse is safe to look up; the resource need not exist.
+// The package does not use net/url, which would parse "specs" as a host and resolve ".." before Parse could refuse it.
+// A caller can look up an Address from Parse safely; the resource need not exist.
 package address
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// Prefix begins every URI.
+// Prefix is the beginning of every URI.
 const Prefix = "openspec://"
 
-// maxURI bounds a URI, in bytes.
+// maxURI is the maximum length of a URI, in bytes.
 const maxURI = 4096
 
-// Collection is the first segment of a URI.
+// Collection is the first segment of a URI, which names a collection of resources.
 type Collection string
 
-// The collections. Project and Instructions consist of one document each.
+// The collections. Project and Instructions contain one document each.
 const (
 	Specs        Collection = "specs"
 	Changes      Collection = "changes"
@@ -38,7 +38,7 @@ const (
 // Part is a part of a change.
 type Part string
 
-// The parts of a change; Summary is the change itself.
+// The parts of a change. Summary is the change itself.
 const (
 	Summary  Part = ""
 	Proposal Part = "proposal"
@@ -47,17 +47,18 @@ const (
 	Deltas   Part = "specs"
 )
 
-// Address is one resource.
+// Address is the address of one resource.
 type Address struct {
 	In Collection
-	// Name is a spec's id, or the name of an active or archived change. If empty, the address is the collection itself.
+	// Name is the id of a spec, or the name of an active or archived change. If Name is empty, the resource is the
+	// collection itself.
 	Name string
 	Part Part
-	// Capability selects one delta if Part is Deltas. If empty, the address is the list of deltas.
+	// Capability names one delta if Part is Deltas. If Capability is empty, the resource is the list of deltas.
 	Capability string
 }
 
-// Invalid is the reason why a URI is invalid. It depends on the URI alone, not on the files that exist.
+// Invalid is the error of Parse. It depends only on the URI, not on the files that exist.
 type Invalid struct{ message string }
 
 func (i *Invalid) Error() string { return i.message }
@@ -130,7 +131,7 @@ func parseChange(in Collection, rest []string, invalid error) (Address, error) {
 	return Address{}, invalid
 }
 
-// join decodes the segments of a nested id.
+// join decodes the segments of a nested id and joins them with slashes.
 func join(segments []string) (string, bool) {
 	names := make([]string, len(segments))
 	for i, segment := range segments {
@@ -155,7 +156,7 @@ func decode(segment string) (string, bool) {
 	return name, true
 }
 
-// escape shortens a string and escapes its unsafe characters, so that a message can show it.
+// escape returns text shortened, and with unsafe characters escaped, so that a message can contain it.
 func escape(text string) string {
 	const most = 200
 	if len(text) > most {
@@ -165,7 +166,7 @@ func escape(text string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// String formats the URI.
+// String returns the URI of the address.
 func (a Address) String() string {
 	segments := []string{string(a.In)}
 	if a.Name != "" {
@@ -180,7 +181,7 @@ func (a Address) String() string {
 	return Prefix + strings.Join(segments, "/")
 }
 
-// encode percent-escapes a name and keeps the slashes of a nested id.
+// encode returns a name with percent escapes. It keeps the slashes of a nested id.
 func encode(name string) string {
 	segments := strings.Split(name, "/")
 	for i, segment := range segments {

@@ -41,13 +41,13 @@ func FuzzParse(f *testing.F) {
 		for _, name := range []string{at.Name, at.Capability} {
 			for segment := range strings.SplitSeq(name, "/") {
 				if strings.Contains(segment, "..") || strings.ContainsAny(segment, "\\\x00") || strings.HasPrefix(segment, ".") || strings.HasPrefix(name, "/") {
-					t.Errorf("%q gives %q", uri, name)
+					t.Errorf("the URI %q is parsed to the name %q", uri, name)
 				}
 			}
 		}
 		again, err := address.Parse(at.String())
 		if err != nil || again != at {
-			t.Errorf("%q is written %q, which is read as %+v, %v", uri, at, again, err)
+			t.Errorf("the URI %q is formatted as %q, which is parsed as %+v, %v", uri, at, again, err)
 		}
 	})
 }

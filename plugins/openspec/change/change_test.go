@@ -18,7 +18,7 @@ func TestTasks(t *testing.T) {
 		"- [x](y) link": {0, 0}, "- [ ](y)": {0, 1}, "[x] no item": {0, 0}, "- [x": {0, 0}, "- x": {0, 0},
 	} {
 		if facts := change.TaskFactsOf(line); facts.Done != want[0] || facts.Total != want[1] {
-			t.Errorf("%q: %d of %d", line, facts.Done, facts.Total)
+			t.Errorf("%q: %d of %d tasks are done", line, facts.Done, facts.Total)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestTaskLints(t *testing.T) {
 	}
 }
 
-// lint runs all checks on one task file.
+// lint returns the findings of all checks about one task file with the given source.
 func lint(source string) []change.Finding {
 	files := []change.TaskFile{{Path: "tasks.md", TaskFacts: change.TaskFactsOf(source)}}
 	return append(change.LintLists(files), change.LintNumbers(files)...)
@@ -142,7 +142,7 @@ func TestConfigIsReadAsFarAsValid(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got := change.ParseConfig("context: " + strings.Repeat("x", 51<<10)); got.Context != "" {
-		t.Error("a context that is too long was read")
+		t.Error("ParseConfig read a context that is too long")
 	}
 }
 
@@ -154,7 +154,7 @@ func FuzzTasks(f *testing.F) {
 		done, total := facts.Done, facts.Total
 		lines := strings.Count(source, "\n") + 1
 		if done > total || total > lines {
-			t.Errorf("%d of %d in %d lines", done, total, lines)
+			t.Errorf("%d of %d tasks are done in %d lines", done, total, lines)
 		}
 		for _, finding := range lint(source) {
 			if finding.Line < 1 || finding.Line > lines {
@@ -170,7 +170,7 @@ func FuzzMetadata(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string) {
 		meta, err := change.ParseMetadata(source)
 		if err == nil && meta.Schema == "" {
-			t.Error("valid, and without a schema")
+			t.Error("the metadata file is accepted without a schema")
 		}
 		change.ParseConfig(source)
 	})

@@ -6,18 +6,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/yamlvalue"
 )
 
-// Config is the content of a project's config file without its invalid values.
+// Config is the content of the config file of a project, without invalid values.
 type Config struct {
-	Schema   string // the default workflow schema; "" if unset
-	Context  string // background for everybody who works on a change
+	Schema   string // the name of the default workflow schema; "" if the file does not set it
+	Context  string // background information for everybody who works on a change
 	Rules    map[string][]string
-	Guidance map[string][]string // by operation
+	Guidance map[string][]string // the guidance for each operation; the key is the name of the operation
 }
 
-// maxContext bounds the context, in bytes. A longer one is left out.
+// maxContext is the maximum size of the context, in bytes. ParseConfig omits a longer context.
 const maxContext = 50 << 10
 
-// ParseConfig parses a config file.
+// ParseConfig parses the content of a config file.
 func ParseConfig(source string) Config {
 	root, err := yamlvalue.Parse(source)
 	if err != nil {
@@ -39,7 +39,8 @@ func ParseConfig(source string) Config {
 	return config
 }
 
-// addFilled adds the strings of a list that are not empty; it adds no key if all are empty.
+// addFilled adds those strings of a list that are not empty under a key. If all strings are empty, it does not add the
+// key.
 func addFilled(to map[string][]string, key string, value yamlvalue.Value) {
 	list, _ := value.Strings()
 	list = slices.DeleteFunc(list, func(text string) bool { return text == "" })

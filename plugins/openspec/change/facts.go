@@ -8,28 +8,30 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
-// TaskFacts is what lists and validation need of a file with tasks. It depends on the content of the file only.
+// TaskFacts holds the data about a task file that lists and validation need. The data depends only on the content of
+// the file.
 type TaskFacts struct {
 	Done, Total int
-	FirstItem   int // number of the first line that is a list item; 0 if there is none
+	FirstItem   int // number of the first line that is a list item; 0 if the file has no list item
 	Numbered    []NumberedTask
-	// Orderly reports whether every task number begins with the number of its group and is unique in the file.
+	// Orderly reports whether the number of every task is unique in the file and begins with the number of the task's
+	// group.
 	Orderly bool
 }
 
 // NumberedTask is a task with a number such as 2.1, in a group such as "## 2. Tests".
 type NumberedTask struct {
 	ID, Group string
-	Line      int // counted from 1
+	Line      int // line number in the file, from 1
 }
 
-// lead returns the first number of the id. It should equal the number of the group.
+// lead returns the first number in the id of the task. It should equal the number of the task's group.
 func (n NumberedTask) lead() string {
 	lead, _, _ := strings.Cut(n.ID, ".")
 	return lead
 }
 
-// TaskFactsOf returns the facts of a task file.
+// TaskFactsOf returns the facts of a task file with the given source.
 func TaskFactsOf(source string) TaskFacts {
 	var facts TaskFacts
 	lines := strings.Split(source, "\n")
@@ -78,13 +80,13 @@ func (n *NumberedTask) Fields(c *derive.Codec) {
 	c.Int(&n.Line)
 }
 
-// MetadataFacts is the result of ParseMetadata. It depends on the content of the file only.
+// MetadataFacts is the result of parsing a metadata file. It depends only on the content of the file.
 type MetadataFacts struct {
 	Metadata
-	Invalid *Invalid // nil if the file is valid
+	Invalid *Invalid // the error of ParseMetadata; nil if the file is valid
 }
 
-// MetadataFactsOf parses a metadata file.
+// MetadataFactsOf parses the source of a metadata file.
 func MetadataFactsOf(source string) MetadataFacts {
 	meta, err := ParseMetadata(source)
 	facts := MetadataFacts{Metadata: meta}
@@ -103,7 +105,7 @@ func (m *MetadataFacts) Fields(c *derive.Codec) {
 	if m.Invalid != nil {
 		i = *m.Invalid
 	}
-	c.String(&i.Reason) // Cause is nil: ParseMetadata never sets it
+	c.String(&i.Reason) // Cause is always nil here, because ParseMetadata never sets it
 	c.Bool(&i.SkipSpecs)
 	c.Bool(&i.Retire)
 	if m.Invalid = nil; invalid {

@@ -8,22 +8,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// TaskFile is a file with tasks of a change.
+// TaskFile is a file of a change that contains tasks.
 type TaskFile struct {
-	Path string // relative to the change's directory, with slashes
+	Path string // relative to the directory of the change, with slashes
 	TaskFacts
 }
 
 // Finding is a probable mistake in a task file.
 type Finding struct {
 	Path    string
-	Line    int // counted from 1
+	Line    int // line number in the file, from 1
 	Message string
 }
 
 const noTasks = `This change counts as 0 tasks: no line in its tracked task files is a checkbox, so "openspec list" and "openspec status" report no work and "openspec archive" has nothing to flag as incomplete. Write each task as "- [ ] 1.1 Description".`
 
-// LintLists returns a finding for the first list item of each file. It returns nil if any of the files has a checkbox.
+// LintLists returns a finding for the first list item of each file. It returns nil if one of the files has a checkbox.
 func LintLists(files []TaskFile) []Finding {
 	for _, file := range files {
 		if file.Total > 0 {
@@ -42,11 +42,11 @@ func LintLists(files []TaskFile) []Finding {
 // codeIndent is the minimum indentation, in columns, of indented code.
 const codeIndent = 4
 
-// firstItem returns the number of the first line that is a list item; 0 if there is none. It skips fences, comments, front
-// matter and indented code.
+// firstItem returns the number of the first line that is a list item; 0 if there is no list item. It skips fences,
+// comments, front matter and indented code.
 func firstItem(lines []string) int {
 	comment := false
-	var fence string // delimiter of the open fence; "" outside of fences
+	var fence string // the delimiter of the open fence; "" outside of fences
 	for i := frontMatter(lines); i < len(lines); i++ {
 		line := lines[i]
 		if comment {
@@ -76,8 +76,9 @@ func firstItem(lines []string) int {
 	return 0
 }
 
-// fenceRun returns the backticks or tildes of a line that opens or closes a fence, and the rest of the line; "" for other
-// lines. At most three spaces may precede the run; package markdown, which parses specs, allows more.
+// fenceRun returns the run of backticks or tildes in a line that opens or closes a fence, and the text after the run.
+// For any other line it returns "". At most three spaces may precede the run, whereas package markdown, which parses
+// specs, allows more.
 func fenceRun(line string) (run, rest string) {
 	trimmed := strings.TrimLeft(line, " ")
 	if trimmed == "" || trimmed[0] != '`' && trimmed[0] != '~' || len(line)-len(trimmed) >= codeIndent {
@@ -104,7 +105,7 @@ func frontMatter(lines []string) int {
 	return 0
 }
 
-// indent returns the column in which a line begins; a tab advances to the next multiple of codeIndent.
+// indent returns the column in which the text of a line begins. A tab advances to the next multiple of codeIndent.
 func indent(line string) int {
 	column := 0
 	for _, r := range line {
@@ -125,7 +126,7 @@ var (
 	taskID      = regexp.MustCompile(`^(\d+(?:\.\d+)+[A-Za-z]*)(?:` + markdown.Space + `|$)`)
 )
 
-// LintNumbers checks the numbers of tasks below headers such as "## 2. Tests".
+// LintNumbers returns findings about the numbers of tasks below headers such as "## 2. Tests".
 func LintNumbers(files []TaskFile) []Finding {
 	if len(files) == 1 && files[0].Orderly {
 		return nil
@@ -151,7 +152,7 @@ func LintNumbers(files []TaskFile) []Finding {
 	return findings
 }
 
-// place describes the location of a finding. It omits the name of the file if that is the file "from".
+// place returns the location of a finding. It omits the name of the file if the finding is in the file from.
 func (f Finding) place(from string) string {
 	if f.Path == from {
 		return fmt.Sprintf("on line %d", f.Line)
@@ -159,5 +160,5 @@ func (f Finding) place(from string) string {
 	return fmt.Sprintf("in %s on line %d", f.Path, f.Line)
 }
 
-// sameNumber reports whether two strings of digits are the same number, ignoring leading zeros.
+// sameNumber reports whether two strings of digits are the same number if leading zeros are ignored.
 func sameNumber(a, b string) bool { return strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0") }

@@ -10,27 +10,28 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/yamlvalue"
 )
 
-// Metadata is the content of a change's .openspec.yaml. The zero value is that of an absent file.
+// Metadata is the content of the file .openspec.yaml of a change. The zero value stands for an absent file.
 type Metadata struct {
 	Schema             string
-	SkipSpecs          bool // the change intentionally has no deltas
-	RetireCapabilities bool // the change may remove the last requirement of a capability, and with it the capability's spec
+	SkipSpecs          bool // the change has no deltas, and its author has declared that as intended
+	RetireCapabilities bool // the change may remove the last requirement of a capability, which deletes the spec of the capability
 }
 
-// Invalid is the reason why a metadata file is ignored.
+// Invalid is the reason why the plugin ignores a metadata file.
 type Invalid struct {
 	Reason string
-	// SkipSpecs and Retire report whether the ignored file sets skip_specs and retire_capabilities.
+	// SkipSpecs and Retire report whether the ignored file sets the keys skip_specs and retire_capabilities.
 	SkipSpecs, Retire bool
-	// Cause is set if the file is valid but its schema is unusable; nil if the file itself is invalid. Unknown reports
-	// whether that schema does not exist.
+	// Cause is the reason why the schema that a valid file names is unusable; nil if the file itself is invalid.
+	// Unknown reports whether that schema does not exist.
 	Cause   error
 	Unknown bool
 }
 
 func (i *Invalid) Error() string { return i.Reason }
 
-// ParseMetadata parses a metadata file. The error is an *Invalid. The caller must check whether the schema exists.
+// ParseMetadata parses the source of a metadata file. The error is an *Invalid. The caller must check whether the
+// schema exists.
 func ParseMetadata(source string) (Metadata, error) {
 	root, err := yamlvalue.Parse(source)
 	if err != nil {
@@ -46,13 +47,14 @@ func ParseMetadata(source string) (Metadata, error) {
 	}, nil
 }
 
-// The keys whose values are markers (booleans).
+// The keys of a metadata file whose values are markers, which are booleans.
 const (
 	skipSpecs          = "skip_specs"
 	retireCapabilities = "retire_capabilities"
 )
 
-// reason returns the text of an error, without the position of a YAML syntax error: the openspec CLI does not print it.
+// reason returns the text of an error. It removes the position from a YAML syntax error, because the openspec CLI does
+// not print the position.
 func reason(err error) string {
 	if errors.Is(err, yamlvalue.ErrSyntax) {
 		return yamlvalue.ErrSyntax.Error()
@@ -60,12 +62,14 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// isSet reports whether a marker is present and not false. A marker with an invalid value counts: its author may rely on it.
+// isSet reports whether a marker is present and not false. A marker with an invalid value counts as set, because the
+// author of the file may rely on the marker.
 func isSet(marker yamlvalue.Value) bool {
 	return marker.Kind() != yamlvalue.Absent && !marker.IsFalse()
 }
 
-// mentions reports whether a line of a file begins with a key, quoted or not. It serves files that are not valid YAML.
+// mentions reports whether a line of source begins with a key, which may be quoted. It is used for files that are not
+// valid YAML.
 func mentions(source, key string) bool {
 	for line := range strings.SplitSeq(markdown.Normalize(source), "\n") {
 		rest := markdown.TrimLeft(line)
@@ -78,7 +82,7 @@ func mentions(source, key string) bool {
 	return false
 }
 
-// Printable replaces each ASCII control character of a text by a question mark.
+// Printable returns text with each ASCII control character replaced by a question mark.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F {
@@ -93,7 +97,7 @@ var (
 	kebab = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 )
 
-// fault returns the first error in a file, with the wording of the openspec CLI; "" if the file is valid.
+// fault returns the first error in a metadata file, in the wording of the openspec CLI; "" if the file is valid.
 func fault(root yamlvalue.Value) string {
 	if root.Kind() != yamlvalue.Map {
 		return root.Want(yamlvalue.Map)
@@ -154,8 +158,8 @@ func areasFault(areas []yamlvalue.Value) string {
 	return ""
 }
 
-// initiativeFault returns the first error in the value of the key initiative, which other versions of the openspec CLI
-// write; "" if it is valid.
+// initiativeFault returns the first error in the value of the key initiative; "" if the value is valid. Other versions
+// of the openspec CLI write this key.
 func initiativeFault(link yamlvalue.Value) string {
 	if link.Kind() == yamlvalue.Absent {
 		return ""

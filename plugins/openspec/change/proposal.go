@@ -1,4 +1,4 @@
-// Package change parses the files of a change other than its deltas: proposal, tasks and metadata.
+// Package change parses the files of a change except for its deltas: proposal, tasks and metadata.
 //
 //	proposal, err := change.ParseProposal("add-search", markdown.Parse(source))
 //	facts := change.TaskFactsOf(source)
@@ -11,26 +11,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Missing is the title of a required section that a proposal lacks.
+// Missing is an error about a proposal. It is the title of a required section that the proposal lacks.
 type Missing string
 
 func (m Missing) Error() string { return "Change must have a " + string(m) + " section" }
 
-// Proposal is a change's proposal.md.
+// Proposal is the parsed content of the proposal.md of a change.
 type Proposal struct {
 	Title       string
 	Why         string
 	WhatChanges string
 }
 
-// Bullet is a delta described in prose, for changes without delta files.
+// Bullet is a delta that a list item of a proposal describes in prose. Changes without delta files use such list items.
 type Bullet struct {
 	Spec        string
 	Operation   string // one of spec.Operations
 	Description string
 }
 
-// ParseProposal parses the proposal of the change with that id. The error is a Missing.
+// ParseProposal parses the proposal of the change with the given id. The error is a Missing.
 func ParseProposal(id string, text *markdown.Text) (*Proposal, error) {
 	sections := text.Sections()
 	why := markdown.Find(sections, "Why")
@@ -44,15 +44,16 @@ func ParseProposal(id string, text *markdown.Text) (*Proposal, error) {
 	return &Proposal{Title: title(id, text), Why: why.Content(), WhatChanges: what.Content()}, nil
 }
 
-// titleLine matches a header of level 1, in a fence or not, up to the end of its line. The white space after the # may
-// contain line feeds: the title of a header without one is the next line that is not blank.
+// titleLine matches a header of level 1, inside or outside of a fence, up to the end of its line. The white space after
+// the # may contain line feeds. So the title of a header without a title of its own is the next line that is not blank.
 var titleLine = regexp.MustCompile(`(?im)(?:^|[\x{2028}\x{2029}])#` + markdown.Space + `+(?:Change:` + markdown.Space + `+)?([^\n\x{2028}\x{2029}]+)`)
 
-// title returns a proposal's title. The change's id replaces a title that is empty or only names the kind of file.
+// title returns the title of a proposal. If the title is empty or names only the kind of file, title returns the id of
+// the change.
 func title(id string, text *markdown.Text) string {
 	source := text.String()
 	if text.Marked {
-		source = "\uFEFF" + source // so that titleLine does not match a header on the first line
+		source = "\uFEFF" + source // with the byte-order mark, titleLine does not match a header on the first line
 	}
 	found := titleLine.FindStringSubmatch(source)
 	if found == nil {
@@ -65,10 +66,12 @@ func title(id string, text *markdown.Text) string {
 	return title
 }
 
-// bullet matches a list item that begins with the name of a spec in bold and a colon, which may be part of the bold text.
+// bullet matches a list item that begins with the name of a spec in bold, followed by a colon inside or outside of the
+// bold text.
 var bullet = regexp.MustCompile(`^` + markdown.Space + `*-` + markdown.Space + `*\*\*([^*:]+)(?::\*\*|\*\*:)` + markdown.Space + `*([^\x{2028}\x{2029}]+)$`)
 
-// prose has the pattern of each operation in prose, in the order in which Bullets tries them.
+// prose holds the pattern of each operation that a list item can describe, in the order in which Bullets tries the
+// patterns.
 var prose = []struct {
 	operation string
 	words     *regexp.Regexp

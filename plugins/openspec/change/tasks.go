@@ -7,16 +7,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// maxOrdinal is the maximum number of digits in the number of a list item, as in Markdown.
+// maxOrdinal is the maximum number of digits in the number of a list item. Markdown has the same limit.
 const maxOrdinal = 9
 
-// Task is a line with a checkbox.
+// Task is a line of a task file that has a checkbox.
 type Task struct {
 	Done        bool
-	Description string // trimmed
+	Description string // the text after the checkbox, without surrounding white space
 }
 
-// ParseTasks returns the tasks of a file, in order. Tasks in fences count, too.
+// ParseTasks returns the tasks in the source of a task file, in order. Tasks in fences count, too.
 func ParseTasks(source string) []Task {
 	var tasks []Task
 	for line := range strings.SplitSeq(source, "\n") {
@@ -43,7 +43,8 @@ func parseTask(line string) (Task, bool) {
 	return Task{Done: mark == "x" || mark == "X", Description: markdown.TrimRight(text)}, true
 }
 
-// listItem returns the text after the bullet or number that begins a line.
+// listItem returns the text after the bullet or number with which a line begins. It returns false for a line that is
+// not a list item.
 func listItem(line string) (string, bool) {
 	line = markdown.TrimLeft(line)
 	if line == "" {
@@ -59,8 +60,9 @@ func listItem(line string) (string, bool) {
 	return line[digits+1:], true
 }
 
-// checkbox returns the mark in the brackets at the start of an item, and the text after the brackets. Brackets with more
-// than one UTF-16 unit are not a checkbox. Brackets before a link target are one only if they contain white space alone.
+// checkbox returns the mark in the brackets at the start of a list item, and the text after the brackets. Brackets with
+// more than one UTF-16 unit between them are not a checkbox. Brackets before the target of a link are a checkbox only
+// if nothing but white space is between them.
 func checkbox(item string) (mark, text string, ok bool) {
 	rest, ok := strings.CutPrefix(markdown.TrimLeft(item), "[")
 	if !ok {

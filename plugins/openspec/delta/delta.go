@@ -1,9 +1,10 @@
-// Package delta parses the delta of a change for one capability: the requirements that it adds, modifies, removes and
-// renames.
+// Package delta parses the delta of a change for one capability, which consists of the requirements that the change
+// adds, modifies, removes and renames.
 //
 //	parsed := delta.Parse(markdown.Parse(source))
 //
-// The result includes parts in places where they have no effect. Packages validation and merge check the content.
+// The result also contains requirements in places where they have no effect. The packages validation and merge check
+// the content.
 package delta
 
 import (
@@ -16,45 +17,46 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
-// Delta is one delta file. Sections of the same kind are concatenated.
+// Delta is the parsed content of one delta file. The contents of several sections of one kind are concatenated.
 type Delta struct {
 	Added    []requirement.Block
 	Modified []requirement.Block
-	Removed  []requirement.Block // a requirement that a list item names has only its header
+	Removed  []requirement.Block // a requirement that only a list item names consists of its header
 	Renamed  []Rename
 	Unpaired []Unpaired
 	Strays   []Stray
 	Orphans  []Orphan
-	// Sections has the kinds of delta sections in the file, each once, in the order of spec.Operations.
+	// Sections contains each kind of delta section in the file once, in the order of spec.Operations.
 	Sections []string
-	// Meant reports whether a line begins like the header of a delta section, in a fence or not, with any spacing and suffix.
+	// Meant reports whether a line begins like the header of a delta section. The line may be in a fence, and may have
+	// any spacing and suffix.
 	Meant bool
-	// Purpose is the body of the Purpose section: see spec.PurposeBody.
+	// Purpose is the body of the section Purpose, as spec.PurposeBody returns it.
 	Purpose string
 }
 
-// Rename is a requirement's old and new name.
+// Rename holds the old and the new name of a requirement.
 type Rename struct{ From, To string }
 
-// Unpaired is one end of a rename without the other.
+// Unpaired is one side of a rename whose other side is missing.
 type Unpaired struct {
-	Side string // "FROM" or "TO"
+	Side string // the side that exists, "FROM" or "TO"
 	Name string
 	Line int
 }
 
-// Stray is a level-3 header in a section of requirements that is not a requirement.
+// Stray is a header of level 3 that is in a section of requirements, but is not the header of a requirement.
 type Stray struct {
-	Title   string // after the ###
+	Title   string // the text after the ###
 	Section string // the title of the first section of the same kind
 	Line    int
-	Unnamed bool // the title is "Requirement" without a name
+	Unnamed bool // the title consists of "Requirement" without a name
 }
 
-// Orphan is a requirement outside of the delta's sections.
+// Orphan is a requirement outside of the sections of a delta.
 type Orphan struct {
 	Name    string
-	Section string // the title of the level-2 header above it; "" if there is none
+	Section string // the title of the header of level 2 above the requirement; "" if there is none
 	Line    int
 }
 
@@ -63,10 +65,10 @@ func (d *Delta) Entries() int {
 	return len(d.Added) + len(d.Modified) + len(d.Removed) + len(d.Renamed)
 }
 
-// Parse parses a delta file.
+// Parse parses the text of a delta file.
 func Parse(text *markdown.Text) *Delta {
 	d := &Delta{Meant: means(text), Purpose: spec.PurposeBody(text)}
-	titles := map[string]string{} // title of the first section of each operation
+	titles := map[string]string{} // the title of the first section of each operation
 	start, title := 0, ""
 	for i := 0; i <= len(text.Lines); i++ {
 		next, ends := "", i == len(text.Lines)
@@ -92,22 +94,23 @@ func Parse(text *markdown.Text) *Delta {
 	return d
 }
 
-// meant matches a line that its author may have meant as the header of a delta section.
+// meant matches a line that the author may have meant as the header of a delta section.
 var meant = func() *regexp.Regexp {
 	const space = markdown.Space + "+"
 	return regexp.MustCompile(`(?im)(?:^|[\x{2028}\x{2029}])##` + space + `(?:` + strings.Join(spec.Operations, "|") + `)` + space + spec.RequirementsTitle)
 }()
 
-// means reports whether a text has a line that its author may have meant as the header of a delta section.
+// means reports whether text has a line that the author may have meant as the header of a delta section.
 func means(text *markdown.Text) bool {
 	source := text.String()
 	if text.Marked {
-		source = "\uFEFF" + source // so that meant does not match a header on the first line
+		source = "\uFEFF" + source // with the byte-order mark, meant does not match a header on the first line
 	}
 	return meant.MatchString(source)
 }
 
-// read parses the body of one section. The argument named is the title of the operation's first section, for messages.
+// read parses the body of one section. The argument named is the title of the first section of the same operation, for
+// messages.
 func (d *Delta) read(operation, named, title string, body *markdown.Text) {
 	switch operation {
 	case "ADDED":

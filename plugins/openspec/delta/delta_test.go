@@ -72,7 +72,7 @@ func TestHeadersInFencesAreIgnored(t *testing.T) {
 
 func TestNamesOfLooseForms(t *testing.T) {
 	for source, want := range map[string]string{
-		"- ### requirement: A\n":       "", // the keyword is case-sensitive in a list
+		"- ### requirement: A\n":       "", // the keyword is case-sensitive in a list item
 		"### requirement: A\n":         "A",
 		"- `### Requirement: A\n":      "A",
 		"- ### Requirement: A` `\n":    "A` ",
@@ -106,7 +106,7 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that every entry has a line in the text.
+// FuzzParse checks that every entry of a delta has a line in the text.
 func FuzzParse(f *testing.F) {
 	f.Add("## ADDED Requirements\n### Requirement: A\n## REMOVED Requirements\n- `### Requirement: B`\n## RENAMED Requirements\n- FROM: `### Requirement: C`\n- TO: `### Requirement: D`\n")
 	f.Add("## Purpose\nx\n### Requirement:\n~~~\n## MODIFIED Requirements")

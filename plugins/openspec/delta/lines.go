@@ -7,11 +7,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// readRemoved parses requirements that are headers or list items. The body of a header extends to the next header and may
-// contain lists.
+// readRemoved parses the removed requirements, which are headers or list items. The body of a header extends to the
+// next header and may contain lists.
 func (d *Delta) readRemoved(body *markdown.Text) {
 	_, blocks := requirement.Blocks(body)
-	bodies := map[string][]requirement.Block{} // by name, the blocks that the loop below has not yet reached
+	bodies := map[string][]requirement.Block{} // the blocks of each name that the loop below has not reached yet
 	for _, block := range blocks {
 		bodies[block.Name] = append(bodies[block.Name], block)
 	}
@@ -35,7 +35,7 @@ func (d *Delta) readRemoved(body *markdown.Text) {
 	}
 }
 
-// readRenamed pairs each FROM with the next TO of the same section.
+// readRenamed pairs each FROM with the next TO in the same section.
 func (d *Delta) readRenamed(body *markdown.Text) {
 	var open *Unpaired
 	for i, line := range body.Lines {
@@ -65,7 +65,7 @@ func (d *Delta) readRenamed(body *markdown.Text) {
 	}
 }
 
-// renameLine parses a line such as "- FROM: `### Requirement: Name`".
+// renameLine parses a line such as "- FROM: `### Requirement: Name`". It returns false for a line in another form.
 func renameLine(line string) (side, name string, ok bool) {
 	rest := markdown.TrimLeft(line)
 	if item, ok := listItem(line); ok {
@@ -80,7 +80,7 @@ func renameLine(line string) (side, name string, ok bool) {
 	return "", "", false
 }
 
-// listItem returns the text after a bullet.
+// listItem returns the text after the bullet of a list item. It returns false for a line that is not a list item.
 func listItem(line string) (string, bool) {
 	line = markdown.TrimLeft(line)
 	if line == "" || !strings.ContainsRune("-*+", rune(line[0])) {
@@ -89,8 +89,8 @@ func listItem(line string) (string, bool) {
 	return markdown.TrimLeft(line[1:]), true
 }
 
-// quotedHeader parses a requirement's header in a list item, optionally in backticks. The keyword is case-sensitive here,
-// unlike in requirement.ParseHeader.
+// quotedHeader parses the header of a requirement in a list item. The header may be in backticks. The keyword is
+// case-sensitive here, unlike in requirement.ParseHeader.
 func quotedHeader(text string) (name string, ok bool) {
 	text = strings.TrimPrefix(markdown.TrimLeft(text), "`")
 	if text, ok = strings.CutPrefix(text, "###"); !ok {

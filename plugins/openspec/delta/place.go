@@ -2,7 +2,7 @@ package delta
 
 import "fmt"
 
-// Place describes the location of an orphan.
+// Place returns a description of the place of an orphan.
 func (o Orphan) Place() string {
 	if o.Section == "" {
 		return `above the first "## " section`
@@ -10,7 +10,7 @@ func (o Orphan) Place() string {
 	return fmt.Sprintf(`under "## %s"`, o.Section)
 }
 
-// Other returns the missing side of the rename, "FROM" or "TO".
+// Other returns the side of the rename that is missing, "FROM" or "TO".
 func (u Unpaired) Other() string {
 	if u.Side == "FROM" {
 		return "TO"

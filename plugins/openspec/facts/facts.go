@@ -1,4 +1,4 @@
-// Package facts registers the functions that derive data from single files. The host caches the data until the file
+// Package facts defines the functions that derive data from single files. The host caches the data until the file
 // changes.
 //
 //	for entry, err := range facts.Specs.Scan(dir, facts.SpecFiles) {
@@ -16,19 +16,19 @@ import (
 )
 
 var (
-	// Specs derives the facts of main specs.
+	// Specs derives the facts of a main spec from the content of its file.
 	Specs = derive.New(func(content []byte) validation.SpecFacts {
 		return validation.SpecFactsOf(spec.NewMain(string(content)))
 	})
-	// Files derives the facts of files of changes.
+	// Files derives the facts of a file of a change from the content of the file.
 	Files = derive.New(fileOf)
 )
 
-// File has the facts of a file of a change. One function derives all of them: a scan can run only one function, and
-// that function does not get the file's name.
+// File holds the facts of a file of a change. One function derives all of these facts, because a scan can run only one
+// function, and that function does not receive the name of the file.
 type File struct {
 	Tasks change.TaskFacts
-	// Metadata and Delta are nil if the content does not look like a file of that kind. The caller then parses the
+	// Metadata or Delta is nil if the content does not look like a file of that kind. The caller then has to parse the
 	// file.
 	Metadata *change.MetadataFacts
 	Delta    *validation.DeltaFacts
@@ -47,7 +47,7 @@ func fileOf(content []byte) File {
 	return f
 }
 
-// Memory returns an estimate of the memory of the facts, in bytes.
+// Memory returns an estimate of the memory that the facts take, in bytes.
 func (f *File) Memory() int {
 	const own, each = 256, 64
 	n := own + each*len(f.Tasks.Numbered)
@@ -63,7 +63,7 @@ func (f *File) Memory() int {
 	return n
 }
 
-// Delta returns the facts of a delta file.
+// Delta returns the facts of a delta file with the given source.
 func Delta(source string) validation.DeltaFacts {
 	text := markdown.Parse(strings.ToValidUTF8(source, "\uFFFD"))
 	return validation.DeltaFactsOf(text, delta.Parse(text))

@@ -2,11 +2,11 @@ package markdown
 
 import "strings"
 
-// minFence is the minimum length of a fence in backticks or tildes.
+// minFence is the minimum number of backticks or tildes in a fence.
 const minFence = 3
 
-// mask reports for each line whether the line is in a fence or delimits one. open reports whether a fence is not
-// closed; such a fence extends to the end of the text.
+// mask reports for each line whether the line is in a fence or delimits a fence. The result open reports whether a
+// fence is not closed; such a fence extends to the end of the text.
 func mask(lines []string) (fenced []bool, open bool) {
 	fenced = make([]bool, len(lines))
 	var mark byte // the character of the open fence; 0 outside of fences
@@ -23,7 +23,8 @@ func mask(lines []string) (fenced []bool, open bool) {
 	return fenced, mark != 0
 }
 
-// opens returns the character and length of the fence that a line opens; 0 if it opens none.
+// opens returns the character and the length of the fence that a line opens; the length is 0 if the line opens no
+// fence.
 func opens(line string) (mark byte, length int) {
 	line = TrimLeft(line)
 	if line == "" || line[0] != '`' && line[0] != '~' {
@@ -41,7 +42,7 @@ func closes(line string, mark byte, length int) bool {
 	return len(line) >= length && line != "" && line[0] == mark && run(line) == len(line)
 }
 
-// run returns the length of the run of equal characters that begins a line.
+// run returns the number of equal characters with which a line begins.
 func run(line string) int {
 	return len(line) - len(strings.TrimLeft(line, line[:1]))
 }

@@ -77,7 +77,7 @@ func TestSections(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got := markdown.Find(text.Sections(), "purpose").Content(); got != "p\n### Sub\nq" {
-		t.Errorf("content %q", got)
+		t.Errorf("the section has the content %q", got)
 	}
 	if markdown.Find(text.Sections(), "No") != nil {
 		t.Error("a header in a fence was found")
@@ -90,7 +90,7 @@ func TestLengthIsInUTF16(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no line is lost and that sections are within the text.
+// FuzzParse checks that no line is lost, and that all sections are within the text.
 func FuzzParse(f *testing.F) {
 	f.Add("# a\n```\n# b\n")
 	f.Add("\uFEFF## x\r\n### y\r~~~")

@@ -1,22 +1,23 @@
 package markdown
 
-// Section is a header with its body.
+// Section is a header together with the lines below it.
 type Section struct {
 	Level    int
 	Title    string
-	Body     *Text // from the line after the header to the next header of the same or a higher level
+	Body     *Text // the lines after the header up to the next header of the same or a higher level
 	Children []*Section
 }
 
-// Content returns the section's lines, including deeper headers, trimmed.
+// Content returns the lines of the section, including deeper headers, without surrounding white space.
 func (s *Section) Content() string { return Trim(s.Body.String()) }
 
-// Sections returns the tree of a text's headers. The parent of a header is the last header of a higher level before it,
-// even if levels are skipped. A section ends at the next line that begins like a header of its level or a higher one. A
-// header without a title ends a section, too, but begins none.
+// Sections returns the headers of a text as a tree. The parent of a header is the last header of a higher level before
+// it, even if levels are skipped. A section ends at the next line that begins like a header of the same or a higher
+// level. Such a line ends the section even if no title follows the # characters, but a line without a title does not
+// begin a new section.
 func (t *Text) Sections() []*Section {
 	var top []*Section
-	var open []*Section // from the outermost to the innermost
+	var open []*Section // the sections that contain the current line, from the outermost to the innermost
 	begins := map[*Section]int{}
 	end := func(level, at int) {
 		for _, section := range open {
@@ -52,8 +53,8 @@ func (t *Text) Sections() []*Section {
 	return top
 }
 
-// Find returns the first section with a title, case-insensitively and at any level, in the order of the text; nil if there
-// is none.
+// Find returns the first section with the given title, in the order of the text and at any level. The case of the title
+// is ignored. Find returns nil if no section has the title.
 func Find(sections []*Section, title string) *Section {
 	for _, section := range sections {
 		if EqualFold(section.Title, title) {

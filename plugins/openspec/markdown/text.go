@@ -1,9 +1,10 @@
-// Package markdown parses the Markdown that the format uses: lines, fences, and the tree of headers.
+// Package markdown parses those parts of Markdown that the format uses: lines, fences, and the tree of headers.
 //
 //	text := markdown.Parse(source)
 //	purpose := markdown.Find(text.Sections(), "Purpose")
 //
-// It neither renders nor parses inline markup. Every line of a source is kept, so that unknown content survives.
+// The package neither renders nor parses inline markup. A Text keeps every line of its source, so that unknown content
+// is preserved.
 package markdown
 
 import (
@@ -12,26 +13,26 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a Markdown text as lines, or a range of its lines. The zero value has no lines.
+// Text holds the lines of a Markdown text, or a range of these lines. The zero value has no lines.
 type Text struct {
-	Lines []string // without line ends
-	// First is the number of the first line in the original text, from 1.
+	Lines []string // each line without its line end
+	// First is the number that the first line has in the original text, from 1.
 	First int
-	// Marked reports whether the source began with a byte-order mark. Lines does not contain the mark.
+	// Marked reports whether the source began with a byte-order mark. Lines does not contain the byte-order mark.
 	Marked bool
-	// Open reports whether a fence of the source is not closed. It is not set for a range of lines.
+	// Open reports whether a fence in the source is not closed. It is never set for a range of lines.
 	Open   bool
 	fenced []bool
 }
 
-// Parse splits a source. A leading byte-order mark is removed, and CRLF and lone CR count as LF.
+// Parse splits source into lines. It removes a byte-order mark at the beginning, and treats CRLF and a lone CR as LF.
 func Parse(source string) *Text {
 	lines := strings.Split(Normalize(source), "\n")
 	fenced, open := mask(lines)
 	return &Text{Lines: lines, First: 1, Marked: strings.HasPrefix(source, "\uFEFF"), Open: open, fenced: fenced}
 }
 
-// Normalize returns a source without a leading byte-order mark, with LF for CRLF and lone CR.
+// Normalize returns source without a byte-order mark at the beginning, and with LF in place of CRLF and of a lone CR.
 func Normalize(source string) string {
 	source = strings.TrimPrefix(source, "\uFEFF")
 	if !strings.Contains(source, "\r") {
@@ -41,13 +42,14 @@ func Normalize(source string) string {
 	return strings.ReplaceAll(source, "\r", "\n")
 }
 
-// Fenced reports whether the line at index i is in a fence or delimits one. Such a line is never a header or list item.
+// Fenced reports whether the line at index i is in a fence or delimits a fence. Such a line is never a header or list
+// item.
 func (t *Text) Fenced(i int) bool { return t.fenced[i] }
 
-// Number returns the number of the line at index i in the original text, from 1.
+// Number returns the number that the line at index i has in the original text, from 1.
 func (t *Text) Number(i int) int { return t.First + i }
 
-// Slice returns the lines with indices in [from, to). They share memory with t.
+// Slice returns the lines with the indexes in [from, to) as a Text that shares memory with t.
 func (t *Text) Slice(from, to int) *Text {
 	return &Text{Lines: t.Lines[from:to], First: t.First + from, fenced: t.fenced[from:to]}
 }
@@ -55,8 +57,8 @@ func (t *Text) Slice(from, to int) *Text {
 // String returns the lines, joined by line feeds.
 func (t *Text) String() string { return strings.Join(t.Lines, "\n") }
 
-// Header returns the level and the trimmed title of the line at index i if it is a header: one to six #
-// without indentation, white space, and a title. A line in a fence is not a header.
+// Header returns the level and the trimmed title of the line at index i if that line is a header. A header consists of
+// one to six # characters without indentation, white space, and a title. A line in a fence is not a header.
 func (t *Text) Header(i int) (level int, title string, ok bool) {
 	if t.fenced[i] {
 		return 0, "", false
@@ -64,8 +66,8 @@ func (t *Text) Header(i int) (level int, title string, ok bool) {
 	return Header(t.Lines[i])
 }
 
-// Header is Text.Header for a line outside of fences. A title of white space alone is returned as "". A line whose title
-// contains U+2028 or U+2029 is not a header.
+// Header returns the same result as Text.Header for a line outside of fences. If the title consists only of white
+// space, Header returns "" as the title. A line whose title contains U+2028 or U+2029 is not a header.
 func Header(line string) (level int, title string, ok bool) {
 	level = Level(line)
 	if level == 0 {
@@ -85,8 +87,8 @@ func Header(line string) (level int, title string, ok bool) {
 	return level, title, true
 }
 
-// Level returns the level of the line at index i if it begins like a header, with or without a title; 0 for other lines
-// and in fences. A line with a level ends the section above it.
+// Level returns the level of the line at index i if the line begins like a header, with or without a title. It returns
+// 0 for any other line and for a line in a fence. A line with a level ends the section above it.
 func (t *Text) Level(i int) int {
 	if t.fenced[i] {
 		return 0
@@ -94,7 +96,7 @@ func (t *Text) Level(i int) int {
 	return Level(t.Lines[i])
 }
 
-// Level is Text.Level for a line outside of fences.
+// Level returns the same result as Text.Level for a line outside of fences.
 func Level(line string) int {
 	level := 0
 	for level < len(line) && line[level] == '#' {
@@ -109,8 +111,9 @@ func Level(line string) int {
 	return level
 }
 
-// Indented returns the level of a header by the rules of Markdown, and the text after the #. Up to three spaces may
-// precede the #; a space, a tab or the end of the line must follow. The level of any other line is 0.
+// Indented returns the level of a header by the rules of Markdown, and the text after the # characters. Up to three
+// spaces may precede these characters, and a space, a tab or the end of the line must follow them. For any other line,
+// Indented returns 0.
 func Indented(line string) (level int, rest string) {
 	header := strings.TrimLeft(line, " ")
 	rest = strings.TrimLeft(header, "#")
@@ -121,8 +124,8 @@ func Indented(line string) (level int, rest string) {
 	return level, rest
 }
 
-// NextHeader returns the index of the first line from index from on that begins like a header of a level up to deepest;
-// len(t.Lines) if there is none.
+// NextHeader returns the index of the next line that begins like a header of a level up to deepest. The search starts
+// at the index from. If there is no such line, NextHeader returns len(t.Lines).
 func (t *Text) NextHeader(from, deepest int) int {
 	for i := from; i < len(t.Lines); i++ {
 		if level := t.Level(i); level > 0 && level <= deepest {
@@ -132,8 +135,8 @@ func (t *Text) NextHeader(from, deepest int) int {
 	return len(t.Lines)
 }
 
-// TrimStart returns the text without blank lines before its first line with content, and without the indentation of that
-// line.
+// TrimStart returns the text without the blank lines before the first line with content, and without the indentation of
+// that line.
 func (t *Text) TrimStart() *Text {
 	for i, line := range t.Lines {
 		trimmed := TrimLeft(line)
@@ -150,7 +153,8 @@ func (t *Text) TrimStart() *Text {
 	return t.Slice(len(t.Lines), len(t.Lines))
 }
 
-// TrimEnd returns the text without blank lines at its end, and without white space at the end of the line before them.
+// TrimEnd returns the text without the blank lines at its end, and without white space at the end of the last remaining
+// line.
 func (t *Text) TrimEnd() *Text {
 	for i := len(t.Lines) - 1; i >= 0; i-- {
 		trimmed := TrimRight(t.Lines[i])

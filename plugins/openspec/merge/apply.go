@@ -2,7 +2,7 @@
 //
 //	result, err := merge.Apply(merge.Input{ID: "inventory", Change: "add-x", Delta: parsed, Target: spec.NewMain(source), Path: path})
 //
-// It accesses no files: Result.Text is the new content of the main spec.
+// The package accesses no files. Result.Text is the new content of the main spec.
 package merge
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
-// Input is the delta of one capability with the main spec to which it is applied.
+// Input is the delta for one capability, together with the main spec to which Apply applies the delta.
 type Input struct {
-	ID     string // the capability's id
-	Change string // the change's id
+	ID     string // the id of the capability
+	Change string // the id of the change
 	Delta  *delta.Delta
-	Target *spec.Main // nil if there is none yet
-	Path   string     // the main spec's path, for messages
+	Target *spec.Main // nil if the main spec does not exist yet
+	Path   string     // the path of the main spec, for messages
 }
 
-// Counts has the number of changed requirements for each operation.
+// Counts holds the number of changed requirements for each operation.
 type Counts struct {
 	Added    int `json:"added"`
 	Modified int `json:"modified"`
@@ -35,7 +35,7 @@ type Counts struct {
 // Total returns the sum of all counts.
 func (c Counts) Total() int { return c.Added + c.Modified + c.Removed + c.Renamed }
 
-// Plus returns the sums of both.
+// Plus returns the sum of two Counts, field by field.
 func (c Counts) Plus(other Counts) Counts {
 	return Counts{c.Added + other.Added, c.Modified + other.Modified, c.Removed + other.Removed, c.Renamed + other.Renamed}
 }
@@ -44,12 +44,13 @@ func (c Counts) Plus(other Counts) Counts {
 type Result struct {
 	Text     string
 	Counts   Counts
-	Warnings []string // in order of occurrence
-	Left     int      // number of requirements in the new text
+	Warnings []string // in the order in which the merge found their causes
+	Left     int      // the number of requirements in the new text
 }
 
-// Apply merges a delta: renames first, then removals, modifications and additions, each against the result
-// so far. If the delta must not be archived, the error gives the reason with the wording of the openspec CLI.
+// Apply applies a delta to a main spec. It makes the renames first, then the removals, the modifications and the
+// additions, each on the result of the steps before. If the delta must not be archived, the error says why, in the
+// wording of the openspec CLI.
 func Apply(in Input) (*Result, error) {
 	if err := Refuse(in.ID, in.Delta); err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func Apply(in Input) (*Result, error) {
 	return m.result()
 }
 
-// merger is a merge in progress.
+// merger is the state of one call of Apply.
 type merger struct {
 	in       Input
 	parts    spec.Parts
@@ -102,7 +103,7 @@ func (m *merger) rename() error {
 			if near := m.entries.like(pair.From, target); near != nil {
 				return m.fail("RENAMED", pair.From, `source not found, but "%s" exists; fix the header to match it exactly`, requirement.Title(near.name))
 			}
-			continue // an earlier merge applied this rename
+			continue // an earlier merge has already made this rename
 		}
 		if target != nil {
 			return m.fail("RENAMED", pair.To, "target already exists")
@@ -120,7 +121,7 @@ func (m *merger) remove() error {
 	for _, gone := range m.in.Delta.Removed {
 		found := m.entries.find(gone.Name)
 		if found == nil && m.in.Target == nil {
-			continue // skeleton has already warned of all removals from a new spec
+			continue // skeleton has already warned about all removals from a new spec
 		}
 		if found == nil {
 			if near := m.entries.like(gone.Name, nil); near != nil {
@@ -173,8 +174,8 @@ func (m *merger) add() error {
 	return nil
 }
 
-// result composes the text. It refuses a text whose parsed requirements differ from those that it was composed of: an
-// unclosed fence may hide the requirements after it.
+// result composes the new text. It returns an error if the text, when parsed, has other requirements than those from
+// which the text was composed. An unclosed fence, for example, may hide the requirements after it.
 func (m *merger) result() (*Result, error) {
 	for _, one := range m.entries.order {
 		m.warnTail(one)
@@ -193,7 +194,7 @@ func (m *merger) result() (*Result, error) {
 	return &Result{Text: text, Counts: m.counts, Warnings: m.warnings, Left: len(blocks)}, nil
 }
 
-// mostlyCRLF reports whether a text has CRLF line ends and they are at least half of all.
+// mostlyCRLF reports whether text has CRLF line ends, and at least half of all line ends are CRLF.
 func mostlyCRLF(text string) bool {
 	crlf := strings.Count(text, "\r\n")
 	return crlf > 0 && 2*crlf >= strings.Count(text, "\n")

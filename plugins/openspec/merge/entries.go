@@ -7,23 +7,23 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// entry is a requirement of the new text.
+// entry is one requirement of the new text.
 type entry struct {
 	name  string
 	raw   string
-	block requirement.Block // as read, with its old name
+	block requirement.Block // the lines as they were read, with the old name of the requirement
 	gone  bool
 }
 
-// entries are the requirements of a text, in order. Maps index their names, since a text may have a hundred thousand
-// requirements.
+// entries holds the requirements of a text, in order. Two maps are indexes of the names, since a text may have a
+// hundred thousand requirements.
 type entries struct {
 	order  []*entry
 	byName map[string]*entry
 	byFold map[string][]*entry
 }
 
-// add appends a requirement. Names must be unique.
+// add appends a requirement, whose name must be unique.
 func (e *entries) add(block requirement.Block) {
 	one := &entry{name: block.Name, raw: block.Raw(), block: block}
 	e.order = append(e.order, one)
@@ -41,10 +41,11 @@ func (e *entries) index(one *entry) {
 
 func (e *entries) find(name string) *entry { return e.byName[name] }
 
-// like returns an entry, other than the entry "except", whose name differs from name only in case or spacing.
+// like returns an entry whose name differs from the argument name only in case or spacing. It never returns the entry
+// except.
 func (e *entries) like(name string, except *entry) *entry {
 	for _, one := range e.byFold[requirement.Fold(name)] {
-		// rename and drop leave entries in byFold under their former names; byName is current.
+		// The methods rename and drop leave an entry in byFold under its former name, whereas byName is always current.
 		if one != except && one.name != name && e.byName[one.name] == one && requirement.Fold(one.name) == requirement.Fold(name) {
 			return one
 		}
@@ -52,7 +53,7 @@ func (e *entries) like(name string, except *entry) *entry {
 	return nil
 }
 
-// rename gives an entry a new header and keeps its position and body.
+// rename gives the entry one a header with a new name. The entry keeps its position and its body.
 func (e *entries) rename(one *entry, to string) {
 	_, body, _ := strings.Cut(one.raw, "\n")
 	delete(e.byName, one.name)
@@ -66,7 +67,7 @@ func (e *entries) drop(one *entry) {
 	one.gone = true
 }
 
-// left returns the names and texts of the remaining entries.
+// left returns the names and the texts of the remaining entries.
 func (e *entries) left() (names, texts []string) {
 	for _, one := range e.order {
 		if !one.gone {

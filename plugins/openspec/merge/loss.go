@@ -11,16 +11,16 @@ import (
 // maxNamed is the maximum number of added scenarios that a message names.
 const maxNamed = 3
 
-// Loss describes the scenarios that a merge would drop, because the modified requirement lacks them.
+// Loss describes the scenarios that a merge would drop because the modified requirement lacks them.
 type Loss struct {
 	missing  []string
 	added    []string
-	have     int // number of scenarios of the modified block
-	required int // number of scenarios of the current block
+	have     int // number of scenarios of the modified requirement
+	required int // number of scenarios of the current requirement
 }
 
-// LostScenarios compares the scenarios of a requirement with those of the block that replaces it. It returns
-// nil if none is lost.
+// LostScenarios compares the scenarios of a requirement with those of the block that replaces the requirement. It
+// returns nil if no scenario is lost.
 func LostScenarios(current, modified requirement.Block) *Loss {
 	want, have := current.Scenarios(), modified.Scenarios()
 	missing := requirement.Missing(want, have)
@@ -30,10 +30,11 @@ func LostScenarios(current, modified requirement.Block) *Loss {
 	return &Loss{missing: missing, added: requirement.Missing(have, want), have: len(have), required: len(want)}
 }
 
-// Names returns the lost scenarios' names, quoted and with commas between them.
+// Names returns the names of the lost scenarios, quoted and separated by commas.
 func (l *Loss) Names() string { return quoted(l.missing) }
 
-// Balance compares the number of scenarios of both blocks and names the added ones, in two sentences.
+// Balance returns two sentences that compare the numbers of scenarios in both requirements, and name the added
+// scenarios.
 func (l *Loss) Balance() string {
 	adds := "It adds none."
 	if n := len(l.added); n > 0 {
@@ -55,8 +56,8 @@ func scenarios(n int) string {
 
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
-// warnTail adds a warning if an entry that was removed or replaced contains a header that looks independent of the
-// entry (see requirement.LooksIndependent). The text from that header on is lost.
+// warnTail adds a warning if a removed or replaced entry contains a header that looks independent of the entry (see
+// requirement.LooksIndependent). The merge loses the text from that header on.
 func (m *merger) warnTail(one *entry) {
 	old := one.block.Raw()
 	if one.raw == old && !one.gone {

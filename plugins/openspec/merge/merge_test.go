@@ -14,7 +14,7 @@ import (
 
 const head = "# t\n\n## Purpose\nWhat it is for.\n\n## Requirements\n\n"
 
-// block is a requirement with one scenario.
+// block returns the lines of a requirement with one scenario.
 func block(name, text string) string {
 	return "### Requirement: " + name + "\n" + text + "\n\n#### Scenario: s\n- x\n"
 }
@@ -70,10 +70,10 @@ func TestApplyRefusesContradictoryDelta(t *testing.T) {
 		}
 	}
 	if _, err := apply(nil, modified+block("One", "x")); err == nil || !strings.Contains(err.Error(), "target spec does not exist") {
-		t.Errorf("modified in a new spec: %v", err)
+		t.Errorf("Apply of a modification to a new spec: %v", err)
 	}
 	if _, err := apply(ptr(head+block("A", "x")+"## ADDED Requirements\n"), added+block("B", "x")); err == nil || !strings.Contains(err.Error(), "line 13: Main spec contains delta header") {
-		t.Errorf("an invalid target: %v", err)
+		t.Errorf("Apply to an invalid main spec: %v", err)
 	}
 }
 
@@ -129,7 +129,8 @@ func TestUnclosedFenceHidesNoRequirement(t *testing.T) {
 	}
 }
 
-// FuzzApply checks that a merge is idempotent: applying a valid delta to its own result changes nothing or is refused.
+// FuzzApply checks that a merge is idempotent. Applying a valid delta to its own result must change nothing or be
+// refused.
 func FuzzApply(f *testing.F) {
 	f.Add(head+block("One", "a"), "## ADDED Requirements\n"+block("Two", "b"))
 	f.Add(head+block("One", "a"), "## RENAMED Requirements\nFROM: ### Requirement: One\nTO: ### Requirement: Two\n## MODIFIED Requirements\n"+block("Two", "b"))

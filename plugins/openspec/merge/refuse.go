@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Refuse returns an error if a delta contradicts itself. It does not look at the target.
+// Refuse returns an error if a delta contradicts itself. It does not consider the main spec.
 func Refuse(id string, d *delta.Delta) error {
 	invalid := func(format string, arguments ...any) error {
 		return fmt.Errorf("%s validation failed - %s", id, fmt.Sprintf(format, arguments...))
@@ -75,7 +75,8 @@ func conflict(d *delta.Delta, invalid func(string, ...any) error) error {
 	return nil
 }
 
-// Folded returns the names of blocks by their folded form. If several names fold to one form, the first counts.
+// Folded returns the name of each block; the key is the folded form of the name. If several names have the same folded
+// form, Folded returns the first of them.
 func Folded(blocks []requirement.Block) map[string]string {
 	names := map[string]string{}
 	for _, block := range blocks {
@@ -86,7 +87,7 @@ func Folded(blocks []requirement.Block) map[string]string {
 	return names
 }
 
-// Names returns the names of blocks, in order.
+// Names returns the names of the blocks, in order.
 func Names(blocks []requirement.Block) []string {
 	names := make([]string, len(blocks))
 	for i, block := range blocks {
@@ -95,7 +96,7 @@ func Names(blocks []requirement.Block) []string {
 	return names
 }
 
-// From returns the old names of renames, in order.
+// From returns the old name of each rename, in order.
 func From(pairs []delta.Rename) []string {
 	names := make([]string, len(pairs))
 	for i, pair := range pairs {
@@ -104,7 +105,7 @@ func From(pairs []delta.Rename) []string {
 	return names
 }
 
-// To returns the new names of renames, in order.
+// To returns the new name of each rename, in order.
 func To(pairs []delta.Rename) []string {
 	names := make([]string, len(pairs))
 	for i, pair := range pairs {
@@ -113,7 +114,7 @@ func To(pairs []delta.Rename) []string {
 	return names
 }
 
-// Repeated returns each duplicate name, once for each repetition.
+// Repeated returns the duplicates in names. A name that occurs n times is returned n - 1 times.
 func Repeated(names []string) []string {
 	seen := map[string]bool{}
 	var again []string
@@ -126,7 +127,7 @@ func Repeated(names []string) []string {
 	return again
 }
 
-// Set returns names as a set.
+// Set returns the set of the names.
 func Set(names []string) map[string]bool {
 	set := make(map[string]bool, len(names))
 	for _, name := range names {

@@ -9,10 +9,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
-// BriefPurpose is the length, in UTF-16 units, below which a Purpose is too short.
+// BriefPurpose is the length, in UTF-16 units, below which the text of a Purpose is too short.
 const BriefPurpose = 50
 
-// target returns the main spec to merge into.
+// target returns the main spec to which the delta is applied.
 func (m *merger) target() (*spec.Main, error) {
 	if m.in.Target == nil {
 		return m.skeleton()
@@ -33,7 +33,7 @@ func (m *merger) target() (*spec.Main, error) {
 	return nil, fmt.Errorf("%s: target spec is structurally invalid and cannot be updated until fixed:\n%s", m.in.ID, strings.Join(lines, "\n"))
 }
 
-// skeleton returns a spec without requirements for a new capability.
+// skeleton returns the main spec of a new capability, which has no requirements yet.
 func (m *merger) skeleton() (*spec.Main, error) {
 	d := m.in.Delta
 	if len(d.Modified) > 0 || len(d.Renamed) > 0 {
@@ -49,7 +49,7 @@ func begin(id, purpose string) string {
 	return fmt.Sprintf("# %s Specification\n\n## %s\n%s\n\n## %s\n", id, spec.PurposeTitle, purpose, spec.RequirementsTitle)
 }
 
-// purpose returns the Purpose of a new capability: the delta's own if it is usable.
+// purpose returns the Purpose of a new capability. This is the Purpose in the delta if that is usable.
 func (m *merger) purpose() string {
 	carried := m.in.Delta.Purpose
 	placeholder := spec.PlaceholderPurpose(m.in.Change)
@@ -67,7 +67,8 @@ func (m *merger) purpose() string {
 	return carried
 }
 
-// overview returns the Purpose as spec.Parse would read it from a new spec; "" if that spec would be invalid.
+// overview returns the Purpose that spec.Parse would read from a new spec with this Purpose; "" if that spec would be
+// invalid.
 func overview(id, purpose string) string {
 	text := markdown.Parse(begin(id, purpose))
 	parsed, err := spec.Parse(id, text)

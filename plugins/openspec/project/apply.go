@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 )
 
-// ApplyInstructions describe how to implement a change, and its progress.
+// ApplyInstructions describe how to implement a change, and how far the implementation is.
 type ApplyInstructions struct {
 	ChangeName             string            `json:"changeName"`
 	ChangeDir              string            `json:"changeDir"`
@@ -22,7 +22,7 @@ type ApplyInstructions struct {
 	Tasks                  []TaskItem        `json:"tasks"`
 	TaskTrackingConfigured bool              `json:"taskTrackingConfigured"`
 	Unavailable            []UnavailableFile `json:"unavailableTrackingFiles,omitempty"`
-	State                  string            `json:"state"` // ready, blocked, all_done
+	State                  string            `json:"state"` // one of ready, blocked and all_done
 	MissingArtifacts       []string          `json:"missingArtifacts,omitempty"`
 	MissingPrerequisites   []string          `json:"missingPrerequisites,omitempty"`
 	Warnings               []string          `json:"warnings,omitempty"`
@@ -32,27 +32,27 @@ type ApplyInstructions struct {
 	Root                   RootInfo          `json:"root"`
 }
 
-// Progress counts tasks.
+// Progress holds numbers of tasks.
 type Progress struct {
 	Total     int `json:"total"`
 	Complete  int `json:"complete"`
 	Remaining int `json:"remaining"`
 }
 
-// TaskItem is a task with a description.
+// TaskItem is a task that has a description.
 type TaskItem struct {
 	ID          string `json:"id"`
 	Description string `json:"description"`
 	Done        bool   `json:"done"`
 }
 
-// UnavailableFile is a file with tasks that cannot be read.
+// UnavailableFile is a task file that cannot be read.
 type UnavailableFile struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
 
-// Default instructions, for a schema that has none of its own.
+// The default instructions, for a schema that has no instructions of its own.
 const (
 	proceed   = "All required artifacts complete. Proceed with implementation."
 	workTasks = "Read context files, work through pending tasks, mark complete as you go.\nPause if you hit blockers or need clarification."
@@ -104,7 +104,7 @@ func (p *plan) apply(info RootInfo) (*ApplyInstructions, error) {
 	return a, err
 }
 
-// readTasks counts all tasks, and lists those with a description.
+// readTasks counts all tasks, and lists the tasks that have a description.
 func (a *ApplyInstructions) readTasks(p *plan, files []string) {
 	for _, file := range files {
 		source, _, err := p.change.ReadPath(file)
@@ -124,7 +124,7 @@ func (a *ApplyInstructions) readTasks(p *plan, files []string) {
 	a.Progress.Remaining = a.Progress.Total - a.Progress.Complete
 }
 
-// decide sets the state and the instruction. Tracked reports whether files with tasks exist.
+// decide sets the state and the instruction. The argument tracked reports whether task files exist.
 func (p *plan) decide(a *ApplyInstructions, tracked bool) {
 	a.State = "blocked"
 	file := ""
@@ -159,7 +159,7 @@ func (p *plan) decide(a *ApplyInstructions, tracked bool) {
 	}
 }
 
-// tracking returns the id of the artifact whose files contain the tasks; none if there is no such artifact.
+// tracking returns the id of the artifact whose files contain the tasks; an empty list if there is no such artifact.
 func (p *plan) tracking() []string {
 	for _, artifact := range p.schema.Artifacts {
 		if artifact.Generates == *p.schema.Apply.Tracks {
@@ -169,7 +169,7 @@ func (p *plan) tracking() []string {
 	return nil
 }
 
-// remedy returns the text that tells the reader which calls create artifacts.
+// remedy returns a text that names the calls which create the missing artifacts.
 func (p *plan) remedy(ids ...string) string {
 	target, verb := "<artifact>", "Create it"
 	if len(ids) == 1 {

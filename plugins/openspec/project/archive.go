@@ -16,20 +16,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
-// ArchiveRequest selects a change to archive, and options.
+// ArchiveRequest selects the change to archive, and holds the options of the archive.
 type ArchiveRequest struct {
 	Name string
-	// Ask refuses the archive in each case in which the openspec CLI would ask the user to confirm.
+	// Ask makes Archive refuse the change in each case in which the openspec CLI would ask the user to confirm.
 	Ask        bool
-	SkipSpecs  bool // move the change without merging its deltas
+	SkipSpecs  bool // move the change to the archive without merging its deltas
 	NoValidate bool
 }
 
-// ArchiveResult is the result of an archive.
+// ArchiveResult is the result of archiving a change.
 type ArchiveResult struct {
 	Archive ArchivedChange `json:"archive"`
 	Root    RootInfo       `json:"root"`
-	// Specs are the ids of the main specs that were written or deleted.
+	// Specs contains the ids of the main specs that were written or deleted.
 	Specs []string `json:"-"`
 }
 
@@ -43,8 +43,8 @@ type ArchivedChange struct {
 	Warnings     []string      `json:"warnings,omitempty"`
 }
 
-// Archive merges a change's deltas into the main specs and moves its directory to the archive,
-// atomically.
+// Archive merges the deltas of a change into the main specs, and moves the directory of the change to the archive. Both
+// happen atomically.
 func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
 	root, info := p.findOrHere()
 	result, err := p.archive(root, info, request)
@@ -59,8 +59,8 @@ func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
 	return result, nil
 }
 
-// archiveError converts errors of package store to failures with a remedy. Errors of the sandbox already name the denied
-// path.
+// archiveError converts an error of package store to a failure with a remedy. The errors of the sandbox already name
+// the denied path.
 func (p *Project) archiveError(root *store.Root, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrLink):
@@ -105,7 +105,7 @@ func (p *Project) archive(root *store.Root, info RootInfo, request ArchiveReques
 	return a.result(info, plan), nil
 }
 
-// toArchive recovers an interrupted call and then finds the change.
+// toArchive recovers an interrupted call, and then returns the change to archive.
 func (p *Project) toArchive(root *store.Root, name string) (store.Change, error) {
 	if name == "" {
 		return store.Change{}, &Failure{
@@ -150,7 +150,8 @@ func notFound(root *store.Root, name string) error {
 	return &Failure{Code: codeNotFound, Message: message}
 }
 
-// archiveName returns the name of a change's directory in the archive. Today's date precedes a name without a date.
+// archiveName returns the name of the directory that a change gets in the archive. If the name of the change has no
+// date, today's date precedes the name.
 func archiveName(name string, now time.Time) string {
 	if startsWithDate(name) {
 		return name
@@ -158,13 +159,13 @@ func archiveName(name string, now time.Time) string {
 	return now.Format(time.DateOnly) + "-" + name
 }
 
-// archiver prepares an archive.
+// archiver is the state of one call of Archive.
 type archiver struct {
 	root      *store.Root
 	change    store.Change
 	request   ArchiveRequest
 	validator *validator
-	name      string // name of the directory in the archive
+	name      string // the name of the change's directory in the archive
 	input     validation.Input
 	files     []deltaFile
 	totals    merge.Counts
@@ -172,7 +173,7 @@ type archiver struct {
 	specs     []string
 }
 
-// check refuses changes that must not be archived. The order of the checks is that of the openspec CLI.
+// check returns an error if the change must not be archived. The checks have the same order as in the openspec CLI.
 func (a *archiver) check() error {
 	if err := a.read(); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (a *archiver) check() error {
 }
 
 // read reads the files of the change. It also reads and caches the main specs for which the change has deltas, so that
-// check reports unreadable main specs.
+// check reports a main spec that cannot be read.
 func (a *archiver) read() error {
 	files, loose, err := readDeltas(a.change)
 	if err != nil {
@@ -227,7 +228,8 @@ func (a *archiver) read() error {
 	return a.validator.input(a.change, &a.input, loose)
 }
 
-// checkDeltas validates the change if any of its files says that it changes specs, unless the request skips validation.
+// checkDeltas validates the change if one of its files says that the change affects specs. It does nothing if the
+// request skips validation.
 func (a *archiver) checkDeltas() error {
 	if a.request.NoValidate {
 		if a.request.Ask {
@@ -268,15 +270,15 @@ func (a *archiver) claimed() error {
 		"Archive '%s' is already being created. If no archive process is running, remove the stale claim at %s and rerun.", a.name, a.root.ClaimPath())}
 }
 
-// rebuilt is a main spec with its delta applied.
+// rebuilt is a main spec to which its delta has been applied.
 type rebuilt struct {
 	id     string
-	target *spec.Main // as read; nil if it does not exist
+	target *spec.Main // the main spec as it was read; nil if it does not exist
 	*merge.Result
 }
 
-// merge computes the new content of all specs that the change touches and adds them to the plan. As in the openspec
-// CLI, all contents are computed before the first one is validated.
+// merge computes the new content of all specs that the change affects, and adds the contents to the plan. As the
+// openspec CLI does, merge computes all contents before it validates the first one.
 func (a *archiver) merge(plan *store.Plan) error {
 	var all []rebuilt
 	for _, file := range a.files {
@@ -311,7 +313,8 @@ func (a *archiver) merge(plan *store.Plan) error {
 	return nil
 }
 
-// write plans the change of one main spec. Target is nil if the spec does not exist; after is nil to delete it.
+// write returns the planned write of one main spec. The argument target is nil if the spec does not exist; after is nil
+// if the spec is to be deleted.
 func write(id string, target *spec.Main, after *string) store.SpecWrite {
 	planned := store.SpecWrite{ID: id, After: after}
 	if target != nil {
@@ -320,7 +323,7 @@ func write(id string, target *spec.Main, after *string) store.SpecWrite {
 	return planned
 }
 
-// onlyText refuses files that are not valid UTF-8: rewriting would damage them.
+// onlyText returns an error if a file is not valid UTF-8, because rewriting such a file would damage it.
 func onlyText(file deltaFile, target *spec.Main) error {
 	const message = "%s: the %s is not valid UTF-8, and rewriting the file would damage it"
 	if !utf8.ValidString(file.source) {
@@ -332,7 +335,8 @@ func onlyText(file deltaFile, target *spec.Main) error {
 	return nil
 }
 
-// accept validates a rebuilt spec and returns its new content; nil if the capability has no requirement left and is retired.
+// accept validates a rebuilt spec and returns the new content of the spec. It returns nil if the capability has no
+// requirement left and is retired.
 func (a *archiver) accept(one rebuilt) (*string, error) {
 	if a.request.NoValidate && (one.Left > 0 || one.Counts.Removed == 0) {
 		return &one.Text, nil
@@ -356,7 +360,7 @@ func (a *archiver) accept(one rebuilt) (*string, error) {
 	}
 }
 
-// result describes the archived change.
+// result returns the result that describes the archived change.
 func (a *archiver) result(info RootInfo, plan store.Plan) *ArchiveResult {
 	result := &ArchiveResult{Root: info, Specs: a.specs, Archive: ArchivedChange{
 		Change:       a.change.Name,

@@ -7,12 +7,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 )
 
-// requires is a requirement in a delta or spec.
+// requires returns the lines of a requirement in a delta or spec.
 func requires(name, text string) string {
 	return "### Requirement: " + name + "\nIt SHALL " + text + ".\n\n#### Scenario: s\n- **WHEN** a\n- **THEN** b\n"
 }
 
-// TestArchiveOnOwnData has cases that testdata lacks. It checks that a refused archive does not change the tree.
+// TestArchiveOnOwnData archives changes in cases that testdata lacks. A refused archive must not change the directory
+// tree.
 func TestArchiveOnOwnData(t *testing.T) {
 	const (
 		added   = "## ADDED Requirements\n\n"
@@ -25,9 +26,9 @@ func TestArchiveOnOwnData(t *testing.T) {
 	for name, test := range map[string]struct {
 		files   map[string]string
 		request project.ArchiveRequest
-		code    string // code of the failure; "" if the archive succeeds
-		as      string // name of the directory in the archive
-		has     string // a part of specs/stock/spec.md after the archive
+		code    string // the code of the expected failure; "" if the archive must succeed
+		as      string // the expected name of the directory in the archive
+		has     string // a part of the expected content of specs/stock/spec.md after the archive
 	}{
 		"29 a folder that wraps changes": {
 			files: map[string]string{"changes/x/inner/proposal.md": "# i\n"},

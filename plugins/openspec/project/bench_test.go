@@ -23,7 +23,8 @@ func TestSampleIsValid(t *testing.T) {
 	}
 }
 
-// BenchmarkProject lists and validates projects of growing size. If the time is linear, the time for each change is constant.
+// BenchmarkProject lists and validates projects of growing size. If the total time grows linearly, the time for each
+// change is constant.
 func BenchmarkProject(b *testing.B) {
 	for _, changes := range []int{10, 100, 1000} {
 		root := b.TempDir()

@@ -15,19 +15,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// day is the date of the reference results, and start the time of their files.
+// day is the date on which the reference results were recorded, and start is the time of the files in them.
 var (
 	day   = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// open returns the project in a directory for a call without concurrent ones.
+// open returns the project in the directory root, for a call that runs alone.
 func open(root string) *project.Project {
 	return &project.Project{Files: filesystem.OS{}, Cwd: root, Top: root, Now: day, Alone: true}
 }
 
-// copyProject copies a project to a new directory, sets the times of all files to start, and returns the new path. If from
-// does not exist, the new project is empty.
+// copyProject copies the project in the directory from to a new directory, sets the times of all files to start, and
+// returns the path of the new directory. If from does not exist, the new project is empty.
 func copyProject(t testing.TB, from string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -52,7 +52,8 @@ func setTime(t testing.TB, path string, at time.Time) {
 	}
 }
 
-// readTree returns the contents of all files below a directory by relative path. The path of a directory ends in a slash.
+// readTree returns the contents of all files below root. The keys are relative paths. The path of a directory ends in a
+// slash.
 func readTree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	tree := map[string]string{}
@@ -78,13 +79,13 @@ func readTree(t testing.TB, root string) map[string]string {
 	return tree
 }
 
-// run runs a command of the openspec CLI in this package and returns the result as JSON.
+// run executes a command of the openspec CLI with the methods of this package, and returns the result as JSON.
 func run(t testing.TB, p *project.Project, command string) string {
 	t.Helper()
 	return runWords(t, p, strings.Split(strings.TrimPrefix(command, "openspec "), " "))
 }
 
-// runWords is run for a command that is already split into words.
+// runWords executes a command like run, but takes the command as a list of words.
 func runWords(t testing.TB, p *project.Project, command []string) string {
 	t.Helper()
 	words := split(command)
@@ -138,7 +139,7 @@ func runList(p *project.Project, w *words) (any, error) {
 	return p.ListChanges(order)
 }
 
-// words has the words of a command that have not been used yet.
+// words holds the words of a command that are not used yet.
 type words struct{ left []string }
 
 func split(command []string) *words {
@@ -176,7 +177,7 @@ func (w *words) next() string {
 	return first
 }
 
-// optional returns the next word; nil if there is none.
+// optional returns the next word of the command; nil if there is no further word.
 func (w *words) optional() *string {
 	if len(w.left) == 0 {
 		return nil
@@ -193,7 +194,8 @@ func (w *words) rest() string {
 	return rest
 }
 
-// decode decodes a result for a comparison. It replaces the path of the root by /project and removes times.
+// decode decodes a result for a comparison. In the result, it replaces the path of the root by /project and removes
+// times.
 func decode(t testing.TB, answer, root string) any {
 	t.Helper()
 	quoted, err := json.Marshal(root)
@@ -223,7 +225,7 @@ func withoutDurations(value any) any {
 	return value
 }
 
-// gap is a difference between two results. A missing value is nil.
+// gap is a difference between two results. A value that is missing in one of them is nil.
 type gap struct {
 	path      string
 	want, got any

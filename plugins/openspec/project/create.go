@@ -17,10 +17,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// maxChangeName bounds a new change's name, in characters.
+// maxChangeName is the maximum length of the name of a new change, in characters.
 const maxChangeName = 200
 
-// config is the content of a new project's config file.
+// config is the content of the config file in a new project.
 const config = `schema: spec-driven
 
 # What everybody who works on a change should know: technologies, conventions, limits.
@@ -35,21 +35,21 @@ const config = `schema: spec-driven
 #     - Keep each task below half a day
 `
 
-// InitResult answers Init. Paths are relative to the project, with slashes.
+// InitResult is the result of Init. Its paths are relative to the project, with slashes.
 type InitResult struct {
 	ProjectPath  string    `json:"projectPath"`
 	OpenspecPath string    `json:"openspecPath"`
 	OpenspecDir  string    `json:"openspecDir"`
-	ExtendMode   bool      `json:"extendMode"` // the openspec directory existed
+	ExtendMode   bool      `json:"extendMode"` // the openspec directory existed before the call
 	Created      []string  `json:"created"`
 	Existing     []string  `json:"existing"`
-	ConfigFile   string    `json:"configFile"` // "created" or "exists"
-	Migrated     bool      `json:"migrated"`   // always false: Init moves no files
+	ConfigFile   string    `json:"configFile"` // one of "created" and "exists"
+	Migrated     bool      `json:"migrated"`   // always false, because Init moves no files
 	Tools        InitTools `json:"tools"`
 	Root         RootInfo  `json:"root"`
 }
 
-// InitTools is the result for the assistants that the request names.
+// InitTools lists the assistants that the request names.
 type InitTools struct {
 	Selected []string `json:"selected"`
 	Created  []string `json:"created"`
@@ -57,8 +57,9 @@ type InitTools struct {
 	Note     string   `json:"note,omitempty"`
 }
 
-// Init creates the missing directories and files of a project, in the nearest root or else in the working directory. It
-// changes no existing file. Tools are names of assistants: the openspec CLI writes files for them, Init skips them.
+// Init creates the missing directories and files of a project. It does so in the nearest root or, if there is none, in
+// the working directory. It changes no existing file. The argument tools contains names of assistants. The openspec CLI
+// writes files for assistants, and Init does not.
 func (p *Project) Init(tools []string) (*InitResult, error) {
 	result, err := p.init(tools)
 	if err != nil {
@@ -101,8 +102,8 @@ func (p *Project) init(tools []string) (*InitResult, error) {
 	return result, nil
 }
 
-// toMake returns the root whose missing parts Init creates. It is never a root with the old, hidden directory
-// .openspec.
+// toMake returns the root whose missing parts Init creates. It never returns a root whose directory has the old, hidden
+// name .openspec.
 func (p *Project) toMake() (*store.Root, RootInfo) {
 	root, info := p.findOrHere()
 	if filepath.Base(root.Dir) != store.DirName {
@@ -118,22 +119,22 @@ func orEmpty(list []string) []string {
 	return list
 }
 
-// CreateRequest describes the change to create.
+// CreateRequest describes the change that CreateChange creates.
 type CreateRequest struct {
 	Name        string
-	Schema      string // if empty, the project's default schema
-	Description string // if empty, CreateChange writes no README.md
-	Goal        string // if empty, the metadata has no goal
+	Schema      string // the name of the schema; if empty, the default schema of the project
+	Description string // the content of README.md; if empty, CreateChange writes no README.md
+	Goal        string // the goal in the metadata; if empty, the metadata has no goal
 }
 
-// CreateResult answers CreateChange.
+// CreateResult is the result of CreateChange.
 type CreateResult struct {
 	Change  CreatedChange `json:"change"`
-	Created []string      `json:"created"` // relative to the project, with slashes
+	Created []string      `json:"created"` // paths relative to the project, with slashes
 	Root    RootInfo      `json:"root"`
 }
 
-// CreatedChange is the new change.
+// CreatedChange describes the new change.
 type CreatedChange struct {
 	ID           string `json:"id"`
 	Path         string `json:"path"`
@@ -141,7 +142,8 @@ type CreatedChange struct {
 	Schema       string `json:"schema"`
 }
 
-// CreateChange creates the directory of a change with its metadata. The author of the change writes all other files.
+// CreateChange creates the directory of a change, with a metadata file. The author of the change has to write all other
+// files.
 func (p *Project) CreateChange(request CreateRequest) (*CreateResult, error) {
 	result, err := p.createChange(request)
 	if err != nil {
@@ -196,14 +198,14 @@ func (p *Project) createChange(request CreateRequest) (*CreateResult, error) {
 	}, nil
 }
 
-// newFiles returns the files of a new change. If withoutSpecs is set, the metadata declares skip_specs.
+// newFiles returns the files of a new change. If withoutSpecs is set, the metadata sets skip_specs.
 func newFiles(request CreateRequest, schema string, withoutSpecs bool, now time.Time) ([]store.File, error) {
 	root := &frontmatter.Node{Kind: frontmatter.Mapping}
 	set := func(key string, value *frontmatter.Node) {
 		root.Children = append(root.Children, &frontmatter.Node{Text: key}, value)
 	}
 	set("schema", frontmatter.String(schema))
-	set("created", &frontmatter.Node{Text: now.Format(time.DateOnly)}) // without quotes
+	set("created", &frontmatter.Node{Text: now.Format(time.DateOnly)}) // the date must not be quoted
 	if request.Goal != "" {
 		set("goal", goalNode(request.Goal))
 	}
@@ -221,11 +223,12 @@ func newFiles(request CreateRequest, schema string, withoutSpecs bool, now time.
 	return files, nil
 }
 
-// indicator matches a text that cannot be a plain scalar: it has a character or a sequence with a meaning in YAML.
+// indicator matches a text that cannot be a plain scalar, because a character or a sequence in it has a meaning in
+// YAML.
 var indicator = regexp.MustCompile("^[\\t ,[\\]{}#&*!|>'\"%@`]|^[?-](?:[ \\t]|$)|:[ \\t]|[\\t ]#|[\\t :]$")
 
-// goalNode returns a text in the style in which the openspec CLI writes it: a literal block if it has several lines, else
-// plain if possible, else quoted.
+// goalNode returns the YAML node for a text, in the style in which the openspec CLI writes the text. This is a literal
+// block if the text has several lines. Otherwise it is a plain scalar if possible, or else a quoted scalar.
 func goalNode(text string) *frontmatter.Node {
 	node := &frontmatter.Node{Text: text}
 	switch plain := yamlvalue.KindOfPlain(text) == yamlvalue.String && !indicator.MatchString(text); {
@@ -240,7 +243,8 @@ func goalNode(text string) *frontmatter.Node {
 	return node
 }
 
-// chooseSchema returns the name of a new change's workflow schema: the requested one, or the project's default.
+// chooseSchema returns the name of the workflow schema for a new change. This is the schema that the request asks for,
+// or the default schema of the project.
 func (w *workflows) chooseSchema(asked string) (string, error) {
 	available, err := w.available()
 	if err != nil {
@@ -260,17 +264,17 @@ func (w *workflows) chooseSchema(asked string) (string, error) {
 	return asked, nil
 }
 
-// unknownSchema is the error for a missing schema that a file names.
+// unknownSchema returns the error for a schema that a file names and that does not exist.
 func unknownSchema(name string, available []string) error {
 	return fmt.Errorf("Unknown schema '%s'. Available: %s", name, strings.Join(available, ", ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
-// noSchema is the error for a missing schema that a request names.
+// noSchema returns the error for a schema that a request names and that does not exist.
 func noSchema(name string, available []string) error {
 	return fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", name, strings.Join(available, "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
-// wrongName returns the reason why a text cannot be the name of a new change; "" if it can.
+// wrongName returns the reason why name cannot be the name of a new change; "" if name is valid.
 func wrongName(name string) string {
 	has := func(chars string) bool { return strings.ContainsAny(name, chars) }
 	switch {

@@ -15,10 +15,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
-// deltaFile is a change's delta for one capability.
+// deltaFile is the delta of a change for one capability.
 type deltaFile struct {
 	id     string
-	source string // unchanged content of the file
+	source string // the unchanged content of the file
 	parsed *delta.Delta
 }
 
@@ -27,8 +27,8 @@ func (f deltaFile) facts() *validation.DeltaFacts {
 	return &facts
 }
 
-// readDeltas reads all delta files of a change, sorted by capability. Loose has the paths of the other files in the
-// directory specs.
+// readDeltas reads all delta files of a change, sorted by capability. The result loose contains the paths of the other
+// files in the directory specs of the change.
 func readDeltas(c store.Change) (files []deltaFile, loose []string, err error) {
 	ids, loose, err := c.Deltas()
 	if err != nil {
@@ -53,7 +53,7 @@ func readDelta(c store.Change, id string) (deltaFile, error) {
 	return deltaFile{id, source, delta.Parse(text(source))}, nil
 }
 
-// deltaViews returns the views of one delta file.
+// deltaViews returns a view of each changed requirement in one delta file.
 func deltaViews(root *store.Root, file deltaFile, diff bool) ([]DeltaView, error) {
 	var views []DeltaView
 	add := func(operation, verb string, blocks []requirement.Block) {
@@ -91,7 +91,7 @@ func deltaViews(root *store.Root, file deltaFile, diff bool) ([]DeltaView, error
 	return views, nil
 }
 
-// addDiffs adds to each modified requirement its diff, or the reason why there is none.
+// addDiffs adds a diff to the view of each modified requirement, or the reason why the view has no diff.
 func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	source, _, err := root.ReadSpec(file.id)
 	if err != nil {
@@ -99,7 +99,7 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 	}
 	blocks := spec.Divide(text(source)).Blocks
 	exact, folded := map[string]requirement.Block{}, map[string]requirement.Block{}
-	for _, block := range slices.Backward(blocks) { // if blocks have equal names, the first one counts
+	for _, block := range slices.Backward(blocks) { // if several blocks have the same name, the first block is used
 		exact[block.Name], folded[requirement.Fold(block.Name)] = block, block
 	}
 	oldNames := namesBeforeRenames(file.parsed.Renamed)
@@ -126,13 +126,13 @@ func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
 			views[i].Warning = fmt.Sprintf(`MODIFIED requirement "%s" differs from the main spec in too many lines to compare them`, block.Name)
 			continue
 		}
-		hunks = markdown.TrimRight(hunks) // as the openspec CLI does, even if the last line is blank
+		hunks = markdown.TrimRight(hunks) // the openspec CLI trims the hunks, too, even if the last line is blank
 		views[i].Diff = &hunks
 	}
 	return nil
 }
 
-// namesBeforeRenames returns the old names of renamed requirements by the folded form of their new names.
+// namesBeforeRenames returns the old name of each renamed requirement. The key is the folded form of the new name.
 func namesBeforeRenames(renames []delta.Rename) map[string]string {
 	old := map[string]string{}
 	for _, pair := range renames {
@@ -151,7 +151,8 @@ func hasSections(source string) bool {
 	return len(delta.Parse(text(source)).Sections) > 0
 }
 
-// expected returns the correct path of a misplaced delta. Both paths are relative to the change's directory specs.
+// expected returns the correct path for a misplaced delta. Both paths are relative to the directory specs of the
+// change.
 func expected(file string) string {
 	if dir := path.Dir(file); dir != "." {
 		return dir + "/spec.md"

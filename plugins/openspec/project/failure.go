@@ -9,7 +9,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// Codes of failures.
+// The codes of failures.
 const (
 	codeNoRoot      = "no_openspec_root"
 	codeUnknown     = "unknown_item"
@@ -35,24 +35,26 @@ const (
 	codeValidation  = "archive_validation_failed"
 )
 
-// Failure is the reason why a request failed. Its JSON is the status object of the openspec CLI.
+// Failure is the reason why a request failed. Its JSON form is the status object of the openspec CLI.
 type Failure struct {
 	Code    string
 	Message string
 	Fix     string // the remedy; may be empty
-	Target  string // the subject of the failure; may be empty
-	// Empty is the key of the result that the failure replaces, such as "changes"; "" if the openspec CLI omits it.
+	Target  string // the object that the failure is about; may be empty
+	// Empty is the key of the result that the failure replaces, such as "changes". It is "" if the openspec CLI omits
+	// the key.
 	Empty string
 	// EmptyList makes the value of the key Empty an empty list instead of null.
 	EmptyList bool
-	// Root is encoded after Empty if the root is known. If it is nil, NullRoot encodes it as null instead of omitting it.
+	// Root is encoded after the key Empty if the root is known. If Root is nil, NullRoot makes the value null instead
+	// of omitting it.
 	Root     *RootInfo
 	NullRoot bool
 }
 
 func (f *Failure) Error() string { return f.Message }
 
-// MarshalJSON encodes the status object.
+// MarshalJSON returns the status object of the openspec CLI.
 func (f *Failure) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('{')
@@ -82,7 +84,7 @@ func (f *Failure) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// FailureStatus is a failure in the list of a result.
+// FailureStatus is a failure as an element of a list in a result.
 type FailureStatus struct {
 	Severity string `json:"severity"`
 	Code     string `json:"code"`
@@ -95,7 +97,7 @@ func (f *Failure) status() FailureStatus {
 	return FailureStatus{"error", f.Code, f.Message, f.Target, f.Fix}
 }
 
-// noRoot is the failure of a call without a project.
+// noRoot returns the failure of a call that finds no project.
 func noRoot() *Failure {
 	return &Failure{
 		Code:    codeNoRoot,
@@ -105,7 +107,8 @@ func noRoot() *Failure {
 	}
 }
 
-// asFailure returns err if it is a failure, else a new failure with the given code and key.
+// asFailure returns err if err is a *Failure. Otherwise it returns a new failure with the text of err and the given
+// code and key.
 func asFailure(err error, code, empty string, list bool) *Failure {
 	if failure := (*Failure)(nil); errors.As(err, &failure) {
 		failure.Empty, failure.EmptyList = empty, list

@@ -12,16 +12,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
 )
 
-// difference is an intentional difference from the openspec CLI 1.13.2.
+// difference describes an intentional difference from the openspec CLI 1.13.2.
 type difference struct {
 	why string
-	run string // a part of the case's name or of the command; "" for all cases
-	at  string // end of the path of the value in the answer
+	run string // a part of the name of the case or of the command; "" for all cases
+	at  string // the end of the path at which the value is in the answer
 	// ok reports whether two values differ in the intended way.
 	ok func(want, got any) bool
 }
 
-// differences has all intentional differences. An unused entry fails the test.
+// differences lists all intentional differences. The test fails if one of them does not occur.
 var differences = []difference{
 	{"a fix names the tool's call first and the command line in brackets", "", ".status[0].fix", namesCall},
 	{"an archive with open tasks says so, where the command line's JSON is silent", "archive", ".archive.warnings", openTasks},
@@ -32,7 +32,7 @@ var differences = []difference{
 	{"a new change's answer lists what was made", "new change", ".created", isList},
 }
 
-// planDifferences has the intentional differences of the commands status and instructions.
+// planDifferences lists the intentional differences in the answers to the commands status and instructions.
 var planDifferences = []difference{
 	{"the next step names the tool's call first", "status", ".nextSteps[0]", namesCall},
 	{"likewise, for each change", "status --all", ".nextSteps[0]", namesCall},
@@ -86,7 +86,7 @@ func isList(want, got any) bool {
 	return ok && want == nil && len(list) > 0
 }
 
-// comparison compares results with those of the openspec CLI. It records the intentional differences that occur.
+// comparison compares results with those of the openspec CLI, and records the intentional differences that occur.
 type comparison struct {
 	t    *testing.T
 	used map[int]bool
@@ -106,7 +106,7 @@ func (c *comparison) compare(t *testing.T, name string, want, got any) {
 	}
 }
 
-// unused fails the test for each intentional difference that did not occur.
+// unused fails the test for each intentional difference that has not occurred.
 func (c *comparison) unused() {
 	for i, one := range differences {
 		if !c.used[i] {
@@ -115,21 +115,22 @@ func (c *comparison) unused() {
 	}
 }
 
-// reference returns the directory of the reference results, or skips the test.
+// reference returns the path of the directory with the reference results. It skips the test if the directory does not
+// exist.
 func reference(t *testing.T) string {
 	t.Helper()
 	return fixtures.Path(t, "openspec")
 }
 
-// TestReferenceAnswers runs every command with a recorded result of the openspec CLI 1.13.2, on a real project and on small
-// projects.
+// TestReferenceAnswers runs every command for which a result of the openspec CLI 1.13.2 is recorded, on a real project
+// and on small projects.
 func TestReferenceAnswers(t *testing.T) {
 	root := reference(t)
 	c := &comparison{t, map[int]bool{}}
 	t.Run("real project", func(t *testing.T) { c.realProject(t, root) })
 	cases, err := os.ReadDir(filepath.Join(root, "cases"))
 	if err != nil || len(cases) == 0 {
-		t.Fatalf("%d cases, %v", len(cases), err)
+		t.Fatalf("the reference has %d cases, %v", len(cases), err)
 	}
 	for _, one := range cases {
 		t.Run(one.Name(), func(t *testing.T) { c.project(t, filepath.Join(root, "cases", one.Name())) })
@@ -138,16 +139,16 @@ func TestReferenceAnswers(t *testing.T) {
 	c.unused()
 }
 
-// TestOwnData runs the commands on the small project in testdata, which also has results of the openspec CLI.
+// TestOwnData runs the commands on the small project in testdata, which also contains results of the openspec CLI.
 func TestOwnData(t *testing.T) {
 	c := &comparison{t, map[int]bool{}}
 	c.project(t, filepath.Join("..", "testdata", "branch"))
 	if len(c.used) == 0 {
-		t.Error("no answer names a call first")
+		t.Error("no answer names a tool call first")
 	}
 }
 
-// expectation is the content of expected.json, next to the input of a small project.
+// expectation is the content of the file expected.json beside the input of a small project.
 type expectation struct {
 	Runs []struct {
 		Command string          `json:"command"`
@@ -156,17 +157,17 @@ type expectation struct {
 	FilesAfter []string `json:"files_after"`
 }
 
-// project runs the commands of one small project in order.
+// project runs the commands of one small project in order, and compares the results.
 func (c *comparison) project(t *testing.T, dir string) {
 	want := readJSON[expectation](t, filepath.Join(dir, "expected.json"))
 	root := copyProject(t, filepath.Join(dir, "input"))
 	if len(want.Runs) == 0 {
-		t.Fatal("no runs")
+		t.Fatal("the reference of the real project has no runs")
 	}
 	for _, one := range want.Runs {
 		answer := run(t, open(root), one.Command)
 		if one.JSON == nil {
-			continue // the openspec CLI printed text, which this package does not reproduce
+			continue // for this command, the openspec CLI printed text that this package does not reproduce
 		}
 		c.compare(t, filepath.Base(dir)+" "+one.Command, decode(t, string(one.JSON), "/project"), decode(t, answer, root))
 	}
@@ -187,7 +188,7 @@ func (c *comparison) project(t *testing.T, dir string) {
 	}
 }
 
-// compareAfter compares main specs with those that the openspec CLI wrote.
+// compareAfter compares main specs with the main specs that the openspec CLI wrote.
 func compareAfter(t *testing.T, after, root string) {
 	t.Helper()
 	if _, err := os.Stat(after); err != nil {
@@ -217,7 +218,7 @@ func readJSON[T any](t *testing.T, path string) T {
 	return value
 }
 
-// realProject compares the results for the real project. Each command that changes the project gets a new copy.
+// realProject compares the results for the real project. Each command that changes the project runs on a new copy.
 func (c *comparison) realProject(t *testing.T, root string) {
 	runs := readJSON[[]struct{ File, Command string }](t, filepath.Join(root, "reference", "manifest.json"))
 	times := readJSON[struct {
@@ -254,14 +255,15 @@ func (c *comparison) realProject(t *testing.T, root string) {
 	}
 }
 
-// runAll runs a command and returns its result. If the recorded result is that of a second run, it runs the command twice.
+// runAll runs a command and returns the result. If the recorded result is that of a second run, runAll runs the command
+// twice.
 func runAll(t *testing.T, root, file, command string) string {
 	t.Helper()
 	if !strings.HasSuffix(file, "second-time-same-day.json") {
 		return run(t, open(root), command)
 	}
 	if first := run(t, open(root), command); !strings.Contains(first, "archivedAs") {
-		t.Fatalf("the first time: %s", first)
+		t.Fatalf("the first run of the command failed: %s", first)
 	}
 	name := strings.Fields(command)[2]
 	again := filepath.Join(root, "openspec", "changes", name)
@@ -271,15 +273,15 @@ func runAll(t *testing.T, root, file, command string) string {
 	return run(t, open(root), command)
 }
 
-// checkArchive compares the files after an archive. The specs must be those that the openspec CLI wrote. The files of the
-// change, at their new path, and all other files must be unchanged.
+// checkArchive compares the files after an archive. The specs must equal those that the openspec CLI wrote. The files
+// of the change, at their new paths, and all other files must be unchanged.
 func checkArchive(t *testing.T, dir, root string, before map[string]string, answer any) {
 	t.Helper()
 	after := readTree(t, root)
 	archived, ok := answer.(map[string]any)["archive"].(map[string]any)
 	if !ok {
 		if strings.HasSuffix(t.Name(), "second-time-same-day.json") {
-			return // the first run changed the tree
+			return // the first run has already changed the tree
 		}
 		sameTree(t, before, after)
 		return
@@ -294,7 +296,7 @@ func checkArchive(t *testing.T, dir, root string, before map[string]string, answ
 		}
 		switch now, there := after[name]; {
 		case !there:
-			t.Errorf("%s is gone", name)
+			t.Errorf("the archive removed the file %s", name)
 		case now != content && strings.HasPrefix(name, "openspec/specs/"):
 			specs++
 		case now != content:
@@ -304,7 +306,7 @@ func checkArchive(t *testing.T, dir, root string, before map[string]string, answ
 	}
 	for name := range after {
 		if !strings.HasPrefix(name, "openspec/specs/") {
-			t.Errorf("%s is new", name)
+			t.Errorf("%s is a new file", name)
 		}
 		if strings.HasSuffix(name, "/spec.md") {
 			specs++
@@ -329,7 +331,7 @@ func sameTree(t testing.TB, want, got map[string]string) {
 	}
 	for name := range got {
 		if _, there := want[name]; !there {
-			t.Errorf("%s is new", name)
+			t.Errorf("%s is a new file", name)
 		}
 	}
 }

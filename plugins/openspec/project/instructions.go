@@ -12,10 +12,10 @@ import (
 type InstructionsRequest struct {
 	Change   string
 	Artifact string
-	Schema   string // if empty, the change's own schema
+	Schema   string // the name of the schema; if empty, the schema of the change
 }
 
-// Instructions describe how to write an artifact.
+// Instructions describe how to write one artifact of a change.
 type Instructions struct {
 	ChangeName   string `json:"changeName"`
 	ArtifactID   string `json:"artifactId"`
@@ -44,7 +44,7 @@ type Dependency struct {
 	Skipped     bool   `json:"skipped,omitempty"`
 }
 
-// ArchiveInstructions are the instructions of a project's config file for archiving.
+// ArchiveInstructions are the instructions for archiving a change that the config file of a project contains.
 type ArchiveInstructions struct {
 	ChangeName        string   `json:"changeName"`
 	Context           string   `json:"context,omitempty"`
@@ -55,7 +55,7 @@ type ArchiveInstructions struct {
 const skippedArtifact = "This change sets skip_specs: true in .openspec.yaml, so this artifact is skipped: its specs do not change.\n" +
 	"Write no spec files, which that marker contradicts. If requirements change after all, remove skip_specs from .openspec.yaml and ask again."
 
-// Instructions returns an *Instructions, *ApplyInstructions or *ArchiveInstructions.
+// Instructions returns an *Instructions, an *ApplyInstructions or an *ArchiveInstructions.
 func (p *Project) Instructions(request InstructionsRequest) (any, error) {
 	root, info, err := p.find()
 	if err != nil {
@@ -82,7 +82,8 @@ func (w *workflows) instructions(info RootInfo, request InstructionsRequest) (an
 	return planned.instructions(w, info, request.Artifact)
 }
 
-// archive returns the instructions for archiving a change. They do not depend on its schema.
+// archive returns the instructions for archiving a change. These instructions do not depend on the schema of the
+// change.
 func (w *workflows) archive(info RootInfo, name string) (*ArchiveInstructions, error) {
 	if _, err := w.change(name); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func (w *workflows) archive(info RootInfo, name string) (*ArchiveInstructions, e
 	return &ArchiveInstructions{ChangeName: name, Context: context, OperationGuidance: guidance, Root: info}, nil
 }
 
-// operation returns the context of a config, and its guidance for an operation.
+// operation returns the context in a config, and the guidance for one operation.
 func operation(config change.Config, name string) (context string, guidance []string) {
 	if strings.TrimSpace(config.Context) != "" {
 		context = config.Context
@@ -143,7 +144,7 @@ func (p *plan) instructions(w *workflows, info RootInfo, id string) (*Instructio
 	return result, nil
 }
 
-// template returns the template of an artifact.
+// template returns the text of the template of an artifact.
 func (w *workflows) template(schema, name string) (string, error) {
 	if w.isBuiltIn(schema) {
 		content, _ := workflow.BuiltInTemplate(name)

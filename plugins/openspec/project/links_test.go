@@ -36,26 +36,26 @@ func TestLinksOutOfProjectAreNotFollowed(t *testing.T) {
 	}
 	ids, err := open(root).SpecIDs()
 	if want := []string{"desk/opening-hours", "inside", "lending"}; err != nil || !slices.Equal(ids, want) {
-		t.Errorf("listed: %q, %v", ids, err)
+		t.Errorf("the listed specs are %q, %v", ids, err)
 	}
 	for _, id := range []string{"evil", "linked"} {
 		if _, err := open(root).Show(project.ShowRequest{Name: id, Kind: project.KindSpec}); code(t, err) != "show_error" {
-			t.Errorf("show %s: %v", id, err)
+			t.Errorf("Show of the linked spec %s: %v", id, err)
 		}
 		if _, err := open(root).Read(address.Address{In: address.Specs, Name: id}); !errors.Is(err, project.ErrNoResource) {
-			t.Errorf("read %s: %v", id, err)
+			t.Errorf("Read of the linked spec %s: %v", id, err)
 		}
 	}
 	if _, err := open(root).Read(address.Address{In: address.Project}); !errors.Is(err, project.ErrNoResource) {
-		t.Errorf("project.md: %v", err)
+		t.Errorf("reading project.md through a symbolic link: %v", err)
 	}
 	if _, err := open(root).Archive(project.ArchiveRequest{Name: "linked"}); code(t, err) != "archive_change_symlink" {
-		t.Errorf("archive: %v", err)
+		t.Errorf("Archive returned %v", err)
 	}
 }
 
-// TestArchiveWritesThroughNoLink checks that an archive changes neither a symbolic link nor its target. A main spec whose
-// path contains a link is not read, so a merge treats the spec as new.
+// TestArchiveWritesThroughNoLink checks that an archive changes neither a symbolic link nor the target of the link. A
+// main spec whose path contains a symbolic link is not read, so a merge treats the spec as new.
 func TestArchiveWritesThroughNoLink(t *testing.T) {
 	const delta = "## ADDED Requirements\n\n### Requirement: New\nIt SHALL be.\n\n#### Scenario: S\n- **WHEN** a\n- **THEN** b\n"
 	for name, test := range map[string]struct{ link, target string }{
@@ -100,7 +100,7 @@ func TestArchiveWritesThroughNoLink(t *testing.T) {
 	}
 }
 
-// place creates a symbolic link to target, or for the target "FILE" a file, or for "" a directory.
+// place creates a symbolic link to target at path. For the target "FILE" it creates a file, and for "" a directory.
 func place(t *testing.T, path, target string) {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -118,7 +118,7 @@ func place(t *testing.T, path, target string) {
 	}
 }
 
-// withLinks returns the entries below a directory by path: the content of files and the targets of symbolic links.
+// withLinks returns the content of each file and the target of each symbolic link below root. The keys are paths.
 func withLinks(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -159,8 +159,8 @@ func TestLinkOutOfProjectIsNotRoot(t *testing.T) {
 	sameTree(t, before, readTree(t, outside))
 }
 
-// TestNextWriteRemovesTemporaryFiles checks that the next call that writes removes the temporary files of killed calls, and
-// no other files.
+// TestNextWriteRemovesTemporaryFiles checks that the next call that writes removes the temporary files of killed calls,
+// and no other files.
 func TestNextWriteRemovesTemporaryFiles(t *testing.T) {
 	root := branch(t)
 	for _, dir := range []string{"", "specs/", "changes/", "changes/archive/"} {
@@ -174,7 +174,7 @@ func TestNextWriteRemovesTemporaryFiles(t *testing.T) {
 	others := 0
 	for name := range readTree(t, root) {
 		if strings.Contains(name, ".tmp") {
-			t.Errorf("%s is left", name)
+			t.Errorf("the temporary file %s is left", name)
 		}
 		if strings.HasSuffix(name, ".openspec-other") {
 			others++

@@ -14,16 +14,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// Order is the order of changes.
+// Order is the order in which ListChanges lists changes.
 type Order string
 
-// The orders. Recent lists the newest first, then by name.
+// The orders of changes. ByTime lists the newest change first, and changes of the same time by name.
 const (
 	ByTime Order = "recent"
 	ByName Order = "name"
 )
 
-// timeForm is the layout of a time in UTC in ISO 8601, with milliseconds.
+// timeForm is the layout of a time in UTC, in ISO 8601 with milliseconds.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
 // ChangeList is a list of active changes.
@@ -33,18 +33,18 @@ type ChangeList struct {
 	Root     RootInfo        `json:"root"`
 }
 
-// ChangeItem is an active change in a list.
+// ChangeItem describes an active change in a list.
 type ChangeItem struct {
 	Name           string   `json:"name"`
 	CompletedTasks int      `json:"completedTasks"`
 	TotalTasks     int      `json:"totalTasks"`
 	LastModified   string   `json:"lastModified"`
-	Status         string   `json:"status"` // "no-tasks", "complete" or "in-progress"
+	Status         string   `json:"status"` // one of "no-tasks", "complete" and "in-progress"
 	Nested         []string `json:"nested,omitempty"`
 	modified       time.Time
 }
 
-// NestedWarning warns of a directory that contains changes and is not a change itself.
+// NestedWarning is the warning about a directory that contains changes and is not a change itself.
 type NestedWarning struct {
 	Code    string   `json:"code"`
 	Name    string   `json:"name"`
@@ -58,7 +58,7 @@ type SpecList struct {
 	Root  RootInfo   `json:"root"`
 }
 
-// SpecItem is a main spec in a list. The count of a spec that cannot be parsed is 0.
+// SpecItem describes a main spec in a list. If the spec cannot be parsed, its count is 0.
 type SpecItem struct {
 	ID               string `json:"id"`
 	RequirementCount int    `json:"requirementCount"`
@@ -70,10 +70,10 @@ type ArchivedList struct {
 	Root     RootInfo       `json:"root"`
 }
 
-// ArchivedItem is an archived change. Name is the name of its directory and consists of Date and Change.
+// ArchivedItem describes an archived change. Name is the name of its directory, which consists of Date and Change.
 type ArchivedItem struct {
 	Name           string `json:"name"`
-	Date           string `json:"date"` // "" if the directory's name has no date
+	Date           string `json:"date"` // "" if the name of the directory has no date
 	Change         string `json:"change"`
 	CompletedTasks int    `json:"completedTasks"`
 	TotalTasks     int    `json:"totalTasks"`
@@ -102,7 +102,7 @@ func (p *Project) listChanges(order Order) (*ChangeList, error) {
 	err = root.Each(all, func(one store.Change) error {
 		item, err := changeItem(w, one)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !one.Exists() {
-			return nil // the change was archived or removed after the directory was listed
+			return nil // another call has archived or removed the change since the directory was listed
 		}
 		if err != nil {
 			return err
@@ -148,13 +148,13 @@ func changeItem(w *workflows, c store.Change) (item ChangeItem, err error) {
 	return item, err
 }
 
-// roundTime rounds a file's time to milliseconds exactly as the openspec CLI does, in floating point with 53 bits.
+// roundTime rounds the time of a file to milliseconds exactly as the openspec CLI does, in floating point with 53 bits.
 func roundTime(at time.Time) time.Time {
 	ms := float64(at.Unix()*1000) + float64(at.Nanosecond())/1e6
 	return time.UnixMilli(int64(math.Trunc(ms + 0.5))).UTC()
 }
 
-// nestedText returns the warning of a directory that contains changes and is not a change itself.
+// nestedText returns the warning about a directory that contains changes and is not a change itself.
 func nestedText(name string, nested []string) string {
 	paths := make([]string, len(nested))
 	for i, id := range nested {
@@ -194,7 +194,7 @@ func (p *Project) listSpecs() (*SpecList, error) {
 			return nil, err
 		}
 		if !found {
-			continue // it was removed concurrently
+			continue // another program has removed the spec since the directory was listed
 		}
 		item := SpecItem{ID: id}
 		if parsed, err := spec.Parse(id, text(source)); err == nil {
@@ -227,7 +227,7 @@ func (p *Project) listArchived() (*ArchivedList, error) {
 	w := newWorkflows(root)
 	err = root.Each(all, func(one store.Change) error {
 		done, total, _, err := w.countTasks(one)
-		if err != nil || !one.Exists() { // it may be removed concurrently
+		if err != nil || !one.Exists() { // another program may have removed the directory concurrently
 			return err
 		}
 		item := ArchivedItem{Name: one.Name, Change: one.Name, CompletedTasks: done, TotalTasks: total}
@@ -243,7 +243,7 @@ func (p *Project) listArchived() (*ArchivedList, error) {
 	return list, nil
 }
 
-// startsWithDate reports whether a name begins with a date and a hyphen.
+// startsWithDate reports whether name begins with a date and a hyphen.
 func startsWithDate(name string) bool {
 	if len(name) <= len(time.DateOnly) {
 		return false

@@ -18,17 +18,17 @@ func TestListRoundsTimesToMilliseconds(t *testing.T) {
 	write(t, root, "changes/x/proposal.md", "# x\n")
 	for nanoseconds, want := range map[int]string{
 		0: "2026-01-01T00:00:00.000Z", 499_000: "2026-01-01T00:00:00.000Z", 500_000: "2026-01-01T00:00:00.001Z", 999_600_000: "2026-01-01T00:00:01.000Z",
-		499_999: "2026-01-01T00:00:00.001Z", // a floating-point number with 53 bits cannot distinguish it from 500,000
+		499_999: "2026-01-01T00:00:00.001Z", // a floating-point number with 53 bits cannot distinguish this time from that with 500,000 nanoseconds
 	} {
 		setTime(t, filepath.Join(root, "openspec/changes/x/proposal.md"), start.Add(time.Duration(nanoseconds)))
 		list, err := open(root).ListChanges(project.ByTime)
 		if err != nil || list.Changes[0].LastModified != want {
-			t.Errorf("%d ns: %+v, %v", nanoseconds, list, err)
+			t.Errorf("ListChanges for a time with %d ns: %+v, %v", nanoseconds, list, err)
 		}
 	}
 }
 
-// vanishing is a file system that removes the directory gone once the directory listed has been read.
+// vanishing is a file system that removes the directory gone as soon as the directory listed has been read.
 type vanishing struct {
 	filesystem.OS
 	listed, gone string
@@ -42,7 +42,8 @@ func (v vanishing) ReadDir(path string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// TestListsOmitRemovedItems removes an item of each list after the directory of the item or its parent has been read.
+// TestListsOmitRemovedItems removes an item of each list. It removes the item after the item's directory, or the parent
+// of that directory, has been read.
 func TestListsOmitRemovedItems(t *testing.T) {
 	for _, test := range []struct{ list, gone, inside string }{
 		{"changes", "changes/b", ""},
@@ -83,7 +84,8 @@ func TestListsOmitRemovedItems(t *testing.T) {
 				names = append(names, item.Name)
 			}
 		case "specs":
-			// ListSpecs reads each directory to find specs, so remove the last directory after it has been read.
+			// ListSpecs reads each directory to find specs, so the file system removes the last directory after
+			// ListSpecs has read it.
 			p.Files = vanishing{listed: filepath.Join(root, "openspec/specs/b"), gone: filepath.Join(root, "openspec/specs/b")}
 			list, err := p.ListSpecs()
 			if err != nil {

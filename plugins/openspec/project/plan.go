@@ -14,29 +14,29 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Home describes the location of a project's changes.
+// Home describes where the changes of a project are.
 type Home struct {
 	Kind          string `json:"kind"` // always "repo"
 	Root          string `json:"root"`
 	ChangesDir    string `json:"changesDir"`
-	DefaultSchema string `json:"defaultSchema"` // the schema of projects without a config file
+	DefaultSchema string `json:"defaultSchema"` // the schema of a project without a config file
 }
 
-// plan is a change with the artifacts of its schema.
+// plan is a change together with the artifacts of the change's schema.
 type plan struct {
 	root   *store.Root
 	change store.Change
 	home   Home
 	config change.Config
-	name   string // name of the schema
+	name   string // the name of the schema
 	schema *workflow.Schema
-	// outputs has the existing files of each artifact, as paths relative to the change's directory.
+	// outputs holds the existing files of each artifact, as paths relative to the directory of the change.
 	outputs  map[string][]string
 	complete map[string]bool
-	skipped  map[string]bool // artifacts that count as complete, because the change sets skip_specs
+	skipped  map[string]bool // the artifacts that count as complete because the change sets skip_specs
 }
 
-// plan reads a change by its name. Schema, unless empty, replaces the change's own schema.
+// plan returns the plan of the change called name. If schema is not empty, it replaces the schema of the change.
 func (w *workflows) plan(name, schema string) (*plan, error) {
 	c, err := w.change(name)
 	if err != nil {
@@ -45,7 +45,7 @@ func (w *workflows) plan(name, schema string) (*plan, error) {
 	return w.planOfSchema(c, schema)
 }
 
-// planActive is plan for a change that was listed.
+// planActive returns the plan of a change that was found in a list.
 func (w *workflows) planActive(c store.Change, schema string) (*plan, error) {
 	if err := store.CheckChange(c.Name); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (w *workflows) planOfSchema(c store.Change, schema string) (*plan, error) {
 	return w.planOf(c, schema)
 }
 
-// change returns an active change by a name from a request. It also checks the name.
+// change returns the active change called name. It also validates name, which comes from a request.
 func (w *workflows) change(name string) (store.Change, error) {
 	if err := store.CheckChange(name); err != nil {
 		return store.Change{}, err
@@ -81,7 +81,7 @@ func (w *workflows) change(name string) (store.Change, error) {
 	return c, w.notNested(c)
 }
 
-// notNested returns an error if a directory contains changes and is not a change itself.
+// notNested returns an error if the directory of c contains changes and is not a change itself.
 func (w *workflows) notNested(c store.Change) error {
 	nested, err := w.nested(c)
 	if err == nil && nested != nil {
@@ -102,7 +102,7 @@ func (w *workflows) noChange(name string) error {
 	return fmt.Errorf("Change '%s' not found. Available changes:\n  %s", name, strings.Join(changeNames(all), "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
-// planOf reads the artifacts of a change that exists.
+// planOf returns the plan of a change that exists.
 func (w *workflows) planOf(c store.Change, schema string) (*plan, error) {
 	config, err := w.config()
 	if err != nil {
@@ -138,7 +138,8 @@ func (w *workflows) planOf(c store.Change, schema string) (*plan, error) {
 	return p, nil
 }
 
-// path returns the absolute path of an artifact's file. A pattern is appended to the path of the change.
+// path returns the absolute path of an artifact's file. If generates is a pattern, path appends the pattern to the path
+// of the change.
 func (p *plan) path(generates string) string {
 	path := filepath.Join(p.change.Dir, generates)
 	if strings.HasSuffix(generates, "/") {
@@ -147,7 +148,7 @@ func (p *plan) path(generates string) string {
 	return path
 }
 
-// existing returns absolute paths for paths relative to the change's directory.
+// existing returns the absolute paths for paths that are relative to the directory of the change.
 func (p *plan) existing(files []string) []string {
 	paths := make([]string, len(files))
 	for i, file := range files {
@@ -156,7 +157,7 @@ func (p *plan) existing(files []string) []string {
 	return paths
 }
 
-// isComplete reports whether all artifacts are complete.
+// isComplete reports whether all artifacts of the change are complete.
 func (p *plan) isComplete() bool {
 	return !slices.ContainsFunc(p.schema.Artifacts, func(a workflow.Artifact) bool { return !p.complete[a.ID] })
 }
@@ -173,21 +174,22 @@ func (p *plan) needed() []string {
 	return all
 }
 
-// instructionsCall returns the tool call for an artifact's instructions, followed by the CLI command in parentheses.
+// instructionsCall returns the tool call that returns the instructions for an artifact, followed by the CLI command in
+// parentheses.
 func (p *plan) instructionsCall(artifact string) string {
 	return fmt.Sprintf(`openspec_instructions(artifact: "%[1]s", change: "%[2]s") (openspec instructions %[1]s --change "%[2]s" --json)`, artifact, p.change.Name)
 }
 
-// member is a key and value of a JSON object.
+// member is a key of a JSON object together with its value.
 type member struct {
 	Key   string
 	Value any
 }
 
-// members is a JSON object that preserves the order of its keys.
+// members is a JSON object whose encoding preserves the order of the keys.
 type members []member
 
-// MarshalJSON encodes the object.
+// MarshalJSON returns the JSON object with its keys in order.
 func (m members) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('{')

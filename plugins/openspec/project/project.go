@@ -1,10 +1,10 @@
-// Package project implements the tools: it lists, shows, validates and archives the specs and changes of one project, and
-// creates new ones. Its methods return data and depend neither on MCP nor on command-line parsing.
+// Package project implements the tools: it lists, shows, validates and archives the specs and changes of one project,
+// and creates new changes. Its methods return data, and depend neither on MCP nor on the parsing of a command line.
 //
 //	p := &project.Project{Files: filesystem.OS{}, Cwd: cwd, Top: cwd, Now: time.Now()}
 //	changes, err := p.ListChanges(project.ByName)
 //
-// Errors of these methods are *Failure. Their JSON has the format of the openspec CLI 1.13.2.
+// All errors of these methods are *Failure, whose JSON form is that of the openspec CLI 1.13.2.
 package project
 
 import (
@@ -17,25 +17,26 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Project is the project of a call. Every method searches for the root again.
+// Project is the project on which a call works. Every method searches for the root again.
 type Project struct {
 	Files filesystem.FS
-	Cwd   string    // absolute; the search for the root begins here
-	Top   string    // absolute; the search for the root ends here
-	Now   time.Time // its time zone is that of the dates in archive names
-	// Owner distinguishes claims of this user's calls from claims of other users. The empty string is a valid owner.
+	Cwd   string    // the absolute path at which the search for the root begins
+	Top   string    // the absolute path at which the search for the root ends
+	Now   time.Time // the time of the call; its time zone is that of the dates in archive names
+	// Owner distinguishes the claims of this user's calls from the claims of other users. The empty string is a valid
+	// owner.
 	Owner string
-	// Alone reports whether no other call of the owner is writing. If Alone is false, interrupted calls are not
-	// recovered, because they could still be running.
+	// Alone reports whether no other call of the same owner is writing. If Alone is false, no method recovers
+	// interrupted calls, because such a call could still be running.
 	Alone bool
-	// Warn writes a message to the log. If it is nil, messages are dropped.
+	// Warn writes a message to the log. If Warn is nil, messages are discarded.
 	Warn func(text string)
 }
 
-// RootInfo describes the root of a result.
+// RootInfo describes the root from which a result comes.
 type RootInfo struct {
 	Path string `json:"path"`
-	// Source is "nearest" for an existing root, and "implicit" for the directory in which a root would be created.
+	// Source is "nearest" for an existing root, and "implicit" for the directory in which Init would create a root.
 	Source string `json:"source"`
 }
 
@@ -45,7 +46,7 @@ func (p *Project) warn(text string) {
 	}
 }
 
-// find returns the nearest root. The error is store.ErrNoRoot.
+// find returns the nearest root. The error is store.ErrNoRoot if there is no root.
 func (p *Project) find() (*store.Root, RootInfo, error) {
 	root, err := store.Find(p.Files, p.Cwd, p.Top)
 	if err != nil {
@@ -54,7 +55,8 @@ func (p *Project) find() (*store.Root, RootInfo, error) {
 	return root, RootInfo{Path: root.Path, Source: "nearest"}, nil
 }
 
-// findOrHere returns the nearest root. Without one, it returns the root that Init would create in the working directory.
+// findOrHere returns the nearest root. If there is no root, it returns the root that Init would create in the working
+// directory.
 func (p *Project) findOrHere() (*store.Root, RootInfo) {
 	root, info, err := p.find()
 	if err != nil {
@@ -63,14 +65,15 @@ func (p *Project) findOrHere() (*store.Root, RootInfo) {
 	return root, info
 }
 
-// Interrupted reports whether an archive is in progress or was interrupted. Calls that only read then call Recover.
+// Interrupted reports whether an archive is in progress or was interrupted. In that case, a call that only reads should
+// call Recover.
 func (p *Project) Interrupted() bool {
 	root, _, err := p.find()
 	return err == nil && root.Interrupted()
 }
 
-// Recover rolls an interrupted call forward or back. It is for calls that only read: methods that write recover by
-// themselves. It does nothing unless Alone is set.
+// Recover completes or rolls back an interrupted call. Only calls that only read need to call Recover, because the
+// methods that write recover by themselves. Recover does nothing unless Alone is set.
 func (p *Project) Recover() error {
 	root, _, err := p.find()
 	if errors.Is(err, store.ErrNoRoot) {
@@ -89,7 +92,7 @@ func (p *Project) recover(root *store.Root) error {
 	return root.Recover(p.Owner)
 }
 
-// text parses a source for display: invalid UTF-8 becomes U+FFFD.
+// text parses source for display. Invalid UTF-8 becomes U+FFFD.
 func text(source string) *markdown.Text {
 	return markdown.Parse(strings.ToValidUTF8(source, "\uFFFD"))
 }

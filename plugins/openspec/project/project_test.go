@@ -20,7 +20,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
 
-// branch returns the path of a copy of the project testdata/branch.
+// branch copies the project testdata/branch and returns the path of the copy.
 func branch(t testing.TB) string {
 	return copyProject(t, filepath.Join("..", "testdata", "branch", "input"))
 }
@@ -33,7 +33,7 @@ func write(t testing.TB, root, name, content string) {
 	}
 }
 
-// code returns the code of a failure; "" for nil.
+// code returns the code of a failure; "" if err is nil.
 func code(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -61,7 +61,7 @@ func TestInvalidNamesAreRefused(t *testing.T) {
 					t.Errorf("%s %q as %q: got %q", what, name, kind, got)
 				}
 				if err != nil && strings.Contains(err.Error(), "lending") {
-					t.Errorf("%s %q reveals what exists: %v", what, name, err)
+					t.Errorf("the error for %s %q shows which files exist: %v", what, name, err)
 				}
 			}
 		}
@@ -79,7 +79,8 @@ func TestInvalidNamesAreRefused(t *testing.T) {
 	sameTree(t, before, readTree(t, root))
 }
 
-// TestReadAfterArchiveReturnsMergedRequirements archives every valid change of a project and then reads the specs.
+// TestReadAfterArchiveReturnsMergedRequirements archives every valid change of a project, and then compares the specs
+// with the merged requirements.
 func TestReadAfterArchiveReturnsMergedRequirements(t *testing.T) {
 	archiveAll(t, filepath.Join("..", "testdata", "branch", "input"), 2)
 	t.Run("real data", func(t *testing.T) { archiveAll(t, filepath.Join(reference(t), "project"), 5) })
@@ -120,7 +121,7 @@ func archiveAll(t *testing.T, from string, least int) {
 	}
 }
 
-// checkMerged compares a main spec's requirements with those of before, changed by the delta d.
+// checkMerged checks that the requirements of a main spec are those in the text before, changed by the delta d.
 func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
 	t.Helper()
 	want, order := map[string]string{}, []string{}
@@ -160,24 +161,24 @@ func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
 	}
 }
 
-// TestSpecCanBeNamedArchive checks that the name archive is reserved for changes only.
+// TestSpecCanBeNamedArchive checks that the name archive is reserved only for changes.
 func TestSpecCanBeNamedArchive(t *testing.T) {
 	root, name := branch(t), "archive"
 	if _, err := open(root).Show(project.ShowRequest{Name: name}); code(t, err) != "invalid_item" {
-		t.Errorf("without one: %v", err)
+		t.Errorf("Show of the name archive without a spec of that name: %v", err)
 	}
 	write(t, root, "specs/archive/spec.md", "# a\n\n## Purpose\np\n\n## Requirements\n")
 	if view, err := open(root).Show(project.ShowRequest{Name: name}); err != nil || view == nil {
-		t.Errorf("show: %v", err)
+		t.Errorf("Show of the spec called archive: %v", err)
 	}
 	report, err := open(root).Validate(project.ValidateRequest{Name: &name})
 	if err != nil || len(report.Items) != 1 || report.Items[0].Type != project.KindSpec {
-		t.Errorf("validate: %+v, %v", report, err)
+		t.Errorf("Validate of the spec called archive: %+v, %v", report, err)
 	}
 	for _, kind := range []project.Kind{project.KindChange, project.KindSpec} {
 		_, err := open(root).Show(project.ShowRequest{Name: name, Kind: kind})
 		if refused := code(t, err) == "invalid_item"; refused != (kind == project.KindChange) {
-			t.Errorf("show as a %s: %v", kind, err)
+			t.Errorf("Show of the item called archive as a %s: %v", kind, err)
 		}
 	}
 }
@@ -196,7 +197,7 @@ func TestArchiveRefusesInvalidUTF8(t *testing.T) {
 		}
 		sameTree(t, before, readTree(t, root))
 		if view, err := open(root).Show(project.ShowRequest{Name: "lending"}); err != nil || view == nil {
-			t.Errorf("show %s: %v", name, err)
+			t.Errorf("Show(%s) returned the error %v", name, err)
 		}
 	}
 }
@@ -215,7 +216,7 @@ func TestLastRequirementIsRemovedOnlyWithMarker(t *testing.T) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	if _, there := readTree(t, root)["openspec/specs/desk/"]; there {
-		t.Error("an empty directory is left")
+		t.Error("the archive left an empty directory")
 	}
 }
 
@@ -249,10 +250,10 @@ func TestCreateChange(t *testing.T) {
 	}
 	tree := readTree(t, root)
 	if got := tree["openspec/changes/add-y/.openspec.yaml"]; got != "schema: spec-driven\ncreated: 2026-11-21\ngoal: \"a: b\"\n" {
-		t.Errorf("metadata: %q", got)
+		t.Errorf("the metadata file has the content %q", got)
 	}
 	if got := tree["openspec/changes/add-y/README.md"]; got != "# add-y\n\nWhy\n" {
-		t.Errorf("README.md: %q", got)
+		t.Errorf("README.md has the content %q", got)
 	}
 	for name, message := range map[string]string{
 		"archive": "Change name is reserved",
@@ -276,7 +277,7 @@ func TestCreateChange(t *testing.T) {
 	}
 	write(t, root, "schemas/own/schema.yaml", "name: own\n")
 	if _, err := open(root).CreateChange(project.CreateRequest{Name: "add-w"}); err == nil || !strings.HasPrefix(err.Error(), "Invalid schema at ") {
-		t.Errorf("an invalid schema: %v", err)
+		t.Errorf("CreateChange with an invalid schema: %v", err)
 	}
 }
 
@@ -295,10 +296,10 @@ func TestFailedInitOrNewChangeLeavesNothing(t *testing.T) {
 			operations = f.Count()
 			tree := readTree(t, root)
 			if f.Reached() && strings.HasPrefix(f.Operations()[f.At-1], "link ") {
-				return // the operation falls back to a copy without hard links
+				return // the operation succeeds, because a copy replaces the hard link that cannot be created
 			}
 			if (err != nil) != f.Reached() || err != nil && len(tree) != 1 {
-				t.Errorf("operation %d (%v): left %q", f.At, err, tree)
+				t.Errorf("failure of operation %d (%v): the files %q are left", f.At, err, tree)
 			}
 		})
 		if operations < 8 {

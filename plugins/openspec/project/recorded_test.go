@@ -14,26 +14,26 @@ import (
 
 var recordedFlag = flag.String("recorded", "", "a file of recorded cases to compare with, instead of those in testdata")
 
-// recordedCase is a project with the answers of the openspec CLI 1.13.2, and the project's files after all commands. The
-// CLI ran in /project.
+// recordedCase is a project with the answers of the openspec CLI 1.13.2, and with the files of the project after all
+// commands. The CLI ran in the directory /project.
 type recordedCase struct {
 	Name  string            `json:"n"`
 	Files map[string]string `json:"files"`
 	Runs  []struct {
 		Command []string        `json:"command"`
-		JSON    json.RawMessage `json:"json"` // absent if the CLI printed text
+		JSON    json.RawMessage `json:"json"` // absent if the CLI printed text instead of JSON
 	} `json:"runs"`
-	After map[string]string `json:"after"` // contents by path; each code point is one byte
+	After map[string]string `json:"after"` // the content of each file; the key is the path, and each code point stands for one byte
 }
 
-// TestRecordedAnswers compares answers on generated projects with those of the openspec CLI.
+// TestRecordedAnswers compares the answers about generated projects with those of the openspec CLI.
 func TestRecordedAnswers(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "testdata", "recorded", "*.jsonl"))
 	if *recordedFlag != "" {
 		paths = []string{*recordedFlag}
 	}
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("%d files, %v", len(paths), err)
+		t.Fatalf("there are %d files of recorded cases, %v", len(paths), err)
 	}
 	c := &comparison{t, map[int]bool{}}
 	for _, path := range paths {

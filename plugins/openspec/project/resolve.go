@@ -9,10 +9,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// Kind is the kind of an item.
+// Kind is the kind of an item, which is a change or a main spec.
 type Kind string
 
-// The kinds of items. An empty kind in a request selects either.
+// The kinds of items. In a request, an empty kind selects items of either kind.
 const (
 	KindChange Kind = "change"
 	KindSpec   Kind = "spec"
@@ -21,7 +21,7 @@ const (
 // maxSuggestions is the maximum number of suggestions for a name that does not exist.
 const maxSuggestions = 5
 
-// checkName refuses a name that no item can have, before any lookup.
+// checkName returns an error for a name that no item can have. Callers call it before they look for the item.
 func checkName(name string, kind Kind) error {
 	if kind == KindSpec || kind == "" && strings.Contains(name, "/") {
 		return store.CheckSpec(name)
@@ -29,7 +29,7 @@ func checkName(name string, kind Kind) error {
 	return store.CheckChange(name)
 }
 
-// resolve returns the kind of the item with a name. The kind in the request may be empty.
+// resolve returns the kind of the item called name. The argument kind is the kind in the request, which may be empty.
 func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	if err := checkName(name, kind); err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	return "", &Failure{Code: codeUnknown, Message: unknown(name, append(names, specs...))}
 }
 
-// hasSpec reports whether a main spec exists. Its id must be valid.
+// hasSpec reports whether the main spec with the given id exists. The id must be valid.
 func hasSpec(root *store.Root, id string) bool {
 	_, found, err := root.ReadSpec(id)
 	return found && err == nil
@@ -79,7 +79,7 @@ func changeNames(changes []store.Change) []string {
 	return names
 }
 
-// unknown returns the message for a name that does not exist, with similar names.
+// unknown returns the message for a name that does not exist. The message suggests similar names in all.
 func unknown(name string, all []string) string {
 	message := fmt.Sprintf("Unknown item '%s'.", name)
 	if len(all) == 0 {
@@ -93,7 +93,7 @@ func unknown(name string, all []string) string {
 	return message + " Did you mean: " + strings.Join(all[:min(len(all), maxSuggestions)], ", ") + "?"
 }
 
-// distance returns the Levenshtein distance of a and b in characters.
+// distance returns the Levenshtein distance between a and b, in characters.
 func distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	row := make([]int, len(to)+1)

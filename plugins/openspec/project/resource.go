@@ -9,22 +9,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// Names of files in the openspec directory of older projects.
+// Names of files that the openspec directory of older projects contains.
 const (
 	projectFile      = "project.md"
 	instructionsFile = "AGENTS.md"
 )
 
-// ErrNoResource reports that no resource exists at an address.
+// ErrNoResource is the error of Read if no resource exists at the address.
 var ErrNoResource = errors.New("resource not found")
 
-// DeltaList lists the deltas of a change.
+// DeltaList lists the ids of the capabilities for which a change has deltas.
 type DeltaList struct {
 	Specs []string `json:"specs"`
 }
 
-// Read returns the resource at an address: a string of Markdown, or a value to encode as JSON. The error is ErrNoResource
-// if the resource does not exist.
+// Read returns the resource at an address, which is a string of Markdown or a value that the caller encodes as JSON.
+// The error is ErrNoResource if the resource does not exist.
 func (p *Project) Read(at address.Address) (any, error) {
 	root, info, err := p.find()
 	if errors.Is(err, store.ErrNoRoot) {
@@ -59,7 +59,7 @@ func (p *Project) Read(at address.Address) (any, error) {
 	return nil, ErrNoResource
 }
 
-// file returns the text of a file as a resource.
+// file returns the content of a file as a resource. It returns ErrNoResource if the file was not found.
 func file(source string, found bool, err error) (any, error) {
 	switch {
 	case err != nil:
@@ -94,8 +94,8 @@ func readChange(root *store.Root, info RootInfo, c store.Change, exists bool, at
 	return &DeltaList{Specs: orEmpty(ids)}, nil
 }
 
-// summary returns a view of a change. Without a usable proposal, the view consists of the change's name and deltas, so that
-// every listed change can be read.
+// summary returns a view of a change. If the change has no usable proposal, the view consists of the name and the
+// deltas of the change, so that a client can read every listed change.
 func summary(root *store.Root, info RootInfo, c store.Change) (any, error) {
 	view := &ChangeView{ID: c.Name, Title: c.Name, Deltas: []DeltaView{}, Root: info}
 	source, _, err := c.Read(store.ProposalFile)
@@ -109,14 +109,14 @@ func summary(root *store.Root, info RootInfo, c store.Change) (any, error) {
 	return view, nil
 }
 
-// Resource is an existing resource.
+// Resource describes an existing resource.
 type Resource struct {
 	At   address.Address
 	JSON bool // the content is JSON instead of Markdown
 }
 
-// Resources lists all main specs, all active changes with their files, and the collections. Archived changes are not listed
-// one by one.
+// Resources lists all main specs, all active changes with their files, and the collections. It does not list the
+// archived changes one by one.
 func (p *Project) Resources() ([]Resource, error) {
 	root, _, err := p.find()
 	if errors.Is(err, store.ErrNoRoot) {
@@ -173,7 +173,7 @@ func changeResources(c store.Change) ([]Resource, error) {
 	return all, err
 }
 
-// Place is the directory of the nearest root, or of the root that Init would create.
+// Place returns the path of the nearest root, or of the root that Init would create.
 func (p *Project) Place() string {
 	root, _ := p.findOrHere()
 	return root.Path
@@ -199,8 +199,8 @@ func (p *Project) ArchivedNames() ([]string, error) {
 	return changeNames(all), err
 }
 
-// DeltaIDs returns the capabilities that an active or archived change has deltas for, sorted; none for a
-// change that does not exist.
+// DeltaIDs returns the ids of the capabilities for which an active or archived change has deltas, sorted. It returns
+// none for a change that does not exist.
 func (p *Project) DeltaIDs(in address.Collection, name string) ([]string, error) {
 	root, _ := p.findOrHere()
 	if store.CheckArchived(name) != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
-// maxQuotedLine is the length, in characters, to which a message cuts a quoted line of a spec.
+// maxQuotedLine is the maximum length, in characters, of a line that a message quotes. Longer lines are cut.
 const maxQuotedLine = 200
 
 // maxQuoted is the maximum number of lines that a message quotes as the reason why a spec is not deleted.
@@ -23,8 +23,8 @@ func onlyEmpty(issues []validation.Issue) bool {
 	})
 }
 
-// retire decides whether a capability that loses its last requirement is deleted. If so, retire adds a warning. If not,
-// fix is the remedy; "" stands for the general remedy.
+// retire decides whether to delete the spec of a capability that loses its last requirement. If so, retire adds a
+// warning. If not, the result fix is the remedy; "" stands for the general remedy.
 func (a *archiver) retire(one rebuilt) (retired bool, fix string) {
 	emptied := one.target != nil && one.Counts.Removed > 0
 	var left []string
@@ -67,7 +67,7 @@ func quote(lines []string) string {
 	return text
 }
 
-// quoted returns a line without control characters and not too long.
+// quoted returns line, cut if it is too long, and without control characters.
 func quoted(line string) string {
 	safe := []rune(change.Printable(line))
 	if len(safe) <= maxQuotedLine {

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// unscanned is a file system that store does not scan.
+// unscanned is a file system of a type that package store does not scan.
 type unscanned struct{ filesystem.OS }
 
 func TestScansAndFilesGiveTheSameAnswers(t *testing.T) {
@@ -140,7 +140,7 @@ func TestScansReportEntriesThatCannotBeAccessed(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chmod(dir, 0o400); err != nil { // names can be listed, and nothing else
+			if err := os.Chmod(dir, 0o400); err != nil { // the names in the directory can be listed, and nothing else in it is accessible
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
@@ -152,7 +152,7 @@ func TestScansReportEntriesThatCannotBeAccessed(t *testing.T) {
 	}
 }
 
-// sameAnswers fails if an answer on a project depends on whether store scans its files.
+// sameAnswers fails the test if the answer of a call about a project depends on whether package store scans the files.
 func sameAnswers(t *testing.T, root string) {
 	for name, call := range map[string]func(*project.Project) (any, error){
 		"changes":           func(p *project.Project) (any, error) { return p.ListChanges(project.ByTime) },

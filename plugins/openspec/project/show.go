@@ -10,14 +10,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// ShowRequest selects an item and parts of the item.
+// ShowRequest selects an item, and the parts of the item to show.
 type ShowRequest struct {
 	Name         string
-	Kind         Kind // if empty, either kind
-	Requirements bool // specs only: omit the scenarios
-	NoScenarios  bool // specs only: omit the scenarios
-	Requirement  int  // specs only: the number of the only requirement to show, from 1; 0 shows all
-	Diff         bool // changes only: add diffs of modified requirements
+	Kind         Kind // if empty, the item may have either kind
+	Requirements bool // omit the scenarios; allowed only for specs
+	NoScenarios  bool // omit the scenarios; allowed only for specs
+	Requirement  int  // the number of the only requirement to show, from 1; 0 shows all requirements; allowed only for specs
+	Diff         bool // add the diffs of modified requirements; allowed only for changes
 }
 
 // ChangeView describes a change by its deltas.
@@ -29,7 +29,8 @@ type ChangeView struct {
 	Root       RootInfo    `json:"root"`
 }
 
-// DeltaView is the change of one requirement. As in the output of the openspec CLI, it contains the requirement twice.
+// DeltaView describes the change of one requirement. As the output of the openspec CLI does, it contains the
+// requirement twice.
 type DeltaView struct {
 	Spec         string             `json:"spec"`
 	Operation    string             `json:"operation"`
@@ -41,13 +42,13 @@ type DeltaView struct {
 	Warning      string             `json:"warning,omitempty"`
 }
 
-// RenameView is a requirement's old and new name.
+// RenameView holds the old and the new name of a requirement.
 type RenameView struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// SpecView is a main spec.
+// SpecView describes a main spec.
 type SpecView struct {
 	ID               string             `json:"id"`
 	Title            string             `json:"title"`
@@ -58,13 +59,13 @@ type SpecView struct {
 	Root             RootInfo           `json:"root"`
 }
 
-// SpecMetadata has the version of a SpecView's format.
+// SpecMetadata holds the version of the format of a SpecView.
 type SpecMetadata struct {
 	Version string `json:"version"`
 	Format  string `json:"format"`
 }
 
-// Show returns a change as a *ChangeView or a main spec as a *SpecView.
+// Show returns a *ChangeView for a change, and a *SpecView for a main spec.
 func (p *Project) Show(request ShowRequest) (any, error) {
 	root, info, kind, err := p.item(request.Name, request.Kind)
 	if err != nil {
@@ -82,7 +83,7 @@ func (p *Project) Show(request ShowRequest) (any, error) {
 	return view, nil
 }
 
-// Markdown returns the text of a change's proposal or of a main spec.
+// Markdown returns the text of the proposal of a change, or the text of a main spec.
 func (p *Project) Markdown(name string, kind Kind) (string, error) {
 	root, _, kind, err := p.item(name, kind)
 	if err != nil {
@@ -100,7 +101,7 @@ func (p *Project) Markdown(name string, kind Kind) (string, error) {
 	return text(source).String(), nil
 }
 
-// item finds the root and the kind of the item with a name.
+// item returns the root, and the kind of the item with the given name.
 func (p *Project) item(name string, kind Kind) (*store.Root, RootInfo, Kind, error) {
 	if err := checkName(name, kind); err != nil {
 		if name != store.ArchiveName || kind != "" {
@@ -126,7 +127,7 @@ func (p *Project) item(name string, kind Kind) (*store.Root, RootInfo, Kind, err
 	return root, info, kind, err
 }
 
-// readProposal returns a change and its proposal.
+// readProposal returns a change and the text of its proposal.
 func readProposal(root *store.Root, name string) (store.Change, string, error) {
 	c, exists, _ := root.Change(name)
 	if !exists {
@@ -207,7 +208,8 @@ func showChange(root *store.Root, info RootInfo, request ShowRequest) (*ChangeVi
 	return view, nil
 }
 
-// fill sets a change's title and deltas. If the proposal is nil, the title stays and the deltas come from delta files alone.
+// fill sets the title and the deltas of the view. If proposal is nil, fill does not change the title, and takes the
+// deltas only from delta files.
 func (v *ChangeView) fill(root *store.Root, c store.Change, proposal *change.Proposal, diff bool) error {
 	files, _, err := readDeltas(c)
 	if err != nil {

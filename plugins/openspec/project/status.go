@@ -6,13 +6,13 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// StatusRequest selects a change.
+// StatusRequest selects the changes whose status is returned.
 type StatusRequest struct {
-	Change string // if empty, all active changes
-	Schema string // if empty, the change's own schema
+	Change string // the name of a change; if empty, all active changes
+	Schema string // the name of the schema; if empty, the schema of the change
 }
 
-// Status lists the artifacts of a change, which of them exist, and which comes next.
+// Status lists the artifacts of a change, and says which of them exist and which comes next.
 type Status struct {
 	ChangeName         string           `json:"changeName"`
 	SchemaName         string           `json:"schemaName"`
@@ -28,24 +28,24 @@ type Status struct {
 	Root               *RootInfo        `json:"root,omitempty"`
 }
 
-// ArtifactPaths has the path of an artifact as in its schema and joined with the change's directory, and the paths of
-// its existing files.
+// ArtifactPaths holds the path of an artifact, as its schema states it and joined with the directory of the change. It
+// also holds the paths of the artifact's existing files.
 type ArtifactPaths struct {
 	OutputPath          string   `json:"outputPath"`
 	ResolvedOutputPath  string   `json:"resolvedOutputPath"`
 	ExistingOutputPaths []string `json:"existingOutputPaths"`
 }
 
-// ArtifactStatus is the state of an artifact.
+// ArtifactStatus is the state of one artifact of a change.
 type ArtifactStatus struct {
 	ID          string   `json:"id"`
 	OutputPath  string   `json:"outputPath"`
-	Status      string   `json:"status"` // "done", "ready", "blocked" or "skipped"
+	Status      string   `json:"status"` // one of "done", "ready", "blocked" and "skipped"
 	Requires    []string `json:"requires"`
 	MissingDeps []string `json:"missingDeps,omitempty"`
 }
 
-// ActionContext lists the directories that a client may write to.
+// ActionContext lists the directories to which a client may write.
 type ActionContext struct {
 	Mode                       string   `json:"mode"`
 	SourceOfTruth              string   `json:"sourceOfTruth"`
@@ -56,20 +56,21 @@ type ActionContext struct {
 	Constraints                []string `json:"constraints"`
 }
 
-// StatusList has the status of all active changes. A change whose status cannot be computed has a FailedStatus.
+// StatusList holds the status of all active changes. For a change whose status cannot be computed, it holds a
+// FailedStatus.
 type StatusList struct {
 	Changes []any    `json:"changes"`
 	Message string   `json:"message,omitempty"`
 	Root    RootInfo `json:"root"`
 }
 
-// FailedStatus is the reason why a change has no status.
+// FailedStatus says why the status of a change cannot be computed.
 type FailedStatus struct {
 	ChangeName string          `json:"changeName"`
 	Status     []FailureStatus `json:"status"`
 }
 
-// Status returns a *Status of one change, or a *StatusList.
+// Status returns a *Status for one change, or a *StatusList for all active changes.
 func (p *Project) Status(request StatusRequest) (any, error) {
 	root, info, err := p.find()
 	if err != nil {
@@ -104,7 +105,7 @@ func (w *workflows) statusList(info RootInfo, schema string) (*StatusList, error
 	err = w.root.Each(all, func(c store.Change) error {
 		planned, err := w.planActive(c, schema)
 		switch {
-		case !c.Exists(): // the change was archived or removed after the directory was listed
+		case !c.Exists(): // another call has archived or removed the change since the directory was listed
 		case err != nil:
 			failure := asFailure(err, codeChange, "", false)
 			list.Changes = append(list.Changes, FailedStatus{ChangeName: c.Name, Status: []FailureStatus{failure.status()}})
@@ -154,7 +155,8 @@ func (p *plan) status() *Status {
 	return status
 }
 
-// nextSteps names the call for the next artifact, or for the implementation if all artifacts are complete.
+// nextSteps names the call for the next artifact. If all artifacts are complete, it names the call for the
+// implementation.
 func (p *plan) nextSteps() []string {
 	for _, artifact := range p.schema.BuildOrder() {
 		if !p.complete[artifact.ID] && p.schema.Unmet(artifact, p.complete) == nil {

@@ -13,19 +13,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
-// ValidateRequest selects what to validate: one item, the archived changes, or all items of some kinds. The zero value
-// selects everything.
+// ValidateRequest selects what Validate validates: one item, the archived changes, or all items of certain kinds. The
+// zero value selects all items of all kinds.
 type ValidateRequest struct {
-	Name     *string // nil unless one item is selected
-	Kind     Kind    // kind of the named item; if empty, either
+	Name     *string // the name of the only item to validate; nil if the request does not select a single item
+	Kind     Kind    // the kind of the named item; if empty, the item may have either kind
 	All      bool
 	Changes  bool
 	Specs    bool
 	Archived bool
-	Strict   bool // warnings make an item invalid
+	Strict   bool // a warning makes an item invalid, too
 }
 
-// Report is the result of a validation.
+// Report is the result of Validate.
 type Report struct {
 	Items   []ReportItem `json:"items"`
 	Summary Summary      `json:"summary"`
@@ -33,7 +33,7 @@ type Report struct {
 	Root    RootInfo     `json:"root"`
 }
 
-// ReportItem is the result for one item.
+// ReportItem is the result of validating one item.
 type ReportItem struct {
 	ID         string             `json:"id"`
 	Type       Kind               `json:"type"`
@@ -42,20 +42,20 @@ type ReportItem struct {
 	DurationMs int64              `json:"durationMs"`
 }
 
-// Summary counts items; ByType has a key for each requested kind.
+// Summary holds the numbers of valid and invalid items. ByType has a key for each requested kind.
 type Summary struct {
 	Totals Totals          `json:"totals"`
 	ByType map[Kind]Totals `json:"byType"`
 }
 
-// Totals counts items.
+// Totals holds numbers of items.
 type Totals struct {
 	Items  int `json:"items"`
 	Passed int `json:"passed"`
 	Failed int `json:"failed"`
 }
 
-// Validate validates specs and changes. Issues are not errors.
+// Validate validates specs and changes. An issue of an item is part of the report, and not an error.
 func (p *Project) Validate(request ValidateRequest) (*Report, error) {
 	report, err := p.validate(request)
 	if err != nil {
@@ -115,33 +115,35 @@ func (p *Project) validateOne(request ValidateRequest) (*Report, error) {
 	return v.report(info, KindChange), nil
 }
 
-// validator is a validation in progress. It reads each main spec once, up to the limit maxTargets.
+// validator is the state of one call of Validate. It reads each main spec only once, up to the limit maxTargets.
 type validator struct {
 	root      *store.Root
 	workflows *workflows
 	strict    bool
 	items     []ReportItem
-	facts     map[string]*validation.SpecFacts // facts of main specs, which then need not be read
-	// targets caches main specs, with nil for absent ones; room is the number of bytes left for the cache.
+	facts     map[string]*validation.SpecFacts // facts of main specs, which the validator then need not read; the key is the id
+	// targets caches main specs, and nil for a spec that does not exist. room is the number of bytes that the cache may
+	// still take.
 	targets map[string]*target
 	room    int
 }
 
-// target is a main spec with its facts.
+// target is a main spec together with its facts.
 type target struct {
 	*spec.Main
-	facts *validation.SpecFacts // set by specFacts
+	facts *validation.SpecFacts // set by the method specFacts
 }
 
-// maxTargets bounds the sum of the file sizes of cached main specs, in bytes. A parsed spec takes up to twenty times the size
-// of its file. Specs that are not cached are read again for each change that touches them.
+// maxTargets is the maximum total file size of the cached main specs, in bytes. A parsed spec takes up to twenty times
+// the size of its file. A spec that is not cached is read again for each change that affects it.
 const maxTargets = store.MaxFile
 
 func newValidator(root *store.Root, strict bool) *validator {
 	return &validator{root: root, workflows: newWorkflows(root), strict: strict, targets: map[string]*target{}, room: maxTargets}
 }
 
-// item adds the result of check for one item. A read error becomes an issue of the item and does not end the validation.
+// item adds the result of the function check for one item. If check returns a read error, the error becomes an issue of
+// the item and does not end the validation.
 func (v *validator) item(id string, kind Kind, check func(id string) ([]validation.Issue, error)) {
 	begin := time.Now()
 	issues, err := check(id)
@@ -161,7 +163,7 @@ func (v *validator) specs() error {
 		before := len(v.items)
 		v.item(id, KindSpec, v.spec)
 		if v.facts[id] == nil && !v.root.HasSpec(id) {
-			v.items = v.items[:before] // the item was removed after it was listed
+			v.items = v.items[:before] // another program has removed the item since it was listed
 		}
 	}
 	return err
@@ -183,13 +185,13 @@ func (v *validator) archived() error {
 	return v.each(all, v.openTasks)
 }
 
-// each validates changes and omits those that are removed after they were listed.
+// each validates the changes in all. It omits a change that another program removes after it was listed.
 func (v *validator) each(all []store.Change, check func(store.Change) ([]validation.Issue, error)) error {
 	return v.root.Each(all, func(c store.Change) error {
 		before := len(v.items)
 		v.item(c.Name, KindChange, func(string) ([]validation.Issue, error) { return check(c) })
 		if !c.Exists() {
-			v.items = v.items[:before] // the change was removed after it was listed
+			v.items = v.items[:before] // another program has removed the change since it was listed
 		}
 		return nil
 	})
@@ -228,7 +230,7 @@ func (v *validator) spec(id string) ([]validation.Issue, error) {
 	return facts.Issues, nil
 }
 
-// specFacts returns the facts of a main spec; nil if it does not exist.
+// specFacts returns the facts of a main spec; nil if the spec does not exist.
 func (v *validator) specFacts(id string) (*validation.SpecFacts, error) {
 	if known := v.facts[id]; known != nil {
 		return known, nil
@@ -244,7 +246,7 @@ func (v *validator) specFacts(id string) (*validation.SpecFacts, error) {
 	return target.facts, nil
 }
 
-// main returns a main spec; nil if it does not exist.
+// main returns a main spec; nil if the spec does not exist.
 func (v *validator) main(id string) (*spec.Main, error) {
 	target, err := v.target(id)
 	if err != nil || target == nil {
@@ -253,7 +255,7 @@ func (v *validator) main(id string) (*spec.Main, error) {
 	return target.Main, nil
 }
 
-// target returns a main spec, cached if possible; nil if it does not exist.
+// target returns a main spec, from the cache if possible; nil if the spec does not exist.
 func (v *validator) target(id string) (*target, error) {
 	if known, ok := v.targets[id]; ok {
 		return known, nil
@@ -293,8 +295,8 @@ func (v *validator) change(c store.Change) ([]validation.Issue, error) {
 	return validation.Change(in), nil
 }
 
-// deltas sets the deltas of a change, and returns the other files in the directory specs. It reads a delta only if its
-// facts are unknown, or if Fit reports that they do not suffice.
+// deltas sets the deltas of a change in in, and returns the paths of the other files in the directory specs of the
+// change. It reads a delta only if the facts of the delta are unknown, or if Fit reports that the facts do not suffice.
 func (v *validator) deltas(c store.Change, in *validation.Input) (loose []string, err error) {
 	ids, loose, err := c.Deltas()
 	if err != nil {
@@ -319,7 +321,7 @@ func (v *validator) deltas(c store.Change, in *validation.Input) (loose []string
 		if err != nil {
 			return nil, err
 		}
-		// The names become part of a new spec, where a line break could begin a header.
+		// These names become part of a new spec, where a line break in a name could begin a header.
 		usual := main != nil || store.CheckSpec(file.ID) == nil && store.CheckChange(c.Name) == nil
 		if usual && file.Facts.Fit(main) {
 			continue
@@ -337,7 +339,7 @@ func (v *validator) deltas(c store.Change, in *validation.Input) (loose []string
 	return loose, nil
 }
 
-// input reads the files of a change that validation needs, except for the deltas.
+// input reads those files of a change that its validation needs, except for the deltas.
 func (v *validator) input(c store.Change, in *validation.Input, loose []string) (err error) {
 	in.HasFiles = len(in.Deltas)+len(loose) > 0
 	in.RootSpec = slices.Contains(loose, "spec.md")
@@ -351,7 +353,7 @@ func (v *validator) input(c store.Change, in *validation.Input, loose []string) 
 	return err
 }
 
-// misplacedDeltas returns the loose files that contain delta sections. Such sections have no effect there.
+// misplacedDeltas returns those loose files that contain delta sections. Such sections have no effect in these files.
 func misplacedDeltas(c store.Change, loose []string) ([]validation.Misplaced, error) {
 	var found []validation.Misplaced
 	for _, path := range loose {
@@ -369,7 +371,7 @@ func misplacedDeltas(c store.Change, loose []string) ([]validation.Misplaced, er
 	return found, nil
 }
 
-// report sorts and counts the items.
+// report returns a report with the items sorted and counted.
 func (v *validator) report(info RootInfo, kinds ...Kind) *Report {
 	report := &Report{Items: v.items, Version: "1.0", Root: info, Summary: Summary{ByType: map[Kind]Totals{}}}
 	if report.Items == nil {

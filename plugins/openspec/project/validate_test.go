@@ -14,12 +14,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// TestValidateReadsEachFileOnce checks that a main spec that many changes touch is read once, or once for each change if the
-// cache is full.
+// TestValidateReadsEachFileOnce checks how often Validate reads a main spec that many changes affect: once, or once for
+// each change if the cache is full.
 func TestValidateReadsEachFileOnce(t *testing.T) {
 	for name, test := range map[string]struct{ filler, reads int }{
 		"small specs": {0, 1},
-		"large specs": {3 << 20, 3}, // once for each of two changes, and once for the spec itself
+		"large specs": {3 << 20, 3}, // each large spec is read once for each of two changes, and once for its own validation
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
@@ -59,7 +59,7 @@ func TestValidateReadsEachFileOnce(t *testing.T) {
 	}
 }
 
-// counting counts how often each file is read.
+// counting is a file system that counts how often each file is read.
 type counting struct {
 	filesystem.OS
 	reads map[string]int
@@ -70,7 +70,8 @@ func (c *counting) Open(path string) (io.ReadCloser, error) {
 	return c.OS.Open(path)
 }
 
-// TestValidateAllAgreesWithValidateOne checks that the shared cache does not change the results.
+// TestValidateAllAgreesWithValidateOne checks that the cache, which the validations of all items share, does not change
+// the results.
 func TestValidateAllAgreesWithValidateOne(t *testing.T) {
 	compareAllWithOne(t, branch(t))
 	t.Run("real data", func(t *testing.T) { compareAllWithOne(t, copyProject(t, filepath.Join(reference(t), "project"))) })

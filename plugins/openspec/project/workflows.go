@@ -18,13 +18,14 @@ import (
 // defaultSchema is the workflow schema that every project has.
 const defaultSchema = "spec-driven"
 
-// workflows resolves the workflow schemas of one call and the values that depend on them. It reads each file once.
+// workflows reads the workflow schemas that one call uses, and computes the values that depend on the schemas. It reads
+// each file only once.
 type workflows struct {
 	root    *store.Root
 	schemas map[string]loadedSchema
 	project *change.Config
 	names   []string
-	last    *loadedMetadata // metadata of the change that was read last
+	last    *loadedMetadata // the metadata of the change whose metadata was read last
 }
 
 type loadedMetadata struct {
@@ -44,7 +45,7 @@ func newWorkflows(root *store.Root) *workflows {
 	return &workflows{root: root, schemas: map[string]loadedSchema{}}
 }
 
-// config returns the project's config; an empty one if there is none.
+// config returns the config of the project; an empty config if the project has no config file.
 func (w *workflows) config() (change.Config, error) {
 	if w.project != nil {
 		return *w.project, nil
@@ -76,16 +77,18 @@ func (w *workflows) available() ([]string, error) {
 	return w.names, nil
 }
 
-// isBuiltIn reports whether a name selects the built-in schema, and no schema of the project replaces it.
+// isBuiltIn reports whether name selects the built-in schema. It returns false if a schema of the project replaces the
+// built-in schema.
 func (w *workflows) isBuiltIn(name string) bool {
 	if withoutExtension(name) != defaultSchema {
 		return false
 	}
-	schema, err := w.load(defaultSchema) // load caches its result; HasSchema would read the file system each time
+	schema, err := w.load(defaultSchema) // load caches its result, whereas HasSchema would read the file system each time
 	return err == nil && schema == workflow.BuiltIn()
 }
 
-// withoutExtension returns the name of a schema's directory: the schema's name without .yaml or .yml.
+// withoutExtension returns the name of the directory of a schema, which is the name of the schema without .yaml or
+// .yml.
 func withoutExtension(name string) string {
 	for _, extension := range []string{".yaml", ".yml"} {
 		if short, ok := strings.CutSuffix(name, extension); ok {
@@ -95,7 +98,7 @@ func withoutExtension(name string) string {
 	return name
 }
 
-// load returns a schema by its name and caches the result.
+// load returns the schema called name, and caches the schema.
 func (w *workflows) load(name string) (*workflow.Schema, error) {
 	name = withoutExtension(name)
 	known, ok := w.schemas[name]
@@ -133,8 +136,8 @@ func (w *workflows) read(name string) (*workflow.Schema, error) {
 	return schema, nil
 }
 
-// metadata returns the content of a change's metadata file. Invalid is the reason why the file is ignored; nil if it is
-// valid.
+// metadata returns the content of the metadata file of a change. The result invalid is the reason why the file is
+// ignored; nil if the file is valid.
 func (w *workflows) metadata(c store.Change) (meta change.Metadata, invalid *change.Invalid, exists bool, err error) {
 	if w.last == nil || w.last.dir != c.Dir {
 		w.last = &loadedMetadata{dir: c.Dir}
@@ -177,7 +180,8 @@ func (w *workflows) readMetadata(c store.Change) (meta change.Metadata, invalid 
 	return meta, nil, true, nil
 }
 
-// schemaName returns the name of a change's schema: the one in its metadata, else the project's default.
+// schemaName returns the name of the schema of a change. This is the name in the metadata of the change, or else the
+// default schema of the project.
 func (w *workflows) schemaName(c store.Change) (string, error) {
 	meta, invalid, exists, err := w.metadata(c)
 	switch {
@@ -194,7 +198,7 @@ func (w *workflows) schemaName(c store.Change) (string, error) {
 	return w.defaultName()
 }
 
-// defaultName returns the name of the project's default schema.
+// defaultName returns the name of the default schema of the project.
 func (w *workflows) defaultName() (string, error) {
 	config, err := w.config()
 	if err != nil || config.Schema == "" {
@@ -212,10 +216,10 @@ func (w *workflows) nested(c store.Change) ([]string, error) {
 	return w.nestedIn(c, entries)
 }
 
-// nestedIn is nested for a directory whose entries the caller has read.
+// nestedIn returns the same result as nested, for a directory whose entries the caller has already read.
 func (w *workflows) nestedIn(c store.Change, entries []fs.DirEntry) ([]string, error) {
 	var generated []string
-	if name, err := w.defaultName(); err == nil && !w.isBuiltIn(name) { // package store knows the files of the built-in schema
+	if name, err := w.defaultName(); err == nil && !w.isBuiltIn(name) { // package store knows only the files of the built-in schema
 		if schema, err := w.load(name); err == nil {
 			for _, artifact := range schema.Artifacts {
 				generated = append(generated, artifact.Generates)
@@ -225,8 +229,8 @@ func (w *workflows) nestedIn(c store.Change, entries []fs.DirEntry) ([]string, e
 	return c.Nested(entries, generated)
 }
 
-// tasks reads the files with a change's tasks: those that its schema tracks, else tasks.md. Unread has the paths of files
-// that cannot be read.
+// tasks reads the task files of a change. These are the files that the schema tracks, or else tasks.md. The result
+// unread contains the paths of files that cannot be read.
 func (w *workflows) tasks(c store.Change) (tasks validation.Tasks, unread []string, err error) {
 	var files []string
 	if name, err := w.schemaName(c); err == nil {
@@ -258,7 +262,7 @@ func (w *workflows) tasks(c store.Change) (tasks validation.Tasks, unread []stri
 	return tasks, unread, nil
 }
 
-// countTasks counts a change's finished tasks and all of its tasks.
+// countTasks returns the number of finished tasks of a change, and the number of all of its tasks.
 func (w *workflows) countTasks(c store.Change) (done, total int, unread []string, err error) {
 	tasks, unread, err := w.tasks(c)
 	for _, file := range tasks.Files {

@@ -1,8 +1,9 @@
-// Package prompts has the prompts that guide a model through the three stages of a change: proposal, apply and archive.
+// Package prompts contains the prompts that guide a model through the three stages of a change: proposal, apply and
+// archive.
 //
 //	text, err := prompts.Get("apply", map[string]string{"change": "add-x"})
 //
-// Every step names the tool call first, then the command of the openspec CLI in parentheses.
+// Every step names the tool call first, and then the command of the openspec CLI in parentheses.
 package prompts
 
 import (
@@ -16,10 +17,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// maxDescription bounds a description, in characters.
+// maxDescription is the maximum length of a description, in characters.
 const maxDescription = 2000
 
-// placeholder replaces a change's id if none is given.
+// placeholder stands in the text of a prompt for the id of a change if the caller gives no id.
 const placeholder = "<id>"
 
 // Prompt is one of the three prompts.
@@ -31,7 +32,7 @@ type Prompt struct {
 	text        string
 }
 
-// Argument is the only argument of a prompt; it is optional.
+// Argument is the only argument of a prompt. It is optional.
 type Argument struct{ Name, Description string }
 
 //go:embed proposal.md
@@ -46,7 +47,7 @@ var archive string
 //go:embed guardrails.md
 var guardrails string
 
-// All returns the prompts in the order of the list.
+// All returns the prompts in the order in which clients list them.
 func All() []Prompt {
 	return []Prompt{
 		{"proposal", "Propose a change", "Scaffold a new change and write its proposal, tasks and spec deltas, without any code.",
@@ -58,10 +59,10 @@ func All() []Prompt {
 	}
 }
 
-// ErrUnknown reports that a prompt does not exist.
+// ErrUnknown is the error of Get if no prompt has the name.
 var ErrUnknown = errors.New("unknown prompt")
 
-// Get returns the text of a prompt. The error is ErrUnknown, or names the invalid argument.
+// Get returns the text of the prompt called name. The error is ErrUnknown, or an error that names the invalid argument.
 func Get(name string, arguments map[string]string) (text, description string, err error) {
 	for _, one := range All() {
 		if one.Name != name {
@@ -96,7 +97,8 @@ func (p Prompt) fill(arguments map[string]string) (string, error) {
 	return "Change: " + value + "\n\n" + strings.ReplaceAll(text, placeholder, value), nil
 }
 
-// checkDescription refuses a description of several lines: untrusted data must not look like further steps of the prompt.
+// checkDescription returns an error for a description of several lines, because untrusted data must not look like
+// further steps of the prompt.
 func checkDescription(value string) error {
 	switch {
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 }):

@@ -34,7 +34,8 @@ func TestPromptsHaveRequiredContent(t *testing.T) {
 	}
 }
 
-// TestPromptsNameToolBeforeCommandLine checks that a command of the openspec CLI only occurs in parentheses after a tool call.
+// TestPromptsNameToolBeforeCommandLine checks that a command of the openspec CLI occurs only in parentheses after a
+// tool call.
 func TestPromptsNameToolBeforeCommandLine(t *testing.T) {
 	bracketed := regexp.MustCompile(`\([^()]*\)`)
 	for _, prompt := range prompts.All() {

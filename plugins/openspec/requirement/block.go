@@ -6,26 +6,27 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Block has the lines of a requirement: from its header to the next requirement's header, without white space at the end.
+// Block holds the lines of a requirement, from its header up to the header of the next requirement, without white space
+// at the end.
 type Block struct {
-	Name string         // may be empty
-	Text *markdown.Text // at least the header
+	Name string         // the name in the header; may be empty
+	Text *markdown.Text // the lines of the block, at least the header
 }
 
-// Line is the number of the header's line in its file, counted from 1.
+// Line returns the number of the header's line in the file, from 1.
 func (b Block) Line() int { return b.Text.First }
 
-// Raw returns the lines, joined by line feeds.
+// Raw returns the lines of the block, joined by line feeds.
 func (b Block) Raw() string { return b.Text.String() }
 
 // Body returns the lines below the header.
 func (b Block) Body() *markdown.Text { return b.Text.Slice(1, len(b.Text.Lines)) }
 
-// Statement returns the statement of the requirement: see the function Statement.
+// Statement returns the statement of the requirement, as the function Statement does.
 func (b Block) Statement() string { return Statement(b.Body()) }
 
-// LooksIndependent reports whether the line at index i of a block looks like a header of the block's level or a higher one
-// but does not end the block, because the line is indented or has no title.
+// LooksIndependent reports whether the line at index i of a block looks like a header of the block's level or a higher
+// level, and yet does not end the block, because the line is indented or has no title.
 func LooksIndependent(text *markdown.Text, i int) bool {
 	level, _ := markdown.Indented(text.Lines[i])
 	return !text.Fenced(i) && 1 <= level && level <= 3
@@ -34,11 +35,11 @@ func LooksIndependent(text *markdown.Text, i int) bool {
 // sectionLevel is the level of the headers that end a requirement.
 const sectionLevel = 2
 
-// Blocks splits a text at the headers of requirements. The lines before the first header are the preamble. A line that
-// begins like a header of level 2 ends a block; the lines from there to the next requirement are in no block.
+// Blocks splits a text at the headers of requirements. The lines before the first such header are the preamble. A line
+// that begins like a header of level 2 ends a block. The lines from there to the next requirement belong to no block.
 func Blocks(text *markdown.Text) (preamble *markdown.Text, blocks []Block) {
 	preamble = text
-	start, current := -1, "" // start and name of the current block
+	start, current := -1, "" // start is the index of the first line of the current block, and current is the name of that block
 	end := func(at int) {
 		if start >= 0 {
 			blocks = append(blocks, Block{Name: current, Text: text.Slice(start, at).TrimEnd()})
@@ -63,8 +64,8 @@ func Blocks(text *markdown.Text) (preamble *markdown.Text, blocks []Block) {
 	return preamble, blocks
 }
 
-// Statement returns the lines of a body before its first line that begins like a header. It omits blank lines, fences and
-// lines of the form "**Word**: …". A body with only lines of that form has them as its statement.
+// Statement returns the lines of body before the first line that begins like a header. It omits blank lines, fences and
+// lines of the form "**Word**: …". If body has only lines of that form, they are the statement.
 func Statement(body *markdown.Text) string {
 	var lines, metadata []string
 	for i, line := range body.Lines {
@@ -86,7 +87,7 @@ func Statement(body *markdown.Text) string {
 	return strings.Join(lines, "\n")
 }
 
-// isMetadata reports whether a trimmed line begins with a bold word and a colon.
+// isMetadata reports whether line, which has no surrounding white space, begins with a bold word and a colon.
 func isMetadata(line string) bool {
 	rest, ok := strings.CutPrefix(line, "**")
 	if !ok {
@@ -96,7 +97,7 @@ func isMetadata(line string) bool {
 	return at > 0 && !strings.Contains(rest[:at], "*") && strings.HasPrefix(rest[at:], "**:")
 }
 
-// HasKeyword reports whether a text contains SHALL or MUST as a word, in capitals.
+// HasKeyword reports whether text contains the word SHALL or the word MUST, in capitals.
 func HasKeyword(text string) bool { return hasWord(text, "SHALL") || hasWord(text, "MUST") }
 
 func hasWord(text, word string) bool {

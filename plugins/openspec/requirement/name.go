@@ -1,5 +1,5 @@
-// Package requirement parses requirements, which main specs and deltas share: blocks of lines with a name, a statement and
-// scenarios.
+// Package requirement parses requirements, which occur in main specs and in deltas. A requirement is a block of lines
+// with a name, a statement and scenarios.
 //
 //	for _, block := range requirement.Blocks(text) {
 //		fmt.Println(block.Name, block.Statement())
@@ -12,14 +12,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Keyword begins a requirement's header, after the ###.
+// Keyword is the word with which the header of a requirement begins, after the ###.
 const Keyword = "Requirement:"
 
-// Title returns the header of a requirement with a name.
+// Title returns the header of a requirement with the given name.
 func Title(name string) string { return "### " + Keyword + " " + name }
 
-// ParseHeader returns the name in a line such as "### Requirement: Name". The keyword is case-insensitive. The name is empty
-// if only white space follows the keyword.
+// ParseHeader returns the name in a line such as "### Requirement: Name". It ignores the case of the keyword. The name
+// is empty if only white space follows the keyword.
 func ParseHeader(line string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(line, "###")
 	if !ok {
@@ -34,8 +34,9 @@ func ParseHeader(line string) (name string, ok bool) {
 	return CleanName(name), true
 }
 
-// Text returns the text after the first word of a line, given the rest of the line. Ok is false if rest is empty, or if the
-// text contains U+2028 or U+2029 other than in the white space around it.
+// Text returns the text after the first word of a line. The argument rest is the part of the line after that word. The
+// result ok is false if rest is empty, or if the text contains U+2028 or U+2029 other than in the white space around
+// it.
 func Text(rest string) (text string, ok bool) {
 	text = markdown.TrimLeft(rest)
 	if text == "" {
@@ -47,8 +48,8 @@ func Text(rest string) (text string, ok bool) {
 	return text, true
 }
 
-// CleanName returns a name without surrounding white space and without a run of # that closes the header. A run closes the
-// header only after a space or tab: "C#" is a name.
+// CleanName returns name without surrounding white space, and without a run of # that closes the header. Such a run
+// must follow a space or tab, so "C#" is a name.
 func CleanName(name string) string {
 	closed := strings.TrimRight(name, " \t")
 	open := strings.TrimRight(closed, "#")
@@ -58,5 +59,6 @@ func CleanName(name string) string {
 	return markdown.Trim(name)
 }
 
-// Fold returns a name in lower case, with single spaces. It serves to find similar names; names are compared exactly.
+// Fold returns name in lower case, with single spaces. Folded names help to find similar names; to find a requirement,
+// names are compared exactly.
 func Fold(name string) string { return strings.ToLower(markdown.Collapse(name)) }

@@ -80,7 +80,7 @@ func TestBareHeaderEndsStatementAndScenario(t *testing.T) {
 	}
 }
 
-// FuzzBlocks checks that the preamble and the blocks are parts of the text, in the same order.
+// FuzzBlocks checks that the preamble and the blocks are parts of the text, in the order of the text.
 func FuzzBlocks(f *testing.F) {
 	f.Add("pre\n### Requirement: A\nx\n### Requirement: B\n")
 	f.Add("```\n### Requirement: A\n")

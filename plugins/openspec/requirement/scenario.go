@@ -6,17 +6,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// scenarioLevel is the level of a scenario's header.
+// scenarioLevel is the level of the header of a scenario.
 const scenarioLevel = 4
 
-// Scenario is a scenario of a requirement, by its header.
+// Scenario describes a scenario of a requirement.
 type Scenario struct {
 	Name   string
-	Filled bool // the scenario has content
+	Filled bool // the scenario has content below its header
 }
 
-// Scenarios returns a block's scenarios: its headers of level 4, with or without a title. A scenario ends at the next
-// header of level 4 or a higher one.
+// Scenarios returns the scenarios of the block, which are its headers of level 4, with or without a title. A scenario
+// ends at the next header of level 4 or a higher level.
 func (b Block) Scenarios() []Scenario {
 	text := b.Body()
 	var all []Scenario
@@ -31,7 +31,7 @@ func (b Block) Scenarios() []Scenario {
 	return all
 }
 
-// AnyFilled reports whether a scenario has content.
+// AnyFilled reports whether at least one of the scenarios has content.
 func AnyFilled(all []Scenario) bool {
 	return slices.ContainsFunc(all, func(one Scenario) bool { return one.Filled })
 }
@@ -44,8 +44,8 @@ func scenarioName(title string) string {
 	return title
 }
 
-// Missing returns the names of want that are not in have, in want's order. A name that occurs twice in want must also
-// occur twice in have.
+// Missing returns the names of those scenarios in want that are not in have, in the order of want. A name that occurs
+// twice in want must also occur twice in have.
 func Missing(want, have []Scenario) []string {
 	left := map[string]int{}
 	for _, one := range have {

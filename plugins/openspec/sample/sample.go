@@ -1,4 +1,4 @@
-// Package sample makes openspec projects of any size, for benchmarks.
+// Package sample generates openspec projects of any size, for benchmarks:
 //
 //	err := sample.Write(directory, 1000)
 package sample
@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// changesForEachSpec is the number of changes that touch one main spec.
+// changesForEachSpec is the number of changes that affect one main spec.
 const changesForEachSpec = 2
 
-// Write creates a valid project with the given number of active changes. Two changes share a main spec of ten requirements.
-// Each change has a proposal, tasks, and a delta that adds and modifies requirements. The content of the files depends on
-// the number of changes alone.
+// Write creates a valid project with the given number of active changes. Two changes share one main spec of ten
+// requirements. Each change has a proposal, tasks, and a delta that adds and modifies requirements. The content of the
+// files depends only on the number of changes.
 func Write(folder string, changes int) error {
 	top := filepath.Join(folder, "openspec")
 	if err := write(filepath.Join(top, "config.yaml"), "schema: spec-driven\n"); err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Parts is a main spec divided for a merge.
+// Parts holds the parts into which Divide splits a main spec for a merge.
 type Parts struct {
-	Before   *markdown.Text // lines before the Requirements header, or all lines without one
-	Header   string         // the Requirements header as written, or a new one
-	Found    bool           // whether the spec has a Requirements header
-	Preamble *markdown.Text // lines between the Requirements header and the first requirement
+	Before   *markdown.Text // the lines before the Requirements header; all lines if the spec has no such header
+	Header   string         // the Requirements header as the file has it, or a new one
+	Found    bool           // the spec has a Requirements header
+	Preamble *markdown.Text // the lines between the Requirements header and the first requirement
 	Blocks   []requirement.Block
-	After    *markdown.Text // lines from the next header of level 2 on
+	After    *markdown.Text // the lines from the next header of level 2 on
 }
 
-// Divide splits a main spec at its first Requirements header and at the next header of level 2.
+// Divide splits a main spec at its first Requirements header, and at the next header of level 2.
 func Divide(text *markdown.Text) Parts {
 	start, end := section(text)
 	if start < 0 {
@@ -36,7 +36,8 @@ func Divide(text *markdown.Text) Parts {
 	}
 }
 
-// section returns the indices of the Requirements header and of the end of its section. Start is -1 if the header is missing.
+// section returns the index of the Requirements header, and the index at which its section ends. The result start is -1
+// if the spec has no Requirements header.
 func section(text *markdown.Text) (start, end int) {
 	start = -1
 	for i, line := range text.Lines {
@@ -51,11 +52,12 @@ func section(text *markdown.Text) (start, end int) {
 	return start, len(text.Lines)
 }
 
-// isTitled reports whether a line that begins like a header of level 2 has the given title, case-insensitively.
+// isTitled reports whether line, which begins like a header of level 2, has the given title. It ignores the case of the
+// title.
 func isTitled(line, title string) bool { return markdown.EqualFold(markdown.Trim(line[2:]), title) }
 
-// Compose joins parts with new blocks. One empty line separates parts and blocks, runs of empty lines outside of fences
-// become one, and the text ends with one line feed.
+// Compose returns a text that consists of the parts and the new blocks. One empty line separates parts and blocks.
+// Compose replaces each run of empty lines outside of fences by one empty line, and ends the text with one line feed.
 func (p Parts) Compose(blocks []string) string {
 	body := append([]string{markdown.TrimRight(p.Preamble.String())}, blocks...)
 	parts := []string{
@@ -67,12 +69,12 @@ func (p Parts) Compose(blocks []string) string {
 	return squeeze(joinParts(parts)) + "\n"
 }
 
-// joinParts joins parts that are not empty, separated by one empty line.
+// joinParts joins those parts that are not empty, separated by one empty line.
 func joinParts(parts []string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "\n\n")
 }
 
-// squeeze replaces each run of empty lines outside of fences by one, and removes those at the end.
+// squeeze replaces each run of empty lines outside of fences by one empty line, and removes the empty lines at the end.
 func squeeze(source string) string {
 	text := markdown.Parse(source)
 	kept := make([]string, 0, len(text.Lines))

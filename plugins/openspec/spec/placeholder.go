@@ -8,17 +8,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// The placeholder that an archive writes into a new spec consists of these two strings around the change's name.
+// The placeholder that an archive writes into a new spec consists of placeholderStart, the name of the change, and
+// placeholderEnd.
 const (
 	placeholderStart = "TBD - created by archiving change "
 	placeholderEnd   = ". Update Purpose after archive."
 )
 
-// PlaceholderPurpose returns the placeholder for a capability that a change creates.
+// PlaceholderPurpose returns the placeholder for the Purpose of a capability that the given change creates.
 func PlaceholderPurpose(change string) string { return placeholderStart + change + placeholderEnd }
 
-// Placeholder reports whether the overview of a spec is a placeholder, and the number of its line in the text, from 1. The
-// line is 0 if it is unknown: Parse accepts a Purpose header of any level, but Placeholder searches for one of level 2.
+// Placeholder reports whether the overview of a spec is a placeholder. It also returns the number of the placeholder's
+// line in the text, from 1, or 0 if that line is unknown. The line can be unknown because Parse accepts a Purpose
+// header of any level, whereas Placeholder searches only for a header of level 2.
 func Placeholder(overview string, text *markdown.Text) (line int, found bool) {
 	prose := markdown.Trim(strings.Join(unfenced(markdown.Parse(overview)), "\n"))
 	marked := isMarker(prose)
@@ -38,8 +40,8 @@ func unfenced(text *markdown.Text) []string {
 	return lines
 }
 
-// placeholderIndex returns the index of the first complete placeholder in a text; -1 if there is none. Incomplete
-// placeholders may precede it.
+// placeholderIndex returns the index of the first complete placeholder in text; -1 if there is none. Incomplete
+// placeholders may precede the complete one.
 func placeholderIndex(text string) int {
 	for from := 0; ; {
 		end := strings.Index(text[from:], placeholderEnd)
@@ -54,8 +56,8 @@ func placeholderIndex(text string) int {
 	}
 }
 
-// placeholderLine returns the number of a line of the Purpose: the first line with content if first is set, else the line
-// with the placeholder.
+// placeholderLine returns the number of a line in the Purpose section: of the first line with content if first is set,
+// and otherwise of the line with the placeholder.
 func placeholderLine(text *markdown.Text, first bool) int {
 	var lines []string
 	var numbers []int
@@ -89,8 +91,8 @@ func numberOf(lines []string, numbers []int) int {
 	return numbers[strings.Count(all[:at], "\n")]
 }
 
-// isMarker reports whether a text begins with the word TBD or TODO. A word that is not all capitals counts only before
-// punctuation or the end of the line: it is a common word in some languages.
+// isMarker reports whether text begins with the word TBD or TODO. A word that is not all in capitals counts only before
+// punctuation or the end of the line, because it is a common word in some languages.
 func isMarker(text string) bool {
 	for _, word := range []string{"TBD", "TODO"} {
 		rest, ok := markdown.CutPrefixFold(text, word)

@@ -6,8 +6,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// PurposeBody returns the body of the first Purpose section of level 2, trimmed; "" if it has no content outside of fences
-// and comments. Headers in comments do not count.
+// PurposeBody returns the body of the first Purpose section of level 2, without surrounding white space. It returns ""
+// if that body has no content outside of fences and comments. Headers in comments do not count.
 func PurposeBody(text *markdown.Text) string {
 	visible := markdown.Parse(withoutComments(text.String()))
 	start := -1
@@ -31,8 +31,8 @@ func PurposeBody(text *markdown.Text) string {
 	return markdown.Trim(text.Slice(start, end).String())
 }
 
-// withoutComments replaces HTML comments by spaces and keeps their line feeds. An unclosed comment extends to the end of
-// the text.
+// withoutComments replaces HTML comments by spaces and keeps the line feeds in them. An unclosed comment extends to the
+// end of the text.
 func withoutComments(text string) string {
 	var out strings.Builder
 	for {
@@ -52,7 +52,7 @@ func withoutComments(text string) string {
 	}
 }
 
-// commentEnd returns the index after the end of a comment. Text begins after the "<!--" of the comment.
+// commentEnd returns the index after the end of a comment. The argument text begins after the "<!--" of that comment.
 func commentEnd(text string) int {
 	for at := 0; ; at++ {
 		next := strings.Index(text[at:], "--")

@@ -6,19 +6,19 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 )
 
-// Main is the main spec of a capability. It caches the results of its methods, since validation and merges use the same
-// spec for each change that touches it. Callers must not modify the results. Main is not safe for concurrent use.
+// Main is the main spec of a capability. It caches the results of its methods, since validation and merges use one main
+// spec for all changes that affect it. Callers must not modify the results. Main is not safe for concurrent use.
 type Main struct {
-	Source   string // unchanged content of the file
+	Source   string // the unchanged content of the file
 	text     *markdown.Text
 	parts    *Parts
 	problems *[]Problem
 }
 
-// NewMain returns the main spec with the given content. The methods parse it lazily.
+// NewMain returns the main spec with the given content. The methods parse the content when they need it.
 func NewMain(source string) *Main { return &Main{Source: source} }
 
-// Text returns the spec's lines. Invalid UTF-8 becomes U+FFFD.
+// Text returns the lines of the spec. Invalid UTF-8 becomes U+FFFD.
 func (m *Main) Text() *markdown.Text {
 	if m.text == nil {
 		m.text = markdown.Parse(strings.ToValidUTF8(m.Source, "\uFFFD"))
@@ -26,7 +26,7 @@ func (m *Main) Text() *markdown.Text {
 	return m.text
 }
 
-// Parts returns the result of Divide for the spec.
+// Parts returns the result of the function Divide for the spec.
 func (m *Main) Parts() Parts {
 	if m.parts == nil {
 		parts := Divide(m.Text())
@@ -35,7 +35,7 @@ func (m *Main) Parts() Parts {
 	return *m.parts
 }
 
-// Problems returns the result of Structure for the spec.
+// Problems returns the result of the function Structure for the spec.
 func (m *Main) Problems() []Problem {
 	if m.problems == nil {
 		problems := Structure(m.Text())

@@ -56,7 +56,7 @@ func TestPlaceholders(t *testing.T) {
 		}
 	}
 	if line, _ := spec.Placeholder("TBD", markdown.Parse("# t\n\n## Purpose\n\nTBD\n")); line != 5 {
-		t.Errorf("line %d", line)
+		t.Errorf("the placeholder is in line %d", line)
 	}
 }
 
@@ -67,25 +67,25 @@ func TestComposeKeepsOtherSections(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got := spec.Divide(markdown.Parse("# t\n")).Compose([]string{"### Requirement: A\nx"}); got != "# t\n\n## Requirements\n\n### Requirement: A\nx\n" {
-		t.Errorf("without a section: %q", got)
+		t.Errorf("Compose without a Requirements section returned %q", got)
 	}
 }
 
 func TestUnaccounted(t *testing.T) {
 	good := "# t\n\n" + purpose + "### Sub\nx\n\n## Requirements\n### Requirement: A\nIt SHALL.\n\nMore.\n#### Scenario: s\n- **WHEN** x\n  goes on\nand on\n1. y\n```\ncode\n```\n"
 	if left := spec.Unaccounted(markdown.Parse(good)); left != nil {
-		t.Errorf("left: %q", left)
+		t.Errorf("Unaccounted returned %q", left)
 	}
 	for added, want := range map[string]string{
 		"\nA paragraph.\n": "A paragraph.", "<!-- c -->\n": "<!-- c -->", "### Notes\n": "### Notes", "##### deep\n- x\n": "##### deep", "## More\n": "## More",
 	} {
 		if left := spec.Unaccounted(markdown.Parse(good + added)); len(left) != 1 || left[0] != want {
-			t.Errorf("%q: left %q", added, left)
+			t.Errorf("with the added text %q, Unaccounted returned %q", added, left)
 		}
 	}
 }
 
-// compose divides a text and composes the parts again.
+// compose divides a main spec with Divide, and composes the parts again.
 func compose(source string) string {
 	parts := spec.Divide(markdown.Parse(source))
 	blocks := make([]string, len(parts.Blocks))
@@ -95,8 +95,8 @@ func compose(source string) string {
 	return parts.Compose(blocks)
 }
 
-// TestComposeOfDividedSpecIsIdentity checks main specs that the openspec CLI has written: those in testdata and those of a
-// real project, if available.
+// TestComposeOfDividedSpecIsIdentity checks main specs that the openspec CLI has written: the specs in testdata, and
+// the specs of a real project if that is available.
 func TestComposeOfDividedSpecIsIdentity(t *testing.T) {
 	var specs []string
 	for _, root := range []string{
@@ -119,7 +119,7 @@ func TestComposeOfDividedSpecIsIdentity(t *testing.T) {
 		}
 	}
 	if len(specs) < 2 {
-		t.Fatalf("only %q", specs)
+		t.Fatalf("only the specs %q were found", specs)
 	}
 	for _, path := range specs {
 		source, err := os.ReadFile(path)
@@ -133,7 +133,7 @@ func TestComposeOfDividedSpecIsIdentity(t *testing.T) {
 }
 
 // FuzzCompose checks that composing is idempotent and loses no requirement, unless an unclosed fence precedes the
-// section.
+// Requirements section.
 func FuzzCompose(f *testing.F) {
 	f.Add("# t\n\n## Purpose\np\n\n## Requirements\n\n\n### Requirement: A\nx\n```\n\n\n\n## After\n")
 	f.Add("```")
@@ -150,7 +150,7 @@ func FuzzCompose(f *testing.F) {
 		text := markdown.Parse(source)
 		nameless := slices.ContainsFunc(spec.Divide(text).Blocks, func(b requirement.Block) bool { return b.Name == "" })
 		if nameless {
-			return // without its final white space, such a line is not a header; merges refuse a text that would hide requirements
+			return // such a line is not a header without its final white space; merges refuse a text that would hide requirements
 		}
 		if before, after := spec.Divide(text).Blocks, spec.Divide(markdown.Parse(once)).Blocks; len(before) != len(after) {
 			t.Errorf("%q: %d requirements became %d", source, len(before), len(after))

@@ -10,14 +10,15 @@ import (
 
 // Problem is an error in the structure of a main spec that makes a merge unsafe.
 type Problem struct {
-	Line    int // counted from 1
+	Line    int // line number in the file, from 1
 	Message string
 }
 
-// Operations has the operations of a delta, in the order in which results list them.
+// Operations contains the operations of a delta, in the order in which results list them.
 var Operations = []string{"ADDED", "MODIFIED", "REMOVED", "RENAMED"}
 
-// DeltaSection returns the operation of the delta section with a title; "" if the title is not that of a delta section.
+// DeltaSection returns the operation of a delta section with the given title; "" if a delta section cannot have that
+// title.
 func DeltaSection(title string) string {
 	for _, operation := range Operations {
 		if markdown.EqualFold(title, operation+" "+RequirementsTitle) {
@@ -27,15 +28,16 @@ func DeltaSection(title string) string {
 	return ""
 }
 
-// isDeltaHeader reports whether rest, the text after the # of a header, is the title of a delta section, with any spacing.
+// isDeltaHeader reports whether rest, the text after the # of a header, is the title of a delta section. Any spacing is
+// allowed.
 func isDeltaHeader(rest string) bool {
 	title := markdown.Trim(rest)
 	at := strings.IndexFunc(title, markdown.IsSpace)
 	return at > 0 && DeltaSection(title[:at]+" "+markdown.TrimLeft(title[at:])) != ""
 }
 
-// Structure returns the problems of a main spec's headers: delta sections, requirements outside of their section, and
-// duplicate names.
+// Structure returns the problems with the headers of a main spec: delta sections, requirements outside of the
+// Requirements section, and duplicate names.
 func Structure(text *markdown.Text) []Problem {
 	start, end := section(text)
 	declared := map[string]int{}

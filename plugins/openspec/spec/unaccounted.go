@@ -8,8 +8,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
 )
 
-// Unaccounted returns the distinct lines of a main spec that are not part of the title, the Purpose, or a requirement's
-// header, statement and scenarios. They would be lost if the file were deleted.
+// Unaccounted returns the distinct lines of a main spec that do not belong to its title, to its Purpose, or to the
+// header, the statement and the scenarios of a requirement. These lines would be lost if the file were deleted.
 func Unaccounted(text *markdown.Text) []string {
 	parts := Divide(text)
 	var left leftovers
@@ -34,7 +34,7 @@ func Unaccounted(text *markdown.Text) []string {
 	return left.lines
 }
 
-// leftovers collects distinct lines.
+// leftovers collects the distinct lines that Unaccounted returns.
 type leftovers struct {
 	lines []string
 	known map[string]bool
@@ -66,7 +66,7 @@ var (
 	tableOrHTML = regexp.MustCompile(`^` + markdown.Space + `*[|<]`)
 )
 
-// before adds the lines above the Requirements header, except for the title and the Purpose.
+// before adds the lines above the Requirements header, except for the title and the Purpose section.
 func (l *leftovers) before(text *markdown.Text) {
 	titled, purposed := false, false
 	above := ""
@@ -103,8 +103,8 @@ func (l *leftovers) before(text *markdown.Text) {
 // outside is the value of blockAudit.column outside of list items.
 const outside = -1
 
-// blockAudit adds those lines of a requirement that are neither its statement nor steps of its scenarios. A line within a
-// list item is treated like the item.
+// blockAudit adds those lines of a requirement that belong neither to its statement nor to the steps of its scenarios.
+// A line within a list item is treated like that item.
 type blockAudit struct {
 	left *leftovers
 	text *markdown.Text
@@ -112,8 +112,8 @@ type blockAudit struct {
 	scenario  bool // a scenario has begun
 	steps     bool // the list of the scenario's steps has not ended
 	listed    bool // the list of steps has an item
-	column    int  // column at which the content of the open list item begins, or outside
-	paragraph bool // the item's paragraph has not ended: a line without indentation may continue it
+	column    int  // column at which the content of the open list item begins; or the constant outside
+	paragraph bool // the paragraph of the list item has not ended, so a line without indentation may continue it
 }
 
 func (a *blockAudit) line(i int) {
@@ -125,7 +125,7 @@ func (a *blockAudit) line(i int) {
 	}
 	indented := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 	inside := a.column != outside && width(indented) >= a.column
-	within := line // the line without the indentation of the list item that contains it
+	within := line // the line without the indentation of the list item that contains the line
 	if inside {
 		within = dropColumns(line, a.column)
 	}
@@ -146,7 +146,7 @@ func (a *blockAudit) line(i int) {
 	}
 }
 
-// begin classifies a line that does not belong to the list item above it.
+// begin classifies a line that does not belong to the list item above the line.
 func (a *blockAudit) begin(line string) {
 	bullet := listItem.FindString(line)
 	a.column, a.paragraph = outside, bullet != ""
@@ -184,7 +184,8 @@ func width(text string) int {
 	return column
 }
 
-// dropColumns removes leading white space up to a column. It removes a tab that extends beyond the column, too.
+// dropColumns removes white space from the start of line up to the given column. It removes a tab that extends beyond
+// that column, too.
 func dropColumns(line string, columns int) string {
 	for at := range len(line) {
 		if line[at] != ' ' && line[at] != '\t' || width(line[:at]) >= columns {

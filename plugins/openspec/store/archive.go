@@ -10,41 +10,41 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Plan describes an archive: main specs change, and then the directory of a change moves.
+// Plan describes an archive, which changes main specs and then moves the directory of a change.
 type Plan struct {
-	Owner    string // owner of the claim: see Root.Recover
+	Owner    string // the owner of the claim: see Root.Recover
 	Change   string
-	Archived string // new name of the directory
+	Archived string // the new name of the directory
 	Specs    []SpecWrite
-	Seen     []Seen // delta files that must not have changed since they were read
+	Seen     []Seen // delta files that must still have the content that was read
 }
 
-// SpecWrite is the change of one main spec.
+// SpecWrite is the planned write of one main spec.
 type SpecWrite struct {
 	ID     string
 	Before *string // the content that was read; nil if the spec does not exist
-	After  *string // the new content; nil to delete the spec, and then its directories that are empty
+	After  *string // the new content; nil if the spec is to be deleted, together with its directories that are then empty
 }
 
-// Seen is a delta file with the content that was read.
+// Seen is a delta file together with the content that was read.
 type Seen struct {
-	ID      string // the capability's id
+	ID      string // the id of the capability
 	Content string
 }
 
-// Errors of Archive. After each of them, no file has changed.
+// The errors of Archive. After each of these errors, no file has changed.
 var (
-	// ErrTargetExists reports that the target path of the change's directory exists.
+	// ErrTargetExists means that the path to which the directory of the change would be moved already exists.
 	ErrTargetExists = errors.New("is already in the archive")
-	// ErrChanged reports that another program changed a file after it was read.
+	// ErrChanged means that another program has changed a file since this call read the file.
 	ErrChanged = errors.New("was changed by another program during this call; nothing was written, try again")
 )
 
-// Archive carries out a plan atomically. It holds the claim until it ends; the error is ErrClaimed if another archive
-// holds the claim. If Archive is interrupted, Recover rolls it forward or back.
+// Archive carries out a plan atomically. It holds the claim until it ends. The error is ErrClaimed if another archive
+// holds the claim. If Archive is interrupted, Recover completes the archive or rolls it back.
 //
-// The move of the change commits the archive. An error after the move does not undo the archive: the claim stays, and
-// Archive returns the error as leftover.
+// The move of the change's directory commits the archive. If an error occurs after the move, Archive does not undo the
+// archive: the claim stays, and Archive returns the error as the result leftover.
 func (r *Root) Archive(plan Plan) (leftover, err error) {
 	if err := r.contained(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (r *Root) Archive(plan Plan) (leftover, err error) {
 	}
 	if r.missing(r.ArchiveDir()) {
 		err := r.files.Mkdir(r.ArchiveDir(), 0o755)
-		if err != nil && !errors.Is(err, fs.ErrExist) { // a concurrent archive may have created it
+		if err != nil && !errors.Is(err, fs.ErrExist) { // a concurrent archive may have created the directory
 			return nil, err
 		}
 		c.NewDir = err == nil
@@ -79,7 +79,7 @@ func (r *Root) Archive(plan Plan) (leftover, err error) {
 	return leftover, nil
 }
 
-// dropArchiveDir removes the archive directory if a failed or rolled back archive created it.
+// dropArchiveDir removes the archive directory if an archive that failed or was rolled back has created that directory.
 func (r *Root) dropArchiveDir(c *claim) error {
 	if !c.NewDir {
 		return nil
@@ -87,7 +87,7 @@ func (r *Root) dropArchiveDir(c *claim) error {
 	return filesystem.RemoveEmpty(r.files, r.ArchiveDir())
 }
 
-// changes converts the changes of main specs for package transaction.
+// changes converts the writes of main specs to changes for package transaction.
 func (r *Root) changes(specs []SpecWrite) []transaction.Change {
 	var changes []transaction.Change
 	for _, write := range specs {
@@ -103,8 +103,8 @@ func (r *Root) changes(specs []SpecWrite) []transaction.Change {
 	return changes
 }
 
-// move returns the transaction's step that moves the directory of a claim's change. If one of the parent directories is a
-// symbolic link within the project, the step has resolved paths.
+// move returns the step of the transaction that moves the directory of a claim's change. If one of the parent
+// directories is a symbolic link within the project, the step contains the resolved paths.
 func (r *Root) move(c *claim) (transaction.Change, error) {
 	root, from, to := r.Path, r.ChangesDir(), r.ArchiveDir()
 	for _, dir := range []string{r.Dir, from, to} {
@@ -130,7 +130,7 @@ func (r *Root) missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// unchanged returns an error if the change, its deltas or a main spec has changed since the plan was made.
+// unchanged returns an error if the change, one of its deltas or a main spec has changed since the plan was made.
 func (r *Root) unchanged(plan Plan) error {
 	if _, err := r.files.Lstat(filepath.Join(r.ArchiveDir(), plan.Archived)); err == nil {
 		return ErrTargetExists
@@ -163,8 +163,8 @@ func (r *Root) unchanged(plan Plan) error {
 	return nil
 }
 
-// Interrupted reports whether a claim, or a temporary file for one, exists. Without the project's lock, the result may be
-// out of date.
+// Interrupted reports whether a claim, or a temporary file for a claim, exists. If the caller does not hold the
+// project's lock, the result may be outdated.
 func (r *Root) Interrupted() bool {
 	if !r.missing(r.ClaimPath()) {
 		return true
@@ -178,10 +178,11 @@ func (r *Root) Interrupted() bool {
 	return false
 }
 
-// Recover recovers from an interrupted call of the same owner: it rolls an archive forward if its change has moved, or else
-// back, and removes temporary files. The claim of another owner or program stays; Archive then returns ErrClaimed.
+// Recover recovers from an interrupted call of the same owner. If the directory of the change has moved, Recover
+// completes the archive; otherwise it rolls the archive back. It also removes temporary files. It does not touch the
+// claim of another owner or program; Archive then returns ErrClaimed.
 //
-// The caller must know that no other call of the owner writes.
+// The caller must know that no other call of the owner is writing.
 func (r *Root) Recover(owner string) error {
 	if err := r.contained(); err != nil {
 		return err

@@ -23,14 +23,15 @@ import (
 
 const owner = "test"
 
-// TestMain puts temporary directories into memory if the system supports it, since these tests create thousands of them.
+// TestMain has temporary directories created in memory if the system supports that, because the tests of this package
+// create thousands of them.
 func TestMain(m *testing.M) {
 	tmpdir.InMemory()
 	os.Exit(m.Run())
 }
 
-// layOut creates a project and returns its path. Files has contents by path relative to the openspec directory; a path that
-// ends in a slash is a directory.
+// layOut creates a project and returns its path. The argument files maps paths to contents. The paths are relative to
+// the openspec directory; a path that ends in a slash creates a directory.
 func layOut(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -51,7 +52,8 @@ func layOut(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// tree returns the contents of all files below the openspec directory by path. The path of a directory ends in a slash.
+// tree returns the contents of all files below the openspec directory. The keys are paths. The path of a directory ends
+// in a slash.
 func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -75,7 +77,8 @@ func tree(t testing.TB, root string) map[string]string {
 	return all
 }
 
-// scene is a project with a change that replaces one spec, creates one in new directories, and deletes one.
+// scene is a project with a change that replaces one spec, creates a second spec in new directories, and deletes a
+// third spec.
 type scene struct {
 	root          string
 	plan          store.Plan
@@ -130,11 +133,11 @@ func (s scene) archive(files filesystem.FS) (leftover, err error) {
 func (s scene) recover(t *testing.T) {
 	t.Helper()
 	if err := store.At(unsynced{}, s.root).Recover(owner); err != nil {
-		t.Errorf("recover: %v", err)
+		t.Errorf("Recover returned %v", err)
 	}
 }
 
-// must compares the project's tree with want.
+// must compares the directory tree of the project with want.
 func (s scene) must(t *testing.T, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, tree(t, s.root)); diff != "" {
@@ -152,7 +155,7 @@ func TestArchiveChangesEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// unsynced is the file system of the operating system without fsync, for speed: no test simulates a power failure.
+// unsynced is the file system of the operating system, without fsync for speed. No test simulates a power failure.
 type unsynced struct{ filesystem.OS }
 
 func (unsynced) SyncDir(string) error { return nil }
@@ -166,8 +169,8 @@ type unsyncedFile struct{ filesystem.File }
 
 func (unsyncedFile) Sync() error { return nil }
 
-// eachOperation calls check with a new scene for each file system operation of an archive. It does so with and without an
-// archive directory, and with and without support for hard links.
+// eachOperation calls check once for each file system operation of an archive, with a new scene each time. It does so
+// with and without an existing archive directory, and with and without support for hard links.
 func eachOperation(t *testing.T, mode faultfs.Mode, check func(t *testing.T, s scene, f *faultfs.FS)) {
 	for _, archived := range []bool{true, false} {
 		for _, noLinks := range []bool{false, true} {
@@ -187,21 +190,22 @@ func eachOperation(t *testing.T, mode faultfs.Mode, check func(t *testing.T, s s
 	}
 }
 
-// TestFaultAtEveryOperationLeavesOldOrNewTree makes each file system operation of an archive fail in turn.
+// TestFaultAtEveryOperationLeavesOldOrNewTree repeats an archive and makes another file system operation fail each
+// time.
 func TestFaultAtEveryOperationLeavesOldOrNewTree(t *testing.T) {
 	t.Parallel()
 	eachOperation(t, faultfs.Fail, func(t *testing.T, s scene, f *faultfs.FS) {
 		leftover, err := s.archive(f)
 		switch {
 		case err == nil && leftover == nil:
-			// The failed operation was optional, such as a hard link, for which a copy is the fallback.
+			// The failed operation was optional. For example, a copy replaces a hard link that cannot be created.
 			s.must(t, s.after)
 		case err == nil:
-			s.recover(t) // the next call removes the leftover files
+			s.recover(t) // the next call removes the files that are left over
 			s.must(t, s.after)
 		default:
 			if !errors.Is(err, faultfs.ErrInjected) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("Archive returned the error %v", err)
 			}
 			if strings.HasPrefix(f.Operations()[f.At-1], "remove ") {
 				s.recover(t) // the next call removes the file that could not be removed
@@ -211,7 +215,8 @@ func TestFaultAtEveryOperationLeavesOldOrNewTree(t *testing.T) {
 	})
 }
 
-// TestKillAtEveryOperationIsRecovered simulates a kill of the process at each file system operation in turn.
+// TestKillAtEveryOperationIsRecovered repeats an archive and simulates a kill of the process at another file system
+// operation each time.
 func TestKillAtEveryOperationIsRecovered(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []faultfs.Mode{faultfs.KillBefore, faultfs.KillDuring, faultfs.KillAfter} {
@@ -224,7 +229,7 @@ func TestKillAtEveryOperationIsRecovered(t *testing.T) {
 			s.mustShow(t)
 			moved := s.moved()
 			if claim, err := os.ReadFile(s.claim()); err == nil && len(claim) == 0 {
-				return // without hard links, an empty claim cannot be distinguished from that of another program
+				return // without hard links, an empty claim cannot be distinguished from the claim of another program
 			}
 			s.recover(t)
 			if moved {
@@ -236,13 +241,13 @@ func TestKillAtEveryOperationIsRecovered(t *testing.T) {
 			}
 			want := s.before
 			if now := tree(t, s.root); !early && contains(now, "changes/archive/") {
-				// Recovery keeps an empty archive directory, because another program may have created it.
+				// The recovery keeps an empty archive directory, because another program may have created it.
 				want = maps.Clone(want)
 				want["changes/archive/"] = ""
 			}
 			s.must(t, want)
 			if _, err := s.archive(unsynced{}); err != nil {
-				t.Errorf("archive again: %v", err)
+				t.Errorf("the second Archive returned %v", err)
 			}
 			s.must(t, s.after)
 		})
@@ -256,7 +261,7 @@ func (s scene) moved() bool {
 	return !missing(filepath.Join(s.root, store.DirName, "changes/archive/2026-11-21-add-x"))
 }
 
-// mustShow fails the test if the tree is incomplete but Interrupted does not report that there is a call to recover.
+// mustShow fails the test if the tree is incomplete and Interrupted does not report that there is a call to recover.
 func (s scene) mustShow(t *testing.T) {
 	t.Helper()
 	now := tree(t, s.root)
@@ -280,7 +285,8 @@ func contains(tree map[string]string, name string) bool {
 	return ok
 }
 
-// TestKillOfEveryRecovery simulates a kill at each operation of an archive, and then one at each operation of the recovery.
+// TestKillOfEveryRecovery simulates a kill at each operation of an archive, and then a second kill at each operation of
+// the recovery.
 func TestKillOfEveryRecovery(t *testing.T) {
 	t.Parallel()
 	recoveries := 0
@@ -332,7 +338,8 @@ func (l limitedFile) Write(data []byte) (int, error) {
 	return n, syscall.ENOSPC
 }
 
-// TestFullDiskLeavesOldTree runs an archive with each number of free bytes in turn. A rollback needs no free space.
+// TestFullDiskLeavesOldTree repeats an archive with another number of free bytes each time. A rollback must not need
+// free space.
 func TestFullDiskLeavesOldTree(t *testing.T) {
 	t.Parallel()
 	for room := 0; ; room += 23 {
@@ -341,19 +348,19 @@ func TestFullDiskLeavesOldTree(t *testing.T) {
 		_, err := s.archive(limited{room: &left})
 		if err == nil {
 			if room == 0 {
-				t.Fatal("nothing was written")
+				t.Fatal("the archive wrote no bytes")
 			}
 			s.must(t, s.after)
 			return
 		}
 		if !strings.Contains(err.Error(), "no space left") {
-			t.Errorf("room for %d bytes: %v", room, err)
+			t.Errorf("Archive with %d free bytes returned %v", room, err)
 		}
 		s.must(t, s.before)
 	}
 }
 
-// TestOneOfManyConcurrentArchivesWins checks that exactly one of many concurrent archives of the same change succeeds.
+// TestOneOfManyConcurrentArchivesWins checks that exactly one of many concurrent archives of one change succeeds.
 func TestOneOfManyConcurrentArchivesWins(t *testing.T) {
 	t.Parallel()
 	for round := range 40 {
@@ -372,17 +379,18 @@ func TestOneOfManyConcurrentArchivesWins(t *testing.T) {
 				won++
 			case errors.Is(err, store.ErrClaimed), errors.Is(err, store.ErrTargetExists), errors.Is(err, store.ErrChanged):
 			default:
-				t.Errorf("a loser hears %v", err)
+				t.Errorf("a concurrent archive that lost returned %v", err)
 			}
 		}
 		if won != 1 {
-			t.Fatalf("%d archives succeeded", won)
+			t.Fatalf("%d concurrent archives succeeded, want 1", won)
 		}
 		s.must(t, s.after)
 	}
 }
 
-// TestChangesOfOtherProgramsAreKept checks that neither an archive nor a rollback overwrites changes of other programs.
+// TestChangesOfOtherProgramsAreKept checks that neither an archive nor a rollback overwrites what other programs have
+// written.
 func TestChangesOfOtherProgramsAreKept(t *testing.T) {
 	for name, path := range map[string]string{
 		"a spec":               "specs/inventory/spec.md",
@@ -414,13 +422,13 @@ func TestChangesOfOtherProgramsAreKept(t *testing.T) {
 			t.Errorf("got %v, want an error that names %s", err, spec)
 		}
 		if content, _ := os.ReadFile(spec); string(content) != "theirs\n" {
-			t.Errorf("the spec is %q", content)
+			t.Errorf("the spec has the content %q", content)
 		}
 	})
 }
 
-// TestArchiveDirectoryMayBeLinkWithinProject archives to a directory that is a symbolic link, and recovers from a kill at
-// each operation.
+// TestArchiveDirectoryMayBeLinkWithinProject has an archive directory that is a symbolic link. It archives a change,
+// and recovers from a kill at each operation.
 func TestArchiveDirectoryMayBeLinkWithinProject(t *testing.T) {
 	faultfs.Each(unsynced{}, faultfs.KillAfter, func(f *faultfs.FS) {
 		s := newScene(t, false)
@@ -437,7 +445,8 @@ func TestArchiveDirectoryMayBeLinkWithinProject(t *testing.T) {
 	})
 }
 
-// killedBeforeMove returns a scene whose process was killed after it replaced all specs and before it moved the change.
+// killedBeforeMove returns a scene whose process was killed after it had replaced all specs, and before it moved the
+// directory of the change.
 func killedBeforeMove(t *testing.T) scene {
 	t.Helper()
 	for at := 1; ; at++ {
@@ -448,13 +457,13 @@ func killedBeforeMove(t *testing.T) scene {
 			return s
 		}
 		if !f.Reached() {
-			t.Fatal("the specs were never switched")
+			t.Fatal("the process was never killed between the writes of the specs and the move")
 		}
 	}
 }
 
-// TestStatesOfEarlierVersionAreRecovered recovers trees that version 0775448 left when it was killed at each step of an
-// archive.
+// TestStatesOfEarlierVersionAreRecovered recovers the directory trees that version 0775448 left behind when it was
+// killed at each step of an archive.
 func TestStatesOfEarlierVersionAreRecovered(t *testing.T) {
 	raw, err := os.ReadFile("testdata/interrupted-0775448.json")
 	if err != nil {
@@ -462,7 +471,7 @@ func TestStatesOfEarlierVersionAreRecovered(t *testing.T) {
 	}
 	var states []map[string]string
 	if err := json.Unmarshal(raw, &states); err != nil || len(states) < 20 {
-		t.Fatalf("%d states, %v", len(states), err)
+		t.Fatalf("the recording has %d states, %v", len(states), err)
 	}
 	for i, state := range states {
 		s := newScene(t, true)

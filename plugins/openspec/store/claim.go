@@ -13,8 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// claimName is the file in the archive directory whose existence means that an archive is in progress. Other programs that
-// archive use the same name with different content.
+// claimName is the name of a file in the archive directory. The existence of this file means that an archive is in
+// progress. Other programs that archive changes use the same name with other content.
 const claimName = ".openspec-archive.lock"
 
 const (
@@ -23,10 +23,10 @@ const (
 	claimStart = `{"bulkhead-openspec":`
 )
 
-// ErrClaimed reports that an archive is in progress, or was in progress when its program ended.
+// ErrClaimed means that an archive is in progress, or was in progress when its program ended.
 var ErrClaimed = errors.New("an archive is in progress")
 
-// claim is the journal of an archive, with all data to roll the archive forward or back.
+// claim is the journal of an archive. It contains all data that is needed to complete the archive or to roll it back.
 type claim struct {
 	Format   int         `json:"bulkhead-openspec"`
 	Owner    string      `json:"owner"`
@@ -36,10 +36,11 @@ type claim struct {
 	NewDir   bool        `json:"newArchiveFolder,omitempty"`
 	NewSpecs bool        `json:"newSpecsFolder,omitempty"`
 	Writes   []claimSpec `json:"specs"`
-	Folders  []string    `json:"newFolders"` // relative to the specs directory, each after its parent
+	Folders  []string    `json:"newFolders"` // relative to the specs directory; each directory follows its parent
 }
 
-// claimSpec is a main spec that an archive changes. Before and After are digests, or "" for an absent file.
+// claimSpec describes a main spec that an archive changes. Before and After are digests of the content; "" stands for a
+// file that does not exist.
 type claimSpec struct {
 	ID     string `json:"id"`
 	Before string `json:"before"`
@@ -48,7 +49,8 @@ type claimSpec struct {
 
 var tokenForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// temporary has the name pattern of temporary files. They exist only during a call, or after a call was killed.
+// temporary returns options with the name pattern of temporary files. Temporary files exist only during a call, or
+// after a call was killed.
 func (r *Root) temporary() atomicfile.Options {
 	return atomicfile.Options{FS: r.files, Pattern: ".openspec-*.tmp"}
 }
@@ -57,7 +59,7 @@ func isTemporary(name string) bool {
 	return atomicfile.IsTemporary(name, (&Root{}).temporary())
 }
 
-// sweep removes temporary files of killed calls from the directories that calls write to.
+// sweep removes the temporary files of killed calls from the directories to which calls write.
 func (r *Root) sweep() error {
 	for _, dir := range []string{r.Dir, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
 		entries, err := r.readDir(dir)
@@ -71,11 +73,11 @@ func (r *Root) sweep() error {
 	return nil
 }
 
-// ClaimPath is the path of the claim file.
+// ClaimPath returns the path of the claim file.
 func (r *Root) ClaimPath() string { return filepath.Join(r.ArchiveDir(), claimName) }
 
-// log returns a transaction log. In all states of a transaction, its journal is the claim file. Apply writes the claim
-// c. Recover accepts a claim of c's owner and copies it to c.
+// log returns a transaction log whose journal is always the claim file. The method Apply of the log writes the claim c.
+// The method Recover accepts a claim if its owner is that of c, and copies the claim to c.
 func (r *Root) log(c *claim) transaction.Log {
 	return transaction.Log{
 		FS:  r.files,
@@ -105,10 +107,10 @@ func (r *Root) log(c *claim) transaction.Log {
 	}
 }
 
-// encode completes a claim from a transaction's journal.
+// encode adds the data of a transaction's journal to the claim c, and returns the claim as JSON.
 func (r *Root) encode(c *claim, j *transaction.Journal) ([]byte, error) {
 	id := func(path string) string {
-		below, _ := filepath.Rel(r.SpecsDir(), path) // no error: path is below SpecsDir
+		below, _ := filepath.Rel(r.SpecsDir(), path) // Rel returns no error, because path is below SpecsDir
 		return filepath.ToSlash(below)
 	}
 	c.Token = j.ID
@@ -128,7 +130,8 @@ func (r *Root) encode(c *claim, j *transaction.Journal) ([]byte, error) {
 	return append(raw, '\n'), err
 }
 
-// decode returns the journal of a claim. The error is ErrClaimed if another program or another owner wrote the claim.
+// decode returns the journal that a claim contains, and stores the claim in c. The error is ErrClaimed if another
+// program or another owner wrote the claim.
 func (r *Root) decode(c *claim, raw []byte) (*transaction.Journal, error) {
 	if !bytes.HasPrefix(raw, []byte(claimStart)) {
 		return nil, ErrClaimed
@@ -156,8 +159,8 @@ func (r *Root) decode(c *claim, raw []byte) (*transaction.Journal, error) {
 	return j, err
 }
 
-// check refuses a claim with invalid names of specs or changes. The content of the claim is untrusted: other programs may
-// write to its directory.
+// check returns an error for a claim with invalid names of specs or changes. The content of a claim is untrusted,
+// because other programs may write to its directory.
 func (c *claim) check() error {
 	if c.Format != claimFormat || !tokenForm.MatchString(c.Token) {
 		return errors.New("the claim has an unknown format or an invalid token")
@@ -175,8 +178,8 @@ func (c *claim) check() error {
 	return errors.Join(faults...)
 }
 
-// checkPlaces refuses a claim if the path of one of its specs contains a symbolic link. An archive never writes through
-// symbolic links, and a rollback would change the target of the link.
+// checkPlaces returns an error if the path of a spec in the claim contains a symbolic link. An archive never writes
+// through symbolic links, and a rollback would change the target of the link.
 func (r *Root) checkPlaces(c *claim) error {
 	for _, write := range c.Writes {
 		if err := r.plain(write.ID); err != nil {
@@ -191,5 +194,5 @@ func (r *Root) checkPlaces(c *claim) error {
 	return nil
 }
 
-// resolver returns a new resolver of symbolic links. Its cache must serve one decision only.
+// resolver returns a new resolver of symbolic links. Callers must use its cache for one decision only.
 func (r *Root) resolver() *contain.Resolver { return &contain.Resolver{FS: r.files} }

@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// TestForeignClaimIsKept checks that Recover keeps claims of other programs and users.
+// TestForeignClaimIsKept checks that Recover does not touch the claims of other programs and users.
 func TestForeignClaimIsKept(t *testing.T) {
 	const path = "changes/archive/.openspec-archive.lock"
 	for name, claim := range map[string]string{
@@ -37,8 +37,8 @@ func TestForeignClaimIsKept(t *testing.T) {
 	}
 }
 
-// TestClaimThroughLinkIsKept checks that Recover keeps a claim whose spec has a symbolic link in its path. No archive writes
-// through symbolic links, so another program wrote the claim.
+// TestClaimThroughLinkIsKept checks that Recover does not touch a claim if the path of a spec in the claim contains a
+// symbolic link. No archive writes through symbolic links, so another program wrote the claim.
 func TestClaimThroughLinkIsKept(t *testing.T) {
 	const form = `{"bulkhead-openspec":1,"owner":"test","token":"0123456789abcdef","change":"add-x","archived":"x","specs":[%s],"newFolders":[%s]}`
 	for name, claim := range map[string]string{
@@ -63,7 +63,7 @@ func TestClaimThroughLinkIsKept(t *testing.T) {
 			s.recover(t)
 			for _, path := range []string{"empty", ".spec.md-0123456789abcdef.new", "deep/.spec.md-0123456789abcdef.old"} {
 				if missing(filepath.Join(elsewhere, path)) {
-					t.Errorf("%s is gone", path)
+					t.Errorf("Recover removed the file %s", path)
 				}
 			}
 			if _, err := s.archive(unsynced{}); !errors.Is(err, store.ErrClaimed) {

@@ -9,10 +9,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// ErrLink reports that a call would write through a symbolic link, or to a path that is neither a directory nor a file.
+// ErrLink means that a call would write through a symbolic link, or to a path that is neither a directory nor a regular
+// file.
 var ErrLink = errors.New("is a symbolic link or special file; nothing was written, replace it by a directory or file")
 
-// contained returns an error if one of the directories that calls write to resolves to a path outside of the project.
+// contained returns an error if one of the directories to which calls write resolves to a path outside of the project.
 func (r *Root) contained() error {
 	for _, dir := range []string{r.Dir, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
 		if !r.missing(dir) && !r.reachable(dir) {
@@ -22,8 +23,8 @@ func (r *Root) contained() error {
 	return nil
 }
 
-// plain returns an error if the path of a main spec contains a symbolic link. ReadSpec omits such a spec, so a merge would
-// treat it as new and overwrite the target of the link without reading it.
+// plain returns an error if the path of a main spec contains a symbolic link. ReadSpec omits such a spec. So a merge
+// would treat the spec as new, and would overwrite the target of the link without reading it.
 func (r *Root) plain(id string) error {
 	folder, err := r.plainDirs(id)
 	if err != nil || folder == "" {
@@ -32,8 +33,8 @@ func (r *Root) plain(id string) error {
 	return r.requireKind(filepath.Join(folder, specFile), fs.FileMode.IsRegular)
 }
 
-// plainDirs returns an error if one of the directories of an id is not a directory. Otherwise it returns the innermost
-// directory; "" if that does not exist.
+// plainDirs returns an error if one of the directories in the path of a spec exists and is not a directory. Otherwise
+// it returns the innermost directory; "" if that directory does not exist.
 func (r *Root) plainDirs(id string) (innermost string, err error) {
 	dir := r.SpecsDir()
 	for segment := range strings.SplitSeq(id, "/") {
@@ -48,7 +49,7 @@ func (r *Root) plainDirs(id string) (innermost string, err error) {
 	return dir, nil
 }
 
-// requireKind returns an error if a path exists and its mode does not satisfy kind.
+// requireKind returns an error if path exists and the function kind returns false for its mode.
 func (r *Root) requireKind(path string, kind func(fs.FileMode) bool) error {
 	info, err := r.files.Lstat(path)
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// keepName is an empty file that makes git keep an otherwise empty directory.
+// keepName is the name of an empty file that makes git keep an otherwise empty directory.
 const keepName = ".gitkeep"
 
-// Scaffold creates the directories and files that every project has, and records them so that Undo can remove them.
+// Scaffold creates directories and files, and records them, so that Undo can remove them.
 type Scaffold struct {
-	Created  []string // paths relative to the project, with slashes, in the order of creation
-	Existing []string // paths that existed before, also relative to the project
+	Created  []string // relative to the project, with slashes, in the order of creation
+	Existing []string // paths of files and directories that existed before, relative to the project
 	root     *Root
-	made     []string // absolute paths to undo, in the order of creation
+	made     []string // absolute paths that Undo removes, in the order of creation
 }
 
-// NewScaffold returns a Scaffold for the root.
+// NewScaffold returns a Scaffold for the root r.
 func (r *Root) NewScaffold() *Scaffold { return &Scaffold{root: r} }
 
-// Base creates the openspec directory with its subdirectories, and a config file with the given content unless one exists.
-// If keep is set, each empty directory gets a file so that git keeps the directory.
+// Base creates the openspec directory with its subdirectories. Unless a config file exists, Base also creates one with
+// the content config. If keep is set, Base creates a file in each empty directory, so that git keeps the directory.
 func (s *Scaffold) Base(config string, keep bool) error {
 	r := s.root
 	for _, dir := range []string{r.Dir, r.SpecsDir(), r.ChangesDir(), r.ArchiveDir()} {
@@ -46,7 +46,8 @@ func (s *Scaffold) Base(config string, keep bool) error {
 	return s.file(filepath.Join(r.Dir, ConfigNames[0]), config)
 }
 
-// Change atomically creates the directory of a change with its files. The error is fs.ErrExist if the directory exists.
+// Change atomically creates the directory of a change with the given files. The error is fs.ErrExist if the directory
+// already exists.
 func (s *Scaffold) Change(name string, files []File) error {
 	r := s.root
 	dir := filepath.Join(r.ChangesDir(), name)
@@ -64,11 +65,11 @@ func (s *Scaffold) Change(name string, files []File) error {
 	return nil
 }
 
-// File is a new file.
+// File is the name and content of a new file.
 type File struct{ Name, Content string }
 
-// Undo removes all created directories and files, in reverse order. It keeps a directory to which another program has added
-// an entry.
+// Undo removes all directories and files that the Scaffold has created, in reverse order. It keeps a directory to which
+// another program has added an entry.
 func (s *Scaffold) Undo() error {
 	var failed error
 	for i := len(s.made) - 1; i >= 0; i-- {

@@ -1,10 +1,11 @@
-// Package store accesses the openspec directory on disk: it finds the directory, lists its content, reads files within
-// bounds, and changes several files atomically.
+// Package store accesses the openspec directory on disk. It finds the directory, lists the content of the directory,
+// reads files up to a maximum size, and changes several files atomically.
 //
 //	root, err := store.Find(filesystem.OS{}, cwd, top)
 //	specs, err := root.Specs()
 //
-// The package does not parse files. It accesses them through a filesystem.FS, so that a test can make any operation fail.
+// The package does not parse files. It accesses files through a filesystem.FS, so that a test can make any operation
+// fail.
 package store
 
 import (
@@ -17,42 +18,42 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// MaxFile bounds a file that is read, in bytes.
+// MaxFile is the maximum size of a file that the package reads, in bytes.
 const MaxFile = 4 << 20
 
-// ErrNoRoot reports that neither the working directory nor its parents contain an openspec directory.
+// ErrNoRoot means that neither the working directory nor one of its parents contains an openspec directory.
 var ErrNoRoot = errors.New("No OpenSpec root found from the current directory.") //lint:ignore ST1005 the wording of the openspec CLI
 
-// Names in an openspec directory.
+// Names of the openspec directory and of files and directories in it.
 const (
 	DirName   = "openspec"
-	oldName   = ".openspec" // old name of the directory: read if openspec is absent, never created
+	oldName   = ".openspec" // the old name of the directory; read if the openspec directory does not exist, and never created
 	specsName = "specs"
 	changes   = "changes"
 	schemas   = "schemas"
 	specFile  = "spec.md"
 )
 
-// ConfigNames are the possible names of the config file, in order of precedence.
+// ConfigNames are the names that the config file can have, in order of precedence.
 var ConfigNames = []string{"config.yaml", "config.yml"}
 
-// Root is a project with an openspec directory, which need not exist. A Root serves one call.
+// Root is a project together with its openspec directory, which need not exist. A Root serves only one call.
 type Root struct {
-	Path  string // path of the project
-	Dir   string // path of its openspec directory
+	Path  string // the path of the project
+	Dir   string // the path of the openspec directory of the project
 	files filesystem.FS
-	// entries counts the directory entries that the call has read, up to maxEntries.
+	// entries is the number of directory entries that the call has read, at most maxEntries.
 	entries  int
-	patterns map[string]*workflow.Pattern // parsed patterns, by source
-	// scanned is the value of files if these are the files of the operating system: only those can be scanned. Otherwise
-	// it is nil.
+	patterns map[string]*workflow.Pattern // parsed patterns; the key is the source of the pattern
+	// scanned is nil unless files is the file system of the operating system, because only that can be scanned. Then
+	// scanned is the same value as files.
 	scanned *scanned
 }
 
-// maxEntries bounds the directory entries that one call reads.
+// maxEntries is the maximum number of directory entries that one call reads.
 const maxEntries = 20000
 
-// At returns the root at a path, which need not exist.
+// At returns the root at path. The directory need not exist.
 func At(files filesystem.FS, path string) *Root {
 	root := &Root{Path: path, Dir: filepath.Join(path, DirName), files: files}
 	if _, ok := files.(filesystem.OS); ok {
@@ -62,7 +63,7 @@ func At(files filesystem.FS, path string) *Root {
 	return root
 }
 
-// Find returns the nearest root from cwd upwards to top. The error is ErrNoRoot if there is none.
+// Find returns the nearest root in cwd or a parent of cwd, up to top. The error is ErrNoRoot if there is none.
 func Find(files filesystem.FS, cwd, top string) (*Root, error) {
 	for at := cwd; ; {
 		root := At(files, at)
@@ -72,7 +73,7 @@ func Find(files filesystem.FS, cwd, top string) (*Root, error) {
 				return root, nil
 			}
 			if _, err := files.Lstat(root.Dir); err == nil {
-				break // an existing openspec directory, even if empty, takes precedence over .openspec
+				break // an existing openspec directory takes precedence over .openspec, even if it is empty
 			}
 		}
 		parent := filepath.Dir(at)
@@ -83,7 +84,8 @@ func Find(files filesystem.FS, cwd, top string) (*Root, error) {
 	}
 }
 
-// isRoot reports whether the directory exists and has a config file or the directory of specs or changes.
+// isRoot reports whether the openspec directory exists, and contains a config file, the directory of specs or the
+// directory of changes.
 func (r *Root) isRoot() bool {
 	if !r.reachable(r.Dir) {
 		return false
@@ -97,7 +99,7 @@ func (r *Root) isRoot() bool {
 	return r.Config() != ""
 }
 
-// Config returns the path of the config file; "" if there is none.
+// Config returns the path of the config file; "" if the file does not exist.
 func (r *Root) Config() string {
 	for _, name := range ConfigNames {
 		path := filepath.Join(r.Dir, name)
@@ -108,7 +110,7 @@ func (r *Root) Config() string {
 	return ""
 }
 
-// reachable reports whether a path exists and, with symbolic links resolved, is in the project.
+// reachable reports whether path exists and, with symbolic links resolved, is in the project.
 func (r *Root) reachable(path string) bool {
 	info, err := r.files.Lstat(path)
 	if err != nil {
@@ -121,16 +123,16 @@ func (r *Root) reachable(path string) bool {
 	return err == nil && target.Exists
 }
 
-// SpecsDir is the directory of the main specs.
+// SpecsDir returns the path of the directory of the main specs.
 func (r *Root) SpecsDir() string { return filepath.Join(r.Dir, specsName) }
 
-// ChangesDir is the directory of the active changes.
+// ChangesDir returns the path of the directory of the active changes.
 func (r *Root) ChangesDir() string { return filepath.Join(r.Dir, changes) }
 
-// ArchiveDir is the directory of the archived changes.
+// ArchiveDir returns the path of the directory of the archived changes.
 func (r *Root) ArchiveDir() string { return filepath.Join(r.ChangesDir(), ArchiveName) }
 
-// SpecPath is the path of a capability's main spec. The id must have passed CheckSpec.
+// SpecPath returns the path of the main spec of a capability. CheckSpec must have accepted the id.
 func (r *Root) SpecPath(id string) string {
 	return filepath.Join(r.SpecsDir(), filepath.FromSlash(id), specFile)
 }

@@ -7,25 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// MaxName bounds a name in a request, in bytes.
+// MaxName is the maximum length of a name in a request, in bytes.
 const MaxName = 1024
 
-// Labels of names in error messages.
+// Labels that error messages put before a name.
 const (
 	ChangeLabel = "Change name"
 	SpecLabel   = "Spec id"
 )
 
-// ArchiveName is the name of the directory of archived changes, below the directory of active changes. No change can have
-// this name.
+// ArchiveName is the name of the directory of archived changes, which is in the directory of active changes. So no
+// change can have this name.
 const ArchiveName = "archive"
 
-// InvalidName is the reason why a name from a request is invalid. It depends on the name alone, not on existing files.
+// InvalidName is the error for an invalid name in a request. It depends only on the name, not on the files that exist.
 type InvalidName struct{ Label, Reason string }
 
 func (i *InvalidName) Error() string { return i.Label + " " + i.Reason }
 
-// CheckChange refuses names that no change can have. The error is an *InvalidName.
+// CheckChange returns an error for a name that no change can have. The error is an *InvalidName.
 func CheckChange(name string) error {
 	if err := checkSegment(ChangeLabel, name); err != nil {
 		return err
@@ -36,8 +36,8 @@ func CheckChange(name string) error {
 	return nil
 }
 
-// CheckSpec refuses ids that no capability can have: each part between slashes must be the name of a directory. The error
-// is an *InvalidName.
+// CheckSpec returns an error for an id that no capability can have. Each part of an id between slashes must be a valid
+// name of a directory. The error is an *InvalidName.
 func CheckSpec(id string) error {
 	if id == "" {
 		return &InvalidName{SpecLabel, "must not be empty"}
@@ -53,11 +53,11 @@ func CheckSpec(id string) error {
 	return nil
 }
 
-// CheckArchived refuses names that no archived change can have. The error is an *InvalidName.
+// CheckArchived returns an error for a name that no archived change can have. The error is an *InvalidName.
 func CheckArchived(name string) error { return checkSegment(ChangeLabel, name) }
 
-// breaksLines reports whether r is a control character, U+2028 or U+2029. Names occur in prompts and messages and must not
-// contain line breaks.
+// breaksLines reports whether r is a control character, U+2028 or U+2029. Names occur in prompts and messages, so they
+// must not contain line breaks.
 func breaksLines(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 func checkSegment(label, name string) error {

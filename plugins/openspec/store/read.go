@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// Names of a change's files.
+// Names of the files of a change.
 const (
 	MetadataFile = ".openspec.yaml"
 	ProposalFile = "proposal.md"
@@ -19,11 +19,12 @@ const (
 	ReadmeFile   = "README.md"
 )
 
-// maxNested is the depth to which Nested searches a directory for changes.
+// maxNested is the maximum depth to which Nested searches a directory for changes.
 const maxNested = 3
 
-// read returns the content of a file in a directory below base; found is false if the file does not exist. It does not enter
-// directories that are symbolic links. The target of a file that is a symbolic link must be below the file's directory.
+// read returns the content of the file called name in a directory below base; found is false if the file does not
+// exist. The argument folders is the path of that directory. read does not enter directories that are symbolic links.
+// If the file is a symbolic link, the target of the link must be below the file's directory.
 func (r *Root) read(base string, folders []string, name string) (content string, found bool, err error) {
 	if !r.reachable(base) {
 		return "", false, nil
@@ -52,28 +53,28 @@ func (r *Root) read(base string, folders []string, name string) (content string,
 	return string(raw), true, nil
 }
 
-// ReadSpec returns the content of a capability's main spec. The id must have passed CheckSpec.
+// ReadSpec returns the content of the main spec of a capability. CheckSpec must have accepted the id.
 func (r *Root) ReadSpec(id string) (content string, found bool, err error) {
 	return r.read(r.SpecsDir(), strings.Split(id, "/"), specFile)
 }
 
-// HasSpec reports whether a capability has a main spec, without reading it. The id must have passed CheckSpec.
+// HasSpec reports whether a capability has a main spec, without reading the spec. CheckSpec must have accepted the id.
 func (r *Root) HasSpec(id string) bool { return r.hasFile(filepath.Dir(r.SpecPath(id)), specFile) }
 
-// ReadFile returns the content of a file in the openspec directory itself.
+// ReadFile returns the content of a file that is directly in the openspec directory.
 func (r *Root) ReadFile(name string) (content string, found bool, err error) {
 	return r.read(r.Dir, nil, name)
 }
 
-// Read returns the content of one of a change's own files.
+// Read returns the content of a file that is directly in the directory of the change.
 func (c Change) Read(name string) (content string, found bool, err error) {
 	return c.root.read(c.Dir, nil, name)
 }
 
-// Has reports whether a change has a file of this name in its own directory.
+// Has reports whether a file called name is directly in the directory of the change.
 func (c Change) Has(name string) bool { return c.root.hasFile(c.Dir, name) }
 
-// HasFile reports whether there is a file of this name in the openspec directory itself.
+// HasFile reports whether a file called name is directly in the openspec directory.
 func (r *Root) HasFile(name string) bool { return r.hasFile(r.Dir, name) }
 
 func (r *Root) hasFile(dir, name string) bool {
@@ -81,21 +82,21 @@ func (r *Root) hasFile(dir, name string) bool {
 	return err == nil && r.isFile(fs.FileInfoToDirEntry(info), dir, name)
 }
 
-// ReadDelta returns the content of a change's delta file. The id must have passed CheckSpec.
+// ReadDelta returns the content of the delta file of the change for a capability. CheckSpec must have accepted the id.
 func (c Change) ReadDelta(id string) (content string, found bool, err error) {
 	return c.root.read(c.Dir, append([]string{specsName}, strings.Split(id, "/")...), specFile)
 }
 
-// Deltas returns the capabilities that a change has delta files for, and the other files below its specs
-// directory as paths with slashes; both sorted.
+// Deltas returns the ids of the capabilities for which the change has delta files, and the paths of the other files
+// below its directory specs, with slashes. Both lists are sorted.
 func (c Change) Deltas() (ids, loose []string, err error) { return c.root.capabilities(c.specsDir()) }
 
-// ReadLoose returns the content of a file by a path that Deltas returned as loose.
+// ReadLoose returns the content of the file at a path that Deltas has returned as loose.
 func (c Change) ReadLoose(path string) (content string, found bool, err error) {
 	return c.ReadPath(specsName + "/" + path)
 }
 
-// ReadPath returns the content of a file by a path that Outputs returned.
+// ReadPath returns the content of the file at a path that Outputs has returned.
 func (c Change) ReadPath(path string) (content string, found bool, err error) {
 	parts := strings.Split(path, "/")
 	last := len(parts) - 1
@@ -104,8 +105,8 @@ func (c Change) ReadPath(path string) (content string, found bool, err error) {
 
 func (c Change) specsDir() string { return filepath.Join(c.Dir, specsName) }
 
-// walkVisible calls visit with the path, relative to dir, of every regular file that is neither hidden nor in a hidden
-// directory.
+// walkVisible calls visit for every regular file below dir that is neither hidden nor in a hidden directory. The
+// argument of visit is the path of the file, relative to dir.
 func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string) error) error {
 	if depth < 0 {
 		return nil
@@ -131,16 +132,16 @@ func (r *Root) walkVisible(dir, prefix string, depth int, visit func(path string
 	return nil
 }
 
-// Entries returns the entries of the change's directory; none if the directory does not exist. The entries do not count
-// toward maxEntries: the caller has already counted them, or reads no other directory.
+// Entries returns the entries of the directory of the change; none if the directory does not exist. These entries do
+// not count toward maxEntries, because the caller has already counted them, or reads no other directory.
 func (c Change) Entries() ([]fs.DirEntry, error) {
 	entries, err := c.root.files.ReadDir(c.Dir)
 	return entries, filesystem.IgnoreAbsent(err)
 }
 
-// Nested returns the changes below a directory that is not a change itself, as "parent/child", sorted; none if the directory
-// is a change. Entries are the directory's entries. Generated has the paths and patterns of files: a directory with such a
-// file is a change, even without metadata.
+// Nested returns the changes below a directory that is not a change itself, as "parent/child", sorted. It returns none
+// if the directory is a change. The argument entries contains the entries of the directory. The argument generated
+// contains paths and patterns of files: a directory with such a file is a change, even without metadata.
 func (c Change) Nested(entries []fs.DirEntry, generated []string) ([]string, error) {
 	for _, entry := range entries {
 		if !entry.IsDir() && (isMarker(entry.Name()) || !strings.HasPrefix(entry.Name(), ".")) {
@@ -181,7 +182,7 @@ func (r *Root) nested(entries []fs.DirEntry, in Change, depth int, generated []s
 	return nil
 }
 
-// hasContent reports whether a directory has a file in its directory specs, or one of the generated files.
+// hasContent reports whether a directory contains a file in its subdirectory specs, or one of the generated files.
 func (r *Root) hasContent(dir string, generated []string) (bool, error) {
 	is, err := r.hasSpecs(dir)
 	for _, generates := range generated {
@@ -195,12 +196,12 @@ func (r *Root) hasContent(dir string, generated []string) (bool, error) {
 	return is, err
 }
 
-// isMarker reports whether a file of this name makes its directory a change.
+// isMarker reports whether a file called name makes the directory that contains it a change.
 func isMarker(name string) bool {
 	return name == MetadataFile || name == ProposalFile || name == TasksFile || name == DesignFile
 }
 
-// hasSpecs reports whether a directory has a file in its specs directory, as changes have.
+// hasSpecs reports whether a directory contains a file in its subdirectory specs, as a change does.
 func (r *Root) hasSpecs(dir string) (bool, error) {
 	err := r.walkVisible(filepath.Join(dir, specsName), "", maxDepth, func(string) error { return fs.SkipAll })
 	if errors.Is(err, fs.SkipAll) {

@@ -17,38 +17,39 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// maxFacts bounds the memory for the facts of a scan, in bytes. Files whose facts do not fit are parsed when they are
+// maxFacts is the maximum memory for the facts of a scan, in bytes. A file whose facts do not fit is parsed when it is
 // needed.
 const maxFacts = 16 << 20
 
-// scanned is a file system that answers ReadDir and Lstat below a scanned directory from memory: a scan is one operation of
-// the host. It passes everything else to the file system, so that results and errors are the same without a scan.
+// scanned is a file system that scans directories, and answers ReadDir and Lstat below the scanned directory from
+// memory. A scan is one operation of the host. All other operations go to the file system FS, so that results and
+// errors are the same as without a scan.
 type scanned struct {
 	filesystem.FS
 	top    found
-	depth  int  // levels of directories that the scan lists
+	depth  int  // number of levels of directories that the scan lists
 	count  int  // number of entries
-	room   int  // bytes left for facts
-	missed bool // whether the underlying file system was accessed since the scan
-	// newest is the time of the newest file, unless unsure is set.
+	room   int  // number of bytes that are left for facts
+	missed bool // the file system FS was accessed since the scan
+	// newest is the modification time of the newest file; not valid if unsure is set.
 	newest time.Time
 	unsure bool
 
-	open []*found // the directories on the path to the last entry, from the top
-	slab []found  // memory for entries: many small allocations cost more
+	open []*found // the directories on the path to the last entry, from the top down
+	slab []found  // a block of memory from which entries are taken, because many small allocations cost more
 }
 
-// found is an entry of a directory with its stat data. A directory is not listed if its entries are unknown, or one of
-// them cannot be accessed: ReadDir then asks the file system, which returns the error.
+// found is an entry of a directory together with its stat data. A directory counts as listed only if all of its entries
+// are known and accessible. For any other directory, ReadDir asks the file system, which returns the error.
 type found struct {
-	path     string // absolute for the top directory; otherwise relative to the scanned directory
+	path     string // absolute for the scanned directory itself; otherwise relative to the scanned directory
 	name     string
 	kind     fs.FileMode
 	size     int64
 	modified time.Time
 	listed   bool
-	entries  []fs.DirEntry // of type *found, by name
-	file     *facts.File   // nil if unknown
+	entries  []fs.DirEntry // each of type *found; sorted by name
+	file     *facts.File   // the facts of the file; nil if unknown
 }
 
 func (f *found) Name() string               { return f.name }
@@ -60,7 +61,7 @@ func (f *found) ModTime() time.Time         { return f.modified }
 func (f *found) Sys() any                   { return nil }
 func (f *found) Info() (fs.FileInfo, error) { return f, nil }
 
-// find returns an entry of a directory; nil if there is none.
+// find returns the entry called name of a directory; nil if the directory has no such entry.
 func (f *found) find(name string) *found {
 	i, ok := slices.BinarySearchFunc(f.entries, name, func(e fs.DirEntry, name string) int { return strings.Compare(e.(*found).name, name) })
 	if !ok {
@@ -98,8 +99,8 @@ func (s *scanned) Open(path string) (io.ReadCloser, error) {
 	return s.FS.Open(path)
 }
 
-// lookup returns the scan's entry at a path; nil if nothing exists there. Known is false if the scan does not cover the
-// path.
+// lookup returns the entry that the scan has for path; nil if nothing exists there. The result known is false if the
+// scan does not cover path.
 func (s *scanned) lookup(path string) (one *found, known bool) {
 	if !s.top.listed {
 		return nil, false
@@ -114,7 +115,8 @@ func (s *scanned) lookup(path string) (one *found, known bool) {
 	return s.top.lookup(rest[1:])
 }
 
-// lookup is the method of scanned for a path relative to a listed directory.
+// lookup returns the same results as the method lookup of scanned. The path is relative to the directory f, which is
+// listed.
 func (f *found) lookup(path string) (one *found, known bool) {
 	for {
 		if !f.listed {
@@ -122,7 +124,7 @@ func (f *found) lookup(path string) (one *found, known bool) {
 		}
 		name, rest, deeper := strings.Cut(path, "/")
 		if f = f.find(name); f == nil {
-			return nil, utf8.ValidString(name) // scans omit names that are not UTF-8
+			return nil, utf8.ValidString(name) // scans omit names that are not valid UTF-8
 		}
 		if !deeper {
 			return f, true
@@ -131,8 +133,8 @@ func (f *found) lookup(path string) (one *found, known bool) {
 	}
 }
 
-// begin discards the last scan and starts the scan of a directory. Depth is the number of levels that are listed below
-// the directory.
+// begin discards the last scan and starts the scan of the directory top. The argument depth is the number of levels
+// below top that the scan lists.
 func (s *scanned) begin(top found, depth int) {
 	top.listed = true
 	*s = scanned{FS: s.FS, top: top, depth: depth, room: maxFacts, slab: s.slab[:0], open: append(s.open[:0], &s.top)}
@@ -140,8 +142,9 @@ func (s *scanned) begin(top found, depth int) {
 
 func (s *scanned) forget() { *s = scanned{FS: s.FS} }
 
-// add adds an entry and returns it, or nil if there are too many entries: then the caller must not use the scan. level is the
-// entry's depth below the top directory; a direct child has level 1.
+// add adds an entry to the scan and returns the added entry. It returns nil if the scan has too many entries; the
+// caller must then not use the scan. The argument level is the depth of the entry below the scanned directory: an entry
+// directly in that directory has level 1.
 func (s *scanned) add(e scan.Entry, level int) *found {
 	if s.count++; s.count > maxEntries {
 		return nil
@@ -175,7 +178,7 @@ func foundOf(e scan.Entry) found {
 // levelOf returns the number of names in the path of an entry.
 func levelOf(path string) int { return strings.Count(path, "/") + 1 }
 
-// scanSpecs scans the directory of main specs for the method Specs.
+// scanSpecs scans the directory of main specs, so that the method Specs needs no further access.
 func (r *Root) scanSpecs() {
 	if r.scanned == nil {
 		return
@@ -189,8 +192,8 @@ func (r *Root) scanSpecs() {
 	}
 }
 
-// SpecFacts returns the facts of main specs by their ids. The facts of other specs are unknown: the caller must read
-// these specs.
+// SpecFacts returns the known facts of main specs; the key is the id. A caller must read a spec whose facts are
+// unknown.
 func (r *Root) SpecFacts() map[string]*validation.SpecFacts {
 	known := map[string]*validation.SpecFacts{}
 	if r.scanned == nil || !r.reachable(r.SpecsDir()) {
@@ -213,12 +216,13 @@ func (r *Root) SpecFacts() map[string]*validation.SpecFacts {
 	return known
 }
 
-// Each calls visit with each change of a list that Changes or Archived returned. It stops at an error of visit. It
-// scans the directory of the changes, so that methods of the change access few files, and Facts has data.
+// Each calls visit for each change in all, a list that Changes or Archived has returned. If visit returns an error,
+// Each stops and returns the error. Each scans the directory of the changes, so that the methods of a change access few
+// files, and Facts has data.
 func (r *Root) Each(all []Change, visit func(Change) error) error {
 	next := 0
-	// until visits the changes that precede name in the list. The scan did not find them, perhaps because they were
-	// removed.
+	// until visits the changes in the list before the change called name. The scan has not found these changes, perhaps
+	// because another program has removed them.
 	until := func(name string) error {
 		for ; next < len(all) && all[next].Name < name; next++ {
 			if err := visit(all[next]); err != nil {
@@ -253,12 +257,13 @@ func (r *Root) Each(all []Change, visit func(Change) error) error {
 	return nil
 }
 
-// scanChanges scans the subdirectories of dir, and yields the name of each as soon as all of its entries are known.
+// scanChanges scans the subdirectories of dir, and yields the name of each subdirectory as soon as all of its entries
+// are known.
 func (r *Root) scanChanges(dir string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		s := r.scanned
 		options := scan.Options{Depth: maxDepth, Match: []string{specFile, TasksFile, MetadataFile}, MaxFile: MaxFile, Skip: []string{ArchiveName}, Strict: true}
-		name := "" // name of the subdirectory whose entries are being read
+		name := "" // the name of the subdirectory whose entries are being read
 		for e, err := range facts.Files.Scan(dir, options) {
 			if err != nil {
 				yield("", err)
@@ -282,10 +287,10 @@ func (r *Root) scanChanges(dir string) iter.Seq2[string, error] {
 			}
 			one := s.add(e.Entry, level-1)
 			if one == nil {
-				return // too many entries: this directory and the rest are visited without a scan
+				return // there are too many entries, so this directory and all later ones are visited without a scan
 			}
 			if one.name == ArchiveName {
-				one.listed, s.unsure = false, true // options.Skip omits its entries
+				one.listed, s.unsure = false, true // options.Skip omits the entries of this directory
 			}
 			if e.Derived {
 				if s.room -= e.Value.Memory(); s.room >= 0 {
@@ -299,8 +304,8 @@ func (r *Root) scanChanges(dir string) iter.Seq2[string, error] {
 	}
 }
 
-// Facts returns the facts of a file by its path relative to the change's directory; nil if they are unknown, and the file
-// must be read.
+// Facts returns the facts of the file at path, which is relative to the directory of the change. It returns nil if the
+// facts are unknown; the caller must then read the file.
 func (c Change) Facts(path string) *facts.File {
 	if !c.isScanned() {
 		return nil
@@ -312,5 +317,5 @@ func (c Change) Facts(path string) *facts.File {
 	return one.file
 }
 
-// isScanned reports whether the last scan is that of the change.
+// isScanned reports whether the last scan is the scan of this change's directory.
 func (c Change) isScanned() bool { return c.root.scanned != nil && c.root.scanned.top.path == c.Dir }

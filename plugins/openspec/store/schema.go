@@ -9,18 +9,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 )
 
-// Names in a workflow schema's directory.
+// Names of files and directories in the directory of a workflow schema.
 const (
 	schemaFile = "schema.yaml"
 	templates  = "templates"
 )
 
-// SchemaPath is the path of the file of one of the project's own workflow schemas.
+// SchemaPath returns the path of the file of a workflow schema that the project itself contains.
 func (r *Root) SchemaPath(name string) string { return filepath.Join(r.schemaDir(name), schemaFile) }
 
 func (r *Root) schemaDir(name string) string { return filepath.Join(r.Dir, schemas, name) }
 
-// ReadSchema returns the content of one of the project's own workflow schemas.
+// ReadSchema returns the content of a workflow schema that the project itself contains.
 func (r *Root) ReadSchema(name string) (content string, found bool, err error) {
 	if checkSegment("", name) != nil {
 		return "", false, nil
@@ -28,18 +28,19 @@ func (r *Root) ReadSchema(name string) (content string, found bool, err error) {
 	return r.read(filepath.Join(r.Dir, schemas), []string{name}, schemaFile)
 }
 
-// HasSchema reports whether the project has a workflow schema of its own with a name.
+// HasSchema reports whether the project itself contains a workflow schema called name.
 func (r *Root) HasSchema(name string) bool {
 	return checkSegment("", name) == nil && r.reachable(filepath.Join(r.Dir, schemas)) && r.isDir(r.schemaDir(name)) && r.hasFile(r.schemaDir(name), schemaFile)
 }
 
-// isDir reports whether a path is a directory and not a symbolic link.
+// isDir reports whether path is a directory. It returns false for a symbolic link to a directory.
 func (r *Root) isDir(path string) bool {
 	info, err := r.files.Lstat(path)
 	return err == nil && info.IsDir()
 }
 
-// ReadTemplate returns the content of a template of one of the project's own workflow schemas, and its path.
+// ReadTemplate returns the content and the path of a template. The template belongs to a workflow schema that the
+// project itself contains.
 func (r *Root) ReadTemplate(schema, template string) (content, path string, found bool, err error) {
 	parts := append([]string{schema, templates}, strings.Split(workflow.File(template), "/")...)
 	base, last := filepath.Join(r.Dir, schemas), len(parts)-1
@@ -47,7 +48,7 @@ func (r *Root) ReadTemplate(schema, template string) (content, path string, foun
 	return content, filepath.Join(append([]string{base}, parts...)...), found, err
 }
 
-// Schemas returns the names of the project's own workflow schemas, sorted.
+// Schemas returns the names of the workflow schemas that the project itself contains, sorted.
 func (r *Root) Schemas() ([]string, error) {
 	entries, err := r.readDir(filepath.Join(r.Dir, schemas))
 	if err != nil {
@@ -62,8 +63,9 @@ func (r *Root) Schemas() ([]string, error) {
 	return names, nil
 }
 
-// Outputs returns the existing files that match the path or pattern of an artifact, as sorted paths with slashes, relative
-// to the change's directory. The rules for symbolic links are those of read.
+// Outputs returns the paths of the existing files that match the path or pattern of an artifact. The paths are sorted,
+// have slashes, and are relative to the directory of the change. The rules for symbolic links are those of the method
+// read.
 func (c Change) Outputs(generates string) ([]string, error) {
 	if !workflow.IsPattern(generates) {
 		file := workflow.File(generates)
@@ -91,11 +93,11 @@ func (c Change) Outputs(generates string) ([]string, error) {
 	return files, err
 }
 
-// maxPatterns bounds the number of parsed patterns in memory. A pattern may take 2 MiB.
+// maxPatterns is the maximum number of parsed patterns in memory. A pattern may take 2 MiB.
 const maxPatterns = 8
 
-// pattern returns the parsed form of a pattern. All directories of a call share the parsed form, and its budget of
-// steps.
+// pattern returns the parsed form of a pattern. A call uses one parsed form for all directories, so that one budget of
+// steps covers all of them.
 func (r *Root) pattern(generates string) *workflow.Pattern {
 	known := r.patterns[generates]
 	if known == nil {

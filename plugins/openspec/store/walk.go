@@ -14,21 +14,21 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// maxDepth bounds the nesting of directories.
+// maxDepth is the maximum nesting depth of directories.
 const maxDepth = 32
 
-// ErrTooMany reports that a project has more directory entries than one call reads.
+// ErrTooMany means that a project has more directory entries than one call reads.
 var ErrTooMany = fmt.Errorf("the openspec directory has more than %d entries; remove some", maxEntries)
 
-// Change is a directory of a change, active or archived.
+// Change is the directory of an active or archived change.
 type Change struct {
 	Name string
 	Dir  string
 	root *Root
 }
 
-// Exists reports whether the change's directory still exists. If all data of the change is from a scan, it returns
-// true, because the directory existed at the time of the scan.
+// Exists reports whether the directory of the change still exists. If all data about the change comes from a scan,
+// Exists returns true, because the directory existed at the time of the scan.
 func (c Change) Exists() bool {
 	if c.isScanned() && !c.root.scanned.missed {
 		return true
@@ -39,7 +39,7 @@ func (c Change) Exists() bool {
 	return c.root.isDir(c.Dir)
 }
 
-// readDir returns a directory's entries sorted by name; none if the directory does not exist.
+// readDir returns the entries of a directory, sorted by name; none if the directory does not exist.
 func (r *Root) readDir(dir string) ([]fs.DirEntry, error) {
 	entries, err := r.files.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +67,9 @@ func (r *Root) Specs() ([]string, error) {
 	return ids, err
 }
 
-// capabilities returns the directories below dir that contain a spec.md, and the paths of all other files. Both are sorted
-// and relative to dir, with slashes. Symbolic links to directories are not entered, and hidden entries are omitted.
+// capabilities returns the directories below dir that contain a spec.md, and the paths of all other files. Both lists
+// are sorted and relative to dir, with slashes. capabilities does not enter symbolic links to directories, and omits
+// hidden entries.
 func (r *Root) capabilities(dir string) (ids, loose []string, err error) {
 	var walk func(dir, id string, depth int) error
 	walk = func(dir, id string, depth int) error {
@@ -112,7 +113,8 @@ func (r *Root) isFile(entry fs.DirEntry, dir, name string) bool {
 	return r.linkedInside(dir, filepath.Join(dir, name))
 }
 
-// below is filepath.Join for a clean path and a name, but faster: it is called thousands of times.
+// below joins a clean path and a name. It returns the same result as filepath.Join, but faster, because it is called
+// thousands of times.
 func below(dir, name string) string { return dir + string(filepath.Separator) + name }
 
 // linkedInside reports whether a symbolic link points to a regular file below dir.
@@ -125,8 +127,8 @@ func (r *Root) linkedInside(dir, path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Changes returns the active changes, sorted by name: the entries of ChangesDir that are directories, but not symbolic
-// links or hidden.
+// Changes returns the active changes, sorted by name. These are the directories in ChangesDir that are neither symbolic
+// links nor hidden.
 func (r *Root) Changes() ([]Change, error) {
 	all, err := r.changesIn(r.ChangesDir())
 	return slices.DeleteFunc(all, func(c Change) bool { return c.Name == ArchiveName }), err
@@ -158,14 +160,13 @@ func (r *Root) changesIn(dir string) ([]Change, error) {
 	return all, nil
 }
 
-// Change returns an active change by its name, which must have passed CheckChange. Linked reports whether its directory is
-// a symbolic link.
+// Change returns the active change called name. CheckChange must have accepted the name. The result linked reports
+// whether the directory of the change is a symbolic link.
 func (r *Root) Change(name string) (change Change, exists, linked bool) {
 	return r.changeIn(r.ChangesDir(), name)
 }
 
-// ArchivedChange returns an archived change by the name of its directory, which must have passed
-// CheckArchived.
+// ArchivedChange returns the archived change whose directory is called name. CheckArchived must have accepted the name.
 func (r *Root) ArchivedChange(name string) (change Change, exists bool) {
 	change, exists, _ = r.changeIn(r.ArchiveDir(), name)
 	return change, exists
@@ -183,8 +184,8 @@ func (r *Root) changeIn(dir, name string) (change Change, exists, linked bool) {
 	return change, info.IsDir(), info.Mode()&fs.ModeSymlink != 0
 }
 
-// walkFiles calls visit with every file and directory below dir, at most depth levels down. It stops at an error of
-// visit. It enters hidden directories, but no symbolic links.
+// walkFiles calls visit for every file and directory below dir, down to the given depth. If visit returns an error,
+// walkFiles stops and returns the error. It enters hidden directories, and does not enter symbolic links.
 func (r *Root) walkFiles(dir string, depth int, visit func(path string, entry fs.DirEntry) error) error {
 	if depth < 0 {
 		return fmt.Errorf("%s: directories are nested more than %d deep", dir, maxDepth)
@@ -212,8 +213,8 @@ func (r *Root) walkEntries(dir string, entries []fs.DirEntry, depth int, visit f
 	return nil
 }
 
-// Modified returns the time of the newest file of a change, or the time of the change's directory if it has no files.
-// Entries are the entries of the directory.
+// Modified returns the modification time of the newest file of a change. If the change has no files, it returns the
+// time of the change's directory. The result entries contains the entries of that directory.
 func (c Change) Modified() (newest time.Time, entries []fs.DirEntry, err error) {
 	if s := c.root.scanned; c.isScanned() && !s.unsure && !s.newest.IsZero() && c.root.entries+s.count <= maxEntries {
 		c.root.entries += s.count

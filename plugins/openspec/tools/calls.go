@@ -29,7 +29,7 @@ type showArguments struct {
 	Type         string `json:"type"`
 	Format       string `json:"format"`
 	Requirements bool   `json:"requirements"`
-	Scenarios    *bool  `json:"scenarios"` // true if absent
+	Scenarios    *bool  `json:"scenarios"` // an absent argument means true
 	Requirement  int    `json:"requirement"`
 	Diff         bool   `json:"diff"`
 }
@@ -96,7 +96,7 @@ func instructions(p *project.Project, in instructionsArguments) (any, error) {
 
 type archiveArguments struct {
 	Name       string `json:"name"`
-	Yes        *bool  `json:"yes"` // true if absent
+	Yes        *bool  `json:"yes"` // an absent argument means true
 	SkipSpecs  bool   `json:"skipSpecs"`
 	NoValidate bool   `json:"noValidate"`
 }
@@ -150,7 +150,7 @@ func create(p *project.Project, in createArguments) (any, []string, error) {
 	return result, uris(address.Changes), nil
 }
 
-// uris returns the URIs of collections.
+// uris returns the URIs of the given collections.
 func uris(collections ...address.Collection) []string {
 	var all []string
 	for _, in := range collections {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// definition is a tool in plugin.toml.
+// definition is the definition of a tool in plugin.toml.
 type definition struct {
 	Name, Title, Description, Access string
 	Destructive, Alone               *bool
@@ -27,8 +27,9 @@ type definition struct {
 	}
 }
 
-// TestToolDefinitions checks the names, the annotations and the closed schemas of the tools. In the wanted arguments, "!"
-// marks required arguments and "=" precedes defaults. Tools beyond the contract are hidden if the plugin is served alone.
+// TestToolDefinitions checks the names, the annotations and the closed schemas of the tools. In the expected arguments,
+// "!" marks a required argument and "=" precedes a default. Tools beyond the contract must be hidden if a host serves
+// only this plugin.
 func TestToolDefinitions(t *testing.T) {
 	var manifest struct{ Tools []definition }
 	if _, err := toml.DecodeFile(filepath.Join("..", "plugin.toml"), &manifest); err != nil {

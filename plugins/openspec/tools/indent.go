@@ -1,7 +1,8 @@
 package tools
 
-// indent returns compact JSON in the form of json.Indent with two spaces. The JSON must be valid: json.Indent also
-// validates it, which took more time than anything else in a call that returns a long list.
+// indent returns compact JSON in the form that json.Indent produces with two spaces. The JSON must be valid.
+// json.Indent is not used, because it validates the JSON, which took more time than anything else in a call that
+// returns a long list.
 func indent(compact []byte) string {
 	out := make([]byte, 0, len(compact)*3/2)
 	depth := 0
@@ -43,7 +44,7 @@ func indent(compact []byte) string {
 	return string(out)
 }
 
-// stringEnd returns the index after the string that begins at index i.
+// stringEnd returns the index after the end of the string that begins at index i.
 func stringEnd(text []byte, i int) int {
 	for i++; text[i] != '"'; i++ {
 		if text[i] == '\\' {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzIndentAgreesWithEncodingJSON compares with json.Indent.
+// FuzzIndentAgreesWithEncodingJSON compares the result of indent with that of json.Indent.
 func FuzzIndentAgreesWithEncodingJSON(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `[]`, `"a"`, `1.5e3`, `{"a":[],"b":{},"c":[{"d":null},[1,2]],"":"\\\"{[,:"}`, `[true,false,"\\","","é\u00e9"]`, ` [ 1 , { "a" : 2 } ] `,

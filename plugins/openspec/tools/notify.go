@@ -2,8 +2,8 @@ package tools
 
 import "github.com/bulkhead-mcp/bulkhead/sdk"
 
-// announce notifies clients that resources and the list of resources have changed. Errors are ignored, since the call has
-// succeeded.
+// announce notifies clients that resources and the list of resources have changed. It ignores errors, since the call
+// itself has succeeded.
 func announce(uris []string) {
 	if len(uris) == 0 {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
-// open returns the project of this call.
+// open returns the project on which this call works.
 func open() (*project.Project, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -35,8 +35,8 @@ func open() (*project.Project, error) {
 	}, nil
 }
 
-// openToRead opens the project. It first recovers an interrupted archive, so that the call does not read a partial archive.
-// If the recovery fails, the call reads the files in their current state.
+// openToRead opens the project. It first recovers an interrupted archive, so that the call does not read the files of
+// an incomplete archive. If the recovery fails, the call reads the files in their current state.
 func openToRead() (*project.Project, error) {
 	p, err := open()
 	if err != nil || !p.Interrupted() {
@@ -51,7 +51,7 @@ func openToRead() (*project.Project, error) {
 	return p, nil
 }
 
-// openToWrite opens and locks the project. The call must not read files that it changes before it has the lock.
+// openToWrite opens and locks the project. The call must have the lock before it reads files that it changes.
 func openToWrite() (*project.Project, error) {
 	p, err := open()
 	if err != nil {
@@ -60,9 +60,9 @@ func openToWrite() (*project.Project, error) {
 	return p, lock(p)
 }
 
-// lock waits until no other call on this machine writes to the same project. The lock on the name excludes calls with the
-// same state directory, the lock on the project's directory all other calls. A directory that is not writable is not
-// locked. On a host without locks, lock does nothing, and interrupted calls are not recovered.
+// lock waits until no other call on this machine writes to the same project. The lock on the name excludes calls with
+// the same state directory, and the lock on the project's directory excludes all other calls. lock does not lock a
+// directory that is not writable. On a host without locks, lock does nothing, and interrupted calls are not recovered.
 func lock(p *project.Project) error {
 	name := "project " + sum(p.Place())
 	err := sdk.LockFolder(name, p.Place())
@@ -79,7 +79,7 @@ func lock(p *project.Project) error {
 	return nil
 }
 
-// code returns the code of a *sdk.HostError; "" for other errors.
+// code returns the code of err if err is a *sdk.HostError; "" for any other error.
 func code(err error) string {
 	var refused *sdk.HostError
 	if errors.As(err, &refused) {

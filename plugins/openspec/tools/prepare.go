@@ -5,7 +5,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// init prepares the types of the results of calls that read.
+// init prepares the encoding of the result types of calls that only read (see rawjson.Prepare).
 func init() {
 	rawjson.Prepare(
 		project.ChangeList{}, project.SpecList{}, project.ArchivedList{}, project.ChangeView{}, project.SpecView{}, project.Report{},

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// maxValues is the maximum number of completion values that MCP allows.
+// maxValues is the maximum number of values that MCP allows in one completion.
 const maxValues = 100
 
 func promptHandlers() sdk.Prompts {
@@ -42,7 +42,7 @@ func getPrompt(_ context.Context, name string, arguments map[string]string) (*sd
 	}, nil
 }
 
-// complete returns the ids that begin with the typed prefix.
+// complete returns the ids that begin with the prefix that the user has typed.
 func complete(_ context.Context, request sdk.CompleteRequest) (*sdk.Completion, error) {
 	p, err := openToRead()
 	if err != nil {
@@ -66,7 +66,7 @@ func complete(_ context.Context, request sdk.CompleteRequest) (*sdk.Completion, 
 	return completion, nil
 }
 
-// candidates returns the values of an argument of a prompt or a variable of a template.
+// candidates returns the possible values of an argument of a prompt, or of a variable of a template.
 func candidates(p *project.Project, request sdk.CompleteRequest) ([]string, error) {
 	argument := request.Argument.Name
 	if request.Ref.Type == "ref/prompt" {
@@ -92,7 +92,8 @@ func candidates(p *project.Project, request sdk.CompleteRequest) ([]string, erro
 	return nil, nil
 }
 
-// capabilities returns the capabilities that a change has deltas for, or all if the change is not known yet.
+// capabilities returns the ids of the capabilities for which a change has deltas. If the change is not known yet, it
+// returns the ids of all main specs.
 func capabilities(p *project.Project, in address.Collection, name string) ([]string, error) {
 	if name == "" {
 		return p.SpecIDs()

@@ -41,7 +41,7 @@ func listResources(context.Context) ([]sdk.Resource, error) {
 	return out, nil
 }
 
-// describe returns a short description of an address.
+// describe returns a short description of the resource at an address.
 func describe(at address.Address) string {
 	switch {
 	case at.In == address.Project:
@@ -106,7 +106,8 @@ func readResource(_ context.Context, uri string) ([]sdk.ResourceContents, error)
 	return []sdk.ResourceContents{{URI: uri, MIMEType: jsonType, Text: text}}, nil
 }
 
-// notFound returns the error for a valid URI of a resource that does not exist. Its data contains the unchanged URI.
+// notFound returns the error for a valid URI at which no resource exists. The data of the error contains the unchanged
+// URI.
 func notFound(at address.Address, uri string) error {
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {

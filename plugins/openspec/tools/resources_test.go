@@ -16,7 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// request sends a request and decodes its result.
+// request sends a request to the plugin and decodes the result.
 func request[T any](t *testing.T, host *sdktest.Host, method string, params any) T {
 	t.Helper()
 	raw, err := host.Request(method, params)
@@ -67,7 +67,7 @@ func TestResourcesAreListedInOrder(t *testing.T) {
 		}
 	}
 	if n := len(request[resourceList](t, host, abi.MethodResourcesTemplatesList, nil).ResourceTemplates); n != 13 {
-		t.Errorf("%d templates", n)
+		t.Errorf("the plugin offers %d resource templates", n)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestReadReturnsFile(t *testing.T) {
 	}
 }
 
-// refusal returns the error of a read.
+// refusal reads a resource and returns the error, which is expected.
 func refusal(t *testing.T, host *sdktest.Host, uri string) *abi.Error {
 	t.Helper()
 	_, err := host.Request(abi.MethodResourcesRead, map[string]string{"uri": uri})
@@ -104,7 +104,7 @@ func refusal(t *testing.T, host *sdktest.Host, uri string) *abi.Error {
 
 func TestInvalidURIsAreRefusedWithoutFileAccess(t *testing.T) {
 	host, root := newHost(t)
-	if err := os.RemoveAll(filepath.Join(root, "openspec")); err != nil { // an invalid URI is refused even without files
+	if err := os.RemoveAll(filepath.Join(root, "openspec")); err != nil { // an invalid URI must be refused even if the project has no files
 		t.Fatal(err)
 	}
 	for uri, message := range map[string]string{
@@ -157,7 +157,7 @@ func TestResourceAppearsWhenFileIsCreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if uris := listURIs(t, host); !slices.Contains(uris, "openspec://specs/nope") {
-		t.Errorf("it is not among %q", uris)
+		t.Errorf("the list of resources lacks the new resource: %q", uris)
 	}
 }
 

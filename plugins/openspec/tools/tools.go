@@ -1,5 +1,5 @@
-// Package tools adapts package project to MCP tools, resources and prompts: it decodes arguments, finds the project, and
-// encodes results. Register adds the handlers to a plugin.
+// Package tools connects package project to MCP tools, resources and prompts. It decodes arguments, finds the project,
+// and encodes results. Register adds the handlers to a plugin.
 package tools
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 )
 
-// Register adds the handlers to p.
+// Register adds all handlers to the plugin p.
 func Register(p *sdk.Plugin) {
 	sdk.HandleTool(p, "openspec_list", reading(list))
 	sdk.HandleTool(p, "openspec_list_changes", reading(func(p *project.Project, in listArguments) (any, error) {
@@ -43,7 +43,7 @@ func reading[In any](call func(*project.Project, In) (any, error)) func(context.
 	}
 }
 
-// writing returns the handler of a tool that changes the project. It notifies the client of changed resources.
+// writing returns the handler of a tool that changes the project. The handler notifies clients of changed resources.
 func writing[In any](call func(*project.Project, In) (any, []string, error)) func(context.Context, In) (*sdk.ToolResult, error) {
 	return func(_ context.Context, in In) (*sdk.ToolResult, error) {
 		p, err := openToWrite()
@@ -58,8 +58,8 @@ func writing[In any](call func(*project.Project, In) (any, []string, error)) fun
 	}
 }
 
-// answer returns a result as JSON text and as structured content. It returns a *project.Failure in the same way, so that the
-// model gets the code and the remedy.
+// answer returns a result as JSON text and as structured content. It returns a *project.Failure in the same form, so
+// that the model gets the code and the remedy.
 func answer(result any, err error) (*sdk.ToolResult, error) {
 	failure := (*project.Failure)(nil)
 	if errors.As(err, &failure) {
@@ -81,10 +81,10 @@ func answer(result any, err error) (*sdk.ToolResult, error) {
 	}, nil
 }
 
-// markdownText is a result in Markdown, which answer does not encode as JSON.
+// markdownText is a result in Markdown, which the function answer does not encode as JSON.
 type markdownText string
 
-// encode returns JSON twice, compact and indented by two spaces, without HTML escaping.
+// encode returns value as compact JSON and as JSON with an indentation of two spaces, both without HTML escapes.
 func encode(value any) (compact json.RawMessage, text string, err error) {
 	compact, err = rawjson.Marshal(value)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/sdktest"
 )
 
-// newHost returns a host whose project is a copy of the project in testdata, and the project's path.
+// newHost returns a host whose project is a copy of the project in testdata, and the path of the copy.
 func newHost(t *testing.T) (*sdktest.Host, string) {
 	t.Helper()
 	input, err := filepath.Abs(filepath.Join("..", "testdata", "branch", "input"))
@@ -43,7 +43,8 @@ func newHost(t *testing.T) (*sdktest.Host, string) {
 	return sdktest.New(t, p, manifest), root
 }
 
-// call returns the JSON of a result, after checking that the text and the structured content are equal.
+// call calls a tool and returns the decoded JSON of the result. It fails the test unless the text and the structured
+// content are equal.
 func call(t *testing.T, host *sdktest.Host, tool, arguments string) (answer map[string]any, isError bool) {
 	t.Helper()
 	result, err := host.CallTool(tool, arguments)
@@ -199,7 +200,7 @@ func TestFailedLockFailsCall(t *testing.T) {
 		t.Errorf("%v, %v", result, err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "openspec/changes/add-y")); err == nil {
-		t.Error("it was created nevertheless")
+		t.Error("the refused call created the change nevertheless")
 	}
 }
 
@@ -217,14 +218,14 @@ func TestNextCallRecoversKilledCall(t *testing.T) {
 			}
 			call(t, host, tool, `{}`)
 			if _, err := os.Stat(path); err == nil {
-				t.Error("the claim is still there")
+				t.Error("the claim file still exists after the recovery")
 			}
 		})
 	}
 }
 
-// TestEmptyArchiveDirectoryDoesNotChangeResults checks that an empty archive directory has no effect. A call killed right
-// after creating the directory therefore needs no recovery.
+// TestEmptyArchiveDirectoryDoesNotChangeResults checks that an empty archive directory has no effect. So no recovery is
+// needed after a call that was killed right after it had created the directory.
 func TestEmptyArchiveDirectoryDoesNotChangeResults(t *testing.T) {
 	host, root := newHost(t)
 	archive := filepath.Join(root, "openspec/changes/archive")
@@ -263,9 +264,9 @@ func TestEmptyArchiveDirectoryDoesNotChangeResults(t *testing.T) {
 	}
 	took := cmpopts.IgnoreMapEntries(func(key string, _ any) bool { return key == "durationMs" })
 	if diff := cmp.Diff(without, answers(), took); diff != "" {
-		t.Errorf("(-without +with)\n%s", diff)
+		t.Errorf("answers without and with an empty archive directory (-without +with)\n%s", diff)
 	}
 	if answer, isError := call(t, host, "openspec_archive", `{"name": "add-fines"}`); isError {
-		t.Errorf("it keeps a change from being archived: %v", answer)
+		t.Errorf("an empty archive directory prevents an archive: %v", answer)
 	}
 }

@@ -1,4 +1,4 @@
-// Package unified compares two texts line by line and returns the hunks of a unified diff.
+// Package unified compares two texts line by line, and returns the hunks of a unified diff.
 //
 //	hunks, ok := unified.Diff(before, after)
 package unified
@@ -8,20 +8,21 @@ import (
 	"strings"
 )
 
-// context is the number of unchanged lines around changed ones.
+// context is the number of unchanged lines that a hunk shows before and after changed lines.
 const context = 4
 
-// maxEdits bounds the number of removed and added lines: time and memory grow with the square of that number.
+// maxEdits is the maximum number of removed and added lines, because time and memory grow with the square of that
+// number.
 const maxEdits = 1000
 
-// edit is one line of a comparison: kept (' '), removed ('-') or added ('+').
+// edit is one line of a comparison. The line is kept (' '), removed ('-') or added ('+').
 type edit struct {
 	kind byte
 	line string
 }
 
-// Diff returns the hunks that change before into after, without file names; "" if the texts are equal. Ok is false if more
-// than maxEdits lines differ.
+// Diff returns the hunks that turn before into after, without file names; "" if the texts are equal. The result ok is
+// false if more than maxEdits lines differ.
 func Diff(before, after string) (hunks string, ok bool) {
 	edits, ok := compare(strings.Split(before, "\n"), strings.Split(after, "\n"))
 	if !ok {
@@ -30,11 +31,11 @@ func Diff(before, after string) (hunks string, ok bool) {
 	return strings.Join(format(edits), "\n"), true
 }
 
-// compare finds a shortest sequence of edits by the greedy algorithm of E. W. Myers ("An O(ND) Difference
-// Algorithm and Its Variations", 1986).
+// compare returns a shortest sequence of edits that turns before into after. It uses the greedy algorithm of E. W.
+// Myers ("An O(ND) Difference Algorithm and Its Variations", 1986).
 func compare(before, after []string) (edits []edit, ok bool) {
 	limit := min(len(before)+len(after), maxEdits)
-	furthest := make([]int, 2*limit+3) // furthest index in before by diagonal, offset by middle
+	furthest := make([]int, 2*limit+3) // the furthest index in before on each diagonal; diagonal 0 is at the index middle
 	middle := limit + 1
 	var trace [][]int
 	for d := 0; d <= limit; d++ {
@@ -59,12 +60,12 @@ func compare(before, after []string) (edits []edit, ok bool) {
 	return nil, false
 }
 
-// walkBack derives the edits from trace, which has the furthest indices before each step.
+// walkBack computes the edits from trace, which holds the furthest indexes before each step.
 func walkBack(trace [][]int, before, after []string) []edit {
 	var reversed []edit
 	x, y := len(before), len(after)
 	for d := len(trace) - 1; d >= 0; d-- {
-		at := func(k int) int { return trace[d][k+d] } // furthest index on diagonal k before step d
+		at := func(k int) int { return trace[d][k+d] } // returns the furthest index on diagonal k before step d
 		k := x - y
 		down := k == -d || k != d && d > 0 && at(k-1) < at(k+1)
 		previous := k - 1
@@ -98,7 +99,7 @@ func walkBack(trace [][]int, before, after []string) []edit {
 	return edits
 }
 
-// format groups edits into hunks.
+// format returns the hunks of a diff as text.
 func format(edits []edit) []string {
 	var out []string
 	oldLine, newLine := 1, 1
@@ -136,7 +137,8 @@ func nextChange(edits []edit, from int) int {
 	return from
 }
 
-// hunkEnd returns the end of the hunk whose first change is at from: changes with few lines between them share a hunk.
+// hunkEnd returns the end of the hunk whose first change is at the index from. Changes with few lines between them
+// share a hunk.
 func hunkEnd(edits []edit, from int) int {
 	for {
 		last := from
@@ -151,7 +153,7 @@ func hunkEnd(edits []edit, from int) int {
 	}
 }
 
-// ordered puts removed lines before added lines in each run of changed lines.
+// ordered puts the removed lines before the added lines in each run of changed lines.
 func ordered(edits []edit) []edit {
 	var out, added []edit
 	for _, one := range edits {
@@ -167,7 +169,7 @@ func ordered(edits []edit) []edit {
 	return append(out, added...)
 }
 
-// place formats the line range of a hunk; an empty range names the line before it.
+// place formats the line range of a hunk. For an empty range it names the preceding line.
 func place(line, count int) string {
 	if count == 0 {
 		line--

@@ -31,11 +31,11 @@ func TestDiff(t *testing.T) {
 		}
 	}
 	if _, ok := unified.Diff(strings.Repeat("a\n", 2000), strings.Repeat("b\n", 2000)); ok {
-		t.Error("4,000 edits are compared")
+		t.Error("Diff compared texts with 4,000 edits")
 	}
 }
 
-// FuzzDiff checks that applying the hunks to the first text returns the second.
+// FuzzDiff checks that applying the hunks to the first text returns the second text.
 func FuzzDiff(f *testing.F) {
 	f.Add("a\nb\nc", "a\nc\nd")
 	f.Add("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11", "1\nx\n3\n4\n5\n6\n7\n8\n9\n10\ny")

@@ -20,16 +20,17 @@ const (
 	skipped    = "skip_specs is set in .openspec.yaml: change declares no spec-level behavior changes, zero deltas accepted"
 )
 
-// MetadataFile is the name of a change's metadata.
+// MetadataFile is the name of the metadata file of a change.
 const MetadataFile = ".openspec.yaml"
 
-// Input has the parsed files of a change.
+// Input holds the parsed files of a change.
 type Input struct {
 	ID     string
-	Deltas []File // sorted by capability
-	// RootSpec reports whether the change has a file specs/spec.md, which has no effect there.
+	Deltas []File // sorted by the id of the capability
+	// RootSpec reports whether the change has a file specs/spec.md, which has no effect at that path.
 	RootSpec bool
-	// Misplaced has the other Markdown files below specs/ with delta sections, sorted by path relative to specs/.
+	// Misplaced holds the other Markdown files below specs/ that have delta sections, sorted by their path relative to
+	// specs/.
 	Misplaced []Misplaced
 	// HasFiles reports whether specs/ contains a file that is not hidden.
 	HasFiles bool
@@ -39,25 +40,25 @@ type Input struct {
 	Tasks   Tasks
 }
 
-// Tasks has the files with a change's tasks, sorted by path.
+// Tasks holds the task files of a change, sorted by path.
 type Tasks struct {
 	Files []change.TaskFile
-	// Tracked reports whether the workflow schema names the files, and all of them were read.
+	// Tracked reports whether the workflow schema names the task files, and all of them were read.
 	Tracked bool
-	// Numbered reports whether the schema is the built-in one, whose tasks have numbers.
+	// Numbered reports whether the schema is the built-in schema, whose tasks have numbers.
 	Numbered bool
 }
 
-// File is one delta file.
+// File is one delta file of a change.
 type File struct {
-	ID     string // the capability's id
+	ID     string // the id of the capability
 	Facts  *DeltaFacts
-	Delta  *delta.Delta // nil if the facts fit the main spec, or if only BeforeArchive is called
-	Target *spec.Main   // the main spec; nil if it does not exist
-	Path   string       // path of the main spec, for messages
+	Delta  *delta.Delta // the parsed delta; nil if the facts fit the main spec, or if the caller calls only BeforeArchive
+	Target *spec.Main   // the main spec to which the delta applies; nil if the spec does not exist
+	Path   string       // the path of the main spec, for messages
 }
 
-// Misplaced is a delta that has no effect, and its correct path.
+// Misplaced is a delta file at a path where it has no effect, together with its correct path.
 type Misplaced struct{ Path, Expected string }
 
 // Change returns the issues of a change.
@@ -91,7 +92,7 @@ func (t Tasks) issues() []Issue {
 	return issues
 }
 
-// BeforeArchive returns the issues that archive checks before it merges a change.
+// BeforeArchive returns those issues of a change that an archive checks before it merges the change.
 func BeforeArchive(in Input) []Issue {
 	issues, _ := deltas(in, false)
 	return append(issues, whole(in)...)
@@ -99,7 +100,7 @@ func BeforeArchive(in Input) []Issue {
 
 func deltaPath(id string) string { return id + "/spec.md" }
 
-// deltas checks each delta file. Failed has the capabilities whose delta has an error.
+// deltas checks each delta file. The result failed contains the ids of the capabilities whose delta has an error.
 func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 	failed = map[string]bool{}
 	if in.RootSpec {
@@ -116,11 +117,12 @@ func deltas(in Input, heedLoss bool) (issues []Issue, failed map[string]bool) {
 	return issues, failed
 }
 
-// currentBlocks has the requirements of a main spec, by their names after the renames of a delta.
+// currentBlocks holds the requirements of a main spec, which find returns by the names that they have after the renames
+// of a delta.
 type currentBlocks struct {
-	blocks  map[string]*requirement.Block // requirements by name; nil if known to be missing
-	from    map[string]string             // old names by new names
-	renamed map[string]bool               // old names
+	blocks  map[string]*requirement.Block // the key is the name in the main spec; nil for a requirement that is known to be missing
+	from    map[string]string             // the old name of each renamed requirement; the key is the new name
+	renamed map[string]bool               // the old names of all renamed requirements
 }
 
 func newCurrentBlocks(file File) *currentBlocks {
@@ -139,8 +141,8 @@ func newCurrentBlocks(file File) *currentBlocks {
 	return c
 }
 
-// find returns the requirement with a name after the delta's renames; nil if there is none. Renames may form chains and, in
-// an invalid delta, cycles.
+// find returns the requirement that has the given name after the renames of the delta; nil if there is none. Renames
+// may form chains and, in an invalid delta, cycles.
 func (c *currentBlocks) find(name string) *requirement.Block {
 	if c == nil || c.renamed[name] {
 		return nil
@@ -163,7 +165,7 @@ func (c *currentBlocks) find(name string) *requirement.Block {
 	return block
 }
 
-// whole checks the change as a whole.
+// whole returns the issues that concern the change as a whole.
 func whole(in Input) []Issue {
 	var issues []Issue
 	for _, file := range in.Misplaced {

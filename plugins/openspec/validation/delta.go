@@ -16,8 +16,8 @@ const (
 	keepScenario = `Copy the omitted scenarios into the MODIFIED block (a MODIFIED requirement replaces the whole block, so archive refuses to drop them).`
 )
 
-// deltaIssues returns the issues of one delta file; the caller reports an empty one. Current has the requirements of the
-// main spec. If it is nil, deltaIssues does not check for lost scenarios.
+// deltaIssues returns the issues of one delta file; the caller reports an empty delta. The argument current holds the
+// requirements of the main spec. If current is nil, deltaIssues does not check for lost scenarios.
 func deltaIssues(path string, d *delta.Delta, current *currentBlocks) []Issue {
 	l := &list{path: path}
 	for _, stray := range d.Strays {
@@ -44,7 +44,7 @@ func deltaIssues(path string, d *delta.Delta, current *currentBlocks) []Issue {
 	return l.issues
 }
 
-// blocks checks each requirement of a section.
+// blocks adds the issues of each requirement in a section.
 func (l *list) blocks(section string, blocks []requirement.Block) {
 	seen := map[string]bool{}
 	for _, block := range blocks {
@@ -71,7 +71,7 @@ func (l *list) blocks(section string, blocks []requirement.Block) {
 	}
 }
 
-// loss adds an issue if a modified requirement lacks scenarios of the current one.
+// loss adds an issue if a modified requirement lacks scenarios of the current requirement.
 func (l *list) loss(block requirement.Block, current *currentBlocks) {
 	old := current.find(block.Name)
 	if old == nil {
@@ -133,7 +133,7 @@ func (l *list) conflicts(d *delta.Delta) {
 	}
 }
 
-// unique returns names without duplicates.
+// unique returns names without duplicates, in order.
 func unique(names []string) []string {
 	seen := map[string]bool{}
 	var once []string
@@ -146,7 +146,7 @@ func unique(names []string) []string {
 	return once
 }
 
-// emptySections returns the issue of a delta whose sections contain no requirements.
+// emptySections returns the issue for a delta whose sections contain no requirements.
 func emptySections(path string, sections []string) Issue {
 	headers := make([]string, len(sections))
 	for i, operation := range sections {
@@ -156,7 +156,7 @@ func emptySections(path string, sections []string) Issue {
 		`Delta sections %s were found, but no requirement entries parsed. Ensure each section includes at least one "### Requirement:" block (REMOVED may use bullet list syntax).`, enumerate(headers))}
 }
 
-// enumerate joins words for a sentence.
+// enumerate joins words with commas and a conjunction, for a sentence.
 func enumerate(words []string) string {
 	switch n := len(words); n {
 	case 0:

@@ -12,34 +12,35 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/derive"
 )
 
-// DeltaFacts is what validation needs of a delta file. It depends on the content of the file only.
+// DeltaFacts holds the data about a delta file that validation needs. The data depends only on the content of the file.
 type DeltaFacts struct {
-	Issues   []Issue // issues that do not depend on the main spec; their paths are not set
+	Issues   []Issue // the issues that do not depend on the main spec; their paths are not set
 	Entries  int     // number of requirements
 	Sections []string
 
-	failed bool // a merge is never tried: the delta has errors, or no requirements
+	failed bool // the delta has errors or no requirements, so a merge is never tried
 	begins bool // a merge of the delta can create a new spec
 	plain  bool // no part of the delta can hide another part from the parser of specs
 	added, modified, removed,
-	from, to []name // from and to are the names of renames
+	from, to []name // the old names and the new names of renames
 }
 
-// SpecFacts is what lists and validation need of a main spec. It depends on the content of the file only.
+// SpecFacts holds the data about a main spec that lists and validation need. The data depends only on the content of
+// the file.
 type SpecFacts struct {
 	Issues       []Issue
-	Requirements int // 0 if the spec cannot be parsed
+	Requirements int // number of requirements; 0 if the spec cannot be parsed
 
-	plain  bool // as in DeltaFacts; also, the folded names are unique
+	plain  bool // no part of the spec can hide another part from the parser, and the folded names are unique
 	blocks []name
-	index  map[string]*name // blocks by their folded names
+	index  map[string]*name // the requirements of the spec; the key is the folded name
 }
 
-// name is a requirement by its name.
+// name describes a requirement by its name and its scenarios.
 type name struct {
 	text, folded string
 	scenarios    []string // the names of the scenarios
-	sum          string   // digest of the lines
+	sum          string   // a digest of the lines of the requirement
 }
 
 // DeltaFactsOf returns the facts of a parsed delta.
@@ -47,8 +48,8 @@ func DeltaFactsOf(text *markdown.Text, d *delta.Delta) DeltaFacts {
 	f := DeltaFacts{Issues: deltaIssues("", d, nil), Entries: d.Entries(), Sections: d.Sections}
 	f.failed = f.Entries == 0 || !Valid(f.Issues, false)
 	if !f.failed {
-		// Placeholders suffice for the names of the capability and the change: Apply writes them only where it does not
-		// parse the result.
+		// Placeholders suffice for the names of the capability and of the change, because Apply writes these names only
+		// where it does not parse the result.
 		_, err := merge.Apply(merge.Input{ID: "id", Change: "change", Delta: d})
 		f.begins = err == nil
 	}
@@ -56,7 +57,7 @@ func DeltaFactsOf(text *markdown.Text, d *delta.Delta) DeltaFacts {
 	for _, list := range []struct {
 		blocks []requirement.Block
 		names  *[]name
-		kept   bool // a merge copies the requirement's lines to the spec
+		kept   bool // a merge copies the lines of the requirement to the spec
 	}{{d.Added, &f.added, true}, {d.Modified, &f.modified, true}, {d.Removed, &f.removed, false}} {
 		for _, block := range list.blocks {
 			one := nameOf(block)
@@ -103,16 +104,16 @@ func nameOf(block requirement.Block) name {
 	return one
 }
 
-// isFound reports whether the lines raw, after trailing white space is removed, are still parsed as the requirement
-// with the name. Trailing white space can be significant: "### Requirement: " has an empty name, and "### Requirement:"
-// is not a requirement.
+// isFound reports whether the lines in raw, without trailing white space, are still parsed as the requirement with the
+// given name. Trailing white space can be significant: "### Requirement: " has an empty name, and "### Requirement:" is
+// not a requirement.
 func isFound(raw, name string) bool {
 	header, _, _ := strings.Cut(markdown.TrimRight(raw), "\n")
 	found, ok := requirement.ParseHeader(header)
 	return ok && found == name
 }
 
-// issuesAt returns the issues with a path.
+// issuesAt returns the issues of the delta with their path set.
 func (f *DeltaFacts) issuesAt(path string) []Issue {
 	all := append([]Issue(nil), f.Issues...)
 	for i := range all {
@@ -122,7 +123,8 @@ func (f *DeltaFacts) issuesAt(path string) []Issue {
 }
 
 // Fit reports whether the facts show that the delta loses no scenario of the main spec, and that an archive would not
-// refuse the delta. If Fit returns false, the files must be read and checked. main is nil if the spec does not exist.
+// refuse the delta. If Fit returns false, the caller must read and check the files. The argument main is nil if the
+// spec does not exist.
 func (f *DeltaFacts) Fit(main *SpecFacts) bool {
 	if main == nil {
 		return f.failed || f.begins
@@ -130,7 +132,7 @@ func (f *DeltaFacts) Fit(main *SpecFacts) bool {
 	if !f.plain || !main.plain {
 		return false
 	}
-	var current map[string]*name // requirements that differ from the main spec, by folded name; nil if removed
+	var current map[string]*name // the requirements that differ from the main spec; the key is the folded name, and nil stands for a removed requirement
 	set := func(folded string, one *name) {
 		if current == nil {
 			current = map[string]*name{}
@@ -182,7 +184,7 @@ func (f *DeltaFacts) Fit(main *SpecFacts) bool {
 	return true
 }
 
-// fewBlocks is the number of requirements that are searched without an index.
+// fewBlocks is the maximum number of requirements that are searched without an index.
 const fewBlocks = 16
 
 func (f *SpecFacts) find(folded string) *name {
@@ -203,7 +205,7 @@ func (f *SpecFacts) find(folded string) *name {
 	return f.index[folded]
 }
 
-// includes reports whether the requirement's scenarios begin with those of old, in the same order.
+// includes reports whether the scenarios of the requirement begin with those of old, in the same order.
 func (n name) includes(old *name) bool {
 	if len(n.scenarios) < len(old.scenarios) {
 		return false
@@ -216,12 +218,12 @@ func (n name) includes(old *name) bool {
 	return true
 }
 
-// Memory returns an estimate of the memory of the facts, in bytes.
+// Memory returns an estimate of the memory that the facts take, in bytes.
 func (f *DeltaFacts) Memory() int {
 	return memory(f.Issues, f.added, f.modified, f.removed, f.from, f.to)
 }
 
-// Memory returns an estimate of the memory of the facts, in bytes.
+// Memory returns an estimate of the memory that the facts take, in bytes.
 func (f *SpecFacts) Memory() int { return memory(f.Issues, f.blocks) }
 
 func memory(issues []Issue, lists ...[]name) int {

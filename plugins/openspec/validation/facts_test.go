@@ -19,7 +19,8 @@ const (
 	block   = "\nIt SHALL.\n\n#### Scenario: s\n- x\n"
 )
 
-// fitting has deltas, and whether they fit a main spec with the requirement Old.
+// fitting contains deltas, each with a main spec that has the requirement Old, and says whether the delta fits the main
+// spec.
 var fitting = map[string]struct {
 	delta, main string
 	fits        bool
@@ -77,7 +78,7 @@ func TestFactsFit(t *testing.T) {
 	}
 }
 
-// FuzzFactsSuffice checks that a delta whose facts fit has the issues that its text has.
+// FuzzFactsSuffice checks that validation finds the same issues from facts that fit as from the text of the delta.
 func FuzzFactsSuffice(f *testing.F) {
 	for _, test := range fitting {
 		f.Add(test.delta, test.main)
@@ -102,8 +103,8 @@ func FuzzFactsSuffice(f *testing.F) {
 }
 
 var (
-	deltaFacts validation.DeltaFacts // what derivedDelta returns
-	specFacts  validation.SpecFacts  // what derivedSpec returns
+	deltaFacts validation.DeltaFacts // the result of derivedDelta
+	specFacts  validation.SpecFacts  // the result of derivedSpec
 
 	derivedDelta = derive.New(func([]byte) validation.DeltaFacts { return deltaFacts })
 	derivedSpec  = derive.New(func([]byte) validation.SpecFacts { return specFacts })

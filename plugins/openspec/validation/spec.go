@@ -9,10 +9,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 )
 
-// maxStatement is the maximum length of a requirement's text without an issue, in UTF-16 units.
+// maxStatement is the maximum length of a requirement's text, in UTF-16 units. A longer text causes an issue.
 const maxStatement = 500
 
-// NoRequirements is the message for a main spec without requirements.
+// NoRequirements is the message about a main spec without requirements.
 const NoRequirements = "Spec must have at least one requirement"
 
 const (
@@ -59,7 +59,7 @@ func check(main *spec.Main) (issues []Issue, requirements int) {
 	return all.issues, len(parsed.Requirements)
 }
 
-// shape checks that a spec has requirements and that each of them has scenarios.
+// shape adds issues if a spec has no requirements, or if a requirement has no scenarios.
 func (l *list) shape(parsed *spec.Spec) {
 	if len(parsed.Requirements) == 0 {
 		l.path = "requirements"

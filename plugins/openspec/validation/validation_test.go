@@ -15,7 +15,8 @@ import (
 
 const head = "# t\n\n## Purpose\nWhat this is for, said at a length that nobody calls too brief.\n\n## Requirements\n"
 
-// compare checks that each issue, formatted as "LEVEL path: message", begins with the corresponding element of want.
+// compare checks the issues. Each issue, in the form "LEVEL path: message", must begin with the corresponding element
+// of want.
 func compare(t *testing.T, name string, want []string, issues []validation.Issue) {
 	t.Helper()
 	var got []string
@@ -98,7 +99,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// FuzzBoth checks that the line of every issue is a line of the text.
+// FuzzBoth checks that the line number of every issue is that of a line in the text.
 func FuzzBoth(f *testing.F) {
 	f.Add(head + "### Requirement: A\n## ADDED Requirements\n### Requirement: B\n")
 	f.Add("## RENAMED Requirements\nTO: ### Requirement: A\n### Requirement: C\n## x\n### Requirement: D")

@@ -2,7 +2,7 @@ package workflow
 
 import "slices"
 
-// cycle returns the ids of a cycle of dependencies, with the same id first and last; nil if there is no cycle.
+// cycle returns the ids in a cycle of dependencies, with the same id first and last; nil if there is no cycle.
 func (s *Schema) cycle() []string {
 	const (
 		unseen = iota
@@ -40,10 +40,10 @@ func (s *Schema) cycle() []string {
 	return nil
 }
 
-// BuildOrder returns the artifacts in topological order: each follows the artifacts that it requires. Independent artifacts
-// keep the order of the file.
+// BuildOrder returns the artifacts in topological order: each artifact comes after the artifacts that it requires.
+// Otherwise the order is that of the file.
 func (s *Schema) BuildOrder() []*Artifact {
-	waits := make([]int, len(s.Artifacts)) // number of required artifacts that are not in order yet
+	waits := make([]int, len(s.Artifacts)) // the number of required artifacts that are not in the order yet, for each artifact
 	unlocks := map[string][]int{}
 	for i, a := range s.Artifacts {
 		waits[i] = len(a.Requires)
@@ -62,7 +62,7 @@ func (s *Schema) BuildOrder() []*Artifact {
 			}
 		}
 		if next < 0 {
-			break // a cycle, which Parse refuses
+			break // the schema has a cycle, which Parse refuses
 		}
 		taken[next] = true
 		order = append(order, &s.Artifacts[next])
@@ -73,7 +73,8 @@ func (s *Schema) BuildOrder() []*Artifact {
 	return order
 }
 
-// Unmet returns the required artifacts of an artifact that are not complete, in the order of the file.
+// Unmet returns the ids of those artifacts that the artifact a requires and that are not complete, in the order of the
+// file.
 func (s *Schema) Unmet(a *Artifact, complete map[string]bool) []string {
 	var unmet []string
 	for _, other := range s.Artifacts {
@@ -86,7 +87,7 @@ func (s *Schema) Unmet(a *Artifact, complete map[string]bool) []string {
 	return unmet
 }
 
-// Unlocks returns the ids of the artifacts that require the artifact with that id, in the order of the file.
+// Unlocks returns the ids of the artifacts that require the artifact with the given id, in the order of the file.
 func (s *Schema) Unlocks(id string) []string {
 	unlocks := []string{}
 	for _, a := range s.Artifacts {
@@ -97,8 +98,8 @@ func (s *Schema) Unlocks(id string) []string {
 	return unlocks
 }
 
-// Missing returns the incomplete artifacts in build order. It considers those with the given ids, and all artifacts
-// that these require.
+// Missing returns the incomplete artifacts in build order. It considers the artifacts with the given ids, and all
+// artifacts that these require.
 func (s *Schema) Missing(ids []string, complete map[string]bool) []string {
 	needed := map[string]bool{}
 	for queue := slices.Clone(ids); len(queue) > 0; queue = queue[1:] {

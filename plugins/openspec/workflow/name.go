@@ -5,11 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxGroups bounds the nesting of groups: the time for a name grows with its length to the power of the nesting.
+// maxGroups is the maximum nesting depth of groups. The time for matching a name grows with the length of the name to
+// the power of this depth.
 const maxGroups = 2
 
-// namePattern matches a name without slashes by the wildcards * ? [a-z] [!a-z] and the groups @(a|b) ?(a|b) *(a|b) +(a|b)
-// !(a|b). Only a pattern that begins with a dot matches a name that begins with a dot.
+// namePattern matches a name without slashes. It supports the wildcards * ? [a-z] [!a-z] and the groups @(a|b) ?(a|b)
+// *(a|b) +(a|b) !(a|b). A name that begins with a dot matches only a pattern that begins with a dot.
 type namePattern struct {
 	parts  []part
 	hidden bool // the pattern begins with a dot
@@ -19,7 +20,8 @@ func parseName(pattern string) namePattern {
 	return namePattern{parseParts(pattern, 0), strings.HasPrefix(pattern, ".")}
 }
 
-// match reports whether a name matches. It subtracts the steps that it takes from steps. If none are left, no name matches.
+// match reports whether a name matches the pattern. It subtracts the steps that it takes from *steps. If no steps are
+// left, no name matches.
 func (p namePattern) match(name string, steps *int) bool {
 	if len(name) > maxName || strings.HasPrefix(name, ".") && !p.hidden {
 		return false
@@ -29,10 +31,10 @@ func (p namePattern) match(name string, steps *int) bool {
 	return ends.has(len(name)) && *steps > 0
 }
 
-// part is an element of a pattern.
+// part is one element of a pattern.
 type part struct {
 	kind   byte     // 'c' for a character, '[' for a class, '(' for a group, or the wildcard '*' or '?'
-	text   string   // the character or the content of the class
+	text   string   // the character, or the content of the class
 	repeat byte     // the character before a group: @ ? * + !
 	groups [][]part // the alternatives of a group
 }
@@ -68,7 +70,8 @@ func parseParts(pattern string, depth int) []part {
 	return parts
 }
 
-// cutGroup splits a pattern that begins with a group into the content of the group and the rest of the pattern.
+// cutGroup splits a pattern that begins with a group into the content of the group and the pattern after the group. It
+// returns false if the pattern does not begin with a group.
 func cutGroup(pattern string) (inside, rest string, ok bool) {
 	if len(pattern) < 3 || strings.IndexByte("@?*+!", pattern[0]) < 0 || pattern[1] != '(' {
 		return "", "", false
@@ -87,7 +90,7 @@ func cutGroup(pattern string) (inside, rest string, ok bool) {
 	return "", "", false
 }
 
-// splitAlternatives splits the content of a group at its bars, except for bars in inner groups.
+// splitAlternatives splits the content of a group at its bars, but not at the bars in inner groups.
 func splitAlternatives(group string) []string {
 	var all []string
 	depth, from := 0, 0
@@ -106,7 +109,7 @@ func splitAlternatives(group string) []string {
 	return append(all, group[from:])
 }
 
-// classEnd returns the length of the class at the start of a pattern; 0 if its bracket is not closed.
+// classEnd returns the length of the class at the start of pattern; 0 if the bracket of the class is not closed.
 func classEnd(pattern string) int {
 	at := 1
 	if at < len(pattern) && (pattern[at] == '!' || pattern[at] == '^') {
@@ -138,13 +141,14 @@ func inClass(class string, r rune) bool {
 	return negated
 }
 
-// matcher matches parts of a pattern with one name.
+// matcher matches the parts of a pattern with one name.
 type matcher struct {
 	name  string
 	steps *int
 }
 
-// sequence returns the positions at which consecutive parts can end if the first part begins at one of the positions from.
+// sequence returns the positions at which consecutive parts can end if the first part begins at one of the positions in
+// from.
 func (m matcher) sequence(parts []part, from positions) positions {
 	for i := range parts {
 		*m.steps--
@@ -159,7 +163,7 @@ func (m matcher) sequence(parts []part, from positions) positions {
 	return from
 }
 
-// one returns the positions at which a part can end if it begins at one of the positions from.
+// one returns the positions at which the part p can end if it begins at one of the positions in from.
 func (m matcher) one(p *part, from positions) positions {
 	switch p.kind {
 	case '(':
@@ -183,7 +187,8 @@ func (m matcher) one(p *part, from positions) positions {
 	return next
 }
 
-// anyOf returns the positions at which an alternative of a group can end.
+// anyOf returns the positions at which an alternative of the group p can end if it begins at one of the positions in
+// from.
 func (m matcher) anyOf(p *part, from positions) positions {
 	var ends positions
 	for _, parts := range p.groups {

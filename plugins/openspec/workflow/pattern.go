@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// Bounds of patterns, against denial of service.
+// The bounds of patterns, which protect against denial of service.
 const (
-	maxPattern      = 4096      // length of a pattern in bytes
-	maxAlternatives = 1000      // number of alternatives after the expansion of braces
-	maxBraces       = 16        // number of nested or consecutive braces
-	maxExpanded     = 32 << 10  // total length of the alternatives in bytes
-	maxSteps        = 5_000_000 // number of matching steps for all names
+	maxPattern      = 4096      // maximum length of a pattern, in bytes
+	maxAlternatives = 1000      // maximum number of alternatives after the expansion of braces
+	maxBraces       = 16        // maximum number of nested or consecutive braces
+	maxExpanded     = 32 << 10  // maximum total length of the alternatives, in bytes
+	maxSteps        = 5_000_000 // maximum number of matching steps for all names together
 )
 
 var extendedGroup = regexp.MustCompile(`[!*+?@]\([^(]*\)`)
 
-// IsPattern reports whether the path of an artifact is a pattern rather than the path of one file.
+// IsPattern reports whether the path of an artifact is a pattern instead of the path of one file.
 func IsPattern(generates string) bool {
 	text := strings.ReplaceAll(generates, `\`, "/")
-	if len(text) > maxPattern { // too long for a path
+	if len(text) > maxPattern { // the text is too long for a path
 		return true
 	}
 	return strings.ContainsAny(text, "*?[") || extendedGroup.MatchString(text) || hasBraces(text)
 }
 
-// hasBraces reports whether a text has braces with several alternatives.
+// hasBraces reports whether text contains braces with several alternatives.
 func hasBraces(text string) bool {
 	var open []int
 	for i := range len(text) {
@@ -48,22 +48,23 @@ func hasBraces(text string) bool {
 	return false
 }
 
-// File returns the cleaned path of an artifact that is not a pattern, relative to the change's directory.
+// File returns the cleaned path of an artifact whose path is not a pattern. The path is relative to the directory of
+// the change.
 func File(generates string) string { return path.Clean("/" + generates)[1:] }
 
 // Pattern matches paths with slashes, one directory at a time.
 type Pattern struct {
 	alternatives [][]segment
-	steps        *int // matching steps left
+	steps        *int // number of matching steps that are left
 }
 
-// segment is a part of a pattern between slashes.
+// segment is the part of a pattern between two slashes.
 type segment struct {
-	deep bool // **: any number of directories
+	deep bool // the segment is **, which matches any number of directories
 	name namePattern
 }
 
-// ParsePattern parses a pattern. A pattern that exceeds a bound or begins with ! (an exclusion) matches nothing.
+// ParsePattern parses a pattern. A pattern that exceeds a bound, or that begins with ! (an exclusion), matches no path.
 func ParsePattern(generates string) *Pattern {
 	text := strings.ReplaceAll(generates, `\`, "/")
 	p := &Pattern{steps: new(int)}
@@ -80,7 +81,7 @@ func ParsePattern(generates string) *Pattern {
 		return p
 	}
 	for _, one := range all {
-		if !strings.HasSuffix(one, "/") { // a pattern with a final slash would match directories only
+		if !strings.HasSuffix(one, "/") { // a pattern with a final slash would match only directories
 			p.alternatives = append(p.alternatives, parseSegments(one))
 		}
 	}
@@ -101,7 +102,8 @@ func parseSegments(text string) []segment {
 	return segments
 }
 
-// expand returns the alternatives of the braces in a text. It stops once it exceeds maxAlternatives or maxExpanded.
+// expand returns the alternatives that the braces in text stand for. It stops after it has exceeded maxAlternatives or
+// maxExpanded.
 func expand(text string, depth int) []string {
 	open, end, parts := brace(text)
 	if open < 0 || depth > maxBraces {
@@ -124,7 +126,8 @@ func expand(text string, depth int) []string {
 	return all
 }
 
-// brace returns the indices of the first pair of braces with alternatives, and the alternatives; open is -1 if there is none.
+// brace returns the indexes of the first pair of braces with alternatives, and the alternatives. The result open is -1
+// if there is no such pair.
 func brace(text string) (open, end int, parts []string) {
 	for open = 0; open < len(text); open++ {
 		if text[open] != '{' {
@@ -157,7 +160,7 @@ func alternatives(text string, open int) (end int, parts []string) {
 	return 0, nil
 }
 
-// numbers returns the numbers or letters of a range such as 1..3; nil if the text is not a range.
+// numbers returns the numbers or letters of a range such as 1..3; nil if text is not a range.
 func numbers(text string) []string {
 	first, last, ok := strings.Cut(text, "..")
 	if !ok {
@@ -190,16 +193,17 @@ func numbers(text string) []string {
 	return all
 }
 
-// Walk is the state of a Pattern in a directory: the segments that the entries of the directory have to match.
+// Walk is the state of matching a Pattern in one directory. It holds the segments that the entries of the directory
+// have to match.
 type Walk struct {
 	pattern *Pattern
 	places  []place
 }
 
-// place is the next segment of an alternative to match.
+// place is the segment of an alternative that has to match next.
 type place struct{ alternative, segment int }
 
-// Start returns the walk at the directory to which the pattern's paths are relative.
+// Start returns the Walk in the directory to which the paths of the pattern are relative.
 func (p *Pattern) Start() Walk {
 	walk := Walk{pattern: p}
 	for i := range p.alternatives {
@@ -208,15 +212,16 @@ func (p *Pattern) Start() Walk {
 	return walk
 }
 
-// TooCostly reports whether matching took more than maxSteps steps. After that, no name matches.
+// TooCostly reports whether matching has taken more than maxSteps steps. After that, no name matches.
 func (p *Pattern) TooCostly() bool { return *p.steps <= 0 }
 
-// Enter returns the walk in a subdirectory. It is empty if no file below the subdirectory can match.
+// Enter returns the Walk in the subdirectory called name. That Walk is empty if no file below the subdirectory can
+// match.
 func (w Walk) Enter(name string) Walk {
 	below := Walk{pattern: w.pattern}
 	known := map[place]bool{}
 	add := func(at place) {
-		if !known[at] { // otherwise the number of places could double in each directory
+		if !known[at] { // without this test, the number of places could double in each directory
 			known[at] = true
 			below.places = append(below.places, at)
 		}
@@ -233,7 +238,7 @@ func (w Walk) Enter(name string) Walk {
 			}
 			if !strings.HasPrefix(name, ".") {
 				add(at)
-			} // go on with the next segment: ** also matches no directory
+			} // ** also matches no directory at all, so the next segment can match here, too
 		}
 	}
 	return below
@@ -242,7 +247,7 @@ func (w Walk) Enter(name string) Walk {
 // Empty reports whether no file in or below the directory can match.
 func (w Walk) Empty() bool { return len(w.places) == 0 }
 
-// Match reports whether a file of the directory matches.
+// Match reports whether the file called name in the directory matches.
 func (w Walk) Match(name string) bool {
 	for _, at := range w.places {
 		*w.pattern.steps--

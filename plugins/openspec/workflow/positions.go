@@ -5,10 +5,11 @@ import (
 	"math/bits"
 )
 
-// maxName is the maximum length of a name that can match, in bytes. File systems limit names to 255 bytes or UTF-16 units.
+// maxName is the maximum length of a name that can match, in bytes. File systems limit names to 255 bytes or 255 UTF-16
+// units.
 const maxName = len(positions{})*64 - 1
 
-// positions is a set of indices in a name.
+// positions is a set of indexes in a name.
 type positions [12]uint64
 
 func positionsOf(at int) positions {
@@ -17,7 +18,7 @@ func positionsOf(at int) positions {
 	return p
 }
 
-// positionsFrom returns all positions from the first to the last.
+// positionsFrom returns the set of all positions from first to last.
 func positionsFrom(first, last int) positions {
 	var p positions
 	for i := first / 64; i <= last/64; i++ {
@@ -46,7 +47,7 @@ func (p positions) without(other positions) positions {
 	return p
 }
 
-// all returns the positions up to the last one, in order.
+// all returns the positions in the set up to last, in order.
 func (p positions) all(last int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i, word := range p[:last/64+1] {

@@ -1,9 +1,10 @@
-// Package workflow parses workflow schemas, which define the artifacts of a change, their files and their dependencies.
+// Package workflow parses workflow schemas, which define the artifacts of a change, the files of the artifacts, and
+// their dependencies.
 //
 //	schema, err := workflow.Parse(source)
 //	for _, artifact := range schema.BuildOrder() { … }
 //
-// The package accesses no files. Pattern matches names that a caller lists.
+// The package accesses no files. A Pattern matches names that a caller has listed.
 package workflow
 
 import (
@@ -18,37 +19,38 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/yamlvalue"
 )
 
-// Bounds of a schema.
+// The bounds of a schema.
 const (
 	maxArtifacts = 1000
-	maxRequires  = 20_000 // total of all artifacts; with YAML aliases, a small file can have many
+	maxRequires  = 20_000 // for all artifacts together; with YAML aliases, a small file can have many requirements
 )
 
-// Schema is a workflow.
+// Schema is a parsed workflow schema.
 type Schema struct {
 	Name      string
 	Artifacts []Artifact // in the order of the schema's file
-	Apply     *Apply     // nil if unset
+	Apply     *Apply     // nil if the file does not set the key
 }
 
-// Artifact is a part of a change.
+// Artifact is a part of a change that consists of one or several files.
 type Artifact struct {
 	ID          string
-	Generates   string // the path of its file relative to the change's directory, or a pattern of such paths
+	Generates   string // the path of the artifact's file relative to the directory of the change, or a pattern of such paths
 	Description string
 	Template    string // path relative to the schema's directory of templates
 	Instruction *string
-	Requires    []string // ids of the artifacts that it requires
+	Requires    []string // the ids of the artifacts that this artifact requires
 }
 
 // Apply describes the implementation of a change.
 type Apply struct {
-	Requires    []string // ids of the artifacts that it needs
-	Tracks      *string  // the path or pattern of the files with tasks; nil if unset
+	Requires    []string // the ids of the artifacts that the implementation needs
+	Tracks      *string  // the path or pattern of the task files; nil if the file does not set the key
 	Instruction *string
 }
 
-// Parse parses a schema. Its errors have the wording of the openspec CLI, unless the file is not valid YAML.
+// Parse parses the source of a schema. The errors have the wording of the openspec CLI, unless source is not valid
+// YAML.
 func Parse(source string) (*Schema, error) {
 	root, err := yamlvalue.Parse(source)
 	if err != nil {
@@ -62,7 +64,7 @@ func Parse(source string) (*Schema, error) {
 	return schema, schema.check()
 }
 
-// parser collects the problems of a schema's values.
+// parser collects the problems of the values in a schema.
 type parser struct {
 	problems []string
 	requires int
@@ -200,7 +202,8 @@ var (
 	drive   = regexp.MustCompile(`^[A-Za-z]:`)
 )
 
-// path returns the value of a relative path. It adds a problem if the path is absolute or contains ".." on any system.
+// path returns the value of a relative path. It adds a problem if the path is absolute or contains "..", by the rules
+// of any system.
 func (p *parser) path(at string, value yamlvalue.Value, what string) string {
 	text := p.filled(at, value, what+" is required")
 	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, `\`) || drive.MatchString(text) ||
@@ -210,7 +213,7 @@ func (p *parser) path(at string, value yamlvalue.Value, what string) string {
 	return text
 }
 
-// check validates references between values: ids, dependencies and cycles.
+// check returns an error for duplicate ids, for dependencies on unknown artifacts, and for cycles of dependencies.
 func (s *Schema) check() error {
 	known := map[string]bool{}
 	for _, a := range s.Artifacts {
@@ -247,7 +250,7 @@ func (s *Schema) ids() []string {
 	return ids
 }
 
-// Artifact returns the artifact with an id; nil if there is none.
+// Artifact returns the artifact with the given id; nil if the schema has no such artifact.
 func (s *Schema) Artifact(id string) *Artifact {
 	for i := range s.Artifacts {
 		if s.Artifacts[i].ID == id {
@@ -257,7 +260,7 @@ func (s *Schema) Artifact(id string) *Artifact {
 	return nil
 }
 
-// Tracked returns the path or pattern of the files whose tasks count; "" if the schema names none.
+// Tracked returns the path or pattern of the files whose tasks count; "" if the schema names no such files.
 func (s *Schema) Tracked() string {
 	for _, a := range s.Artifacts {
 		if s.Apply != nil && s.Apply.Tracks != nil {
@@ -271,7 +274,7 @@ func (s *Schema) Tracked() string {
 	return ""
 }
 
-// IsDelta reports whether an artifact's files are below a change's directory specs.
+// IsDelta reports whether the files of the artifact are below the directory specs of a change.
 func (a Artifact) IsDelta() bool {
 	return strings.HasPrefix(path.Clean(strings.ReplaceAll(a.Generates, `\`, "/")), "specs/")
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 )
 
-// schema returns the source of a schema. An artifact is "id", or "id<required,required" with the ids that it requires.
+// schema returns the source of a schema with the given artifacts. Each artifact has the form "id", or
+// "id<required,required" with the ids of the artifacts that it requires.
 func schema(rest string, artifacts ...string) string {
 	var out strings.Builder
 	out.WriteString("name: n\nversion: 1\nartifacts:\n")
@@ -97,7 +98,7 @@ func TestBuiltInSchemaHasTemplates(t *testing.T) {
 		}
 	}
 	if got := workflow.BuiltIn().Tracked(); got != "tasks.md" {
-		t.Errorf("it tracks %q", got)
+		t.Errorf("the built-in schema tracks %q", got)
 	}
 }
 
@@ -112,7 +113,7 @@ func TestIsPattern(t *testing.T) {
 	}
 }
 
-// match reports whether a pattern matches a path with slashes.
+// match reports whether pattern matches path, which has slashes.
 func match(pattern, path string) bool {
 	walk := workflow.ParsePattern(pattern).Start()
 	parts := strings.Split(path, "/")
@@ -166,11 +167,12 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestPatternsOfHighCost matches patterns that would take exponential or high polynomial time or memory without bounds.
+// TestPatternsOfHighCost matches patterns that would take exponential or high polynomial time or memory without the
+// bounds of patterns.
 func TestPatternsOfHighCost(t *testing.T) {
 	deep := strings.Repeat("**/*/", 200) + "x.md"
 	if match(deep, strings.Repeat("d/", 32)+"x.md") || !match(strings.Repeat("**/*/", 9)+"x.md", strings.Repeat("d/", 32)+"x.md") {
-		t.Error("directories are matched wrongly")
+		t.Error("a pattern with many directories does not match as expected")
 	}
 	for _, pattern := range []string{
 		"{" + strings.Repeat("a,", 900) + "}" + strings.Repeat("{", 2000),
@@ -184,7 +186,7 @@ func TestPatternsOfHighCost(t *testing.T) {
 	costly := workflow.ParsePattern(strings.Repeat("!(*!(*))", 400))
 	for n := 0; !costly.TooCostly(); n++ {
 		if costly.Start().Match(strings.Repeat("a", 255)); n == 100 {
-			t.Fatal("it does not end")
+			t.Fatal("matching the pattern does not end")
 		}
 	}
 	if costly.Start().Match("a") {
@@ -192,7 +194,8 @@ func TestPatternsOfHighCost(t *testing.T) {
 	}
 }
 
-// FuzzPattern checks that matching is fast for every pattern, and that a pattern without special characters matches itself.
+// FuzzPattern checks that matching is fast for every pattern, and that a pattern without special characters matches
+// itself.
 func FuzzPattern(f *testing.F) {
 	f.Add("!(!(a)|b*)c[x", "abc")
 	f.Add("{a,{b,c}}/{1..9}", "a/1")

@@ -4,7 +4,8 @@
 //	name := root.Get("name")
 //	if name.Kind() == yamlvalue.String { … name.Text() … }
 //
-// Files are untrusted: size and depth are bounded, and an alias is followed only when its value is needed.
+// Files are untrusted. So the package bounds size and depth, and follows an alias only when the value of the alias is
+// needed.
 package yamlvalue
 
 import (
@@ -17,16 +18,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/frontmatter"
 )
 
-// MaxSize bounds a file, in bytes.
+// MaxSize is the maximum size of a file, in bytes.
 const MaxSize = 256 << 10
 
-// maxDepth bounds the nesting of lists and maps.
+// maxDepth is the maximum nesting depth of lists and maps.
 const maxDepth = 32
 
-// ErrSyntax reports that a file is not valid YAML.
+// ErrSyntax means that a file is not valid YAML.
 var ErrSyntax = errors.New("the file is not valid YAML")
 
-// Kinds of values. Messages contain these strings.
+// The kinds of values. Messages contain these strings.
 const (
 	Absent = "undefined"
 	Null   = "null"
@@ -37,11 +38,11 @@ const (
 	Map    = "object"
 )
 
-// Value is a value of a file. The zero Value is an absent value.
+// Value is a value in a file. The zero Value stands for an absent value.
 type Value struct{ node *frontmatter.Node }
 
-// Parse returns the only value of a file, which is null if the file is empty. It refuses invalid YAML, duplicate keys and a
-// second document.
+// Parse returns the only value of a file, which is null if the file is empty. It returns an error for invalid YAML,
+// duplicate keys and a second document.
 func Parse(source string) (Value, error) {
 	if len(source) > MaxSize {
 		return Value{}, fmt.Errorf("the file is larger than %d KiB", MaxSize>>10)
@@ -76,7 +77,7 @@ func uniqueKeys(n *frontmatter.Node) error {
 	return nil
 }
 
-// resolved returns the value's node with aliases resolved; nil for an absent value and for a cycle of aliases.
+// resolved returns the node of the value, with aliases resolved; nil for an absent value and for a cycle of aliases.
 func (v Value) resolved() *frontmatter.Node {
 	n := v.node
 	for range maxDepth {
@@ -88,17 +89,17 @@ func (v Value) resolved() *frontmatter.Node {
 	return nil
 }
 
-// Forms of plain scalars.
+// The forms of plain scalars that are not strings.
 var (
 	nullForm   = regexp.MustCompile(`^(?:~|null|Null|NULL)?$`)
 	boolForm   = regexp.MustCompile(`^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$`)
 	numberForm = regexp.MustCompile(`^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.nan|\.NaN|\.NAN)$`)
 )
 
-// special has the characters with which a plain scalar begins that may not be a string.
+// special contains the characters with which a plain scalar must begin so that it may be something other than a string.
 const special = "~nNtTfF+-.0123456789"
 
-// isDate reports whether a text begins like a date.
+// isDate reports whether text begins like a date.
 func isDate(text string) bool {
 	return len(text) > len("2006-") && text[4] == '-' && '0' <= text[3] && text[3] <= '9'
 }
@@ -133,7 +134,7 @@ func (v Value) Kind() string {
 // KindOfPlain returns the type of a plain scalar.
 func KindOfPlain(text string) string {
 	if text != "" && strings.IndexByte(special, text[0]) < 0 || isDate(text) {
-		return String // fast path: the regular expressions below would take most of the time for a file
+		return String // this test avoids the regular expressions below, which would take most of the time for a file
 	}
 	switch {
 	case nullForm.MatchString(text):
@@ -146,7 +147,7 @@ func KindOfPlain(text string) string {
 	return String
 }
 
-// Text returns the text of a string or a number; "" for other kinds.
+// Text returns the text of a string or a number; "" for a value of another kind.
 func (v Value) Text() string {
 	if kind := v.Kind(); kind != String && kind != Number {
 		return ""
@@ -154,13 +155,14 @@ func (v Value) Text() string {
 	return v.resolved().Text
 }
 
-// IsTrue reports whether a value is the boolean true.
+// IsTrue reports whether the value is the boolean true.
 func (v Value) IsTrue() bool { return v.Kind() == Bool && strings.EqualFold(v.resolved().Text, "true") }
 
-// IsFalse reports whether a value is the boolean false.
+// IsFalse reports whether the value is the boolean false.
 func (v Value) IsFalse() bool { return v.Kind() == Bool && !v.IsTrue() }
 
-// Get returns the value of a map's key; an absent value if the map has no such key, or for other kinds.
+// Get returns the value of a key in a map. It returns an absent value if the map does not have the key, and for a value
+// of another kind.
 func (v Value) Get(key string) Value {
 	if v.Kind() != Map {
 		return Value{}
@@ -168,7 +170,7 @@ func (v Value) Get(key string) Value {
 	return Value{v.resolved().Get(key)}
 }
 
-// Pairs returns the keys and values of a map, in the order of the file; none for other kinds.
+// Pairs returns the keys and values of a map, in the order of the file; none for a value of another kind.
 func (v Value) Pairs() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		for key, value := range v.resolved().Pairs() {
@@ -179,7 +181,7 @@ func (v Value) Pairs() iter.Seq2[string, Value] {
 	}
 }
 
-// Items returns the items of a list; none for other kinds.
+// Items returns the items of a list; none for a value of another kind.
 func (v Value) Items() []Value {
 	if v.Kind() != List {
 		return nil
@@ -203,7 +205,7 @@ func (v Value) Strings() (list []string, ok bool) {
 	return list, v.Kind() == List
 }
 
-// Want returns the message that a value is not of the required kind.
+// Want returns the message that says that the value does not have the required kind.
 func (v Value) Want(kind string) string {
 	return fmt.Sprintf("Invalid input: expected %s, received %s", kind, v.Kind())
 }

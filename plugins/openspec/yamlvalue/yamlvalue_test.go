@@ -24,7 +24,7 @@ func TestKinds(t *testing.T) {
 	}
 	root, err := yamlvalue.Parse("")
 	if err != nil || root.Kind() != yamlvalue.Null || root.Get("k").Kind() != yamlvalue.Absent {
-		t.Errorf("an empty file: %s, %v", root.Kind(), err)
+		t.Errorf("Parse of an empty file: kind %s, %v", root.Kind(), err)
 	}
 }
 
