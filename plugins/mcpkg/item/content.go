@@ -12,13 +12,13 @@ import (
 const (
 	maxPrompt   = 1 << 20
 	maxResource = 4 << 20
-	MaxJSON     = 7 << 20 // of the text as a JSON string; a response has at most 8 MiB
+	MaxJSON     = 7 << 20 // maximum length of a text as a JSON string; a response has at most 8 MiB
 )
 
 const (
 	// DefaultMIMEType is the MIME type of a resource that a client creates without a MIME type.
 	DefaultMIMEType = "text/plain"
-	maxMIMEType     = 255 // in characters
+	maxMIMEType     = 255 // maximum length in characters
 )
 
 // ParseMIMEType validates a MIME type and returns the MIME type without surrounding white space.

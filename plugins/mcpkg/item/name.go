@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-const maxName = 255 // in characters
+const maxName = 255 // maximum length in characters
 
 // CheckName validates a name. The error begins with the word in the argument what, such as "Prompt" or "Project".
 func CheckName(what, name string) error {
@@ -29,7 +29,7 @@ func notInNames(r rune) bool {
 	return true
 }
 
-const maxURI = 2048 // in characters
+const maxURI = 2048 // maximum length in characters
 
 // CheckURI validates the URI of a resource. The plugin treats the URI as an opaque label, and never opens the file or
 // page at that URI.
@@ -62,7 +62,7 @@ func hasScheme(uri string) bool {
 	return true
 }
 
-const maxDescription = 4096 // in characters
+const maxDescription = 4096 // maximum length in characters
 
 // CheckDescription validates the description of an item. The description "" means that the item has none.
 func CheckDescription(kind Kind, description string) error {
@@ -72,7 +72,7 @@ func CheckDescription(kind Kind, description string) error {
 	return nil
 }
 
-const maxShown = 300 // in characters
+const maxShown = 300 // maximum length in characters
 
 // Show returns a name in the form for messages: Show truncates a long name and replaces control characters.
 func Show(name string) string {
