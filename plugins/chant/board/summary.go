@@ -143,7 +143,7 @@ func (s *summary) size() int {
 
 // Estimates of memory in bytes, for a 32-bit module whose allocator rounds up.
 const (
-	summarySize = 512 // of a summary, of its entry and of its places in the maps of a board
+	summarySize = 512 // memory of a summary, of its entry and of its places in the maps of a board
 	stringSize  = 16
 )
 
