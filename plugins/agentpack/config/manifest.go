@@ -18,7 +18,7 @@ import (
 const ManifestFile = "agentpack.yaml"
 
 const (
-	maxManifest = 4 << 20 // in bytes
+	maxManifest = 4 << 20 // maximum size of a manifest, in bytes
 	maxModules  = 10_000
 )
 
@@ -40,7 +40,7 @@ type Manifest struct {
 	Repo     string // the directory of the config repo
 	Profiles map[string]Profile
 	Targets  []Target // sorted by name
-	Modules  []Module // in the order of the file
+	Modules  []Module // all modules, in the order of the file
 }
 
 // Profile selects modules by tag and by id. ExcludeModules takes precedence over the other fields.

@@ -103,7 +103,7 @@ func (s *State) Targets() []string {
 type Builder struct {
 	roots []Root
 	files map[Key]*File
-	added []*File // in the order of calls of Add, which is nearly sorted, unlike the order of a map
+	added []*File // the added files in the order of the calls of Add, which is nearly sorted, unlike the order of a map
 }
 
 // AddRoot adds a root to the state. The state keeps only one of several equal roots.
