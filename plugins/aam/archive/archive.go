@@ -18,11 +18,11 @@ import (
 
 // Limits are the maximum sizes of an archive that is read or created.
 type Limits struct {
-	Compressed int64 // of the archive's file, in bytes
-	Inflated   int64 // of the tar, and of all extracted files together, in bytes
-	Members    int   // number of members of the tar
-	Depth      int   // number of elements of a path
-	Path       int   // length of a path, in bytes
+	Compressed int64 // maximum size of the archive's file, in bytes
+	Inflated   int64 // maximum size of the tar, and of all extracted files together, in bytes
+	Members    int   // maximum number of members of the tar
+	Depth      int   // maximum number of elements of a path
+	Path       int   // maximum length of a path, in bytes
 }
 
 // DefaultLimits returns the default limits: 50 MiB for the compressed archive, which is also the limit of the aam
@@ -35,7 +35,7 @@ func DefaultLimits() Limits {
 type Listing struct {
 	Checksum string // the SHA-256 of the archive's file: "sha256:" and 64 hexadecimal digits
 	Size     int64  // the size of the archive's file, in bytes
-	Files    []File // in the order of the archive, without duplicate paths
+	Files    []File // the files in the order of the archive, without duplicate paths
 	Manifest *manifest.Manifest
 	tar      *kept // the decompressed tar; nil if CheckAndKeep has not kept it
 }

@@ -233,7 +233,7 @@ func TestRefused(t *testing.T) {
 				t.Fatalf("got %+v, %v, want %q", listing, err, test.want)
 			}
 			if code := fault.From(err).Code; code != fault.ArchiveInvalid && code != fault.ManifestInvalid {
-				t.Errorf("the code is %s", code)
+				t.Errorf("the error has the code %s", code)
 			}
 			if got := texts(t, filepath.Dir(path)); len(got) != 1 {
 				t.Errorf("files next to the archive: %v", got)
@@ -277,13 +277,13 @@ func TestCheckRefusesInvalidBytes(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if _, err := archive.Check(disk, path, "sha256:x", limits); len(test.data) < 4096 && fault.From(err).Code != fault.ChecksumMismatch {
-				t.Errorf("with a checksum: got %v", err)
+				t.Errorf("Check with a wrong checksum: got %v", err)
 			}
 		})
 	}
 	_, err = archive.Check(disk, filepath.Join(t.TempDir(), "none.aam"), "", limits)
 	if fault.From(err).Code != fault.ArchiveInvalid {
-		t.Errorf("an absent file: got %v", err)
+		t.Errorf("Check of a file that does not exist: got %v", err)
 	}
 	if _, err = archive.Check(disk, t.TempDir(), "", limits); err == nil {
 		t.Error("a directory is accepted as archive")
@@ -303,7 +303,7 @@ func TestChecksum(t *testing.T) {
 	}
 	_, err = archive.Check(disk, path, "sha256:"+strings.ToUpper(want[7:]), archive.DefaultLimits())
 	if fault.From(err).Code != fault.ChecksumMismatch {
-		t.Errorf("upper-case checksum: got %v", err)
+		t.Errorf("Check with an upper-case checksum: got %v", err)
 	}
 }
 
@@ -417,12 +417,12 @@ func TestExtractIsAtomicAtEachWrite(t *testing.T) {
 		err := archive.Extract(system, path, filepath.Join(root, "out"), listing, archive.DefaultLimits())
 		if system.Count() < at {
 			if err != nil || at < 10 {
-				t.Errorf("%d writes, %v", system.Count(), err)
+				t.Errorf("Extract made %d writes, %v", system.Count(), err)
 			}
 			return
 		}
 		if _, statErr := os.Stat(filepath.Join(root, "out")); err == nil || statErr == nil {
-			t.Errorf("write %d: got %v, the directory exists: %t", at, err, statErr == nil)
+			t.Errorf("failure of write %d: got %v, the directory exists: %t", at, err, statErr == nil)
 		}
 	}
 }
@@ -471,7 +471,7 @@ func FuzzCheck(f *testing.F) {
 		for name := range texts(t, root) {
 			info, err := os.Lstat(filepath.Join(root, name))
 			if err != nil || !info.Mode().IsRegular() {
-				t.Fatalf("%s: %v, %v", name, info, err)
+				t.Fatalf("the extracted file %s: %v, %v", name, info, err)
 			}
 			got[name] = info.Size()
 		}

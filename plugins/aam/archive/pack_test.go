@@ -62,7 +62,7 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if listing.Files[0].Path != "aam.yaml" {
-		t.Errorf("the first file is %s", listing.Files[0].Path)
+		t.Errorf("the first file in the archive is %s", listing.Files[0].Path)
 	}
 	path := save(t, data.Bytes())
 	checked, err := archive.Check(disk, path, listing.Checksum, archive.DefaultLimits())

@@ -82,7 +82,7 @@ func TestRealHostile(t *testing.T) {
 				limits := archive.DefaultLimits()
 				limits.Inflated = 1 << 20
 				if _, err := install(t, path, limits); fault.From(err) == nil || fault.From(err).Code != fault.ArchiveInvalid {
-					t.Errorf("under a smaller limit: got %v", err)
+					t.Errorf("Check with a smaller limit: got %v", err)
 				}
 			}
 		})

@@ -13,7 +13,7 @@ import (
 type Config struct {
 	DefaultPlatform string
 	ActivePlatforms []string
-	Registries      []Registry // in the order in which registries are searched
+	Registries      []Registry // all registries, in the order in which they are searched
 	Security        Security
 	Author          Author
 	Publish         Publish

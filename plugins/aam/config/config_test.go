@@ -151,7 +151,7 @@ func TestLoadReportsInvalidFiles(t *testing.T) {
 				}
 				for _, field := range test.want {
 					if !strings.Contains(got.Message, field+": ") {
-						t.Errorf("%s is missing in %s", field, got.Message)
+						t.Errorf("the message lacks the field %s: %s", field, got.Message)
 					}
 				}
 				if strings.Contains(got.Message, "12345") || strings.Contains(got.Message, "banana") {
@@ -254,7 +254,7 @@ func TestAddRegistry(t *testing.T) {
 	data, _ := os.ReadFile(config.Path(home))
 	for _, text := range []string{"note: kept", "extra: [1]"} {
 		if !strings.Contains(string(data), text) {
-			t.Errorf("%q is lost:\n%s", text, data)
+			t.Errorf("Set lost %q:\n%s", text, data)
 		}
 	}
 }
@@ -308,7 +308,7 @@ func TestNewRegistry(t *testing.T) {
 	}
 	for _, name := range []string{"", "  ", "a\nb", "a\x1b[1m", strings.Repeat("x", 129)} {
 		if _, err := config.NewRegistry(name, "/srv/r", "/"); fault.From(err) == nil || fault.From(err).Code != fault.InvalidArgument {
-			t.Errorf("name %q: got %v", name, err)
+			t.Errorf("NewRegistry with the name %q: got %v", name, err)
 		}
 	}
 }
@@ -341,10 +341,10 @@ func TestRoot(t *testing.T) {
 func TestDefaultRegistry(t *testing.T) {
 	a, b := config.Registry{Name: "a"}, config.Registry{Name: "b", Default: true}
 	if got, ok := (config.Config{Registries: []config.Registry{a, b}}).DefaultRegistry(); !ok || got != b {
-		t.Errorf("the registry marked as default: got %+v", got)
+		t.Errorf("DefaultRegistry with a registry that is marked as default: got %+v", got)
 	}
 	if got, ok := (config.Config{Registries: []config.Registry{a, {Name: "c"}}}).DefaultRegistry(); !ok || got != a {
-		t.Errorf("without a marked registry, the first: got %+v", got)
+		t.Errorf("DefaultRegistry without a registry that is marked as default: got %+v", got)
 	}
 	if _, ok := (config.Config{}).DefaultRegistry(); ok {
 		t.Error("got a default registry from an empty configuration")
@@ -395,13 +395,13 @@ func TestSetIsAtomicWhenKilledAtEachWrite(t *testing.T) {
 			return
 		}
 		if data, _ := os.ReadFile(config.Path(home)); string(data) != before && string(data) != after {
-			t.Errorf("write %d: %q", n, data)
+			t.Errorf("kill at write %d: the file has the content %q", n, data)
 		}
 		if err := config.Set(files.Disk{}, home, "default_platform", "claude"); err != nil {
 			t.Fatal(err)
 		}
 		if entries, _ := os.ReadDir(filepath.Join(home, ".aam")); len(entries) != 1 {
-			t.Errorf("write %d: the next call leaves %v", n, entries)
+			t.Errorf("kill at write %d: the next call leaves the files %v", n, entries)
 		}
 	}
 }
@@ -421,7 +421,7 @@ func TestSetLeavesFileUnchangedAfterFailureAtEachWrite(t *testing.T) {
 			continue // only the sync of the directory failed, after the file was renamed
 		}
 		if err == nil || string(data) != before || len(entries) != 1 {
-			t.Errorf("write %d: %v, %q, %v", n, err, data, entries)
+			t.Errorf("failure of write %d: error %v, content %q, files %v", n, err, data, entries)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func FuzzName(f *testing.F) {
 	f.Add(strings.Repeat("-a", 80))
 	f.Fuzz(func(t *testing.T, text string) {
 		if name := create.Name(text, "package"); pkgname.CheckArtifact(name) != nil {
-			t.Errorf("%q becomes %q", text, name)
+			t.Errorf("Name(%q) returned the invalid name %q", text, name)
 		}
 	})
 }

@@ -358,6 +358,6 @@ func TestUndeployKeepsEmptyUserFile(t *testing.T) {
 	}
 	w.make(t, p)
 	if _, there := w.read(t)["project/CLAUDE.md"]; !there || p.Removed() != 0 {
-		t.Errorf("the file was removed; %d files removed", p.Removed())
+		t.Errorf("the file was removed; Removed returns %d", p.Removed())
 	}
 }

@@ -40,7 +40,7 @@ func TestRecordedSections(t *testing.T) {
 
 func checkMarkers(t *testing.T, cases []markerCase) {
 	if len(cases) == 0 {
-		t.Fatal("no cases")
+		t.Fatal("the recorded cases are missing")
 	}
 	for i, c := range cases {
 		before, present := "", c.Before != nil
@@ -72,7 +72,7 @@ func TestSectionMarkersInWrongOrder(t *testing.T) {
 		t.Errorf("second put: got %q, want %q", got, want)
 	}
 	if got := m.cut(first); strings.Contains(got, "new") || !strings.Contains(got, "mid") {
-		t.Errorf("cut: got %q", got)
+		t.Errorf("cut returned %q", got)
 	}
 }
 
@@ -91,13 +91,13 @@ func FuzzSections(f *testing.F) {
 		}
 		with := m.put(text, true, body)
 		if begin, end, ok := m.find(with); !ok || end < begin {
-			t.Fatalf("put gives %q", with)
+			t.Fatalf("put returned %q", with)
 		}
 		if again := m.put(with, true, body); m.cut(again) != m.cut(with) {
-			t.Errorf("put twice: %q, then %q", with, again)
+			t.Errorf("the first put returned %q, the second put %q", with, again)
 		}
 		if got := m.cut(with); strings.TrimSpace(got) != strings.TrimSpace(text) {
-			t.Errorf("cut gives %q of %q", got, text)
+			t.Errorf("cut returned %q for %q", got, text)
 		}
 	})
 }

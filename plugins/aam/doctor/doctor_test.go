@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 					warned++
 				case doctor.Fail:
 					if check.Suggestion == nil {
-						t.Errorf("%s fails without a suggestion", check.Name)
+						t.Errorf("the failed check %s has no suggestion", check.Name)
 					}
 				}
 				line := check.Name + " " + check.Status
@@ -116,7 +116,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("(-want +got)\n%s\n%+v", diff, report.Checks)
 			}
 			if report.Healthy != test.healthy {
-				t.Errorf("healthy: got %t", report.Healthy)
+				t.Errorf("Report.Healthy is %t", report.Healthy)
 			}
 			plural := "s"
 			if warned == 1 {

@@ -33,7 +33,7 @@ func TestFrom(t *testing.T) {
 		t.Errorf("From(nil): got %v", got)
 	}
 	if !errors.Is(coded, cause) {
-		t.Error("the cause is not in the chain")
+		t.Error("the cause is not in the chain of the Error")
 	}
 	if fault.New(fault.Internal, "x").WithHint("y"); coded.Hint != "Publish it again" {
 		t.Error("WithHint changed another Error")

@@ -76,10 +76,10 @@ func TestRead(t *testing.T) {
 		}
 	}
 	if _, err := files.Read(disk, filepath.Join(root, "f"), 4); !errors.Is(err, files.ErrTooLarge) {
-		t.Errorf("too large: got %v", err)
+		t.Errorf("Read of a file that is too large: got %v", err)
 	}
 	if _, err := files.Read(disk, filepath.Join(root, "none"), 4); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an absent file: got %v", err)
+		t.Errorf("Read of a file that does not exist: got %v", err)
 	}
 	for _, name := range []string{"d", "pipe"} { // opening the pipe would block
 		if _, err := files.Read(disk, filepath.Join(root, name), 4); err == nil || !strings.Contains(err.Error(), "not a regular file") {
@@ -101,14 +101,14 @@ func TestReplaceFails(t *testing.T) {
 			want = "before"
 		}
 		if got, _ := os.ReadFile(path); string(got) != want {
-			t.Errorf("write %d: %v, and the file has %q", at, err, got)
+			t.Errorf("failure of write %d: error %v, and the file has the content %q", at, err, got)
 		}
 		if got := list(t, root); len(got) != 1 {
-			t.Errorf("write %d: leftovers %v", at, got)
+			t.Errorf("failure of write %d: temporary files %v are left", at, got)
 		}
 		if system.Count() < at {
 			if at < 4 {
-				t.Errorf("%d writes", at)
+				t.Errorf("Replace made %d writes", at)
 			}
 			return
 		}
@@ -124,7 +124,7 @@ func TestReplace(t *testing.T) {
 		t.Errorf("the target of a symbolic link has the content %q", got)
 	}
 	if name := filepath.Base(files.Temp(disk, "/a/b.yaml").Pattern); !files.IsTemp(name) || files.IsTemp("b.yaml") {
-		t.Errorf("the name %s of temporary files", name)
+		t.Errorf("IsTemp returns a wrong result for the name %s or for b.yaml", name)
 	}
 }
 
@@ -149,13 +149,13 @@ func TestInside(t *testing.T) {
 		}
 	}
 	if got, err := files.ReadInside(disk, filepath.Join(root, "p"), filepath.Join(root, "p/in"), 10); err != nil || len(got) != 0 {
-		t.Errorf("a file through links: got %q, %v", got, err)
+		t.Errorf("ReadInside of a file through symbolic links: got %q, %v", got, err)
 	}
 	if _, err := files.ReadInside(disk, filepath.Join(root, "p"), filepath.Join(root, "p/out"), 10); !errors.Is(err, contain.ErrOutside) {
-		t.Errorf("a file behind a symbolic link out of the directory: got %v", err)
+		t.Errorf("ReadInside through a symbolic link out of the directory: got %v", err)
 	}
 	if got, err := files.Inside(disk, filepath.Join(root, "other"), filepath.Join(root, "other", "in")); err != nil || got != filepath.Join(root, "other/d/f") {
-		t.Errorf("a directory that is a symbolic link: got %s, %v", got, err)
+		t.Errorf("Inside of a directory that is a symbolic link: got %s, %v", got, err)
 	}
 }
 
@@ -173,22 +173,22 @@ func TestCopyTree(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got, err := os.Lstat(filepath.Join(to, "l")); err != nil || !got.Mode().IsRegular() {
-		t.Errorf("a link is %v, %v", got, err)
+		t.Errorf("the copy of a symbolic link is %v, %v", got, err)
 	}
 	if got, err := os.Stat(filepath.Join(to, "sub/run")); err != nil || got.Mode().Perm() != 0o755 {
-		t.Errorf("a mode is %v, %v", got, err)
+		t.Errorf("the copy of an executable file has the mode %v, %v", got, err)
 	}
 	if err := files.CopyTree(disk, from(""), from("x"), filepath.Join(root, "one")); err != nil {
-		t.Errorf("a file: %v", err)
+		t.Errorf("CopyTree of a file: %v", err)
 	}
 	if err := files.CopyTree(disk, from(""), from("bad"), filepath.Join(root, "2")); !errors.Is(err, contain.ErrOutside) {
-		t.Errorf("a symbolic link out of the root: got %v", err)
+		t.Errorf("CopyTree of a symbolic link out of the root: got %v", err)
 	}
 	if err := files.CopyTree(disk, from(""), from("loop"), filepath.Join(root, "3")); err == nil || !strings.Contains(err.Error(), "too many links") {
-		t.Errorf("a directory copied into itself: got %v", err)
+		t.Errorf("CopyTree of a directory into itself: got %v", err)
 	}
 	if err := files.CopyTree(disk, from(""), from("s"), to); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over an existing file: got %v", err)
+		t.Errorf("CopyTree to the path of an existing directory: got %v", err)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestRemoveAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := files.RemoveAll(disk, filepath.Join(root, "d")); err != nil {
-		t.Errorf("an absent path: %v", err)
+		t.Errorf("RemoveAll of a path that does not exist: %v", err)
 	}
 	if diff := cmp.Diff([]string{"kept", "kept/f"}, list(t, root)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

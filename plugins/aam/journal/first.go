@@ -16,7 +16,7 @@ import (
 // release removed the log at the commit. So a transaction whose log exists is always rolled back.
 const (
 	firstName   = "journal.json"
-	firstLimit  = 8 << 20 // in bytes
+	firstLimit  = 8 << 20 // maximum size of the log, in bytes
 	firstFormat = 1
 )
 

@@ -160,7 +160,7 @@ func TestCommit(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if info, err := os.Stat(notes); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("a replaced file keeps its mode: got %v, %v", info.Mode(), err)
+		t.Errorf("a replaced file must keep its mode: got %v, %v", info.Mode(), err)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestCommitRollsBackAfterFailureAtEachWrite(t *testing.T) {
 		system := faults.New(n, false)
 		err := change(open(system, root), root)
 		if system.Count() < n {
-			t.Logf("%d writes", n-1)
+			t.Logf("the transaction makes %d writes", n-1)
 			return
 		}
 		if err == nil { // only the removal of staged files failed
@@ -202,7 +202,7 @@ func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 			break
 		}
 		if err := open(files.Disk{}, root).Recover(); err != nil {
-			t.Fatalf("write %d: %v", n, err)
+			t.Fatalf("kill at write %d: %v", n, err)
 		}
 		got := read(t, root)
 		committed = committed || cmp.Equal(after, got)
@@ -211,7 +211,7 @@ func TestRecoverAfterKillAtEachWrite(t *testing.T) {
 		}
 	}
 	if !committed {
-		t.Error("no simulated end of the process after the commit")
+		t.Error("the test never simulated the end of the process after the commit")
 	}
 }
 
@@ -224,7 +224,7 @@ func TestRecoverStatesOfFirstRelease(t *testing.T) {
 	}
 	var states []map[string]string
 	if err := json.Unmarshal(raw, &states); err != nil || len(states) < 30 {
-		t.Fatalf("%d states, %v", len(states), err)
+		t.Fatalf("the recording has %d states, %v", len(states), err)
 	}
 	logs, committed := 0, 0
 	for i, state := range states {
@@ -241,7 +241,7 @@ func TestRecoverStatesOfFirstRelease(t *testing.T) {
 		_, interrupted := state["project/.aam/.tmp/journal.json"]
 		j := open(files.Disk{}, root)
 		if j.Interrupted() != interrupted {
-			t.Errorf("state %d: Interrupted is %t", i, !interrupted)
+			t.Errorf("recorded state %d: Interrupted returned %t", i, !interrupted)
 		}
 		want := before
 		if interrupted {
@@ -258,7 +258,7 @@ func TestRecoverStatesOfFirstRelease(t *testing.T) {
 		}
 	}
 	if logs < 20 || committed == 0 {
-		t.Errorf("%d states have a log, %d are committed", logs, committed)
+		t.Errorf("%d of the recorded states have a log, %d are committed", logs, committed)
 	}
 }
 

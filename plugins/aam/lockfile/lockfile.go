@@ -25,7 +25,7 @@ const (
 
 // Lock holds the entries of the installed packages. The zero value has no entries.
 type Lock struct {
-	Packages   []Entry // in the order of the file
+	Packages   []Entry // the entries in the order of the file
 	ResolvedAt string  // the time at which the file was written, as the file states it; "" if unknown
 }
 
@@ -35,7 +35,7 @@ type Entry struct {
 	Version       string
 	Source        string                // the name of a registry, FromFolder or FromSource
 	Checksum      string                // the checksum of the archive; "" if unknown
-	Dependencies  []manifest.Dependency // with version constraints instead of resolved versions
+	Dependencies  []manifest.Dependency // the dependencies, with version constraints instead of resolved versions
 	FileChecksums *FileChecksums
 	SourceName    *string // nil unless SourceCommit is set
 	SourceCommit  *string

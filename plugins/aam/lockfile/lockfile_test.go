@@ -67,14 +67,14 @@ func TestLock(t *testing.T) {
 	lock.Remove("b")
 	lock.Remove("nobody")
 	if first, ok := lock.Find("@acme/code-review"); !ok || first.Version != "2" || len(lock.Packages) != 2 || lock.Packages[1].Name != "c" {
-		t.Errorf("changed: got %+v", lock.Packages)
+		t.Errorf("the changed lock has the packages %+v", lock.Packages)
 	}
 	if _, ok := lock.Find("b"); ok {
-		t.Error("b was not removed")
+		t.Error("Remove did not remove the package b")
 	}
 	empty, err := (&lockfile.Lock{}).Encode("now")
 	if want := "lockfile_version: 1\nresolved_at: now\npackages: {}\n"; err != nil || string(empty) != want {
-		t.Errorf("an empty lock: got %q, %v", empty, err)
+		t.Errorf("Encode of an empty lock: got %q, %v", empty, err)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestLoad(t *testing.T) {
 		})
 	}
 	if lock, err := lockfile.Load(files.Disk{}, t.TempDir()); err != nil || len(lock.Packages) != 0 {
-		t.Errorf("an absent file: got %+v, %v", lock, err)
+		t.Errorf("Load of a file that does not exist: got %+v, %v", lock, err)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestRealLocks(t *testing.T) {
 	for _, pattern := range [][]string{{"from-repo", "locks", "*"}, {"constructed", "workspaces", "*", ".aam", "aam-lock.yaml"}, {"constructed", "workspaces", "locks", "*", ".aam", "aam-lock.yaml"}} {
 		found, err := filepath.Glob(realdata.Path(t, pattern...))
 		if err != nil || len(found) == 0 {
-			t.Fatalf("nothing in %v: %v", pattern, err)
+			t.Fatalf("no files match %v: %v", pattern, err)
 		}
 		paths = append(paths, found...)
 	}

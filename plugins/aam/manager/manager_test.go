@@ -50,7 +50,7 @@ func TestSecretFilesAreNotOpened(t *testing.T) {
 	seen := &spy{System: files.Disk{}}
 	m := &manager.Manager{
 		Files: seen, Project: filepath.Join(root, "project"), Home: filepath.Join(root, "home"), Now: time.Unix(0, 0), Limits: archive.DefaultLimits(),
-		Lock: func(_, _ string) error { return nil }, Probe: func(string) bool { return false }, Warn: func(text string) { t.Errorf("warned: %s", text) },
+		Lock: func(_, _ string) error { return nil }, Probe: func(string) bool { return false }, Warn: func(text string) { t.Errorf("the call logged the warning: %s", text) },
 	}
 	name := "pkg"
 	steps := []func() error{
@@ -72,7 +72,7 @@ func TestSecretFilesAreNotOpened(t *testing.T) {
 	}
 	for _, path := range seen.opened {
 		if base := filepath.Base(path); base == "credentials.yaml" || strings.HasPrefix(base, ".env") {
-			t.Errorf("%s was opened", path)
+			t.Errorf("a call opened the secret file %s", path)
 		}
 	}
 	if len(seen.opened) == 0 {
@@ -297,11 +297,11 @@ func TestSymlinksOutOfProjectAreNotRead(t *testing.T) {
 				text = []byte(err.Error())
 			}
 			if call != "info" && strings.Contains(string(text), "s3cr3t") {
-				t.Errorf("%s is a link, and %s shows %s", name, call, text)
+				t.Errorf("%s is a symbolic link, and %s shows its target: %s", name, call, text)
 			}
 		}
 		if data, err := os.ReadFile(secret); err != nil || !strings.Contains(string(data), "s3cr3t") {
-			t.Errorf("%s: the other file is %q, %v", name, data, err)
+			t.Errorf("%s: the target of the symbolic link is %q, %v", name, data, err)
 		}
 	}
 }

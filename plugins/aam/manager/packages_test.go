@@ -155,7 +155,7 @@ func TestSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := m.Search("", 10, ""); fault.From(err) == nil || fault.From(err).Code != fault.RegistryUnreachable || !strings.Contains(err.Error(), "'r'") {
-		t.Errorf("a missing registry: got %v", err)
+		t.Errorf("Search in a registry that does not exist: got %v", err)
 	}
 }
 

@@ -16,7 +16,7 @@ type Published struct {
 	PackageName string `json:"package_name"`
 	Version     string `json:"version"`
 	Registry    string `json:"registry"`
-	ArchiveSize int64  `json:"archive_size"` // in bytes
+	ArchiveSize int64  `json:"archive_size"` // size of the archive, in bytes
 	Checksum    string `json:"checksum"`
 }
 

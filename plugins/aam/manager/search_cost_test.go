@@ -95,7 +95,7 @@ func TestSearchOpensArchives(t *testing.T) {
 				t.Errorf("found and opened (-want +got)\n%s", diff)
 			}
 			if len(warned) != test.warned {
-				t.Errorf("warned: %q", warned)
+				t.Errorf("the search logged the warnings %q", warned)
 			}
 		})
 	}

@@ -53,6 +53,6 @@ func TestAllCountsLeavesOutWhatLoadMustRead(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got := maps.Collect(manifest.AllCounts(filepath.Join(dir, "none"))); len(got) != 0 {
-		t.Errorf("a directory that does not exist: got %v", got)
+		t.Errorf("AllCounts of a directory that does not exist: got %v", got)
 	}
 }

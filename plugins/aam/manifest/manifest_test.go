@@ -117,7 +117,7 @@ platforms: {cursor: {skill_scope: user, merge_instructions: 'yes'}, vscode: {}}
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := manifest.Load(files.Disk{}, dir); fault.From(err).Code != fault.ManifestNotFound || !strings.HasPrefix(err.Error(), "No aam.yaml found at "+dir) {
-		t.Errorf("an absent file: got %v", err)
+		t.Errorf("Load of a file that does not exist: got %v", err)
 	}
 	path := filepath.Join(dir, "aam.yaml")
 	for _, test := range []struct{ text, want string }{{minimal, ""}, {"a: [", "line 2"}, {"a: 1", "name: field required"}, {strings.Repeat("#", manifest.MaxSize+1), "too large"}} {
@@ -154,7 +154,7 @@ func TestParseAgent(t *testing.T) {
 	spec, err := manifest.ParseAgent([]byte("name: r\ndescription: d\nsystem_prompt: p.md\nversion: 1.0.0\nskills: [a]\nprompts: []\ntools: [x]\nparameters: {t: 0.5, on: true, w: x, n: 3}\n"))
 	want := manifest.AgentSpec{Name: "r", Description: "d", SystemPrompt: "p.md", Skills: []string{"a"}, Prompts: []string{}}
 	if diff := cmp.Diff(want, spec); err == nil || diff == "" {
-		t.Errorf("a parameter's name is a boolean: got %+v, %v", spec, err)
+		t.Errorf("ParseAgent with a boolean as the name of a parameter: got %+v, %v", spec, err)
 	}
 	spec, err = manifest.ParseAgent([]byte("name: r\ndescription: d\nsystem_prompt: p.md\nskills: [a]\nparameters: {t: 0.5, 'on': true, w: x, n: 3}\n"))
 	if diff := cmp.Diff(want, spec); err != nil || diff != "" {

@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 		})
 	}
 	if err := pkgname.CheckArtifact("@a/b"); err == nil {
-		t.Error("an artifact may have a scope")
+		t.Error("CheckArtifact accepts a name with a scope")
 	}
 }
 
@@ -100,7 +100,7 @@ func TestRecordedNames(t *testing.T) {
 			t.Errorf("%q: got %v, want valid: %t", row.Input, err, row.Valid)
 		}
 		if want := row.Suggestion; want != nil && pkgname.Suggest(row.Input) != *want || want == nil && pkgname.Suggest(row.Input) != "" {
-			t.Errorf("%q: suggests %q", row.Input, pkgname.Suggest(row.Input))
+			t.Errorf("Suggest(%q) returned %q", row.Input, pkgname.Suggest(row.Input))
 		}
 		if row.Folder != nil && pkgname.Folder(row.Input) != *row.Folder {
 			t.Errorf("%q: folder %q, want %q", row.Input, pkgname.Folder(row.Input), *row.Folder)
@@ -141,7 +141,7 @@ func TestParseSpecAdvisesOnPaths(t *testing.T) {
 	}
 	for _, text := range []string{"kit@", "@scope", "@a/b/c", "BAD"} {
 		if _, err := pkgname.ParseSpec(text); strings.Contains(fault.From(err).Hint, "aam_publish") {
-			t.Errorf("%s is no path", text)
+			t.Errorf("ParseSpec treats %s as a path", text)
 		}
 	}
 }

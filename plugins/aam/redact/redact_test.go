@@ -60,7 +60,7 @@ func TestText(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 			if again := redact.Text(got); again != got {
-				t.Errorf("a second time: %s", again)
+				t.Errorf("masking the result a second time returned %s", again)
 			}
 		})
 	}
@@ -88,7 +88,7 @@ func TestURL(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 			if again := redact.Text(got); again != got {
-				t.Errorf("as a text: %s", again)
+				t.Errorf("masking the result as a text returned %s", again)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestTextTakesLinearTime(t *testing.T) {
 		redact.Text(text)
 		redact.URL(text)
 		if took := time.Since(begin); took > 10*time.Second {
-			t.Errorf("%s, many times: %v", part, took)
+			t.Errorf("masking %s, repeated many times, took %v", part, took)
 		}
 	}
 }

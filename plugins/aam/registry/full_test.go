@@ -71,7 +71,7 @@ func TestPublishRefusesIndexThatWouldGrowTooLarge(t *testing.T) {
 				}
 			}
 			if _, err := open(root).Publish(p); err != nil {
-				t.Fatalf("after packages are removed: %v", err)
+				t.Fatalf("Publish after packages were removed: %v", err)
 			}
 			if entries, err := open(root).Index(); err != nil || len(entries) != 2 || entries[0].Name != "new" || entries[1].Name != fmt.Sprintf("p%03d", many-1) {
 				t.Errorf("the index has %d rows, %v", len(entries), err)

@@ -25,7 +25,7 @@ type Metadata struct {
 	Repository  *string
 	Keywords    []string
 	Tags        []Tag
-	Versions    []Release // in the order in which the versions were published
+	Versions    []Release // the versions in the order in which they were published
 }
 
 // Tag is a name for a version, such as latest.

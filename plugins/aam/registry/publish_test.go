@@ -130,7 +130,7 @@ versions:
 		t.Error(err)
 	}
 	if len(got) != 8 { // the registry has two archives, two metadata files and four directories
-		t.Errorf("the registry has %v", names(got))
+		t.Errorf("the registry has the files %v", names(got))
 	}
 }
 
@@ -185,7 +185,7 @@ func TestPublishRefuses(t *testing.T) {
 	}
 	_, err := open(filepath.Join(root, "none")).Publish(project(t, "d", "1.0.0"))
 	if fault.From(err) == nil || fault.From(err).Code != fault.RegistryUnreachable {
-		t.Errorf("no registry: got %v", err)
+		t.Errorf("Publish without a registry: got %v", err)
 	}
 }
 
@@ -281,10 +281,10 @@ func TestPublishIsAtomicAtEachWrite(t *testing.T) {
 				break
 			}
 			if _, err := open(root).Publish(p); err != nil && !published {
-				t.Errorf("%s: then: %v", name, err)
+				t.Errorf("%s: the next Publish: %v", name, err)
 			}
 			if _, err := open(root).Publish(third); err != nil {
-				t.Errorf("%s: the third package: %v", name, err)
+				t.Errorf("%s: the Publish of the third package: %v", name, err)
 			}
 			if diff := cmp.Diff(after, texts(t, root)); diff != "" {
 				t.Errorf("%s: then (-want +got)\n%s", name, diff)
@@ -364,7 +364,7 @@ func TestPublishConcurrently(t *testing.T) {
 			}
 			entries, err := open(root).Index()
 			if err != nil || len(entries) != 1 {
-				t.Errorf("the index: %v, %v", entries, err)
+				t.Errorf("the index has the entries %v, %v", entries, err)
 			}
 			m, err := open(root).Metadata("a")
 			if err != nil {
@@ -382,7 +382,7 @@ func TestPublishConcurrently(t *testing.T) {
 	readers.Wait()
 	m, err := open(root).Metadata("a")
 	if err != nil || len(m.Versions) != 2*each+1 {
-		t.Errorf("%d versions, %v", len(m.Versions), err)
+		t.Errorf("the metadata has %d versions, %v", len(m.Versions), err)
 	}
 }
 
@@ -441,6 +441,6 @@ func TestPublishIntoRegistryInsidePackage(t *testing.T) {
 		sizes = append(sizes, got.Size)
 	}
 	if sizes[0] != sizes[1] {
-		t.Errorf("the archives have %v bytes", sizes)
+		t.Errorf("the archives have the sizes %v, in bytes", sizes)
 	}
 }

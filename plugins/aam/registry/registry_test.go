@@ -68,11 +68,11 @@ func TestIndex(t *testing.T) {
 		})
 	}
 	if got, err := open(t.TempDir()).Index(); err != nil || got != nil {
-		t.Errorf("a directory without an index: got %v, %v", got, err)
+		t.Errorf("Index of a directory without an index: got %v, %v", got, err)
 	}
 	_, err := open(filepath.Join(t.TempDir(), "none")).Index()
 	if failure := fault.From(err); failure == nil || failure.Code != fault.RegistryUnreachable || !strings.Contains(failure.Message, "'team'") {
-		t.Errorf("no directory: got %v", err)
+		t.Errorf("Index of a directory that does not exist: got %v", err)
 	}
 }
 
@@ -107,11 +107,11 @@ versions:
 		}
 	}
 	if got := m.Latest(); got != "1.0.0-rc.1" {
-		t.Errorf("latest: got %s", got)
+		t.Errorf("Latest returned %s", got)
 	}
 	m.Tags = nil
 	if got := m.Latest(); got != "1.0.0-rc.1" {
-		t.Errorf("latest without a tag: got %s", got)
+		t.Errorf("Latest without the tag latest returned %s", got)
 	}
 	for name, want := range map[string]fault.Code{"a--b": fault.PackageNotFound, "none": fault.PackageNotFound, "../x": fault.InvalidArgument, "bad": fault.RegistryUnreachable} {
 		if _, err := open(root).Metadata(name); fault.From(err) == nil || fault.From(err).Code != want {
@@ -127,7 +127,7 @@ func TestArchive(t *testing.T) {
 	}
 	for _, version := range []string{"..", "../1.0", "1.0/2", " 1.0", "1.0\n", ""} {
 		if got, err := r.Archive("a", version); err == nil {
-			t.Errorf("version %q: got %s", version, got)
+			t.Errorf("Release(%q) returned %s", version, got)
 		}
 	}
 	if got, err := r.Archive("../a", "1.0"); err == nil {

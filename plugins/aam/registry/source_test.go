@@ -25,22 +25,22 @@ func TestSource(t *testing.T) {
 	source := registry.Source{Registry: open(root), Limits: archive.DefaultLimits()}
 	want := []manifest.Dependency{{Name: "other", Constraint: "^1.0.0"}}
 	if got, err := source.Dependencies("a", "1.0.0"); err != nil || !cmp.Equal(want, got) {
-		t.Errorf("as the registry says: got %v, %v", got, err)
+		t.Errorf("the dependencies in the metadata: got %v, %v", got, err)
 	}
 	put(t, root, "packages/a/metadata.yaml", "name: a\ndescription: d\nversions: [{version: 1.0.0}]\n")
 	if got, err := source.Dependencies("a", "1.0.0"); err != nil || !cmp.Equal(want, got) {
-		t.Errorf("as the manifest says: got %v, %v", got, err)
+		t.Errorf("the dependencies in the manifest: got %v, %v", got, err)
 	}
 	put(t, root, "packages/a/metadata.yaml", "name: a\ndescription: d\nversions: [{version: 1.0.0, dependencies: {}}]\n")
 	if got, err := source.Dependencies("a", "1.0.0"); err != nil || len(got) != 0 {
-		t.Errorf("none, as the registry says: got %v, %v", got, err)
+		t.Errorf("the empty dependencies in the metadata: got %v, %v", got, err)
 	}
 	if got, err := source.Releases("none"); err != nil || got != nil {
-		t.Errorf("an unknown package: got %v, %v", got, err)
+		t.Errorf("the releases of an unknown package: got %v, %v", got, err)
 	}
 	gone := registry.Source{Registry: open(filepath.Join(root, "none"))}
 	if _, err := gone.Releases("a"); fault.From(err) == nil || fault.From(err).Code != fault.RegistryUnreachable {
-		t.Errorf("no registry: got %v", err)
+		t.Errorf("the releases without a registry: got %v", err)
 	}
 }
 

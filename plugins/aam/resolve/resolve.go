@@ -27,7 +27,7 @@ type Source interface {
 
 // Release is a version of a package in a registry.
 type Release struct {
-	Version  string // as in the manifest; Resolve ignores invalid versions
+	Version  string // the version as the manifest spells it; Resolve ignores invalid versions
 	Checksum string // the checksum of the archive; "" if unknown
 }
 
@@ -70,7 +70,7 @@ type Resolution struct {
 // Request holds the arguments of Resolve.
 type Request struct {
 	Specs     []pkgname.Spec
-	Sources   []Source // in order of precedence: the first source with a matching version is used
+	Sources   []Source // the sources in order of precedence: the first source with a matching version is used
 	Installed []Installed
 	Force     bool // allow that versions are replaced on which installed packages depend
 }

@@ -19,7 +19,7 @@ func TestWrite(t *testing.T) {
 	r := registry.Registry{Files: files.Disk{}, Name: "team", Root: filepath.Join(project, "registry")}
 	index, err := r.Index()
 	if err != nil || len(index) != packages {
-		t.Fatalf("%d packages, %v", len(index), err)
+		t.Fatalf("the index has %d packages, %v", len(index), err)
 	}
 	for _, entry := range index {
 		if m, err := r.Metadata(entry.Name); err != nil || m.Description != entry.Description {
@@ -30,6 +30,6 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	if index[0].Name != "audit-kit-00000" || index[0].Latest != "1.1.0" {
-		t.Errorf("the first is %+v", index[0])
+		t.Errorf("the first package in the index is %+v", index[0])
 	}
 }

@@ -148,7 +148,7 @@ func TestPathsWithAtSignAreNotMasked(t *testing.T) {
 	shown := w.result("aam_registry_list").Text() + w.result("aam_doctor").Text() + w.result("aam_config_get").Text()
 	for _, url := range []string{"file://" + w.path("a@b/registry"), "file://" + w.path("@team/registry"), "file://" + w.path("project/kit@1.0.0")} {
 		if strings.Count(shown, url) < 2 || !strings.Contains(shown, "accessible at "+strings.TrimPrefix(url, "file://")) {
-			t.Errorf("%s is not shown in %s", url, shown)
+			t.Errorf("the result does not show %s: %s", url, shown)
 		}
 	}
 	if text := w.fails("AAM_PACKAGE_NOT_FOUND", "aam_info", "package_name", "@acme/kit", "version", "1.0.0"); !strings.Contains(text, "@acme/kit@1.0.0") {

@@ -61,7 +61,7 @@ func read(t *testing.T, name, raw string) error {
 	t.Helper()
 	at := slices.IndexFunc(all(), func(tool tool) bool { return tool.name == name })
 	if at < 0 {
-		t.Fatalf("no tool %s", name)
+		t.Fatalf("there is no tool %s", name)
 	}
 	a, err := readArguments(json.RawMessage(raw), all()[at].arguments)
 	if err != nil {
@@ -122,7 +122,7 @@ func FuzzEncode(f *testing.F) {
 		}
 		var want, have map[string]string
 		if json.Unmarshal(plain, &want) != nil || json.Unmarshal(got, &have) != nil {
-			t.Fatal("no object")
+			t.Fatal("the encoded value is not an object")
 		}
 		if redact.Text(key) == key && redact.Text(value) == value && !cmp.Equal(want, have) {
 			t.Errorf("%q became %q", want, have)

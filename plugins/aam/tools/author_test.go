@@ -159,7 +159,7 @@ func TestCreatePackage(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	if w.read("project")["aam.yaml"] != text {
-		t.Error("the file has changed")
+		t.Error("the refused call changed the file")
 	}
 	w.real("project", "workspaces", "detectable-project")
 	w.enter("project")
@@ -181,7 +181,7 @@ func TestCreatePackageRefuses(t *testing.T) {
 		w.fails("AAM_INVALID_ARGUMENT", "aam_create_package", args...)
 	}
 	if left := w.read("project"); len(left) != 1 {
-		t.Errorf("something was written: %v", left)
+		t.Errorf("the refused call wrote the files %v", left)
 	}
 }
 
@@ -221,11 +221,11 @@ func TestConfigSetPreservesOtherSettings(t *testing.T) {
 	text := w.read("home")[".aam/config.yaml"]
 	for _, kept := range []string{"local_extension", "keep: me", "trusted_identities", "*@example.org", "docs-registry", "team-registry", "Jane Doe", "new@example.org"} {
 		if !strings.Contains(text, kept) {
-			t.Errorf("%s is lost:\n%s", kept, text)
+			t.Errorf("the call lost %s:\n%s", kept, text)
 		}
 	}
 	if strings.Contains(text, "claude") || strings.Contains(text, "proj\n") {
-		t.Errorf("the project's are in it:\n%s", text)
+		t.Errorf("the user's file contains settings of the project:\n%s", text)
 	}
 }
 
@@ -330,20 +330,20 @@ func TestCreatePackageRefusesFileWithDeployedSections(t *testing.T) {
 	w := stocked(t)
 	get[object](w, "aam_install", "packages", specs("kit"), "platform", "claude")
 	if text := w.fails("AAM_INVALID_ARGUMENT", "aam_create_package", "name", "mine"); !strings.Contains(text, "no artifacts found") {
-		t.Errorf("a file of nothing but a section: %s", text)
+		t.Errorf("a package of a file that consists only of a section: %s", text)
 	}
 	w.write("project/prompts/p.md", "P")
 	w.write("project/CLAUDE.md", w.read("project")["CLAUDE.md"]+"\nMy own.\n")
 	if text := w.fails("AAM_INVALID_ARGUMENT", "aam_create_package", "name", "mine"); !strings.Contains(text, "CLAUDE.md contains sections") {
-		t.Errorf("a section beside own text: %s", text)
+		t.Errorf("a package of a file with a section and other text: %s", text)
 	}
 	got := get[object](w, "aam_create_package", "name", "mine", "artifact_types", specs("prompt"))
 	if got["total_artifacts"] != 1.0 {
-		t.Errorf("without instructions: %v", got)
+		t.Errorf("a package without instructions: %v", got)
 	}
 	w.write("project/aam.yaml", "name: mine\nversion: 1.0.0\ndescription: d\nartifacts: {instructions: [{name: c, path: CLAUDE.md, description: d}]}\n")
 	if text := w.fails("AAM_MANIFEST_INVALID", "aam_publish"); !strings.Contains(text, "section markers") {
-		t.Errorf("published: %s", text)
+		t.Errorf("the published package: %s", text)
 	}
 }
 

@@ -38,11 +38,11 @@ func TestOpen(t *testing.T) {
 func TestHostWithoutOptionalOperations(t *testing.T) {
 	for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
 		if err := lock("x", folder); err != nil {
-			t.Errorf("locks: %v", err)
+			t.Errorf("lock without support by the host: %v", err)
 		}
 	}
 	if mode, err := modes(filepath.Join(t.TempDir(), "x"), nil); err != nil || mode != 0o644 {
-		t.Errorf("modes: %v, %v", mode, err)
+		t.Errorf("modes without support by the host: %v, %v", mode, err)
 	}
 	if prober(context.Background())("https://example.org") {
 		t.Error("a server answers where there is no network")

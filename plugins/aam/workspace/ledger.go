@@ -31,7 +31,7 @@ func (d deployment) artifact() deploy.Artifact {
 
 // ledger records the deployments of each package. The aam program neither reads nor writes the ledger.
 type ledger struct {
-	packages   []ledgerEntry // in the order of the file
+	packages   []ledgerEntry // the entries in the order of the file
 	resolvedAt string        // the field ResolvedAt of the lock file that was written in the same transaction; "" if unknown
 }
 

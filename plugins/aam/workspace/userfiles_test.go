@@ -118,7 +118,7 @@ func TestEditedDeployment(t *testing.T) {
 					old, fresh := w.pack(t, "a", "1.0.0", "", one("")...), w.pack(t, "a", "1.0.1", "", one("")...)
 					w.install(t, platform, old)
 					w.write(t, name, "edited")
-					if !ledger { // as if the aam program had installed the package
+					if !ledger { // without a ledger, the package looks as if the aam program had installed it
 						if err := os.Remove(filepath.Join(w.project, ".aam", "deployments.yaml")); err != nil {
 							t.Fatal(err)
 						}

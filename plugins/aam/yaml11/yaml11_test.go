@@ -69,7 +69,7 @@ func TestParse(t *testing.T) {
 			if err == nil {
 				plain, err = document.Root().Plain()
 			} else if syntax := new(yaml11.SyntaxError); !errors.As(err, &syntax) {
-				t.Errorf("the error is a %T", err)
+				t.Errorf("the error has the type %T", err)
 			}
 			if want, ok := strings.CutPrefix(test.want, "!"); ok {
 				if err == nil || !strings.Contains(err.Error(), want) {
@@ -115,19 +115,19 @@ digits: '12'
 	root := document.Root()
 	var r yaml11.Reader
 	if got := r.Text(root.Field("text")); got != "x" {
-		t.Errorf("text: got %q", got)
+		t.Errorf("Reader.Text of a string: got %q", got)
 	}
 	if got := r.TextOr(root.Field("absent"), "y"); got != "y" {
-		t.Errorf("absent: got %q", got)
+		t.Errorf("Reader.TextOr of an absent value: got %q", got)
 	}
 	if got := r.NullText(root.Field("none")); got != nil {
-		t.Errorf("none: got %q", *got)
+		t.Errorf("Reader.NullText of null: got %q", *got)
 	}
 	if !r.Bool(root.Field("truth"), false) || !r.Bool(root.Field("one"), false) || !r.Bool(root.Field("absent"), true) {
-		t.Error("booleans")
+		t.Error("Reader.Bool returned false for a value that means true")
 	}
 	if got := r.Int(root.Field("digits"), 0); got != 12 {
-		t.Errorf("digits: got %d", got)
+		t.Errorf("Reader.Int of quoted digits: got %d", got)
 	}
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
@@ -314,7 +314,7 @@ func TestEncodeWritesAstralCodePointsUnescaped(t *testing.T) {
 				t.Fatal(err)
 			}
 			if data := string(document.Bytes()); strings.Contains(data, `\U`) || !strings.Contains(data, "b: new 🌲\n") {
-				t.Errorf("changed: %s", data)
+				t.Errorf("the encoded document changed: %s", data)
 			}
 		})
 	}
