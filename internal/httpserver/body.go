@@ -34,12 +34,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 		return true
 	}
 	control := http.NewResponseController(w)
-	begin := time.Now()
-	defer func() {
-		if now := time.Now(); now.Sub(begin) > time.Second {
-			_ = control.SetWriteDeadline(now.Add(writeTimeout))
-		}
-	}()
+	defer func() { _ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) }()
 	body = make([]byte, 0, min(largest, smallBody))
 	for {
 		n, err := r.Body.Read(body[len(body):cap(body)])

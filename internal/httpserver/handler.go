@@ -17,10 +17,12 @@ import (
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	control, now := http.NewResponseController(w), time.Now()
-	_ = control.SetWriteDeadline(now.Add(writeTimeout))
+	write := now.Add(writeTimeout)
 	if r.ContentLength != 0 { // the server of package http reads a body before it sends a refusal
 		_ = control.SetReadDeadline(now.Add(bodyTimeout))
+		write = write.Add(bodyTimeout)
 	}
+	_ = control.SetWriteDeadline(write)
 	switch r.URL.Path {
 	case "/healthz":
 		s.health(w, r, true)
