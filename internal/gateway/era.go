@@ -48,10 +48,10 @@ func (now *served) meta(m *message) (requestMeta, *abi.Error) {
 		// Clients fall back to initialize only on this error. Some do not fall back if the error lists the supported
 		// versions.
 		return meta, methodNotFound(m.method)
-	case rawjson.Kind(sent.capabilities) != '{':
-		return meta, invalidParams("missing or invalid _meta field " + mcp.MetaKeyClientCapabilities)
 	case !slices.Contains(now.versions, version):
 		return meta, now.unsupportedVersion(version)
+	case rawjson.Kind(sent.capabilities) != '{':
+		return meta, invalidParams("missing or invalid _meta field " + mcp.MetaKeyClientCapabilities)
 	}
 	return meta, nil
 }

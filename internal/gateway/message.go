@@ -110,6 +110,14 @@ func methodNotFound(method string) *abi.Error {
 	return &abi.Error{Code: abi.CodeMethodNotFound, Message: "Method not found: " + bounded(method)}
 }
 
+// notMessage returns the error for a line that is neither an object nor a batch.
+func notMessage(line []byte) *abi.Error {
+	if rawjson.Kind(line) == 'n' && rawjson.Valid(line) {
+		return invalidRequest("a message must be a JSON object")
+	}
+	return parseError(line)
+}
+
 // parseError describes why a line is not a JSON object.
 func parseError(line []byte) *abi.Error {
 	var value json.RawMessage

@@ -108,14 +108,10 @@ func (s *session) line(ctx context.Context, line []byte, to Peer) {
 	switch kind := rawjson.Kind(line); {
 	case kind == '{':
 		s.message(ctx, line, cap(line), to)
-	case !rawjson.Valid(line):
-		putError(to, nil, parseError(line))
-	case isBatch(line):
+	case kind == '[' && rawjson.Valid(line) && isBatch(line):
 		s.batch(ctx, line, to)
-	case kind == 'n':
-		putError(to, nil, invalidRequest("a message must be a JSON object"))
 	default:
-		putError(to, nil, parseError(line))
+		putError(to, nil, notMessage(line))
 	}
 }
 

@@ -39,7 +39,7 @@ func ParseMessage(body []byte) (*Message, *Response) {
 		return &Message{body: body}, nil
 	}
 	if rawjson.Kind(body) != '{' {
-		return nil, &Response{Err: parseError(body)}
+		return nil, &Response{Err: notMessage(body)}
 	}
 	m, err := parse(body)
 	m.size = cap(body)
