@@ -83,6 +83,7 @@ func (b *batch) Closed() <-chan struct{} { return b.out.Closed() }
 func (b *batch) Respond(r Response) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	r.ID = bytes.Clone(r.ID) // so that the response does not retain the request
 	if !b.add(r.Encode()) {
 		b.add(Response{ID: r.ID, Err: invalidRequest(fmt.Sprintf("the request was executed, but its response is omitted: the responses of a client's unfinished batches are limited to %d bytes in total; send the request on its own", maxBatchResponses))}.Encode())
 	}

@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,19 +15,12 @@ func (s *Server) checkSessionRequest(w http.ResponseWriter, r *http.Request) boo
 		refuse(w, http.StatusBadRequest, "a "+r.Method+" must not have a body")
 		return false
 	}
-	version := r.Header.Get(headerVersion)
-	if gateway.IsModern(version) {
+	if slices.ContainsFunc(r.Header[headerVersion], gateway.IsModern) {
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, "protocol version "+gateway.ModernVersion+" has neither GET nor DELETE: use subscriptions/listen")
 		return false
 	}
-	if version != "" {
-		if err := s.config.Gateway.UnsupportedVersion(version); err != nil {
-			refuseWith(w, http.StatusBadRequest, gateway.Response{Err: err})
-			return false
-		}
-	}
-	return true
+	return s.checkVersion(w, r, nil)
 }
 
 // get opens the stream of a session's own messages, or resumes a stream.

@@ -154,25 +154,25 @@ func hostOf(header string) string {
 	return host
 }
 
-// accepts reports whether the Accept header of a request admits a media type.
+// accepts reports whether the Accept header of a request admits a media type. The most specific range that includes it counts.
 func accepts(h http.Header, want string) bool {
 	values := h["Accept"]
 	if len(values) == 0 {
 		return true
 	}
 	kind, _, _ := strings.Cut(want, "/")
+	ranges := []string{"*/*", kind + "/*", want}
+	best, accepted := -1, false
 	for _, value := range values {
 		for item := range strings.SplitSeq(value, ",") {
 			name, parameters, _ := strings.Cut(item, ";")
-			switch name = strings.ToLower(strings.TrimSpace(name)); name {
-			case want, "*/*", kind + "/*":
-				if !isZeroQuality(parameters) {
-					return true
-				}
+			if i := slices.Index(ranges, strings.ToLower(strings.TrimSpace(name))); i >= 0 && i >= best {
+				accepted = !isZeroQuality(parameters) || i == best && accepted
+				best = i
 			}
 		}
 	}
-	return false
+	return accepted
 }
 
 func isZeroQuality(parameters string) bool {

@@ -208,6 +208,34 @@ func TestBatches(t *testing.T) {
 }
 
 // TestLostClientCannotFillMemory checks that what is kept for a client that does not come back is bounded.
+// TestCallsOfLostClientsAreCounted checks that a call that continues after the end of its connection still counts, with its body.
+func TestCallsOfLostClientsAreCounted(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		id := f.open("2025-03-26")
+		ctx, cancel := context.WithCancel(t.Context())
+		body := "[" + legacyCall(1, "hold") + strings.Repeat(" ", 100<<10) + "]"
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if r, err := f.send(ctx, http.MethodPost, Path, body, "Mcp-Session-Id", id); err == nil {
+				r.Body.Close()
+			}
+		}()
+		<-f.b.started
+		cancel()
+		<-done
+		synctest.Wait()
+		if bytes, requests := f.s.bodies.used.Load(), len(f.s.requests); bytes < 80<<10 || requests != 1 {
+			t.Errorf("while the call runs, %d bytes and %d requests are counted", bytes, requests)
+		}
+		f.b.release <- struct{}{}
+		synctest.Wait()
+		if bytes, requests := f.s.bodies.used.Load(), len(f.s.requests); bytes != 0 || requests != 0 {
+			t.Errorf("afterwards, %d bytes and %d requests are counted", bytes, requests)
+		}
+	})
+}
+
 func TestLostClientCannotFillMemory(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		id := f.open("2025-11-25")

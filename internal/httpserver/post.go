@@ -4,7 +4,9 @@ import (
 	"context"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -43,26 +45,35 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Prin
 	if m == nil {
 		return
 	}
-	defer release()
 	s.connections.setBusy(r)
 	if m.ID() != nil || m.IsBatch() { // calls in flight may need notifications and responses, whatever the load
 		if s.draining.Load() {
+			release()
 			refuseBusy(w, m.ID(), "the server is shutting down")
 			return
 		}
 		select {
 		case s.requests <- struct{}{}:
-			defer func() { <-s.requests }()
+			body := release
+			release = func() { body(); <-s.requests }
 		default:
+			release()
 			refuseBusy(w, m.ID(), "too many requests are handled at once")
 			return
 		}
 	}
 	if s.isModern(r.Header, m) {
+		defer release()
 		s.modern(w, r, owner, m)
 		return
 	}
-	s.legacy(w, r, owner, m)
+	session := s.sessionOf(w, r, owner, m)
+	if session == nil {
+		release()
+		return
+	}
+	defer session.leave()
+	s.legacy(w, r, session, m, release)
 }
 
 // readMessage reads and parses the message of a POST. If it is invalid, it answers with an error, and returns nil. release must
@@ -93,10 +104,11 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (m *gateway
 func checkPost(h http.Header) (status int, why string) {
 	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
 	charset := parameters["charset"]
+	encoded := func(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
 	switch {
-	case err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8"):
+	case err != nil || len(h["Content-Type"]) > 1 || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8"):
 		return http.StatusUnsupportedMediaType, "the Content-Type must be application/json"
-	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
+	case slices.ContainsFunc(h["Content-Encoding"], encoded):
 		return http.StatusUnsupportedMediaType, "the body must not be compressed"
 	case !accepts(h, "application/json") || !accepts(h, "text/event-stream"):
 		return http.StatusNotAcceptable, "the Accept header must list application/json and text/event-stream"
@@ -107,7 +119,7 @@ func checkPost(h http.Header) (status int, why string) {
 // isModern reports whether a message belongs to the modern era: if its header or its body states such a version.
 func (s *Server) isModern(h http.Header, m *gateway.Message) bool {
 	version, _ := m.Version()
-	return gateway.IsModern(version) || gateway.IsModern(h.Get(headerVersion))
+	return gateway.IsModern(version) || slices.ContainsFunc(h[headerVersion], gateway.IsModern)
 }
 
 // modern handles a message of the modern era, which has no sessions. The end of the connection cancels the call.
@@ -145,32 +157,50 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner gateway.Pr
 	a.run(rest)
 }
 
-// legacy handles a message of a session. The call continues when the connection ends.
-func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner gateway.Principal, m *gateway.Message) {
-	if version := r.Header.Get(headerVersion); version != "" {
-		if err := s.config.Gateway.UnsupportedVersion(version); err != nil {
-			refuseWith(w, http.StatusBadRequest, gateway.Response{ID: m.ID(), Err: err})
-			return
-		}
+// sessionOf returns the session of a message of the legacy era, which may open it. If there is none, it answers with an error,
+// and returns nil.
+func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, owner gateway.Principal, m *gateway.Message) *session {
+	switch {
+	case !s.checkVersion(w, r, m.ID()):
+		return nil
+	case opens(m):
+		return s.sessions.open(owner)
 	}
-	opening := m.Method() == methodInitialize && m.ID() != nil
-	var session *session
-	if opening {
-		session = s.sessions.open(owner)
-	} else if session = s.findSession(w, r, owner, m.ID()); session == nil {
-		return
+	return s.findSession(w, r, owner, m.ID())
+}
+
+// checkVersion checks the header with the version of the legacy era, which may be absent.
+func (s *Server) checkVersion(w http.ResponseWriter, r *http.Request, id []byte) bool {
+	var err *abi.Error
+	switch values := r.Header[headerVersion]; {
+	case len(values) > 1:
+		err = &abi.Error{Code: codeInvalidRequest, Message: "the header MCP-Protocol-Version is given twice"}
+	case len(values) == 1 && values[0] != "":
+		err = s.config.Gateway.UnsupportedVersion(values[0])
 	}
-	defer session.leave()
+	if err != nil {
+		refuseWith(w, http.StatusBadRequest, gateway.Response{ID: id, Err: err})
+	}
+	return err == nil
+}
+
+// opens reports whether a message opens a session.
+func opens(m *gateway.Message) bool { return m.Method() == methodInitialize && m.ID() != nil }
+
+// legacy handles a message of a session. The call continues when the connection ends: release is called after both have ended.
+func (s *Server) legacy(w http.ResponseWriter, r *http.Request, session *session, m *gateway.Message, release func()) {
+	ended := afterBoth(release)
+	defer ended()
 	st := session.newStream(&s.messages)
 	reader := st.attach(0)
 	defer st.detach(reader)
-	s.count(st)
+	s.count(st, ended)
 	rest := session.gateway.Handle(session.calls, m, st)
 	if TestHook != nil {
 		TestHook(s.config.Gateway, m, st.disconnect)
 	}
 	a := &answer{server: s, w: w, r: r, stream: st, reader: reader, session: session}
-	if opening {
+	if opens(m) {
 		if session.gateway.Version() == "" { // initialize failed
 			defer session.close()
 		} else if !s.sessions.add(session) {
@@ -179,16 +209,29 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, owner gateway.Pr
 			return
 		} else {
 			w.Header().Set(headerSession, session.id)
-			s.log.Debug("a session was opened", "principal", owner)
+			s.log.Debug("a session was opened", "principal", session.owner)
 		}
 	}
 	a.run(rest)
 }
 
-// count counts a call until it ends, which may be after its connection.
-func (s *Server) count(st *stream) {
+// count counts a call until it ends, which may be after its connection. Then it calls ended.
+func (s *Server) count(st *stream, ended func()) {
 	s.begin()
-	st.onEnd = s.done
+	st.onEnd = func() {
+		ended()
+		s.done()
+	}
+}
+
+// afterBoth returns a function whose second call calls f.
+func afterBoth(f func()) func() {
+	var calls atomic.Int32
+	return func() {
+		if calls.Add(1) == 2 {
+			f()
+		}
+	}
 }
 
 // findSession returns the session that a request names. If there is none, it answers with an error, and returns nil.
