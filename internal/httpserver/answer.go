@@ -141,7 +141,7 @@ func (a *answer) writeEvents() {
 	h["Cache-Control"] = []string{"no-store"}
 	h["X-Accel-Buffering"] = []string{"no"}
 	if a.session != nil {
-		if a.stream.number != 0 && !a.stream.resumable {
+		if a.stream.number != 0 && !a.stream.isResumable() {
 			a.session.keep(a.stream)
 		}
 		if a.session.gateway.Version() >= primedVersion { // versions are dates
@@ -185,7 +185,7 @@ func (a *answer) writeEvents() {
 			}
 		case <-a.stopping:
 			a.stopping = nil
-			a.stop()
+			go a.stop() // may wait until this connection has taken messages
 		case <-a.reader.disconnected:
 		case <-a.r.Context().Done():
 			return

@@ -207,7 +207,6 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestLostClientCannotFillMemory checks that what is kept for a client that does not come back is bounded.
 // TestCallsOfLostClientsAreCounted checks that a call that continues after the end of its connection still counts, with its body.
 func TestCallsOfLostClientsAreCounted(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
@@ -236,6 +235,7 @@ func TestCallsOfLostClientsAreCounted(t *testing.T) {
 	})
 }
 
+// TestLostClientCannotFillMemory checks that what is kept for a client that does not come back is bounded.
 func TestLostClientCannotFillMemory(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		id := f.open("2025-11-25")

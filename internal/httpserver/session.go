@@ -29,6 +29,7 @@ type session struct {
 	streams []*kept
 	last    uint64 // number of the last stream
 	active  int    // requests that are handled
+	closed  bool
 	used    time.Time
 }
 
@@ -155,10 +156,11 @@ func (s *session) leave() {
 // close cancels the calls of a session and ends its streams.
 func (s *session) close() {
 	s.end()
+	s.own.close() // before the gateway's session, which waits for messages that are put
 	s.gateway.Close()
-	s.own.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	for _, k := range s.streams {
 		k.close()
 	}
@@ -173,10 +175,13 @@ func (s *session) newStream(b *budget) *stream {
 	return newStream(s.last, b)
 }
 
-// keep makes a stream resumable. The oldest ones, or else the oldest that have ended, are dropped when there are too many.
+// keep makes a stream resumable, unless the session has ended. The oldest ones, or else the oldest that have ended, are dropped when there are too many.
 func (s *session) keep(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
 	st.resume()
 	if len(s.streams) >= maxResumable {
 		i := max(0, slices.IndexFunc(s.streams, func(k *kept) bool { return !k.ended.IsZero() }))

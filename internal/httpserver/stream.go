@@ -90,7 +90,7 @@ func (s *stream) Put(message ...[]byte) {
 	for s.reader != nil && s.unread > 0 && s.unread+size > maxUnread {
 		s.progress.Wait()
 	}
-	if s.isClosed() || !s.budget.take(size) {
+	if s.isClosed() || !s.reserve(size) {
 		return
 	}
 	if s.last == 0 && s.onFirst != nil {
@@ -102,6 +102,22 @@ func (s *stream) Put(message ...[]byte) {
 		s.dropFirst()
 	}
 	s.signal()
+}
+
+// reserve takes memory for an event from the budget. If that is used up by what is kept for lost clients, a connection that reads
+// gets its messages nevertheless, because few of them wait for it.
+func (s *stream) reserve(size int64) bool {
+	if s.budget.take(size) {
+		return true
+	}
+	if s.reader == nil {
+		return false
+	}
+	for len(s.events) > 0 && s.events[0].seq <= s.written {
+		s.dropFirst()
+	}
+	s.budget.used.Add(size)
+	return true
 }
 
 // notifyFirst has a function called when the first event is put.
@@ -216,12 +232,12 @@ func (s *stream) attach(from uint64) *reader {
 // detach ends the use of the stream by a connection. A stream that is not resumable is closed.
 func (s *stream) detach(r *reader) {
 	s.mu.Lock()
-	isReader := s.reader == r
+	isReader, resumable := s.reader == r, s.resumable
 	if isReader {
 		s.leave()
 	}
 	s.mu.Unlock()
-	if isReader && !s.resumable {
+	if isReader && !resumable {
 		s.close()
 	}
 }
@@ -231,6 +247,12 @@ func (s *stream) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resumable = true
+}
+
+func (s *stream) isResumable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resumable
 }
 
 // forget makes the stream one that cannot be resumed.
