@@ -11,12 +11,39 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// maxAsking bounds the calls of a session that wait for an answer of its client.
-const maxAsking = 64
+const (
+	maxAsking            = 64       // calls of a session that wait for an answer of its client
+	maxTransportAsking   = 256      // such calls of all sessions of a Transport
+	maxTransportAskBytes = 64 << 20 // that they retain
+)
+
+// asking counts the calls of all sessions of a Transport that wait for an answer, so that clients that do not answer leave room
+// for other requests.
+type asking struct {
+	mu    sync.Mutex
+	calls int
+	bytes int64
+}
+
+// add adds calls, and bytes that they retain. It returns false if they do not fit. A nil asking has no bounds.
+func (a *asking) add(calls int, bytes int64) bool {
+	if a == nil {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if calls > 0 && a.calls >= maxTransportAsking || bytes > 0 && a.calls > 0 && a.bytes+bytes > maxTransportAskBytes {
+		return false
+	}
+	a.calls += calls
+	a.bytes += bytes
+	return true
+}
 
 // asks are the requests of the host to the client of a session that have no response yet.
 type asks struct {
 	maxBytes int64
+	shared   *asking       // of the Transport; nil if there is none
 	closed   chan struct{} // closed when no response can come any more
 
 	mu      sync.Mutex
@@ -60,6 +87,8 @@ func (a *asks) begin(requests []interaction.Request, retained int64) (w *waiting
 		return nil, fmt.Sprintf("cannot ask the client, because %d other calls wait for its answers", a.calls)
 	case a.calls > 0 && a.bytes+retained > a.maxBytes:
 		return nil, fmt.Sprintf("cannot ask the client, because the calls that wait for its answers take more than %d bytes", a.maxBytes)
+	case !a.shared.add(1, retained):
+		return nil, "cannot ask the client, because too many calls of all clients wait for answers"
 	}
 	w = &waiting{open: map[string]interaction.Request{}, replies: make(chan *reply, len(requests)), bytes: retained}
 	a.calls++
@@ -81,6 +110,7 @@ func (a *asks) end(w *waiting) {
 	}
 	a.calls--
 	a.bytes -= w.bytes
+	a.shared.add(-1, -w.bytes)
 }
 
 // deliver passes a response to the call that waits for it. It ignores responses to nothing that was asked. It does not
@@ -95,7 +125,7 @@ func (a *asks) deliver(r *reply) {
 	delete(a.waiting, string(r.id))
 	size := int64(len(r.result) + len(r.failure))
 	copied := &reply{id: bytes.Clone(r.id)}
-	if size > abi.MaxAskAnswers || a.calls > 1 && a.bytes+size > a.maxBytes {
+	if size > abi.MaxAskAnswers || a.calls > 1 && a.bytes+size > a.maxBytes || !a.shared.add(0, size) {
 		copied.refused = fmt.Sprintf("it has %d bytes, which is too much", size)
 	} else {
 		copied.result, copied.failure = bytes.Clone(r.result), bytes.Clone(r.failure)

@@ -129,6 +129,7 @@ type Transport struct {
 	runners *runners
 	lists   chan struct{}
 	cost    atomic.Int64 // of the subscriptions of all sessions
+	asking  asking
 }
 
 // maxTransportLists bounds the lists that run, or are not written yet, in all sessions of a Transport.
@@ -161,7 +162,7 @@ func (t *Transport) OpenOne(owner Principal) *Session {
 func (t *Transport) newSession(owner Principal, own Peer) *session {
 	s := newSession(t.g, owner, own)
 	s.calls.refuses = true
-	s.lists, s.runners, s.subscriptions.shared = t.lists, t.runners, &t.cost
+	s.lists, s.runners, s.subscriptions.shared, s.asks.shared = t.lists, t.runners, &t.cost, &t.asking
 	return s
 }
 

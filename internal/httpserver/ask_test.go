@@ -145,6 +145,36 @@ func TestQuestionsOfBatch(t *testing.T) {
 	})
 }
 
+// TestClientsThatDoNotAnswerDoNotKeepOthersOut checks that calls that wait for answers leave room for other requests.
+func TestClientsThatDoNotAnswerDoNotKeepOthersOut(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		answers := make(chan answered, maxRequests)
+		for range maxRequests / 64 {
+			id := f.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}`).header.Get("Mcp-Session-Id")
+			for n := range 64 {
+				go func() { answers <- f.post(legacyCall(n, "ask"), "Mcp-Session-Id", id) }()
+			}
+			synctest.Wait()
+		}
+		body, headers := modernCall("echo", `{}`)
+		f.post(body, headers...).want(t, http.StatusOK, "result")
+		refused := 0
+		for range maxRequests {
+			a := <-answers
+			if strings.Contains(a.body, "too_many_asks") {
+				refused++
+			} else if !strings.Contains(a.body, "ask_timeout") {
+				t.Errorf("got %d %s", a.status, a.body)
+			}
+		}
+		if refused != maxRequests/2 {
+			t.Errorf("%d calls were refused", refused)
+		}
+		id := f.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}`).header.Get("Mcp-Session-Id")
+		f.stream(http.MethodPost, legacyCall(1, "ask"), "Mcp-Session-Id", id).want("2-0", "")
+	})
+}
+
 func TestModernClientIsAsked(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		body, headers := modernCall("ask", `{}`)
