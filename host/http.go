@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"runtime"
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
@@ -43,6 +45,9 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	token, err := readToken(h.options.System, settings)
 	if err != nil {
 		return err
+	}
+	if settings.TokenFile != "" && isOpenToAll(settings.TokenFile) {
+		h.options.Log.Warn("all users of this machine can access the file of the bearer token: run chmod o-rwx FILE, and make a new token", "file", settings.TokenFile)
 	}
 	var encryption *tls.Config
 	if settings.CertFile != "" {
@@ -115,6 +120,12 @@ func readToken(system System, s config.HTTPServer) (string, error) {
 		return "", discovery.UsageErrorf("the bearer token in %s: %w", cmp.Or(s.TokenFile, "$"+s.TokenEnv), err)
 	}
 	return token, nil
+}
+
+// isOpenToAll reports whether users other than the owner and the group of a file can access it. Windows has no such mode.
+func isOpenToAll(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o006 != 0
 }
 
 // transport describes the connection between clients and the host.

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -87,9 +88,29 @@ func TestServeHTTP(t *testing.T) {
 	}
 }
 
+// TestServeHTTPWarnsOfTokenThatAllCanRead checks the warning, which must not contain the token.
+func TestServeHTTPWarnsOfTokenThatAllCanRead(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such mode")
+	}
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
+		w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/token": token})
+		file := filepath.Join(w.Dir, "work", "token")
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		w.Write(t, withHTTP("token_file = '"+file+"'"))
+		_, end := serveHTTP(t, w.Open(t, w.Options()), host.HTTPOptions{Address: "127.0.0.1:0"})
+		_ = end()
+		if log := w.Log.String(); strings.Contains(log, "all users of this machine") != want || strings.Contains(log, token) {
+			t.Errorf("mode %o: %s", mode, log)
+		}
+	}
+}
+
 // TestServeHTTPRefuses checks that ServeHTTP refuses addresses and settings that are not safe.
 func TestServeHTTPRefuses(t *testing.T) {
-	w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/token": token, "work/short": "short", "work/cert": "no certificate"})
+	w := hosttest.New(t, answering("a", "A"), hosttest.Files{"work/token": token, "work/short": "short", "work/empty": "", "work/lines": token + "\n" + token, "work/huge": strings.Repeat("x", 1<<20), "work/cert": "no certificate"})
 	file := func(name string) string { return filepath.Join(w.Dir, "work", name) }
 	for name, c := range map[string]struct {
 		keys    string
@@ -99,6 +120,10 @@ func TestServeHTTPRefuses(t *testing.T) {
 		"all addresses without a token": {"", host.HTTPOptions{Address: ":0", Insecure: true}, []string{"needs a bearer token", "bulkhead token new"}},
 		"all addresses without TLS":     {"", host.HTTPOptions{Address: "0.0.0.0:0", TokenFile: file("token")}, []string{"needs TLS", "--insecure-http"}},
 		"a short token":                 {"", host.HTTPOptions{Address: "127.0.0.1:0", TokenFile: file("short")}, []string{file("short"), "fewer than 20 characters"}},
+		"an empty token":                {"", host.HTTPOptions{Address: "127.0.0.1:0", TokenFile: file("empty")}, []string{file("empty"), "fewer than 20 characters"}},
+		"a token with a line break":     {"", host.HTTPOptions{Address: "127.0.0.1:0", TokenFile: file("lines")}, []string{file("lines"), "visible ASCII"}},
+		"a huge token":                  {"", host.HTTPOptions{Address: "127.0.0.1:0", TokenFile: file("huge")}, []string{file("huge"), "8 KiB"}},
+		"a directory for the token":     {"", host.HTTPOptions{Address: "127.0.0.1:0", TokenFile: file("")}, []string{file("")}},
 		"a missing token":               {"token_file = '" + file("none") + "'", host.HTTPOptions{Address: "127.0.0.1:0"}, []string{file("none")}},
 		"an unset variable":             {"token_env = 'BULKHEAD_NONE'", host.HTTPOptions{Address: "127.0.0.1:0"}, []string{"$BULKHEAD_NONE", "not set"}},
 		"an invalid certificate":        {"", host.HTTPOptions{Address: "127.0.0.1:0", CertFile: file("cert"), KeyFile: file("cert")}, []string{"TLS"}},
