@@ -23,6 +23,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write = write.Add(bodyTimeout)
 	}
 	_ = control.SetWriteDeadline(write)
+	if len(r.TransferEncoding) > 0 { // a proxy that takes a Content-Length instead finds a different end of the request
+		w.Header().Set("Connection", "close")
+	}
 	switch r.URL.Path {
 	case "/healthz":
 		s.health(w, r, true)
