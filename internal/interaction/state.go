@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -71,7 +72,7 @@ func (s *Sealer) Seal(state State, binding []byte) (string, error) {
 // Open returns the State in a token of Seal. The error is ErrToken or ErrExpired.
 func (s *Sealer) Open(token string, binding []byte, now time.Time) (State, error) {
 	var state State
-	if len(token) > maxToken {
+	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // the decoder skips line breaks
 		return state, ErrToken
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)

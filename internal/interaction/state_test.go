@@ -44,6 +44,7 @@ func TestSealer(t *testing.T) {
 		"nothing":         func() (State, error) { return s.Open("", []byte("binding"), now) },
 		"too much":        func() (State, error) { return s.Open(strings.Repeat("A", maxToken+1), []byte("binding"), now) },
 		"padding":         func() (State, error) { return s.Open(token+"=", []byte("binding"), now) },
+		"a line break":    func() (State, error) { return s.Open(token[:9]+"\n"+token[9:], []byte("binding"), now) },
 		"the end is cut":  func() (State, error) { return s.Open(token[:len(token)-1], []byte("binding"), now) },
 	} {
 		if got, err := open(); !errors.Is(err, ErrToken) || got.Plugin != "" {
