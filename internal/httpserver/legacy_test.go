@@ -83,6 +83,19 @@ func TestIdleSessionsExpire(t *testing.T) {
 	})
 }
 
+// TestClientThatOnlyOpensSessionsEndsNoOthers checks that sessions that were not used make room first.
+func TestClientThatOnlyOpensSessionsEndsNoOthers(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, f *fixture) {
+		used := f.open("2025-11-25")
+		f.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", used).want(t, http.StatusAccepted, "")
+		for range 2 * maxSessions {
+			f.open("2025-11-25")
+			time.Sleep(time.Millisecond)
+		}
+		f.post(legacyCall(1, "echo"), "Mcp-Session-Id", used).want(t, http.StatusOK, "result")
+	})
+}
+
 func TestIdleSessionsMakeRoom(t *testing.T) {
 	run(t, Config{}, func(t *testing.T, f *fixture) {
 		first := f.open("2025-11-25")

@@ -29,6 +29,7 @@ type session struct {
 	streams []*kept
 	last    uint64 // number of the last stream
 	active  int    // requests that are handled
+	known   bool   // a request other than initialize has named the session
 	closed  bool
 	used    time.Time
 }
@@ -64,13 +65,7 @@ func (all *sessions) add(s *session) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if len(all.byID) >= maxSessions {
-		var oldest *session
-		var since time.Time
-		for _, other := range all.byID {
-			if used, idle := other.lastUse(); idle && (oldest == nil || used.Before(since)) {
-				oldest, since = other, used
-			}
-		}
+		oldest := all.oldest()
 		if oldest == nil {
 			return false
 		}
@@ -79,6 +74,20 @@ func (all *sessions) add(s *session) bool {
 	}
 	all.byID[s.id] = s
 	return true
+}
+
+// oldest returns the session that makes room for a new one: the one that has been idle for the longest time, or rather such a
+// session that its client has not used at all, so that a client that only opens sessions ends its own. It is nil if none is idle.
+func (all *sessions) oldest() (oldest *session) {
+	var since time.Time
+	var known bool
+	for _, s := range all.byID {
+		used, idle := s.lastUse()
+		if idle && (oldest == nil || known && !s.known || known == s.known && used.Before(since)) {
+			oldest, since, known = s, used, s.known
+		}
+	}
+	return oldest
 }
 
 // find returns the session of a principal with an id, and counts a request of it until leave is called; nil if there is none.
@@ -92,6 +101,7 @@ func (all *sessions) find(id string, owner gateway.Principal) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active++
+	s.known = true
 	return s
 }
 
