@@ -1,0 +1,12 @@
+// Package bulkhead embeds the sources of the SDKs for `bulkhead plugin new`. It is at the top of the repository because the go
+// command embeds only files in or below the directory of a package. It is not a public API: plugins use package sdk.
+package bulkhead
+
+import "embed"
+
+// Sources has the sources of the SDKs, by path in the repository, with what they need from the top directory: go.mod, go.sum and
+// LICENSE. It also has the tests of the Go SDK, since a pattern cannot exclude them.
+//
+//go:embed LICENSE go.mod go.sum
+//go:embed sdk/*.go sdk/*/*.go sdk/*/*/*.go
+var Sources embed.FS
