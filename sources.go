@@ -9,4 +9,7 @@ import "embed"
 //
 //go:embed LICENSE go.mod go.sum
 //go:embed sdk/*.go sdk/*/*.go sdk/*/*/*.go
+//go:embed sdk/rust/Cargo.toml sdk/rust/src
+//go:embed sdk/c/bulkhead.h
+//go:embed sdk/assemblyscript/package.json sdk/assemblyscript/assembly
 var Sources embed.FS

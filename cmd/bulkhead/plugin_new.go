@@ -30,7 +30,7 @@ With --sdk published it refers to the published one; the header of C is always c
 An existing directory is not changed.`,
 		Example: `  bulkhead plugin new notes
   bulkhead plugin new notes --with prompts,resources,http,git
-  bulkhead plugin new notes --lang go --dir plugins --json`,
+  bulkhead plugin new notes --lang rust --dir plugins --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if sdk != "copy" && sdk != "published" {

@@ -1,14 +1,12 @@
 package scaffold
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
-
-	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/semver"
 
 	"github.com/bulkhead-mcp/bulkhead"
 )
@@ -33,9 +31,32 @@ var languages = []language{
 		id: "go", title: "Go", needs: "Go 1.26 or newer",
 		files:  "| `main.go` | the handlers, and their registration |\n| `main_test.go` | a test of the handlers, which runs natively |\n",
 		module: "NAME.wasm", build: `go = "."`, steps: []string{"go test ."},
-		sdk: goSDK, prepare: prepareGo, addSDK: addGoSDK,
+		sdk: sdkDir, prepare: prepareGo, addSDK: addGoSDK,
+	},
+	{
+		id: "rust", title: "Rust", needs: "Rust 1.82 or newer with the target `wasm32-wasip1` (`rustup target add wasm32-wasip1`)",
+		files:  "| `src/lib.rs` | the handlers, their registration, and a test, which runs natively |\n| `Cargo.toml` | the dependencies |\n",
+		module: "target/wasm32-wasip1/release/plugin.wasm", build: `command = ["cargo", "build", "--release", "--target", "wasm32-wasip1"]`,
+		steps: []string{"cargo test"},
+		sdk:   sdkDir, prepare: prepareRust, addSDK: addRustSDK,
+	},
+	{
+		id: "c", title: "C", needs: "clang with lld and wasi-libc (on Debian `clang`, `lld`, `wasi-libc` and `libclang-rt-dev-wasm32`)",
+		files:  "| `plugin.c` | the handlers, and their registration |\n",
+		module: "NAME.wasm",
+		build:  `command = ["clang", "--target=wasm32-wasi", "-mexec-model=reactor", "-Oz", "-Wl,--strip-all", "plugin.c", "-o", "NAME.wasm"]`,
+		sdk:    "bulkhead.h", copied: true, prepare: prepareC, addSDK: addCHeader,
+	},
+	{
+		id: "assemblyscript", title: "AssemblyScript", needs: "Node.js 20 or newer with npm",
+		files:  "| `assembly/index.ts` | the handlers, and their registration |\n| `package.json` | the dependencies, and the options of the compiler |\n",
+		module: "NAME.wasm", build: `command = ["npm", "run", "--silent", "build"]`, steps: []string{"npm install"},
+		sdk: sdkDir, prepare: prepareAssemblyScript, addSDK: addAssemblyScriptSDK,
 	},
 }
+
+// sdkDir is the directory of an SDK with several files in the plugin's directory.
+const sdkDir = "bulkhead"
 
 // Languages returns the names of the languages.
 func Languages() []string {
@@ -46,75 +67,68 @@ func Languages() []string {
 	return ids
 }
 
-const (
-	goSDK    = "bulkhead" // the directory of the Go SDK in the plugin's directory, and of other SDKs that consist of several files
-	goModule = "github.com/bulkhead-mcp/bulkhead"
-)
-
-// Modules that the Go SDK needs.
-var (
-	goTestModules = []string{"github.com/BurntSushi/toml", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"} // of sdk/sdktest
-	goModules     = append(slices.Clone(goTestModules), "go.yaml.in/yaml/v4")                                               // of all packages
-	goTestSums    = append(slices.Clone(goTestModules), "github.com/dlclark/regexp2")                                       // in go.sum, as `go mod tidy` writes it
-)
-
-// prepareGo sets the versions of a Go plugin's go.mod.
-func prepareGo(o Options, d *data) error {
-	mod, err := readGoMod()
+// prepareRust sets the version of the SDK that Cargo.toml requires.
+func prepareRust(_ Options, d *data) error {
+	text, err := bulkhead.Sources.ReadFile("sdk/rust/Cargo.toml")
 	if err != nil {
 		return err
 	}
-	d.Versions = map[string]string{"go": mod.Go.Version, "sdk": "v0.0.0"}
-	d.Indirect = requirements(mod, goTestModules)
-	if o.Published {
-		if !semver.IsValid(o.Version) {
-			return fmt.Errorf("--sdk published: this program is not a release (its version is %s), so that it has no published Go SDK: leave out --sdk", o.Version)
-		}
-		d.Versions["sdk"] = o.Version
-		d.Steps = slices.Insert(d.Steps, 0, "go mod tidy")
+	_, rest, _ := strings.Cut(string(text), "\nversion = \"")
+	version, _, found := strings.Cut(rest, "\"\n")
+	if !found {
+		return errors.New("sdk/rust/Cargo.toml has no version")
 	}
+	d.Versions = map[string]string{"sdk": version}
 	return nil
 }
 
-// addGoSDK adds the Go module of the SDK, without its tests, and the checksums of the modules that it needs.
-func addGoSDK(files map[string][]byte) error {
-	mod, err := readGoMod()
+// workspace is the section of the Rust SDK's Cargo.toml that names a crate which is not copied.
+const workspace = "[workspace]\nmembers = [\"conformance\"]\n\n"
+
+func addRustSDK(files map[string][]byte) error {
+	if err := copySources(files, sdkDir, "sdk/rust", func(string) bool { return true }); err != nil {
+		return err
+	}
+	crate, rest, found := strings.Cut(string(files[sdkDir+"/Cargo.toml"]), workspace)
+	if !found {
+		return fmt.Errorf("sdk/rust/Cargo.toml lacks the section %q", workspace)
+	}
+	files[sdkDir+"/Cargo.toml"] = []byte(crate + rest)
+	return addLicense(files)
+}
+
+func prepareC(Options, *data) error { return nil }
+
+func addCHeader(files map[string][]byte) (err error) {
+	files["bulkhead.h"], err = bulkhead.Sources.ReadFile("sdk/c/bulkhead.h")
+	return err
+}
+
+// prepareAssemblyScript sets the version of the SDK that package.json requires.
+func prepareAssemblyScript(_ Options, d *data) error {
+	text, err := bulkhead.Sources.ReadFile("sdk/assemblyscript/package.json")
 	if err != nil {
 		return err
 	}
-	files[goSDK+"/go.mod"] = fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire (\n\t%s\n)\n", goModule, mod.Go.Version,
-		strings.Join(requirements(mod, goModules), "\n\t"))
-	sums, err := bulkhead.Sources.ReadFile("go.sum")
-	if err != nil {
+	var sdk struct{ Version string }
+	if err := json.Unmarshal(text, &sdk); err != nil {
+		return fmt.Errorf("sdk/assemblyscript/package.json: %w", err)
+	}
+	d.Versions = map[string]string{"sdk": sdk.Version}
+	return nil
+}
+
+func addAssemblyScriptSDK(files map[string][]byte) error {
+	if err := copySources(files, sdkDir, "sdk/assemblyscript", func(string) bool { return true }); err != nil {
 		return err
 	}
-	for line := range strings.Lines(string(sums)) {
-		if slices.Contains(goTestSums, strings.Fields(line)[0]) {
-			files["go.sum"] = append(files["go.sum"], line...)
-		}
-	}
-	return copySources(files, goSDK, "", func(name string) bool {
-		return name == "LICENSE" || strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
-	})
+	return addLicense(files)
 }
 
-func readGoMod() (*modfile.File, error) {
-	text, err := bulkhead.Sources.ReadFile("go.mod")
-	if err != nil {
-		return nil, err
-	}
-	return modfile.Parse("go.mod", text, nil)
-}
-
-// requirements returns the lines of go.mod that require modules.
-func requirements(mod *modfile.File, modules []string) []string {
-	var lines []string
-	for _, r := range mod.Require {
-		if slices.Contains(modules, r.Mod.Path) {
-			lines = append(lines, r.Mod.Path+" "+r.Mod.Version)
-		}
-	}
-	return lines
+// addLicense adds the licence to an SDK that is a directory.
+func addLicense(files map[string][]byte) (err error) {
+	files[sdkDir+"/LICENSE"], err = bulkhead.Sources.ReadFile("LICENSE")
+	return err
 }
 
 // copySources adds the embedded files below from, which is empty for all, that are selected, to the directory to of files.

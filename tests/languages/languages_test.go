@@ -19,6 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/conform"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/scaffold"
 )
 
 func TestMain(m *testing.M) {
@@ -193,6 +194,62 @@ func TestGuidesPluginWorks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNewPluginWorks creates a plugin with everything that `bulkhead plugin new` offers, and runs the commands that it prints. Then it
+// adds the plugin in a project, and calls it there.
+func TestNewPluginWorks(t *testing.T) {
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			source(t, l)
+			root := t.TempDir()
+			run(t, "../..", []string{"go", "build", "-o", filepath.Join(root, "bin", "bulkhead"), "./cmd/bulkhead"})
+			t.Setenv("PATH", filepath.Join(root, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+			t.Setenv("XDG_STATE_HOME", filepath.Join(root, "state"))
+			t.Setenv("CARGO_TERM_COLOR", "never")
+			r, err := scaffold.Create(scaffold.Options{Name: "my-notes", Dir: root, Language: strings.ToLower(l.name), With: scaffold.Features})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out string
+			for _, command := range r.Next {
+				out = shell(t, r.Dir, command)
+			}
+			if out != "Hello, Ada!\n" {
+				t.Errorf("the last command printed %q", out)
+			}
+
+			project := filepath.Join(root, "project")
+			if err := os.Mkdir(project, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			shell(t, project, "bulkhead add ../my-notes/dist/plugins/my-notes --yes")
+			for command, want := range map[string]string{
+				"bulkhead call my_notes_greet --arg name=Ada":     "Hello, Ada!\n",
+				"bulkhead call my_notes_branch":                   "branch \"\", commit \"\"\n",
+				"bulkhead prompt my_notes_welcome --arg name=Ada": "Write a welcome for Ada.",
+				"bulkhead resource my-notes:manual":               "Call my_notes_greet with a name.",
+			} {
+				if got := shell(t, project, command); !strings.Contains(got, want) {
+					t.Errorf("%s printed %q, want %q", command, got, want)
+				}
+			}
+		})
+	}
+}
+
+// shell runs a command line and returns what it prints to stdout.
+func shell(t testing.TB, dir, command string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-c", command)
+	c.Dir = dir
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", command, err, out, stderr.String())
+	}
+	return string(out)
 }
 
 // digest is the SHA-256 of the file tea.md.
