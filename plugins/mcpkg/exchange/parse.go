@@ -113,7 +113,7 @@ func (p *parser) text(what string) string {
 	return ""
 }
 
-// array reads an array and calls the function one for each item; one must read the item. Null counts as an empty array.
+// array reads an array and calls the function "one" for each item; "one" must read the item. Null counts as an empty array.
 func (p *parser) array(what string, one func(at string)) {
 	switch kind := p.Kind(); {
 	case p.headOnly, kind == "null":

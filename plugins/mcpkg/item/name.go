@@ -8,7 +8,7 @@ import (
 
 const maxName = 255 // maximum length in characters
 
-// CheckName validates a name. The error begins with the word in the argument what, such as "Prompt" or "Project".
+// CheckName validates a name. The error begins with the word in the argument "what", such as "Prompt" or "Project".
 func CheckName(what, name string) error {
 	switch {
 	case name == "":

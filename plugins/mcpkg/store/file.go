@@ -53,7 +53,7 @@ const sweepAge = time.Hour
 const maxSwept = 16
 
 // sweep removes temporary files and directories that interrupted calls left behind. It removes those in the project's
-// directory, which the argument left lists, those beside the project's directory, and those in other projects, because
+// directory, which the argument "left" lists, those beside the project's directory, and those in other projects, because
 // another project may never be written again. sweep ignores errors, because the leftover files are harmless.
 func (p *Project) sweep(left []fs.DirEntry) {
 	_ = atomicfile.SweepEntries(p.dir, left, sweepAge, p.options())
