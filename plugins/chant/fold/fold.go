@@ -54,7 +54,7 @@ func lower(r rune) rune {
 	return r
 }
 
-// lowerSigma returns the lower case of the capital sigma at the index at. This is the final form of sigma if a cased
+// lowerSigma returns the lower case of the capital sigma at the index "at". This is the final form of sigma if a cased
 // letter precedes the sigma and no cased letter follows. To find these letters, lowerSigma skips case-ignorable
 // characters, such as accents and apostrophes.
 func lowerSigma(text string, at int) rune {

@@ -71,8 +71,8 @@ func unchanged(path string, before Sum) error {
 // Create atomically creates the file at path. The error is fs.ErrExist if a file already exists there.
 func Create(path, content string) error { return atomicfile.Create(path, []byte(content), options) }
 
-// Move moves a file to the path to, and creates missing directories. The error is ErrChanged if the Sum of the file's
-// current content differs from before, and fs.ErrExist if the path to already exists. If Move is interrupted, the
+// Move moves a file to the path "to", and creates missing directories. The error is ErrChanged if the Sum of the file's
+// current content differs from "before", and fs.ErrExist if the path "to" already exists. If Move is interrupted, the
 // complete file is at one of the paths or at both, and a second Move completes the operation: Move takes an existing
 // target that is empty or has the same content for a leftover of an interrupted Move.
 func Move(from, to string, before Sum) error { return move(from, to, before, filesystem.OS{}) }
@@ -118,7 +118,7 @@ func removeSource(from, to string, before Sum, fsys filesystem.FS) error {
 	return errors.Join(err, fsys.Remove(to))
 }
 
-// renameOverPlaceholder creates an empty file at the path to, which must not exist, and then renames the file at from
+// renameOverPlaceholder creates an empty file at the path "to", which must not exist, and then renames the file at "from"
 // over the empty file.
 func renameOverPlaceholder(from, to string, fsys filesystem.FS) error {
 	placeholder, err := fsys.Create(to, 0o644)
@@ -128,7 +128,7 @@ func renameOverPlaceholder(from, to string, fsys filesystem.FS) error {
 	if err = placeholder.Close(); err == nil {
 		err = rename(from, to, fsys)
 	}
-	if err != nil && isEmpty(to) { // an empty file at the path to is still the placeholder
+	if err != nil && isEmpty(to) { // an empty file at the path "to" is still the placeholder
 		err = errors.Join(err, fsys.Remove(to))
 	}
 	return err
