@@ -53,7 +53,7 @@ func (o Options) value(key string) (option, bool) {
 }
 
 // Bool returns the value of a boolean setting, which is a YAML boolean or one of the strings true, yes, 1, false, no,
-// 0. For any other value, and for an absent setting, Bool returns the argument otherwise.
+// 0. For any other value, and for an absent setting, Bool returns the argument "otherwise".
 func (o Options) Bool(key string, otherwise bool) bool {
 	value, ok := o.value(key)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
 )
 
-// Rollback restores the managed files to their state after the deploy that recorded the snapshot with the id to. It
+// Rollback restores the managed files to their state after the deploy that recorded the snapshot with the id "to". It
 // copies files that were edited since they were deployed to a new snapshot, and returns the id of that snapshot. The
 // warnings name the copied files, and the files that Rollback could not remove because their directory is not
 // accessible.
@@ -69,7 +69,7 @@ type rollback struct {
 	to          *Snapshot
 	from        Layout // the layout of the snapshot to which the call rolls back
 	head        *Snapshot
-	dirs        []output.Key // the directories whose manifests the snapshots to and head wrote
+	dirs        []output.Key // the directories whose manifests the snapshots "to" and "head" wrote
 	applier     apply.Applier
 	reached     map[string]error      // cached results of transaction.CheckWritable; the key is a directory
 	unreachable []string              // files that are not removed, because this process cannot write their directories
@@ -163,7 +163,7 @@ func (r *rollback) revertChanges(history *History) error {
 	return nil
 }
 
-// addRestore adds the restoration of a file from the copy at the path from. Unless sum is "", the SHA-256 of the copy
+// addRestore adds the restoration of a file from the copy at the path "from". Unless sum is "", the SHA-256 of the copy
 // must equal sum.
 func (r *rollback) addRestore(key output.Key, from, sum string) error {
 	if err := disk.RequireInside(r.env.SnapshotDir(), from); err != nil {
@@ -214,7 +214,7 @@ func (r *rollback) addRemoval(key output.Key) error {
 }
 
 // keep copies a file to the snapshot of the rollback if the file was edited since it was deployed and the rollback
-// would discard the edit. The argument before is the SHA-256 of the current content, and after is that of the restored
+// would discard the edit. The argument "before" is the SHA-256 of the current content, and "after" is that of the restored
 // content.
 func (r *rollback) keep(key output.Key, before, after string) error {
 	if before == "" || before == after || before == r.deployed()[key] {

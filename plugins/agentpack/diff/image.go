@@ -93,7 +93,7 @@ func (m *image) find(h hunk) (int, error) {
 	return 0, errNoMatch
 }
 
-// matches reports whether the lines of the image from the index at equal the argument lines, and no hunk has written
+// matches reports whether the lines of the image from the index "at" equal the argument lines, and no hunk has written
 // them.
 func (m *image) matches(lines [][]byte, at int) bool {
 	m.work++

@@ -166,7 +166,7 @@ func (c *comparison) joinDeletions() {
 	c.ops = joined
 }
 
-// slideUp moves the insertion at the index at up as far as possible, and returns the new index of the insertion.
+// slideUp moves the insertion at the index "at" up as far as possible, and returns the new index of the insertion.
 func (c *comparison) slideUp(at int) int {
 	for at > 0 && c.spend() {
 		this, above := &c.ops[at], &c.ops[at-1]
@@ -205,7 +205,7 @@ func (c *comparison) slideUp(at int) int {
 	return at
 }
 
-// slideDown moves the insertion at the index at down as far as possible, and returns the new index of the insertion.
+// slideDown moves the insertion at the index "at" down as far as possible, and returns the new index of the insertion.
 func (c *comparison) slideDown(at int) int {
 	for at+1 < len(c.ops) && c.spend() {
 		this, below := &c.ops[at], &c.ops[at+1]

@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/scan"
 )
 
-// Derived returns the value that the function of derives from a file of at most limit bytes. If the file has not
+// Derived returns the value that the function "of" derives from a file of at most limit bytes. If the file has not
 // changed since an earlier call, the value comes from the host's cache. The result ok is false if the file does not
 // exist or cannot be read.
 func Derived[T any](of *derive.Func[T], path string, limit int64) (value T, ok bool) {

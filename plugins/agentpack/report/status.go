@@ -32,8 +32,8 @@ type StatusReport struct {
 	Detailed      []Action      `json:"next_actions_detailed,omitempty"`
 }
 
-// Report returns the payload of the tool status. The argument only lists the kinds of drift to report; an empty list
-// means all kinds. Each recommended command begins with prefix. The argument more lists additional actions.
+// Report returns the payload of the tool status. The argument "only" lists the kinds of drift to report; an empty list
+// means all kinds. Each recommended command begins with prefix. The argument "more" lists additional actions.
 func (d Drift) Report(profile string, targets []string, only []DriftKind, prefix string, more []Action) StatusReport {
 	shown := slices.Clone(d.Items)
 	report := StatusReport{Profile: profile, Targets: targets}

@@ -77,7 +77,7 @@ func (f privateFS) Create(path string, mode fs.FileMode) (filesystem.File, error
 	return file, nil
 }
 
-// copyMode gives the file at to the mode of the file at from. It uses host operations, because WASI has no file modes.
+// copyMode gives the file at "to" the mode of the file at "from". It uses host operations, because WASI has no file modes.
 func copyMode(from, to string) error {
 	if _, err := os.Stat(from); err != nil {
 		return err // this error matches fs.ErrNotExist, which an error of the host operation would not match

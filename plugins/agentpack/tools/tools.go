@@ -49,7 +49,7 @@ var common = []string{"repo", "profile", "target", "machine"}
 
 func withCommon(more ...string) []string { return slices.Concat(common, more) }
 
-// Register adds all tools to the plugin p. The function now returns the current time.
+// Register adds all tools to the plugin p. The function "now" returns the current time.
 func Register(p *sdk.Plugin, now func() time.Time) {
 	for _, tool := range all() {
 		sdk.HandleTool(p, tool.name, func(_ context.Context, raw json.RawMessage) (*sdk.ToolResult, error) {
