@@ -152,7 +152,7 @@ func (x *extractor) folder(name string) error {
 	return x.system.Mkdir(filepath.Join(x.dir, filepath.FromSlash(name)), 0o755)
 }
 
-// mode sets the owner's executable bit of the file at the path to, if the bit is set in the archive. It ignores all
+// mode sets the owner's executable bit of the file at the path "to", if the bit is set in the archive. It ignores all
 // other mode bits.
 func (x *extractor) mode(to string, file File) error {
 	if !file.Executable {

@@ -119,7 +119,7 @@ func (d *detector) walk(below string, depth int) error {
 	return nil
 }
 
-// folderName returns the name of the artifact that consists of the directory below.
+// folderName returns the name of the artifact that consists of the directory "below".
 func (d *detector) folderName(below string) string {
 	if below == "" {
 		return filepath.Base(d.dir)

@@ -38,7 +38,7 @@ func ascii(r rune) string {
 
 // Name derives a valid name from text. It converts text to lower case, and replaces accented Latin letters by ASCII
 // letters and other characters by hyphens. If text has letters only of other scripts, the name consists of the code
-// points of these letters. If text has no letters or digits, Name returns the argument otherwise.
+// points of these letters. If text has no letters or digits, Name returns the argument "otherwise".
 func Name(text, otherwise string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(text) {

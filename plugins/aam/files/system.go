@@ -50,7 +50,7 @@ func (d Disk) SetMode(path string, mode fs.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// CopyMode gives the file at to the permission bits of the file at from, if the bits differ.
+// CopyMode gives the file at "to" the permission bits of the file at "from", if the bits differ.
 func (d Disk) CopyMode(from, to string) error {
 	mode, err := d.Mode(from)
 	if err != nil {

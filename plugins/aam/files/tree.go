@@ -47,7 +47,7 @@ func removeAll(s System, path string, depth int) error {
 	return nil
 }
 
-// CopyFile copies a regular file to the path to, which must not exist. The copy has the permission bits of the file.
+// CopyFile copies a regular file to the path "to", which must not exist. The copy has the permission bits of the file.
 func CopyFile(s System, from, to string) error {
 	in, err := OpenRegular(s, from)
 	if err != nil {
@@ -71,7 +71,7 @@ func CopyFile(s System, from, to string) error {
 	return err
 }
 
-// CopyTree copies the directory or file at from to the path to, which must not exist. The path from must be inside of
+// CopyTree copies the directory or file at "from" to the path "to", which must not exist. The path "from" must be inside of
 // root. CopyTree follows symbolic links; a link that resolves to a path outside of root is an error.
 func CopyTree(s System, root, from, to string) error {
 	c := copier{system: s, root: root, left: maxCopied}

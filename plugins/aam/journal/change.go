@@ -95,7 +95,7 @@ func (c *Change) Tree(path string, fill func(staged string) error) error {
 	return c.syncDirs(staged)
 }
 
-// File replaces the content of the file at path, and keeps the permission bits of the file. The argument was is the
+// File replaces the content of the file at path, and keeps the permission bits of the file. The argument "was" is the
 // content that the file must have at the commit, or nil if the file must not exist. If the file differs, Commit returns
 // ErrChanged.
 func (c *Change) File(path string, was, data []byte) error {

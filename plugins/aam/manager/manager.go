@@ -86,8 +86,8 @@ func (m *Manager) usable(c config.Config) []registry.Registry {
 	return clients
 }
 
-// lock makes concurrent calls that change the same resource wait for each other. The kind in the argument what and the
-// directory in the argument of identify the resource. Other processes that change the same files lock the directory
+// lock makes concurrent calls that change the same resource wait for each other. The kind in the argument "what" and the
+// directory in the argument "of" identify the resource. Other processes that change the same files lock the directory
 // shared. The lock order is home, codex, project.
 func (m *Manager) lock(what, of, shared string) error {
 	sum := sha256.Sum256([]byte(filepath.Clean(of)))

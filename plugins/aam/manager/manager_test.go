@@ -218,7 +218,7 @@ func failure(result *manager.Result, err error) error {
 }
 
 // published returns a directory, and a manager for the project in it. The directory contains the project, a home
-// directory, a registry with the package pkg, and an unpublished package in the directory other.
+// directory, a registry with the package pkg, and an unpublished package in the directory "other".
 func published(t *testing.T) (string, *manager.Manager) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())

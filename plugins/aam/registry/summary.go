@@ -135,7 +135,7 @@ func (r Registry) folders() ([]string, error) {
 }
 
 // summarize computes the row of the package in a directory from the metadata of the package. It returns false if the
-// directory has no valid metadata. The argument old is the row in the current index.
+// directory has no valid metadata. The argument "old" is the row in the current index.
 func (r Registry) summarize(folder string, old Entry, published *journal) (Entry, bool, error) {
 	data, err := files.ReadInside(r.Files, r.Root, filepath.Join(r.Root, "packages", folder, "metadata.yaml"), maxMetadata)
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {

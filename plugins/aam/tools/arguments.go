@@ -39,7 +39,7 @@ func readArguments(raw json.RawMessage, known []string) (*arguments, error) {
 }
 
 // decode decodes an argument and stores the value at the pointer into. It returns false if the argument is absent or
-// invalid. The argument what describes the expected type, for errors.
+// invalid. The argument "what" describes the expected type, for errors.
 func (a *arguments) decode(name, what string, into any) bool {
 	raw, there := a.values[name]
 	if !there {

@@ -34,7 +34,7 @@ type block struct {
 }
 
 // reset prepares the parser for the next document. The parser may then overwrite the nodes of the previous document.
-// The argument text must equal string(data).
+// The argument "text" must equal string(data).
 func (b *block) reset(data []byte, text string) {
 	b.lines.reset(data, text)
 	b.depth, b.open = 0, b.open[:0]
@@ -91,7 +91,7 @@ func (b *block) mapping(indent int) *node {
 	return b.close(n, begin, indent)
 }
 
-// value parses the value of a key. The argument rest is the text after the key on the same line.
+// value parses the value of a key. The argument "rest" is the text after the key on the same line.
 func (b *block) value(rest string, indent, number int) *node {
 	switch {
 	case rest != "" && rest[0] == '[' && rest != "[]", rest != "" && rest[0] == '{' && rest != "{}":

@@ -33,7 +33,7 @@ func edit(text []byte, value any, path []string, want *node) []byte {
 	return e.set(root, value, path)
 }
 
-// put returns the text with the bytes from the offset from up to the offset to replaced by with. It returns nil if the
+// put returns the text with the bytes from the offset "from" up to the offset "to" replaced by "with". It returns nil if the
 // result does not parse to the wanted value, or loses a comment.
 func (e *editor) put(from, to int, with string) []byte {
 	for _, comment := range comments(e.text[from:to]) {
@@ -118,7 +118,7 @@ func isBlank(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
 }
 
-// add appends a value to a mapping or list that ends before the line with the number end.
+// add appends a value to a mapping or list that ends before the line with the number "end".
 func (e *editor) add(to *yaml.Node, key string, value any, end int) []byte {
 	more := any([]any{value})
 	if to.Kind == yaml.MappingNode {

@@ -26,7 +26,7 @@ type lines struct {
 	unsure  bool
 }
 
-// reset moves to the first line of a document. The argument text must equal string(data).
+// reset moves to the first line of a document. The argument "text" must equal string(data).
 func (l *lines) reset(data []byte, text string) {
 	*l = lines{indent: -1, unsure: true}
 	if bytes.HasSuffix(data, []byte("\n")) && plainBytes(data) {
@@ -61,7 +61,7 @@ func (l *lines) advance() {
 	}
 }
 
-// finish moves to the next line. The argument text is the part of the current line that begins with a value. finish
+// finish moves to the next line. The argument "text" is the part of the current line that begins with a value. finish
 // returns text without the comment after the value.
 func (l *lines) finish(text string) string {
 	value := withoutComment(text)

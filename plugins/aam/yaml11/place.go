@@ -77,7 +77,7 @@ func (e *editor) blockScalarEnd(from, indent int) int {
 	return e.lines[end] + len(bytes.TrimRight(e.line(end), "\r\n"))
 }
 
-// skipProperties returns the offset at which the value begins after the anchor and the tag at the offset from.
+// skipProperties returns the offset at which the value begins after the anchor and the tag at the offset "from".
 func (e *editor) skipProperties(from int) int {
 	for from < len(e.text) && (e.text[from] == '&' || e.text[from] == '!') {
 		end := bytes.IndexAny(e.text[from:], " \r\n")
@@ -93,7 +93,7 @@ func (e *editor) skipProperties(from int) int {
 }
 
 // blockExtent returns the range of bytes that a one-line value replaces. The old value is a block collection that
-// begins at the offset from and ends before the line with the number end. The range starts after the colon of the key.
+// begins at the offset "from" and ends before the line with the number "end". The range starts after the colon of the key.
 func (e *editor) blockExtent(from, end int) (int, int, bool) {
 	from = len(bytes.TrimRight(e.text[:from], " \r\n"))
 	last := e.contentEnd(end) - 1
@@ -121,7 +121,7 @@ func quoteLen(rest []byte) int {
 	return 0
 }
 
-// brackets returns the offset at which a collection ends that begins with a bracket at the offset from. The result last
+// brackets returns the offset at which a collection ends that begins with a bracket at the offset "from". The result last
 // is the offset at which the last value of the collection ends.
 func (e *editor) brackets(from int) (to, last int, ok bool) {
 	depth, before := 0, byte(' ')
@@ -146,7 +146,7 @@ func (e *editor) brackets(from int) (to, last int, ok bool) {
 	return 0, 0, false
 }
 
-// lineAt returns the number of the line that contains the offset at.
+// lineAt returns the number of the line that contains the offset "at".
 func (e *editor) lineAt(at int) int {
 	line, found := slices.BinarySearch(e.lines, at)
 	if !found {

@@ -72,7 +72,7 @@ func (r *Reader) Text(v Value) string {
 	return ""
 }
 
-// TextOr returns a string; it returns the argument absent if v does not exist.
+// TextOr returns a string; it returns the argument "absent" if v does not exist.
 func (r *Reader) TextOr(v Value, absent string) string {
 	if v.Kind() == Absent {
 		return absent
@@ -97,7 +97,7 @@ var boolWords = map[string]bool{
 
 func (v Value) lower() string { return strings.ToLower(v.Text()) }
 
-// Bool returns a boolean; it returns the argument absent if v does not exist. It also accepts 0, 1 and the strings in
+// Bool returns a boolean; it returns the argument "absent" if v does not exist. It also accepts 0, 1 and the strings in
 // boolWords.
 func (r *Reader) Bool(v Value, absent bool) bool {
 	switch v.Kind() {
@@ -116,7 +116,7 @@ func (r *Reader) Bool(v Value, absent bool) bool {
 	return false
 }
 
-// Int returns an integer; it returns the argument absent if v does not exist. It also accepts quoted integers.
+// Int returns an integer; it returns the argument "absent" if v does not exist. It also accepts quoted integers.
 func (r *Reader) Int(v Value, absent int64) int64 {
 	switch kind := v.Kind(); {
 	case kind == Absent:

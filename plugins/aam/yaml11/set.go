@@ -36,7 +36,7 @@ func (d *Document) Set(value any, path ...string) error {
 	return nil
 }
 
-// replaced returns a copy of the node in, with value at path. The copy shares unchanged nodes with in.
+// replaced returns a copy of the node "in", with value at path. The copy shares unchanged nodes with the node "in".
 func replaced(in, value *node, done, path []string) (*node, error) {
 	if len(path) == 0 {
 		return value, nil

@@ -167,7 +167,7 @@ func (v Value) At() string {
 	return at + "." + key
 }
 
-// find returns the path of the node wanted, relative to the node in; it returns false if wanted is not below in.
+// find returns the path of the node wanted, relative to the node "in"; it returns false if wanted is not below "in".
 func find(in, wanted *node, seen map[*node]bool) (string, bool) {
 	if in == wanted {
 		return "", true
