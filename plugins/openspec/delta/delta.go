@@ -109,7 +109,7 @@ func means(text *markdown.Text) bool {
 	return meant.MatchString(source)
 }
 
-// read parses the body of one section. The argument named is the title of the first section of the same operation, for
+// read parses the body of one section. The argument "named" is the title of the first section of the same operation, for
 // messages.
 func (d *Delta) read(operation, named, title string, body *markdown.Text) {
 	switch operation {

@@ -125,7 +125,7 @@ func Indented(line string) (level int, rest string) {
 }
 
 // NextHeader returns the index of the next line that begins like a header of a level up to deepest. The search starts
-// at the index from. If there is no such line, NextHeader returns len(t.Lines).
+// at the index "from". If there is no such line, NextHeader returns len(t.Lines).
 func (t *Text) NextHeader(from, deepest int) int {
 	for i := from; i < len(t.Lines); i++ {
 		if level := t.Level(i); level > 0 && level <= deepest {

@@ -124,7 +124,7 @@ func (a *ApplyInstructions) readTasks(p *plan, files []string) {
 	a.Progress.Remaining = a.Progress.Total - a.Progress.Complete
 }
 
-// decide sets the state and the instruction. The argument tracked reports whether task files exist.
+// decide sets the state and the instruction. The argument "tracked" reports whether task files exist.
 func (p *plan) decide(a *ApplyInstructions, tracked bool) {
 	a.State = "blocked"
 	file := ""

@@ -26,7 +26,7 @@ func open(root string) *project.Project {
 	return &project.Project{Files: filesystem.OS{}, Cwd: root, Top: root, Now: day, Alone: true}
 }
 
-// copyProject copies the project in the directory from to a new directory, sets the times of all files to start, and
+// copyProject copies the project in the directory "from" to a new directory, sets the times of all files to start, and
 // returns the path of the new directory. If from does not exist, the new project is empty.
 func copyProject(t testing.TB, from string) string {
 	t.Helper()

@@ -28,7 +28,7 @@ func TestListRoundsTimesToMilliseconds(t *testing.T) {
 	}
 }
 
-// vanishing is a file system that removes the directory gone as soon as the directory listed has been read.
+// vanishing is a file system that removes the directory "gone" as soon as the directory "listed" has been read.
 type vanishing struct {
 	filesystem.OS
 	listed, gone string

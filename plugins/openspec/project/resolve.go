@@ -29,7 +29,7 @@ func checkName(name string, kind Kind) error {
 	return store.CheckChange(name)
 }
 
-// resolve returns the kind of the item called name. The argument kind is the kind in the request, which may be empty.
+// resolve returns the kind of the item called name. The argument "kind" is the kind in the request, which may be empty.
 func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	if err := checkName(name, kind); err != nil {
 		return "", err

@@ -295,7 +295,7 @@ func (v *validator) change(c store.Change) ([]validation.Issue, error) {
 	return validation.Change(in), nil
 }
 
-// deltas sets the deltas of a change in in, and returns the paths of the other files in the directory specs of the
+// deltas sets the deltas of a change in the argument "in", and returns the paths of the other files in the directory specs of the
 // change. It reads a delta only if the facts of the delta are unknown, or if Fit reports that the facts do not suffice.
 func (v *validator) deltas(c store.Change, in *validation.Input) (loose []string, err error) {
 	ids, loose, err := c.Deltas()

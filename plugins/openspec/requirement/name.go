@@ -34,7 +34,7 @@ func ParseHeader(line string) (name string, ok bool) {
 	return CleanName(name), true
 }
 
-// Text returns the text after the first word of a line. The argument rest is the part of the line after that word. The
+// Text returns the text after the first word of a line. The argument "rest" is the part of the line after that word. The
 // result ok is false if rest is empty, or if the text contains U+2028 or U+2029 other than in the white space around
 // it.
 func Text(rest string) (text string, ok bool) {

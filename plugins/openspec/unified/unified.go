@@ -137,7 +137,7 @@ func nextChange(edits []edit, from int) int {
 	return from
 }
 
-// hunkEnd returns the end of the hunk whose first change is at the index from. Changes with few lines between them
+// hunkEnd returns the end of the hunk whose first change is at the index "from". Changes with few lines between them
 // share a hunk.
 func hunkEnd(edits []edit, from int) int {
 	for {
