@@ -17,6 +17,7 @@ import (
 
 // TestSchemasArePortable checks that the schemas of all tools are in the subset of JSON Schema that clients of different model
 // providers accept: each schema has a keyword that restricts the value, and type is one name. MCP Inspector warns of the others.
+// The conformance suite of MCP requires one tool whose schema uses more.
 func TestSchemasArePortable(t *testing.T) {
 	var dirs []string
 	for _, pattern := range []string{"../plugins/*", "../examples/*"} {
@@ -32,6 +33,9 @@ func TestSchemasArePortable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tool := range m.Tools {
+			if tool.Name == "json_schema_2020_12_tool" {
+				continue
+			}
 			for _, schema := range []json.RawMessage{tool.Input, tool.Output} {
 				for _, problem := range unportable(t, schema) {
 					t.Errorf("%s: %s%s", file, tool.Name, problem)

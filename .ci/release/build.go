@@ -18,7 +18,7 @@ import (
 const mainPackage = "github.com/bulkhead-mcp/bulkhead/cmd/bulkhead"
 
 // texts are the files and directories of the checkout that each archive contains. Their links must resolve in it.
-var texts = []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "docs", "examples"}
+var texts = []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "docs", "examples", "sdk"}
 
 // noticesFile is the name of the file with the licences of linked modules.
 const noticesFile = "THIRD-PARTY-NOTICES"
