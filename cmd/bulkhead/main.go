@@ -138,8 +138,8 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
 	return root
 }
 
-// rejectUnknownTopics makes help for an unknown command and completion for an unknown shell usage errors. cobra
-// answers both with a help text and success.
+// rejectUnknownTopics makes two requests fail with a usage error: help for an unknown command, and completion for an
+// unknown shell. cobra answers both with a help text and success.
 func rejectUnknownTopics(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {

@@ -49,7 +49,7 @@ func (c *Change) runCommand(ctx context.Context) error {
 	}
 	if err != nil {
 		const most = 400
-		return discovery.UsageErrorf("`%s %s %s` of %s failed: %w: %s\n  remedy: run the command yourself, or remove it from PATH so that the file is edited instead", c.client.own.program, c.Command[1], c.Command[2], c.Title, err, visible.Bounded(string(out), most))
+		return discovery.UsageErrorf("`%s %s %s` of %s failed: %w: %s\n  remedy: run the command yourself, or remove its program from PATH: then bulkhead edits the client's configuration file", c.client.own.program, c.Command[1], c.Command[2], c.Title, err, visible.Bounded(string(out), most))
 	}
 	return nil
 }

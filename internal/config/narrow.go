@@ -262,7 +262,7 @@ func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git,
 			grant(r, allowed[r])
 			continue
 		case r == manifest.Any:
-			// The grant of any remote is reduced to the remotes that the ceiling names.
+			// A grant of all remotes ("*") becomes a grant of the remotes that the ceiling names.
 			for _, named := range slices.Sorted(maps.Keys(allowed)) {
 				if named != manifest.Any {
 					grant(named, allowed[named])

@@ -45,7 +45,7 @@ func FindForReload(o Options) (*Found, error) {
 		o.Plugins = slices.DeleteFunc(slices.Clone(o.Plugins), func(name string) bool { return name == missing.plugin })
 		return FindForReload(o)
 	default:
-		found, err = nothing(o, nil, &NoPluginsError{problem: err.Error(), remedy: "add it again, or start the server with other options"})
+		found, err = nothing(o, nil, &NoPluginsError{problem: err.Error(), remedy: "restore what was removed, or start the server with other options"})
 		if err == nil {
 			found.Config, found.Files = missing.config, missing.files
 		}

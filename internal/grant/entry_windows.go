@@ -63,8 +63,8 @@ func opened(fd int, name string, err error) (entry, error) {
 	return entry{id: idOf(info), file: f}, nil
 }
 
-// linkTarget returns the absolute target of a symbolic link in dir, a resolved path. The walk cannot open "..", so a relative target
-// would not do.
+// linkTarget returns the target of a symbolic link as an absolute path. text is the target as the link states it; dir is the
+// resolved directory of the link. The target must be absolute because the caller cannot open "..".
 func linkTarget(dir, text string) string {
 	text = filepath.FromSlash(text)
 	switch {

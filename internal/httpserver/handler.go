@@ -193,7 +193,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	refuseWith(w, status, gateway.Response{Err: &abi.Error{Code: codeOf(status), Message: why}})
 }
 
-// codeOf returns the JSON-RPC code for a request that HTTP alone is the reason to refuse.
+// codeOf returns the JSON-RPC code for a request that is refused because of its HTTP method, headers or size.
 func codeOf(status int) int {
 	if status >= http.StatusInternalServerError {
 		return codeServerError

@@ -175,8 +175,8 @@ func (b *Board) add(file specFile, left *limits) (*Entry, error) {
 	return entry, nil
 }
 
-// entryOf returns the entry of a file, or of the version of the spec on its branch. The entry has only the fields that
-// lists show.
+// entryOf returns the entry of the spec in a file. If the spec is in progress on a branch of its own, the entry is that of the
+// spec's version on this branch. The entry has only the fields that lists show.
 func (b *Board) entryOf(file specFile) (*Entry, error) {
 	if file.summary == nil {
 		read, err := b.open(file.File)

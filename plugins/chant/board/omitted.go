@@ -12,8 +12,8 @@ import (
 )
 
 // newestFirst orders files by the dates in their ids, descending. An id without a date comes first, since its file may
-// be new. Files with the same id keep the order in which they were listed. Their paths cannot order them, because the
-// path in File is the target of a symbolic link.
+// be new. Files with the same id keep the order in which they were listed. They are not ordered by
+// path, because File contains the path after symbolic links are resolved, not the listed one.
 func newestFirst(a, b specFile) int {
 	datedA, datedB := id.HasDate(a.ID), id.HasDate(b.ID)
 	switch {
