@@ -297,7 +297,8 @@ func TestDamagedFileIsReplaced(t *testing.T) {
 func TestTornWriteIsRemoved(t *testing.T) {
 	h := newHost(t, t.TempDir())
 	w := h.worker(t, "notes")
-	w.Take(record(1, "a"))
+	// The limit below applies to the whole process, so it must exceed the size of the log that package testing writes.
+	w.Take(record(1, strings.Repeat("a", 200<<10)))
 	h.settle()
 	path := filepath.Join(h.dir, w.set.name+newerSuffix)
 	info, err := os.Stat(path)
