@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -83,6 +84,9 @@ func (m *Message) Version() (string, bool) {
 // Name returns the name of the tool or prompt, or the URI of the resource, that a request is for. It returns false if the
 // method has none, or the parameter is missing.
 func (m *Message) Name() (string, bool) {
+	if m.single == nil {
+		return "", false
+	}
 	switch p := &m.single.params; methods[mcp.MCPMethod(m.Method())].name {
 	case "name":
 		return rawjson.Unquote(p.name)
@@ -115,10 +119,8 @@ func (g *Gateway) ParamHeaders(m *Message) []paramheader.Param {
 // UnsupportedVersion returns the error for a request with an unsupported protocol version; nil if it is supported.
 func (g *Gateway) UnsupportedVersion(version string) *abi.Error {
 	now := g.served.Load()
-	for _, supported := range now.versions {
-		if version == supported {
-			return nil
-		}
+	if slices.Contains(now.versions, version) {
+		return nil
 	}
 	return now.unsupportedVersion(version)
 }

@@ -53,7 +53,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, ok bool) {
 	}
 }
 
-// endpoint handles a request to the MCP endpoint. Whoever may not use it learns nothing but that.
+// endpoint handles a request to the MCP endpoint. A client without access gets only the refusal.
 func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 	loopback := isLoopbackConnection(r)
 	switch {
