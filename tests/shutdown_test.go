@@ -66,9 +66,22 @@ func TestSignalsShutServerDown(t *testing.T) {
 		server := startServer(t, misbehaveCommand(t, "1h"))
 		server.startCall("misbehave_sleep", `{"ms":3600000}`)
 		signal(t, server.cmd, syscall.SIGTERM)
-		time.Sleep(50 * time.Millisecond) // the kernel merges identical pending signals
+		time.Sleep(700 * time.Millisecond) // an earlier one counts as a repetition of the first
 		signal(t, server.cmd, syscall.SIGTERM)
 		if code, rest := server.exit(); code != 128+15 || len(rest) > 0 {
+			t.Errorf("exit code %d, output %q", code, rest)
+		}
+	})
+	t.Run("a signal that is delivered twice drains a call in flight", func(t *testing.T) {
+		t.Parallel()
+		server := startServer(t, misbehaveCommand(t, "1h"))
+		id := server.startCall("misbehave_sleep", `{"ms":300}`)
+		signal(t, server.cmd, syscall.SIGTERM)
+		signal(t, server.cmd, syscall.SIGINT) // the kernel merges identical pending signals
+		if got, r := server.answer(); got != id || r != (result{Text: "awake"}) {
+			t.Errorf("%d %+v", got, r)
+		}
+		if code, rest := server.exit(); code != 0 || len(rest) > 0 {
 			t.Errorf("exit code %d, output %q", code, rest)
 		}
 	})

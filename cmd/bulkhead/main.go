@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,19 +39,30 @@ func main() {
 	os.Exit(run(untilSignal(), os.Args[1:]))
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM cancels. A second signal exits immediately.
+// untilSignal returns a context that the first SIGINT or SIGTERM cancels. A later one exits immediately.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		cancel()
-		if second, ok := (<-signals).(syscall.Signal); ok {
-			os.Exit(128 + int(second))
-		}
-	}()
+	go func() { os.Exit(awaitSecondSignal(signals, cancel)) }()
 	return ctx
+}
+
+// repeatTime is the time after the first signal in which further ones count as the same request. Many senders signal a
+// process and then its process group, or forward a signal that the terminal has already sent to the whole group.
+const repeatTime = 500 * time.Millisecond
+
+// awaitSecondSignal calls cancel at the first signal. It returns the exit code at the first signal that is no repetition.
+func awaitSecondSignal(signals <-chan os.Signal, cancel func()) int {
+	<-signals
+	first := time.Now()
+	cancel()
+	for s := range signals {
+		if number, ok := s.(syscall.Signal); ok && time.Since(first) >= repeatTime {
+			return 128 + int(number)
+		}
+	}
+	return exitHost
 }
 
 // run executes one command line.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -54,6 +56,41 @@ func TestClosedOutputIsNotReported(t *testing.T) {
 		if got := isClosedOutput(c.err); got != c.want {
 			t.Errorf("%s: isClosedOutput returned %t", name, got)
 		}
+	}
+}
+
+// A sender such as timeout(1) or a terminal delivers one signal twice, which must not skip the drain.
+func TestRepeatedSignalIsOneRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration // time from the first signal to the last one
+		exits bool
+	}{
+		"at once":               {0, false},
+		"just before the limit": {repeatTime - 1, false},
+		"at the limit":          {repeatTime, true},
+		"long after the first":  {time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				signals, cancelled, exited := make(chan os.Signal), make(chan struct{}), make(chan int, 1)
+				go func() { exited <- awaitSecondSignal(signals, func() { close(cancelled) }) }()
+				signals <- syscall.SIGTERM
+				<-cancelled
+				time.Sleep(c.after)
+				signals <- syscall.SIGINT
+				synctest.Wait()
+				if got := len(exited) == 1; got != c.exits {
+					t.Errorf("exited: %t, want %t", got, c.exits)
+				}
+				if !c.exits {
+					time.Sleep(repeatTime)
+					signals <- syscall.SIGINT
+				}
+				if code := <-exited; code != 128+int(syscall.SIGINT) {
+					t.Errorf("exit code %d", code)
+				}
+			})
+		})
 	}
 }
 

@@ -44,8 +44,9 @@ an error. An edited config that needs trust applies after "bulkhead trust".
 
 SIGTERM and SIGINT shut the server down gracefully: calls in flight may finish within
 [server] drain (default 1s), then they are cancelled and answered with an error. A second
-signal exits immediately. SIGHUP reloads the configuration. SIGUSR1 writes the stacks of
-all goroutines to stderr. If stderr is not read, log lines are dropped and counted.
+signal, half a second later or more, exits immediately: many senders deliver one signal
+twice. SIGHUP reloads the configuration. SIGUSR1 writes the stacks of all goroutines to
+stderr. If stderr is not read, log lines are dropped and counted.
 
 --http serves Streamable HTTP at http://ADDRESS/mcp instead, to any number of clients. At
 a loopback address each user of this machine can use it, unless a bearer token is set. Any
