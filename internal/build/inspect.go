@@ -33,7 +33,7 @@ const (
 // inspect runs the module in file in a worker process without grants, and reports differences between the module's
 // handlers and the manifest. If sum is not empty, the module must have this digest.
 func (b *builder) inspect(ctx context.Context, s *source, file, sum string) tomlfile.Problems {
-	response, _, err := b.describe(ctx, subject{s.m.Name, file, sum, s.m.Limits})
+	response, _, err := b.describe(ctx, subject{s.m.Name, s.m.Module.Kind, file, sum, s.m.Limits})
 	var rpcError *abi.Error
 	if err != nil && !errors.As(err, &rpcError) {
 		return tomlfile.Problems{s.callProblem(err, file)}
@@ -52,6 +52,7 @@ const noBudget = 1 << 50
 // subject is a module that describe runs.
 type subject struct {
 	plugin string // name of the plugin
+	kind   string // module.kind of the manifest
 	file   string // path of the module
 	sum    string // expected digest; empty: any
 	limits manifest.Limits
@@ -83,7 +84,7 @@ func (b *builder) describe(ctx context.Context, m subject) (worker.Response, dur
 			compiling.Add(spent)
 		}
 		l := &worker.Launch{Release: func() { _ = compiled.Close() }, Discard: func() error { return b.store.Discard(compiled) }}
-		l.Setup = wire.Setup{Plugin: m.plugin, Limits: limits, Reused: true, Code: wire.Code{File: m.file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}
+		l.Setup = wire.Setup{Plugin: m.plugin, Kind: m.kind, Limits: limits, Reused: true, Code: wire.Code{File: m.file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}
 		l.Bound(compiled.Size, noBudget)
 		return l, nil
 	}

@@ -82,7 +82,7 @@ func Inspect(ctx context.Context, file string, o Options) (Report, error) {
 
 // start runs the plugin and sets Handlers, Start, Problem and Remedy.
 func (r *Report) start(ctx context.Context, b *builder, limits manifest.Limits) {
-	response, took, err := b.describe(ctx, subject{filepath.Base(r.File), r.File, r.SHA256, limits})
+	response, took, err := b.describe(ctx, subject{filepath.Base(r.File), manifest.KindABI1, r.File, r.SHA256, limits})
 	var rpcError *abi.Error
 	if err != nil && !errors.As(err, &rpcError) {
 		r.Problem, r.Remedy = r.failure(err)

@@ -145,7 +145,7 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		Discard:  func() error { return p.dispatcher.store.Discard(compiled) },
 	}
 	l.Setup = wire.Setup{
-		Plugin: p.Name, Limits: p.workerLimits(), Reused: p.Grant.Reused,
+		Plugin: p.Name, Kind: p.Manifest.Module.Kind, Limits: p.workerLimits(), Reused: p.Grant.Reused,
 		Code:  wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
 		Locks: l.Inherit(set.Locks), Own: treepath.OfAll(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
 		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0,

@@ -8,10 +8,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
-	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -51,10 +48,14 @@ func withCall(f func(c *call, mod api.Module, stack []uint64)) api.GoModuleFunc 
 	}
 }
 
-// instantiateImports instantiates the modules that guests import: WASI, the ABI and the meter.
-func instantiateImports(ctx context.Context, runtime wazero.Runtime) error {
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
-		return fmt.Errorf("WASI cannot be instantiated: %w", err)
+// abi1 is the kind of modules that implement ABI 1. Requests and responses are abi.Request and abi.Response.
+type abi1 struct{}
+
+func (abi1) entry() string { return abi.ExportCall }
+
+func (abi1) hostModules(ctx context.Context, runtime wazero.Runtime) error {
+	if err := instantiateWASI(ctx, runtime); err != nil {
+		return err
 	}
 	builder := runtime.NewHostModuleBuilder(abi.ImportModule)
 	for _, f := range hostFunctions {
@@ -65,20 +66,55 @@ func instantiateImports(ctx context.Context, runtime wazero.Runtime) error {
 	if _, err := builder.Instantiate(ctx); err != nil {
 		return fmt.Errorf("the host functions cannot be instantiated: %w", err)
 	}
-	yield := withCall(func(c *call, _ api.Module, _ []uint64) { c.yield() })
-	_, err := runtime.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
-		WithGoModuleFunction(yield, nil, nil).Export(meter.ImportYield).
-		Instantiate(ctx)
-	if err != nil {
-		return fmt.Errorf("the host functions of the meter cannot be instantiated: %w", err)
-	}
 	return nil
+}
+
+// initialize runs _initialize, if there is one.
+func (abi1) initialize(ctx context.Context, i *instance) *Error {
+	f := i.module.ExportedFunction(abi.ExportInitialize)
+	if f == nil {
+		return nil
+	}
+	c := newCall(ctx, i.owner, i)
+	if err := i.run(c, f); err != nil {
+		return i.owner.callError(ctx, err, c, i)
+	}
+	i.initFuel = c.fuelUsed()
+	return nil
+}
+
+// warm calls bulkhead/describe. A Go module lazily initializes its runtime and its handler tables in the first call, so the
+// snapshot then contains them.
+func (abi1) warm(ctx context.Context, i *instance) *Error {
+	c := newCall(ctx, i.owner, i)
+	c.request, c.hasRequest, c.describing = []byte(`{"method":"`+abi.MethodDescribe+`"}`), true, true
+	_, failure := i.answer(c, uint64(len(c.request)))
+	return failure
+}
+
+func (abi1) run(c *call, r Request) (Response, *Error) {
+	c.request, c.hasRequest = envelope(c.ctx, r), true
+	return c.instance.answer(c, uint64(len(c.request)))
+}
+
+// answer runs the instance's entry, which has to respond by output.
+func (i *instance) answer(c *call, parameters ...uint64) (Response, *Error) {
+	response, failure := i.respond(c, i.entry, parameters...)
+	if failure != nil {
+		return response, failure
+	}
+	if !c.hasResponse {
+		response.call = nil // the caller closes the instance
+		return response, i.owner.errorf(CodeNoResponse, nil, "returned without a response")
+	}
+	response.Body = c.response
+	return response, nil
 }
 
 func i32s(n int) []api.ValueType { return slices.Repeat([]api.ValueType{api.ValueTypeI32}, n) }
 
-// checkABI checks the imports and exports of a module. Its error lists every violation of ABI 1.
-func checkABI(compiled wazero.CompiledModule) error {
+// check implements kind.
+func (abi1) check(compiled wazero.CompiledModule) error {
 	var violations []string
 	exports := compiled.ExportedFunctions()
 	for _, want := range []struct {
@@ -96,16 +132,11 @@ func checkABI(compiled wazero.CompiledModule) error {
 			violations = append(violations, fmt.Sprintf("its export %s does not have the signature %s", want.name, signature(want.params, 0)))
 		}
 	}
-	if _, ok := compiled.ExportedMemories()[abi.ExportMemory]; !ok {
-		violations = append(violations, "it does not export its memory as "+abi.ExportMemory)
-	}
+	violations = append(violations, checkMemory(compiled)...)
 	for _, f := range compiled.ImportedFunctions() {
 		if violation := checkImport(f); violation != "" {
 			violations = append(violations, violation)
 		}
-	}
-	if len(compiled.ImportedMemories()) > 0 {
-		violations = append(violations, "it imports a memory; it must define its own")
 	}
 	if len(violations) > 0 {
 		return fmt.Errorf("it does not implement ABI 1: %s", strings.Join(violations, "; "))
@@ -115,23 +146,19 @@ func checkABI(compiled wazero.CompiledModule) error {
 
 func checkImport(f api.FunctionDefinition) string {
 	module, name, _ := f.Import()
-	switch module {
-	case wasi_snapshot_preview1.ModuleName:
-		return "" // wazero reports unknown WASI functions when it instantiates the module
-	case meter.ImportModule:
-		return "" // meter.Rewrite adds these imports, and refuses a module that has such imports of its own
-	case abi.ImportModule:
-		for _, have := range hostFunctions {
-			if have.name != name {
-				continue
-			}
-			if slices.Equal(f.ParamTypes(), i32s(have.params)) && slices.Equal(f.ResultTypes(), i32s(have.results)) {
-				return ""
-			}
-			return fmt.Sprintf("its import %s.%s does not have the signature %s", module, name, signature(have.params, have.results))
-		}
+	if provided(module) {
+		return ""
 	}
-	return fmt.Sprintf("it imports %q.%q, which the host does not provide", visible.Bounded(module, 60), visible.Bounded(name, 60))
+	for _, have := range hostFunctions {
+		if module != abi.ImportModule || have.name != name {
+			continue
+		}
+		if slices.Equal(f.ParamTypes(), i32s(have.params)) && slices.Equal(f.ResultTypes(), i32s(have.results)) {
+			return ""
+		}
+		return fmt.Sprintf("its import %s.%s does not have the signature %s", module, name, signature(have.params, have.results))
+	}
+	return notProvided(f)
 }
 
 func signature(params, results int) string {

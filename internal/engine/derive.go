@@ -39,6 +39,9 @@ type deriver struct {
 
 // newDeriver returns nil if the module has no derive functions, or its instances cannot be restored or need too much memory.
 func newDeriver(m *Module) *deriver {
+	if m.entry != abi.ExportCall { // only ABI 1 has derive functions
+		return nil
+	}
 	if m.program.Compiled.ExportedFunctions()[abi.ExportDerive] == nil || !m.program.Restorable || m.initialMemory() > DeriveMemory {
 		return nil
 	}
@@ -46,7 +49,7 @@ func newDeriver(m *Module) *deriver {
 		Name: m.spec.Name, File: m.spec.File, Memory: DeriveMemory, Output: abi.MaxScanDerived, Fuel: deriveFuel,
 		Time: m.spec.Time, Tracker: m.spec.Tracker, Idle: m.spec.Idle, Log: m.spec.Log,
 	}
-	d := &deriver{module: &Module{spec: spec.withDefaults(), entry: abi.ExportDerive, program: m.program, pool: &pool{}}, turn: make(chan struct{}, 1)}
+	d := &deriver{module: &Module{spec: spec.withDefaults(), kind: m.kind, entry: abi.ExportDerive, program: m.program, pool: &pool{}}, turn: make(chan struct{}, 1)}
 	d.module.trackCalls(0) // starts the idle timer
 	return d
 }
@@ -189,7 +192,7 @@ func (d *deriver) errorOf(ctx context.Context, failure *Error) error {
 // derive runs abi.ExportDerive as the call c. After an error other than CodeNoResponse the instance must not be used again.
 func (i *instance) derive(c *call, function uint32, content []byte) (Response, *Error) {
 	c.request, c.hasRequest = content, true
-	response, failure := i.respond(c, uint64(function), uint64(len(content)))
+	response, failure := i.answer(c, uint64(function), uint64(len(content)))
 	return response, cmp.Or(i.starved(), failure)
 }
 

@@ -1,6 +1,6 @@
-// Package engine runs WASM modules that implement ABI 1. Load loads compiled code, which a code.Store of the host process
-// has produced; Module.Call sends a request and returns the response. The package does not know MCP: requests and
-// responses are bytes, and a Spec lists the module's resources and limits.
+// Package engine runs WASM modules. Load loads compiled code, which a code.Store of the host process has produced;
+// Module.Call sends a request and returns the response. The package does not know MCP: requests and responses are bytes,
+// and a Spec lists the module's kind, resources and limits.
 //
 // Each call has an instance to itself. Unless Spec.Reused is set, the instance is restored to its snapshot after the
 // call. An instance that trapped, exited, was stopped or cannot be restored is closed.
@@ -31,6 +31,7 @@ type Caller = interface {
 // Spec describes a module, its resources and its limits.
 type Spec struct {
 	Name   string        // plugin name, for errors and logs
+	Kind   Kind          // how a request becomes a run of the module
 	File   string        // path of the module, for errors
 	Code   string        // directory of the module's verified compiled code (code.Code.Dir); it is only read
 	Memory int64         // limit of an instance's linear memory in bytes, rounded down to pages of 64 KiB; 0: 64 MiB

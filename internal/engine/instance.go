@@ -13,7 +13,6 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/meter"
-	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 // instance is a running module with its own memory. It runs one call at a time.
@@ -72,7 +71,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 		return nil, failure
 	}
 	inst.module = mod
-	inst.entry = mod.ExportedFunction(m.entry)
+	inst.entry = mod.ExportedFunction(m.entry) // nil if it depends on the request
 	inst.bindCounters(mod)
 	inst.startFuel = started.fuelUsed()
 	for _, g := range m.program.Globals {
@@ -112,7 +111,7 @@ func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
 func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 	config := wazero.NewModuleConfig().
 		WithName("").        // allows several instances of a module
-		WithStartFunctions() // none: initialize calls _initialize
+		WithStartFunctions() // none: the kind runs what has to run
 	if m.derives() {
 		return inst.configureSources(config)
 	}
@@ -165,20 +164,6 @@ func (i *instance) sleep(ns int64) {
 	}
 }
 
-// initialize runs _initialize, if there is one.
-func (i *instance) initialize(ctx context.Context) *Error {
-	f := i.module.ExportedFunction(abi.ExportInitialize)
-	if f == nil {
-		return nil
-	}
-	c := newCall(ctx, i.owner, i)
-	if err := i.run(c, f); err != nil {
-		return i.owner.callError(ctx, err, c, i)
-	}
-	i.initFuel = c.fuelUsed()
-	return nil
-}
-
 // run runs an exported function as a call.
 func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
 	i.current, i.stderr.kept, i.stderr.logged, i.stdout.logged = c, nil, 0, 0
@@ -194,34 +179,20 @@ func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
 // call runs one request. After an error the instance must not be used again.
 func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
 	c := newCall(ctx, i.owner, i)
-	c.request, c.hasRequest, c.busy = envelope(ctx, r), true, r.busy
-	return i.respond(c, uint64(len(c.request)))
+	c.busy = r.busy
+	return i.owner.kind.run(c, r)
 }
 
-// describe calls bulkhead/describe before the snapshot is taken. A Go module lazily initializes its runtime and its handler
-// tables in the first call, so the snapshot then contains them.
-func (i *instance) describe(ctx context.Context) *Error {
-	c := newCall(ctx, i.owner, i)
-	c.request, c.hasRequest, c.describing = []byte(`{"method":"`+abi.MethodDescribe+`"}`), true, true
-	_, failure := i.respond(c, uint64(len(c.request)))
-	return failure
-}
-
-func (i *instance) respond(c *call, parameters ...uint64) (Response, *Error) {
-	if err := i.run(c, i.entry, parameters...); err != nil {
+// respond runs an exported function as the call c. The Response has everything but the body, and releases the instance.
+func (i *instance) respond(c *call, f api.Function, parameters ...uint64) (Response, *Error) {
+	if err := i.run(c, f, parameters...); err != nil {
 		failure := i.owner.callError(c.ctx, err, c, i)
 		failure.Detail = strings.TrimSpace(strings.Join(i.stderr.kept, "\n") + "\n" + failure.Detail)
 		return Response{Fuel: c.fuelUsed()}, failure
 	}
-	response := Response{
-		Body: c.response, Faults: c.faults, Fuel: c.fuelUsed(),
-		StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size),
-	}
-	if !c.hasResponse {
-		return response, i.owner.errorf(CodeNoResponse, nil, "returned without a response")
-	}
-	response.call = c
-	return response, nil
+	return Response{
+		Faults: c.faults, Fuel: c.fuelUsed(), StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size), call: c,
+	}, nil
 }
 
 // hasInitialHandles reports whether the instance has exactly the handles that it had before its first call.

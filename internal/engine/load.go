@@ -12,7 +12,12 @@ import (
 
 // Load loads a module and prepares it for calls. An error is an *Error.
 func Load(ctx context.Context, spec Spec) (*Module, error) {
-	m := &Module{spec: spec.withDefaults(), entry: abi.ExportCall, pool: &pool{}}
+	m := &Module{spec: spec.withDefaults(), pool: &pool{}}
+	var err error
+	if m.kind, err = kindOf(spec.Kind); err != nil {
+		return nil, m.errorf(CodeInternal, err, "cannot run: %v", err)
+	}
+	m.entry = m.kind.entry()
 	program, err := code.Load(ctx, spec.Code)
 	if errors.Is(err, code.ErrMiss) {
 		return nil, m.errorf(CodeStale, err, "cannot run: %v", err)
@@ -38,9 +43,9 @@ func Load(ctx context.Context, spec Spec) (*Module, error) {
 // link checks the module and instantiates its imports. The limit of linear memory is enforced by the allocator instead of
 // the runtime, because the allocator records that growth was refused.
 func (m *Module) link(ctx context.Context) *Error {
-	err := checkABI(m.program.Compiled)
+	err := m.kind.check(m.program.Compiled)
 	if err == nil {
-		err = instantiateImports(ctx, m.program.Runtime)
+		err = instantiateImports(ctx, m.program.Runtime, m.kind)
 	}
 	if err != nil {
 		return m.errorf(CodeInvalidModule, err, "cannot run %s: %s", m.spec.File, visible.Bounded(err.Error(), 500))
@@ -66,7 +71,7 @@ func (m *Module) takeSnapshot(ctx context.Context) {
 	defer cancel()
 	inst, failure := m.newInstance(ctx)
 	if failure == nil {
-		failure = inst.describe(ctx)
+		failure = m.kind.warm(ctx, inst)
 		if failure == nil && inst.hasInitialHandles() {
 			m.snapshot = inst.capture()
 			m.pool.add(inst)

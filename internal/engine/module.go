@@ -14,7 +14,8 @@ import (
 // concurrent calls.
 type Module struct {
 	spec     Spec
-	entry    string // the export that runs a call: abi.ExportCall or abi.ExportDerive
+	kind     kind
+	entry    string // the export that runs a call: that of the kind, or abi.ExportDerive
 	program  *code.Program
 	deriver  *deriver  // nil: the module has no derive functions that can run
 	snapshot *snapshot // nil: instances cannot be restored, or Spec.Reused is set
@@ -118,7 +119,7 @@ func (m *Module) newInstance(ctx context.Context) (*instance, *Error) {
 		return nil, failure
 	}
 	if m.snapshot == nil {
-		failure = inst.initialize(ctx)
+		failure = m.kind.initialize(ctx, inst)
 	} else if !inst.restore(m.snapshot, func() {}) {
 		failure = m.errorf(CodeInternal, nil, "cannot run: its instance cannot be restored from the snapshot")
 	}

@@ -65,12 +65,14 @@ const (
 type Module struct {
 	File   string // path of the module relative to Manifest.Dir
 	Line   int    // line of the key module.file
-	Kind   string // kind of the module, which is KindABI1
+	Kind   string // kind of the module: KindABI1
 	SHA256 string // digest of the module in lower-case hex; empty in a source tree, since the build sets it
 }
 
-// KindABI1 is the only kind of module that this host runs.
-const KindABI1 = "abi-1"
+// Values of Module.Kind.
+const (
+	KindABI1 = "abi-1" // the module implements ABI 1
+)
 
 // Build states how the module is built. Either Go or Command is set. If the manifest has no [build], neither is.
 type Build struct {

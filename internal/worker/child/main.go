@@ -109,7 +109,10 @@ func (s *server) load(setup wire.Setup, code string, tracker *dirtypages.Tracker
 		return err
 	}
 	s.answer = answerer(setup, check)
-	s.module, err = engine.Load(context.Background(), spec(setup, code, tracker, box, s.log))
+	if s.module, err = engine.Load(context.Background(), spec(setup, code, tracker, box, s.log)); err != nil {
+		return err
+	}
+	s.request, err = newRequester(setup, s.module)
 	return err
 }
 

@@ -26,6 +26,7 @@ type server struct {
 	in      *wire.Reader
 	out     *wire.Writer
 	module  *engine.Module
+	request requester
 	answer  func(method string, schema int, r engine.Response) (wire.Kind, []byte)
 	log     hclog.Logger
 	maxAsk  int // maximum size in bytes of a request of ask
@@ -183,7 +184,7 @@ func (c *call) busy() {
 func (c *call) run(ctx context.Context, request wire.Call) (_ wire.Result, release func()) {
 	ctx, scope := sandbox.Begin(ctx, c, c.record)
 	defer scope.End()
-	response, err := c.server.module.Call(ctx, engine.Request{Method: request.Method, Params: request.Params, Interaction: request.Interaction, Busy: c.busy})
+	response, err := c.server.request(ctx, engine.Request{Method: request.Method, Params: request.Params, Interaction: request.Interaction, Busy: c.busy})
 	result := wire.Result{Fuel: response.Fuel, StartFuel: response.StartFuel, Memory: response.Memory}
 	if failure := (*engine.Error)(nil); errors.As(err, &failure) {
 		result.Kind, result.Body = failed(failure)
