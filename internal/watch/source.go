@@ -65,7 +65,7 @@ func forward(w *fsnotify.Watcher, merged chan<- struct{}) {
 
 const maxDirectories = 1024
 
-var errTooMany = fmt.Errorf("the configuration has files in more than %d directories", maxDirectories)
+var errTooMany = fmt.Errorf("the watched files are in more than %d directories", maxDirectories)
 
 // subscriptions are the directories that the source watches.
 type subscriptions struct {
@@ -140,7 +140,7 @@ func (s *subscriptions) warn(text string, args ...any) {
 }
 
 func (s *subscriptions) warnOfPolling(err error) {
-	s.warn("the system does not report all changes of the configuration: the files are examined at intervals (on Linux raise fs.inotify.max_user_watches and fs.inotify.max_user_instances)",
+	s.warn("the system does not report all changes of the watched files: they are examined at intervals (on Linux raise fs.inotify.max_user_watches and fs.inotify.max_user_instances)",
 		"interval", pollFast, "reason", err)
 }
 

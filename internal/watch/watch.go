@@ -1,6 +1,8 @@
 // Package watch reports changes of files and directories. Run calls a function when one of a set of paths is created,
 // changed, replaced or removed, whichever way an editor or a deployment does so.
 //
+// The paths are a list, or the files of a tree as a callback returns them.
+//
 // Notifications of the system only tell Run when to look: once the paths have stopped changing, Run compares their metadata with
 // those of the previous look. So an event in a directory that other programs write to, such as the root of a project, costs a few
 // system calls, and any number of events costs a bounded share of a processor. Where the system cannot notify, Run looks at
@@ -25,8 +27,15 @@ type Config struct {
 	Paths func() []string
 	// Existing is like Paths, but only the creation and removal of its paths count as changes.
 	Existing func() []string
+	// Tree returns further absolute paths of files, and the directories whose entries decide what it returns. It is called
+	// whenever Run looks, so it should be fast and return a bounded number of paths. A file that it returns for the first time, or no
+	// longer, is a change. It may be nil.
+	Tree func() (files, dirs []string)
 	// Changed is called after a change, in the goroutine of Run.
 	Changed func()
+	// Again reports whether Changed is to be called again because these paths changed while it ran. It is called after each
+	// call of Changed, also without paths. If it is nil, any path is a reason.
+	Again func(paths []string) bool
 	// Since is the time of the state that the caller knows. If a path was modified later, Changed is called at the start.
 	Since time.Time
 	Log   hclog.Logger
@@ -125,15 +134,11 @@ func (w *watcher) report(ctx context.Context) bool {
 	before, began := w.known, time.Now()
 	w.Changed()
 	w.known = w.look(w.paths())
-	changed := false
-	for p, info := range w.known {
-		if old, known := before[p]; known {
-			changed = changed || !isSame(info, old)
-		} else {
-			changed = changed || (state{p: info}).modifiedSince(began)
-		}
+	changed := w.known.changedSince(before, began)
+	if w.Again != nil {
+		return w.Again(changed)
 	}
-	return changed
+	return len(changed) > 0
 }
 
 // admit waits until Changed may be called.
@@ -160,10 +165,11 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// path is a watched path; existing is true if only its creation and removal count.
+// path is a watched path.
 type path struct {
 	name     string
-	existing bool
+	existing bool // only its creation and removal count
+	tree     bool // Tree returned it
 }
 
 // state has the metadata of paths: nil for a path that does not exist or cannot be examined.
@@ -173,11 +179,11 @@ type state map[path]fs.FileInfo
 func (w *watcher) paths() []path {
 	var all []path
 	for _, name := range w.Paths() {
-		all = append(all, path{name, false})
+		all = append(all, path{name: name})
 	}
 	if w.Existing != nil {
 		for _, name := range w.Existing() {
-			all = append(all, path{name, true})
+			all = append(all, path{name: name, existing: true})
 		}
 	}
 	return all
@@ -191,11 +197,22 @@ func (exists) ModTime() time.Time { return time.Time{} }
 // look subscribes the directories of paths, which may have been created or replaced, and then returns the state of paths. Changes
 // after the subscription cause events, so none is missed.
 func (w *watcher) look(paths []path) state {
+	var dirs []path
+	if w.Tree != nil {
+		paths = slices.DeleteFunc(slices.Clone(paths), func(p path) bool { return p.tree })
+		files, folders := w.Tree()
+		for _, name := range files {
+			paths = append(paths, path{name: name, tree: true})
+		}
+		for _, name := range folders {
+			dirs = append(dirs, path{name: name, tree: true})
+		}
+	}
 	if len(paths) > maxPaths {
 		w.warn("not all files are watched: send SIGHUP after changing others", "files", len(paths), "watched", maxPaths)
 		paths = paths[:maxPaths]
 	}
-	w.subscribe(paths)
+	w.subscribe(slices.Concat(paths, dirs))
 	s := make(state, len(paths))
 	for _, p := range paths {
 		switch info, err := w.stat(p.name); {
@@ -213,6 +230,25 @@ func (w *watcher) look(paths []path) state {
 func (s state) paths() []path { return slices.Collect(maps.Keys(s)) }
 
 func (s state) equal(other state) bool { return maps.EqualFunc(s, other, isSame) }
+
+// changedSince returns the sorted paths of s that differ from those of an earlier state. A path that only s has counts if it was
+// modified after began, or belongs to the tree.
+func (s state) changedSince(before state, began time.Time) []string {
+	var names []string
+	for p, info := range s {
+		old, known := before[p]
+		if known && !isSame(info, old) || !known && (p.tree || (state{p: info}).modifiedSince(began)) {
+			names = append(names, p.name)
+		}
+	}
+	for p := range before {
+		if _, kept := s[p]; !kept && p.tree {
+			names = append(names, p.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 func isSame(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {

@@ -380,3 +380,108 @@ func TestDirectoriesOfPath(t *testing.T) {
 		}
 	}
 }
+
+// tree returns a Tree of the files in a directory and its subdirectories.
+func tree(dir string) func() (files, dirs []string) {
+	return func() (files, dirs []string) {
+		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+			case e.IsDir():
+				dirs = append(dirs, path)
+			default:
+				files = append(files, path)
+			}
+			return nil
+		})
+		return files, dirs
+	}
+}
+
+// TestTreeIsFollowed checks what changes in a tree, with the notifications of the system.
+func TestTreeIsFollowed(t *testing.T) {
+	dir := t.TempDir()
+	changed := make(chan struct{}, 100)
+	again := make(chan []string, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	defer func() { cancel(); <-done }()
+	go func() {
+		defer close(done)
+		Run(ctx, Config{
+			Paths: func() []string { return []string{filepath.Join(dir, "first")} }, Tree: tree(dir), Log: hclog.NewNullLogger(),
+			Changed: func() { changed <- struct{}{} }, Again: func(paths []string) bool { again <- paths; return false },
+		})
+	}()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, step := range []func() error{
+		func() error { return os.WriteFile(dir+"/first", nil, 0o600) },
+		func() error { return os.MkdirAll(dir+"/a/b", 0o700) }, // no change by itself
+		func() error { return os.WriteFile(dir+"/a/b/new", nil, 0o600) },
+		func() error { return os.WriteFile(dir+"/a/b/new", []byte("longer"), 0o600) },
+		func() error { return os.Rename(dir+"/a/b/new", dir+"/a/moved") },
+		func() error { return os.RemoveAll(dir + "/a") },
+	} {
+		must(step())
+		if n == 1 {
+			continue
+		}
+		<-changed
+		if paths := <-again; len(paths) > 0 {
+			t.Errorf("step %d: %q changed during the call", n, paths)
+		}
+	}
+}
+
+// Again decides whether what changed while Changed ran is reported, with files that appear and disappear.
+func TestAgainDecidesAboutChangesDuringCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "config")
+		var asked [][]string
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		defer func() { cancel(); <-done }()
+		calls := 0
+		go func() {
+			defer close(done)
+			Run(ctx, Config{
+				Paths: func() []string { return nil }, Tree: tree(w.dir), Log: hclog.NewNullLogger(), Since: time.Now().AddDate(100, 0, 0),
+				open: func() (*source, error) {
+					return &source{events: w.events, add: func(string) error { return nil }, remove: func(string) error { return nil }, close: func() {}}, nil
+				},
+				Changed: func() {
+					switch calls++; calls {
+					case 1:
+						w.write("made", "1")
+					case 2:
+						w.write("config", "changed by the call")
+						if err := os.Remove(filepath.Join(w.dir, "made")); err != nil {
+							t.Error(err)
+						}
+					}
+				},
+				Again: func(paths []string) bool {
+					var names []string
+					for _, path := range paths {
+						names = append(names, filepath.Base(path))
+					}
+					asked = append(asked, names)
+					return calls == 1
+				},
+			})
+		}()
+		synctest.Wait()
+		w.write("config", "changed")
+		w.event()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := fmt.Sprint(asked); got != "[[made] [config made]]" {
+			t.Errorf("after %d calls Again was asked about %s", calls, got)
+		}
+	})
+}
