@@ -30,6 +30,8 @@ import (
 )
 
 type (
+	// Development is a plugin that is built again and again while it is served: see Options.
+	Development = discovery.Development
 	// Options select the plugins, the config and the grants for Open. The zero value has the effect of `bulkhead serve` without flags.
 	Options = discovery.Options
 	// System contains what the host reads from its environment: variables, standard directories and so on.
@@ -76,7 +78,7 @@ func Open(o Options) (*Host, error) {
 	if found.Invalid != nil {
 		log.Error("no plugin is served: the config is invalid", "reason", found.Invalid.Error())
 	}
-	if found.NoPlugins != nil {
+	if found.NoPlugins != nil && o.Development == nil { // who builds the plugin reports why it is not built
 		log.Error(found.NoPlugins.Error())
 	}
 	if found.Places.NoState != "" {

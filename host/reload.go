@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
@@ -168,10 +170,14 @@ func (h *Host) reportChange(old, next *catalog.Catalog) {
 	if next.Invalid != nil {
 		h.options.Log.Error(next.Invalid.Error())
 	}
-	if next.NoPlugins != nil {
+	if next.NoPlugins != nil && h.options.Development == nil {
 		h.options.Log.Error(next.NoPlugins.Error())
 	}
 	next.Report()
 	next.WarnOfUnusedEnv()
-	h.options.Log.Info("the configuration was reloaded", "added", names(next, old), "removed", names(old, next), "changed", changed)
+	level := hclog.Info
+	if h.options.Development != nil { // who builds the plugin reports each build
+		level = hclog.Debug
+	}
+	h.options.Log.Log(level, "the configuration was reloaded", "added", names(next, old), "removed", names(old, next), "changed", changed)
 }

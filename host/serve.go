@@ -32,6 +32,10 @@ func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return h.gateway.ServeDrain(ctx, in, out, h.Drain)
 }
 
+// Warn sends a log message with the level warning to the clients that want such messages, if the server offers log messages. Clients of
+// protocol 2026-07-28 and later get only the messages of their own requests.
+func (h *Host) Warn(text string) { h.gateway.Warn("bulkhead", text) }
+
 // Answer is the response to a call. Exactly one of Result and Error is set.
 type Answer struct {
 	Result json.RawMessage // result that MCP defines for the method, such as a CallToolResult

@@ -66,7 +66,9 @@ func (c *Catalog) serverConfig() gateway.Config {
 		s.Instructions = "This server offers nothing: its config is invalid. The user has to correct it. " + liveChanges +
 			" `bulkhead doctor` has details:\n" + list(lines)
 	}
-	if c.NoPlugins != nil {
+	if c.NoPlugins != nil && c.Options.Development != nil {
+		s.Instructions = "This server offers nothing yet: " + visible.Bounded(c.NoPlugins.Error(), maxReason) + ". The tools are offered without a restart then."
+	} else if c.NoPlugins != nil {
 		s.Instructions = "This server offers nothing yet: " + c.NoPlugins.Error() + ". Only the user can do that. " + liveChanges
 	}
 	if c.speaksForItself() {
@@ -79,6 +81,7 @@ func (c *Catalog) serverConfig() gateway.Config {
 	}
 	// A plugin that replaces a server of a protocol version without titles lists no titles, as that server did.
 	titles := len(s.ProtocolVersions) == 0 || slices.Max(s.ProtocolVersions) >= titlesVersion
+	s.Logging = o.Development != nil // the host reports builds that fail
 	for _, p := range c.Plugins {
 		if p.Problem != "" {
 			continue
@@ -159,6 +162,11 @@ func oneLine(text string) string {
 // serverOffers returns what the server offers besides tools.
 func (c *Catalog) serverOffers() gateway.Offers {
 	alone := c.speaksForItself()
+	if c.Options.Development != nil && alone {
+		// The next build may offer what this one does not, and clients cannot be told of capabilities later.
+		return gateway.Offers{Tools: true, ToolsChange: true, Prompts: true, PromptsChange: true, Resources: true, ResourcesChange: true,
+			Subscribe: c.subscribe, Completions: c.complete}
+	}
 	tellsChanges := !alone || !c.Plugins[0].Manifest.Server.NoChanges
 	// A plugin that is served alone, unless it is the only one of a config, replaces a server: capabilities that the replaced
 	// server did not declare are not declared either.

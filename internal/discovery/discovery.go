@@ -100,8 +100,16 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 			return nil, &UsageError{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}
 		}
+	}
+	switch {
+	case o.Development != nil:
+		found.Candidates, err = o.Development.candidates(c)
+	case c != nil:
 		found.Candidates = readManifests(c.Plugins)
-	} else if found.Candidates, untrusted, err = searchFolders(o); err != nil || untrusted != nil {
+	default:
+		found.Candidates, untrusted, err = searchFolders(o)
+	}
+	if err != nil || untrusted != nil {
 		return &Found{Untrusted: untrusted}, err
 	}
 	for _, p := range found.Candidates {

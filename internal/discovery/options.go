@@ -21,6 +21,7 @@ type Options struct {
 	AllowWrite   bool              // enables the writing tools of plugins with write = "opt-in"
 	AllTools     bool              // a plugin that is served alone also offers the tools that it hides in that case
 	Env          map[string]string // values of variables, which are granted to the plugins that request them
+	Development  *Development      // serves only this plugin, while it is built again and again; nil: none
 	Private      []string          // further files that no plugin may access, such as one that contains a secret; absolute
 
 	Version string       // version of the host that clients see; if empty, "0.0.0"

@@ -22,7 +22,7 @@ func Watched(o Options, hasConfig bool) []string {
 		return nil
 	}
 	paths := append(configPaths(o, places), o.System.ceilingPlace().file)
-	if hasConfig {
+	if hasConfig || o.Development != nil { // a build does not change; Development announces the next one
 		return paths
 	}
 	return append(paths, folderPaths(o)...)
@@ -69,7 +69,7 @@ func (f *Found) Watched() []string {
 	for _, file := range f.Files {
 		paths = append(paths, file.Path)
 	}
-	if slices.ContainsFunc(f.Candidates, func(c Candidate) bool { return c.Entry.Name != "" }) {
+	if f.Options.Development == nil && slices.ContainsFunc(f.Candidates, func(c Candidate) bool { return c.Entry.Name != "" }) {
 		paths = append(paths, folderPaths(f.Options)...)
 	}
 	switch {
@@ -77,6 +77,9 @@ func (f *Found) Watched() []string {
 		paths = append(paths, f.Untrusted.Included)
 	case f.Invalid != nil:
 		paths = append(paths, f.Invalid.Included...)
+	}
+	if f.Options.Development != nil {
+		return paths
 	}
 	for _, c := range f.Candidates {
 		paths = append(paths, filepath.Join(c.Entry.Path, manifest.FileName))
