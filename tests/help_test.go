@@ -27,6 +27,7 @@ var exampleRules = map[string]exampleRule{
 	"bulkhead demo":              {skip: "TestDemo runs it"},
 	"go run ./cmd/bulkhead demo": {skip: "TestDemo runs it"},
 	"bulkhead plugin build":      {skip: "TestMain builds the plugins"},
+	"bulkhead plugin dev":        {skip: "TestPluginDevFollowsSource and others run it"},
 	"bulkhead plugin conform":    {skip: "tests of its package run it"},
 	"bulkhead init":              {bare: true},
 	"bulkhead add":               {bare: true},

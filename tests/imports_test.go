@@ -42,7 +42,7 @@ func packages(t *testing.T) map[string][]string {
 // arrows lists which packages of this repository each part may import. The longest matching part applies; "x/..."
 // matches x and everything below it.
 var arrows = map[string][]string{
-	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/audit", "internal/build", "internal/client", "internal/conform", "internal/review", "internal/scaffold", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "internal/schema", "sdk/abi", "sdk/rawjson"},
+	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/audit", "internal/build", "internal/client", "internal/conform", "internal/dev", "internal/review", "internal/scaffold", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "internal/schema", "sdk/abi", "sdk/rawjson"},
 	"host":                     {"internal/interaction", "internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "internal/httpserver", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/watch", "internal/worker/child", "sdk/abi"},
 	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/httpserver", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/statedir", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile", "sdk/contain", "internal/access"},
 	"internal/build":           {"internal/progress", "internal/engine", "internal/engine/code", "internal/engine/modinfo", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem", "internal/openflag", "internal/job"},
@@ -54,6 +54,7 @@ var arrows = map[string][]string{
 	"internal/interaction":     {"sdk/abi", "sdk/rawjson"},
 	"internal/conform":         {"host", "internal/build", "internal/discovery", "internal/engine/code", "internal/tomlfile", "sdk/abi"},
 	"internal/scaffold":        {"internal/manifest"},
+	"internal/dev":             {"internal/build", "internal/discovery", "internal/filelock", "internal/manifest", "internal/openflag", "internal/tomlfile", "internal/watch"},
 	"internal/jsonfile":        {},
 	module:                     {}, // the sources of the SDKs, which only internal/scaffold uses
 	"internal/progress":        {"internal/term", "internal/visible"},

@@ -35,15 +35,27 @@ func (o *options) add(c *cobra.Command, level string) {
 	projectFlag(c, &o.Options)
 	f.StringVar(&o.PluginsDir, "plugins", "", "`directory` of plugins, used if there is no config (default: $BULKHEAD_PLUGINS,\nelse plugins/ beside the executable, else ./dist/plugins if it is trusted)")
 	f.StringArrayVar(&o.Plugins, "plugin", nil, "`name` of a plugin to offer, repeatable (default: all discovered plugins)")
+	o.addGrants(c)
+	o.addLog(c, level)
+	must(c.MarkFlagFilename("config", "toml"))
+	must(c.MarkFlagDirname("plugins"))
+	must(c.RegisterFlagCompletionFunc("plugin", o.completePlugins))
+}
+
+// addGrants defines the flags that grant something to plugins.
+func (o *options) addGrants(c *cobra.Command) {
+	f := c.Flags()
 	f.BoolVar(&o.AllowWrite, "allow-write", false, "offer the write tools of plugins with write = \"opt-in\"")
 	f.BoolVar(&o.AllTools, "all-tools", o.AllTools, "also offer the tools that a plugin hides when it is served alone")
 	f.StringArrayVar(&o.env, "env", nil, "grant a variable to the plugins that ask for it: `NAME=VALUE`, or NAME for\nits value in the current environment; repeatable")
+}
+
+// addLog defines the flags of the log.
+func (o *options) addLog(c *cobra.Command, level string) {
+	f := c.Flags()
 	f.StringVar(&o.logLevel, "log-level", level, "minimum level of the log on stderr: "+strings.Join(logLevels, ", "))
 	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON, one object per line")
-	must(c.MarkFlagFilename("config", "toml"))
-	must(c.MarkFlagDirname("plugins"))
 	must(c.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp)))
-	must(c.RegisterFlagCompletionFunc("plugin", o.completePlugins))
 }
 
 // projectFlag defines --project on c.

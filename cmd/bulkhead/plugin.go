@@ -18,15 +18,16 @@ import (
 func newPlugin() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plugin",
-		Short: "Create, build, check and inspect plugins",
+		Short: "Create, develop, build, check and inspect plugins",
 		Example: `  bulkhead plugin new notes
+  bulkhead plugin dev notes
   bulkhead plugin check plugins/chant
   bulkhead plugin build plugins/chant
   bulkhead plugin inspect dist/plugins/chant/chant.wasm`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newPluginNew(), newPluginBuild(), newPluginCheck(), newPluginInspect(), newPluginConform())
+	c.AddCommand(newPluginNew(), newPluginBuild(), newPluginDev(), newPluginCheck(), newPluginInspect(), newPluginConform())
 	return c
 }
 

@@ -62,7 +62,9 @@ settings. /healthz and /readyz answer health checks. docs/http.md describes it a
 			if err := o.serveHTTP(&http); err != nil {
 				return err
 			}
-			return serve(c.Context(), &o, http, !noWatch)
+			s := server{http: http, watch: !noWatch, open: o.open}
+			s.reload = func(h *host.Host) error { return h.Reload(c.Context()) }
+			return logged(&o, func() error { return o.serve(c.Context(), s) })
 		},
 	}
 	o.add(c, "info")
@@ -79,18 +81,27 @@ const (
 	exitTime   = time.Second            // time from the end of the drain to the unconditional exit of a signalled process
 )
 
-// serve runs the server with a log that never blocks. Its error has already been printed.
-func serve(ctx context.Context, o *options, http host.HTTPOptions, watch bool) error {
+// server is a server that serve runs.
+type server struct {
+	http   host.HTTPOptions // Address is empty for stdio
+	watch  bool             // whether changed files are applied at once
+	open   func() (*host.Host, error)
+	reload func(*host.Host) error // called after SIGHUP; it logs its error
+	close  func() error           // called before the host is closed; nil: nothing to do
+}
+
+// logged runs a server with a log that never blocks. Its error has already been printed.
+func logged(o *options, run func() error) error {
 	queue := asynclog.New(os.Stderr, o.droppedLines)
 	defer queue.Close(stderrTime)
 	o.stderr = queue
-	if code := reportTo(queue, o.serve(ctx, http, watch)); code != exitOK {
+	if code := reportTo(queue, run()); code != exitOK {
 		return exitStatus(code)
 	}
 	return nil
 }
 
-func (o *options) serve(ctx context.Context, http host.HTTPOptions, watch bool) error {
+func (o *options) serve(ctx context.Context, s server) error {
 	var opened atomic.Pointer[host.Host]
 	context.AfterFunc(ctx, func() {
 		wait := exitTime
@@ -101,26 +112,24 @@ func (o *options) serve(ctx context.Context, http host.HTTPOptions, watch bool) 
 	})
 	reload := func() {
 		if h := opened.Load(); h != nil {
-			_ = h.Reload(ctx) // logs the error
+			_ = s.reload(h)
 		}
 	}
 	defer handleSignals(o.stderr, reload)()
-	h, err := o.open()
+	h, err := s.open()
 	if err != nil {
-		return err
+		return s.end(ctx, err)
 	}
 	opened.Store(h)
-	if watch {
+	if s.watch {
 		h.Watch(ctx)
 	}
-	if http.Address != "" {
-		err = h.ServeHTTP(ctx, http)
+	if s.http.Address != "" {
+		err = h.ServeHTTP(ctx, s.http)
 	} else {
 		err = h.Serve(ctx, newPolled(os.Stdin), os.Stdout)
 	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = nil // stopped by a signal
-	}
+	err = s.end(ctx, err)
 	if cerr := closeHost(ctx, h, o.stderr); err == nil {
 		err = cerr
 	}
@@ -128,6 +137,17 @@ func (o *options) serve(ctx context.Context, http host.HTTPOptions, watch bool) 
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
+}
+
+// end calls close after the server has ended with err, and returns the error that remains.
+func (s server) end(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = nil // stopped by a signal
+	}
+	if s.close != nil {
+		err = errors.Join(err, s.close())
+	}
+	return err
 }
 
 // closeHost closes h in bounded time. A timeout is printed, but does not fail the command.

@@ -39,6 +39,8 @@ type Options struct {
 	Time   time.Duration
 	// CommandTime bounds each build command, which the builds of other plugins wait for; 0: DefaultCommandTime.
 	CommandTime time.Duration
+	// Grace is how long a build command may clean up after a cancellation; 0: five seconds.
+	Grace time.Duration
 }
 
 // DefaultCommandTime is the default of Options.CommandTime. A build with a cold cache on a busy machine takes minutes.
@@ -80,11 +82,12 @@ type builder struct {
 	memory    int64         // Options.Memory
 	time      time.Duration // Options.Time
 	command   time.Duration // Options.CommandTime
+	grace     time.Duration // Options.Grace
 	compileMu sync.Mutex    // held while a build command runs; see makeModule
 }
 
 func newBuilder(o Options) (*builder, error) {
-	b := &builder{out: o.Out, log: o.Log, memory: o.Memory, time: o.Time, command: cmp.Or(o.CommandTime, DefaultCommandTime)}
+	b := &builder{out: o.Out, log: o.Log, memory: o.Memory, time: o.Time, command: cmp.Or(o.CommandTime, DefaultCommandTime), grace: cmp.Or(o.Grace, grace)}
 	if b.out == "" {
 		b.out = filepath.Join("dist", "plugins")
 	}

@@ -15,14 +15,14 @@ const (
 	// maxOutput bounds, in bytes, the part of a program's output that its error quotes. It is the end of the output, where
 	// most programs state the cause.
 	maxOutput = 8 << 10
-	// grace is how long an interrupted program may clean up.
+	// grace is the default of Options.Grace.
 	grace = 5 * time.Second
 )
 
 // run runs a program in dir with the environment of the process and env. When ctx is cancelled, the program and all programs
 // that it has started are killed. Their output goes to the new file output, and not to a pipe, which background processes of
-// the program would keep open. The error quotes the end of the output.
-func run(ctx context.Context, dir, output string, env, command []string) error {
+// the program would keep open. A cancelled program gets a grace period before it is killed. The error quotes the end of the output.
+func run(ctx context.Context, dir, output string, env, command []string, grace time.Duration) error {
 	printed, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (e tooLongError) Error() string {
 func (b *builder) run(ctx context.Context, s *source, st *stage, env, command []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.command, tooLongError{b.command})
 	defer cancel()
-	err := run(ctx, s.m.Dir, st.file("output"), env, command)
+	err := run(ctx, s.m.Dir, st.file("output"), env, command, b.grace)
 	if tooLong := (tooLongError{}); err != nil && errors.As(context.Cause(ctx), &tooLong) {
 		return fmt.Errorf("%w: %w", tooLong, err)
 	}
