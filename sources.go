@@ -12,4 +12,5 @@ import "embed"
 //go:embed sdk/rust/Cargo.toml sdk/rust/src
 //go:embed sdk/c/bulkhead.h
 //go:embed sdk/assemblyscript/package.json sdk/assemblyscript/assembly
+//go:embed sdk/javascript/package.json sdk/javascript/bin sdk/javascript/src sdk/javascript/wasm sdk/javascript/*.d.ts
 var Sources embed.FS

@@ -27,7 +27,7 @@ var toolchains = []struct {
 }{
 	{[]string{"cargo", "rustc"}, `set crate-type = ["cdylib"], build for the target wasm32-wasip1, and write bulkhead::serve!(plugin) (docs/rust.md)`},
 	{[]string{"clang", "cc", "zig", "make"}, "pass -mexec-model=reactor, and define BULKHEAD_IMPLEMENTATION in one file (docs/c.md)"},
-	{[]string{"npm", "npx", "asc", "pnpm", "yarn"}, "export bulkhead_abi_1 and bulkhead_call from the file that is compiled (docs/assemblyscript.md)"},
+	{[]string{"npm", "npx", "asc", "pnpm", "yarn"}, "build it with bulkhead-js (docs/javascript.md), or in AssemblyScript export bulkhead_abi_1 and bulkhead_call from the file that is compiled (docs/assemblyscript.md)"},
 	{[]string{"go"}, "write go = \".\" in [build], or pass -buildmode=c-shared with GOOS=wasip1 and GOARCH=wasm; call sdk.Serve from init (docs/getting-started.md)"},
 }
 
@@ -48,7 +48,7 @@ func chainRemedy(command []string) string {
 }
 
 // guides is the remedy for a module whose tool chain is unknown.
-const guides = "build a module that implements ABI 1: docs/getting-started.md is the guide for Go, docs/rust.md for Rust, docs/c.md for C, docs/assemblyscript.md for AssemblyScript, docs/abi.md for other languages"
+const guides = "build a module that implements ABI 1: docs/getting-started.md is the guide for Go, docs/rust.md for Rust, docs/c.md for C, docs/assemblyscript.md for AssemblyScript, docs/javascript.md for JavaScript, docs/abi.md for other languages"
 
 // invalidRemedy returns what the author of an invalid module can do. command builds the module: nil if it is built as [build] go
 // says or is not built here.

@@ -51,7 +51,14 @@ var languages = []language{
 		id: "assemblyscript", title: "AssemblyScript", needs: "Node.js 20 or newer with npm",
 		files:  "| `assembly/index.ts` | the handlers, and their registration |\n| `package.json` | the dependencies, and the options of the compiler |\n",
 		module: "NAME.wasm", build: `command = ["npm", "run", "--silent", "build"]`, steps: []string{"npm install"},
-		sdk: sdkDir, prepare: prepareAssemblyScript, addSDK: addAssemblyScriptSDK,
+		sdk: sdkDir, prepare: preparePackage("sdk/assemblyscript"), addSDK: addPackage("sdk/assemblyscript"),
+	},
+	{
+		id: "javascript", title: "JavaScript", needs: "Node.js 20 or newer with npm",
+		files: "| `src/index.js` | the handlers, and their registration |\n| `test/index.test.js` | a test of the handlers, which runs in Node.js |\n" +
+			"| `package.json` | the dependencies, and the build |\n",
+		module: "NAME.wasm", build: `command = ["npm", "run", "--silent", "build"]`, steps: []string{"npm install --ignore-scripts", "npm test"},
+		sdk: sdkDir, prepare: preparePackage("sdk/javascript"), addSDK: addPackage("sdk/javascript"),
 	},
 }
 
@@ -104,25 +111,30 @@ func addCHeader(files map[string][]byte) (err error) {
 	return err
 }
 
-// prepareAssemblyScript sets the version of the SDK that package.json requires.
-func prepareAssemblyScript(_ Options, d *data) error {
-	text, err := bulkhead.Sources.ReadFile("sdk/assemblyscript/package.json")
-	if err != nil {
-		return err
+// preparePackage returns a function that sets the version of an npm package of the SDK, which package.json requires.
+func preparePackage(dir string) func(Options, *data) error {
+	return func(_ Options, d *data) error {
+		text, err := bulkhead.Sources.ReadFile(dir + "/package.json")
+		if err != nil {
+			return err
+		}
+		var sdk struct{ Version string }
+		if err := json.Unmarshal(text, &sdk); err != nil {
+			return fmt.Errorf("%s/package.json: %w", dir, err)
+		}
+		d.Versions = map[string]string{"sdk": sdk.Version}
+		return nil
 	}
-	var sdk struct{ Version string }
-	if err := json.Unmarshal(text, &sdk); err != nil {
-		return fmt.Errorf("sdk/assemblyscript/package.json: %w", err)
-	}
-	d.Versions = map[string]string{"sdk": sdk.Version}
-	return nil
 }
 
-func addAssemblyScriptSDK(files map[string][]byte) error {
-	if err := copySources(files, sdkDir, "sdk/assemblyscript", func(string) bool { return true }); err != nil {
-		return err
+// addPackage returns a function that adds an npm package of the SDK.
+func addPackage(dir string) func(files map[string][]byte) error {
+	return func(files map[string][]byte) error {
+		if err := copySources(files, sdkDir, dir, func(string) bool { return true }); err != nil {
+			return err
+		}
+		return addLicense(files)
 	}
-	return addLicense(files)
 }
 
 // addLicense adds the licence to an SDK that is a directory.

@@ -68,6 +68,13 @@ var languages = []language{
 		conformance:    []string{"npm", "run", "--silent", "build"},
 		conformanceDir: "sdk/assemblyscript/conformance", conformanceModule: "conformance.wasm",
 	},
+	{
+		name: "JavaScript", toolchain: "node", prefix: "js", example: "js-tally", page: "javascript.md", installed: "node_modules",
+		tests:          [][]string{{"npm", "test", "--silent"}, {"npm", "test", "--silent", "--prefix", "../../examples/js-tally"}},
+		testsDir:       "sdk/javascript",
+		conformance:    []string{"npm", "run", "--silent", "build"},
+		conformanceDir: "sdk/javascript/conformance", conformanceModule: "conformance.wasm",
+	},
 }
 
 // source returns the directory of the sources, and skips the test if the tool chain of l is not there.
@@ -167,7 +174,7 @@ func TestGuidesPluginWorks(t *testing.T) {
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
 			examples := filepath.Join(source(t, l), "examples")
-			dir := filepath.Join(examples, "guide-"+l.toolchain)
+			dir := filepath.Join(examples, "guide-"+l.prefix)
 			page, err := os.ReadFile(filepath.Join("..", "..", "docs", l.page))
 			if err != nil {
 				t.Fatal(err)
