@@ -43,7 +43,7 @@ func (p *Plugin) handle(request []byte) ([]byte, error) {
 	case abi.MethodToolsCall:
 		return p.callTool(ctx, params)
 	case abi.MethodDescribe:
-		return encodeResult(p.Describe())
+		return p.describe(params)
 	case abi.MethodPromptsList, abi.MethodPromptsGet:
 		if p.prompts != nil {
 			return p.handlePrompts(ctx, method, params)
@@ -103,11 +103,11 @@ func (p *Plugin) callTool(ctx callContext, params []byte) ([]byte, error) {
 	if !ok {
 		return nil, &Error{Code: abi.CodeInvalidParams, Message: "params.name is not a string"}
 	}
-	handle, ok := p.tools[name]
+	tool, ok := p.tools[name]
 	if !ok {
 		return nil, &Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("no handler for tool %q", name)}
 	}
-	result, err := handle(ctx, arguments)
+	result, err := tool.handle(ctx, arguments)
 	if errors.Is(err, ErrAsking) {
 		return ctx.encodeAsk(err)
 	}

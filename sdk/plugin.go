@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/flat"
@@ -13,10 +12,16 @@ import (
 
 // Plugin contains the handlers of one plugin. Register all handlers before calling Serve, and none afterwards.
 type Plugin struct {
-	tools     map[string]toolHandler
+	tools     map[string]tool
 	prompts   *Prompts
 	resources *Resources
 	complete  CompleteFunc
+}
+
+// tool is the handler of a tool with the types from which its schemas are derived.
+type tool struct {
+	handle  toolHandler
+	in, out reflect.Type // out is nil if the handler returns a *ToolResult
 }
 
 type toolHandler func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error)
@@ -26,22 +31,54 @@ type toolHandler func(ctx context.Context, arguments json.RawMessage) (*ToolResu
 type Error = abi.Error
 
 // New returns a plugin without handlers.
-func New() *Plugin { return &Plugin{tools: map[string]toolHandler{}} }
+func New() *Plugin { return &Plugin{tools: map[string]tool{}} }
 
 // HandleTool registers the handler of the tool called name. encoding/json decodes the arguments of a call into In. If there are no arguments,
 // In is its zero value. If In is json.RawMessage, the handler gets the bytes that the client sent, or nil. If the handler returns an
 // *Error, the request fails; any other error becomes a result with isError and the error's text. HandleTool panics if the name is already
 // registered.
+//
+// The tool's input schema in plugin.toml must agree with In. `bulkhead plugin schema` derives it from In, and writes it there.
 func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In) (*ToolResult, error)) {
+	var decode toolHandler
+	if raw, ok := any(handle).(func(context.Context, json.RawMessage) (*ToolResult, error)); ok {
+		decode = raw
+	} else {
+		decode = decoding(handle)
+	}
+	p.addTool(name, tool{handle: decode, in: reflect.TypeFor[In]()})
+}
+
+// HandleStructuredTool registers the handler of a tool that returns a value: a struct, a pointer to one, or a map, since MCP requires an
+// object. Its JSON is the structuredContent of the result, and the text for clients that do not know structuredContent. Slices and maps in
+// it that are nil are encoded as empty ones. HandleStructuredTool panics if Out is any other type. In all else it is like HandleTool.
+//
+// The tool's output schema in plugin.toml, if it has one, must agree with Out.
+func HandleStructuredTool[In, Out any](p *Plugin, name string, handle func(context.Context, In) (Out, error)) {
+	out := reflect.TypeFor[Out]()
+	if !isObject(out) {
+		panic(fmt.Sprintf("sdk: tool %q returns %s, which is not a JSON object: return a struct", name, out))
+	}
+	p.addTool(name, tool{in: reflect.TypeFor[In](), out: out, handle: decoding(func(ctx context.Context, in In) (*ToolResult, error) {
+		value, err := handle(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return structured(&value)
+	})})
+}
+
+func (p *Plugin) addTool(name string, t tool) {
 	if _, duplicate := p.tools[name]; duplicate {
 		panic(fmt.Sprintf("sdk: tool %q is registered twice", name))
 	}
-	if raw, ok := any(handle).(func(context.Context, json.RawMessage) (*ToolResult, error)); ok {
-		p.tools[name] = raw
-		return
-	}
+	p.tools[name] = t
+}
+
+// decoding returns a handler that decodes the arguments of a call.
+func decoding[In any](handle func(context.Context, In) (*ToolResult, error)) toolHandler {
 	plain := flat.For(reflect.TypeFor[In]())
-	p.tools[name] = func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error) {
+	return func(ctx context.Context, arguments json.RawMessage) (*ToolResult, error) {
 		var in In
 		if len(arguments) > 0 && !plain.Decode(arguments, reflect.ValueOf(&in)) {
 			in = *new(In) // Decode may have set some fields before it failed
@@ -61,18 +98,3 @@ func (p *Plugin) HandleResources(resources Resources) { p.resources = &resources
 
 // HandleComplete registers the handler of completion/complete.
 func (p *Plugin) HandleComplete(complete CompleteFunc) { p.complete = complete }
-
-// Describe lists what the plugin has handlers for. Names are sorted.
-func (p *Plugin) Describe() abi.Description {
-	names := make([]string, 0, len(p.tools))
-	for name := range p.tools {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return abi.Description{
-		Tools:       names,
-		Prompts:     p.prompts != nil,
-		Resources:   p.resources != nil,
-		Completions: p.complete != nil,
-	}
-}

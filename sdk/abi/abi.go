@@ -157,6 +157,27 @@ type Description struct {
 	Completions bool     `json:"completions"`
 }
 
+// DescribeParams are the parameters of bulkhead/describe. They are absent when a host loads a module.
+type DescribeParams struct {
+	// Schemas asks for a SchemaDescription. A module that cannot derive schemas responds with a Description.
+	Schemas bool `json:"schemas,omitempty"`
+}
+
+// SchemaDescription is a Description with the schemas that the module derives from the types of its handlers, by the names of the tools.
+type SchemaDescription struct {
+	Description
+	Schemas map[string]ToolSchemas `json:"schemas,omitempty"`
+}
+
+// ToolSchemas are the JSON Schemas of a tool. Input describes the arguments that the handler decodes, and Output the structured results that
+// it returns. Each is absent if it is unknown. The $comment of the root
+// names its type, and that of a property the field and its type, separated by a space.
+type ToolSchemas struct {
+	Input  json.RawMessage `json:"input,omitempty"`
+	Output json.RawMessage `json:"output,omitempty"`
+	Error  string          `json:"error,omitempty"` // why a type cannot be used
+}
+
 // HostRequest is the argument of the import host_call. It requests one host operation.
 type HostRequest struct {
 	Op     string          `json:"op"`
