@@ -33,18 +33,35 @@ const (
 // inspect runs the module in file in a worker process without grants, and reports differences between the module's
 // handlers and the manifest. If sum is not empty, the module must have this digest.
 func (b *builder) inspect(ctx context.Context, s *source, file, sum string) tomlfile.Problems {
-	response, _, err := b.describe(ctx, subject{s.m.Name, s.m.Module.Kind, file, sum, s.m.Limits})
+	has, ps := b.describeSource(ctx, s, file, sum)
+	if ps != nil {
+		return ps
+	}
+	return append(append(s.compareTools(has.Description), s.compareOffers(has.Description)...), s.compareSchemas(has.Schemas)...)
+}
+
+// describeSource asks the module in file for its handlers and their schemas.
+func (b *builder) describeSource(ctx context.Context, s *source, file, sum string) (abi.SchemaDescription, tomlfile.Problems) {
+	m := subject{s.m.Name, s.m.Module.Kind, file, sum, s.m.Limits}
+	response, _, err := b.describe(ctx, m, withSchemas)
 	var rpcError *abi.Error
+	if errors.As(err, &rpcError) { // the module expects no parameters
+		rpcError = nil
+		response, _, err = b.describe(ctx, m, nil)
+	}
 	if err != nil && !errors.As(err, &rpcError) {
-		return tomlfile.Problems{s.callProblem(err, file)}
+		return abi.SchemaDescription{}, tomlfile.Problems{s.callProblem(err, file)}
 	}
 	has, fault := decode(response.Body, rpcError)
 	if fault != "" {
-		return tomlfile.Problems{s.problem("module", "file", fmt.Sprintf("the module answers %s with %s", abi.MethodDescribe, fault),
+		return abi.SchemaDescription{}, tomlfile.Problems{s.problem("module", "file", fmt.Sprintf("the module answers %s with %s", abi.MethodDescribe, fault),
 			`answer {"result": {"tools": ["name"], "prompts": false, "resources": false, "completions": false}}, as the SDK does`)}
 	}
-	return append(s.compareTools(has), s.compareOffers(has)...)
+	return has, nil
 }
+
+// withSchemas are the parameters of bulkhead/describe that ask for the schemas of the handlers.
+var withSchemas = []byte(`{"schemas":true}`)
 
 // noBudget is a memory budget, in bytes, that exceeds the memory of any machine, so only the limits of the module apply.
 const noBudget = 1 << 50
@@ -64,8 +81,8 @@ type durations struct {
 	start   time.Duration // to start a process, load the module and call it once
 }
 
-// describe asks the module for its handlers.
-func (b *builder) describe(ctx context.Context, m subject) (worker.Response, durations, error) {
+// describe asks the module for its handlers, with the parameters params.
+func (b *builder) describe(ctx context.Context, m subject, params []byte) (worker.Response, durations, error) {
 	log := b.log.Named(m.plugin)
 	limits := wire.Limits{
 		Memory: cmp.Or(b.memory, m.limits.Memory, 64<<20), Time: cmp.Or(b.time, m.limits.Time, 30*time.Second),
@@ -93,14 +110,14 @@ func (b *builder) describe(ctx context.Context, m subject) (worker.Response, dur
 	})
 	defer w.Close()
 	began := time.Now()
-	response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: abi.MethodDescribe}})
+	response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: abi.MethodDescribe, Params: params}})
 	took := durations{compile: time.Duration(compiling.Load()), start: time.Since(began) - time.Duration(prepared.Load())}
 	return response, took, err
 }
 
 // decode decodes a response to bulkhead/describe; fault describes an invalid response or the error rpcError. It
 // ignores unknown members, which later versions of the SDK may send.
-func decode(body json.RawMessage, rpcError *abi.Error) (has abi.Description, fault string) {
+func decode(body json.RawMessage, rpcError *abi.Error) (has abi.SchemaDescription, fault string) {
 	if rpcError != nil {
 		return has, "the error " + tomlfile.Quote(rpcError.Message)
 	}

@@ -82,7 +82,7 @@ func Inspect(ctx context.Context, file string, o Options) (Report, error) {
 
 // start runs the plugin and sets Handlers, Start, Problem and Remedy.
 func (r *Report) start(ctx context.Context, b *builder, limits manifest.Limits) {
-	response, took, err := b.describe(ctx, subject{filepath.Base(r.File), manifest.KindABI1, r.File, r.SHA256, limits})
+	response, took, err := b.describe(ctx, subject{filepath.Base(r.File), manifest.KindABI1, r.File, r.SHA256, limits}, nil)
 	var rpcError *abi.Error
 	if err != nil && !errors.As(err, &rpcError) {
 		r.Problem, r.Remedy = r.failure(err)
@@ -94,7 +94,7 @@ func (r *Report) start(ctx context.Context, b *builder, limits manifest.Limits) 
 		r.Problem, r.Remedy = fmt.Sprintf("it answers %s with %s", abi.MethodDescribe, fault), "answer as docs/abi.md describes"
 		return
 	}
-	r.Handlers = &has
+	r.Handlers = &has.Description
 }
 
 // failure returns why the plugin cannot be asked for its handlers, and what its author can do.

@@ -1,0 +1,249 @@
+// Package agreement compares the schemas of a manifest with those that a module derives from the types of its handlers. Input finds arguments
+// that a schema accepts and the type of a handler cannot decode, and Output results that a handler can return and a schema refuses.
+//
+// It reports only what is certain. A manifest may say less than the type about what is optional, and more about which values it accepts; it
+// may use keywords that the package does not understand, which it assumes to agree. null is accepted for every argument, since it leaves a
+// Go value unchanged.
+package agreement
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Difference is a place where a manifest's schema and a handler's type disagree.
+type Difference struct {
+	Path         []string // from the root of the manifest's schema to the keyword or property
+	What, Remedy string
+	// Unset is the member that the schema refuses and a field has, so that the field is never set; empty if the difference is any other. This
+	// is right if several tools share the type.
+	Unset string
+}
+
+// Input compares the input schema of a manifest with the derived schema of the arguments.
+func Input(manifest, derived json.RawMessage) ([]Difference, error) {
+	return compare(manifest, derived, (*comparison).input)
+}
+
+// Output compares the output schema of a manifest with the derived schema of the results.
+func Output(manifest, derived json.RawMessage) ([]Difference, error) {
+	return compare(manifest, derived, (*comparison).output)
+}
+
+const (
+	// maxSteps bounds the work of a comparison. A schema of a thousand properties takes some thousand steps.
+	maxSteps = 100_000
+	// maxDepth bounds the nesting of schemas.
+	maxDepth = 200
+	// maxDifferences bounds the differences of one comparison.
+	maxDifferences = 20
+)
+
+var errTooComplex = errors.New("is too complex to be compared with the type of its handler")
+
+func compare(manifest, derived json.RawMessage, from func(*comparison, []place, typed)) (differences []Difference, err error) {
+	have, err := decode(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("the schema %w", err)
+	}
+	want, err := decode(derived)
+	if err != nil {
+		return nil, fmt.Errorf("the schema that the module derives %w", err)
+	}
+	root, ok := want.(map[string]any)
+	if !ok {
+		return nil, errors.New("the schema that the module derives is not an object")
+	}
+	c := &comparison{manifest: have, derived: root, seen: map[string]bool{}}
+	defer func() {
+		if r := recover(); r == errTooComplex {
+			differences, err = c.differences, errTooComplex
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	from(c, []place{{schema: have}}, typed{schema: root})
+	return c.differences, nil
+}
+
+func decode(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("is not JSON: %w", err)
+	}
+	return v, nil
+}
+
+// comparison is the state of one comparison.
+type comparison struct {
+	manifest    any
+	derived     map[string]any
+	steps       int
+	depth       int
+	seen        map[string]bool // comparisons that have been made or are being made, by the paths of their schemas
+	differences []Difference
+}
+
+// step counts one unit of work.
+func (c *comparison) step() {
+	if c.steps++; c.steps > maxSteps || c.depth > maxDepth {
+		panic(errTooComplex)
+	}
+}
+
+// isNew reports whether schemas are compared for the first time. Recursive schemas are compared once.
+func (c *comparison) isNew(at []place, to typed, branch bool) bool {
+	var key strings.Builder
+	for _, p := range at {
+		fmt.Fprintf(&key, "%q", p.path)
+	}
+	fmt.Fprintf(&key, "%x %t", reflect.ValueOf(to.schema).Pointer(), branch)
+	if c.seen[key.String()] {
+		return false
+	}
+	c.seen[key.String()] = true
+	return true
+}
+
+func (c *comparison) add(path []string, remedy, format string, args ...any) {
+	if len(c.differences) < maxDifferences {
+		c.differences = append(c.differences, Difference{Path: path, What: fmt.Sprintf(format, args...), Remedy: remedy})
+	}
+}
+
+// typed is a schema that was derived from a type.
+type typed struct {
+	schema map[string]any
+	field  string // the field that has the type, and the type; empty: unknown
+}
+
+// resolve follows references and separates null. It returns nil for a schema that accepts any value, or that Input and Output do not understand.
+func (c *comparison) resolve(t typed) (resolved *typed, nullable bool) {
+	for range maxDepth {
+		c.step()
+		if comment, ok := t.schema["$comment"].(string); ok {
+			t.field = comment
+		}
+		if ref, ok := t.schema["$ref"].(string); ok {
+			target, _ := lookup(c.derived, ref).(map[string]any)
+			if target == nil {
+				return nil, nullable
+			}
+			t.schema = target
+			continue
+		}
+		if alternatives, ok := t.schema["anyOf"].([]any); ok {
+			var rest []map[string]any
+			for _, a := range alternatives {
+				one, _ := a.(map[string]any)
+				if one["type"] == "null" {
+					nullable = true
+				} else {
+					rest = append(rest, one)
+				}
+			}
+			if len(rest) != 1 || rest[0] == nil {
+				return nil, nullable
+			}
+			t.schema = rest[0]
+			continue
+		}
+		if _, ok := t.schema["type"].(string); !ok {
+			return nil, nullable
+		}
+		return &t, nullable
+	}
+	return nil, nullable
+}
+
+// subject names the field for a message.
+func (t typed) subject() string {
+	field, kind, found := strings.Cut(t.field, " ")
+	switch {
+	case found:
+		return fmt.Sprintf("the field %s has the type %s", field, kind)
+	case t.field != "":
+		return "the handler has the type " + t.field
+	}
+	return "the handler has a different type"
+}
+
+// owner names a struct type for a message.
+func (t typed) owner() string {
+	if field, kind, found := strings.Cut(t.field, " "); found {
+		return fmt.Sprintf("the type %s of the field %s", kind, field)
+	}
+	if t.field != "" {
+		return "the type " + t.field
+	}
+	return "the handler's type"
+}
+
+func (t typed) properties() map[string]any {
+	p, _ := t.schema["properties"].(map[string]any)
+	return p
+}
+
+// isClosed reports whether the type has no other members than its properties.
+func (t typed) isClosed() bool { return t.schema["additionalProperties"] == false }
+
+// child returns the schema of a keyword, with the field of t for messages.
+func (t typed) child(schema any) typed {
+	m, _ := schema.(map[string]any)
+	return typed{schema: m, field: t.field}
+}
+
+// property returns the schema of a member. encoding/json prefers the exact name, and accepts it in any case.
+func (t typed) property(name string, anyCase bool) (typed, bool) {
+	properties := t.properties()
+	if p, ok := properties[name]; ok {
+		return t.child(p), true
+	}
+	for other, p := range properties {
+		if anyCase && strings.EqualFold(name, other) {
+			return t.child(p), true
+		}
+	}
+	return typed{}, false
+}
+
+// lookup returns the value at a reference within a document; nil if there is none.
+func lookup(doc any, ref string) any {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok || pointer != "" && pointer[0] != '/' {
+		return nil
+	}
+	for _, token := range tokens(pointer) {
+		switch parent := doc.(type) {
+		case map[string]any:
+			doc = parent[token]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(parent) {
+				return nil
+			}
+			doc = parent[i]
+		default:
+			return nil
+		}
+	}
+	return doc
+}
+
+func tokens(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	parts := strings.Split(pointer[1:], "/")
+	for i := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(parts[i])
+	}
+	return parts
+}
