@@ -1,0 +1,144 @@
+package extism
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Plugin is what the translation needs to know of a module.
+type Plugin struct {
+	Version Version
+	Exports func(name string) bool // whether the module exports a function
+}
+
+// Request is a request to a plugin.
+type Request struct {
+	Method      string // a method of ABI 1
+	Params      []byte // valid JSON, or empty
+	Interaction []byte // JSON with the members client, answers and state of abi.Request, or empty
+}
+
+// Call is the run of one request.
+type Call struct {
+	// Export is the function to run with Input; empty: nothing is run, and Answer is the response.
+	Export string
+	Input  []byte
+	Answer []byte
+
+	plugin Plugin
+	method string
+	list   string
+	dialog dialog
+}
+
+// contextID is the request's id in the input. The host does not tell modules the ids of requests.
+const contextID = `"id":"0"`
+
+// NewCall translates a request.
+func NewCall(p Plugin, r Request) *Call {
+	c := &Call{plugin: p, method: r.Method, dialog: newDialog(r)}
+	e, ok := p.Version.entry(r.Method)
+	switch {
+	case ok && p.Exports(e.export):
+		c.Export, c.list = e.export, e.list
+		c.Input = p.input(r)
+	case ok && e.list != "" || p.Version == V1 && isList(r.Method):
+		e, _ := V2.entry(r.Method)
+		c.Answer = c.result([]byte(`{"` + e.list + `":[]}`)) // an empty list
+	default:
+		c.Answer = failure(abi.CodeMethodNotFound, "the plugin has no function for "+r.Method)
+	}
+	return c
+}
+
+func isList(method string) bool {
+	e, ok := V2.entry(method)
+	return ok && e.list != ""
+}
+
+// input returns the input of the export.
+func (p Plugin) input(r Request) []byte {
+	e, _ := p.Version.entry(r.Method)
+	if p.Version == V1 {
+		if e.list != "" {
+			return nil
+		}
+		return append(append([]byte(`{"params":`), request(r)...), '}')
+	}
+	out := make([]byte, 0, len(r.Params)+64)
+	out = append(out, '{')
+	if e.list == "" {
+		out = append(append(append(out, `"request":`...), request(r)...), ',')
+	}
+	meta := rawjson.Member(r.Params, "_meta")
+	if rawjson.Kind(meta) != '{' {
+		meta = []byte("{}")
+	}
+	out = append(append(out, `"context":{`+contextID+`,"_meta":`...), meta...)
+	return append(out, "}}"...)
+}
+
+// request returns the parameters of a request without _meta, which is in the context. References of completions have types without
+// the prefix "ref/".
+func request(r Request) []byte {
+	out := []byte{'{'}
+	for key, value := range rawjson.Members(r.Params) {
+		switch {
+		case key == "_meta":
+			continue
+		case key == "ref" && r.Method == abi.MethodComplete:
+			value = reference(value)
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(rawjson.AppendQuote(out, key), ':'), value...)
+	}
+	return append(out, '}')
+}
+
+func reference(ref []byte) []byte {
+	kind, _ := rawjson.Unquote(rawjson.Member(ref, "type"))
+	short, ok := strings.CutPrefix(kind, "ref/")
+	if !ok {
+		return ref
+	}
+	return rawjson.Replace(ref, "type", rawjson.Quote(short))
+}
+
+// Response converts what an export returned to a response of ABI 1. message is the error that the plugin has set, or empty.
+func (c *Call) Response(code int32, output, message []byte) []byte {
+	switch {
+	case len(message) > 0:
+		return c.failed(strings.ToValidUTF8(string(message), "\uFFFD"))
+	case code != 0:
+		return c.failed(fmt.Sprintf("the function %s returned %d, which is not 0, without an error message", c.Export, code))
+	case !rawjson.Valid(output) || rawjson.Kind(output) != '{':
+		return c.failed(fmt.Sprintf("the function %s returned output that is not a JSON object", c.Export))
+	}
+	return c.result(withoutNulls(output))
+}
+
+func (c *Call) result(output []byte) []byte {
+	if c.method == abi.MethodDescribe {
+		output = c.plugin.describe(output)
+	}
+	return append(append([]byte(`{"result":`), output...), '}')
+}
+
+// failed returns the response for an error of the plugin. The error of a tool is a result, so that models can read it.
+func (c *Call) failed(message string) []byte {
+	if c.method != abi.MethodToolsCall {
+		return failure(abi.CodeInternal, message)
+	}
+	out := append([]byte(`{"result":{"content":[{"type":"text","text":`), rawjson.Quote(message)...)
+	return append(out, `}],"isError":true}}`...)
+}
+
+func failure(code int, message string) []byte {
+	out := fmt.Appendf(nil, `{"error":{"code":%d,"message":`, code)
+	return append(append(out, rawjson.Quote(message)...), "}}"...)
+}

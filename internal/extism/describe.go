@@ -1,0 +1,112 @@
+package extism
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Description is the result of bulkhead/describe for a plugin of hyper-mcp. Functions are exported whether or not they do anything, so
+// Prompts, Resources and Completions only say what the plugin has functions for.
+type Description struct {
+	abi.Description
+	Version Version         `json:"version"`
+	List    json.RawMessage `json:"list"` // the tools, with their schemas
+}
+
+// describe returns the description of a plugin that has described its tools.
+func (p Plugin) describe(result []byte) []byte {
+	d := Description{Version: p.Version, List: rawjson.Member(result, "tools")}
+	if rawjson.Kind(d.List) != '[' {
+		d.List = json.RawMessage("[]")
+	}
+	d.Tools = []string{}
+	for _, tool := range rawjson.Elements(d.List) {
+		name, _ := rawjson.Unquote(rawjson.Member(tool, "name"))
+		d.Tools = append(d.Tools, name)
+	}
+	if p.Version == V2 {
+		d.Prompts = p.Exports(exportListPrompts) || p.Exports(exportGetPrompt)
+		d.Resources = p.Exports(exportListResources) || p.Exports(exportReadResource) || p.Exports(exportListTemplates)
+		d.Completions = p.Exports(exportComplete)
+	}
+	out, _ := rawjson.Marshal(d) // strings and valid JSON always encode
+	return out
+}
+
+// Tool is a tool that a plugin describes.
+type Tool struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title"`
+	Description  string          `json:"description"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema"`
+	Annotations  struct {
+		ReadOnly    *bool `json:"readOnlyHint"`
+		Destructive *bool `json:"destructiveHint"`
+		Idempotent  *bool `json:"idempotentHint"`
+		OpenWorld   *bool `json:"openWorldHint"`
+	} `json:"annotations"`
+}
+
+// Bounds of a description.
+const (
+	maxTools      = 1000
+	maxItemValues = 200_000
+)
+
+// ReadTools decodes the list of tools in a description, which may hold anything.
+func ReadTools(list json.RawMessage) ([]Tool, error) {
+	if err := rawjson.Bound(list, maxItemValues, maxNesting); err != nil {
+		return nil, fmt.Errorf("the list of tools has %w", err)
+	}
+	var tools []Tool
+	for i, raw := range rawjson.Elements(list) {
+		if i == maxTools {
+			return nil, fmt.Errorf("the plugin has more than %d tools", maxTools)
+		}
+		var t Tool
+		if err := json.Unmarshal(raw, &t); err != nil {
+			return nil, fmt.Errorf("tool %d is invalid: %w", i+1, err)
+		}
+		if t.Name == "" {
+			return nil, fmt.Errorf("tool %d has no name", i+1)
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+// ReadNames returns a member of the items of a list in the result of a method: the names of prompts, or the URIs of resources.
+func ReadNames(result json.RawMessage, list, member string) ([]string, error) {
+	if !rawjson.Valid(result) {
+		return nil, errors.New("the result is not JSON")
+	}
+	var names []string
+	for i, item := range rawjson.Elements(rawjson.Member(result, list)) {
+		name, ok := rawjson.Unquote(rawjson.Member(item, member))
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%s[%d] has no %s", list, i, member)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// objectSchema returns the schema of an object in compact form; nil if it is absent or says nothing. A schema without a type, which
+// hyper-mcp accepts, gets the one that MCP requires.
+func objectSchema(schema json.RawMessage) json.RawMessage {
+	if rawjson.Kind(schema) != '{' {
+		return nil
+	}
+	var out bytes.Buffer
+	_ = json.Compact(&out, schema) // it was decoded from valid JSON
+	if rawjson.Member(out.Bytes(), "type") == nil {
+		return rawjson.Replace(out.Bytes(), "type", []byte(`"object"`))
+	}
+	return out.Bytes()
+}
