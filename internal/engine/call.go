@@ -38,6 +38,9 @@ type call struct {
 	result      []byte // result of the last host operation
 	hasResult   bool
 
+	returned uint64      // first result of the export, if it has one
+	extism   *extismCall // state of a module of the kind Extism; nil until it is needed
+
 	faults  []error // reported by Caller.Fault
 	aborted *Error  // why the host aborted the call; nil if it did not
 

@@ -17,18 +17,21 @@ import (
 
 // instance is a running module with its own memory. It runs one call at a time.
 type instance struct {
-	owner   *Module
-	module  api.Module
-	entry   api.Function
-	fuel    api.MutableGlobal
-	stack   api.MutableGlobal
-	globals []api.Global // the module's own mutable globals
-	memory  *linearMemory
-	files   handleCounter // nil: no file system
-	current *call         // nil between calls
-	stdout  *lineLog
-	stderr  *lineLog
-	sources sources // sources of a derive instance
+	owner     *Module
+	module    api.Module
+	entry     api.Function
+	fuel      api.MutableGlobal
+	stack     api.MutableGlobal
+	globals   []api.Global // the module's own mutable globals
+	memory    *linearMemory
+	files     handleCounter // nil: no file system
+	current   *call         // nil between calls
+	stdout    *lineLog
+	stderr    *lineLog
+	sources   sources                 // sources of a derive instance
+	functions map[string]api.Function // exports of a module of the kind Extism by name
+	kernel    kernelMemory            // of a module of the kind Extism
+	spent     bool                    // set if the instance must not be used for another call
 
 	initialHandles int   // open handles before the first call
 	startFuel      int64 // fuel used by the module's start function
@@ -45,6 +48,7 @@ type handleCounter interface {
 // instantiate creates an instance, which must be initialized or restored before its first call.
 func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) {
 	inst := &instance{owner: m, sources: newSources()}
+	inst.kernel.instance = inst
 	inst.stderr = &lineLog{instance: inst, level: hclog.Warn}
 	inst.stdout = &lineLog{instance: inst, level: hclog.Info}
 	started := newCall(ctx, m, inst)
@@ -68,6 +72,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 		if inst.memory != nil {
 			inst.memory.Free()
 		}
+		inst.kernel.close()
 		return nil, failure
 	}
 	inst.module = mod
@@ -172,6 +177,7 @@ func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
 	stack := [2]uint64{}
 	copy(stack[:], parameters)
 	err := f.CallWithStack(context.WithValue(c.ctx, callKey{}, c), stack[:])
+	c.returned = stack[0]
 	i.flush()
 	return err
 }
@@ -201,6 +207,7 @@ func (i *instance) hasInitialHandles() bool {
 }
 
 func (i *instance) close() {
+	i.kernel.close()
 	if err := i.module.Close(context.Background()); err != nil {
 		i.owner.spec.Log.Warn("cannot close an instance", "plugin", i.owner.spec.Name, "error", err)
 	}

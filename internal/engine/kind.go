@@ -20,7 +20,7 @@ type Kind string
 const ABI1 Kind = "abi-1"
 
 // kinds are the kinds of modules that this engine runs.
-var kinds = map[Kind]kind{ABI1: abi1{}}
+var kinds = map[Kind]kind{ABI1: abi1{}, Extism: extismKind{}}
 
 // kind is what differs between the kinds of modules: how a request becomes a run of an export. All else is common, and none of it
 // may depend on the kind: compiling, metering, limits, the file tree, the environment, pooling and restoring of instances.

@@ -14,6 +14,7 @@ type linearMemory struct {
 	space      []byte // the reservation, limit bytes long
 	limit      uint64 // maximum size in bytes
 	size       uint64 // current size in bytes
+	reserved   uint64 // bytes of the limit that something else uses
 	accessible uint64 // length of the accessible prefix of space
 	forced     uint64 // if not 0, the size that Reallocate sets instead of the requested one
 	// growRefused is set when growth was refused since the last restore. If the module then crashes, the reported cause
@@ -46,8 +47,8 @@ func (l *linearMemory) Reallocate(size uint64) []byte {
 	if l.forced > 0 {
 		size = l.forced
 	}
-	if size > l.limit || !l.setAccessible(size) || !l.commit(l.size, size) {
-		l.growRefused, l.starved = true, l.starved || size <= l.limit
+	if size > l.limit-min(l.limit, l.reserved) || !l.setAccessible(size) || !l.commit(l.size, size) {
+		l.growRefused, l.starved = true, l.starved || size <= l.limit-min(l.limit, l.reserved)
 		return nil
 	}
 	l.size = size

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/extism"
 )
 
 // Module is a loaded module and its instances. It is safe for concurrent use; the caller bounds the number of
@@ -58,6 +59,8 @@ type Request struct {
 	Params []byte // valid JSON, or empty
 	// Interaction is a JSON object with the members of the request that follow params: client, answers and state; or empty.
 	Interaction []byte
+	// Extism is the request to a module of the kind Extism, made of Method, Params and Interaction.
+	Extism *extism.Call
 	// Busy is called by the goroutine that runs the call after every quantum of fuel from the shortCall-th on, and before
 	// the call may block; nil: it is not called.
 	Busy func()
@@ -134,6 +137,10 @@ func (m *Module) newInstance(ctx context.Context) (*instance, *Error) {
 func (m *Module) release(inst *instance, busy func()) {
 	defer m.trackCalls(-1)
 	m.pool.end(inst, func(inst *instance) bool {
+		if inst.spent {
+			busy()
+			return false
+		}
 		if m.spec.Reused {
 			return true
 		}
@@ -187,6 +194,11 @@ func envelope(ctx context.Context, r Request) []byte {
 		return append(append(out, ','), r.Interaction[1:]...) // its closing brace is that of the request
 	}
 	return append(out, '}')
+}
+
+// Exports reports whether the module exports a function.
+func (m *Module) Exports(name string) bool {
+	return m.program.Compiled.ExportedFunctions()[name] != nil
 }
 
 // Close releases the module. No call may be in progress, and no call may follow.

@@ -71,7 +71,8 @@ type Module struct {
 
 // Values of Module.Kind.
 const (
-	KindABI1 = "abi-1" // the module implements ABI 1
+	KindABI1   = "abi-1"  // the module implements ABI 1
+	KindExtism = "extism" // the module is a plugin of the MCP host hyper-mcp
 )
 
 // Build states how the module is built. Either Go or Command is set. If the manifest has no [build], neither is.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/extism"
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
@@ -23,7 +24,30 @@ func newRequester(setup wire.Setup, module *engine.Module) (requester, error) {
 	switch kind := engine.Kind(setup.Kind); kind {
 	case "", engine.ABI1:
 		return module.Call, nil
+	case engine.Extism:
+		return extismRequester(module)
 	default:
 		return nil, fmt.Errorf("no requests can be sent to a module of the kind %q", kind)
 	}
+}
+
+// extismRequester returns the requester of a plugin of hyper-mcp.
+func extismRequester(module *engine.Module) (requester, error) {
+	version, err := extism.Detect(module.Exports)
+	if err != nil {
+		return nil, err
+	}
+	exported := map[string]bool{}
+	for _, name := range version.Exports() {
+		exported[name] = module.Exports(name)
+	}
+	plugin := extism.Plugin{Version: version, Exports: func(name string) bool { return exported[name] }}
+	return func(ctx context.Context, r engine.Request) (engine.Response, error) {
+		c := extism.NewCall(plugin, extism.Request{Method: r.Method, Params: r.Params, Interaction: r.Interaction})
+		if c.Export == "" {
+			return engine.Response{Body: c.Answer}, nil
+		}
+		r.Extism = c
+		return module.Call(ctx, r)
+	}, nil
 }
