@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"host":                     {"internal/interaction", "internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "internal/httpserver", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/watch", "internal/worker/child", "sdk/abi"},
 	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/httpserver", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/statedir", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile", "sdk/contain", "internal/access"},
 	"internal/agreement":       {},
-	"internal/build":           {"internal/agreement", "internal/progress", "internal/engine", "internal/engine/code", "internal/engine/modinfo", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem", "internal/openflag", "internal/job"},
+	"internal/build":           {"internal/agreement", "internal/extism", "internal/importer", "internal/progress", "internal/engine", "internal/engine/code", "internal/engine/modinfo", "internal/reexec", "internal/worker", "internal/worker/wire", "internal/manifest", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem", "internal/openflag", "internal/job"},
 	"internal/config":          {"internal/interaction", "internal/origin", "internal/manifest", "internal/tomlfile", "internal/visible", "sdk/contain"},
 	"internal/audit":           {"internal/ownedpath", "internal/visible", "sdk/atomicfile", "internal/openflag", "internal/filelock"},
 	"internal/engine":          {"internal/extism", "internal/dirtypages", "internal/engine/...", "internal/confine", "internal/filelock", "internal/visible", "sdk/abi", "internal/openflag"},
@@ -57,6 +57,7 @@ var arrows = map[string][]string{
 	"internal/scaffold":        {"internal/manifest"},
 	"internal/dev":             {"internal/build", "internal/discovery", "internal/filelock", "internal/manifest", "internal/openflag", "internal/tomlfile", "internal/watch"},
 	"internal/extism":          {"sdk/abi", "sdk/rawjson"},
+	"internal/importer":        {"internal/extism", "internal/manifest", "sdk/rawjson"},
 	"internal/jsonfile":        {},
 	module:                     {}, // the sources of the SDKs, which only internal/scaffold uses
 	"internal/progress":        {"internal/term", "internal/visible"},

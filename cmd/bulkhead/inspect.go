@@ -70,7 +70,7 @@ func printReport(to io.Writer, r build.Report) error {
 		fmt.Fprintf(w, "  %-10s %s\n", label, oneLine(fmt.Sprintf(format, args...)))
 	}
 	fmt.Fprintf(w, "%s: %s\n", oneLine(r.File), oneLine(r.What))
-	if r.ABI > 0 && r.Problem != "" { // in the other cases What is the problem
+	if r.Problem != "" && r.Problem != "it is "+r.What {
 		fmt.Fprintf(w, "  %s %s\n", paint(style, fmt.Sprintf("%-10s", "failed")), oneLine(r.Problem))
 	}
 	if r.Remedy != "" {

@@ -83,12 +83,23 @@ type durations struct {
 
 // describe asks the module for its handlers, with the parameters params.
 func (b *builder) describe(ctx context.Context, m subject, params []byte) (worker.Response, durations, error) {
+	var prepared, compiling atomic.Int64 // nanoseconds
+	w := b.start(m, &prepared, &compiling)
+	defer w.Close()
+	began := time.Now()
+	response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: abi.MethodDescribe, Params: params}})
+	took := durations{compile: time.Duration(compiling.Load()), start: time.Since(began) - time.Duration(prepared.Load())}
+	return response, took, err
+}
+
+// start returns a worker process without grants for the module, which starts with the first call. It adds the time that preparing and
+// compiling the module takes.
+func (b *builder) start(m subject, prepared, compiling *atomic.Int64) *worker.Supervisor {
 	log := b.log.Named(m.plugin)
 	limits := wire.Limits{
 		Memory: cmp.Or(b.memory, m.limits.Memory, 64<<20), Time: cmp.Or(b.time, m.limits.Time, 30*time.Second),
 		Input: 1 << 10, Output: maxDescription, Ask: 1 << 10, Operations: 1, LogSize: 1 << 20, Concurrency: 1,
 	}
-	var prepared, compiling atomic.Int64 // nanoseconds
 	prepare := func(ctx context.Context) (*worker.Launch, error) {
 		began := time.Now()
 		compiled, err := b.store.Ensure(ctx, code.Module{Name: m.plugin, File: m.file, SHA256: m.sum}, code.Foreground)
@@ -105,14 +116,9 @@ func (b *builder) describe(ctx context.Context, m subject, params []byte) (worke
 		l.Bound(compiled.Size, noBudget)
 		return l, nil
 	}
-	w := worker.New(worker.Config{
+	return worker.New(worker.Config{
 		Plugin: m.plugin, Command: reexec.Command(reexec.Worker), Limits: limits, Queue: time.Minute, Prepare: prepare, Pool: worker.NewPool(noBudget), Log: log,
 	})
-	defer w.Close()
-	began := time.Now()
-	response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: abi.MethodDescribe, Params: params}})
-	took := durations{compile: time.Duration(compiling.Load()), start: time.Since(began) - time.Duration(prepared.Load())}
-	return response, took, err
 }
 
 // decode decodes a response to bulkhead/describe; fault describes an invalid response or the error rpcError. It
@@ -169,6 +175,9 @@ func (s *source) compareTools(has abi.Description) tomlfile.Problems {
 			What:   fmt.Sprintf("the module has no handler for %s", tomlfile.Quote(tool.Name)),
 			Remedy: "register one under this name, or remove the table"})
 	}
+	if s.m.Module.Kind == manifest.KindExtism { // a tool is left out by removing its table, since the module is as it is
+		return ps
+	}
 	var unlisted []string
 	for name := range handled {
 		unlisted = append(unlisted, name)
@@ -201,7 +210,7 @@ func (s *source) compareOffers(has abi.Description) tomlfile.Problems {
 		case offer.offered && !offer.has:
 			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is declared, but the module does not handle %s", offer.key),
 				"register a handler, or remove the key"))
-		case !offer.offered && offer.has:
+		case !offer.offered && offer.has && s.m.Module.Kind != manifest.KindExtism: // its modules export functions that do nothing
 			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is not declared, but the module handles %s", offer.key),
 				fmt.Sprintf("write %s = true in [offers], or remove the handler", offer.key)))
 		}

@@ -13,7 +13,7 @@ var kinds = map[modinfo.Kind]struct{ what, remedy string }{
 	modinfo.Command:     {"a WASI command, which runs once and has no handlers", ""},
 	modinfo.Library:     {"a core module without the functions of ABI 1", ""},
 	modinfo.Malformed:   {"a malformed module", "build the module again, or copy it again if the file is truncated (docs/getting-started.md)"},
-	modinfo.Extism:      {"a plugin for hosts of Extism", otherHost},
+	modinfo.Extism:      {"a plugin for hosts of Extism", notImportable},
 	modinfo.WAPC:        {"a module for hosts of waPC", otherHost},
 	modinfo.ProxyWasm:   {"a module for proxies that implement Proxy-Wasm", otherHost},
 	modinfo.HTTPWasm:    {"a module for hosts of http-wasm", otherHost},
@@ -32,6 +32,12 @@ var kinds = map[modinfo.Kind]struct{ what, remedy string }{
 	modinfo.Native:      {"a program or library for a processor, not for WebAssembly", guides},
 	modinfo.Other:       {"not a WebAssembly module", guides},
 }
+
+// importable and notImportable are the remedies for a plugin for hosts of Extism.
+const (
+	importable    = "write its manifest: `bulkhead plugin import` (docs/extism.md)"
+	notImportable = "only those plugins for hosts of Extism can run that are plugins of hyper-mcp; build it with an SDK of ABI 1 (docs/README.md)"
+)
 
 const otherHost = "build it with an SDK of ABI 1 (docs/README.md)"
 

@@ -13,7 +13,8 @@ var symptoms = []struct{ part, remedy string }{
 	{`"env"."seed"`, "do not use Math.random: it has no WASI implementation (docs/assemblyscript.md)"},
 	{`"wbg"`, "build for the target wasm32-wasip1, without crates that need wasm-bindgen (docs/rust.md)"},
 	{`"__wbindgen`, "build for the target wasm32-wasip1, without crates that need wasm-bindgen (docs/rust.md)"},
-	{`"extism:host/`, "the module is for a host of Extism: build it with an SDK of ABI 1 (docs/README.md)"},
+	{`"extism:host/`, "the module is for a host of Extism: `bulkhead plugin import` writes the manifest of a plugin of hyper-mcp, with kind = \"extism\" in [module] (docs/extism.md)"},
+	{"by which hyper-mcp knows a plugin", notImportable},
 	{`it imports "env".`, "link the functions that the module lacks, or remove their calls: only WASI preview 1 and the functions of docs/abi.md can be imported"},
 }
 

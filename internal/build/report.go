@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/modinfo"
+	"github.com/bulkhead-mcp/bulkhead/internal/extism"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
@@ -68,10 +70,17 @@ func Inspect(ctx context.Context, file string, o Options) (Report, error) {
 	if s != nil {
 		limits = s.m.Limits
 	}
-	if r.Kind == modinfo.Plugin {
+	switch version := extismVersion(r.Info); {
+	case r.Kind == modinfo.Plugin:
 		r.ABI = 1
-		r.start(ctx, b, limits)
-	} else {
+		r.start(ctx, b, manifest.KindABI1, limits)
+	case version > 0:
+		r.What = fmt.Sprintf("a plugin of hyper-mcp, whose interface it uses in version %d", version)
+		if s == nil {
+			r.Remedy = importable
+		}
+		r.start(ctx, b, manifest.KindExtism, limits)
+	default:
 		r.Problem, r.Remedy = "it is "+r.What, kindRemedy(r.Info)
 	}
 	if s != nil {
@@ -81,8 +90,8 @@ func Inspect(ctx context.Context, file string, o Options) (Report, error) {
 }
 
 // start runs the plugin and sets Handlers, Start, Problem and Remedy.
-func (r *Report) start(ctx context.Context, b *builder, limits manifest.Limits) {
-	response, took, err := b.describe(ctx, subject{filepath.Base(r.File), manifest.KindABI1, r.File, r.SHA256, limits}, nil)
+func (r *Report) start(ctx context.Context, b *builder, kind string, limits manifest.Limits) {
+	response, took, err := b.describe(ctx, subject{filepath.Base(r.File), kind, r.File, r.SHA256, limits}, nil)
 	var rpcError *abi.Error
 	if err != nil && !errors.As(err, &rpcError) {
 		r.Problem, r.Remedy = r.failure(err)
@@ -95,6 +104,17 @@ func (r *Report) start(ctx context.Context, b *builder, limits manifest.Limits) 
 		return
 	}
 	r.Handlers = &has.Description
+}
+
+// extismVersion returns the version of the interface that a plugin of hyper-mcp uses; 0 if the file is none.
+func extismVersion(info modinfo.Info) extism.Version {
+	if info.Kind != modinfo.Extism {
+		return 0
+	}
+	version, _ := extism.Detect(func(name string) bool {
+		return slices.ContainsFunc(info.Exports, func(e Entry) bool { return e.Name == name && e.Kind == "function" })
+	})
+	return version
 }
 
 // failure returns why the plugin cannot be asked for its handlers, and what its author can do.

@@ -217,6 +217,7 @@ func objectSchema(schema json.RawMessage) []byte {
 		schema = rawjson.Replace(schema, "type", []byte(`"object"`))
 	}
 	var out bytes.Buffer
+	schema = bytes.ToValidUTF8(schema, []byte("\uFFFD"))
 	if err := json.Indent(&out, schema, "", "  "); err != nil {
 		return nil // not possible: the schema was decoded from valid JSON
 	}

@@ -74,7 +74,7 @@ func Create(o Options) (Result, error) {
 		}
 	}
 	slices.Sort(r.Files)
-	return r, write(target, files)
+	return r, Write(target, files)
 }
 
 // check validates o and returns its language.
@@ -167,8 +167,8 @@ func render(d data, l language) (map[string][]byte, error) {
 	return files, err
 }
 
-// write creates the directory target with files. It writes them to a temporary directory beside target, which it renames.
-func write(target string, files map[string][]byte) (err error) {
+// Write creates the directory target with files, by slash-separated path, unless it exists. It writes them to a temporary directory beside target, which it renames.
+func Write(target string, files map[string][]byte) (err error) {
 	switch _, err := os.Lstat(target); {
 	case err == nil:
 		return fmt.Errorf("%s exists already: nothing was changed; choose another name, or another directory with --dir", target)
