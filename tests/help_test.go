@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
 )
 
 // exampleRule says how the examples of a command are run.
@@ -162,6 +164,9 @@ func newExampleProject(t *testing.T, configured bool) exampleProject {
 	p.env = []string{
 		"PATH=" + filepath.Dir(built.program) + string(os.PathListSeparator) + os.Getenv("PATH"), "TZ=UTC", "MCPKG_PROJECT=notes",
 		"HOME=" + p.root + "/home", "XDG_STATE_HOME=" + p.root + "/state", "XDG_CACHE_HOME=" + built.cache, "PLUGINS=" + p.dir + "/dist/plugins", "BULKHEAD_PLUGINS=" + p.dir + "/dist/plugins",
+	}
+	for _, module := range []string{"hash.wasm", "plugin.wasm"} {
+		putFile(t, filepath.Join(p.dir, module), string(wasmtest.HyperMCP().Bytes()))
 	}
 	putFile(t, filepath.Join(p.dir, "arguments.json"), `{"description": "Prune the plum trees"}`)
 	if configured {
