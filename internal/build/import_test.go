@@ -77,15 +77,15 @@ func TestImportedToolsCanBeLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(p.Files["plugin.toml"])
-	less := text[:strings.LastIndex(text, "[[tools]]")]
-	for more, want := range map[string]string{
-		"": "",
-		"[[tools]]\nname = \"c\"\ndescription = \"C\"\naccess = \"read\"\n": `the module has no handler for "c"`,
-		"prompts = true\n": "is declared, but the module does not handle prompts",
+	text = text[:strings.LastIndex(text, "[[tools]]")]
+	for what, c := range map[string]struct{ text, want string }{
+		"a tool less":     {text, ""},
+		"an unknown tool": {text + "[[tools]]\nname = \"c\"\ndescription = \"C\"\naccess = \"read\"\n", `the module has no handler for "c"`},
+		"prompts":         {strings.Replace(text, "logging = true", "prompts = true", 1), "is declared, but the module does not handle prompts"},
 	} {
-		p.Files["plugin.toml"] = []byte(less + more)
-		if ps := build.Check(t.Context(), written(t, p), build.Options{}); (len(ps) > 0) != (want != "") || !strings.Contains(ps.Error(), want) {
-			t.Errorf("with %q: %v, want %q", more, ps, want)
+		p.Files["plugin.toml"] = []byte(c.text)
+		if ps := build.Check(t.Context(), written(t, p), build.Options{}); (len(ps) > 0) != (c.want != "") || !strings.Contains(ps.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", what, ps, c.want)
 		}
 	}
 }
