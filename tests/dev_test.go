@@ -114,6 +114,14 @@ func startDev(t *testing.T, dir string, args ...string) *devServer {
 	return s
 }
 
+// ready waits until the first build is served, and discards its notifications.
+func (s *devServer) ready() {
+	s.t.Helper()
+	s.waitForLog("built, and in service")
+	s.request("ping", `{}`)
+	s.notes = nil
+}
+
 // request returns the response to a request.
 func (s *devServer) request(method, params string) string {
 	s.t.Helper()
@@ -176,6 +184,7 @@ func TestPluginDevFollowsSource(t *testing.T) {
 	t.Parallel()
 	source := newHandSource(t, "v1")
 	s := startDev(t, source.dir)
+	s.ready()
 	file := filepath.Join(source.dir, "source.txt")
 	s.wantTools("one")
 	s.wantAnswer("one", `"text":"v1"`)
@@ -256,6 +265,7 @@ func TestPluginDevMergesRapidSaves(t *testing.T) {
 	t.Parallel()
 	source := newHandSource(t, "v1")
 	s := startDev(t, source.dir)
+	s.ready()
 	s.wantAnswer("one", `"text":"v1"`)
 	stop := filepath.Join(source.outside, "stop")
 	putFile(t, stop, "")
@@ -303,6 +313,7 @@ func TestPluginDevOfTwoClients(t *testing.T) {
 	source := newHandSource(t, "v1")
 	a, b := startDev(t, source.dir), startDev(t, source.dir)
 	for _, s := range []*devServer{a, b} {
+		s.ready()
 		s.wantAnswer("one", `"text":"v1"`)
 	}
 	putFile(t, filepath.Join(source.outside, "stop"), "")
@@ -329,6 +340,7 @@ func TestPluginDevEndsBuild(t *testing.T) {
 	t.Parallel()
 	source := newHandSource(t, "v1")
 	s := startDev(t, source.dir)
+	s.ready()
 	s.wantAnswer("one", `"text":"v1"`)
 	pids := filepath.Join(source.outside, "pids")
 	putFile(t, filepath.Join(source.dir, "build.sh"), fmt.Sprintf("trap '' INT TERM\nsleep 1000 &\necho $! $$ >%[1]s.new\nmv %[1]s.new %[1]s\nwait\nsleep 1000\n", pids))
@@ -367,6 +379,7 @@ func TestPluginDevWithConfig(t *testing.T) {
 	table := "[[plugins]]\npath = \"dist/plugins/hand\"\nsha256 = \"" + strings.Repeat("0", 64) + "\"\n"
 	putFile(t, config, table+"deny_tools = [\"two\"]\n")
 	s := startDev(t, source.dir, "--config", config)
+	s.ready()
 	s.wantTools("one")
 	replace(t, config, table)
 	s.wantNote(toolsListChanged)
@@ -424,7 +437,7 @@ func TestPluginDevOfGoPlugin(t *testing.T) {
 	}
 	s.server = startServer(t, cmd)
 	s.request("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
-	wait(t, "the first build", func() bool { return strings.Contains(s.request("tools/list", `{}`), "notes_greet") })
+	s.ready()
 	call := func() string { return s.request("tools/call", `{"name":"notes_greet","arguments":{"name":"Ada"}}`) }
 	if got := call(); !strings.Contains(got, "Ada") {
 		t.Errorf("the call was answered with %s", got)
