@@ -55,6 +55,10 @@ race:
 languages:
     .ci/languages
 
+# what a plugin costs in each language: the table in docs/cost.md
+language-costs:
+    .ci/languages --table
+
 # the official conformance suites of MCP, with Node: `just conformance -v` shows what they print
 [positional-arguments]
 conformance *FLAGS:
