@@ -154,8 +154,9 @@ type section struct {
 
 type pair struct {
 	key   []string
-	value unstable.Range
-	end   int // offset after the value
+	value unstable.Range // Length 0 for an array
+	start int            // offset after the key
+	end   int            // offset after the value
 }
 
 // arrayTables decodes data and returns its values and the sections of the array of tables named array.
@@ -229,9 +230,13 @@ func sections(data []byte) []section {
 		e := p.Expression()
 		if e.Kind == unstable.KeyValue {
 			s := &all[len(all)-1]
-			key, _ := keyPath(e.Key(), nil)
+			key, start := keyPath(e.Key(), nil)
 			end := int(e.Raw.Offset + e.Raw.Length)
-			s.pairs = append(s.pairs, pair{key: key, value: e.Value().Raw, end: end})
+			value := e.Value().Raw
+			if e.Value().Kind == unstable.Array {
+				value = unstable.Range{}
+			}
+			s.pairs = append(s.pairs, pair{key: key, value: value, start: start, end: end})
 			s.end = lineEnd(data, end)
 			continue
 		}

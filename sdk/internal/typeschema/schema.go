@@ -11,8 +11,8 @@ import (
 type Schema struct {
 	Ref         string `json:"$ref,omitempty"`
 	Comment     string `json:"$comment,omitempty"` // the type in Go, of a property with its field before it, for messages to the author
-	Description string `json:"description,omitempty"`
 	Type        string `json:"type,omitempty"`
+	Description string `json:"description,omitempty"`
 	Format      string `json:"format,omitempty"`
 	Encoding    string `json:"contentEncoding,omitempty"`
 	Pattern     string `json:"pattern,omitempty"`

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+)
+
+func newPluginSchema() *cobra.Command {
+	var tool string
+	var write, asJSON bool
+	c := &cobra.Command{
+		Use:   "schema DIR [flags]",
+		Short: "Derive schemas from the types of handlers",
+		Long: `Print the schemas of the arguments and results of a plugin's tools, as its module derives
+them from the types of the handlers, as tables for the manifest. The plugin is built for
+that, but not written to dist. A handler of json.RawMessage has no schema, and the SDKs of
+other languages than Go derive none.
+
+With --write the schemas are written into plugin.toml. One that agrees with the types is
+not changed, so that it may be narrower and say more. In one that disagrees, properties
+without a field are removed, missing ones are added, and those of a different type are
+replaced, without loss of their titles, descriptions and narrower bounds. Comments and the
+order of the file are preserved.
+
+Exit codes: 0 success; 2 the plugin is invalid, or the manifest cannot be edited.`,
+		Example: `  bulkhead plugin schema plugins/openspec
+  bulkhead plugin schema plugins/openspec --tool openspec_list --json
+  bulkhead plugin schema . --write`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			options := buildOptions()
+			options.Progress = tasksOn(os.Stderr, asJSON)
+			derive := build.Schemas
+			if write {
+				derive = build.WriteSchemas
+			}
+			schemas, err := derive(c.Context(), args[0], tool, options)
+			options.Progress.Close()
+			if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
+				return &host.UsageError{Err: err}
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if schemas == nil {
+					schemas = []build.ToolSchema{}
+				}
+				return printJSON(c.OutOrStdout(), map[string]any{"tools": schemas})
+			}
+			return printSchemas(c.OutOrStdout(), schemas, write)
+		},
+	}
+	c.Flags().StringVar(&tool, "tool", "", "only the schemas of the tool `NAME`")
+	c.Flags().BoolVar(&write, "write", false, "write the schemas into plugin.toml")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: {\"tools\": [{\"name\", \"input\", \"output\", \"changed\"}]}")
+	must(c.RegisterFlagCompletionFunc("tool", cobra.NoFileCompletions))
+	completeDirs(c)
+	return c
+}
+
+// printSchemas prints schemas as TOML, or what was written.
+func printSchemas(to io.Writer, schemas []build.ToolSchema, written bool) error {
+	w := bufio.NewWriter(to)
+	if len(schemas) == 0 {
+		fmt.Fprintln(w, "# no handler has types from which a schema can be derived")
+	}
+	for i, s := range schemas {
+		name := visible.Text(s.Name)
+		if written {
+			done := "agrees"
+			if s.Changed {
+				done = "written"
+			}
+			fmt.Fprintf(w, "%-8s %s\n", done, name)
+			continue
+		}
+		text, err := s.TOML()
+		if err != nil {
+			return &host.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "# %s\n%s", name, text) // TOML escapes what is invisible
+	}
+	return w.Flush()
+}
