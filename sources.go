@@ -5,10 +5,12 @@ package bulkhead
 import "embed"
 
 // Sources has the sources of the SDKs, by path in the repository, with what they need from the top directory: go.mod, go.sum and
-// LICENSE. It also has the tests of the Go SDK, since a pattern cannot exclude them.
+// LICENSE. The patterns of Go files match all names but those that end in _test.go: patterns cannot exclude files.
 //
 //go:embed LICENSE go.mod go.sum
-//go:embed sdk/*.go sdk/*/*.go sdk/*/*/*.go
+//go:embed sdk/*[^t].go sdk/*[^s]t.go sdk/*[^e]st.go
+//go:embed sdk/*/*[^t].go sdk/*/*[^s]t.go sdk/*/*[^e]st.go sdk/*/*[^t]est.go sdk/*/*[^_]test.go
+//go:embed sdk/*/*/*[^t].go sdk/*/*/*[^s]t.go
 //go:embed sdk/rust/Cargo.toml sdk/rust/src
 //go:embed sdk/c/bulkhead.h
 //go:embed sdk/assemblyscript/package.json sdk/assemblyscript/assembly

@@ -15,7 +15,7 @@ import (
 )
 
 // TestSourcesAreComplete compares the embedded sources with the files in the repository, so that the patterns of the embedding
-// package are extended when a deeper package is added.
+// package are extended when a file that they do not match is added. Tests are not embedded.
 func TestSourcesAreComplete(t *testing.T) {
 	found := 0
 	err := fs.WalkDir(os.DirFS("../.."), "sdk", func(name string, entry fs.DirEntry, err error) error {
@@ -23,8 +23,8 @@ func TestSourcesAreComplete(t *testing.T) {
 			return err
 		}
 		found++
-		if _, err := fs.Stat(bulkhead.Sources, name); err != nil {
-			t.Error(err)
+		if _, err := fs.Stat(bulkhead.Sources, name); (err == nil) == strings.HasSuffix(name, "_test.go") {
+			t.Errorf("%s: embedded: %t", name, err == nil)
 		}
 		return nil
 	})
