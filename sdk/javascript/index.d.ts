@@ -124,10 +124,7 @@ export interface Question {
 }
 
 /** The answer to a form or a URL. Clients may not validate the content. */
-export interface FormAnswer {
-  action: "accept" | "decline" | "cancel";
-  content?: Record<string, any>;
-}
+export type FormAnswer = { action: "accept"; content: Record<string, any> } | { action: "decline" | "cancel"; content?: undefined };
 
 /** The call that a handler handles. */
 export class Call {
