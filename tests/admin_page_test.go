@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/guide"
 )
 
 // TestDocsAdminPageShowsRealOutput runs the commands of docs/admin.md in order, in one directory, and compares their output
@@ -23,11 +25,11 @@ func TestDocsAdminPageShowsRealOutput(t *testing.T) {
 	t.Parallel()
 	a := newAdminPage(t)
 	commands := 0
-	for _, b := range blocks(readFile(t, "../docs/admin.md")) {
-		if b.language != "console" {
+	for _, b := range guide.Blocks(readFile(t, "../docs/admin.md")) {
+		if b.Language != "console" {
 			continue
 		}
-		for _, part := range strings.Split("\n"+b.text, "\n$ ")[1:] {
+		for _, part := range strings.Split("\n"+b.Text, "\n$ ")[1:] {
 			command, want, _ := strings.Cut(part, "\n")
 			if diff := cmp.Diff(strings.TrimRight(want, "\n"), a.run(t, command)); diff != "" {
 				t.Errorf("%s (want -, got +)\n%s", command, diff)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/guide"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -26,7 +26,7 @@ import (
 func markdownPages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*/*.md", "plugins/*/*.md", "sdk/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md", "plugins/*/*.md", "sdk/*/*.md"} {
 		files, err := filepath.Glob(filepath.Join("..", pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -63,44 +63,21 @@ func checkLinks(t *testing.T, page, text string) {
 	}
 }
 
-// block is a fenced block of a page; label is the non-empty line before it.
-type block struct{ language, label, text string }
-
-func blocks(text string) []block {
-	var found []block
-	lines := strings.SplitAfter(text, "\n")
-	for i := 0; i < len(lines); i++ {
-		language, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "```")
-		if !ok {
-			continue
-		}
-		b := block{language: language}
-		for j := i - 1; j >= 0 && b.label == ""; j-- {
-			b.label = strings.Trim(strings.TrimSpace(lines[j]), "`:")
-		}
-		for i++; i < len(lines) && !strings.HasPrefix(strings.TrimSpace(lines[i]), "```"); i++ {
-			b.text += lines[i]
-		}
-		found = append(found, b)
-	}
-	return found
-}
-
 func TestDocsDataBlocksParse(t *testing.T) {
 	count := map[string]int{}
 	for name, text := range markdownPages(t) {
-		for _, b := range blocks(text) {
-			switch b.language {
+		for _, b := range guide.Blocks(text) {
+			switch b.Language {
 			case "toml":
-				if err := toml.Unmarshal([]byte(b.text), &map[string]any{}); err != nil {
-					t.Errorf("%s: %v\n%s", name, err, b.text)
+				if err := toml.Unmarshal([]byte(b.Text), &map[string]any{}); err != nil {
+					t.Errorf("%s: %v\n%s", name, err, b.Text)
 				}
 			case "json":
-				if !json.Valid([]byte(b.text)) && !eachLineIsJSON(b.text) {
-					t.Errorf("%s: invalid JSON:\n%s", name, b.text)
+				if !json.Valid([]byte(b.Text)) && !eachLineIsJSON(b.Text) {
+					t.Errorf("%s: invalid JSON:\n%s", name, b.Text)
 				}
 			}
-			count[b.language]++
+			count[b.Language]++
 		}
 	}
 	if count["toml"] == 0 || count["json"] == 0 {
@@ -140,35 +117,18 @@ func TestDocsExamplesAreValid(t *testing.T) {
 	}
 	for page, parse := range parsers {
 		examples := 0
-		for _, b := range blocks(readFile(t, filepath.Join("..", page))) {
-			if b.language != "toml" {
+		for _, b := range guide.Blocks(readFile(t, filepath.Join("..", page))) {
+			if b.Language != "toml" {
 				continue
 			}
 			examples++
-			if err := parse(b.text); err != nil {
+			if err := parse(b.Text); err != nil {
 				t.Errorf("%s, example %d: %v", page, examples, err)
 			}
 		}
 		if examples == 0 {
 			t.Errorf("%s has no TOML example", page)
 		}
-	}
-}
-
-func TestDocsGuideMatchesExample(t *testing.T) {
-	missing := []string{"go.mod", "main.go", "main_test.go", "plugin.toml"}
-	for _, b := range blocks(readFile(t, "../docs/getting-started.md")) {
-		i := slices.Index(missing, b.label)
-		if i < 0 {
-			continue
-		}
-		if want := readFile(t, filepath.Join("..", "examples", "hello", b.label)); b.text != want {
-			t.Errorf("%s differs from examples/hello/%s", b.label, b.label)
-		}
-		missing = slices.Delete(missing, i, i+1)
-	}
-	if len(missing) > 0 {
-		t.Errorf("the guide does not show %v", missing)
 	}
 }
 

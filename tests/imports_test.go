@@ -79,6 +79,7 @@ var arrows = map[string][]string{
 	"internal/client":          {"internal/discovery", "internal/jsonfile", "internal/manifest", "internal/ownedpath", "internal/tomlfile", "internal/userfile", "internal/visible", "sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
 	"internal/demo":            {"internal/progress", "internal/build", "internal/client", "internal/discovery", "internal/manifest"},
 	"internal/discovery":       {"internal/config", "internal/manifest", "internal/ownedpath", "internal/statedir", "internal/sandbox/git", "internal/tomlfile", "internal/trust", "internal/visible"},
+	"internal/guide":           {},                                                                                       // for tests
 	"internal/hosttest":        {"host", "internal/config", "internal/discovery", "internal/trust", "internal/wasmtest"}, // for tests
 	"internal/fixtures":        {},                                                                                       // for tests
 	"internal/testcache":       {},                                                                                       // for tests

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/guide"
 )
 
 // TestReadmeShowsRealOutput runs the commands of the README's console blocks in order, in an empty project, with a program
@@ -18,20 +20,20 @@ func TestReadmeShowsRealOutput(t *testing.T) {
 	page := newUnpacked(t)
 	text := readFile(t, "../README.md")
 	updated, commands := text, 0
-	for _, b := range blocks(text) {
-		if b.language != "console" {
+	for _, b := range guide.Blocks(text) {
+		if b.Language != "console" {
 			continue
 		}
 		var real strings.Builder
-		for _, part := range strings.Split("\n"+b.text, "\n$ ")[1:] {
+		for _, part := range strings.Split("\n"+b.Text, "\n$ ")[1:] {
 			command, _, _ := strings.Cut(part, "\n")
 			real.WriteString("$ " + command + "\n" + page.run(t, command) + "\n")
 			commands++
 		}
-		if diff := cmp.Diff(b.text, real.String()); diff != "" && !*update {
+		if diff := cmp.Diff(b.Text, real.String()); diff != "" && !*update {
 			t.Errorf("the README has (want -, got +)\n%s", diff)
 		}
-		updated = strings.Replace(updated, "```console\n"+b.text+"```", "```console\n"+real.String()+"```", 1)
+		updated = strings.Replace(updated, "```console\n"+b.Text+"```", "```console\n"+real.String()+"```", 1)
 	}
 	if commands < 2 {
 		t.Errorf("found only %d commands", commands)

@@ -6,25 +6,58 @@ package languages
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/conform"
+	"github.com/bulkhead-mcp/bulkhead/internal/guide"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/scaffold"
 )
 
 func TestMain(m *testing.M) {
 	host.RunChild()
-	os.Exit(m.Run())
+	code := m.Run()
+	if dir, _ := builtProgram(); dir != "" {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// builtProgram returns a directory with the program; it is built at most once.
+var builtProgram = sync.OnceValues(func() (dir string, err error) {
+	if os.Getenv("BULKHEAD_LANGUAGES_SOURCE") == "" {
+		return "", errors.New("not run by .ci/languages")
+	}
+	if dir, err = os.MkdirTemp("", "bulkhead-languages-"); err != nil {
+		return "", err
+	}
+	c := exec.Command("go", "build", "-o", filepath.Join(dir, "bulkhead"), "../../cmd/bulkhead")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0") // as in releases
+	if out, err := c.CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("build bulkhead: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// withProgram puts the directory of the program at the start of PATH, and gives it a state directory of its own.
+func withProgram(t *testing.T) {
+	t.Helper()
+	dir, err := builtProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 }
 
 // language is an SDK with its example, whose tool, prompt and resources have the same names in each language but for a prefix.
@@ -167,9 +200,8 @@ func TestExamplesBehaveAlike(t *testing.T) {
 	}
 }
 
-var fileBlock = regexp.MustCompile("(?ms)^(\\S+\\.\\w+):\n```\\w+\n(.*?)^```")
-
-// TestGuidesPluginWorks builds the plugin whose files the guide of each language shows, and calls it.
+// TestGuidesPluginWorks builds the plugin whose files the guide of each language shows, and calls it with the page's commands. Those that
+// begin with `bulkhead plugin new` are run in an empty directory. The last command of a block prints the greeting.
 func TestGuidesPluginWorks(t *testing.T) {
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
@@ -179,25 +211,40 @@ func TestGuidesPluginWorks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, block := range fileBlock.FindAllStringSubmatch(string(page), -1) {
-				file := filepath.Join(dir, block[1])
-				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(block[2]), 0o644); err != nil {
-					t.Fatal(err)
+			blocks := guide.Blocks(string(page))
+			for _, b := range blocks {
+				if b.File != "" {
+					write(t, filepath.Join(dir, b.File), b.Text)
 				}
 			}
 			if l.installed != "" {
 				run(t, dir, []string{"ln", "-sfn", filepath.Join(examples, l.example, l.installed), l.installed})
 			}
-			w := hosttest.New(t)
-			if _, err := build.Build(t.Context(), dir, build.Options{Out: w.Dir + "/plugins"}); err != nil {
-				t.Fatal(err)
+			withProgram(t)
+			t.Setenv("CARGO_TERM_COLOR", "never")
+			ran := 0
+			for _, b := range blocks {
+				if b.Language != "sh" || b.Untested != "" {
+					continue
+				}
+				var lines []string
+				for _, c := range b.Commands() {
+					lines = append(lines, c.Line)
+				}
+				in := dir
+				if strings.HasPrefix(lines[0], "bulkhead plugin new") {
+					in = t.TempDir()
+				}
+				if out := shell(t, in, strings.Join(lines, " && ")); !strings.HasSuffix(out, "Hello, Ada!\n") {
+					t.Errorf("line %d: %q printed %q", b.Line, lines, out)
+				}
+				ran++
 			}
-			got := hosttest.Request(t, w.Open(t, w.Options()), "tools/call", `{"name":"greet","arguments":{"name":"Ada"}}`)
-			if err := includes(got, `{"content":[{"type":"text","text":"Hello, Ada!"}]}`); err != nil {
-				t.Errorf("%v\ngot  %s", err, got)
+			if _, err := os.Stat(filepath.Join(dir, "test")); err == nil { // the page of JavaScript shows a native test
+				run(t, dir, []string{"node", "--test", "test/"})
+			}
+			if ran < 2 {
+				t.Errorf("the page has only %d blocks of commands", ran)
 			}
 		})
 	}
@@ -210,9 +257,7 @@ func TestNewPluginWorks(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			source(t, l)
 			root := t.TempDir()
-			run(t, "../..", []string{"go", "build", "-o", filepath.Join(root, "bin", "bulkhead"), "./cmd/bulkhead"})
-			t.Setenv("PATH", filepath.Join(root, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
-			t.Setenv("XDG_STATE_HOME", filepath.Join(root, "state"))
+			withProgram(t)
 			t.Setenv("CARGO_TERM_COLOR", "never")
 			r, err := scaffold.Create(scaffold.Options{Name: "my-notes", Dir: root, Language: strings.ToLower(l.name), With: scaffold.Features})
 			if err != nil {
