@@ -32,6 +32,7 @@ var exampleRules = map[string]exampleRule{
 	"bulkhead plugin dev":        {skip: "TestPluginDevFollowsSource and others run it"},
 	"bulkhead plugin schema":     {skip: "tests of package build run it, because the example project has no sources"},
 	"bulkhead plugin conform":    {skip: "tests of its package run it"},
+	"bulkhead plugin test":       {first: writeScenario},
 	"bulkhead init":              {bare: true},
 	"bulkhead add":               {bare: true},
 	"bulkhead add dist/plugins/chant --repin": {},
@@ -43,6 +44,9 @@ var exampleRules = map[string]exampleRule{
 	"bulkhead verify":                         {codes: []int{1}}, // the plugins are not pinned
 	"bulkhead serve --http":                   {first: "bulkhead token new ~/.config/bulkhead/token"},
 }
+
+// writeScenario writes a scenario file for a built plugin.
+const writeScenario = `mkdir plugins/hello/tests && printf '[[scenario]]\nname = "greets"\n[[scenario.step]]\ntool = "hello_greet"\narguments = { name = "Ada" }\ntext = "Hello, Ada!"\n' >plugins/hello/tests/first.toml`
 
 // consents are parts of the errors of commands that cannot ask for consent. They are run again with --yes.
 var consents = []string{"cannot ask for consent", "pass --yes"}

@@ -42,7 +42,7 @@ func packages(t *testing.T) map[string][]string {
 // arrows lists which packages of this repository each part may import. The longest matching part applies; "x/..."
 // matches x and everything below it.
 var arrows = map[string][]string{
-	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/audit", "internal/build", "internal/client", "internal/conform", "internal/dev", "internal/review", "internal/scaffold", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "internal/schema", "sdk/abi", "sdk/rawjson"},
+	"cmd":                      {"cmd/...", "host", "internal/admin", "internal/audit", "internal/build", "internal/client", "internal/conform", "internal/dev", "internal/manifest", "internal/replay", "internal/scenario", "internal/review", "internal/scaffold", "internal/tomlfile", "internal/visible", "internal/demo", "internal/progress", "internal/term", "internal/discovery", "internal/schema", "sdk/abi", "sdk/rawjson"},
 	"host":                     {"internal/interaction", "internal/catalog", "internal/config", "internal/discovery", "internal/dispatch", "internal/engine/code", "internal/gateway", "internal/grant", "internal/httpserver", "sdk/rawjson", "internal/reexec", "internal/tomlfile", "internal/watch", "internal/worker/child", "sdk/abi"},
 	"internal/admin":           {"internal/build", "internal/catalog", "internal/config", "internal/confine", "internal/discovery", "internal/derived", "internal/dirtypages", "internal/engine/code", "internal/grant", "internal/httpserver", "internal/manifest", "internal/origin", "internal/ownedpath", "internal/statedir", "internal/ready", "internal/reexec", "internal/review", "internal/sandbox", "internal/tomlfile", "internal/trust", "internal/userfile", "sdk/contain", "internal/access"},
 	"internal/agreement":       {},
@@ -53,7 +53,11 @@ var arrows = map[string][]string{
 	"internal/gateway":         {"internal/interaction", "internal/paramheader", "sdk/rawjson", "internal/visible", "sdk/abi"},
 	"internal/httpserver":      {"internal/gateway", "internal/paramheader", "internal/visible", "sdk/abi"},
 	"internal/interaction":     {"sdk/abi", "sdk/rawjson"},
-	"internal/conform":         {"host", "internal/build", "internal/discovery", "internal/engine/code", "internal/tomlfile", "sdk/abi"},
+	"internal/conform":         {"host", "internal/build", "internal/engine/code", "internal/jsonmatch", "internal/scratch", "internal/tomlfile", "sdk/abi"},
+	"internal/jsonmatch":       {},
+	"internal/replay":          {"host", "internal/audit", "internal/manifest", "internal/scratch", "internal/tomlfile", "sdk/abi"},
+	"internal/scenario":        {"host", "internal/catalog", "internal/config", "internal/jsonmatch", "internal/manifest", "internal/scratch", "internal/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/rawjson"},
+	"internal/scratch":         {"host", "internal/audit", "internal/discovery", "internal/manifest", "internal/tomlfile"},
 	"internal/scaffold":        {"internal/manifest"},
 	"internal/dev":             {"internal/build", "internal/discovery", "internal/filelock", "internal/manifest", "internal/openflag", "internal/tomlfile", "internal/watch"},
 	"internal/extism":          {"sdk/abi", "sdk/rawjson"},

@@ -25,6 +25,11 @@ type Entry struct {
 	Outcome    Outcome          `json:"outcome"`
 	Code       string           `json:"code"`
 	Duration   int64            `json:"duration_us"`
+	BytesIn    int64            `json:"bytes_in"`
+	BytesOut   int64            `json:"bytes_out"`
+	Round      int              `json:"round"`
+	Arguments  string           `json:"arguments"` // in the form that Config.Arguments named when the line was written
+	Cut        []string         `json:"cut"`       // names of truncated fields
 	Operations []EntryOperation `json:"operations"`
 	LeftOut    int64            `json:"operations_left_out"`
 

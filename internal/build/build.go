@@ -87,10 +87,7 @@ type builder struct {
 }
 
 func newBuilder(o Options) (*builder, error) {
-	b := &builder{out: o.Out, log: o.Log, memory: o.Memory, time: o.Time, command: cmp.Or(o.CommandTime, DefaultCommandTime), grace: cmp.Or(o.Grace, grace)}
-	if b.out == "" {
-		b.out = filepath.Join("dist", "plugins")
-	}
+	b := &builder{out: o.out(), log: o.Log, memory: o.Memory, time: o.Time, command: cmp.Or(o.CommandTime, DefaultCommandTime), grace: cmp.Or(o.Grace, grace)}
 	if b.log == nil {
 		b.log = hclog.NewNullLogger()
 	}

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/jsonmatch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -169,37 +169,9 @@ func (s *scenario) checkLog(log string) string {
 // contains reports whether a JSON value has everything that another one has: all members of its objects, and equal arrays and
 // scalars.
 func contains(got, want json.RawMessage) bool {
-	var g, w any
-	return json.Unmarshal(got, &g) == nil && json.Unmarshal(want, &w) == nil && includes(g, w)
-}
-
-func includes(got, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		object, ok := got.(map[string]any)
-		if !ok {
-			return false
-		}
-		for key, value := range want {
-			member, ok := object[key]
-			if !ok || !includes(member, value) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		array, ok := got.([]any)
-		if !ok || len(array) != len(want) {
-			return false
-		}
-		for i := range want {
-			if !includes(array[i], want[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	return reflect.DeepEqual(got, want)
+	g, err := jsonmatch.Decode(got)
+	w, werr := jsonmatch.Decode(want)
+	return err == nil && werr == nil && jsonmatch.Contains(g, w) == ""
 }
 
 func orNone(raw json.RawMessage) string {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/build"
-	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/scratch"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
@@ -36,20 +36,16 @@ type Result struct {
 // Run runs all scenarios with the module in a file. It returns tomlfile.Problems if the module cannot be called, or lacks
 // tools of the kit. compiled is the host's directory for the cache of compiled code; empty: a temporary one.
 func Run(ctx context.Context, module, compiled string) ([]Result, error) {
-	w, err := newWorld(module)
+	w, err := newWorld(module, compiled)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(w.dir)
-	if compiled == "" {
-		compiled = filepath.Join(w.dir, "cache", "bulkhead")
-	}
-	w.env["XDG_CACHE_HOME"] = filepath.Dir(compiled)
+	defer w.Close()
 	// This compiles the module, so that no call waits for that.
-	if ps := build.Check(ctx, w.plugin(), build.Options{CacheDir: compiled}).Errors(); len(ps) > 0 {
+	if ps := build.Check(ctx, w.plugin(), build.Options{CacheDir: w.Compiled()}).Errors(); len(ps) > 0 {
 		return nil, w.explain(ps, module)
 	}
-	all, err := files(w.project())
+	all, err := files(w.Project())
 	if err != nil {
 		return nil, err
 	}
@@ -65,65 +61,56 @@ func Run(ctx context.Context, module, compiled string) ([]Result, error) {
 }
 
 // world is a temporary directory with the module as a plugin, and with the project that it is granted.
-type world struct {
-	dir string
-	env map[string]string
-}
+type world struct{ *scratch.Dir }
 
-func newWorld(module string) (w *world, err error) {
+func newWorld(module, compiled string) (w world, err error) {
 	source, err := code.OpenModule(module)
 	if err != nil {
-		return nil, &host.UsageError{Err: err}
+		return w, &host.UsageError{Err: err}
 	}
 	defer source.Close()
-	dir, err := os.MkdirTemp("", "bulkhead-conform-")
-	if err != nil {
-		return nil, err
+	if w.Dir, err = scratch.New(compiled); err != nil {
+		return w, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir))
+			err = errors.Join(err, w.Close())
 		}
 	}()
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, err
-	}
-	w = &world{dir: dir, env: map[string]string{"HOME": filepath.Join(dir, "home"), "XDG_STATE_HOME": filepath.Join(dir, "state"), "TZ": "UTC"}}
-	for _, d := range []string{w.plugin(), filepath.Join(w.project(), "shared"), w.env["HOME"]} {
+	for _, d := range []string{w.plugin(), filepath.Join(w.Project(), "shared")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
-			return nil, err
+			return w, err
 		}
 	}
 	manifest, err := kit.ReadFile(kitDir + "/" + manifestName)
 	if err != nil {
-		return nil, err
+		return w, err
 	}
 	for name, content := range map[string]string{
 		filepath.Join(w.plugin(), manifestName): string(manifest),
-		filepath.Join(w.project(), "note.txt"):  "a note: ü\n",
-		filepath.Join(w.project(), "large.txt"): strings.Repeat("0123456789abcdef", 4<<20/16),
-		filepath.Join(w.dir, "outside.txt"):     "not granted",
+		filepath.Join(w.Project(), "note.txt"):  "a note: ü\n",
+		filepath.Join(w.Project(), "large.txt"): strings.Repeat("0123456789abcdef", 4<<20/16),
+		w.Path("outside.txt"):                   "not granted",
 	} {
 		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-			return nil, err
+			return w, err
 		}
 		if err := os.Chmod(name, 0o644); err != nil { // the umask does not matter
-			return nil, err
+			return w, err
 		}
 	}
 	copied, err := os.Create(filepath.Join(w.plugin(), "module.wasm"))
 	if err != nil {
-		return nil, err
+		return w, err
 	}
 	_, err = copied.ReadFrom(source)
 	return w, errors.Join(err, copied.Close())
 }
 
-func (w *world) plugin() string  { return filepath.Join(w.dir, "plugins", "conform") }
-func (w *world) project() string { return filepath.Join(w.dir, "project") }
+func (w world) plugin() string { return w.Path("plugins", "conform") }
 
 // explain makes the problems of the plugin those of the module.
-func (w *world) explain(ps tomlfile.Problems, module string) error {
+func (w world) explain(ps tomlfile.Problems, module string) error {
 	explained := make(tomlfile.Problems, len(ps))
 	for i, p := range ps {
 		explained[i] = tomlfile.Problem{File: module, What: p.What, Remedy: p.Remedy}
@@ -135,24 +122,17 @@ func (w *world) explain(ps tomlfile.Problems, module string) error {
 }
 
 // run runs the scenarios of a file.
-func (w *world) run(ctx context.Context, f file) (results []Result, err error) {
+func (w world) run(ctx context.Context, f file) (results []Result, err error) {
 	config := fmt.Sprintf("[[plugins]]\npath = %s\nfs = [{ path = \"${project}\", access = \"r\" }, { path = \"${project}/shared\", access = \"rw\" }]\nask = [\"elicitation\"]\nhttp = [\"https://granted.invalid\"]\n", tomlfile.Text(w.plugin()))
 	if f.time != "" {
 		config += fmt.Sprintf("limits = { time = %s }\n", tomlfile.Text(f.time))
 	}
-	configFile := filepath.Join(w.dir, "bulkhead.toml")
-	if err := os.WriteFile(configFile, []byte(config), 0o600); err != nil {
+	log := &scratch.Log{}
+	options, err := w.Options(config, hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info, DisableTime: true}))
+	if err != nil {
 		return nil, err
 	}
-	log := &lines{}
-	h, err := host.Open(host.Options{
-		ConfigFile: configFile, Project: w.project(),
-		Log: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info, DisableTime: true}),
-		// The organisation's ceiling does not apply, since nothing of the user's is granted.
-		System: discovery.WithCeiling(host.System{
-			Dir: w.project(), LookupEnv: func(name string) (string, bool) { value, ok := w.env[name]; return value, ok },
-		}, filepath.Join(w.dir, "ceiling.toml"), os.Geteuid(), w.env["HOME"]),
-	})
+	h, err := host.Open(options)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +149,8 @@ func (w *world) run(ctx context.Context, f file) (results []Result, err error) {
 }
 
 // run makes the requests of a scenario, and returns how a response differs from the expected one; "" if none does.
-func (s *scenario) run(ctx context.Context, h *host.Host, log *lines) (string, error) {
-	log.take()
+func (s *scenario) run(ctx context.Context, h *host.Host, log *scratch.Log) (string, error) {
+	log.Take()
 	differences, failures := make([]string, s.times), make([]error, s.times)
 	request := func(i int) {
 		answers, answer := io.Pipe()
@@ -199,26 +179,5 @@ func (s *scenario) run(ctx context.Context, h *host.Host, log *lines) (string, e
 			return difference, nil
 		}
 	}
-	return s.checkLog(log.take()), nil
-}
-
-// lines is the log of a host.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// take returns what was logged since the last call.
-func (l *lines) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	text := l.text.String()
-	l.text.Reset()
-	return text
+	return s.checkLog(log.Take()), nil
 }

@@ -265,6 +265,10 @@ func quote(s string) string {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
 		case visible.Rune(r):
 			// Copy the bytes, not the rune: invalid UTF-8 must be preserved, so that the parser refuses it.
 			_, n := utf8.DecodeRuneInString(s[i:])

@@ -27,6 +27,17 @@ func (t *Table) JSON(key string) json.RawMessage {
 	return w.buf.Bytes()
 }
 
+// Object is like JSON, but for the table itself. It marks all of its keys as known.
+func (t *Table) Object() json.RawMessage {
+	if t.node == nil {
+		return nil
+	}
+	t.Keys()
+	w := jsonWriter{doc: t.doc, path: []string{t.path}}
+	w.node(t.node)
+	return w.buf.Bytes()
+}
+
 type jsonWriter struct {
 	doc  *Doc
 	buf  bytes.Buffer

@@ -233,6 +233,12 @@ func (t *Table) IsArray(key string) bool {
 	return n != nil && n.kind == array
 }
 
+// IsTable reports whether the value at key is a table.
+func (t *Table) IsTable(key string) bool {
+	n := t.find(key)
+	return n != nil && n.kind == table
+}
+
 // Table returns the table at key.
 func (t *Table) Table(key string) *Table {
 	n := t.find(key)

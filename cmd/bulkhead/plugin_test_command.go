@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+)
+
+// pluginTest contains the flags of `bulkhead plugin test`.
+type pluginTest struct {
+	run     string
+	out     string
+	plugins string // of built plugins; empty: the plugin is built
+	asJSON  bool
+	recording
+}
+
+func newPluginTest() *cobra.Command {
+	var o pluginTest
+	c := &cobra.Command{
+		Use:   "test DIR… [flags]",
+		Short: "Run the scenario files of plugins",
+		Long: `Run the scenario files tests/*.toml beside the manifest of each plugin. Each scenario has a
+project of its own in a temporary directory, and a host that serves the plugin as the server
+does: in a worker process, with the grants of the scenario, by default those directories and
+repositories that the manifest requests in the project or home directory. docs/testing.md
+describes the files.
+
+The plugin is built first, as by plugin build: always if it is written in Go, otherwise if a
+source is newer than the module. --plugins runs the scenarios with a plugin built before.
+
+--record FILE makes the requests of --call, --prompt and --resource, and writes them to FILE
+as a scenario, with their results and the files that they changed. --arg adds an argument to
+the request before it.
+
+Exit codes: 0 all scenarios passed; 1 at least one failed; 2 a plugin or a scenario file is
+invalid, or a plugin has none; 3 the host failed.`,
+		Example: `  bulkhead plugin test plugins/hello
+  bulkhead plugin test plugins/hello --run greets --json
+  bulkhead plugin test plugins/hello --record tests/greet.toml --call hello_greet --arg name=Ada`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, dirs []string) error {
+			if o.file != "" {
+				return o.record(c, dirs)
+			}
+			if err := o.recording.unused(); err != nil {
+				return err
+			}
+			return o.test(c, dirs)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.run, "run", "", "run only the scenarios whose names match a regular `expression`")
+	f.StringVarP(&o.out, "out", "o", "", "output `directory` of builds (default: dist/plugins)")
+	f.StringVar(&o.plugins, "plugins", "", "`directory` with a subdirectory for each plugin, built before: nothing is built")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON: {\"ok\", \"scenarios\": [{\"file\", \"line\", \"name\", \"passed\", \"took_ns\",\n\"failures\": [{\"line\", \"key\", \"problem\", \"diff\"}], \"log\"}]}")
+	o.recording.add(c)
+	must(c.MarkFlagDirname("out"))
+	must(c.MarkFlagDirname("plugins"))
+	completeDirs(c)
+	return c
+}
+
+// test runs the scenarios of all plugins.
+func (o *pluginTest) test(c *cobra.Command, dirs []string) error {
+	name, err := regexp.Compile(o.run)
+	if err != nil {
+		return usageErrorf("--run: %w", err)
+	}
+	files := make([][]scenario.File, len(dirs))
+	selected := 0
+	for i, dir := range dirs {
+		all, err := scenario.Load(dir)
+		if err != nil {
+			return usageIfProblems(err)
+		}
+		files[i] = scenario.Select(all, name)
+		for _, f := range files[i] {
+			selected += len(f.Scenarios)
+		}
+	}
+	if selected == 0 {
+		return usageErrorf("--run %s: no scenario has such a name", tomlfile.Quote(o.run))
+	}
+	results := []scenario.Result{}
+	for i, dir := range dirs {
+		if len(files[i]) == 0 {
+			continue
+		}
+		plugin, err := o.plugin(c.Context(), dir)
+		if err != nil {
+			return err
+		}
+		of, err := scenario.Run(c.Context(), plugin, files[i])
+		if err != nil {
+			return usageIfProblems(err)
+		}
+		results = append(results, of...)
+	}
+	failed := 0
+	for _, r := range results {
+		if !r.Passed {
+			failed++
+		}
+	}
+	if o.asJSON {
+		err = printJSON(c.OutOrStdout(), map[string]any{"ok": failed == 0, "scenarios": results})
+	} else {
+		err = printScenarios(c.OutOrStdout(), results, failed)
+	}
+	return resultError(err, failed == 0)
+}
+
+// plugin returns the built plugin whose sources are in dir. It builds the plugin unless --plugins is set.
+func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, error) {
+	options := buildOptions()
+	built := ""
+	if o.plugins != "" {
+		m, problems := manifest.Load(dir)
+		if m == nil {
+			return scenario.Plugin{}, usageIfProblems(problems)
+		}
+		built = filepath.Join(o.plugins, m.Name)
+		if err := build.Check(ctx, built, options).Err(); err != nil { // which compiles the module, so that no call waits for that
+			return scenario.Plugin{}, usageIfProblems(err)
+		}
+	} else {
+		options.Out, options.Progress = o.out, tasksOn(os.Stderr, o.asJSON)
+		var err error
+		built, err = build.Current(ctx, dir, options)
+		options.Progress.Close()
+		if err != nil && ctx.Err() == nil {
+			return scenario.Plugin{}, &host.UsageError{Err: err}
+		}
+		if err != nil {
+			return scenario.Plugin{}, err
+		}
+	}
+	m, problems := manifest.Load(built)
+	if err := problems.Err(); err != nil {
+		return scenario.Plugin{}, usageIfProblems(err)
+	}
+	return scenario.Plugin{Dir: m.Dir, Manifest: m, Compiled: options.CacheDir}, nil
+}
+
+// usageIfProblems returns problems of a file as an error that the user can correct, and any other error as it is.
+func usageIfProblems(err error) error {
+	if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
+		return &host.UsageError{Err: err}
+	}
+	return err
+}
+
+func printScenarios(to io.Writer, results []scenario.Result, failed int) error {
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
+	for _, r := range results {
+		outcome := "ok"
+		if !r.Passed {
+			outcome = "failed"
+		}
+		fmt.Fprintf(w, "%s  %s:%d: %s (%s)\n", paint(style, fmt.Sprintf("%-7s", outcome)), oneLine(r.File), r.Line, oneLine(r.Name), r.Took.Round(time.Millisecond))
+		for _, f := range r.Failures {
+			fmt.Fprintf(w, "         %s:%d: %s: %s\n", oneLine(r.File), f.Line, oneLine(f.Key), oneLine(f.Problem))
+			for _, line := range f.Diff {
+				fmt.Fprintf(w, "           %s\n", paintChange(style, visible.Text(line)))
+			}
+		}
+		for _, line := range r.Log {
+			fmt.Fprintf(w, "         log: %s\n", oneLine(line))
+		}
+	}
+	fmt.Fprintf(w, "%d passed, %d failed\n", len(results)-failed, failed)
+	return w.Flush()
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/scenario"
+)
+
+// recording contains the flags of `bulkhead plugin test` that record a scenario.
+type recording struct {
+	file     string // relative to the plugin's directory; empty: nothing is recorded
+	requests []recordedRequest
+	answers  []string
+	files    string
+	force    bool
+}
+
+// recordedRequest is a request of the flags, in their order.
+type recordedRequest struct {
+	kind, name string
+	arguments  []string // nothing, or a JSON object
+	pairs      []string // of --arg
+}
+
+// requestFlag is a flag that adds a request, or with an empty kind an argument to the last one.
+type requestFlag struct {
+	recording *recording
+	kind      string
+}
+
+func (f requestFlag) String() string { return "" }
+
+// Type names the value in the help.
+func (f requestFlag) Type() string { return "string" }
+
+func (f requestFlag) Set(text string) error {
+	all := &f.recording.requests
+	if f.kind == "" {
+		if len(*all) == 0 {
+			return errors.New("it follows the --call or --prompt that it is for")
+		}
+		last := &(*all)[len(*all)-1]
+		last.pairs = append(last.pairs, text)
+		return nil
+	}
+	request := recordedRequest{kind: f.kind, name: strings.TrimSpace(text)}
+	if name, arguments, found := strings.Cut(request.name, " "); found && f.kind != "resource" {
+		request.name, request.arguments = name, []string{strings.TrimSpace(arguments)}
+	}
+	if request.name == "" {
+		return errors.New("it is empty")
+	}
+	*all = append(*all, request)
+	return nil
+}
+
+func (r *recording) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.file, "record", "", "write the scenario `file` with the requests of --call, --prompt and --resource;\na path in the plugin's directory, such as tests/greet.toml")
+	f.Var(requestFlag{r, "tool"}, "call", "call to record: `'TOOL {JSON}'`, where the arguments may be left out; repeatable")
+	f.Var(requestFlag{r, "prompt"}, "prompt", "prompt to record: `'NAME {JSON}'`; repeatable")
+	f.Var(requestFlag{r, "resource"}, "resource", "`URI` of a resource whose content is recorded; repeatable")
+	f.Var(requestFlag{r, ""}, "arg", "one argument of the --call or --prompt before it: `name=value`, repeatable")
+	f.StringArrayVar(&r.answers, "answer", nil, "answer of the client to a question of the recorded calls: `ID=JSON`, repeatable")
+	f.StringVar(&r.files, "files", "", "`directory` with the files of the project before the recorded requests\n(default: the project is empty)")
+	f.BoolVar(&r.force, "force", false, "let --record replace an existing file")
+	must(c.MarkFlagDirname("files"))
+}
+
+// unused returns an error if flags are set that only --record uses.
+func (r *recording) unused() error {
+	if len(r.requests) > 0 || r.answers != nil || r.files != "" || r.force {
+		return usageErrorf("--call, --prompt, --resource, --arg, --answer, --files and --force need --record FILE")
+	}
+	return nil
+}
+
+// record writes a scenario file.
+func (o *pluginTest) record(c *cobra.Command, dirs []string) error {
+	if len(dirs) != 1 || o.run != "" {
+		return usageErrorf("--record is for one plugin, and without --run")
+	}
+	if len(o.requests) == 0 {
+		return usageErrorf(`--record: there is no request: pass at least one --call, --prompt or --resource, such as --call 'TOOL {"name": "Ada"}'`)
+	}
+	file := filepath.Clean(o.file)
+	if filepath.Dir(file) != scenario.Dir || filepath.Ext(file) != ".toml" {
+		return usageErrorf("--record %s: write a file in tests/ of the plugin's directory, such as tests/greet.toml: only those are run", o.file)
+	}
+	rec := scenario.Recording{File: filepath.Join(dirs[0], file), Name: strings.TrimSuffix(filepath.Base(file), ".toml"), Files: o.files}
+	if _, err := os.Lstat(rec.File); !o.force && !errors.Is(err, fs.ErrNotExist) {
+		return usageErrorf("--record: %s exists: choose another name, or pass --force to replace it", rec.File)
+	}
+	if rec.Files != "" {
+		if info, err := os.Stat(rec.Files); err != nil || !info.IsDir() {
+			return usageErrorf("--files: %s is not a directory", rec.Files)
+		}
+	}
+	given, err := newQuestions(c.InOrStdin(), o.answers, nil)
+	if err != nil {
+		return err
+	}
+	if len(given.given) > 0 {
+		rec.Answers = given.given
+	}
+	plugin, err := o.plugin(c.Context(), dirs[0])
+	if err != nil {
+		return err
+	}
+	if rec.Requests, err = o.recorded(c, plugin.Manifest); err != nil {
+		return err
+	}
+	content, err := scenario.Record(c.Context(), plugin, rec)
+	if err != nil {
+		return usageIfProblems(err)
+	}
+	if err := rec.Write(content, o.force); errors.Is(err, fs.ErrExist) {
+		return &host.UsageError{Err: err}
+	} else if err != nil {
+		return err
+	}
+	if o.asJSON {
+		return printJSON(c.OutOrStdout(), map[string]any{"recorded": rec.File, "requests": len(rec.Requests)})
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "recorded %s: read it, and replace what differs in each run by contains or matches\n", oneLine(rec.File))
+	return err
+}
+
+// recorded returns the requests with their arguments encoded as the manifest m says.
+func (o *pluginTest) recorded(c *cobra.Command, m *manifest.Manifest) ([]scenario.Request, error) {
+	var all []scenario.Request
+	for _, r := range o.requests {
+		request := scenario.Request{Kind: r.kind, Name: r.name}
+		var schema json.RawMessage
+		if r.kind == "tool" {
+			var names []string
+			known := false
+			for _, t := range m.Tools {
+				names = append(names, t.Name)
+				if t.Name == r.name {
+					schema, known = t.Input, true
+				}
+			}
+			if !known {
+				return nil, usageErrorf("--call: %s has no tool %q: its tools are %s", m.Name, r.name, strings.Join(names, ", "))
+			}
+		}
+		if r.kind != "resource" && len(r.arguments)+len(r.pairs) > 0 {
+			var err error
+			if request.Arguments, err = readArguments(c.InOrStdin(), r.arguments, r.pairs, schema); err != nil {
+				return nil, &host.UsageError{Err: err}
+			}
+		}
+		all = append(all, request)
+	}
+	return all, nil
+}

@@ -1,0 +1,71 @@
+package scratch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Bounds of the files that Copy copies.
+const (
+	maxFiles = 100_000
+	maxBytes = 1 << 30
+)
+
+// Copy copies the files of a directory into an existing one: directories, regular files with their permissions, and symbolic links,
+// which it does not follow. Other files are left out.
+func Copy(to, from string) error {
+	source, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	files, size := 0, int64(0)
+	return fs.WalkDir(source.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, filepath.FromSlash(name))
+		if files++; files > maxFiles {
+			return fmt.Errorf("%s has more than %d files: name a smaller directory", from, maxFiles)
+		}
+		switch kind := entry.Type(); {
+		case kind.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case kind&fs.ModeSymlink != 0:
+			link, err := source.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		case !kind.IsRegular():
+			return nil
+		}
+		n, err := copyFile(target, source, name, maxBytes-size)
+		if size += n; err == nil && size >= maxBytes {
+			return fmt.Errorf("%s has more than %d MiB: name a smaller directory", from, maxBytes>>20)
+		}
+		return err
+	})
+}
+
+func copyFile(target string, source *os.Root, name string, most int64) (int64, error) {
+	in, err := source.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return 0, err
+	}
+	out, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()|0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(out, io.LimitReader(in, most))
+	return n, errors.Join(err, out.Close())
+}
