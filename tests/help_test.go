@@ -33,6 +33,7 @@ var exampleRules = map[string]exampleRule{
 	"bulkhead plugin schema":     {skip: "tests of package build run it, because the example project has no sources"},
 	"bulkhead plugin conform":    {skip: "tests of its package run it"},
 	"bulkhead plugin test":       {first: writeScenario},
+	"bulkhead replay":            {first: writeAuditLog, codes: []int{1}}, // the log is not of this project
 	"bulkhead init":              {bare: true},
 	"bulkhead add":               {bare: true},
 	"bulkhead add dist/plugins/chant --repin": {},
@@ -47,6 +48,9 @@ var exampleRules = map[string]exampleRule{
 
 // writeScenario writes a scenario file for a built plugin.
 const writeScenario = `mkdir plugins/hello/tests && printf '[[scenario]]\nname = "greets"\n[[scenario.step]]\ntool = "hello_greet"\narguments = { name = "Ada" }\ntext = "Hello, Ada!"\n' >plugins/hello/tests/first.toml`
+
+// writeAuditLog makes a call that the audit log records.
+const writeAuditLog = "bulkhead call chant_spec_list"
 
 // consents are parts of the errors of commands that cannot ask for consent. They are run again with --yes.
 var consents = []string{"cannot ask for consent", "pass --yes"}

@@ -139,7 +139,7 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo())
-	root.AddCommand(newInit(), newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient(), newVersion(), newAudit(), newToken())
+	root.AddCommand(newInit(), newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient(), newVersion(), newAudit(), newReplay(), newToken())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 	})

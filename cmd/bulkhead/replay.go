@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/replay"
+	"github.com/bulkhead-mcp/bulkhead/internal/term"
+)
+
+// replayCommand contains the flags of replay.
+type replayCommand struct {
+	replay.Options
+	plugins, plugin, since string
+	asJSON                 bool
+}
+
+func newReplay() *cobra.Command {
+	var o replayCommand
+	c := &cobra.Command{
+		Use:   "replay AUDIT_LOG --plugin NAME [flags]",
+		Short: "Make the calls of an audit log again, and report other outcomes",
+		Long: `Make the calls of a plugin in an audit log again, rotated files included, with the plugin of
+that name that is installed: with a new version, for example. They run in a temporary
+directory, in which the project is a copy of --project, or empty: neither the log nor the
+project is changed. The plugin is granted what its manifest requests there, without origins
+and variables.
+
+An outcome differs if the call succeeds instead of failing or the other way round, fails with
+another code, or if the plugin is denied other operations. With --sizes, a response of
+another size differs too. The log has no responses.
+
+Only calls whose arguments the log has can be made again: set arguments = "full" in [audit].
+Calls that asked their client, were cancelled or are truncated are left out. How many were
+left out is always reported.
+
+Exit codes: 0 all outcomes are the same; 1 at least one differs, or no call could be made
+again; 2 usage error, or an invalid plugin; 3 the host failed.`,
+		Example: `  bulkhead replay ~/audit.jsonl --plugin chant --project .
+  bulkhead replay ~/audit.jsonl --plugin chant --plugins dist/plugins --since 7d --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Log = args[0]
+			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.plugin, "plugin", "", "`name` of the plugin, in the log and among the installed ones")
+	f.StringVar(&o.plugins, "plugins", "", "`directory` of plugins (default: $BULKHEAD_PLUGINS, else plugins/ beside the executable)")
+	f.StringVar(&o.Project, "project", "", "`directory` that is copied to be the project (default: an empty project)")
+	f.StringVar(&o.Prefix, "prefix", "", "`prefix` of the plugin's tools in the config with which the log was written")
+	f.StringArrayVar(&o.Query.Tools, "tool", nil, "`name` of a tool or prompt, or URI; * at the end stands for any rest; repeatable")
+	f.StringVar(&o.since, "since", "", "earliest `time`, as in bulkhead audit")
+	f.IntVar(&o.Query.Limit, "limit", 0, "at most the newest `n` records (default: all)")
+	f.BoolVar(&o.Sizes, "sizes", false, "report responses whose size differs, too")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON: {\"ok\", \"plugin\", \"version\", \"replayed\", \"differing\", \"differences\": [{\"id\", \"time\", \"method\",\n\"tool\", \"was\", \"now\"}], \"left_out\"}")
+	must(c.MarkFlagDirname("plugins"))
+	must(c.MarkFlagDirname("project"))
+	return c
+}
+
+func (o *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := o.prepare(ctx); err != nil {
+		return err
+	}
+	tasks := tasksOn(stderr, o.asJSON)
+	defer tasks.Close()
+	task := tasks.Add("replay")
+	o.Progress = func(calls int) { task.Step("%d calls", calls) }
+	if !tasks.Redraws() {
+		o.Progress = nil
+	}
+	o.Damaged = func(d audit.Damage) { fmt.Fprintf(tasks, "%s:%d: %s\n", oneLine(d.File), d.Line, oneLine(d.What)) }
+	report, err := replay.Run(ctx, o.Options)
+	task.Done("")
+	tasks.Close()
+	if errors.Is(err, fs.ErrNotExist) {
+		return &host.UsageError{Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	ok := report.Differing == 0 && report.Replayed > 0
+	if o.asJSON {
+		err = printJSON(stdout, struct {
+			OK      bool   `json:"ok"`
+			Plugin  string `json:"plugin"`
+			Version string `json:"version"`
+			replay.Report
+		}{ok, o.Plugin.Name, o.Plugin.Version, report})
+	} else {
+		err = o.print(stdout, report)
+	}
+	return resultError(err, ok)
+}
+
+// prepare checks the flags, and finds the plugin.
+func (o *replayCommand) prepare(ctx context.Context) error {
+	if _, err := os.Stat(o.Log); err != nil {
+		return &host.UsageError{Err: err}
+	}
+	if o.plugin == "" {
+		return usageErrorf("--plugin is missing: name the plugin whose calls are made again")
+	}
+	if o.Query.Limit < 0 {
+		return usageErrorf("--limit: %d is negative", o.Query.Limit)
+	}
+	o.Query.Plugins = []string{o.plugin}
+	if o.since != "" {
+		since, ok := parseSince(o.since, time.Now())
+		if !ok {
+			return usageErrorf("--since: %q is not a time: see `bulkhead audit --help`", o.since)
+		}
+		o.Query.Since = since
+	}
+	if o.Project != "" {
+		project, err := filepath.Abs(o.Project)
+		if err == nil {
+			project, err = filepath.EvalSymlinks(project)
+		}
+		if err != nil {
+			return usageErrorf("--project: %w", err)
+		}
+		o.Project = project
+	}
+	installed, dir, err := discovery.Installed(host.Options{PluginsDir: o.plugins})
+	if err != nil {
+		return &host.UsageError{Err: err}
+	}
+	var names []string
+	for _, candidate := range installed {
+		names = append(names, candidate.Name())
+		if candidate.Name() == o.plugin {
+			return o.load(ctx, candidate.Entry.Path)
+		}
+	}
+	return usageErrorf("--plugin %s: there is no such plugin in %s: it has %s", o.plugin, dir, strings.Join(names, ", "))
+}
+
+// load checks the plugin in a directory, which compiles its module.
+func (o *replayCommand) load(ctx context.Context, dir string) error {
+	options := buildOptions()
+	if err := build.Check(ctx, dir, options).Err(); err != nil {
+		return usageIfProblems(err)
+	}
+	m, problems := manifest.Load(dir)
+	o.Plugin, o.Compiled = m, options.CacheDir
+	return usageIfProblems(problems.Err())
+}
+
+func (o *replayCommand) print(to io.Writer, r replay.Report) error {
+	w, style := bufio.NewWriter(to), term.StyleOf(to)
+	for _, d := range r.Differences {
+		fmt.Fprintf(w, "%s  %s  %s: was %s, is %s", paint(style, "changed"), d.Time.Local().Format(time.DateTime), oneLine(d.Tool), oneLine(d.Was.String()), oneLine(d.Now.String()))
+		if o.Sizes && d.Was.Size != d.Now.Size {
+			fmt.Fprintf(w, "; was %d bytes, is %d bytes", d.Was.Size, d.Now.Size)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "%s %s: calls made again: %d, with other outcomes: %d\n", oneLine(o.Plugin.Name), oneLine(o.Plugin.Version), r.Replayed, r.Differing)
+	l := r.LeftOut
+	for _, reason := range []struct {
+		n    int
+		what string
+	}{
+		{l.NotRecorded, "the log does not have their arguments: set arguments = \"full\" in [audit]"},
+		{l.Truncated, "the log has only a part of their arguments"},
+		{l.Asked, "they asked their client, whose answers the log does not have"},
+		{l.Cancelled, "their client cancelled them"},
+		{l.Other, "they are completions"},
+		{int(l.Lost), "the log lacks their records"},
+	} {
+		if reason.n > 0 {
+			fmt.Fprintf(w, "left out: %d calls, since %s\n", reason.n, reason.what)
+		}
+	}
+	return w.Flush()
+}
