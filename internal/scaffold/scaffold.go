@@ -1,5 +1,5 @@
 // Package scaffold creates the directory of a new plugin: a manifest, a handler for each kind of offer that the author wants, a
-// native test where the SDK has one, a readme, and the sources of the SDK unless a published one is used. The directory builds as
+// native test where the SDK has one, scenarios, a readme, and the sources of the SDK unless a published one is used. The directory builds as
 // it is.
 package scaffold
 
@@ -125,6 +125,7 @@ func newData(o Options, l language) (data, error) {
 	d.Steps = slices.Concat(l.steps, []string{
 		"bulkhead plugin build .",
 		"bulkhead plugin check dist/plugins/" + o.Name,
+		"bulkhead plugin test .",
 		"bulkhead call " + d.Prefix + "_greet --plugins dist/plugins --arg name=Ada",
 	})
 	return d, l.prepare(o, &d)
@@ -143,7 +144,7 @@ func render(d data, l language) (map[string][]byte, error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path.Dir(name) == "templates" && path.Base(name) != l.id:
+		case entry.IsDir() && path.Dir(name) == "templates" && path.Base(name) != l.id && slices.Contains(Languages(), path.Base(name)):
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil

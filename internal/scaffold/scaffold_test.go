@@ -12,6 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/scaffold"
+	"github.com/bulkhead-mcp/bulkhead/internal/scenario"
 )
 
 // TestSourcesAreComplete compares the embedded sources with the files in the repository, so that the patterns of the embedding
@@ -61,6 +62,10 @@ func TestCreateWritesValidFiles(t *testing.T) {
 					}
 				}
 			}
+			files, err := scenario.Load(r.Dir)
+			if err != nil || len(files) != 1 || len(files[0].Scenarios) != 2+len(o.With) {
+				t.Errorf("%s with %q: the scenarios are %v, %v", language, o.With, files, err)
+			}
 			m, problems := manifest.Load(r.Dir)
 			if problems != nil {
 				t.Fatal(language, o.With, problems)
@@ -77,7 +82,7 @@ func TestCreateWithPublishedSDKCopiesNoSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{".gitignore", "README.md", "go.mod", "main.go", "main_test.go", "plugin.toml"}
+	want := []string{".gitignore", "README.md", "go.mod", "main.go", "main_test.go", "plugin.toml", "tests/greet.toml"}
 	if !slices.Equal(r.Files, want) || r.SDK != "" || r.Next[0] != "go mod tidy" {
 		t.Errorf("got %+v, want the files %q", r, want)
 	}
