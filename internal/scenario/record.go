@@ -280,9 +280,16 @@ func isTOML(v any) bool {
 	return true
 }
 
-// block returns a string in TOML: text of several lines as it is, between quotes that stand for several lines.
+// block returns a string in TOML: text of several lines as it is, and without escapes where that is possible.
 func block(text string) string {
-	if !strings.Contains(strings.TrimRight(text, "\n"), "\n") {
+	isBlock := strings.Contains(strings.TrimRight(text, "\n"), "\n")
+	quotes := strings.ContainsAny(text, `"\`)
+	switch {
+	case isBlock && quotes && !strings.Contains(text, "'''") && !strings.HasSuffix(text, "'") && isLiteral(text):
+		return "'''\n" + text + "'''"
+	case !isBlock && quotes && !strings.ContainsAny(text, "'\n") && isLiteral(text):
+		return "'" + text + "'"
+	case !isBlock:
 		return tomlfile.Text(text)
 	}
 	var b strings.Builder
@@ -295,6 +302,15 @@ func block(text string) string {
 		b.WriteString(quoted[1 : len(quoted)-1])
 	}
 	return b.String() + `"""`
+}
+
+// unescaper replaces the escapes of characters that a literal string of TOML can have.
+var unescaper = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\t`, "\t", `\n`, "\n")
+
+// isLiteral reports whether all characters of a string are visible, so that a literal string can have it.
+func isLiteral(text string) bool {
+	quoted := tomlfile.Text(text)
+	return unescaper.Replace(quoted[1:len(quoted)-1]) == text
 }
 
 // Write writes a recorded scenario file. It replaces an existing one only if force is set.

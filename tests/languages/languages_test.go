@@ -21,7 +21,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/conform"
 	"github.com/bulkhead-mcp/bulkhead/internal/guide"
 	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/scaffold"
+	"github.com/bulkhead-mcp/bulkhead/internal/scenario"
 )
 
 func TestMain(m *testing.M) {
@@ -195,6 +197,37 @@ func TestExamplesBehaveAlike(t *testing.T) {
 			}
 			if want := l.example + ": counted 2 files\n"; !strings.Contains(w.Log.String(), want) {
 				t.Errorf("the log lacks %q:\n%s", want, w.Log.String())
+			}
+		})
+	}
+}
+
+// TestExampleScenariosPass runs the scenario files of the example of each language.
+func TestExampleScenariosPass(t *testing.T) {
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			dir := filepath.Join(source(t, l), "examples", l.example)
+			cache := filepath.Join(t.TempDir(), "bulkhead")
+			built, err := build.Current(t.Context(), dir, build.Options{Out: t.TempDir(), CacheDir: cache})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, problems := manifest.Load(built)
+			if err := problems.Err(); err != nil {
+				t.Fatal(err)
+			}
+			files, err := scenario.Load(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			results, err := scenario.Run(t.Context(), scenario.Plugin{Dir: m.Dir, Manifest: m, Compiled: cache}, files)
+			if err != nil || len(results) == 0 {
+				t.Fatalf("%d results, %v", len(results), err)
+			}
+			for _, r := range results {
+				if !r.Passed {
+					t.Errorf("%s: %+v", r.Name, r.Failures)
+				}
 			}
 		})
 	}
