@@ -29,10 +29,11 @@ sections and packages, and what it costs to start it. If plugin.toml is beside i
 what the plugin offers and asks for. If the file is not a plugin, the command tells what
 it is, and what its author can do.
 
-A plugin runs once, in the sandbox and without access to anything. Other files are only
-read, in a confined process.
+A plugin runs once, in the sandbox and without access to anything. A program whose
+manifest has kind = "command" is loaded, and does not run. Other files are only read, in
+a confined process.
 
-Exit codes: 0 a plugin that describes its handlers; 1 a plugin that fails, or another
+Exit codes: 0 a plugin that describes its handlers, or such a program; 1 a plugin that fails, or another
 file; 2 FILE cannot be read.`,
 		Example: `  bulkhead plugin inspect dist/plugins/chant/chant.wasm
   bulkhead plugin inspect dist/plugins/chant/chant.wasm --json`,
@@ -89,8 +90,13 @@ func printReport(to io.Writer, r build.Report) error {
 		if s.Compile > 0 {
 			compile = "compiled in " + roundTime(s.Compile)
 		}
-		line("start-up", "%s for a process and the first call, %s; %d instructions to initialize, %d in the first call", roundTime(s.Load), compile, s.StartFuel, s.CallFuel)
-		line("memory", "%s initially, %s after the first call", sizeText(r.Memory), sizeText(s.Memory))
+		if s.CallFuel == 0 { // a command, which is loaded and does not run
+			line("start-up", "%s for a process, %s", roundTime(s.Load), compile)
+			line("memory", "%s initially", sizeText(r.Memory))
+		} else {
+			line("start-up", "%s for a process and the first call, %s; %d instructions to initialize, %d in the first call", roundTime(s.Load), compile, s.StartFuel, s.CallFuel)
+			line("memory", "%s initially, %s after the first call", sizeText(r.Memory), sizeText(s.Memory))
+		}
 	} else if r.Memory > 0 {
 		line("memory", "%s initially", sizeText(r.Memory))
 	}

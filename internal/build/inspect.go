@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/command"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
@@ -42,7 +43,7 @@ func (b *builder) inspect(ctx context.Context, s *source, file, sum string) toml
 
 // describeSource asks the module in file for its handlers and their schemas.
 func (b *builder) describeSource(ctx context.Context, s *source, file, sum string) (abi.SchemaDescription, tomlfile.Problems) {
-	m := subject{s.m.Name, s.m.Module.Kind, file, sum, s.m.Limits}
+	m := subject{s.m.Name, s.m.Module.Kind, file, sum, s.m.Limits, s.m.Tools}
 	response, _, err := b.describe(ctx, m, withSchemas)
 	var rpcError *abi.Error
 	if errors.As(err, &rpcError) { // the module expects no parameters
@@ -73,6 +74,19 @@ type subject struct {
 	file   string // path of the module
 	sum    string // expected digest; empty: any
 	limits manifest.Limits
+	tools  []manifest.Tool // of the manifest, as a command cannot name its tools
+}
+
+// commands returns the tools of a command.
+func (m subject) commands() command.Tools {
+	if m.kind != manifest.KindCommand {
+		return nil
+	}
+	all := command.Tools{}
+	for _, t := range m.tools {
+		all[t.Name] = t.Command
+	}
+	return all
 }
 
 // durations are how long the steps of describe took.
@@ -112,7 +126,7 @@ func (b *builder) start(m subject, prepared, compiling *atomic.Int64) *worker.Su
 			compiling.Add(spent)
 		}
 		l := &worker.Launch{Release: func() { _ = compiled.Close() }, Discard: func() error { return b.store.Discard(compiled) }}
-		l.Setup = wire.Setup{Plugin: m.plugin, Kind: m.kind, Limits: limits, Reused: true, Code: wire.Code{File: m.file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}
+		l.Setup = wire.Setup{Plugin: m.plugin, Kind: m.kind, Commands: m.commands(), Limits: limits, Reused: true, Code: wire.Code{File: m.file, Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())}}
 		l.Bound(compiled.Size, noBudget)
 		return l, nil
 	}

@@ -10,7 +10,7 @@ import (
 // language.
 var kinds = map[modinfo.Kind]struct{ what, remedy string }{
 	modinfo.Plugin:      {"a plugin for ABI 1", ""},
-	modinfo.Command:     {"a WASI command, which runs once and has no handlers", ""},
+	modinfo.Command:     {"a WASI command: a program, which has no handlers", ""},
 	modinfo.Library:     {"a core module without the functions of ABI 1", ""},
 	modinfo.Malformed:   {"a malformed module", "build the module again, or copy it again if the file is truncated (docs/getting-started.md)"},
 	modinfo.Extism:      {"a plugin for hosts of Extism", notImportable},
@@ -59,5 +59,12 @@ func kindRemedy(info modinfo.Info) string {
 	if info.Kind == modinfo.Component {
 		return cmp.Or(cores[info.Language], "build a core module for WASI preview 1 instead of a component (docs/abi.md)")
 	}
-	return cmp.Or(kinds[info.Kind].remedy, chainRemedy([]string{compilers[info.Language]}), guides)
+	handlers := cmp.Or(chainRemedy([]string{compilers[info.Language]}), guides)
+	if info.Kind == modinfo.Command {
+		return asCommand + "; to have handlers instead: " + handlers
+	}
+	return cmp.Or(kinds[info.Kind].remedy, handlers)
 }
+
+// asCommand is how a program becomes a plugin.
+const asCommand = `to run the program once for each call, write kind = "command" in [module] and args in each of [[tools]] (docs/commands.md)`

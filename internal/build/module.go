@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
@@ -52,7 +53,11 @@ func (b *builder) compile(ctx context.Context, s *source, st *stage, task *progr
 	if err := os.Mkdir(temporary, 0o700); err != nil {
 		return nil, err
 	}
-	command := []string{"go", "build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-o", made, pkg}
+	mode := "-buildmode=c-shared"
+	if s.m.Module.Kind == manifest.KindCommand {
+		mode = "-buildmode=exe"
+	}
+	command := []string{"go", "build", "-trimpath", "-buildvcs=false", mode, "-o", made, pkg}
 	// A killed go tool leaves its temporary directory behind, so it is placed in the staging directory.
 	env := []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOTMPDIR=" + temporary}
 	if err := b.run(ctx, s, st, env, command); err != nil {

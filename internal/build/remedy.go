@@ -8,6 +8,7 @@ import (
 
 // symptoms tell by a part of the host's error what the author of a module can do, whatever the language. The first one applies.
 var symptoms = []struct{ part, remedy string }{
+	{"it is not a WASI command: it does not export the function _start", `build a program with a main function, or remove kind = "command" from [module] if the module has handlers (docs/commands.md)`},
 	{"it is a component", "build a core module: for Rust the target is wasm32-wasip1, not wasm32-wasip2"},
 	{`"env"."abort"`, "pass --use abort=bulkhead_abort to asc (docs/assemblyscript.md)"},
 	{`"env"."seed"`, "do not use Math.random: it has no WASI implementation (docs/assemblyscript.md)"},
@@ -58,6 +59,9 @@ func invalidRemedy(message string, command []string) string {
 		if strings.Contains(message, s.part) {
 			return s.remedy
 		}
+	}
+	if strings.Contains(message, marker) && strings.Contains(message, "it exports _start") {
+		return asCommand + "; to have handlers instead: " + cmp.Or(chainRemedy(command), guides)
 	}
 	if strings.Contains(message, marker) {
 		return cmp.Or(chainRemedy(command), guides)

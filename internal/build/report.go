@@ -42,14 +42,14 @@ type Report struct {
 // Start is what it costs to start a plugin.
 type Start struct {
 	Compile   int64 `json:"compile_ns"` // 0: the compiled code was in the cache
-	Load      int64 `json:"load_ns"`    // from the start of a process to the end of its first call
+	Load      int64 `json:"load_ns"`    // from the start of a process to the end of its first call, which a command does not have
 	StartFuel int64 `json:"start_fuel"` // instructions of the start function and of _initialize
 	CallFuel  int64 `json:"call_fuel"`  // instructions of the first call
 	Memory    int64 `json:"memory"`     // size in bytes of the linear memory after the first call
 }
 
 // Inspect describes the file of a module. A file that is a plugin runs once, without access to anything, and is asked for its
-// handlers. The error is tomlfile.Problems if the file cannot be read.
+// handlers. A program whose manifest has kind = "command" is a plugin too; it is loaded, and does not run. The error is tomlfile.Problems if the file cannot be read.
 func Inspect(ctx context.Context, file string, o Options) (Report, error) {
 	b, err := newBuilder(o)
 	if err != nil {
@@ -66,20 +66,24 @@ func Inspect(ctx context.Context, file string, o Options) (Report, error) {
 	}
 	r.What = kinds[r.Kind].what
 	s, ps := manifestOf(file)
-	var limits manifest.Limits
+	m := subject{plugin: filepath.Base(file), kind: manifest.KindABI1, file: file, sum: r.SHA256}
 	if s != nil {
-		limits = s.m.Limits
+		m.limits, m.tools = s.m.Limits, s.m.Tools
 	}
 	switch version := extismVersion(r.Info); {
 	case r.Kind == modinfo.Plugin:
 		r.ABI = 1
-		r.start(ctx, b, manifest.KindABI1, limits)
+		r.start(ctx, b, m)
 	case version > 0:
 		r.What = fmt.Sprintf("a plugin of hyper-mcp, whose interface it uses in version %d", version)
 		if s == nil {
 			r.Remedy = importable
 		}
-		r.start(ctx, b, manifest.KindExtism, limits)
+		m.kind = manifest.KindExtism
+		r.start(ctx, b, m)
+	case r.Kind == modinfo.Command && s != nil && s.m.Module.Kind == manifest.KindCommand:
+		m.kind = manifest.KindCommand
+		r.start(ctx, b, m)
 	default:
 		r.Problem, r.Remedy = "it is "+r.What, kindRemedy(r.Info)
 	}
@@ -90,8 +94,8 @@ func Inspect(ctx context.Context, file string, o Options) (Report, error) {
 }
 
 // start runs the plugin and sets Handlers, Start, Problem and Remedy.
-func (r *Report) start(ctx context.Context, b *builder, kind string, limits manifest.Limits) {
-	response, took, err := b.describe(ctx, subject{filepath.Base(r.File), kind, r.File, r.SHA256, limits}, nil)
+func (r *Report) start(ctx context.Context, b *builder, m subject) {
+	response, took, err := b.describe(ctx, m, nil)
 	var rpcError *abi.Error
 	if err != nil && !errors.As(err, &rpcError) {
 		r.Problem, r.Remedy = r.failure(err)

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/command"
 	"github.com/bulkhead-mcp/bulkhead/internal/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/grant"
+	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 	"github.com/bulkhead-mcp/bulkhead/internal/treepath"
@@ -162,9 +164,13 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: treepath.Of(r.Path), Alias: treepath.Of(r.Alias), Write: r.Write, File: l.Inherit(r.Dir)})
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
+	l.Setup.Commands = command.Tools{}
 	for _, t := range p.Tools {
 		if t.OutputNumber > 0 { // this loop appends the schemas in the order of their output numbers
 			l.Setup.Schemas = append(l.Setup.Schemas, t.Output)
+		}
+		if p.Manifest.Module.Kind == manifest.KindCommand {
+			l.Setup.Commands[t.Name] = t.Command
 		}
 	}
 	l.Bound(compiled.Size, p.dispatcher.pool.Budget())

@@ -69,6 +69,10 @@ func (abi1) hostModules(ctx context.Context, runtime wazero.Runtime) error {
 	return nil
 }
 
+func (abi1) configure(_ *instance, config wazero.ModuleConfig) wazero.ModuleConfig { return config }
+
+func (abi1) reusable() bool { return true }
+
 // initialize runs _initialize, if there is one.
 func (abi1) initialize(ctx context.Context, i *instance) *Error {
 	f := i.module.ExportedFunction(abi.ExportInitialize)
@@ -131,6 +135,9 @@ func (abi1) check(compiled wazero.CompiledModule) error {
 		} else if !slices.Equal(f.ParamTypes(), i32s(want.params)) || len(f.ResultTypes()) != 0 {
 			violations = append(violations, fmt.Sprintf("its export %s does not have the signature %s", want.name, signature(want.params, 0)))
 		}
+	}
+	if exports[abi.ExportMarker] == nil && exports[exportStart] != nil {
+		violations = append(violations, "it exports "+exportStart+", as a program for WASI does")
 	}
 	violations = append(violations, checkMemory(compiled)...)
 	for _, f := range compiled.ImportedFunctions() {

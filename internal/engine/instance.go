@@ -137,7 +137,7 @@ func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
 		inst.files, _ = files.(handleCounter)
 		config = config.WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(&meteredFS{files, inst}, "/"))
 	}
-	return config
+	return m.kind.configure(inst, config)
 }
 
 var _ Caller = (*instance)(nil)
@@ -191,7 +191,7 @@ func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
 
 // respond runs an exported function as the call c. The Response has everything but the body, and releases the instance.
 func (i *instance) respond(c *call, f api.Function, parameters ...uint64) (Response, *Error) {
-	if err := i.run(c, f, parameters...); err != nil {
+	if err := i.run(c, f, parameters...); err != nil && !c.exited(err) {
 		failure := i.owner.callError(c.ctx, err, c, i)
 		failure.Detail = strings.TrimSpace(strings.Join(i.stderr.kept, "\n") + "\n" + failure.Detail)
 		return Response{Fuel: c.fuelUsed()}, failure

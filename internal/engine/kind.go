@@ -16,11 +16,14 @@ import (
 // Kind is a kind of modules. Its values are those of module.kind in a manifest. The zero value means ABI1.
 type Kind string
 
-// ABI1 is the kind of modules that implement ABI 1.
-const ABI1 Kind = "abi-1"
+// The kinds of modules.
+const (
+	ABI1    Kind = "abi-1"   // the module implements ABI 1
+	Command Kind = "command" // the module is a program for WASI preview 1
+)
 
 // kinds are the kinds of modules that this engine runs.
-var kinds = map[Kind]kind{ABI1: abi1{}, Extism: extismKind{}}
+var kinds = map[Kind]kind{ABI1: abi1{}, Command: command{}, Extism: extismKind{}}
 
 // kind is what differs between the kinds of modules: how a request becomes a run of an export. All else is common, and none of it
 // may depend on the kind: compiling, metering, limits, the file tree, the environment, pooling and restoring of instances.
@@ -37,6 +40,10 @@ type kind interface {
 	check(compiled wazero.CompiledModule) error
 	// hostModules instantiates the host modules that modules of the kind import, WASI included, but not the meter's.
 	hostModules(ctx context.Context, runtime wazero.Runtime) error
+	// configure completes the configuration of WASI for a new instance.
+	configure(i *instance, config wazero.ModuleConfig) wazero.ModuleConfig
+	// reusable reports whether Spec.Reused applies: whether an instance can run a second request without being restored.
+	reusable() bool
 	// initialize prepares a new instance for its first call, unless the instance is restored from a snapshot instead.
 	initialize(ctx context.Context, i *instance) *Error
 	// warm makes the call that precedes the snapshot, so that later calls find what a module sets up once. If it fails,

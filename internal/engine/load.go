@@ -18,6 +18,7 @@ func Load(ctx context.Context, spec Spec) (*Module, error) {
 		return nil, m.errorf(CodeInternal, err, "cannot run: %v", err)
 	}
 	m.entry = m.kind.entry()
+	m.spec.Reused = m.spec.Reused && m.kind.reusable()
 	program, err := code.Load(ctx, spec.Code)
 	if errors.Is(err, code.ErrMiss) {
 		return nil, m.errorf(CodeStale, err, "cannot run: %v", err)

@@ -29,8 +29,12 @@ type Module struct {
 
 // Response is the result of a call.
 type Response struct {
-	// Body is the module's response: at most Spec.Output bytes, untrusted and not validated.
+	// Body is the module's response: at most Spec.Output bytes, untrusted and not validated. Of a command it is what the program
+	// has printed to its standard output.
 	Body []byte
+	// Exit is the exit code of a command, and Stderr an excerpt of what it has printed to its standard error.
+	Exit   uint32
+	Stderr []byte
 	// Faults are the errors reported by Caller.Fault, at most maxFaults.
 	Faults []error
 	// Fuel is the number of instructions that the call executed. It is also set when Call fails.
@@ -61,6 +65,10 @@ type Request struct {
 	Interaction []byte
 	// Extism is the request to a module of the kind Extism, made of Method, Params and Interaction.
 	Extism *extism.Call
+	// Args are the arguments of a command, without the name of the program, and Stdin is its standard input. An argument with a NUL
+	// byte ends there for most programs.
+	Args  []string
+	Stdin []byte
 	// Busy is called by the goroutine that runs the call after every quantum of fuel from the shortCall-th on, and before
 	// the call may block; nil: it is not called.
 	Busy func()
@@ -72,10 +80,18 @@ func (r Request) busy() {
 	}
 }
 
+// CheckInput returns an *Error if a request of so many bytes exceeds Spec.Input.
+func (m *Module) CheckInput(size int) error {
+	if int64(size) > m.spec.Input {
+		return m.errorf(CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", size, m.spec.Input)
+	}
+	return nil
+}
+
 // Call sends a request and returns the response. An error is an *Error.
 func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
-	if size := len(r.Params) + len(r.Interaction); int64(size) > m.spec.Input {
-		return Response{}, m.errorf(CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", size, m.spec.Input)
+	if err := m.CheckInput(len(r.Params) + len(r.Interaction)); err != nil {
+		return Response{}, err
 	}
 	m.trackCalls(1)
 	limited, cancel := context.WithTimeout(ctx, m.spec.Time)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/command"
 	"github.com/bulkhead-mcp/bulkhead/internal/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
@@ -65,14 +66,15 @@ const (
 type Module struct {
 	File   string // path of the module relative to Manifest.Dir
 	Line   int    // line of the key module.file
-	Kind   string // kind of the module: KindABI1
+	Kind   string // kind of the module: KindABI1 or KindCommand
 	SHA256 string // digest of the module in lower-case hex; empty in a source tree, since the build sets it
 }
 
 // Values of Module.Kind.
 const (
-	KindABI1   = "abi-1"  // the module implements ABI 1
-	KindExtism = "extism" // the module is a plugin of the MCP host hyper-mcp
+	KindABI1    = "abi-1"   // the module implements ABI 1
+	KindCommand = "command" // the module is a program for WASI preview 1, which each call runs
+	KindExtism  = "extism"  // the module is a plugin of the MCP host hyper-mcp
 )
 
 // Build states how the module is built. Either Go or Command is set. If the manifest has no [build], neither is.
@@ -185,6 +187,7 @@ type Tool struct {
 	Input       json.RawMessage // JSON Schema of the arguments, in compact form, with its keys in the file's order
 	Output      json.RawMessage // JSON Schema of the structured result, in the form of Input; nil if absent
 	Meta        json.RawMessage // JSON object that tools/list shows as _meta; nil if absent
+	Command     command.Tool    // how a call runs the program, if the module is a command
 	Line        int             // line of the [[tools]] heading of the tool
 }
 

@@ -225,7 +225,7 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown validate":                 {"[module]", "validate = 'client'\n[module]", "6", `plugin.validate: is "client", which is not a valid value write "host" or "plugin"`},
 		"an unknown write":                    {"[module]", "write = 'no'\n[module]", "6", `plugin.write: is "no", which is not a valid value write "default" or "opt-in"`},
 		"an unknown order of reads":           {"[module]", "reads = 'any'\n[module]", "6", `plugin.reads: is "any", which is not a valid value write "ordered" or "concurrent"`},
-		"another kind of module":              {`file = "notes.wasm"`, "file = \"notes.wasm\"\nkind = 'command'", "8", `module.kind: is "command"`},
+		"another kind of module":              {`file = "notes.wasm"`, "file = \"notes.wasm\"\nkind = 'component'", "8", `module.kind: is "component"`},
 		"an absolute module":                  {`"notes.wasm"`, `"/notes.wasm"`, "7", "module.file:"},
 		"a module outside":                    {`"notes.wasm"`, `"../notes.wasm"`, "7", "module.file:"},
 		"a module that is the directory":      {`"notes.wasm"`, `"."`, "7", "module.file:"},
@@ -394,6 +394,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(small + "[tools.input]\ntype='object'\n[tools.output]\n"))
 	f.Add([]byte("manifest = 1\nplugin = { name = 'a' }\ntools = [{ name = 'x', input_json = '{}' }]"))
 	f.Add([]byte("[limits]\nmemory='1GiB'\nfuel=1\n[offers]\nprompts=['a']\n[[capabilities.fs]]\npath='${home}'"))
+	f.Add([]byte(grep))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, ps := manifest.Parse("plugin.toml", data)
 		if m == nil && ps.Err() == nil {

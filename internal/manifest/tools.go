@@ -33,6 +33,7 @@ func (m *Manifest) readTools(tables []*tomlfile.Table) {
 	lines := make(map[string]int, len(tables))
 	for _, t := range tables {
 		tool := readTool(t)
+		m.readCommand(t, &tool)
 		if first, ok := lines[tool.Name]; ok && tool.Name != "" {
 			t.Fault("name", fmt.Sprintf("%s is already the name of the tool in line %d", tomlfile.Quote(tool.Name), first),
 				"give each tool a unique name")

@@ -56,6 +56,9 @@ type Config struct {
 	// Cwd and Project are the working directory and the project of the host. The first of the two that the module can see is
 	// the module's working directory.
 	Cwd, Project string
+	// Relative makes the working directory that of programs that know none, for which relative paths and paths from "/" are the same.
+	// See vfs.RelativeFS.
+	Relative bool
 	// Messages forwards log messages of calls to the client; otherwise they are dropped.
 	Messages bool
 	// Zone is the local time zone as TZif data; empty means UTC.
@@ -166,7 +169,12 @@ type Caller = interface {
 }
 
 // FS returns the file tree of one instance.
-func (b *Box) FS(caller Caller) experimentalsys.FS { return b.tree(caller) }
+func (b *Box) FS(caller Caller) experimentalsys.FS {
+	if b.config.Relative {
+		return vfs.Relative(b.tree(caller), b.env[manifest.EnvDirectory])
+	}
+	return b.tree(caller)
+}
 
 func (b *Box) tree(caller Caller) *vfs.FS {
 	var denials denials

@@ -176,6 +176,28 @@ func (t *Table) Strings(key string) []string {
 	return out
 }
 
+// Ints returns the integers of the array at key: nil if absent, not nil if empty. Items of other types are reported and left out.
+func (t *Table) Ints(key string) []int64 {
+	n := t.find(key)
+	if n == nil {
+		return nil
+	}
+	if n.kind != array {
+		t.reportType(key, n, "an array of integers")
+		return nil
+	}
+	out := []int64{}
+	for i, item := range n.items {
+		number, ok := item.value.(int64)
+		if !ok {
+			t.FaultItem(key, i, fmt.Sprintf("is %s, not an integer", item.typeName()), "")
+			continue
+		}
+		out = append(out, number)
+	}
+	return out
+}
+
 // Item is an item of an array that may contain both strings and tables.
 type Item struct {
 	Text  string

@@ -23,12 +23,15 @@ func (f *FS) OpenFile(name string, flag sys.Oflag, perm fs.FileMode) (sys.File, 
 	if err != nil {
 		return nil, f.fail("open", name, err)
 	}
-	if name == "." && perm == 0 {
-		f.preopens.Add(1) // wazero opens its preopened directory with perm 0, and files of the module with 0600
+	if isPreopen(name, perm) {
+		f.preopens.Add(1)
 		file = &preopenedDir{File: file, fs: f}
 	}
 	return file, 0
 }
+
+// isPreopen reports whether wazero opens its preopened directory. It opens files of the module with 0600.
+func isPreopen(name string, perm fs.FileMode) bool { return name == "." && perm == 0 }
 
 func (f *FS) openFile(name string, flag sys.Oflag) (file sys.File, err error) {
 	if f.open.Add(1) > f.maxOpen {

@@ -70,7 +70,8 @@ func newBox(setup wire.Setup, derive deriveFunc, log hclog.Logger) (*sandbox.Box
 	c := sandbox.Config{
 		Plugin: setup.Plugin, Hidden: sandbox.Hidden{Patterns: setup.Deny, Own: setup.Own}, Remotes: setup.Remotes, Transport: transport{},
 		Locks: file(setup.Locks, "locks"), Env: setup.Env, Limits: manifest.Limits{Files: setup.Limits.Files, Memory: setup.Limits.Memory},
-		Cwd: setup.Cwd, Project: setup.Project, Zone: setup.Zone, Messages: setup.Messages, Log: log,
+		Relative: engine.Kind(setup.Kind) == engine.Command,
+		Cwd:      setup.Cwd, Project: setup.Project, Zone: setup.Zone, Messages: setup.Messages, Log: log,
 		Claimed: claimed, Changing: changes, GitUser: gitUser, Spend: engine.Spend, Derive: derive,
 	}
 	if setup.HTTP {

@@ -26,6 +26,8 @@ func newRequester(setup wire.Setup, module *engine.Module) (requester, error) {
 		return module.Call, nil
 	case engine.Extism:
 		return extismRequester(module)
+	case engine.Command:
+		return commandRequester(setup, module), nil
 	default:
 		return nil, fmt.Errorf("no requests can be sent to a module of the kind %q", kind)
 	}

@@ -3,6 +3,8 @@ package wire
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/command"
 )
 
 // Setup configures a worker. A file or directory that the worker inherits is the number of its descriptor; 0 means that there is none.
@@ -11,6 +13,9 @@ type Setup struct {
 	Kind   string `json:"kind"` // the kind of the module: see engine.Kind
 	Limits Limits `json:"limits"`
 	Reused bool   `json:"reused,omitempty"` // whether instances are reused without being restored
+
+	// Commands are the tools of a command.
+	Commands command.Tools `json:"commands,omitempty"`
 
 	Code         Code              `json:"code"`
 	Confine      Confine           `json:"confine"`

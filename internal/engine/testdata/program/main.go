@@ -1,0 +1,72 @@
+// Program is a command for tests: its first argument says what it does.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// runs is more than 1 if the memory of an earlier run is left.
+var runs = 0
+
+// hold keeps memory.
+var hold [][]byte
+
+func main() {
+	runs++
+	if runs > 1 {
+		fmt.Println("the state of an earlier run is left")
+	}
+	number := func(i int) int {
+		n, err := strconv.Atoi(os.Args[i])
+		check(err)
+		return n
+	}
+	switch os.Args[1] {
+	case "args":
+		check(json.NewEncoder(os.Stdout).Encode(os.Args))
+	case "cat":
+		_, err := io.Copy(os.Stdout, os.Stdin)
+		check(err)
+	case "count":
+		data, err := io.ReadAll(os.Stdin)
+		check(err)
+		fmt.Print(len(data), bytes.Count(data, []byte("a")))
+	case "print":
+		fmt.Fprint(os.Stdout, strings.Repeat("x", number(2)))
+	case "warn":
+		fmt.Fprint(os.Stderr, "first", strings.Repeat("x", number(2)), "last")
+	case "exit":
+		fmt.Print("out")
+		fmt.Fprint(os.Stderr, "err")
+		os.Exit(number(2))
+	case "panic":
+		panic("boom")
+	case "spin":
+		for {
+		}
+	case "grow":
+		for {
+			hold = append(hold, bytes.Repeat([]byte{1}, 1<<20))
+		}
+	case "read":
+		data, err := os.ReadFile(os.Args[2])
+		check(err)
+		fmt.Print(string(data))
+	case "leave": // files open
+		_, err := os.Open(os.Args[2])
+		check(err)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+}
