@@ -59,6 +59,10 @@ languages:
 language-costs:
     .ci/languages --table
 
+# the examples that wrap existing programs, with Rust: the programs are built from crates.io
+programs:
+    .ci/programs
+
 # the official conformance suites of MCP, with Node: `just conformance -v` shows what they print
 [positional-arguments]
 conformance *FLAGS:
@@ -72,5 +76,6 @@ clients:
 wine:
     .ci/wine
 
-# everything: the continuous integration, the race detector, each fuzz target for half a minute, the release built twice, client libraries, Wine
-ci-full: ci race fuzz reproducible clients wine
+# everything: the continuous integration, the race detector, each fuzz target for half a minute, the release built twice, wrapped programs, client
+# libraries, Wine
+ci-full: ci race fuzz reproducible programs clients wine

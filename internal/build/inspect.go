@@ -154,7 +154,7 @@ func (s *source) callProblem(err error, file string) tomlfile.Problem {
 		return s.problem("module", "file", err.Error(), "")
 	}
 	// The path may be in the staging directory, which means nothing to the user.
-	what := "asked for its handlers, the plugin " + strings.ReplaceAll(failed.Message, file, s.m.Module.File)
+	what := asked(s.m.Module.Kind) + strings.ReplaceAll(failed.Message, file, s.m.Module.File)
 	if detail := failed.Detail; detail != "" {
 		what += "\n" + indent(strings.ToValidUTF8(detail[:min(len(detail), maxDetail)], ""))
 	}
@@ -167,6 +167,14 @@ func (s *source) callProblem(err error, file string) tomlfile.Problem {
 		return s.problem("module", "file", what, "")
 	}
 	return s.problem("module", "file", what, noAccess)
+}
+
+// asked is the subject of a problem of a module that was loaded and, unless it is a command, asked for its handlers.
+func asked(kind string) string {
+	if kind == manifest.KindCommand {
+		return "the plugin "
+	}
+	return "asked for its handlers, the plugin "
 }
 
 // noAccess is the remedy for a module that fails when it is asked for its handlers.

@@ -98,7 +98,7 @@ func (r *Report) start(ctx context.Context, b *builder, m subject) {
 	response, took, err := b.describe(ctx, m, nil)
 	var rpcError *abi.Error
 	if err != nil && !errors.As(err, &rpcError) {
-		r.Problem, r.Remedy = r.failure(err)
+		r.Problem, r.Remedy = r.failure(err, m.kind)
 		return
 	}
 	r.Start = &Start{int64(took.compile), int64(took.start), response.StartFuel, response.Fuel, response.Memory}
@@ -122,12 +122,12 @@ func extismVersion(info modinfo.Info) extism.Version {
 }
 
 // failure returns why the plugin cannot be asked for its handlers, and what its author can do.
-func (r *Report) failure(err error) (problem, remedy string) {
+func (r *Report) failure(err error, kind string) (problem, remedy string) {
 	failed := (*engine.Error)(nil)
 	if !errors.As(err, &failed) {
 		return err.Error(), ""
 	}
-	problem = "asked for its handlers, the plugin " + failed.Message
+	problem = asked(kind) + failed.Message
 	if failed.Detail != "" {
 		problem += "\n" + indent(failed.Detail[:min(len(failed.Detail), maxDetail)])
 	}

@@ -99,6 +99,7 @@ func TestInspectNamesPageForOtherFiles(t *testing.T) {
 		"Rust command":   {command(language("language", "Rust")), "a WASI command", `crate-type = ["cdylib"]`},
 		"C command":      {command(language("language", "C11")), "a WASI command", "-mexec-model=reactor"},
 		"command":        {command(language("x", "y")), "a WASI command", "docs/abi.md for other languages"},
+		"any command":    {command(language("x", "y")), "a WASI command", `write kind = "command" in [module]`},
 		"Rust component": {component(language("language", "Rust")), "a component", "wasm32-wasip1, not wasm32-wasip2 (docs/rust.md)"},
 		"component":      {component(language("x", "y")), "a component", "docs/abi.md"},
 		"script":         {[]byte("#!/bin/sh"), "not a WebAssembly module", "docs/getting-started.md"},

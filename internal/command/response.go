@@ -82,10 +82,10 @@ func (o Output) silent() string {
 	return fmt.Sprintf("the program printed nothing, and exited with code %d", o.Exit)
 }
 
-// compact returns JSON without white space between its values.
+// compact returns JSON without white space between its values. Nothing at all becomes an empty object.
 func compact(text []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, fmt.Errorf("it is empty")
+		return []byte("{}"), nil
 	}
 	var out bytes.Buffer
 	if !utf8.Valid(text) {

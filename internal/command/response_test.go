@@ -26,7 +26,7 @@ func TestResponse(t *testing.T) {
 		"JSON object":         {structured, Output{Stdout: []byte("{\"a\": 1,\n \"b\": \"\\u00e9\"}\n")}, `{"content":[{"type":"text","text":"{\"a\":1,\"b\":\"\\u00e9\"}"}],"structuredContent":{"a":1,"b":"\u00e9"}}`},
 		"JSON array":          {structured, Output{Stdout: []byte("[1, 2]")}, `{"content":[{"type":"text","text":"{\"result\":[1,2]}"}],"structuredContent":{"result":[1,2]}}`},
 		"no JSON":             {structured, Output{Stdout: []byte("oops"), Stderr: []byte("why")}, `{"content":[{"type":"text","text":"the program printed something that is not JSON: invalid character 'o' looking for beginning of value\nwhy"}],"isError":true}`},
-		"empty JSON":          {structured, Output{Stdout: []byte(" \n")}, `{"content":[{"type":"text","text":"the program printed something that is not JSON: it is empty"}],"isError":true}`},
+		"empty JSON":          {structured, Output{Stdout: []byte(" \n")}, `{"content":[{"type":"text","text":"{}"}],"structuredContent":{}}`},
 		"two JSON values":     {structured, Output{Stdout: []byte("1 2")}, `{"content":[{"type":"text","text":"the program printed something that is not JSON: invalid character '2' after top-level value"}],"isError":true}`},
 		"failure, JSON":       {structured, Output{Exit: 1, Stdout: []byte("{}")}, `{"content":[{"type":"text","text":"the program exited with code 1"},{"type":"text","text":"{}"}],"isError":true}`},
 		"lines":               {lined, Output{Stdout: []byte("{\"a\": 1}\n\n2\r\n[ ]")}, `{"content":[{"type":"text","text":"{\"result\":[{\"a\":1},2,[]]}"}],"structuredContent":{"result":[{"a":1},2,[]]}}`},

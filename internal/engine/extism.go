@@ -91,6 +91,12 @@ func (extismKind) hostModules(ctx context.Context, runtime wazero.Runtime) error
 	return nil
 }
 
+func (extismKind) configure(_ *instance, config wazero.ModuleConfig) wazero.ModuleConfig {
+	return config
+}
+
+func (extismKind) reusable() bool { return true }
+
 func (extismKind) initialize(ctx context.Context, i *instance) *Error {
 	for _, name := range extismInitializers {
 		f := i.module.ExportedFunction(name)
