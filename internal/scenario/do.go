@@ -75,6 +75,9 @@ func (r *run) do(ctx context.Context, s *step) (response, error) {
 }
 
 func (c *client) notify(method string, params json.RawMessage) {
+	if scratch.IsStartReport(method, params) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v, _ := jsonmatch.Decode(params) // the host sends valid JSON
