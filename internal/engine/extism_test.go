@@ -102,13 +102,21 @@ func TestExtismBlocksAreReused(t *testing.T) {
 		)...)
 	}
 	runExtism(t, Spec{Memory: 1 << 20}, code)
+
+	// The blocks that end are not the last ones in the memory.
+	last := w.Code(w.Host("alloc", w.I64(16)), 0x1a)
+	code = slices.Concat(w.Set(0, w.Host("alloc", w.I64(100_000))), w.Set(1, w.Host("alloc", w.I64(200_000))), last)
+	for range 50 {
+		code = append(code, slices.Concat(w.Host("free", w.Get(0)), w.Host("free", w.Get(1)), w.Set(0, w.Host("alloc", w.I64(250_000))),
+			w.Set(1, w.Host("alloc", w.I64(49_000))), last)...)
+	}
+	runExtism(t, Spec{Memory: 1 << 20}, code)
 }
 
 func TestExtismMemoryIsLimited(t *testing.T) {
 	const limit = "needed more memory than its limit of 1 MiB"
-	var small []byte
-	loop := func(body []byte) []byte { return w.Code(0x03, 0x40, body, 0x0c, 0, 0x0b) } // forever
-	small = append(loop(w.Code(w.Host("alloc", w.I64(1)), 0x1a)), 0x00)
+	// 3,900 blocks of a byte fit into one page, but what the host keeps for them counts, too.
+	small := w.Code(w.I32(13), 0x40, 0, 0x1a, 0x03, 0x40, w.Host("alloc", w.I64(1)), 0x1a, w.Get(5), w.I64(1), 0x7c, 0x22, 5, w.I64(3900), 0x54, 0x0d, 0, 0x0b)
 	grow := w.Code(w.I32(8), 0x40, 0, 0x1a) // linear memory gets 8 more pages
 	for name, code := range map[string][]byte{
 		"a large block":             w.Code(w.Host("alloc", w.I64(1<<20)), 0x1a),
@@ -186,9 +194,12 @@ func TestExtismVariablesAreLimited(t *testing.T) {
 		return w.Code(w.Block(0, "v"), w.Set(1, w.Host("alloc", w.I64(size))), w.Host("var_set", w.Get(0), w.Get(1)))
 	}
 	runExtism(t, Spec{}, set(maxVariables-variableCost-1), set(maxVariables-variableCost-1))
-	_, err := callExtism(t, extismModule(t, Spec{}, set(maxVariables-variableCost)), "{}", "")
-	if failure := wantCode(t, err, CodeMemory); failure.Message != "set variables of more than 1048576 bytes" {
-		t.Errorf("got %q", failure.Message)
+	other := w.Code(w.Block(0, "w"), w.Block(1, "x"), w.Host("var_set", w.Get(0), w.Get(1)))
+	for _, code := range [][]byte{set(maxVariables - variableCost), w.Code(set(maxVariables-variableCost-1), other)} {
+		_, err := callExtism(t, extismModule(t, Spec{}, code), "{}", "")
+		if failure := wantCode(t, err, CodeMemory); failure.Message != "set variables of more than 1048576 bytes" {
+			t.Errorf("got %q", failure.Message)
+		}
 	}
 }
 
@@ -219,6 +230,18 @@ func TestExtismWebRequestThatIsRefused(t *testing.T) {
 			if err != nil || !strings.HasPrefix(got, `{"result":{"content":[{"type":"text","text":"`+c.want) || !strings.HasSuffix(got, `"isError":true}}`) {
 				t.Errorf("%s: got %s, %v", name, got, err)
 			}
+		}
+	}
+}
+
+// TestExtismCallThatTheHostEndsLosesItsInstance ends a call while the module runs. Its instance must not have another call, even where
+// instances are reused.
+func TestExtismCallThatTheHostEndsLosesItsInstance(t *testing.T) {
+	m := extismModule(t, Spec{Reused: true}, w.Expect32(0, w.Code(w.I32(64), 0x28, 2, 0)), w.Code(w.I32(64), w.I32(1), 0x36, 2, 0),
+		w.Block(0, `{"url":"https://a.example"}`), w.Code(w.Host("http_request", w.Get(0), w.I64(0)), 0x1a))
+	for range 2 {
+		if got, err := callExtism(t, m, "{}", ""); err != nil || !strings.Contains(got, "this host provides no operations") {
+			t.Errorf("got %s, %v", got, err)
 		}
 	}
 }
