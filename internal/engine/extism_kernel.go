@@ -221,6 +221,7 @@ func (c *call) setVariable(k *kernelMemory, stack []uint64) {
 func (c *call) extismFetch(k *kernelMemory, stack []uint64) {
 	e := c.extism
 	e.web = extism.WebResponse{}
+	c.boundInput("http_request", k.length(stack[0])+k.length(stack[1]), maxOperation)
 	request := c.take(k, "http_request", stack[0])
 	operation, err := extism.EncodeRequest(request, c.take(k, "http_request", stack[1]))
 	if err == nil {
@@ -233,6 +234,16 @@ func (c *call) extismFetch(k *kernelMemory, stack []uint64) {
 	}
 	stack[0] = k.put(c, e.web.Body)
 	e.web.Body = nil
+}
+
+// maxUserInput bounds the input of a function of extism:host/user, in bytes. What reaches a client is bounded by abi.MaxAskBytes.
+const maxUserInput = 4 << 20
+
+// boundInput aborts the call if the input of a function is too large: converting it takes a multiple of its size in memory.
+func (c *call) boundInput(function string, size, limit uint64) {
+	if size > limit {
+		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: %s was called with %d bytes, and the limit is %d", function, size, limit))
+	}
 }
 
 // fail ends the call with an error of the plugin.
@@ -257,6 +268,7 @@ func userFunctions() []extismFunction {
 		have.call = withKernel(func(c *call, k *kernelMemory, stack []uint64) {
 			var input []byte
 			if f.Input {
+				c.boundInput(f.Name, k.length(stack[0]), maxUserInput)
 				input = cloneChunked(c.peek(k, f.Name, stack[0]))
 			}
 			value := c.performUser(k, f.Name, input)
