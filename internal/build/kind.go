@@ -20,8 +20,8 @@ var kinds = map[modinfo.Kind]struct{ what, remedy string }{
 	modinfo.WasmBindgen: {"Rust for JavaScript, built with wasm-bindgen", "build for the target wasm32-wasip1, without wasm-pack and crates that need wasm-bindgen (docs/rust.md)"},
 	modinfo.Emscripten:  {"C or C++ for JavaScript, built with Emscripten", "compile with clang --target=wasm32-wasip1 -mexec-model=reactor instead of emcc (docs/c.md)"},
 	modinfo.GoJS:        {"Go for JavaScript, built with GOOS=js", "build with GOOS=wasip1 and GOARCH=wasm, and pass -buildmode=c-shared (docs/getting-started.md)"},
-	modinfo.WASIX:       {"a module for WASIX", "build for WASI preview 1 without threads, sockets and processes (docs/abi.md)"},
-	modinfo.OldWASI:     {"a module for a WASI that is older than preview 1", "build with a version of the tool chain whose target is WASI preview 1 (docs/abi.md)"},
+	modinfo.WASIX:       {"a module for WASIX, whose threads, sockets and processes do not exist here", ""},
+	modinfo.OldWASI:     {"a module for a WASI that is older than preview 1", ""},
 	modinfo.Object:      {"an object file, which is not linked", "link it to a module: with clang leave out -c (docs/c.md)"},
 	modinfo.Component:   {"a component, which needs a host of the component model", ""},
 	modinfo.Text:        {"the text format of WebAssembly", "assemble it: wat2wasm FILE (docs/abi.md)"},
@@ -41,29 +41,38 @@ const (
 
 const otherHost = "build it with an SDK of ABI 1 (docs/README.md)"
 
-// cores tell how to build a core module instead of a component.
-var cores = map[modinfo.Language]string{
-	modinfo.Go:     "build a core module: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared (docs/getting-started.md)",
-	modinfo.TinyGo: "build with the go command: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared (docs/getting-started.md)",
-	modinfo.Rust:   "build a core module: the target is wasm32-wasip1, not wasm32-wasip2 (docs/rust.md)",
-	modinfo.C:      "build a core module: clang --target=wasm32-wasip1 -mexec-model=reactor (docs/c.md)",
+// otherLanguages are the pages for a language that is not known.
+const otherLanguages = "docs/README.md lists the languages with an SDK, docs/abi.md is for others"
+
+// targets tell by language how to build a core module for WASI preview 1, the only kind of module that can be a plugin.
+var targets = map[modinfo.Language]string{
+	modinfo.Go:             "build with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared (docs/getting-started.md)",
+	modinfo.TinyGo:         "build with the go command: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared (docs/getting-started.md)",
+	modinfo.Rust:           "the target is wasm32-wasip1, not wasm32-wasip2 (docs/rust.md)",
+	modinfo.C:              "compile with clang --target=wasm32-wasip1 -mexec-model=reactor (docs/c.md)",
+	modinfo.AssemblyScript: "compile with asc alone, without a tool for components (docs/assemblyscript.md)",
+	modinfo.JavaScript:     "build with bulkhead-js instead of jco, ComponentizeJS or Javy (docs/javascript.md)",
 }
 
 // compilers are the commands by which toolchains knows a language.
 var compilers = map[modinfo.Language]string{
-	modinfo.Go: "go", modinfo.TinyGo: "go", modinfo.Rust: "cargo", modinfo.C: "clang", modinfo.AssemblyScript: "asc",
+	modinfo.Go: "go", modinfo.TinyGo: "go", modinfo.Rust: "cargo", modinfo.C: "clang", modinfo.AssemblyScript: "asc", modinfo.JavaScript: "bulkhead-js",
 }
 
 // kindRemedy returns what the author of a file that is not a plugin can do.
 func kindRemedy(info modinfo.Info) string {
-	if info.Kind == modinfo.Component {
-		return cmp.Or(cores[info.Language], "build a core module for WASI preview 1 instead of a component (docs/abi.md)")
+	switch remedy, target := kinds[info.Kind].remedy, targets[info.Language]; {
+	case info.Kind == modinfo.Component:
+		return "build a core module: " + cmp.Or(target, "one for WASI preview 1 ("+otherLanguages+")")
+	case info.Kind == modinfo.WASIX || info.Kind == modinfo.OldWASI:
+		return "build for WASI preview 1: " + cmp.Or(target, otherLanguages)
+	case remedy == otherHost && target != "":
+		return "build it with the SDK of ABI 1: " + chainRemedy([]string{compilers[info.Language]})
+	case info.Kind == modinfo.Command:
+		return asCommand + "; to have handlers instead: " + cmp.Or(chainRemedy([]string{compilers[info.Language]}), guides)
+	default:
+		return cmp.Or(remedy, chainRemedy([]string{compilers[info.Language]}), guides)
 	}
-	handlers := cmp.Or(chainRemedy([]string{compilers[info.Language]}), guides)
-	if info.Kind == modinfo.Command {
-		return asCommand + "; to have handlers instead: " + handlers
-	}
-	return cmp.Or(kinds[info.Kind].remedy, handlers)
 }
 
 // asCommand is how a program becomes a plugin.

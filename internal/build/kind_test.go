@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/modinfo"
@@ -15,7 +16,7 @@ func TestEveryKindHasRemedyWithExistingPage(t *testing.T) {
 		if k.what == "" {
 			t.Errorf("%s has no description", kind)
 		}
-		for _, language := range []modinfo.Language{"", modinfo.Go, modinfo.TinyGo, modinfo.Rust, modinfo.C, modinfo.AssemblyScript} {
+		for _, language := range []modinfo.Language{"", modinfo.Go, modinfo.TinyGo, modinfo.Rust, modinfo.C, modinfo.AssemblyScript, modinfo.JavaScript} {
 			pages := page.FindAllString(kindRemedy(modinfo.Info{Kind: kind, Language: language}), -1)
 			if len(pages) == 0 {
 				t.Errorf("%s in the language %q: the remedy names no page", kind, language)
@@ -30,6 +31,25 @@ func TestEveryKindHasRemedyWithExistingPage(t *testing.T) {
 	for _, kind := range modinfo.Kinds {
 		if _, ok := kinds[kind]; !ok {
 			t.Errorf("the kind %s is not described", kind)
+		}
+	}
+}
+
+func TestRemedySpeaksToLanguageOfModule(t *testing.T) {
+	pages := map[modinfo.Language]string{
+		modinfo.Go: "docs/getting-started.md", modinfo.TinyGo: "docs/getting-started.md", modinfo.Rust: "docs/rust.md", modinfo.C: "docs/c.md",
+		modinfo.AssemblyScript: "docs/assemblyscript.md", modinfo.JavaScript: "docs/javascript.md",
+	}
+	for _, kind := range []modinfo.Kind{
+		modinfo.Command, modinfo.Library, modinfo.Component, modinfo.WASIX, modinfo.OldWASI, modinfo.WAPC, modinfo.ProxyWasm, modinfo.HTTPWasm,
+	} {
+		for language, page := range pages {
+			remedy := kindRemedy(modinfo.Info{Kind: kind, Language: language})
+			for _, other := range pages {
+				if strings.Contains(remedy, other) != (other == page) {
+					t.Errorf("%s in %s: the remedy should name %s and no page of another language: %s", kind, language, page, remedy)
+				}
+			}
 		}
 	}
 }

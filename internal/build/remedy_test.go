@@ -14,6 +14,10 @@ func TestRemedySpeaksToLanguageOfAuthor(t *testing.T) {
 		{unexported, "/usr/bin/clang-14 x.c", "-mexec-model=reactor"},
 		{unexported, "wasm32-wasi-clang x.c", "-mexec-model=reactor"},
 		{unexported, "npm run build", "bulkhead_call"},
+		{unexported, "npm run build", "docs/javascript.md"},
+		{unexported, "npx asc assembly/index.ts", "export bulkhead_abi_1 and bulkhead_call"},
+		{unexported, "npx bulkhead-js build", "bulkhead-js build SCRIPT"},
+		{unexported, "npx other", "docs/assemblyscript.md"},
 		{unexported, "go build", "c-shared"},
 		{unexported, "", "docs/rust.md for Rust"},
 		{unexported, "wat2wasm x.wat", "docs/abi.md"},
@@ -24,6 +28,10 @@ func TestRemedySpeaksToLanguageOfAuthor(t *testing.T) {
 		{`it imports "wbg"."__wbg_now_1", which the host does not provide`, "cargo build", "wasm-bindgen"},
 		{`it imports "env"."curl_easy_init", which the host does not provide`, "clang x.c", "link the functions"},
 		{"offset 0x0: it is a component, not a core module", "cargo component build", "wasm32-wasip2"},
+		{"offset 0x0: it is a component, not a core module", "go build", "GOOS=wasip1"},
+		{"offset 0x0: it is a component, not a core module", "clang x.c", "--target=wasm32-wasip1"},
+		{"offset 0x0: it is a component, not a core module", "npx jco componentize x.js", "bulkhead-js instead of jco"},
+		{"offset 0x0: it is a component, not a core module", "", "WASI preview 1"},
 	} {
 		if got := invalidRemedy(test.message, strings.Fields(test.command)); !strings.Contains(got, test.want) {
 			t.Errorf("%s (%s): got %q, want it to say %q", test.message, test.command, got, test.want)
@@ -40,7 +48,7 @@ func TestCheckExplainsComponent(t *testing.T) {
 		}
 	}
 	ps := Check(t.Context(), dir, Options{})
-	if len(ps) != 1 || !strings.Contains(ps[0].What, "it is a component, not a core module") || !strings.Contains(ps[0].Remedy, "wasm32-wasip1") {
+	if len(ps) != 1 || !strings.Contains(ps[0].What, "it is a component, not a core module") || !strings.Contains(ps[0].Remedy, "build a core module") {
 		t.Errorf("got %v", ps)
 	}
 }

@@ -149,6 +149,7 @@ const (
 	Rust           Language = "Rust"
 	C              Language = "C"
 	AssemblyScript Language = "AssemblyScript"
+	JavaScript     Language = "JavaScript"
 )
 
 // producedBy are names in the section "producers". The first one applies, since the standard library of Rust has parts in C.
@@ -156,6 +157,8 @@ var producedBy = []struct {
 	field, name string
 	language    Language
 }{
+	// Engines for JavaScript are written in C and Rust.
+	{"language", "JavaScript", JavaScript}, {"processed-by", "ComponentizeJS*", JavaScript}, {"processed-by", "Javy*", JavaScript},
 	{"processed-by", "TinyGo*", TinyGo}, {"language", "Go", Go}, {"language", "Rust", Rust}, {"processed-by", "rustc*", Rust},
 	{"language", "C*", C}, {"processed-by", "clang*", C}, {"processed-by", "Debian clang*", C},
 }
