@@ -78,6 +78,8 @@ func TestGuidePagesWork(t *testing.T) {
 							t.Errorf("%s:%d: %v", page, b.Line, problems.Err())
 						}
 						putFile(t, w.Path(guideProject+"/bulkhead.toml"), w.Rooted(b.Text))
+					} else if b.File != "" && page != startPage {
+						putFile(t, filepath.Join(w.Path(guidePlugin), b.File), b.Text)
 					}
 				}
 			}
