@@ -21,6 +21,7 @@ type exampleRule struct {
 	codes []int  // exit codes that are right beside 0
 	bare  bool   // in a project without a config
 	first string // a command to run before
+	cache bool   // with a cache of its own, because the command changes that of the other examples
 }
 
 // exampleRules has rules by the beginning of an example; the longest that matches applies.
@@ -40,6 +41,7 @@ var exampleRules = map[string]exampleRule{
 	"bulkhead client add":                     {codes: []int{1, 2}}, // not all clients are installed
 	"bulkhead client remove":                  {codes: []int{1, 2}}, // no client has the server
 	"bulkhead client list":                    {codes: []int{1}},
+	"bulkhead cache":                          {cache: true},
 	"bulkhead diff":                           {codes: []int{1}}, // NEW asks for more
 	"bulkhead doctor":                         {codes: []int{1}}, // as far as the machine confines workers
 	"bulkhead verify":                         {codes: []int{1}}, // the plugins are not pinned
@@ -78,6 +80,9 @@ func TestHelpExamplesWork(t *testing.T) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
 			p := newExampleProject(t, !rule.bare)
+			if rule.cache {
+				p.env = append(p.env, "XDG_CACHE_HOME="+p.root+"/cache")
+			}
 			if strings.Contains(example, "--follow") || strings.Contains(example, "--http") {
 				example = "timeout --preserve-status -s INT 2 " + example
 			}
