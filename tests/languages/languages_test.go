@@ -294,6 +294,12 @@ func TestNewPluginWorks(t *testing.T) {
 			root := t.TempDir()
 			withProgram(t)
 			t.Setenv("CARGO_TERM_COLOR", "never")
+			goCache, err := exec.Command("go", "env", "GOCACHE").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("GOCACHE", strings.TrimSpace(string(goCache)))
+			t.Setenv("XDG_CACHE_HOME", t.TempDir()) // the host compiles each module, as it does for a new plugin
 			begin, used := time.Now(), processorTime(t)
 			r, err := scaffold.Create(scaffold.Options{Name: "my-notes", Dir: root, Language: strings.ToLower(l.name), With: scaffold.Features})
 			if err != nil {
