@@ -20,9 +20,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// extismWorld builds the plugins for hyper-mcp, imports one, grants it what it asks for, and opens a host with it. capabilities are
-// added to the manifest, and grants to the config.
-func extismWorld(t *testing.T, version, capabilities, grants string) (*hosttest.World, *host.Host) {
+// importExtism builds one of the plugins for hyper-mcp, and imports it.
+func importExtism(t *testing.T, version string) build.Imported {
 	t.Helper()
 	rust := languages[slices.IndexFunc(languages, func(l language) bool { return l.toolchain == "rust" })]
 	dir := filepath.Join(source(t, rust), "tests", "languages", "extism")
@@ -31,6 +30,14 @@ func extismWorld(t *testing.T, version, capabilities, grants string) (*hosttest.
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// extismWorld builds the plugins for hyper-mcp, imports one, grants it what it asks for, and opens a host with it. capabilities are
+// added to the manifest, and grants to the config.
+func extismWorld(t *testing.T, version, capabilities, grants string) (*hosttest.World, *host.Host) {
+	t.Helper()
+	p := importExtism(t, version)
 	files := hosttest.Files{"work/bulkhead.toml": fmt.Sprintf("[[plugins]]\npath = \"../plugins/tea\"\n%s", grants)}
 	for name, content := range p.Files {
 		files["plugins/tea/"+name] = strings.Replace(string(content), "# [capabilities]", "[capabilities]\n"+capabilities, 1)

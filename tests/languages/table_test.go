@@ -46,6 +46,8 @@ func samples() []sample {
 	}
 	// One line for each further plugin, such as one of another kind.
 	return append(list,
+		sample{"C", "clang", echoProgram, echo, hello},
+		sample{"Rust, with extism-pdk", "rust", func(t *testing.T, dir string) { writeFiles(t, dir, importExtism(t, "v1").Files) }, echo, hello},
 		sample{"Go, [hello](../examples/hello), which reports progress", "", fromSource("../../examples/hello"), "hello_greet", `{"name":"Ada"}`},
 	)
 }
@@ -61,14 +63,48 @@ func conformancePlugin(t *testing.T, dir, module string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	writeFiles(t, dir, map[string][]byte{"plugin.toml": manifest, "module.wasm": code})
+}
+
+// writeFiles writes the files of a plugin into a directory that does not exist.
+func writeFiles(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"plugin.toml": manifest, "module.wasm": code} {
+	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// echoProgram writes a plugin that wraps a program, which prints its argument.
+func echoProgram(t *testing.T, dir string) {
+	t.Helper()
+	writeFiles(t, dir, map[string][]byte{
+		"echo.c": []byte("#include <stdio.h>\nint main(int argc, char **argv) { return puts(argv[argc - 1]) < 0; }\n"),
+		"plugin.toml": []byte(`manifest = 1
+
+[plugin]
+name        = "echo"
+version     = "0.1.0"
+description = "Echoes"
+
+[module]
+file = "echo.wasm"
+kind = "command"
+
+[[tools]]
+name                  = "echo"
+description           = "Print a text"
+access                = "read"
+input.type            = "object"
+input.required        = ["text"]
+input.properties.text = { type = "string" }
+args                  = ["--", { arg = "text" }]
+`)})
+	run(t, dir, []string{"clang", "--target=wasm32-wasi", "-Oz", "-Wl,--strip-all", "echo.c", "-o", "echo.wasm"})
 }
 
 // fromSource returns a function that builds the plugin in a source directory by its manifest.
