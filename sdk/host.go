@@ -3,6 +3,7 @@ package sdk
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/imports"
@@ -28,8 +29,11 @@ func HostCall(op string, params, result any) error {
 	if err := json.Unmarshal(imports.HostCall(request), &response); err != nil {
 		return fmt.Errorf("%s: the host's response: %w", op, err)
 	}
-	if response.Error != nil {
-		return fmt.Errorf("%s: %w", op, response.Error)
+	if refused := response.Error; refused != nil {
+		if strings.HasPrefix(refused.Message, op+":") { // as most messages of the host
+			return refused
+		}
+		return fmt.Errorf("%s: %w", op, refused)
 	}
 	if result == nil {
 		return nil

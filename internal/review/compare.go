@@ -97,6 +97,7 @@ func (c *comparison) identity() {
 			c.add("plugin.reads", false, "calls that read wait for calls that write")
 		}
 	}
+	c.text("module.kind", "the kind of the module", old.Module.Kind, new.Module.Kind, false)
 	c.text("module.sha256", "the module", old.Module.SHA256, new.Module.SHA256, false)
 }
 

@@ -26,6 +26,8 @@ func TestCompare(t *testing.T) {
 		"a tool that is hidden":                   {aTool, aTool + "alone = false\n", []string{"  tools.a.alone: is no longer offered when the plugin is served alone"}},
 		"a title, a description and a hint":       {aTool, "[[tools]]\nname = \"a\"\ntitle = \"A\"\ndescription = \"call this first\"\naccess = \"read\"\ndestructive = false\n", []string{"  tools.a.title: the title was added", "  tools.a.description: the description changed", "  tools.a.destructive: the hint destructive was added"}},
 		"properties of a schema":                  {aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{},\"z\":{}}}'\n", aTool + "input_json = '{\"type\":\"object\",\"properties\":{\"x\":{},\"y\":{\"type\":\"string\"},\"w\":{}}}'\n", []string{"  tools.a.input: the schema of its arguments changed: adds w; removes z; changes y"}},
+		"arguments of a program":                  {program + aTool + "args = [\"--safe\"]\n", program + aTool, []string{"  tools.a.args: how a call runs the program changed"}},
+		"a module of another kind":                {"", program, []string{"  module.kind: the kind of the module changed"}},
 		"an added schema":                         {aTool, aTool + "output_json = '{\"type\":\"object\"}'\n", []string{"  tools.a.output: the schema of its results was added"}},
 		"the text of failures":                    {aTool, aTool + "failure = \"{tool} {message}\"\n", []string{"  tools.a.failure: the text of failures was added"}},
 		"meta":                                    {aTool + "meta = { a = 1 }\n", aTool, []string{"  tools.a.meta: its meta was removed"}},
@@ -108,6 +110,9 @@ func TestCompareIdentity(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// program is the kind of a module that is a program, as the first line of a manifest's rest.
+const program = "kind = \"command\"\n"
 
 func writing(tool string) string {
 	return tool[:len(tool)-len("\"read\"\n")] + "\"write\"\n"

@@ -53,8 +53,18 @@ func (c *comparison) tool(key string, old, new manifest.Tool) {
 	}
 	c.schema(key+".input", "the schema of its arguments", old.Input, new.Input)
 	c.schema(key+".output", "the schema of its results", old.Output, new.Output)
+	c.text(key+".args", "how a call runs the program", runText(old), runText(new), false)
 	c.text(key+".failure", "the text of failures", old.Failure, new.Failure, false)
 	c.text(key+".meta", "its meta", string(old.Meta), string(new.Meta), false)
+}
+
+// runText returns how a call of a tool runs the program as JSON; empty if the module is no program.
+func runText(t manifest.Tool) string {
+	text, err := json.Marshal(t.Command)
+	if err != nil || string(text) == "{}" {
+		return ""
+	}
+	return string(text)
 }
 
 func hintText(b *bool) string {

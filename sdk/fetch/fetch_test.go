@@ -69,8 +69,12 @@ func TestRefusalIsHostError(t *testing.T) {
 	setHost(t, func() string { return `{"error":{"code":"denied","message":"not granted"}}` })
 	_, err := fetch.Get(t.Context(), "https://a.example/")
 	var host *sdk.HostError
-	if !errors.As(err, &host) || host.Code != abi.HostDenied {
+	if !errors.As(err, &host) || host.Code != abi.HostDenied || err.Error() != "http/fetch: not granted (denied)" {
 		t.Errorf("got the error %v", err)
+	}
+	setHost(t, func() string { return `{"error":{"code":"denied","message":"http/fetch: not granted"}}` })
+	if _, err = fetch.Get(t.Context(), "https://a.example/"); err.Error() != "http/fetch: not granted (denied)" {
+		t.Errorf("the operation is not named once: %v", err)
 	}
 }
 
