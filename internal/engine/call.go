@@ -93,10 +93,14 @@ func (c *call) output(response []byte) {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: output was called outside a request"))
 	}
 	if int64(len(response)) > c.module.spec.Output {
-		c.abort(c.module.errorf(CodeOutputSize, nil, "returned a response of %d bytes, and its limit is %d", len(response), c.module.spec.Output))
+		c.abort(c.module.responseTooLarge(len(response)))
 	}
 	c.charge(len(response))
 	c.response, c.hasResponse = cloneChunked(response), true
+}
+
+func (m *Module) responseTooLarge(size int) *Error {
+	return m.errorf(CodeOutputSize, nil, "returned a response of %d bytes, and its limit is %d", size, m.spec.Output)
 }
 
 // maxFaults bounds the faults that a call records. The first faults are recorded, since later faults are usually

@@ -131,7 +131,7 @@ func (extismKind) run(c *call, r Request) (Response, *Error) {
 	response, failure := i.respond(c, f)
 	if c.extism.ended != nil { // the host has unwound the module's stack, so the instance has no further calls
 		i.spent = true
-		return Response{Body: c.extism.ended, Faults: c.faults, Fuel: c.fuelUsed(), StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size), call: c}, nil
+		return bounded(c, Response{Body: c.extism.ended, Faults: c.faults, Fuel: c.fuelUsed(), StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size), call: c})
 	}
 	if failure != nil {
 		return response, failure
@@ -144,6 +144,15 @@ func (extismKind) run(c *call, r Request) (Response, *Error) {
 	message = message[:min(len(message), maxExtismError)]
 	output := i.kernel.view(c.extism.output.start, c.extism.output.size)
 	response.Body = r.Extism.Response(code, cloneChunked(output), slices.Clone(message))
+	return bounded(c, response)
+}
+
+// bounded returns an error for a response that exceeds Spec.Output. The response to an output within the limit can: the conversion adds
+// to it. The host would end the worker for it.
+func bounded(c *call, response Response) (Response, *Error) {
+	if int64(len(response.Body)) > c.module.spec.Output {
+		return Response{Fuel: response.Fuel}, c.module.responseTooLarge(len(response.Body))
+	}
 	return response, nil
 }
 

@@ -160,8 +160,9 @@ func (c *call) peek(k *kernelMemory, function string, address uint64) []byte {
 	return content
 }
 
-// takeText ends a block and returns its content as a string.
+// takeText ends a block and returns its content, the key of a variable, as a string.
 func (c *call) takeText(k *kernelMemory, function string, address uint64) string {
+	c.boundInput(function, k.length(address), maxVariables)
 	text := string(c.peek(k, function, address))
 	k.release(c, address)
 	return text
@@ -184,7 +185,7 @@ func (c *call) extismOutput(k *kernelMemory, stack []uint64) {
 		return
 	}
 	if output.size > uint64(c.module.spec.Output) {
-		c.abort(c.module.errorf(CodeOutputSize, nil, "returned a response of %d bytes, and its limit is %d", output.size, c.module.spec.Output))
+		c.abort(c.module.responseTooLarge(int(output.size)))
 	}
 	c.charge(int(output.size))
 	c.extism.output = output
@@ -199,6 +200,12 @@ const (
 // setVariable sets a variable, or removes it if the address of its value is 0.
 func (c *call) setVariable(k *kernelMemory, stack []uint64) {
 	e := c.extism
+	tooLarge := func() {
+		c.abort(c.module.errorf(CodeMemory, nil, "set variables of more than %d bytes", maxVariables))
+	}
+	if k.length(stack[1]) > maxVariables { // a copy would not count towards the memory limit
+		tooLarge()
+	}
 	value := c.take(k, "var_set", stack[1])
 	key := c.takeText(k, "var_set", stack[0])
 	if old, ok := e.vars[key]; ok {
@@ -209,7 +216,7 @@ func (c *call) setVariable(k *kernelMemory, stack []uint64) {
 		return
 	}
 	if e.varBytes += len(key) + len(value) + variableCost; e.varBytes > maxVariables {
-		c.abort(c.module.errorf(CodeMemory, nil, "set variables of more than %d bytes", maxVariables))
+		tooLarge()
 	}
 	if e.vars == nil {
 		e.vars = map[string][]byte{}

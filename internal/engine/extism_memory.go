@@ -48,7 +48,7 @@ func (k *kernelMemory) alloc(c *call, size uint64) uint64 {
 	case k.memory != nil && k.top+need <= k.memory.size:
 		k.top += need
 	case k.reuse(c, need, &address):
-	case k.grow(k.top + need):
+	case k.grow(c, k.top+need):
 		k.top += need
 	default:
 		c.abort(k.exceeded())
@@ -93,8 +93,11 @@ func (k *kernelMemory) reuse(c *call, need uint64, address *uint64) bool {
 	return true
 }
 
-// grow makes the memory at least size bytes large, if the limit allows it.
-func (k *kernelMemory) grow(size uint64) bool {
+// growthCost is the charge for a byte by which the memory grows, as a number of copied bytes. It is that of memory.grow.
+const growthCost = 2
+
+// grow makes the memory at least size bytes large, if the limit allows it. Like memory.grow, it charges for what was granted.
+func (k *kernelMemory) grow(c *call, size uint64) bool {
 	if k.memory == nil {
 		memory, err := newLinearMemory(uint64(k.instance.owner.spec.Memory), nil)
 		if err != nil {
@@ -108,9 +111,11 @@ func (k *kernelMemory) grow(size uint64) bool {
 		return false
 	}
 	size = min(max(size, 2*k.memory.size), left/pageSize*pageSize) // doubling keeps the number of system calls small
+	old := k.memory.size
 	if k.memory.Reallocate(size) == nil {
 		return false
 	}
+	c.charge(growthCost * int(size-old))
 	k.instance.memory.reserved = size
 	return true
 }
@@ -159,7 +164,13 @@ func (k *kernelMemory) view(address, size uint64) []byte {
 }
 
 // block returns the content of a block; nil if there is none at the address.
-func (k *kernelMemory) block(address uint64) []byte { return k.view(address, k.sizes[address]) }
+func (k *kernelMemory) block(address uint64) []byte {
+	size, ok := k.sizes[address]
+	if !ok {
+		return nil
+	}
+	return k.view(address, size)
+}
 
 // put returns the address of a new block with data; 0 if data is empty.
 func (k *kernelMemory) put(c *call, data []byte) uint64 {

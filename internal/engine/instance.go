@@ -76,6 +76,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 		return nil, failure
 	}
 	inst.module = mod
+	inst.kernel.reset()                        // the start function may have left blocks, which only the first call would find
 	inst.entry = mod.ExportedFunction(m.entry) // nil if it depends on the request
 	inst.bindCounters(mod)
 	inst.startFuel = started.fuelUsed()
