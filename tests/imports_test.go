@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"internal/scaffold":        {"internal/manifest"},
 	"internal/dev":             {"internal/build", "internal/discovery", "internal/filelock", "internal/manifest", "internal/openflag", "internal/tomlfile", "internal/watch"},
 	"internal/extism":          {"sdk/abi", "sdk/rawjson"},
-	"internal/importer":        {"internal/extism", "internal/manifest", "sdk/rawjson"},
+	"internal/importer":        {"internal/extism", "internal/manifest", "internal/visible", "sdk/rawjson"},
 	"internal/jsonfile":        {},
 	module:                     {}, // the sources of the SDKs, which only internal/scaffold uses
 	"internal/progress":        {"internal/term", "internal/visible"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/extism"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -226,7 +227,7 @@ func objectSchema(schema json.RawMessage) []byte {
 
 // literal encodes JSON as a TOML string, without escapes if that is possible.
 func literal(text []byte) string {
-	if bytes.Contains(text, []byte("''")) || bytes.IndexByte(text, 0x7f) >= 0 {
+	if bytes.Contains(text, []byte("''")) || visible.Text(string(text)) != string(text) {
 		return quote(string(text))
 	}
 	return "'''\n" + string(text) + "'''"
@@ -240,9 +241,21 @@ func array(texts []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// quote encodes a TOML string. Its escapes are those of JSON, except that TOML does not allow U+007F.
+// quote encodes a TOML string. Its escapes are those of JSON, and others for what JSON does not escape and a reviewer would not see, such
+// as code points that reorder text. TOML does not allow U+007F, which is one of them.
 func quote(s string) string {
-	return strings.ReplaceAll(string(rawjson.Quote(s)), "\x7f", `\u007f`)
+	var out strings.Builder
+	for _, r := range string(rawjson.Quote(s)) {
+		switch {
+		case visible.Rune(r):
+			out.WriteRune(r)
+		case r < 1<<16:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		}
+	}
+	return out.String()
 }
 
 // short quotes a string for a message, and truncates it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/extism"
 	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 )
 
 var digest = strings.Repeat("0123456789abcdef", 4)
@@ -78,6 +79,18 @@ func TestManifestOfTools(t *testing.T) {
 		if strings.Contains(text, want) != is {
 			t.Errorf("whether the manifest contains %q should be %t:\n%s", want, is, text)
 		}
+	}
+}
+
+// TestManifestHasNoInvisibleText has descriptions that an editor would show in another order, or not at all.
+func TestManifestHasNoInvisibleText(t *testing.T) {
+	hidden := "a\u202eb\u200bc\u0085d\U000e0041\u2028é漢"
+	m, text := parse(t, Plugin{Tools: []extism.Tool{{Name: "a", Title: hidden, Description: hidden, InputSchema: []byte(`{"type":"object","description":"` + hidden + `"}`)}}, Imports: imports()})
+	if visible.Text(text) != text {
+		t.Errorf("the manifest has invisible code points: %q", text)
+	}
+	if tool := m.Tools[0]; tool.Description != hidden || tool.Title != hidden || !strings.Contains(string(tool.Input), hidden) || !strings.Contains(text, "é漢") {
+		t.Errorf("the tool is %q, %q, %q", tool.Title, tool.Description, tool.Input)
 	}
 }
 
