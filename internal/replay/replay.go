@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -97,7 +98,11 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if o.Project != "" {
-		if err := scratch.Copy(d.Project(), o.Project); err != nil {
+		source, err := os.OpenRoot(o.Project)
+		if err != nil {
+			return report, err
+		}
+		if err := errors.Join(scratch.Copy(d.Project(), source), source.Close()); err != nil {
 			return report, err
 		}
 	}

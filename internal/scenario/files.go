@@ -15,32 +15,65 @@ import (
 	"unicode/utf8"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/scratch"
+	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// writeFiles creates the files of a scenario.
-func (s *Scenario) writeFiles(d *scratch.Dir, p *places) error {
+// writeFiles creates the files of a scenario. It follows no symbolic link out of a directory: those that are copied are the author's.
+// The error is tomlfile.Problems.
+func (s *Scenario) writeFiles(p *places) error {
 	if s.from != "" {
-		if err := scratch.Copy(d.Project(), s.from); err != nil {
-			return err
+		if err := s.copyFiles(p.dirs["project"]); err != nil {
+			return fault(s.table, "from", err)
 		}
 	}
 	for _, c := range s.before {
-		file := filepath.Join(p.dirs[c.path.root], filepath.FromSlash(c.path.name))
-		if strings.HasSuffix(c.path.name, "/") {
-			if err := os.MkdirAll(file, 0o755); err != nil {
-				return err
-			}
-			continue
-		}
-		data := c.data
-		if utf8.Valid(data) {
-			data = []byte(p.expand(string(data)))
-		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644)); err != nil {
-			return err
+		if err := p.write(c); err != nil {
+			return fault(c.table, c.key, err)
 		}
 	}
 	return nil
+}
+
+// copyFiles copies the directory from, which is below that of the scenario file.
+func (s *Scenario) copyFiles(project string) error {
+	beside, err := os.OpenRoot(filepath.Dir(s.file))
+	if err != nil {
+		return err
+	}
+	defer beside.Close()
+	source, err := beside.OpenRoot(filepath.FromSlash(s.from))
+	if err != nil {
+		return err
+	}
+	return errors.Join(scratch.Copy(project, source), source.Close())
+}
+
+func (p *places) write(c content) error {
+	if err := os.MkdirAll(p.dirs[c.path.root], 0o755); err != nil {
+		return err
+	}
+	dir, err := os.OpenRoot(p.dirs[c.path.root])
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	name := filepath.FromSlash(c.path.name)
+	if strings.HasSuffix(c.path.name, "/") {
+		return dir.MkdirAll(strings.TrimSuffix(name, string(filepath.Separator)), 0o755)
+	}
+	data := c.data
+	if utf8.Valid(data) {
+		data = []byte(p.expand(string(data)))
+	}
+	if err := dir.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return dir.WriteFile(name, data, 0o644)
+}
+
+// fault returns an error as a problem of a key in a scenario file.
+func fault(t *tomlfile.Table, key string, err error) error {
+	return tomlfile.Problems{{File: t.File(), Line: t.LineOf(key), Key: t.Path(key), What: "cannot be made: " + err.Error()}}
 }
 
 // snapshot has the digests of the files in the project and in the home directory, by their paths in scenario files. Symbolic links

@@ -49,7 +49,7 @@ func parseScenario(file string, t *tomlfile.Table) *Scenario {
 		if !filepath.IsLocal(filepath.FromSlash(from)) {
 			t.Fault("from", "is not a directory beside the scenario file", "write its path relative to the scenario file, without ..")
 		}
-		s.from = filepath.Join(filepath.Dir(file), filepath.FromSlash(from))
+		s.from = from
 	}
 	s.before = parseFiles(t.Table("files"))
 	s.after = parseAfter(t.Table("after"))
@@ -101,7 +101,7 @@ func parseFiles(t *tomlfile.Table) []content {
 		if err != nil {
 			t.Fault(key, err.Error(), "")
 		}
-		c := content{path: p}
+		c := content{table: t, key: key, path: p}
 		if t.IsTable(key) {
 			c.data = parseBase64(t.Table(key))
 		} else {

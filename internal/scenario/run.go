@@ -144,8 +144,8 @@ func (s *Scenario) open(p Plugin) (r *run, err error) {
 		}
 	}()
 	r = &run{scenario: s, plugin: p, dir: d, places: newPlaces(d, p.Manifest.Name)}
-	if err := s.writeFiles(d, r.places); err != nil {
-		return nil, fmt.Errorf("%s: %w", position(s.table, "files"), err)
+	if err := s.writeFiles(r.places); err != nil {
+		return nil, err
 	}
 	table, err := s.config(d, p)
 	if err != nil {

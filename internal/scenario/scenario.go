@@ -28,7 +28,7 @@ type Scenario struct {
 	file  string
 	table *tomlfile.Table
 
-	from      string // directory that is copied into the project; empty: none
+	from      string // directory beside the scenario file that is copied into the project; empty: none
 	before    []content
 	grants    *tomlfile.Table // absent: what the manifest requests
 	steps     []*step
@@ -38,8 +38,10 @@ type Scenario struct {
 
 // content is a file before the first request, or a directory if its path ends in a slash.
 type content struct {
-	path path
-	data []byte
+	table *tomlfile.Table
+	key   string // in the table
+	path  path
+	data  []byte
 }
 
 // expected is a file after the last request.
@@ -197,6 +199,8 @@ func parsePath(text string) (path, error) {
 	switch {
 	case !filepath.IsLocal(clean) || clean == "." || strings.Contains(p.name, `\`) || filepath.ToSlash(filepath.Clean(clean)) != clean:
 		return p, fmt.Errorf("is not a path in the project: write it relative to the project, with slashes and without . and .., or begin it with ${home}/ or ${state}/")
+	case strings.Contains(p.name, "${"), strings.Contains(p.name, "\x00"):
+		return p, fmt.Errorf("is not a path: begin it with ${home}/ or ${state}/, or write it relative to the project, without other placeholders and without NUL")
 	case isHolder(p.name):
 		return p, fmt.Errorf("has the name of a file that the host hides: choose another one")
 	}

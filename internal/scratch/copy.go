@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // Bounds of the files that Copy copies.
@@ -17,42 +16,41 @@ const (
 
 // Copy copies the files of a directory into an existing one: directories, regular files with their permissions, and symbolic links,
 // which it does not follow. Other files are left out.
-func Copy(to, from string) error {
-	source, err := os.OpenRoot(from)
+func Copy(to string, source *os.Root) error {
+	dest, err := os.OpenRoot(to)
 	if err != nil {
 		return err
 	}
-	defer source.Close()
+	defer dest.Close()
 	files, size := 0, int64(0)
 	return fs.WalkDir(source.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		target := filepath.Join(to, filepath.FromSlash(name))
 		if files++; files > maxFiles {
-			return fmt.Errorf("%s has more than %d files: name a smaller directory", from, maxFiles)
+			return fmt.Errorf("%s has more than %d files: name a smaller directory", source.Name(), maxFiles)
 		}
 		switch kind := entry.Type(); {
 		case kind.IsDir():
-			return os.MkdirAll(target, 0o755)
+			return dest.MkdirAll(name, 0o755)
 		case kind&fs.ModeSymlink != 0:
 			link, err := source.Readlink(name)
 			if err != nil {
 				return err
 			}
-			return os.Symlink(link, target)
+			return dest.Symlink(link, name)
 		case !kind.IsRegular():
 			return nil
 		}
-		n, err := copyFile(target, source, name, maxBytes-size)
+		n, err := copyFile(dest, source, name, maxBytes-size)
 		if size += n; err == nil && size >= maxBytes {
-			return fmt.Errorf("%s has more than %d MiB: name a smaller directory", from, maxBytes>>20)
+			return fmt.Errorf("%s has more than %d MiB: name a smaller directory", source.Name(), maxBytes>>20)
 		}
 		return err
 	})
 }
 
-func copyFile(target string, source *os.Root, name string, most int64) (int64, error) {
+func copyFile(dest, source *os.Root, name string, most int64) (int64, error) {
 	in, err := source.Open(name)
 	if err != nil {
 		return 0, err
@@ -62,7 +60,7 @@ func copyFile(target string, source *os.Root, name string, most int64) (int64, e
 	if err != nil {
 		return 0, err
 	}
-	out, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()|0o600)
+	out, err := dest.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()|0o600)
 	if err != nil {
 		return 0, err
 	}
