@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -33,8 +34,8 @@ type Error = abi.Error
 // New returns a plugin without handlers.
 func New() *Plugin { return &Plugin{tools: map[string]tool{}} }
 
-// HandleTool registers the handler of the tool called name. encoding/json decodes the arguments of a call into In. If there are no arguments,
-// In is its zero value. If In is json.RawMessage, the handler gets the bytes that the client sent, or nil. If the handler returns an
+// HandleTool registers the handler of the tool called name. encoding/json decodes the arguments of a call into In; an integer may have a
+// fraction of zero or an exponent, as in JSON Schema. If there are no arguments, In is its zero value. If In is json.RawMessage, the handler gets the bytes that the client sent, or nil. If the handler returns an
 // *Error, the request fails; any other error becomes a result with isError and the error's text. HandleTool panics if the name is already
 // registered.
 //
@@ -82,12 +83,26 @@ func decoding[In any](handle func(context.Context, In) (*ToolResult, error)) too
 		var in In
 		if len(arguments) > 0 && !plain.Decode(arguments, reflect.ValueOf(&in)) {
 			in = *new(In) // Decode may have set some fields before it failed
-			if err := json.Unmarshal(arguments, &in); err != nil {
+			if err := unmarshal(arguments, &in); err != nil {
 				return nil, fmt.Errorf("invalid arguments: %w", err)
 			}
 		}
 		return handle(ctx, in)
 	}
+}
+
+// unmarshal decodes arguments as json.Unmarshal does, and also integers such as 1.0.
+func unmarshal[In any](arguments []byte, in *In) error {
+	err := json.Unmarshal(arguments, in)
+	if mismatch := (*json.UnmarshalTypeError)(nil); !errors.As(err, &mismatch) {
+		return err
+	}
+	var again In
+	if json.Unmarshal(wholeNumbers(arguments), &again) != nil {
+		return err // which shows the number as the client sent it
+	}
+	*in = again
+	return nil
 }
 
 // HandlePrompts registers the handlers of prompts/list and prompts/get.
