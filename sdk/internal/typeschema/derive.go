@@ -19,11 +19,11 @@ const (
 )
 
 // Input returns the schema of the arguments that encoding/json decodes into t. The schema is nil if t decodes itself, or accepts any value.
-// A member is required unless its field is a pointer, has omitempty, omitzero or a default.
+// A member is required unless its field is a pointer, has omitempty, omitzero or a default, or is in a struct that is embedded by a pointer.
 func Input(t reflect.Type) (*Schema, error) { return derive(t, &deriver{input: true}) }
 
 // Output returns the schema of what encoding/json encodes from t if nil slices and maps are encoded as empty ones. The schema is nil if t
-// encodes itself. A member is required unless its field has omitempty or omitzero.
+// encodes itself. A member is required unless its field has omitempty or omitzero, or is in a struct that is embedded by a pointer.
 func Output(t reflect.Type) (*Schema, error) { return derive(t, &deriver{}) }
 
 func derive(t reflect.Type, d *deriver) (*Schema, error) {
@@ -315,7 +315,7 @@ func (d *deriver) member(f field) (*Schema, bool, error) {
 	if err := annotate(base, f.field); err != nil {
 		return nil, false, fmt.Errorf("field %s: %w", f.field.Name, err)
 	}
-	required := !f.optional && !(d.input && (pointer || base.Default != nil))
+	required := !f.optional && !f.absent && !(d.input && (pointer || base.Default != nil))
 	if !pointer || f.optional || base.acceptsAll() {
 		return base, required, nil
 	}

@@ -12,6 +12,7 @@ type field struct {
 	tagged   bool // the name is in the tag
 	field    reflect.StructField
 	optional bool // omitempty or omitzero
+	absent   bool // in a struct that is embedded by a pointer: encoding/json leaves the member out if that is nil
 	quoted   bool // the option string
 	index    []int
 }
@@ -20,7 +21,7 @@ type field struct {
 // with the same name it uses the one that is embedded least deeply; among those, the one whose name is in a tag; and none if there are several.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
-	collect(t, nil, map[reflect.Type]bool{}, &all)
+	collect(t, nil, false, map[reflect.Type]bool{}, &all)
 	byName := map[string][]field{}
 	for _, f := range all {
 		byName[f.name] = append(byName[f.name], f)
@@ -48,8 +49,9 @@ func dominant(fields []field) (field, bool) {
 	return best, !several
 }
 
-// collect appends the fields of t and of the structs that it embeds. outer contains the structs around t.
-func collect(t reflect.Type, index []int, outer map[reflect.Type]bool, all *[]field) {
+// collect appends the fields of t and of the structs that it embeds. outer contains the structs around t. absent is set if one of them is
+// embedded by a pointer.
+func collect(t reflect.Type, index []int, absent bool, outer map[reflect.Type]bool, all *[]field) {
 	if outer[t] {
 		return
 	}
@@ -75,7 +77,7 @@ func collect(t reflect.Type, index []int, outer map[reflect.Type]bool, all *[]fi
 		case f.Anonymous && !f.IsExported() && target.Kind() != reflect.Struct, !f.Anonymous && !f.IsExported():
 			continue
 		case embedded && name == "":
-			collect(target, at, outer, all)
+			collect(target, at, absent || f.Type.Kind() == reflect.Pointer, outer, all)
 			continue
 		}
 		tagged := name != ""
@@ -84,7 +86,7 @@ func collect(t reflect.Type, index []int, outer map[reflect.Type]bool, all *[]fi
 		}
 		list := strings.Split(options, ",")
 		*all = append(*all, field{name: name, tagged: tagged, field: f, index: at, quoted: slices.Contains(list, "string") && canQuote(target),
-			optional: slices.Contains(list, "omitempty") || slices.Contains(list, "omitzero")})
+			absent: absent, optional: slices.Contains(list, "omitempty") || slices.Contains(list, "omitzero")})
 	}
 }
 

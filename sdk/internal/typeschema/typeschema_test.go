@@ -42,6 +42,11 @@ type Shared struct {
 	Note string `json:"note,omitzero"`
 }
 
+type Limits struct {
+	Min int
+	Max *int
+}
+
 // TestSchemas has types with their input and output schemas; an empty output schema is equal to the input schema.
 func TestSchemas(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -90,6 +95,10 @@ func TestSchemas(t *testing.T) {
 			A int  `json:",string"`
 			B bool `json:",string,omitempty"`
 		}](), input: `{"type":"object","required":["A"],"additionalProperties":false,"properties":{"A":{"type":"string","pattern":"^-?(0|[1-9][0-9]*)$"},"B":{"type":"string","enum":["true","false"]}}}`},
+		"a struct embedded by a pointer": {typ: reflect.TypeFor[struct {
+			*Limits
+			Name string
+		}](), input: `{"type":"object","required":["Name"],"additionalProperties":false,"properties":{"Min":{"type":"integer"},"Max":{"anyOf":[{"type":"integer"},{"type":"null"}]},"Name":{"type":"string"}}}`},
 		"embedded structs": {typ: reflect.TypeFor[derived](),
 			input: `{"type":"object","required":["id","Inner","named"],"additionalProperties":false,"properties":{"id":{"type":"integer"},"note":{"type":"string"},"Inner":{"type":"boolean"},"named":{"type":"object","required":["id","Inner"],"additionalProperties":false,"properties":{"id":{"type":"integer"},"Inner":{"type":"string"}}}}}`},
 		"a recursive type": {typ: reflect.TypeFor[tree](),
