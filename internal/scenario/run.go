@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,45 +53,35 @@ type run struct {
 }
 
 // Run runs all scenarios of the files, some of them at the same time, each with a host of its own. The error is tomlfile.Problems if
-// grants of a scenario are invalid.
+// scenarios cannot be run as they are written. After any other error, no further scenario is begun.
 func Run(ctx context.Context, p Plugin, files []File) ([]Result, error) {
 	var all []*Scenario
 	for _, f := range files {
 		all = append(all, f.Scenarios...)
 	}
-	results, failures := make([]Result, len(all)), make([]error, len(all))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	results, faults := make([]Result, len(all)), make([]tomlfile.Problems, len(all))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var running sync.WaitGroup
 	for i, s := range all {
 		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
 		running.Go(func() {
 			defer func() { <-slots }()
-			if failures[i] = ctx.Err(); failures[i] == nil {
-				results[i], failures[i] = s.run(ctx, p)
+			var err error
+			if results[i], err = s.run(ctx, p); err != nil && !errors.As(err, &faults[i]) {
+				stop(err) // the first one is reported: the others follow from it, or are the same
 			}
 		})
 	}
 	running.Wait()
-	return results, join(failures)
-}
-
-// join returns the joined problems of scenarios, or else all other errors.
-func join(failures []error) error {
-	var problems tomlfile.Problems
-	var others []error
-	for _, err := range failures {
-		var ps tomlfile.Problems
-		switch {
-		case errors.As(err, &ps):
-			problems = append(problems, ps...)
-		case err != nil:
-			others = append(others, err)
-		}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	if len(others) > 0 {
-		return errors.Join(others...)
-	}
-	return problems.Err()
+	return results, tomlfile.Problems(slices.Concat(faults...)).Err()
 }
 
 func (s *Scenario) run(ctx context.Context, p Plugin) (result Result, err error) {

@@ -2,6 +2,8 @@ package scenario_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -150,6 +152,24 @@ func TestFailuresNameExpectation(t *testing.T) {
 		if diff := strings.Join(f.Diff, "\n"); diff != c.diff {
 			t.Errorf("%s\n%s: the diff is %q, want %q", c.step, c.more, diff, c.diff)
 		}
+	}
+}
+
+// TestRunEndsWithItsContext checks that an interrupted run reports the reason once, and not for each scenario.
+func TestRunEndsWithItsContext(t *testing.T) {
+	var text strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&text, "[[scenario]]\nname = \"%d\"\n[[scenario.step]]\nlist = \"tools\"\n", i)
+	}
+	f, ps := scenario.Parse("it.toml", []byte(text.String()))
+	if ps.Err() != nil {
+		t.Fatal(ps)
+	}
+	interrupted := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interrupted)
+	if results, err := scenario.Run(ctx, probe(t), []scenario.File{f}); err != interrupted || results != nil {
+		t.Errorf("got %d results, %v", len(results), err)
 	}
 }
 
