@@ -43,7 +43,8 @@ repositories that the manifest requests in the project or home directory. docs/t
 describes the files.
 
 The plugin is built first, as by plugin build: always if it is written in Go, otherwise if a
-source is newer than the module. --plugins runs the scenarios with a plugin built before.
+source is newer than the module. Builds run as you and outside any sandbox. --plugins runs
+the scenarios with a plugin built before.
 
 --record FILE makes the requests of --call, --prompt and --resource, and writes them to FILE
 as a scenario, with their results and the files that they changed. --arg adds an argument to
