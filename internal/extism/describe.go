@@ -1,7 +1,6 @@
 package extism
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,18 +94,4 @@ func ReadNames(result json.RawMessage, list, member string) ([]string, error) {
 		names = append(names, name)
 	}
 	return names, nil
-}
-
-// objectSchema returns the schema of an object in compact form; nil if it is absent or says nothing. A schema without a type, which
-// hyper-mcp accepts, gets the one that MCP requires.
-func objectSchema(schema json.RawMessage) json.RawMessage {
-	if rawjson.Kind(schema) != '{' {
-		return nil
-	}
-	var out bytes.Buffer
-	_ = json.Compact(&out, schema) // it was decoded from valid JSON
-	if rawjson.Member(out.Bytes(), "type") == nil {
-		return rawjson.Replace(out.Bytes(), "type", []byte(`"object"`))
-	}
-	return out.Bytes()
 }

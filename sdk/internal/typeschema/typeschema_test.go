@@ -60,7 +60,7 @@ func TestSchemas(t *testing.T) {
 			Share  float32 `json:",omitzero"`
 			Dry    bool
 			Hidden int `json:"-"`
-			Dash   int `json:"-,"`
+			Dash   int `json:"-,"` //lint:ignore SA5008 the comma makes it the name
 			unseen int
 		}](), input: `{"type":"object","required":["name","Dry","-"],"additionalProperties":false,"properties":{"name":{"type":"string"},"count":{"type":"integer"},"Share":{"type":"number"},"Dry":{"type":"boolean"},"-":{"type":"integer"}}}`},
 		"sized integers": {typ: reflect.TypeFor[struct {
