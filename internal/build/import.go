@@ -167,6 +167,9 @@ func (b *builder) list(ctx context.Context, file string, p *importer.Plugin) (wa
 // importProblem returns what is wrong with a module that was asked for its lists, and what the user can do.
 func importProblem(err error) (what, remedy string) {
 	what = "asked for what it offers, the module failed: " + err.Error()
+	if refused := (*abi.Error)(nil); errors.As(err, &refused) { // its text is the module's
+		what = fmt.Sprintf("asked for what it offers, the module answered with the error %q", strings.ToValidUTF8(refused.Message[:min(len(refused.Message), maxDetail)], ""))
+	}
 	failed := (*engine.Error)(nil)
 	if !errors.As(err, &failed) {
 		return what, "it may need configuration to answer: write the manifest by hand (docs/extism.md)"

@@ -122,6 +122,7 @@ func TestModulesThatCannotBeImported(t *testing.T) {
 		"a name":             {describing(nil), "Not A Name", `"Not A Name" is not a valid name`, "--name"},
 		"an access":          {describing(fetching), "", "http_request", "docs/extism.md"},
 		"a crash":            {describing([]byte{0x00}), "", "crashed", "docs/extism.md"},
+		"an error":           {describing(wasmtest.Code(wasmtest.Block(0, "a\n\nb\x1b[2J"), wasmtest.Host("error_set", wasmtest.Get(0)))), "", `the error "a\n\nb\x1b[2J"`, "docs/extism.md"},
 		"no output":          {describing(nil), "", "not a JSON object", "docs/extism.md"},
 		"an import that is none": {func() []byte {
 			m := wasmtest.HyperMCP()

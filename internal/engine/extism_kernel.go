@@ -224,11 +224,14 @@ func (c *call) setVariable(k *kernelMemory, stack []uint64) {
 	e.vars[key] = value
 }
 
+// maxWebRequest bounds a web request and its body, in bytes: in base64 it is still below maxOperation.
+const maxWebRequest = 23 << 20
+
 // extismFetch makes a web request. If it is refused or fails, the call ends with an error, as in Extism.
 func (c *call) extismFetch(k *kernelMemory, stack []uint64) {
 	e := c.extism
 	e.web = extism.WebResponse{}
-	c.boundInput("http_request", k.length(stack[0])+k.length(stack[1]), maxOperation)
+	c.boundInput("http_request", k.length(stack[0])+k.length(stack[1]), maxWebRequest)
 	request := c.take(k, "http_request", stack[0])
 	operation, err := extism.EncodeRequest(request, c.take(k, "http_request", stack[1]))
 	if err == nil {

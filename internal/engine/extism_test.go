@@ -287,7 +287,7 @@ func TestExtismAddressWithoutBlock(t *testing.T) {
 func TestExtismLargeInputsAreRefused(t *testing.T) {
 	for name, code := range map[string][]byte{
 		"notify_progress": w.Code(w.Set(0, w.Host("alloc", w.I64(maxUserInput+1))), w.Host("notify_progress", w.Get(0))),
-		"http_request":    w.Code(w.Set(0, w.Host("alloc", w.I64(maxOperation))), w.Block(1, "x"), w.Host("http_request", w.Get(1), w.Get(0)), 0x1a),
+		"http_request":    w.Code(w.Set(0, w.Host("alloc", w.I64(maxWebRequest))), w.Block(1, "x"), w.Host("http_request", w.Get(1), w.Get(0)), 0x1a),
 	} {
 		_, err := callExtism(t, extismModule(t, Spec{}, code), "{}", "")
 		if failure := wantCode(t, err, CodeMisuse); !strings.Contains(failure.Message, name+" was called with ") || !strings.Contains(failure.Message, "the limit is") {
