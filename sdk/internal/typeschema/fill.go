@@ -4,28 +4,42 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 )
 
 // Fill replaces the nil slices and maps in the value to which the pointer value refers by empty ones. encoding/json encodes them as null, which
-// the schema of an array or object does not accept. Values that encode themselves are not changed.
-func Fill(value any) { fill(reflect.ValueOf(value).Elem(), 0) }
+// the schema of an array or object does not accept. Values that encode themselves, and fields that are not encoded, are not changed.
+func Fill(value any) {
+	f := filler{}
+	f.fill(reflect.ValueOf(value).Elem(), 0)
+}
+
+// filler has the pointers whose values are filled. Without it, values that refer to each other would be filled again on each path.
+type filler map[target]bool
+
+type target struct {
+	address uintptr
+	typ     reflect.Type
+}
 
 // maxFill is the depth up to which fill descends. encoding/json refuses pointers that are nested more deeply.
 const maxFill = 1000
 
-func fill(v reflect.Value, depth int) {
+func (f filler) fill(v reflect.Value, depth int) {
 	if depth > maxFill || encodesItself(v.Type()) {
 		return
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() {
-			fill(v.Elem(), depth+1)
+		if at := (target{v.Pointer(), v.Type()}); !v.IsNil() && !f[at] {
+			f[at] = true
+			f.fill(v.Elem(), depth+1)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); v.Field(i).CanSet() || f.Anonymous && f.Type.Kind() == reflect.Struct {
-				fill(v.Field(i), depth+1)
+			if field := v.Type().Field(i); isEncoded(field, v.Field(i)) && (v.Field(i).CanSet() || field.Anonymous && field.Type.Kind() == reflect.Struct) {
+				f.fill(v.Field(i), depth+1)
 			}
 		}
 	case reflect.Slice:
@@ -35,24 +49,31 @@ func fill(v reflect.Value, depth int) {
 			}
 			return
 		}
-		fillItems(v, depth)
+		f.fillItems(v, depth)
 	case reflect.Array:
-		fillItems(v, depth)
+		f.fillItems(v, depth)
 	case reflect.Map:
-		fillMap(v, depth)
+		f.fillMap(v, depth)
 	}
 }
 
-func fillItems(v reflect.Value, depth int) {
+// isEncoded reports whether encoding/json encodes a field that has the value v.
+func isEncoded(f reflect.StructField, v reflect.Value) bool {
+	tag := f.Tag.Get("json")
+	_, options, _ := strings.Cut(tag, ",")
+	return tag != "-" && !(v.IsZero() && slices.Contains(strings.Split(options, ","), "omitzero"))
+}
+
+func (f filler) fillItems(v reflect.Value, depth int) {
 	if !hasParts(v.Type().Elem().Kind()) {
 		return
 	}
 	for i := range v.Len() {
-		fill(v.Index(i), depth+1)
+		f.fill(v.Index(i), depth+1)
 	}
 }
 
-func fillMap(v reflect.Value, depth int) {
+func (f filler) fillMap(v reflect.Value, depth int) {
 	if v.IsNil() {
 		if v.CanSet() {
 			v.Set(reflect.MakeMap(v.Type()))
@@ -65,7 +86,7 @@ func fillMap(v reflect.Value, depth int) {
 	for _, key := range v.MapKeys() {
 		item := reflect.New(v.Type().Elem()).Elem() // items of a map cannot be set in place
 		item.Set(v.MapIndex(key))
-		fill(item, depth+1)
+		f.fill(item, depth+1)
 		v.SetMapIndex(key, item)
 	}
 }
