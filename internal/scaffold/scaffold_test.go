@@ -56,6 +56,11 @@ func TestCreateWritesValidFiles(t *testing.T) {
 				if text := string(content); !strings.HasSuffix(text, "\n") || strings.HasSuffix(text, "\n\n") || strings.Contains(text, "\n\n\n") || strings.Contains(text, "<no value>") {
 					t.Errorf("%s with %q: %s is not formatted:\n%s", language, o.With, name, text)
 				}
+				for line := range strings.Lines(string(content)) {
+					if name == "README.md" && strings.HasPrefix(line, "|") && strings.Count(line, "|") != 3 {
+						t.Errorf("%s with %q: a row of the table in %s has not two columns: %s", language, o.With, name, line)
+					}
+				}
 				if filepath.Ext(name) == ".go" {
 					if formatted, err := format.Source(content); err != nil || string(formatted) != string(content) {
 						t.Errorf("%s with %q: gofmt changes %s (%v)", language, o.With, name, err)
