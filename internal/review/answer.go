@@ -39,6 +39,8 @@ func (s Subject) Origin(o origin.Origin) Answer {
 		a.Why = "only a config file can grant a web server: " + example("http = [%q]", o)
 	case s.Entry.HTTP == nil:
 		a.Why = s.Manifest.Name + " asks for any web server, and gets those that the config names: " + example("http = [%q]", o)
+	case config.IsLocal(o.Host):
+		a.Why = fmt.Sprintf("not in http (%s): add { origin = %q, private = true } there", s.Entry.At("http"), o)
 	default:
 		a.Why = fmt.Sprintf("not in http (%s): add %q there", s.Entry.At("http"), o)
 	}

@@ -178,7 +178,7 @@ func (q *inquiry) origins() {
 		switch {
 		case config.IsLocal(o.Host):
 			item.Caution = "this is on this machine or its network"
-			item.NotGiven = "not granted with a yes: " + example("http = [{ origin = %q, private = true }]", o)
+			item.NotGiven = "a yes does not grant it: " + example("http = [{ origin = %q, private = true }]", o)
 		case o.Scheme == "http":
 			item.Caution = "not encrypted: anyone on the network path can read and change it"
 		}

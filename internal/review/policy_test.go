@@ -16,7 +16,7 @@ const wide = `write = "opt-in"
 [capabilities]
 fs = [{ path = "${project}", access = "rw" }, { path = "/srv", access = "r" }]
 git = [{ repo = "${project}", access = "rw" }]
-http = ["https://a.example", "https://b.example"]
+http = ["https://a.example", "https://b.example", "http://127.0.0.1:8765"]
 env = ["TOKEN", "USER"]
 [limits]
 time = "10m"
@@ -105,6 +105,7 @@ func TestEffective(t *testing.T) {
 				"repository /home/me/work r: plugin.toml:11 asks for it, and the config has no git for the plugin (bulkhead.toml:1); writing requires git with access = \"rw\" in a config",
 				"origin https://a.example : plugin.toml:12 asks for it, and the config has no http for the plugin (bulkhead.toml:1)",
 				"origin https://b.example : plugin.toml:12 asks for it, and the config has no http for the plugin (bulkhead.toml:1)",
+				"origin http://127.0.0.1:8765 : plugin.toml:12 asks for it, and the config has no http for the plugin (bulkhead.toml:1)",
 				"limit time 5m0s: the maximum without a config setting; plugin.toml asks for 10m0s", "limit files 9: limits of plugin.toml", "pristine"},
 		},
 		"with a full table": {
@@ -140,6 +141,8 @@ func TestSubjectAnswers(t *testing.T) {
 			Why: "http (bulkhead.toml:3); refused if the name resolves to this machine or its network, because the grant does not have private = true"}},
 		"a requested server that the config omits": {some, "https://a.example", "", review.Answer{Asked: "https://a.example",
 			Why: "not in http (bulkhead.toml:3): add \"https://a.example\" there"}},
+		"a requested server on this machine": {some, "http://127.0.0.1:8765", "", review.Answer{Asked: "http://127.0.0.1:8765",
+			Why: "not in http (bulkhead.toml:3): add { origin = \"http://127.0.0.1:8765\", private = true } there"}},
 		"an unrequested server": {some, "https://c.example", "", review.Answer{Asked: "https://c.example",
 			Why: "notes does not ask for it, so nothing can grant it"}},
 		"another port": {some, "https://b.example:8443", "", review.Answer{Asked: "https://b.example:8443", Why: "notes does not ask for it, so nothing can grant it"}},

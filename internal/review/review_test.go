@@ -105,7 +105,7 @@ func TestAsk(t *testing.T) {
 			manifest: "[capabilities]\nhttp = [\"https://a.example\", \"http://b.example\", \"http://127.0.0.1:80\", \"*\"]\n",
 			items: []string{"origin: send requests to https://a.example",
 				"origin: send requests to http://b.example | caution not encrypted: anyone on the network path can read and change it",
-				"origin: send requests to http://127.0.0.1 | caution this is on this machine or its network | not given not granted with a yes: write http = [{ origin = \"http://127.0.0.1\", private = true }] for the plugin in bulkhead.toml",
+				"origin: send requests to http://127.0.0.1 | caution this is on this machine or its network | not given a yes does not grant it: write http = [{ origin = \"http://127.0.0.1\", private = true }] for the plugin in bulkhead.toml",
 				"origin: send requests to any web server | not given name the servers: write http = [\"https://…\"] for the plugin in bulkhead.toml"},
 			table: "http = [\"https://a.example\", \"http://b.example\"]\n",
 		},
