@@ -117,6 +117,7 @@ type HTTP struct {
 // Plugin is one [[plugins]] table. Relative paths are resolved against the directory of its file.
 type Plugin struct {
 	Path       string
+	Source     string // directory of the source of a plugin that is being developed, whose Path is temporary
 	Name       string // name of an installed plugin, if the table sets no path; package discovery then sets Path
 	SHA256     string
 	Prefix     string   // prefix of the tool names that clients see

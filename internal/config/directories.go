@@ -115,6 +115,9 @@ func (c *decision) fsRemedy(i int) string {
 
 // addRemedy returns the remedy for a request that is granted as soon as any config names the plugin.
 func (c *decision) addRemedy() string {
+	if c.p.Source != "" {
+		return fmt.Sprintf("pass --config FILE, with [[plugins]] and path = %s", tomlfile.Quote(c.p.Source))
+	}
 	return fmt.Sprintf("name the plugin in a config: `bulkhead add %s`", c.p.Path)
 }
 

@@ -139,3 +139,21 @@ func TestDecideChecksDenyPatterns(t *testing.T) {
 		t.Error("a pattern that matches nothing was accepted")
 	}
 }
+
+// TestRemedyOfPluginInDevelopment checks that the remedy does not name the directory of a build, which is temporary.
+func TestRemedyOfPluginInDevelopment(t *testing.T) {
+	const text = "manifest = 1\n[plugin]\nname = 'notes'\nversion = '1.0.0'\ndescription = 'x'\n[module]\nfile = 'm.wasm'\n[capabilities]\nask = ['roots']\n"
+	m, problems := manifest.Parse("/src/notes/plugin.toml", []byte(text))
+	if problems.Err() != nil {
+		t.Fatal(problems)
+	}
+	for source, want := range map[string]string{
+		"":           "name the plugin in a config: `bulkhead add /tmp/build/notes`",
+		"/src/notes": `pass --config FILE, with [[plugins]] and path = "/src/notes"`,
+	} {
+		_, problems := config.Decide(m, config.Plugin{Path: "/tmp/build/notes", Source: source}, config.Defaults{}, places, config.Flags{})
+		if len(problems) != 1 || problems[0].Remedy != want {
+			t.Errorf("source %q: got %v, want the remedy %q", source, problems, want)
+		}
+	}
+}

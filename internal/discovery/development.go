@@ -28,7 +28,7 @@ func (d *Development) candidates(c *config.Config) ([]Candidate, error) {
 		}}
 	}
 	m, problems := manifest.Load(built)
-	entry := config.Plugin{Path: built}
+	entry := config.Plugin{Path: built, Source: d.Source}
 	if c != nil && m != nil {
 		if entry, err = d.entry(c, m.Name); err != nil {
 			return nil, err

@@ -92,7 +92,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 	found := &Found{}
 	if c != nil {
 		if o.PluginsDir != "" && !slices.ContainsFunc(c.Plugins, func(p config.Plugin) bool { return p.Name != "" }) {
-			o.Log.Warn("the directory of plugins is not used: the config lists the plugins", "dir", o.PluginsDir, "config", c.File)
+			o.Log.Warn("the directory of plugins is not used: the config lists the plugins; --no-config leaves it out", "dir", o.PluginsDir, "config", c.File)
 		}
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Files, found.Credentials, found.HTTP = c.Files, c.Credentials, c.HTTP

@@ -88,7 +88,7 @@ func TestPluginsComeFrom(t *testing.T) {
 				t.Fatal(err)
 			}
 			hosttest.WantEqual(t, got, []string{c.want})
-			if warned := strings.Contains(w.Log.String(), "the directory of plugins is not used"); warned != (c.want == "configured" && c.dir != "") {
+			if warned := strings.Contains(w.Log.String(), "the directory of plugins is not used: the config lists the plugins; --no-config leaves it out"); warned != (c.want == "configured" && c.dir != "") {
 				t.Errorf("the log warns of an unused directory of plugins where it should not, or does not where it should: %q", w.Log.String())
 			}
 		})
