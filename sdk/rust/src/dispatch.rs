@@ -139,6 +139,32 @@ mod tests {
     }
 
     #[test]
+    fn test_answers_questions() {
+        let plugin = Plugin::new().tool("invite", invite);
+        crate::testing::on_question(|id, question| {
+            assert_eq!((id, &question["params"]["message"]), ("name", &json!("Who?")));
+            json!({"action": "accept", "content": {"name": "Ada"}})
+        });
+        let result = crate::testing::call_tool(&plugin, "invite", json!({})).unwrap();
+        assert_eq!(result["content"][0]["text"], r#"{"name":"Ada"}"#);
+        crate::testing::on_question(|_, _| json!({"action": "decline"}));
+        let result = crate::testing::call_tool(&plugin, "invite", json!({})).unwrap();
+        assert_eq!(result["content"][0]["text"], "nobody");
+    }
+
+    #[test]
+    #[should_panic(expected = "more than 10 rounds")]
+    fn test_fails_when_handler_asks_forever() {
+        let plugin = Plugin::new().tool("ask", |call: &Call, _: NoArguments| {
+            let round = format!("{}x", call.state());
+            call.set_state(round.clone());
+            call.elicit(&round, "Again?", json!({"type": "object"})).map(|_| "")
+        });
+        crate::testing::on_question(|_, _| json!({"action": "decline"}));
+        let _ = crate::testing::call_tool(&plugin, "ask", json!({}));
+    }
+
+    #[test]
     fn call_without_client_fails() {
         let response = respond(r#"{"method":"tools/call","params":{"name":"invite"}}"#);
         assert!(response.contains("the client cannot be asked") && response.contains("isError"), "{response}");

@@ -8,14 +8,16 @@
 //! assert_eq!(result["content"][0]["text"], "Hi!");
 //! ```
 //!
-//! The arguments are not validated against the manifest, as the host would. Host operations are answered by [`on_host_call`].
+//! The arguments are not validated against the manifest, as the host would. Host operations are answered by [`on_host_call`], questions
+//! to the client by [`on_question`].
 
 use crate::Plugin;
 #[cfg(not(target_os = "wasi"))]
 use crate::{HostError, Level};
-use serde_json::{json, Value};
-#[cfg(not(target_os = "wasi"))]
+use serde_json::{json, Map, Value};
 use std::cell::RefCell;
+
+const ROUNDS: usize = 10; // of a call that asks
 
 /// Calls a tool. The error is the JSON-RPC error of the response.
 pub fn call_tool(plugin: &Plugin, name: &str, arguments: Value) -> Result<Value, Value> {
@@ -23,14 +25,44 @@ pub fn call_tool(plugin: &Plugin, name: &str, arguments: Value) -> Result<Value,
 }
 
 /// Makes one request, such as `prompts/get`. The error is the JSON-RPC error of the response.
+///
+/// A handler that asks the client is run again with the answers of [`on_question`].
 pub fn request(plugin: &Plugin, method: &str, params: Value) -> Result<Value, Value> {
-    let request = json!({"method": method, "params": params});
-    let mut response: Value =
-        serde_json::from_slice(&plugin.dispatch(request.to_string().as_bytes())).expect("the response is JSON");
-    match response["error"].take() {
-        Value::Null => Ok(response["result"].take()),
-        error => Err(error),
+    let mut request = json!({"method": method, "params": params});
+    if CLIENT.with(|client| client.borrow().is_some()) {
+        request["client"] = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
     }
+    let mut answers = Map::new();
+    for _ in 0..ROUNDS {
+        let mut response: Value =
+            serde_json::from_slice(&plugin.dispatch(request.to_string().as_bytes())).expect("the response is JSON");
+        if let Some(asked) = response["ask"]["requests"].as_object() {
+            for (id, question) in asked {
+                let answer = CLIENT.with(|client| client.borrow_mut().as_mut().map(|answer| answer(id, question)));
+                answers.insert(id.clone(), answer.unwrap_or_default());
+            }
+            request["answers"] = Value::Object(answers.clone());
+            request["state"] = response["ask"]["state"].take();
+            continue;
+        }
+        return match response["error"].take() {
+            Value::Null => Ok(response["result"].take()),
+            error => Err(error),
+        };
+    }
+    panic!("the handler asked in more than {ROUNDS} rounds");
+}
+
+type Client = Box<dyn FnMut(&str, &Value) -> Value>;
+
+thread_local! {
+    static CLIENT: RefCell<Option<Client>> = const { RefCell::new(None) };
+}
+
+/// Answers the questions of this thread's requests: `answer` gets the id of a question, and its method and parameters. It returns the
+/// client's result, such as `{"action": "decline"}` for a form. Until it is set, the client cannot be asked.
+pub fn on_question(answer: impl FnMut(&str, &Value) -> Value + 'static) {
+    CLIENT.with(|client| *client.borrow_mut() = Some(Box::new(answer)));
 }
 
 #[cfg(not(target_os = "wasi"))]
