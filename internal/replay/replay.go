@@ -99,11 +99,11 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if o.Project != "" {
 		source, err := os.OpenRoot(o.Project)
-		if err != nil {
-			return report, err
+		if err == nil {
+			err = errors.Join(scratch.Copy(d.Project(), source), source.Close())
 		}
-		if err := errors.Join(scratch.Copy(d.Project(), source), source.Close()); err != nil {
-			return report, err
+		if err != nil {
+			return report, &host.UsageError{Err: fmt.Errorf("project: %w", err)}
 		}
 	}
 	grants := scratch.Grants(o.Plugin)
