@@ -153,6 +153,16 @@ mod tests {
     }
 
     #[test]
+    fn test_answers_handler_without_state() {
+        let plugin = Plugin::new().tool("ask", |call: &Call, _: NoArguments| {
+            call.elicit("x", "Go on?", json!({"type": "object"})).map(|answer| answer.accepted().to_string())
+        });
+        crate::testing::on_question(|_, _| json!({"action": "accept", "content": {}}));
+        let result = crate::testing::call_tool(&plugin, "ask", json!({})).unwrap();
+        assert_eq!(result["content"][0]["text"], "true");
+    }
+
+    #[test]
     #[should_panic(expected = "more than 10 rounds")]
     fn test_fails_when_handler_asks_forever() {
         let plugin = Plugin::new().tool("ask", |call: &Call, _: NoArguments| {

@@ -42,7 +42,7 @@ pub fn request(plugin: &Plugin, method: &str, params: Value) -> Result<Value, Va
                 answers.insert(id.clone(), answer.unwrap_or_default());
             }
             request["answers"] = Value::Object(answers.clone());
-            request["state"] = response["ask"]["state"].take();
+            request["state"] = json!(response["ask"]["state"].as_str().unwrap_or_default());
             continue;
         }
         return match response["error"].take() {
