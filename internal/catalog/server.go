@@ -163,7 +163,7 @@ func oneLine(text string) string {
 func (c *Catalog) serverOffers() gateway.Offers {
 	alone := c.speaksForItself()
 	if c.Options.Development != nil && alone {
-		// The next build may offer what this one does not, and clients cannot be told of capabilities later.
+		// The next build may offer more, and the capabilities of a connected server cannot change.
 		return gateway.Offers{Tools: true, ToolsChange: true, Prompts: true, PromptsChange: true, Resources: true, ResourcesChange: true,
 			Subscribe: c.subscribe, Completions: c.complete}
 	}

@@ -1,9 +1,9 @@
 // Package command maps calls of tools to runs of a program: Tools.Run returns the arguments and the standard input of a call, and
 // Tool.Response converts what the program printed, and its exit code, to a response of ABI 1.
 //
-// No shell is involved, and an argument of a call becomes exactly the words that its item says. A value never becomes an option:
-// one that begins with "-" is refused, unless the item allows it. The package runs nothing, and works on hostile calls and
-// outputs in bounded memory.
+// No shell is involved: an item of the manifest decides how many words a value becomes. A value never becomes an option: a value
+// that begins with "-" is refused, unless the item allows it. The package runs nothing. Calls and outputs are untrusted, and are
+// converted in bounded memory.
 package command
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Tools are the tools of a plugin by their names in the manifest.
+// Tools maps the names in the manifest to the tools of a plugin.
 type Tools map[string]Tool
 
 // Tool is how calls of a tool run the program. The zero value runs it without arguments.
@@ -31,8 +31,8 @@ type Item struct {
 	Literal string `json:"literal,omitempty"` // the word; used if Arg is empty
 	Arg     string `json:"arg,omitempty"`     // name of the argument
 	Type    Type   `json:"type,omitempty"`    // type of the argument, or of its items if it is an array
-	// Flag precedes each value: as a word of its own, or joined with the value if it ends with "=". Of a boolean it is the word that
-	// stands for true.
+	// Flag precedes each value: as a word of its own, or joined with the value if Flag ends with "=". For a boolean, Flag is the word
+	// that stands for true.
 	Flag string `json:"flag,omitempty"`
 	// Choose has the words for each value. If it is set, the value itself is not passed.
 	Choose map[string][]string `json:"choose,omitempty"`
@@ -62,14 +62,14 @@ const (
 	Lines Format = "json-lines" // JSON values, one in each line
 )
 
-// Run is what a call has the program do.
+// Run is the input of one run of the program.
 type Run struct {
 	Args  []string // without the name of the program
 	Stdin []byte
 }
 
-// Run returns the tool that a tools/call with these parameters is for, and what it has to run. If refusal is not nil, it is the
-// response of ABI 1 to a call that must not run.
+// Run returns the tool that a tools/call with these parameters names, and the run for the call. If refusal is not nil, the program
+// must not run, and refusal is the response of ABI 1.
 func (ts Tools) Run(params json.RawMessage) (tool Tool, run Run, refusal []byte) {
 	var name string
 	var arguments []byte

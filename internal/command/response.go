@@ -65,7 +65,7 @@ func (o Output) failure() string {
 	return text
 }
 
-// notJSON returns the text of a run whose output has not the format that the manifest states.
+// notJSON returns the text of a run whose output does not have the format that the manifest states.
 func (o Output) notJSON(what string) string {
 	text := "the program printed " + what
 	if errors := strings.TrimSpace(string(o.Stderr)); errors != "" {
@@ -74,7 +74,8 @@ func (o Output) notJSON(what string) string {
 	return text
 }
 
-// silent returns the text of a successful run without output: some clients refuse empty texts, and models wonder about them.
+// silent returns the text of a successful run without output: some clients refuse empty texts, and a model cannot tell an empty text
+// from a failure.
 func (o Output) silent() string {
 	if o.Exit == 0 {
 		return "the program printed nothing"
@@ -82,7 +83,7 @@ func (o Output) silent() string {
 	return fmt.Sprintf("the program printed nothing, and exited with code %d", o.Exit)
 }
 
-// compact returns JSON without white space between its values. Nothing at all becomes an empty object.
+// compact returns JSON without white space between its values. Empty output becomes an empty object.
 func compact(text []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return []byte("{}"), nil
@@ -106,7 +107,7 @@ func lines(text []byte) ([]byte, error) {
 		}
 		value, err := compact(line)
 		if err != nil {
-			return nil, fmt.Errorf("a line %d that is not JSON: %v", number, err)
+			return nil, fmt.Errorf("something that is not JSON in line %d: %v", number, err)
 		}
 		if out[len(out)-1] != '[' {
 			out = append(out, ',')
@@ -116,8 +117,8 @@ func lines(text []byte) ([]byte, error) {
 	return append(out, "]}"...), nil
 }
 
-// bounded returns the response with a tool result. Texts that are empty are left out. It stops soon after the response has exceeded
-// limit.
+// bounded returns the response with a tool result. Empty texts are left out. If the response exceeds limit, it is incomplete and longer
+// than limit.
 func bounded(limit int64, structured []byte, isError bool, texts ...[]byte) []byte {
 	out := []byte(`{"result":{"content":[`)
 	for _, text := range texts {
@@ -150,7 +151,7 @@ func bounded(limit int64, structured []byte, isError bool, texts ...[]byte) []by
 	return append(out, "}}"...)
 }
 
-// prefix returns the beginning of a text, which ends between two characters.
+// prefix returns the first part of a text, which bounds the memory of its encoding. It does not split a character.
 func prefix(text []byte) []byte {
 	const size = 64 << 10
 	if len(text) <= size {

@@ -31,7 +31,7 @@ func TestResponse(t *testing.T) {
 		"failure, JSON":       {structured, Output{Exit: 1, Stdout: []byte("{}")}, `{"content":[{"type":"text","text":"the program exited with code 1"},{"type":"text","text":"{}"}],"isError":true}`},
 		"lines":               {lined, Output{Stdout: []byte("{\"a\": 1}\n\n2\r\n[ ]")}, `{"content":[{"type":"text","text":"{\"result\":[{\"a\":1},2,[]]}"}],"structuredContent":{"result":[{"a":1},2,[]]}}`},
 		"no lines":            {lined, Output{}, `{"content":[{"type":"text","text":"{\"result\":[]}"}],"structuredContent":{"result":[]}}`},
-		"a bad line":          {lined, Output{Stdout: []byte("1\n}\n")}, `{"content":[{"type":"text","text":"the program printed a line 2 that is not JSON: invalid character '}' looking for beginning of value"}],"isError":true}`},
+		"a bad line":          {lined, Output{Stdout: []byte("1\n}\n")}, `{"content":[{"type":"text","text":"the program printed something that is not JSON in line 2: invalid character '}' looking for beginning of value"}],"isError":true}`},
 	} {
 		got := string(c.tool.Response(c.output, math.MaxInt64))
 		var a, b any

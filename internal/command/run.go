@@ -10,7 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Bounds of the words of a run, about those of Linux.
+// Bounds of the words of a run, similar to those of Linux.
 const (
 	MaxWords = 16 << 10
 	MaxBytes = 2 << 20
@@ -25,12 +25,12 @@ type words struct {
 func (w *words) add(word string) error {
 	w.list = append(w.list, word)
 	if w.bytes += len(word) + 1; len(w.list) > MaxWords || w.bytes > MaxBytes {
-		return fmt.Errorf("the arguments are too long: the program can get %d words of together %d bytes", MaxWords, MaxBytes)
+		return fmt.Errorf("the arguments are too long: the program accepts at most %d words and %d bytes in total", MaxWords, MaxBytes)
 	}
 	return nil
 }
 
-// run returns the run of a call with these arguments, a JSON object or nothing. The error is for the client.
+// run returns the run for a call with these arguments: a JSON object, or empty. The error is for the client.
 func (t Tool) run(arguments json.RawMessage) (Run, error) {
 	values := t.values(arguments)
 	var w words
@@ -56,7 +56,7 @@ func (t Tool) run(arguments json.RawMessage) (Run, error) {
 	return run, nil
 }
 
-// values returns the arguments of a call that an item uses. Other ones do not take memory.
+// values returns those arguments of a call that an item uses. All others are skipped, so they take no memory.
 func (t Tool) values(arguments json.RawMessage) map[string]json.RawMessage {
 	used := map[string]json.RawMessage{}
 	for _, item := range t.Args {
@@ -136,7 +136,7 @@ func (i Item) addValue(w *words, value json.RawMessage) error {
 	return w.add(text)
 }
 
-// text returns a scalar value as the program gets it.
+// text returns a scalar value as a word.
 func (i Item) text(value json.RawMessage) (string, error) {
 	switch kind := rawjson.Kind(value); {
 	case kind == '"' && i.Type == String:
@@ -163,7 +163,7 @@ func (i Item) integer(text string) (string, error) {
 	if !strings.ContainsAny(text, ".eE") {
 		return text, nil
 	}
-	const exact = 1 << 53 // up to here, each integer has a float64
+	const exact = 1 << 53 // float64 represents all integers up to this one
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) > exact {
 		return "", i.refuse("is not an integer in digits: write it without a fraction and an exponent")

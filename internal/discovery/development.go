@@ -10,11 +10,11 @@ import (
 )
 
 // Development is a plugin that is built again and again while it is served. The host serves only this plugin, and announces all
-// changes of what it offers. A config decides what the plugin is granted, with the table that names the plugin; its path and
-// sha256 are ignored.
+// changes of what it offers. If there is a config, its table that names the plugin decides what the plugin is granted; the path and
+// sha256 of the table are ignored.
 type Development struct {
 	Source string // directory of the source, for messages
-	// Built returns the directory of the last build that succeeded. Without one, dir is empty and the error says why.
+	// Built returns the directory of the last build that succeeded. If there is none, dir is empty and the error says why.
 	// Built may be called concurrently.
 	Built func() (dir string, err error)
 }
@@ -44,7 +44,8 @@ func (d *Development) candidates(c *config.Config) ([]Candidate, error) {
 	return []Candidate{{Entry: entry, Manifest: m, Problems: problems}}, nil
 }
 
-// entry returns the table of the config that names the plugin: by its name, by the directory of its source, or by that of a build.
+// entry returns the table of the config that names the plugin: by its name, by the directory of its source, or by a path whose last
+// element is its name, such as that of a build.
 func (d *Development) entry(c *config.Config, name string) (config.Plugin, error) {
 	for _, p := range c.Plugins {
 		if p.Name == name || p.Path != "" && (filepath.Base(p.Path) == name || SameDirectory(p.Path, d.Source)) {

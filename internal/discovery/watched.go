@@ -22,7 +22,7 @@ func Watched(o Options, hasConfig bool) []string {
 		return nil
 	}
 	paths := append(configPaths(o, places), o.System.ceilingPlace().file)
-	if hasConfig || o.Development != nil { // a build does not change; Development announces the next one
+	if hasConfig || o.Development != nil { // the files of a build never change: package dev reloads the host after the next build
 		return paths
 	}
 	return append(paths, folderPaths(o)...)

@@ -40,7 +40,7 @@ type call struct {
 
 	returned uint64      // first result of the export, if it has one
 	extism   *extismCall // state of a module of the kind Extism; nil until it is needed
-	process  *process    // of a request to a command; nil: there is none
+	process  *process    // state of a command; nil outside of a request
 
 	faults  []error // reported by Caller.Fault
 	aborted *Error  // why the host aborted the call; nil if it did not

@@ -16,26 +16,26 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// command is the kind of WASI programs. A request is one run of _start with the request's arguments and standard input, and the
-// response has what the program printed, and its exit code.
+// command is the kind of WASI programs. A request is one run of _start with the request's arguments and standard input. The response
+// has the program's standard output and exit code, and an excerpt of its standard error.
 //
-// _start may run only once in an instance. The snapshot is the state before it, so a restored instance is as good as a new one, and
-// takes a fraction of the time. wazero fixes arguments when an instance is created, and closes an instance that exits. So the functions
-// of WASI for both are replaced.
+// _start may run only once in an instance. The snapshot is taken before _start, so a restored instance can run _start as a new one
+// does, and restoring takes a fraction of the time. wazero fixes the arguments when it creates an instance, and closes an instance
+// that exits. So this package replaces the functions of WASI for arguments and exit.
 type command struct{}
 
 const exportStart = "_start"
 
-// process is what a call of a command has beside the members of call.
+// process is the state of one run of a command.
 type process struct {
 	args   []string // begins with the name of the program
-	stdin  []byte   // the rest that the program has not read
+	stdin  []byte   // what the program has not read yet
 	stdout chunks
 	stderr excerpt
 	exit   uint32 // the exit code
 }
 
-// replaced are the functions of WASI that a command gets from this package.
+// replaced are the functions of WASI that this package provides to commands instead of wazero.
 var replaced = []hostFunction{
 	{"args_sizes_get", 2, 1, withCall(func(c *call, mod api.Module, stack []uint64) {
 		size := 0
@@ -124,7 +124,7 @@ func (command) hostModules(ctx context.Context, runtime wazero.Runtime) error {
 	return nil
 }
 
-// configure implements kind. What the program prints to its standard error is for the client; the log of the host gets it for debugging.
+// configure implements kind. The standard error of the program is for the client, so the host logs it at level debug only.
 func (command) configure(i *instance, config wazero.ModuleConfig) wazero.ModuleConfig {
 	i.stderr.level = hclog.Debug
 	return config.WithStdin(processInput{i}).WithStdout(processOutput{i}).WithStderr(processErrors{i})
@@ -140,14 +140,14 @@ func (command) run(c *call, r Request) (Response, *Error) {
 	response, failure := c.instance.respond(c, c.instance.entry)
 	if failure == nil {
 		response.Body, response.Stderr, response.Exit = p.stdout.join(), p.stderr.text(), p.exit
-		if p.exit != 0 && c.instance.memory.growRefused { // perhaps the reason, and the program does not know the limit
+		if p.exit != 0 && c.instance.memory.growRefused { // the refusal may have caused the failure, and the program cannot report the limit
 			response.Stderr = fmt.Appendf(response.Stderr, "\nbulkhead: the program needed more memory than its limit of %d MiB", c.module.spec.Memory>>20)
 		}
 	}
 	return response, failure
 }
 
-// exited reports whether the error of a run is that a program exited, which is no failure of the call.
+// exited reports whether the error of a run says that the program exited, which is not a failure of the call. It records the exit code.
 func (c *call) exited(err error) bool {
 	exit := (*sys.ExitError)(nil)
 	if c.process == nil || c.aborted != nil || !errors.As(err, &exit) {
@@ -207,7 +207,7 @@ func (out processErrors) Write(p []byte) (int, error) {
 	return out.instance.stderr.Write(p)
 }
 
-// chunks collects bytes without moving those that it has, as moving much memory at once delays the other goroutines.
+// chunks collects bytes without copying those that it already holds: copying much memory at once delays the other goroutines.
 type chunks struct {
 	list [][]byte
 	size int
@@ -227,7 +227,7 @@ func (b *chunks) add(p []byte) {
 	}
 }
 
-// join returns the bytes, which may be those of the chunks themselves.
+// join returns the collected bytes. They may share memory with b.
 func (b *chunks) join() []byte {
 	if len(b.list) == 1 {
 		return b.list[0]
@@ -242,10 +242,10 @@ func (b *chunks) join() []byte {
 // maxExcerpt bounds each of the two parts of an excerpt in bytes.
 const maxExcerpt = 16 << 10
 
-// excerpt keeps the beginning and the end of a stream, where programs state what went wrong.
+// excerpt keeps the beginning and the end of a stream, because most programs state there what went wrong.
 type excerpt struct {
 	head, tail []byte
-	dropped    int // bytes between the two
+	dropped    int // number of bytes between head and tail
 }
 
 func (e *excerpt) add(p []byte) {
@@ -263,7 +263,7 @@ func (e *excerpt) add(p []byte) {
 	}
 }
 
-// text returns the excerpt. A line between the two parts tells how many bytes are missing.
+// text returns the excerpt. A line between its two parts says how many bytes are missing.
 func (e *excerpt) text() []byte {
 	if drop := len(e.tail) - maxExcerpt; drop > 0 {
 		e.dropped += drop

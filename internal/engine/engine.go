@@ -31,7 +31,7 @@ type Caller = interface {
 // Spec describes a module, its resources and its limits.
 type Spec struct {
 	Name   string        // plugin name, for errors and logs
-	Kind   Kind          // how a request becomes a run of the module
+	Kind   Kind          // kind of the module; empty: ABI1
 	File   string        // path of the module, for errors
 	Code   string        // directory of the module's verified compiled code (code.Code.Dir); it is only read
 	Memory int64         // limit of an instance's linear memory in bytes, rounded down to pages of 64 KiB; 0: 64 MiB

@@ -17,13 +17,13 @@ import (
 // Extism is the kind of modules that are plugins of the MCP host hyper-mcp. Each request has a Request.Extism.
 const Extism Kind = "extism"
 
-// extismKind runs an export without parameters. The module gets the input, and gives the output and an error message, through the
-// functions of the Extism kernel (see kernelFunctions), which exchange data in blocks of a memory of their own.
+// extismKind runs an export without parameters. The module reads its input, and sets its output and an error message, by the functions
+// of the Extism kernel (see kernelFunctions). These exchange data in blocks of the kernel's memory (see kernelMemory).
 type extismKind struct{}
 
 func (extismKind) entry() string { return "" }
 
-// Functions by which Extism initializes a module. The first one that is exported applies.
+// extismInitializers are the exports by which Extism initializes a module. Only the first one that a module has is called.
 var extismInitializers = []string{"__wasm_call_ctors", abi.ExportInitialize}
 
 // check implements kind.
@@ -69,7 +69,7 @@ func checkExtismImport(f api.FunctionDefinition) string {
 			if slices.Equal(f.ParamTypes(), have.params) && slices.Equal(f.ResultTypes(), have.results) {
 				return ""
 			}
-			return fmt.Sprintf("its import %s.%s has a different signature than the one of Extism", module, name)
+			return fmt.Sprintf("its import %s.%s does not have the signature that Extism defines", module, name)
 		}
 	}
 	return notProvided(f)
@@ -114,7 +114,8 @@ func (extismKind) initialize(ctx context.Context, i *instance) *Error {
 	return nil
 }
 
-// warm makes no call: what a plugin keeps from a call without configuration and operations, all later calls would find.
+// warm makes no call: in it the plugin would have neither configuration nor host operations, and the snapshot would pass what the plugin
+// stores during the call to all later calls.
 func (extismKind) warm(context.Context, *instance) *Error { return nil }
 
 // maxExtismError bounds the error message of a plugin, in bytes.
@@ -129,7 +130,7 @@ func (extismKind) run(c *call, r Request) (Response, *Error) {
 	defer i.kernel.reset()
 	f := i.function(r.Extism.Export)
 	response, failure := i.respond(c, f)
-	if c.extism.ended != nil { // the host has unwound the module's stack, so the instance has no further calls
+	if c.extism.ended != nil { // the host has unwound the module's stack, so the instance must not run another call
 		i.spent = true
 		return bounded(c, Response{Body: c.extism.ended, Faults: c.faults, Fuel: c.fuelUsed(), StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size), call: c})
 	}
@@ -156,7 +157,7 @@ func bounded(c *call, response Response) (Response, *Error) {
 	return response, nil
 }
 
-// function returns an exported function. Looking one up allocates its stack, so it is kept.
+// function returns an exported function; nil if there is none. It caches functions, because each lookup in wazero allocates a stack.
 func (i *instance) function(name string) api.Function {
 	if i.functions == nil {
 		i.functions = map[string]api.Function{}
@@ -174,11 +175,11 @@ type extismCall struct {
 	message  uint64 // address of the error message; 0: none
 	vars     map[string][]byte
 	varBytes int
-	web      extism.WebResponse // the last one
+	web      extism.WebResponse // response to the last web request
 	ended    []byte             // the response with which a host function ended the call
 }
 
-// errExtismEnded unwinds a module that a host function ends.
+// errExtismEnded is the panic by which a host function unwinds a module whose call it ends.
 var errExtismEnded = errors.New("the call has ended")
 
 // end ends the call with a response of ABI 1.

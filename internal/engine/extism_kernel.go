@@ -36,22 +36,22 @@ var (
 	i64i32 = []api.ValueType{api.ValueTypeI64, api.ValueTypeI32}
 )
 
-// extismWork is the fuel charged for a function of the kernel that does more than to load or store: allocating, and looking up a block.
+// extismWork is the fuel charged for each function of the kernel that does more than load or store a value, such as allocating a block.
 const extismWork = 500
 
 // withKernel passes the call and the kernel's memory to a host function.
 func withKernel(f func(c *call, k *kernelMemory, stack []uint64)) api.GoModuleFunc {
 	return withCall(func(c *call, _ api.Module, stack []uint64) {
 		c.chargeFuel(extismWork)
-		if c.extism == nil { // in the start function, or in the initialization
+		if c.extism == nil { // the module's start function or initialization runs
 			c.extism = &extismCall{}
 		}
 		f(c, &c.instance.kernel, stack)
 	})
 }
 
-// withBytes is withKernel for functions that load or store a value. A module calls them for each eight bytes of what it reads and
-// writes, so they cost no more than the call itself, for which the meter charges, and do not check the context, which the meter does.
+// withBytes is withKernel for functions that load or store a value. A module calls such a function for every eight bytes, so the call
+// must be cheap: only the meter charges for it, and only the meter checks the context.
 func withBytes(f func(c *call, k *kernelMemory, stack []uint64)) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
 		c := ctx.Value(callKey{}).(*call)
@@ -60,7 +60,8 @@ func withBytes(f func(c *call, k *kernelMemory, stack []uint64)) api.GoModuleFun
 	}
 }
 
-// kernelFunctions are the functions of extism:host/env. A function that takes a block ends it, as the original kernel does.
+// kernelFunctions are the functions of extism:host/env. A function that takes a key, value, log message or web request frees its block,
+// as the original kernel does.
 var kernelFunctions = []extismFunction{
 	{"input_length", none, i64, withKernel(func(c *call, _ *kernelMemory, stack []uint64) { stack[0] = uint64(len(c.request)) })},
 	{"input_load_u8", i64, i32, withBytes(func(c *call, _ *kernelMemory, stack []uint64) {
@@ -149,8 +150,8 @@ func extismLevel(level hclog.Level) int32 {
 	return int32(level - hclog.Trace)
 }
 
-// peek returns the content of a block, which is valid until the next allocation. An address without a block aborts the call; 0 is
-// an empty block.
+// peek returns the content of a block, which is valid until the next allocation. An address at which no block begins aborts the
+// call, except for 0, which is an empty block.
 func (c *call) peek(k *kernelMemory, function string, address uint64) []byte {
 	content := k.block(address)
 	if content == nil && address != 0 {
@@ -160,7 +161,7 @@ func (c *call) peek(k *kernelMemory, function string, address uint64) []byte {
 	return content
 }
 
-// takeText ends a block and returns its content, the key of a variable, as a string.
+// takeText frees a block and returns its content, a key, as a string.
 func (c *call) takeText(k *kernelMemory, function string, address uint64) string {
 	c.boundInput(function, k.length(address), maxVariables)
 	text := string(c.peek(k, function, address))
@@ -168,7 +169,7 @@ func (c *call) takeText(k *kernelMemory, function string, address uint64) string
 	return text
 }
 
-// take ends a block and returns a copy of its content; nil for the address 0.
+// take frees a block and returns a copy of its content; nil for the address 0.
 func (c *call) take(k *kernelMemory, function string, address uint64) []byte {
 	if address == 0 {
 		return nil
@@ -191,7 +192,8 @@ func (c *call) extismOutput(k *kernelMemory, stack []uint64) {
 	c.extism.output = output
 }
 
-// maxVariables bounds the bytes of the variables of a call, each with variableCost in addition, like the default of Extism.
+// maxVariables bounds the variables of a call, in bytes, as the default of Extism does. Each variable counts with its key, its value and
+// variableCost.
 const (
 	maxVariables = 1 << 20
 	variableCost = 48
@@ -246,7 +248,7 @@ func (c *call) extismFetch(k *kernelMemory, stack []uint64) {
 	e.web.Body = nil
 }
 
-// maxUserInput bounds the input of a function of extism:host/user, in bytes. What reaches a client is bounded by abi.MaxAskBytes.
+// maxUserInput bounds the input of a function of extism:host/user, in bytes. abi.MaxAskBytes bounds what reaches a client.
 const maxUserInput = 4 << 20
 
 // boundInput aborts the call if the input of a function is too large: converting it takes a multiple of its size in memory.
@@ -296,7 +298,7 @@ func (c *call) performUser(k *kernelMemory, function string, input []byte) uint6
 	if c.extism.request == nil {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: %s was called outside a request", function))
 	}
-	c.charge(len(input) * chargePerByte) // parsing and hashing take longer than copying
+	c.charge(len(input) * chargePerByte) // parsing and hashing take longer than copying does
 	reply := c.extism.request.Host(function, input)
 	switch {
 	case reply.Problem != "":

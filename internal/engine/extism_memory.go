@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// kernelMemory is the memory of the Extism kernel in one instance, through which a module and its host exchange data. It is apart
-// from linear memory. Its addresses are 64-bit, and begin at kernelBase. It counts towards the limit of linear memory, and is empty
-// at the beginning of each call.
+// kernelMemory is the memory of the Extism kernel in one instance, by which a module and its host exchange data. It is separate from
+// linear memory, but counts towards the same limit. Its addresses have 64 bits and begin at kernelBase. It is empty at the beginning
+// of each call.
 //
-// An address outside the used part reads as zero, and writes to it are ignored, as in the original kernel. Blocks have no protection
-// against each other.
+// As in the original kernel, addresses outside the used part read as zero, writes to them are ignored, and a module can access a
+// block by an address in another one.
 type kernelMemory struct {
 	instance *instance
 	memory   *linearMemory     // nil until it is needed
@@ -25,14 +25,14 @@ type span struct{ start, size uint64 }
 const (
 	kernelBase  = 1 << 10 // address of the first block: 0 means none
 	kernelAlign = 16
-	// blockCost is what the host keeps for a block, in bytes.
+	// blockCost is the memory that the host uses to manage a block, in bytes.
 	blockCost = 64
-	// maxFree bounds the number of unused parts that are kept; others are unused until the end of the call.
+	// maxFree bounds the number of unused parts that can be allocated again. Further ones stay unused until the end of the call.
 	maxFree = 1024
 )
 
-// alloc returns the address of a new block; 0 if size is 0. It aborts the call if the block exceeds the memory limit: no plugin
-// development kit checks for a failure.
+// alloc returns the address of a new block; 0 if size is 0. It aborts the call if the block exceeds the memory limit, because no plugin
+// development kit of Extism checks whether an allocation failed.
 func (k *kernelMemory) alloc(c *call, size uint64) uint64 {
 	if size == 0 {
 		return 0
@@ -120,7 +120,7 @@ func (k *kernelMemory) grow(c *call, size uint64) bool {
 	return true
 }
 
-// release ends a block. It ignores an address that is not one of a block.
+// release frees a block. It ignores an address at which no block begins.
 func (k *kernelMemory) release(c *call, address uint64) {
 	size, ok := k.sizes[address]
 	if !ok {
@@ -152,7 +152,7 @@ func (k *kernelMemory) release(c *call, address uint64) {
 	}
 }
 
-// length returns the size of a block; 0 if there is none at the address.
+// length returns the size of a block; 0 if no block begins at the address.
 func (k *kernelMemory) length(address uint64) uint64 { return k.sizes[address] }
 
 // view returns size bytes from an address on; nil if they are not in the used part. It is valid until the next call of alloc.
@@ -163,7 +163,7 @@ func (k *kernelMemory) view(address, size uint64) []byte {
 	return k.memory.space[address : address+size : address+size]
 }
 
-// block returns the content of a block; nil if there is none at the address.
+// block returns the content of a block; nil if no block begins at the address.
 func (k *kernelMemory) block(address uint64) []byte {
 	size, ok := k.sizes[address]
 	if !ok {

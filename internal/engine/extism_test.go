@@ -449,7 +449,7 @@ func TestExtismModulesThatAreRefused(t *testing.T) {
 		module w.Module
 		want   string
 	}{
-		"signature":  {signature, "its import extism:host/env.alloc has a different signature"},
+		"signature":  {signature, "its import extism:host/env.alloc does not have the signature that Extism defines"},
 		"unknown":    {unknown, `it imports "extism:host/env"."reset", which the host does not provide`},
 		"parameters": {parameters, "has parameters, or a result that is not an i32"},
 		"no plugin":  {noPlugin, "by which hyper-mcp knows a plugin"},

@@ -31,7 +31,7 @@ type instance struct {
 	sources   sources                 // sources of a derive instance
 	functions map[string]api.Function // exports of a module of the kind Extism by name
 	kernel    kernelMemory            // of a module of the kind Extism
-	spent     bool                    // set if the instance must not be used for another call
+	spent     bool                    // the instance must not run another call
 
 	initialHandles int   // open handles before the first call
 	startFuel      int64 // fuel used by the module's start function
@@ -190,7 +190,7 @@ func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
 	return i.owner.kind.run(c, r)
 }
 
-// respond runs an exported function as the call c. The Response has everything but the body, and releases the instance.
+// respond runs an exported function as the call c. The Response has everything but the body. Releasing it releases the instance.
 func (i *instance) respond(c *call, f api.Function, parameters ...uint64) (Response, *Error) {
 	if err := i.run(c, f, parameters...); err != nil && !c.exited(err) {
 		failure := i.owner.callError(c.ctx, err, c, i)

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Kind is a kind of modules. Its values are those of module.kind in a manifest. The zero value means ABI1.
+// Kind is the kind of a module, as module.kind of a manifest names it. The zero value means ABI1.
 type Kind string
 
 // The kinds of modules.
@@ -25,20 +25,20 @@ const (
 // kinds are the kinds of modules that this engine runs.
 var kinds = map[Kind]kind{ABI1: abi1{}, Command: command{}, Extism: extismKind{}}
 
-// kind is what differs between the kinds of modules: how a request becomes a run of an export. All else is common, and none of it
-// may depend on the kind: compiling, metering, limits, the file tree, the environment, pooling and restoring of instances.
+// kind is what differs between the kinds of modules: how a request becomes a run of an export. Compiling, metering, limits, the file
+// tree, the environment, pooling and restoring of instances must not depend on the kind.
 //
-// All modules of a process share an implementation, so it has no state: what belongs to a call is in call, and is gone when the call
-// ends; what belongs to an instance is in instance, and has to be restored with it (see snapshot) unless it is constant. A host
-// function gets its call by withCall, which also ends a call whose time is over. It treats all values of the module as hostile:
-// memory is read by call.guestMemory, work is paid by call.charge, and what the host keeps for a call is bounded.
+// All modules of a process share an implementation, so it has no state. The state of a call is in call, and that of an instance in
+// instance; the latter must be restored with the instance (see snapshot) unless it is constant. A host function gets its call by
+// withCall, which also ends a call whose time is over. All values from the module are untrusted: a host function reads memory by
+// call.guestMemory, charges for its work by call.charge, and bounds what it stores for a call.
 type kind interface {
-	// entry returns the export that a request runs, which is instance.entry. It is empty if that depends on the request.
+	// entry returns the name of the export that instance.entry holds and a request runs; empty if the export depends on the request.
 	entry() string
-	// check returns an error that lists every violation of the kind's imports and exports, those of checkMemory included. A
-	// module that has passed check can be instantiated after hostModules.
+	// check returns an error that lists every import and export that violates the rules of the kind, those of checkMemory included.
+	// A module that passes check can be instantiated after hostModules.
 	check(compiled wazero.CompiledModule) error
-	// hostModules instantiates the host modules that modules of the kind import, WASI included, but not the meter's.
+	// hostModules instantiates the host modules from which modules of the kind import, WASI included, but not that of the meter.
 	hostModules(ctx context.Context, runtime wazero.Runtime) error
 	// configure completes the configuration of WASI for a new instance.
 	configure(i *instance, config wazero.ModuleConfig) wazero.ModuleConfig
@@ -46,11 +46,11 @@ type kind interface {
 	reusable() bool
 	// initialize prepares a new instance for its first call, unless the instance is restored from a snapshot instead.
 	initialize(ctx context.Context, i *instance) *Error
-	// warm makes the call that precedes the snapshot, so that later calls find what a module sets up once. If it fails,
-	// the module has no snapshot, and each of its calls has a new instance.
+	// warm makes a call before the snapshot is taken, so that the snapshot contains what a module initializes in its first call. If
+	// warm fails, the module has no snapshot, and each call gets a new instance.
 	warm(ctx context.Context, i *instance) *Error
-	// run runs one request by instance.respond, which has c's context, limits and counters apply to the run. After an error the
-	// instance is closed; otherwise it is restored when the Response is released, which must therefore come from respond.
+	// run runs one request by instance.respond, which applies c's context, limits and counters. After an error the instance is closed.
+	// Otherwise it is restored when the Response is released, so the Response must refer to c as those of respond do.
 	run(c *call, r Request) (Response, *Error)
 }
 
@@ -65,7 +65,7 @@ func kindOf(k Kind) (kind, error) {
 	return nil, fmt.Errorf("the kind %q is unknown", visible.Bounded(string(k), 60))
 }
 
-// instantiateImports instantiates the modules that guests of a kind import, and the meter's.
+// instantiateImports instantiates the host modules from which modules of a kind import, and that of the meter.
 func instantiateImports(ctx context.Context, runtime wazero.Runtime, k kind) error {
 	if err := k.hostModules(ctx, runtime); err != nil {
 		return err
@@ -88,7 +88,7 @@ func instantiateWASI(ctx context.Context, runtime wazero.Runtime) error {
 	return nil
 }
 
-// checkMemory returns the violations, which all kinds have in common, of what a module exports and imports as its memory.
+// checkMemory checks a module against the rules for memories, which are the same for all kinds, and returns the violations.
 func checkMemory(compiled wazero.CompiledModule) (violations []string) {
 	if _, ok := compiled.ExportedMemories()[abi.ExportMemory]; !ok {
 		violations = append(violations, "it does not export its memory as "+abi.ExportMemory)
@@ -99,13 +99,13 @@ func checkMemory(compiled wazero.CompiledModule) (violations []string) {
 	return violations
 }
 
-// provided reports whether the host module is one that all modules may import from: WASI, whose unknown functions wazero reports
-// when it instantiates the module, and the meter, whose imports are those of meter.Rewrite, which refuses all others.
+// provided reports whether modules of all kinds may import from a host module: WASI or the meter. wazero reports unknown functions of
+// WASI when it instantiates a module. Imports from the meter are those that meter.Rewrite added: it refuses modules that have others.
 func provided(module string) bool {
 	return module == wasi_snapshot_preview1.ModuleName || module == meter.ImportModule
 }
 
-// notProvided is the violation of a module that imports a function that the host does not have.
+// notProvided returns the violation for the import of a function that the host does not provide.
 func notProvided(f api.FunctionDefinition) string {
 	module, name, _ := f.Import()
 	return fmt.Sprintf("it imports %q.%q, which the host does not provide", visible.Bounded(module, 60), visible.Bounded(name, 60))

@@ -14,7 +14,7 @@ type linearMemory struct {
 	space      []byte // the reservation, limit bytes long
 	limit      uint64 // maximum size in bytes
 	size       uint64 // current size in bytes
-	reserved   uint64 // bytes of the limit that something else uses
+	reserved   uint64 // bytes of the limit that the kernelMemory of the instance uses
 	accessible uint64 // length of the accessible prefix of space
 	forced     uint64 // if not 0, the size that Reallocate sets instead of the requested one
 	// growRefused is set when growth was refused since the last restore. If the module then crashes, the reported cause

@@ -29,10 +29,10 @@ type Module struct {
 
 // Response is the result of a call.
 type Response struct {
-	// Body is the module's response: at most Spec.Output bytes, untrusted and not validated. Of a command it is what the program
-	// has printed to its standard output.
+	// Body is the module's response: at most Spec.Output bytes, untrusted and not validated. For a command it is the standard output
+	// of the program.
 	Body []byte
-	// Exit is the exit code of a command, and Stderr an excerpt of what it has printed to its standard error.
+	// Exit is the exit code of a command, and Stderr an excerpt of its standard error.
 	Exit   uint32
 	Stderr []byte
 	// Faults are the errors reported by Caller.Fault, at most maxFaults.
@@ -63,7 +63,7 @@ type Request struct {
 	Params []byte // valid JSON, or empty
 	// Interaction is a JSON object with the members of the request that follow params: client, answers and state; or empty.
 	Interaction []byte
-	// Extism is the request to a module of the kind Extism, made of Method, Params and Interaction.
+	// Extism is the request to a module of the kind Extism, translated from Method, Params and Interaction.
 	Extism *extism.Call
 	// Args are the arguments of a command, without the name of the program, and Stdin is its standard input. An argument with a NUL
 	// byte ends there for most programs.

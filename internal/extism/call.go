@@ -8,7 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Plugin is what the translation needs to know of a module.
+// Plugin describes a module for the translation.
 type Plugin struct {
 	Version Version
 	Exports func(name string) bool // whether the module exports a function
@@ -21,9 +21,9 @@ type Request struct {
 	Interaction []byte // JSON with the members client, answers and state of abi.Request, or empty
 }
 
-// Call is the run of one request.
+// Call is the state of one request.
 type Call struct {
-	// Export is the function to run with Input; empty: nothing is run, and Answer is the response.
+	// Export is the function to run with Input; empty: no function is run, and Answer is the response.
 	Export string
 	Input  []byte
 	Answer []byte
@@ -81,8 +81,8 @@ func (p Plugin) input(r Request) []byte {
 	return append(out, "}}"...)
 }
 
-// request returns the parameters of a request without _meta, which is in the context. References of completions have types without
-// the prefix "ref/".
+// request returns the parameters of a request without _meta, which the context of the input has. It removes the prefix "ref/" from the
+// type of a completion's reference.
 func request(r Request) []byte {
 	out := []byte{'{'}
 	for key, value := range rawjson.Members(r.Params) {
@@ -109,13 +109,13 @@ func reference(ref []byte) []byte {
 	return rawjson.Replace(ref, "type", rawjson.Quote(short))
 }
 
-// Response converts what an export returned to a response of ABI 1. message is the error that the plugin has set, or empty.
+// Response converts the result of an export to a response of ABI 1. message is the error message that the plugin has set, or empty.
 func (c *Call) Response(code int32, output, message []byte) []byte {
 	switch {
 	case len(message) > 0:
 		return c.failed(strings.ToValidUTF8(string(message), "\uFFFD"))
 	case code != 0:
-		return c.failed(fmt.Sprintf("the function %s returned %d, which is not 0, without an error message", c.Export, code))
+		return c.failed(fmt.Sprintf("the function %s failed with the code %d and without an error message", c.Export, code))
 	case !rawjson.Valid(output) || rawjson.Kind(output) != '{':
 		return c.failed(fmt.Sprintf("the function %s returned output that is not a JSON object", c.Export))
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Description is the result of bulkhead/describe for a plugin of hyper-mcp. Functions are exported whether or not they do anything, so
-// Prompts, Resources and Completions only say what the plugin has functions for.
+// Description is the result of bulkhead/describe for a plugin of hyper-mcp. Prompts, Resources and Completions say whether the plugin
+// exports functions for them. A plugin may export functions that return nothing.
 type Description struct {
 	abi.Description
 	Version Version         `json:"version"`
 	List    json.RawMessage `json:"list"` // the tools, with their schemas
 }
 
-// describe returns the description of a plugin that has described its tools.
+// describe returns the description of a plugin from its list of tools.
 func (p Plugin) describe(result []byte) []byte {
 	d := Description{Version: p.Version, List: rawjson.Member(result, "tools")}
 	if rawjson.Kind(d.List) != '[' {
@@ -58,7 +58,7 @@ const (
 	maxItemValues = 200_000
 )
 
-// ReadTools decodes the list of tools in a description, which may hold anything.
+// ReadTools decodes the list of tools in a description. The list is untrusted.
 func ReadTools(list json.RawMessage) ([]Tool, error) {
 	if err := rawjson.Bound(list, maxItemValues, maxNesting); err != nil {
 		return nil, fmt.Errorf("the list of tools has %w", err)
@@ -80,7 +80,7 @@ func ReadTools(list json.RawMessage) ([]Tool, error) {
 	return tools, nil
 }
 
-// ReadNames returns a member of the items of a list in the result of a method: the names of prompts, or the URIs of resources.
+// ReadNames returns a string member of all items of a list in the result of a method, such as the names of prompts.
 func ReadNames(result json.RawMessage, list, member string) ([]string, error) {
 	if !rawjson.Valid(result) {
 		return nil, errors.New("the result is not JSON")

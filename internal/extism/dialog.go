@@ -14,14 +14,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Reply is what a function of UserModule does. Exactly one of Output, Operation, Response and Problem is set, or none if the function
+// Reply is the effect of a function of UserModule. At most one of Output, Operation, Response and Problem is set; none if the function
 // has no effect.
 type Reply struct {
 	Output    []byte // the value that the function returns; nil: it returns 0, or nothing
 	Operation []byte // an abi.HostRequest to perform; if it fails, the error is logged and the plugin continues
 	Response  []byte // ends the run with this response of ABI 1
 	Problem   string // fails the call: the plugin violated the interface
-	Note      string // a line for the log, in addition to the others
+	Note      string // a line for the log; may be set beside the others
 }
 
 // UserFunction is a function of UserModule. Its input and its value are addresses of blocks.
@@ -50,7 +50,7 @@ func hasInput(function string) bool {
 	return slices.ContainsFunc(UserFunctions, func(f UserFunction) bool { return f.Name == function && f.Input })
 }
 
-// Notifications that the host operation notify performs.
+// notifications maps functions to the notifications that they send by the host operation notify.
 var notifications = map[string]string{
 	"notify_logging_message":       "notifications/message",
 	"notify_progress":              "notifications/progress",
@@ -99,15 +99,15 @@ func operation(op string, params []byte) []byte {
 	return append(append([]byte(`{"op":"`+op+`","params":`), params...), '}')
 }
 
-// dialog are the requests of a call to its client. A module cannot wait for an answer, since the host may restart it meanwhile. So the
-// first request without an answer ends the run with an ask. When the answer is there, the request of the client runs again, and the
-// requests that were answered return the recorded answers. Each has an id of its position and the digest of what it asks, by which a run
-// that asks for something else is detected.
+// dialog has the requests of a call to its client. A module cannot wait for an answer, since the host may restart the worker meanwhile.
+// So the first request without an answer ends the run with an ask. After the client has answered, the export runs again from its start,
+// and the requests that were answered return the recorded answers. The id of a request consists of its position and a digest of its
+// parameters, so that a run that asks something else is detected.
 type dialog struct {
-	able    bool // whether the method may ask
-	client  []byte
-	answers map[int]recorded
-	asked   int
+	able    bool             // whether a request of this method may ask the client
+	client  []byte           // capabilities of the client, as JSON
+	answers map[int]recorded // by the position of the request
+	asked   int              // number of requests in this run so far
 }
 
 type recorded struct {
@@ -151,7 +151,7 @@ func (d *dialog) supports(path ...string) bool {
 	return d.able && rawjson.Kind(value) == '{'
 }
 
-// ask returns the recorded answer to a request. Without one, reply ends the run.
+// ask returns the recorded answer to a request. If there is none, answer is nil, and reply ends the run.
 func (d *dialog) ask(method string, params []byte) (answer []byte, reply Reply) {
 	n := d.asked
 	d.asked++
@@ -164,7 +164,7 @@ func (d *dialog) ask(method string, params []byte) (answer []byte, reply Reply) 
 	}
 	if have, ok := d.answers[n]; ok {
 		if have.id != id {
-			return nil, Reply{Problem: fmt.Sprintf("its request %d to the client differs from the one that was answered before: a call is run again with the answers, and has to ask the same", n+1)}
+			return nil, Reply{Problem: fmt.Sprintf("its request %d to the client differs from the one that the client answered: a call is run again with the answers, and must make the same requests", n+1)}
 		}
 		return have.answer, Reply{}
 	}
@@ -179,8 +179,8 @@ const (
 	maxNesting = 64
 )
 
-// requestID returns the id of the n-th request of a call. The order of members does not matter: plugins encode maps, whose order differs
-// from run to run.
+// requestID returns the id of the n-th request of a call. It does not depend on the order of members, because plugins encode maps,
+// whose order differs from run to run.
 func requestID(n int, method string, params []byte) (string, error) {
 	if err := rawjson.Bound(params, maxValues, maxNesting); err != nil {
 		return "", err
@@ -199,7 +199,7 @@ func requestID(n int, method string, params []byte) (string, error) {
 	return fmt.Sprintf("%d-%s", n, hex.EncodeToString(sum[:16])), nil
 }
 
-// refusal returns why the client answered with an error, if it did.
+// refusal returns the message of an answer that is an error, and whether it is one.
 func refusal(answer []byte) (string, bool) {
 	e := rawjson.Member(answer, "error")
 	if rawjson.Kind(e) != '{' || rawjson.Member(answer, "action") != nil || rawjson.Member(answer, "role") != nil {
@@ -215,7 +215,7 @@ const (
 	noSampling = "the client does not support sampling, or the plugin is not granted to ask for it"
 )
 
-// elicit asks the user. hyper-mcp declines for a client that cannot be asked.
+// elicit asks the user. As in hyper-mcp, a client that cannot be asked declines.
 func (d *dialog) elicit(input []byte) Reply {
 	params := rawjson.Replace(withoutNulls(compact(input)), "timeout", nil) // limits.ask bounds the wait
 	mode, _ := rawjson.Unquote(rawjson.Member(params, "mode"))
@@ -248,8 +248,8 @@ func declined(why string) []byte {
 	return append(append([]byte(`{"action":"decline","content":{"error":`), rawjson.Quote(why)...), "}}"...)
 }
 
-// sample asks the client's model. hyper-mcp answers in the model's place for a client that cannot be asked, and leaves out what a client
-// does not support.
+// sample asks the client's model. As in hyper-mcp, a client that cannot be asked results in a message with the stop reason error, and
+// parameters that the client does not support are left out.
 func (d *dialog) sample(input []byte) Reply {
 	if !d.supports("sampling") {
 		return Reply{Output: stopped(noSampling)}

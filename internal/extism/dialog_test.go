@@ -65,7 +65,7 @@ func TestReplayThatAsksSomethingElseFails(t *testing.T) {
 		"create_elicitation": strings.Replace(form, "Name?", "Age?", 1),
 		"list_roots":         "",
 	} {
-		if got := asking("tools/call", everything+answers).Host(function, []byte(input)); !strings.Contains(got.Problem, "differs from the one that was answered") {
+		if got := asking("tools/call", everything+answers).Host(function, []byte(input)); !strings.Contains(got.Problem, "differs from the one that the client answered") {
 			t.Errorf("%s after a different request: %+v", function, got)
 		}
 	}

@@ -1,8 +1,8 @@
 // Package extism translates between requests of MCP and the plugins of the MCP host hyper-mcp, which are modules for Extism. NewCall
-// returns the export that a request runs and the export's input; Call.Response converts its output to a response of ABI 1;
-// Call.Host performs the functions of the import module UserModule. EncodeRequest and DecodeResponse translate web requests. ReadTools and
-// its siblings read what a module describes, and Manifest writes plugin.toml from that. The package performs no I/O, and knows
-// neither the engine nor the sandbox.
+// returns the export that a request runs and the export's input; Call.Response converts the output to a response of ABI 1;
+// Call.Host performs the functions of the import module UserModule. EncodeRequest and DecodeResponse translate web requests. ReadTools
+// and ReadNames read the lists that a module returns, from which package importer writes a manifest. The package performs no I/O, and
+// knows neither the engine nor the sandbox.
 package extism
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Modules from which a plugin imports functions, besides WASI.
+// Import modules of plugins besides WASI.
 const (
 	KernelModule = "extism:host/env"  // memory, input and output, configuration, web requests, logs
 	UserModule   = "extism:host/user" // what hyper-mcp adds: requests and notifications for the client
@@ -43,7 +43,7 @@ const (
 )
 
 // ErrNoPlugin is the error of Detect for a module that is not a plugin of hyper-mcp.
-var ErrNoPlugin = errors.New("it exports neither call and describe, nor call_tool and list_tools, by which hyper-mcp knows a plugin")
+var ErrNoPlugin = errors.New("it exports neither call and describe, nor list_tools, list_prompts, list_resources, list_resource_templates or read_resource, by which hyper-mcp knows a plugin")
 
 // Detect returns the version of a plugin by its exported functions.
 func Detect(exports func(name string) bool) (Version, error) {
@@ -56,7 +56,7 @@ func Detect(exports func(name string) bool) (Version, error) {
 	return 0, ErrNoPlugin
 }
 
-// entry is how a version handles a method of MCP.
+// entry maps a method of MCP to the export that handles it.
 type entry struct {
 	method string
 	export string

@@ -7,7 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// opaque are the members whose values belong to the plugin, so that a null in them has a meaning.
+// opaque lists the members whose values the plugin defines: a null in them can have a meaning, so it is kept.
 var opaque = []string{"structuredContent", "_meta", "inputSchema", "outputSchema"}
 
 // withoutNulls returns valid JSON without the members whose value is null. Serializers of typed languages write a missing optional member
@@ -23,7 +23,7 @@ func withoutNulls(text []byte) []byte {
 	return f.out
 }
 
-// nullFilter copies JSON from in to out. open has the containers that enclose pos.
+// nullFilter copies JSON from in to out. open is the stack of containers around pos.
 type nullFilter struct {
 	in, out []byte
 	pos     int
@@ -32,10 +32,10 @@ type nullFilter struct {
 
 type container struct {
 	object bool
-	filled bool // whether it has an element in out
+	filled bool // whether out has an element of the container
 }
 
-// step copies the beginning or the end of a container, an element, or a member, up to the beginning of its value if that is a container.
+// step copies the end of a container, an element or a member. If the value is a container, step copies only the beginning of it.
 func (f *nullFilter) step() {
 	switch c := f.in[f.pos]; {
 	case c == ',':

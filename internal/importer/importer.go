@@ -15,9 +15,9 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Plugin is what is known of a plugin.
+// Plugin describes a plugin for its manifest.
 type Plugin struct {
-	Name        string // the name that it gets
+	Name        string // plugin.name in the manifest
 	Module      string // file name of the module
 	SHA256      string // digest of the module
 	Version     extism.Version
@@ -26,7 +26,7 @@ type Plugin struct {
 	Resources   []string // URIs
 	Templates   []string // URI templates
 	Completions bool     // whether it has a function for completions
-	// Imports reports whether the module imports a function of Extism or hyper-mcp, without which it cannot use it.
+	// Imports reports whether the module imports a function of Extism or hyper-mcp.
 	Imports func(name string) bool
 }
 
@@ -35,8 +35,8 @@ type Error struct{ What, Remedy string }
 
 func (e *Error) Error() string { return e.What + ": " + e.Remedy }
 
-// Manifest returns the text of plugin.toml. Tools write unless the plugin says that they only read. Nothing is requested: comments name
-// the capabilities that the module could use.
+// Manifest returns the text of plugin.toml. A tool has access = "write" unless the plugin says that it only reads. The manifest requests
+// no capabilities: comments name those that the module could use.
 func Manifest(p Plugin) ([]byte, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (p Plugin) summary() string {
 	return "A plugin of hyper-mcp with " + strings.Join(parts, ", ")
 }
 
-// needs are capabilities by the imports that can use them.
+// needs lists capabilities with the imports that use them.
 var needs = []struct {
 	imports []string
 	line    string
@@ -106,7 +106,7 @@ var needs = []struct {
 	{[]string{"list_roots"}, `ask = ["roots"] # it can ask for the client's directories`},
 }
 
-// Needs returns lines of [capabilities] for what the module imports.
+// Needs returns lines of [capabilities] for the functions that the module imports.
 func (p Plugin) Needs() []string {
 	var lines []string
 	for _, n := range needs {
@@ -156,8 +156,8 @@ func (p Plugin) offers(w *bytes.Buffer) {
 // maxClaims bounds the URI prefixes of a claim.
 const maxClaims = 100
 
-// claim returns the value of offers.resources: the URIs, and the templates up to their first variable; true if that is no prefix
-// that can be claimed.
+// claim returns the value of offers.resources: the URIs, and the templates up to their first variable. It returns true, the claim of all
+// resources, if a prefix has no scheme, or if there are too many prefixes.
 func claim(uris, templates []string) string {
 	prefixes := slices.Clone(uris)
 	for _, t := range templates {
@@ -209,7 +209,8 @@ func writeTool(w *bytes.Buffer, t extism.Tool) {
 	}
 }
 
-// objectSchema returns a schema with the type that MCP requires, which hyper-mcp does not; nil if there is no schema.
+// objectSchema returns a schema in indented form; nil if there is none. MCP requires a type and hyper-mcp does not, so a schema without
+// one gets the type object.
 func objectSchema(schema json.RawMessage) []byte {
 	if rawjson.Kind(schema) != '{' {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// commandKeys are the keys of a tool that only commands have.
+// commandKeys are the keys of [[tools]] that apply to commands only.
 var commandKeys = []string{"args", "stdin", "stdout", "success"}
 
 // readCommand reads how calls of the tool run the program.
@@ -19,7 +19,7 @@ func (m *Manifest) readCommand(t *tomlfile.Table, tool *Tool) {
 	if m.Module.Kind != KindCommand {
 		for _, key := range commandKeys {
 			if t.Has(key) {
-				t.Fault(key, fmt.Sprintf("has no effect without kind = %q in [module]", KindCommand), "remove it, or write the kind")
+				t.Fault(key, fmt.Sprintf("has no effect without kind = %q in [module]", KindCommand), "remove the key, or write the kind")
 			}
 		}
 		return
@@ -60,7 +60,7 @@ func (m *Manifest) readCommand(t *tomlfile.Table, tool *Tool) {
 	}
 }
 
-// inputProperty is what a mapping needs to know of a property of the input schema.
+// inputProperty describes a property of the input schema for the mapping.
 type inputProperty struct {
 	types    []string // its types without null; those of its items if it is an array
 	array    bool
@@ -74,7 +74,7 @@ type inputSchema struct {
 	names      []string // sorted
 }
 
-// readInput reads an input schema. Package schema reports what is no valid schema.
+// readInput reads an input schema. It ignores what is invalid: package schema reports that.
 func readInput(raw json.RawMessage) inputSchema {
 	in := inputSchema{properties: map[string]inputProperty{}}
 	for name, raw := range members(members(raw)["properties"]) {
@@ -91,7 +91,7 @@ func readInput(raw json.RawMessage) inputSchema {
 	return in
 }
 
-// members decodes into a map, because decoding into a struct would ignore the case of keys.
+// members decodes an object into a map, because decoding into a struct would ignore the case of keys.
 func members(raw json.RawMessage) (all map[string]json.RawMessage) {
 	_ = json.Unmarshal(raw, &all)
 	return all
@@ -158,7 +158,7 @@ func (r *commandReader) item(i int, item tomlfile.Item) command.Item {
 	return out
 }
 
-// property reads the argument of an item, and returns its property. ok is false after a problem.
+// property reads the argument of an item, and returns its property. ok is false if it has reported a problem.
 func (r *commandReader) property(t *tomlfile.Table, out *command.Item) (p inputProperty, ok bool) {
 	if p, ok = r.argument(t, out); !ok {
 		return p, false
@@ -209,7 +209,7 @@ func (r *commandReader) stdin(t *tomlfile.Table) *command.Item {
 	return &out
 }
 
-// choose reads the words for the values of an item. ok is whether p is known.
+// choose reads the words for the values of an item. ok says whether p is valid.
 func (r *commandReader) choose(t *tomlfile.Table, p inputProperty, ok bool) map[string][]string {
 	out := map[string][]string{}
 	words := t.Table("choose")
@@ -244,7 +244,7 @@ func (r *commandReader) choose(t *tomlfile.Table, p inputProperty, ok bool) map[
 	return out
 }
 
-// checkCommand reports what a command cannot have: it has no handlers, and cannot call host operations.
+// checkCommand reports keys that a command cannot have, because it has no handlers and cannot call host operations.
 func (m *Manifest) checkCommand(plugin, offers, capabilities *tomlfile.Table) {
 	if m.Module.Kind != KindCommand {
 		return

@@ -82,7 +82,7 @@ func TestParseRefusesCommand(t *testing.T) {
 	const fixed, context = `{ arg = "fixed", flag = "-F" }`, `{ arg = "context", flag = "--context=" }`
 	const choose, any = `{ ignore = "-i", no = [] }`, `{ arg = "any", leading_dash = true }`
 	for name, c := range map[string]struct{ old, new, want string }{
-		"args of a plugin for ABI 1":    {`kind = "command"`, "", `tools[0].args: has no effect without kind = "command" in [module] remove it, or write the kind`},
+		"args of a plugin for ABI 1":    {`kind = "command"`, "", `tools[0].args: has no effect without kind = "command" in [module] remove the key, or write the kind`},
 		"an unknown property":           {`arg = "any"`, `arg = "anny"`, `tools[0].args[5].arg: names "anny", which is not a property of the input schema did you mean "any"?`},
 		"an item without argument":      {fixed, `{ flag = "-F" }`, "tools[0].args[1].arg: is missing"},
 		"an unknown key":                {fixed, `{ arg = "fixed", flags = "-F" }`, `tools[0].args[1].flags: is not a known key did you mean "flag"?`},

@@ -66,14 +66,14 @@ const (
 type Module struct {
 	File   string // path of the module relative to Manifest.Dir
 	Line   int    // line of the key module.file
-	Kind   string // kind of the module: KindABI1 or KindCommand
+	Kind   string // kind of the module: KindABI1, KindCommand or KindExtism
 	SHA256 string // digest of the module in lower-case hex; empty in a source tree, since the build sets it
 }
 
 // Values of Module.Kind.
 const (
 	KindABI1    = "abi-1"   // the module implements ABI 1
-	KindCommand = "command" // the module is a program for WASI preview 1, which each call runs
+	KindCommand = "command" // the module is a program for WASI preview 1, which runs once for each call
 	KindExtism  = "extism"  // the module is a plugin of the MCP host hyper-mcp
 )
 

@@ -56,8 +56,8 @@ type Config struct {
 	// Cwd and Project are the working directory and the project of the host. The first of the two that the module can see is
 	// the module's working directory.
 	Cwd, Project string
-	// Relative makes the working directory that of programs that know none, for which relative paths and paths from "/" are the same.
-	// See vfs.RelativeFS.
+	// Relative makes the tree suitable for programs whose libraries have no working directory, so that relative paths and paths from
+	// "/" are the same. See vfs.RelativeFS.
 	Relative bool
 	// Messages forwards log messages of calls to the client; otherwise they are dropped.
 	Messages bool

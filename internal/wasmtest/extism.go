@@ -66,7 +66,7 @@ func Host(name string, arguments ...[]byte) []byte {
 	panic("no import " + name)
 }
 
-// Get and Set are code that gets and sets a local.
+// Get returns code that gets a local.
 func Get(local byte) []byte { return []byte{0x20, local} }
 
 // Set returns code that sets a local to the value of code.
@@ -86,12 +86,12 @@ func Block(local byte, text string) []byte {
 	return code
 }
 
-// Give returns code that sets the output.
+// Give returns code that sets the output to text, and a local to the address of its block.
 func Give(local byte, text string) []byte {
 	return Code(Block(local, text), Host("output_set", Get(local), I64(int64(len(text)))))
 }
 
-// Expect64 returns code that traps unless a value of type i64 is as wanted, and Expect32 one of type i32.
+// Expect64 returns code that traps unless a value of type i64 is as wanted.
 func Expect64(want int64, value []byte) []byte {
 	return Code(value, I64(want), 0x52, 0x04, 0x40, 0x00, 0x0b)
 }
@@ -101,7 +101,7 @@ func Expect32(want int32, value []byte) []byte {
 	return Code(value, I32(want), 0x47, 0x04, 0x40, 0x00, 0x0b)
 }
 
-// ExpectText returns code that traps unless the block at an address has a text.
+// ExpectText returns code that traps unless the block at the address in a local has the content want.
 func ExpectText(local byte, want string) []byte {
 	code := Expect64(int64(len(want)), Host("length", Get(local)))
 	for i := range len(want) {

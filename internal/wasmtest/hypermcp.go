@@ -1,13 +1,13 @@
 package wasmtest
 
-// Answers of the user to the question of HyperMCP.
+// Accepted is the answer of the user to question, which the tool of HyperMCP asks.
 const (
 	Accepted = `{"action":"accept","content":{"name":"Ada"}}`
 	question = `{"message":"What is your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","title":null}},"required":["name"]},"timeout":60}`
 )
 
-// HyperMCP returns a plugin of the MCP host hyper-mcp for version 2 of its interface, with a tool, a prompt and a resource, and
-// completion. The tool greets the user, whom it asks for a name: Ada if the answer is Accepted.
+// HyperMCP returns a plugin of the MCP host hyper-mcp for version 2 of its interface, with a tool, a prompt, a resource and
+// completion. The tool asks the user for a name, and greets Ada if the answer is Accepted, otherwise a stranger.
 func HyperMCP() Module {
 	give := func(text string) []byte { return Give(0, text) }
 	text := func(text string) []byte {

@@ -30,7 +30,7 @@ func (f *FS) OpenFile(name string, flag sys.Oflag, perm fs.FileMode) (sys.File, 
 	return file, 0
 }
 
-// isPreopen reports whether wazero opens its preopened directory. It opens files of the module with 0600.
+// isPreopen reports whether wazero opens its preopened directory, with perm 0. It opens files for the module with perm 0600.
 func isPreopen(name string, perm fs.FileMode) bool { return name == "." && perm == 0 }
 
 func (f *FS) openFile(name string, flag sys.Oflag) (file sys.File, err error) {

@@ -8,12 +8,13 @@ import (
 	wsys "github.com/tetratelabs/wazero/sys"
 )
 
-// RelativeFS is a tree for programs that have no working directory of their own. The libraries of C and Rust take "/" for it, and
-// pass the paths "src" and "/src" alike. So a path in a mount, or at one of its aliases, is absolute, and any other path is relative
-// to the working directory. A path that begins with "./" is always relative: it is that of a file in the opened directory ".".
+// RelativeFS is a tree for programs without a working directory of their own. The libraries of C and Rust assume the working directory
+// "/", and pass the same path for "src" and "/src". So a path in a mount, or in an alias of one, is absolute, and any other path is
+// relative to the working directory. A path that begins with "./" is always relative: wazero builds such paths for files in the opened
+// directory ".".
 //
-// The preopened directory itself remains the root of the tree. Only a program that lists the preopened descriptor, instead of
-// opening ".", sees that.
+// The preopened directory itself remains the root of the tree. A program that lists the preopened descriptor, instead of opening ".",
+// lists the root.
 type RelativeFS struct {
 	*FS
 	dir string
@@ -24,7 +25,8 @@ var _ sys.FS = (*RelativeFS)(nil)
 // Relative returns f for programs whose working directory is dir, an absolute path.
 func Relative(f *FS, dir string) *RelativeFS { return &RelativeFS{f, strings.TrimSuffix(dir, "/")} }
 
-// path returns the path in the tree that a program means by name, which wazero has cleaned but for a prefix "./" and a final slash.
+// path returns the path in the tree for a name that a program passed. wazero has cleaned the name, except for a prefix "./" and a final
+// slash.
 func (r *RelativeFS) path(name string) string {
 	rest, relative := strings.CutPrefix(name, "./")
 	switch {

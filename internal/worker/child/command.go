@@ -22,7 +22,7 @@ func commandRequester(setup wire.Setup, module *engine.Module) requester {
 		if err := module.CheckInput(len(r.Params)); err != nil {
 			return engine.Response{}, err
 		}
-		if len(r.Params) > largeAnswer && r.Busy != nil { // converting takes long
+		if len(r.Params) > largeAnswer && r.Busy != nil { // converting large parameters takes long
 			r.Busy()
 		}
 		tool, run, refusal := setup.Commands.Run(r.Params)

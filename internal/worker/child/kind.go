@@ -9,14 +9,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/worker/wire"
 )
 
-// requester sends a request of the host to the module, as engine.Module.Call does, and returns the response of ABI 1. It joins the
-// engine, which runs modules of all kinds, and the package that converts the requests and responses of a kind: such a package knows
-// MCP and no runtime, and the engine knows no MCP. The conversion is work on behalf of an untrusted module: it has to be bounded by
-// limits.input and limits.output.
+// requester sends a request of the host to the module, as engine.Module.Call does, and returns the response of ABI 1. It connects the
+// engine, which does not know MCP, to the package that converts the requests and responses of a kind, which does not know the engine.
+// The module is untrusted, so limits.input and limits.output must bound the conversion.
 //
-// Like those of Call, its errors are *engine.Error, and the Response must be released if there is no error. An error that the client
-// shall get is a response of ABI 1. Of abi.MethodDescribe, a requester whose modules cannot describe themselves returns what the
-// manifest says.
+// As with Call, the error is an *engine.Error, and the Response must be released if there is no error. An error for the client is a
+// response of ABI 1. For modules that cannot describe themselves, the requester answers abi.MethodDescribe from the manifest.
 type requester func(context.Context, engine.Request) (engine.Response, error)
 
 // newRequester returns the requester of the module's kind.

@@ -10,11 +10,11 @@ import (
 // Setup configures a worker. A file or directory that the worker inherits is the number of its descriptor; 0 means that there is none.
 type Setup struct {
 	Plugin string `json:"plugin"`
-	Kind   string `json:"kind"` // the kind of the module: see engine.Kind
+	Kind   string `json:"kind"` // kind of the module: see engine.Kind
 	Limits Limits `json:"limits"`
 	Reused bool   `json:"reused,omitempty"` // whether instances are reused without being restored
 
-	// Commands are the tools of a command.
+	// Commands are the tools of a module of the kind command; empty for other kinds.
 	Commands command.Tools `json:"commands,omitempty"`
 
 	Code         Code              `json:"code"`

@@ -1,4 +1,4 @@
-// Program is a command for tests: its first argument says what it does.
+// Program is a command for tests. Its first argument selects what it does.
 package main
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// runs is more than 1 if the memory of an earlier run is left.
+// runs exceeds 1 if the memory of an earlier run was not restored.
 var runs = 0
 
-// hold keeps memory.
+// hold keeps memory allocated.
 var hold [][]byte
 
 func main() {
@@ -67,7 +67,7 @@ func main() {
 		data, err := os.ReadFile(os.Args[2])
 		check(err)
 		fmt.Print(string(data))
-	case "leave": // files open
+	case "leave": // leaves a file open
 		_, err := os.Open(os.Args[2])
 		check(err)
 	}
