@@ -1,9 +1,9 @@
 // Package agreement compares the schemas of a manifest with those that a module derives from the types of its handlers. Input finds arguments
-// that a schema accepts and the type of a handler cannot decode, and Output results that a handler can return and a schema refuses.
+// that the manifest's schema accepts and the handler's type cannot decode. Output finds results that the handler can return and the manifest's
+// schema refuses.
 //
-// It reports only what is certain. A manifest may say less than the type about what is optional, and more about which values it accepts; it
-// may use keywords that the package does not understand, which it assumes to agree. null is accepted for every argument, since it leaves a
-// Go value unchanged.
+// It reports only certain differences. A manifest may require fewer members than the type, and may accept fewer values. Keywords that the
+// package does not understand are assumed to agree. null is accepted for every argument, since it leaves a Go value unchanged.
 package agreement
 
 import (
@@ -20,8 +20,8 @@ import (
 type Difference struct {
 	Path         []string // from the root of the manifest's schema to the keyword or property
 	What, Remedy string
-	// Unset is the member that the schema refuses and a field has, so that the field is never set; empty if the difference is any other. This
-	// is right if several tools share the type.
+	// Unset is the name of a member that the schema refuses although the type has a field for it, so that the tool never sets the field; empty
+	// for any other difference. It is no error if another tool with the same type sets the field.
 	Unset string
 }
 
@@ -87,7 +87,7 @@ type comparison struct {
 	derived     map[string]any
 	steps       int
 	depth       int
-	seen        map[string]bool // comparisons that have been made or are being made, by the paths of their schemas
+	seen        map[string]bool // comparisons that are finished or in progress; see isNew for the keys
 	differences []Difference
 }
 
@@ -121,10 +121,11 @@ func (c *comparison) add(path []string, remedy, format string, args ...any) {
 // typed is a schema that was derived from a type.
 type typed struct {
 	schema map[string]any
-	field  string // the field that has the type, and the type; empty: unknown
+	field  string // the field and its type, or only the type, as in $comment; empty: unknown
 }
 
-// resolve follows references and separates null. It returns nil for a schema that accepts any value, or that Input and Output do not understand.
+// resolve follows references, and reports separately whether null is allowed. It returns nil for a schema that accepts any value, or that
+// Input and Output do not understand.
 func (c *comparison) resolve(t typed) (resolved *typed, nullable bool) {
 	for range maxDepth {
 		c.step()
@@ -200,7 +201,7 @@ func (t typed) child(schema any) typed {
 	return typed{schema: m, field: t.field}
 }
 
-// property returns the schema of a member. encoding/json prefers the exact name, and accepts it in any case.
+// property returns the schema of a member. If anyCase is set, it falls back to a name in another case, as decoding by encoding/json does.
 func (t typed) property(name string, anyCase bool) (typed, bool) {
 	properties := t.properties()
 	if p, ok := properties[name]; ok {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// place is a schema of the manifest and where it is.
+// place is a schema of the manifest with its path.
 type place struct {
 	schema any // an object or a boolean
 	path   []string
@@ -86,7 +86,7 @@ func (c *comparison) expand(at []place) conjunction {
 	return out
 }
 
-// branches returns the schemas of which only some apply.
+// branches returns the schemas of the keywords that apply conditionally.
 func (k keywords) branches() []place {
 	out := append(k.items("anyOf"), k.items("oneOf")...)
 	for _, key := range []string{"then", "else"} {
@@ -102,8 +102,8 @@ func (k keywords) branches() []place {
 	return out
 }
 
-// branch separates the branches of an anyOf or oneOf from the other keywords. single reports whether there is exactly one such keyword;
-// others are not understood.
+// branch separates the branches of an anyOf or oneOf from the other keywords. single reports whether there is exactly one such keyword. If
+// there are several, branch marks j as opaque.
 func (j *conjunction) branch() (base, branches []place, single bool) {
 	groups := 0
 	for _, k := range j.all {
@@ -241,7 +241,7 @@ func (c *comparison) collect(j conjunction, into map[string]*variants, inBranch 
 	}
 }
 
-// refusing returns the place of a keyword that refuses a member without a property; nil if there is none.
+// refusing returns the path of a keyword that refuses the member name because no property declares it; nil if there is none.
 func (j conjunction) refusing(name string, declared []variants) []string {
 	for _, k := range j.all {
 		if _, ok := k.m["patternProperties"]; ok {
@@ -261,7 +261,7 @@ func (j conjunction) refusing(name string, declared []variants) []string {
 	return nil
 }
 
-// additional returns the schemas of members without a property. open reports whether there are none.
+// additional returns the schemas of members that no property declares. open reports whether such members can have any value.
 func (j conjunction) additional() (schemas []place, open bool) {
 	open = true
 	for _, k := range j.all {
@@ -281,7 +281,7 @@ func (j conjunction) additional() (schemas []place, open bool) {
 	return schemas, open
 }
 
-// items returns the schemas of the items of an array. open reports whether some items can have any type.
+// itemSchemas returns the schemas of the items of an array. open reports whether some items can have any type.
 func (j conjunction) itemSchemas() (schemas []place, open bool) {
 	open = true
 	for _, k := range j.all {

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// input reports values that the schemas at accept, and that the type to cannot decode.
+// input reports values that all schemas in at accept, but the type to cannot decode.
 func (c *comparison) input(at []place, to typed) { c.inputIn(at, to, false) }
 
-// inputIn is input. If branch is set, the schemas at include a branch of anyOf or oneOf, and fields that it does not set may be set by others.
+// inputIn is input. If branch is set, at includes a branch of anyOf or oneOf. Then unset fields are not reported, since another branch may
+// set them.
 func (c *comparison) inputIn(at []place, to typed, branch bool) {
 	c.step()
 	c.depth++
@@ -195,7 +196,7 @@ func (j conjunction) isWithin(b bound, to typed) bool {
 				continue
 			}
 			excludes := strings.HasPrefix(keyword, "exclusive")
-			if excludes && whole && !b.exclusive { // above -1 means from 0
+			if excludes && whole && !b.exclusive { // for integers, exclusiveMinimum = -1 is minimum = 0
 				one := rational(json.Number("1"))
 				if b.maximum {
 					one.Neg(one)
@@ -263,14 +264,14 @@ func (c *comparison) inputObject(j conjunction, to typed) {
 	}
 }
 
-// declares returns a function that reports whether a property is declared in any case.
+// declares returns a function that reports whether a property is declared, whatever the case of its name.
 func declares(declared []variants) func(name string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(declared, func(v variants) bool { return strings.EqualFold(v.name, name) })
 	}
 }
 
-// unknownMember reports a property for which the type has no field. Properties of branches may be alternatives to those of the type.
+// unknownMember reports a property for which the type has no field, unless its schema is false.
 func (c *comparison) unknownMember(v variants, to typed) {
 	p := append(v.always, v.branches...)[0]
 	if p.schema == false {

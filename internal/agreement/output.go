@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// output reports values that the type from encodes, and that the schemas at refuse.
+// output reports values that the type from can encode, but a schema in at refuses.
 func (c *comparison) output(at []place, from typed) {
 	c.step()
 	c.depth++
@@ -49,7 +49,7 @@ func (t types) orNothing() string {
 	return t.String()
 }
 
-// choose adds the only branch of an anyOf or oneOf that accepts the types, such as that beside null.
+// choose adds the branch of an anyOf or oneOf that accepts the types, if there is exactly one, such as the branch beside null.
 func (c *comparison) choose(j conjunction, encoded types) conjunction {
 	base, branches, single := j.branch()
 	if !single {

@@ -1,7 +1,7 @@
 // Package dev builds a plugin whenever its source changes, and has a host serve the last build that succeeded.
 //
-// Builds do not overlap, also not with those that other processes make of the same source. A build has a directory of its own, and
-// the host changes from one to the next; a build that fails, or that the host rejects, changes nothing in service.
+// Builds do not overlap, not even with builds of the same source by other processes. Each build has a directory of its own, and the host
+// switches from one to the next. A build that fails, or that the host rejects, does not change which build is served.
 package dev
 
 import (
@@ -48,7 +48,7 @@ type Builder struct {
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
 
-	tried, built chan struct{} // closed after the first build, and after the first that succeeded
+	tried, built chan struct{} // closed after the first build, and after the first build that succeeded
 
 	building sync.Mutex // held during a build
 	// building guards the following fields.
@@ -56,9 +56,9 @@ type Builder struct {
 	failed  int     // number of builds that failed since the last one that succeeded
 	outputs outputs // files that builds write
 
-	// serving is held while the host opens or changes to another build. It guards the following fields.
+	// serving is held while the host opens or switches to another build. It guards the following fields.
 	serving  sync.Mutex
-	host     Host   // nil: not opened
+	host     Host   // nil before Open
 	previous string // directory of the build before the one in service; empty: none
 
 	mu sync.Mutex
@@ -68,7 +68,7 @@ type Builder struct {
 	problem error  // why live is empty
 }
 
-// Start begins to build the plugin. The error is tomlfile.Problems if there is no plugin.
+// Start begins to build the plugin in the background. The error is tomlfile.Problems if a directory does not exist or has no manifest.
 func Start(ctx context.Context, c Config) (*Builder, error) {
 	b := &Builder{config: c, log: c.Log, tried: make(chan struct{}), built: make(chan struct{}), problem: errors.New("the first build is not finished")}
 	for _, dir := range append([]string{c.Dir}, c.Watch...) {
@@ -89,7 +89,7 @@ func Start(ctx context.Context, c Config) (*Builder, error) {
 	if b.temp, err = os.MkdirTemp("", "bulkhead-dev-"); err != nil {
 		return nil, err
 	}
-	// Modules are compiled by processes that may access only resolved paths.
+	// The sandbox of the process that compiles a module allows only resolved paths.
 	if b.temp, err = filepath.EvalSymlinks(b.temp); err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func Start(ctx context.Context, c Config) (*Builder, error) {
 	return b, nil
 }
 
-// Close ends a build that is running, and removes all builds.
+// Close cancels a build in progress, and removes all builds.
 func (b *Builder) Close() error {
 	b.stop()
 	b.ended.Wait()
@@ -131,7 +131,7 @@ func (b *Builder) Plugin() *discovery.Development {
 	}}
 }
 
-// Open opens the host that serves the plugin. Further builds are served by it.
+// Open calls open, which opens the host that serves the plugin. The host serves further builds too.
 func (b *Builder) Open(open func() (Host, error)) error {
 	b.serving.Lock()
 	defer b.serving.Unlock()
@@ -185,8 +185,8 @@ func (b *Builder) build(ctx context.Context) error {
 	return nil
 }
 
-// serve has the host serve the build in dir, and removes the one before the previous one. It returns what it did. After an error the previous
-// build is still in service.
+// serve has the host serve the build in dir, and removes the build before the previous one. outcome is the message for the log. If the host
+// rejects the build, the previous build stays in service.
 func (b *Builder) serve(ctx context.Context, dir string) (outcome string, err error) {
 	b.serving.Lock()
 	defer b.serving.Unlock()
@@ -201,7 +201,7 @@ func (b *Builder) serve(ctx context.Context, dir string) (outcome string, err er
 			return "", err
 		}
 	}
-	// Calls in flight end with the build with which they began, so the previous one is kept.
+	// Calls in flight still use the previous build, so it is removed later.
 	old := b.previous
 	if b.previous = previous; old != "" {
 		err = os.RemoveAll(filepath.Dir(old))
@@ -237,12 +237,12 @@ func (b *Builder) fail(ctx context.Context, err error) {
 	defer b.serving.Unlock()
 	if b.host != nil {
 		if err := b.host.Reload(ctx); err != nil { // so that new clients are told the reason
-			b.log.Debug("cannot change the instructions", "reason", err)
+			b.log.Debug("cannot update the instructions of the server", "reason", err)
 		}
 	}
 }
 
-// maxText bounds, in bytes, what clients are told: they pass it to a model.
+// maxText bounds a log message to clients, in bytes, because clients may pass it to a model.
 const maxText = 4 << 10
 
 // tell sends a log message to clients.
@@ -254,7 +254,7 @@ func (b *Builder) tell(text string) {
 	}
 }
 
-// grace is how long a build command may clean up when the server ends. The server waits for a second in all.
+// grace is how long a build command may clean up when the server ends. The server waits for one second in total.
 const grace = 400 * time.Millisecond
 
 // isSame reports whether two builds have the same module and manifest.
@@ -267,7 +267,7 @@ func isSame(one, other string) bool {
 	return aerr == nil && berr == nil && bytes.Equal(a, b)
 }
 
-// again decides whether what changed during a build causes another one.
+// again reports whether the files that changed during a build require another one.
 func (b *Builder) again(changed []string) bool {
 	b.building.Lock()
 	defer b.building.Unlock()
@@ -278,11 +278,11 @@ func (b *Builder) again(changed []string) bool {
 	return again
 }
 
-// ignore reads from the manifest which file the build writes.
+// ignore reads from the manifest which file the build writes, and excludes it from the sources.
 func (b *Builder) ignore() {
 	m, _ := manifest.Load(b.roots[0])
 	if m == nil || m.Module.File == "" {
-		return // unfinished: keep what was known
+		return // the manifest is being edited: keep the previous value
 	}
 	ignored := ""
 	if m.Build.Go != "" || len(m.Build.Command) > 0 { // otherwise the module is a source
@@ -302,8 +302,8 @@ func (b *Builder) ignoredFile() string {
 // lockInterval is the time between two attempts to lock a source.
 const lockInterval = 100 * time.Millisecond
 
-// lock waits until no other process builds the same source, since the build commands of two of them would write the same files. On a
-// system that cannot lock directories it does not wait.
+// lock waits until no other process builds the same source, since both build commands would write the same files. On a system that cannot
+// lock directories it does not wait.
 func (b *Builder) lock(ctx context.Context) (unlock func(), err error) {
 	dir, err := os.Open(b.roots[0])
 	if err != nil {
@@ -327,7 +327,7 @@ func (b *Builder) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// closeOnce closes a channel unless it is closed.
+// closeOnce closes a channel unless it is already closed.
 func closeOnce(c chan struct{}) {
 	select {
 	case <-c:

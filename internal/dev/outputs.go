@@ -14,9 +14,9 @@ const maxStreak = 4
 // maxDigested bounds, in bytes, the files that are compared by content. Larger ones count as changed.
 const maxDigested = 16 << 20
 
-// outputs recognizes files that builds write although they lie among the sources. A change during a build causes another build,
-// since the user may have saved a file. A file that changes during that build too is an output if its content is the same again, or
-// if it changes in every build: then its changes during builds do not count any more.
+// outputs recognizes files among the sources that builds write. A file that changes during a build causes another build, since the user
+// may have saved it. If the file changes in that build too, and its content is the same as after the build before, or if it changes in
+// more than maxStreak builds in a row, it is an output: from then on its changes during builds are ignored.
 type outputs struct {
 	known    map[string]bool
 	suspects map[string]suspect // files that changed during the last build
@@ -50,7 +50,7 @@ func (o *outputs) add(changed []string, digest func(path string) string) (again 
 	return again, found
 }
 
-// digestFile returns a digest of the content of a file, or "" if that cannot be read.
+// digestFile returns a digest of the content of a file; empty if the file cannot be read or is too large.
 func digestFile(path string) string {
 	f, err := os.OpenFile(path, os.O_RDONLY|openflag.NonBlock, 0)
 	if err != nil {

@@ -16,13 +16,13 @@ const (
 // outputDirs are the names of directories that hold build output, dependencies or caches, and never sources.
 var outputDirs = []string{"node_modules", "target", "dist", "build", "__pycache__"}
 
-// isOutput reports whether a directory is not searched for sources. Those whose names begin with a dot belong to version control
-// systems, editors and caches.
+// isOutput reports whether a directory is not searched for sources. Directories whose names begin with a dot belong to version control
+// systems, editors and caches; .cargo contains the settings of a build.
 func isOutput(name string) bool {
 	return slices.Contains(outputDirs, name) || strings.HasPrefix(name, ".") && name != ".cargo"
 }
 
-// isScratch reports whether a file is temporary: editors write such files beside the one that is edited.
+// isScratch reports whether a file is temporary, such as those that editors write beside an edited file.
 func isScratch(name string) bool {
 	for _, suffix := range []string{"~", ".swp", ".swo", ".swx", ".tmp", ".bak", ".new", ".orig"} {
 		if strings.HasSuffix(name, suffix) {

@@ -1,4 +1,4 @@
-// Package jsonmatch compares JSON values for tests, and names the first place at which they differ.
+// Package jsonmatch compares JSON values for tests of plugins, and names the first place at which they differ.
 package jsonmatch
 
 import (
@@ -15,7 +15,7 @@ import (
 // maxShown bounds a value in a difference, in bytes.
 const maxShown = 200
 
-// Decode decodes one JSON value. Numbers keep their text, as json.Number.
+// Decode decodes one JSON value. It decodes numbers as json.Number, which keeps their digits.
 func Decode(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -24,13 +24,13 @@ func Decode(text []byte) (any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("more follows the value at byte %d", d.InputOffset())
+		return nil, fmt.Errorf("text follows the JSON value, which must be the only one, before byte %d", d.InputOffset())
 	}
 	return v, nil
 }
 
-// Equal returns how got differs from want, which Decode has returned; empty if the values are equal. Objects are equal whatever the
-// order of their members is, and numbers if their values are.
+// Equal describes the first difference between two values that Decode returned; it is empty if they are equal. The order of members and
+// the notation of numbers do not matter.
 func Equal(got, want any) string { return compare("", got, want, true) }
 
 // Contains is like Equal, but the objects of got may have further members.
@@ -108,7 +108,7 @@ func sortedKeys(object map[string]any) []string {
 // escaper escapes a key for a JSON Pointer.
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// equalNumbers compares integers exactly, and other numbers as float64, which most programs read them as.
+// equalNumbers compares integers exactly, and other numbers as float64, because most programs decode them so.
 func equalNumbers(a, b string) bool {
 	if a == b {
 		return true

@@ -1,5 +1,5 @@
-// Package replay makes the calls of an audit log again, with another version of a plugin in a temporary directory, and reports which
-// outcomes differ.
+// Package replay makes the calls of an audit log again in a temporary directory, with another version of a plugin, and reports which
+// outcomes differ. Start with Run.
 package replay
 
 import (
@@ -23,13 +23,13 @@ import (
 // Options select the calls and the plugin.
 type Options struct {
 	Log      string      // path of the audit log
-	Query    audit.Query // of the plugin's calls
+	Query    audit.Query // selects the calls
 	Plugin   *manifest.Manifest
 	Compiled string // the host's cache of compiled code
 	Project  string // directory that is copied to be the project, absolute; empty: an empty project
 	Prefix   string // prefix of the tool names in the log
 	Sizes    bool   // a response of a different size is a difference
-	// Progress is called after each call with the number of calls so far.
+	// Progress is called after each call with the number of calls so far; nil: it is not called.
 	Progress func(calls int)
 	// Damaged is called for each line that is not a record.
 	Damaged func(audit.Damage)
@@ -49,11 +49,11 @@ const maxDifferences = 1000
 // LeftOut counts the calls that were not made again, by the reason.
 type LeftOut struct {
 	NotRecorded int   `json:"not_recorded"` // the log has no arguments, or only their hash
-	Truncated   int   `json:"truncated"`    // the arguments, or the name, are truncated
-	Asked       int   `json:"asked"`        // the call asked its client, whose answers are in no log
+	Truncated   int   `json:"truncated"`    // the arguments or the name are truncated
+	Asked       int   `json:"asked"`        // the call asked its client, and the log has no answers
 	Cancelled   int   `json:"cancelled"`    // the client cancelled the call
 	Other       int   `json:"other"`        // neither a tool call, nor a prompt, nor a resource
-	Lost        int64 `json:"lost"`         // records that could not be written when the log was
+	Lost        int64 `json:"lost"`         // records that were dropped when the log was written
 }
 
 // Calls returns the number of calls in the log that were not made again.
@@ -77,7 +77,7 @@ type Outcome struct {
 	Size    int64         `json:"bytes_out"`
 }
 
-// String describes an outcome in words.
+// String describes an outcome for a report.
 func (o Outcome) String() string {
 	text := string(o.Outcome)
 	if o.Code != "" {
@@ -183,13 +183,13 @@ func (r *replay) leaveOut(e audit.Entry) *int {
 	case e.Arguments == "" && !hadNone(e):
 		return &l.NotRecorded
 	case e.Arguments != "" && !isObject(e.Arguments):
-		return &l.NotRecorded // their hash
+		return &l.NotRecorded // the log has the hash of the arguments
 	}
 	return nil
 }
 
-// hadNone reports whether the parameters of a call are too short for arguments. A log without arguments does not tell whether there
-// were any.
+// hadNone reports whether the parameters of a call are too short to have arguments. A log that does not record arguments does not record
+// either whether a call had any.
 func hadNone(e audit.Entry) bool {
 	return e.BytesIn < int64(len(`{"name":"","arguments":{"":0}}`)+len(e.Tool))
 }
@@ -199,7 +199,7 @@ func isObject(text string) bool {
 	return json.Unmarshal([]byte(text), &object) == nil && object != nil
 }
 
-// params returns the parameters of a call, with the path of the project's copy in the place of that of the project.
+// params returns the parameters of a call, in which the path of the project is replaced by that of its copy.
 func (r *replay) params(e audit.Entry) map[string]any {
 	if e.Method == abi.MethodResourcesRead {
 		return map[string]any{"uri": r.moved(e.Tool)}
@@ -211,7 +211,8 @@ func (r *replay) params(e audit.Entry) map[string]any {
 	return params
 }
 
-// moved replaces the path of the project. Both paths are written in JSON as they are, or are not replaced.
+// moved replaces the path of the project by that of its copy. It replaces nothing if one of the paths needs escapes in JSON, since text
+// can be JSON.
 func (r *replay) moved(text string) string {
 	quoted, _ := json.Marshal(r.o.Project + r.dir.Project()) // strings always encode
 	if r.o.Project == "" || len(quoted) != len(r.o.Project)+len(r.dir.Project())+2 {
@@ -221,7 +222,7 @@ func (r *replay) moved(text string) string {
 }
 
 func (r *replay) differs(was, now Outcome, e audit.Entry) bool {
-	// Of a long list the log has only a part.
+	// If the log left out operations, the lists cannot be compared.
 	return was.Outcome != now.Outcome || was.Code != now.Code || e.LeftOut == 0 && !slices.Equal(was.Denied, now.Denied) ||
 		r.o.Sizes && was.Size != now.Size
 }

@@ -14,7 +14,7 @@ const (
 	maxBytes = 1 << 30
 )
 
-// Copy copies the files of a directory into an existing one: directories, regular files with their permissions, and symbolic links,
+// Copy copies the content of a directory into an existing one: directories, regular files with their permissions, and symbolic links,
 // which it does not follow. Other files are left out.
 func Copy(to string, source *os.Root) error {
 	dest, err := os.OpenRoot(to)
@@ -28,7 +28,7 @@ func Copy(to string, source *os.Root) error {
 			return err
 		}
 		if files++; files > maxFiles {
-			return fmt.Errorf("%s has more than %d files: name a smaller directory", source.Name(), maxFiles)
+			return fmt.Errorf("%s contains more than %d files: name a smaller directory", source.Name(), maxFiles)
 		}
 		switch kind := entry.Type(); {
 		case kind.IsDir():
@@ -44,7 +44,7 @@ func Copy(to string, source *os.Root) error {
 		}
 		n, err := copyFile(dest, source, name, maxBytes-size)
 		if size += n; err == nil && size >= maxBytes {
-			return fmt.Errorf("%s has more than %d MiB: name a smaller directory", source.Name(), maxBytes>>20)
+			return fmt.Errorf("the files in %s have %d MiB or more: name a smaller directory", source.Name(), maxBytes>>20)
 		}
 		return err
 	})

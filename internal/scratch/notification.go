@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// IsStartReport reports whether a notification is one by which the host tells that a call waits for its worker process. It depends on
-// the load of the machine whether there are any.
+// IsStartReport reports whether a notification of the host says that a call waits for its worker process. Tests ignore such
+// notifications, since the load of the machine decides whether there are any.
 func IsStartReport(method string, params []byte) bool {
 	var p struct {
 		Progress      *float64

@@ -1,5 +1,5 @@
-// Package scratch opens hosts in temporary directories, so that a plugin can be called without a chance to change anything of the
-// user's: New makes a directory with an empty project and an empty home directory, and Dir.Options opens a host there.
+// Package scratch opens hosts in temporary directories, so that calls of a plugin cannot change files of the user: New creates a directory
+// with an empty project and an empty home directory, and Dir.Open opens a host there. Dir.Options is for hosts with a config of their own.
 package scratch
 
 import (
@@ -29,7 +29,7 @@ func New(compiled string) (d *Dir, err error) {
 			err = errors.Join(err, os.RemoveAll(root))
 		}
 	}()
-	resolved, err := filepath.EvalSymlinks(root) // places have no symbolic links
+	resolved, err := filepath.EvalSymlinks(root) // the host reports resolved paths
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (d *Dir) Compiled() string { return d.cache }
 // Close removes the directory.
 func (d *Dir) Close() error { return os.RemoveAll(d.root) }
 
-// Options returns the options of a host with a config, which it writes. Of the environment, the host sees only its own directories.
+// Options writes a config, and returns the options of a host with this config. The host's environment has only the directories of d.
 func (d *Dir) Options(config string, log hclog.Logger) (discovery.Options, error) {
 	file := d.Path("bulkhead.toml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -69,7 +69,7 @@ func (d *Dir) Options(config string, log hclog.Logger) (discovery.Options, error
 	env := map[string]string{
 		"HOME": d.Home(), "XDG_STATE_HOME": d.Path("state"), "XDG_CACHE_HOME": filepath.Dir(d.cache), "TZ": "UTC",
 	}
-	// The organisation's ceiling does not apply, since nothing of the user's is granted.
+	// The organisation's ceiling does not apply, since only directories of d are granted.
 	system := discovery.WithCeiling(discovery.System{
 		Dir: d.Project(), LookupEnv: func(name string) (string, bool) { value, ok := env[name]; return value, ok },
 	}, d.Path("ceiling.toml"), os.Geteuid(), d.Home())

@@ -24,15 +24,15 @@ import (
 type Session struct {
 	*host.Host
 	log   Log
-	audit *os.File // at the end of the records that were read
+	audit *os.File // its offset is the end of the records that were read
 }
 
-// Table returns the table of a config for the plugin in dir, with grants, which are lines of TOML.
+// Table returns the [[plugins]] table of a config for the plugin in dir. grants are further lines of the table.
 func Table(dir, grants string) string {
 	return "[[plugins]]\npath = " + tomlfile.Text(dir) + "\n" + grants
 }
 
-// Config returns a config with a table of a plugin, and with an audit log in d.
+// Config returns a config with the table of a plugin and an audit log in d.
 func (d *Dir) Config(table string) string {
 	return "[audit]\nfile = " + tomlfile.Text(d.auditFile()) + "\nmax_size = \"1024GiB\"\narguments = \"none\"\non_failure = \"closed\"\n\n" + table
 }
@@ -73,7 +73,7 @@ func (s *Session) Records() ([]audit.Entry, error) {
 	for line := range bytes.Lines(text) {
 		var e audit.Entry
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("the audit log: %w", err)
+			return nil, fmt.Errorf("the audit log has an invalid record: %w", err)
 		}
 		all = append(all, e)
 	}
@@ -83,7 +83,7 @@ func (s *Session) Records() ([]audit.Entry, error) {
 // Logged returns what was logged since the last call.
 func (s *Session) Logged() string { return s.log.Take() }
 
-// Outcome is how the host recorded a request.
+// Outcome is the outcome of a request in the host's audit log.
 type Outcome struct {
 	Outcome audit.Outcome
 	Code    string
@@ -91,7 +91,7 @@ type Outcome struct {
 	Size    int64    // size of the response in bytes
 }
 
-// Summarize returns the outcome of a request by its records.
+// Summarize returns the outcome of a request from its audit records.
 func Summarize(records []audit.Entry) Outcome {
 	var o Outcome
 	for _, e := range records {
@@ -109,8 +109,9 @@ func Summarize(records []audit.Entry) Outcome {
 	return o
 }
 
-// Grants returns lines of a config that grant a plugin what its manifest requests, as far as it lies in a Dir: directories,
-// repositories, questions and writing tools, but no origin and no variable.
+// Grants returns lines of a config that grant a plugin those directories and repositories that its manifest requests in a Dir, its write
+// tools, and by default the questions to the client that it requests. They grant no origin and no variable. The state directory is left out,
+// since a config need not grant it.
 func Grants(m *manifest.Manifest) string {
 	var fs, git []string
 	for _, f := range m.Capabilities.FS {
@@ -126,7 +127,8 @@ func Grants(m *manifest.Manifest) string {
 	return fmt.Sprintf("fs = [%s]\ngit = [%s]\nhttp = []\nallow_write = true\n", strings.Join(fs, ", "), strings.Join(git, ", "))
 }
 
-// inside reports whether a path lies in a Dir, whatever the user's directories are.
+// inside reports whether a path of a manifest lies in a Dir: it does if it begins with a variable such as ${project}, since the host
+// of the Dir resolves all variables to directories of the Dir.
 func inside(path string) bool { return strings.HasPrefix(path, "${") }
 
 // Log collects what a host logs.

@@ -1,7 +1,7 @@
 // Package watch reports changes of files and directories. Run calls a function when one of a set of paths is created,
 // changed, replaced or removed, whichever way an editor or a deployment does so.
 //
-// The paths are a list, or the files of a tree as a callback returns them.
+// The watched paths come from lists, or from a callback that returns the files of a tree.
 //
 // Notifications of the system only tell Run when to look: once the paths have stopped changing, Run compares their metadata with
 // those of the previous look. So an event in a directory that other programs write to, such as the root of a project, costs a few
@@ -27,14 +27,14 @@ type Config struct {
 	Paths func() []string
 	// Existing is like Paths, but only the creation and removal of its paths count as changes.
 	Existing func() []string
-	// Tree returns further absolute paths of files, and the directories whose entries decide what it returns. It is called
-	// whenever Run looks, so it should be fast and return a bounded number of paths. A file that it returns for the first time, or no
-	// longer, is a change. It may be nil.
+	// Tree returns further absolute paths of files, and the directories whose entries determine the result. It is called
+	// whenever Run looks, so it should be fast and return a bounded number of paths. It is a change if Tree returns a file for the
+	// first time, or does not return it any more. It may be nil.
 	Tree func() (files, dirs []string)
 	// Changed is called after a change, in the goroutine of Run.
 	Changed func()
-	// Again reports whether Changed is to be called again because these paths changed while it ran. It is called after each
-	// call of Changed, also without paths. If it is nil, any path is a reason.
+	// Again reports whether Changed must be called again, because these paths changed while it ran. Again is called after each
+	// call of Changed, even if paths is empty. If it is nil, Changed is called again if any path changed.
 	Again func(paths []string) bool
 	// Since is the time of the state that the caller knows. If a path was modified later, Changed is called at the start.
 	Since time.Time
@@ -231,8 +231,8 @@ func (s state) paths() []path { return slices.Collect(maps.Keys(s)) }
 
 func (s state) equal(other state) bool { return maps.EqualFunc(s, other, isSame) }
 
-// changedSince returns the sorted paths of s that differ from those of an earlier state. A path that only s has counts if it was
-// modified after began, or belongs to the tree.
+// changedSince returns the sorted paths that differ between s and an earlier state. A path that only s has counts if it was modified
+// after began, or belongs to the tree; a path that only before has counts if it belongs to the tree.
 func (s state) changedSince(before state, began time.Time) []string {
 	var names []string
 	for p, info := range s {
