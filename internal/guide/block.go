@@ -1,5 +1,5 @@
-// Package guide reads the pages of the guide for plugin authors, and assembles the plugin whose parts a page shows, in Go, Rust, C and
-// AssemblyScript, so that tests compile and run what the page says. Only tests use it.
+// Package guide reads the pages of the guide for plugin authors, and assembles the plugins whose parts a page shows, in Go and in each of
+// Languages, so that tests compile and run the examples. Only tests use it.
 package guide
 
 import (
@@ -13,8 +13,8 @@ type Block struct {
 	Language string // first word of the info string; empty if there is none
 	// Untested is the reason why no test uses the block: the text after "not tested:" in the info string.
 	Untested string
-	// Label is the non-empty line before the block, without backquotes and colons around it; empty after another block. File is the label
-	// if it is the name of a file.
+	// Label is the nearest non-empty line before the block, without backquotes and colons around it; empty if another block precedes. File
+	// is the label if that is the name of a file.
 	Label, File string
 	Text        string
 }
@@ -49,8 +49,8 @@ func Blocks(text string) []Block {
 	return found
 }
 
-// Commands returns the commands of a block of shell lines: those after "$ " in a console block with their output, or each line of any
-// other block, without the comment at its end.
+// Commands returns the commands of a block. In a console block, a command follows "$ " and precedes its output. In any other block each
+// line is a command; the comment at its end is removed.
 func (b Block) Commands() []Command {
 	var all []Command
 	if b.Language == "console" {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// imports are the packages that blocks in Go can use. Their import declarations are added.
+// imports are the packages that blocks in Go can use without import declarations.
 var imports = []string{
 	"bytes", "context", "crypto/rand", "encoding/json", "errors", "fmt", "io/fs", "os", "path/filepath", "regexp", "slices", "strconv", "strings", "testing", "time",
 	"github.com/bulkhead-mcp/bulkhead/sdk", "github.com/bulkhead-mcp/bulkhead/sdk/abi", "github.com/bulkhead-mcp/bulkhead/sdk/atomicfile",
@@ -22,9 +22,9 @@ var imports = []string{
 
 const goMain = "func init() { sdk.Serve(plugin()) }\n\nfunc main() {}\n\n"
 
-// Go returns the files of the plugin that consists of a page's blocks in Go: main.go, and main_test.go if there are tests among them.
-// plugin.toml has the page's parts of a manifest. A page shows declarations without package clause and imports; one of them is the function
-// plugin. Source of a plugin that exists is passed as base: a function of a block replaces the one in base.
+// Go returns the source files of the plugin that consists of a page's blocks in Go: main.go, and main_test.go if there are tests among the
+// blocks. The blocks have declarations without package clause and imports; one of the declarations is the function plugin. If a page
+// extends an existing plugin, base is the source of that plugin: functions in blocks replace those in base.
 func Go(blocks []Block, base string) (map[string]string, error) {
 	var code, tests strings.Builder
 	for _, b := range blocks {
@@ -59,7 +59,7 @@ func Go(blocks []Block, base string) (map[string]string, error) {
 	return files, nil
 }
 
-// without returns the declarations of base without package clause, imports and those functions that other declares too.
+// without returns the declarations of base, except for imports and for functions that other declares too.
 func without(base, other string) (string, error) {
 	files := token.NewFileSet()
 	replacing, err := parser.ParseFile(files, "", "package p\n"+other, 0)

@@ -8,9 +8,9 @@ type Language struct {
 	build string // line in [build]
 	// Module is the file name of the module.
 	Module string
-	file   string // name of the source file
-	head   string // what the page leaves out before the blocks, and after them
-	tail   string
+	file   string            // name of the source file
+	head   string            // source before the blocks, which pages leave out
+	tail   string            // source after the blocks, which pages leave out
 	more   map[string]string // other files
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Config is the first line of a TOML block that is a config of the host, not a part of a manifest.
+// Config is the first line of a TOML block that shows a config of the host instead of a part of a manifest.
 const Config = "# bulkhead.toml\n"
 
 // manifestHead is the part of a manifest that pages leave out.
@@ -27,8 +27,8 @@ file = %q
 
 var toolName = regexp.MustCompile(`(?m)^name\s*=\s*"([^"]+)"`)
 
-// Manifest returns the manifest whose parts a page shows, for the module with the given file name and line in [build]. It has those
-// tools whose names are in the source, since a page may show one of its tools only in a language.
+// Manifest returns the manifest whose parts a page shows. module is the file name of the module, and build the line in [build]. The manifest
+// has only those tools whose names are in the source, since a page need not show each tool in every language.
 func Manifest(blocks []Block, module, build, source string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, manifestHead, module, build)

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Shell runs the commands of a page one after the other, as in one shell: a command finds the working directory and the variables
-// BULKHEAD_… that those before it set. The home directory of the pages, /home/me, is below Root.
+// Shell runs the commands of a page one after the other, as in one shell: a command has the working directory and the exported variables
+// with the prefix BULKHEAD_ that earlier commands set. The home directory of the pages, /home/me, is below Root.
 type Shell struct {
 	Root string
 	Env  []string
 	Vary []Mask
 }
 
-// Mask replaces details of the output that vary.
+// Mask replaces a detail of the output that varies from run to run.
 type Mask struct {
 	Pattern *regexp.Regexp
 	By      string
@@ -38,7 +38,7 @@ var masks = []Mask{
 
 var home = regexp.MustCompile(`(^|[ "'=])/home/me/`)
 
-// Rooted returns a text with the paths below the home directory of the pages as paths below the root.
+// Rooted returns a text in which paths below the home directory of the pages are replaced by paths below the root.
 func (s Shell) Rooted(text string) string {
 	return home.ReplaceAllString(text, "${1}"+s.Root+"/home/me/")
 }
@@ -46,8 +46,8 @@ func (s Shell) Rooted(text string) string {
 // Path returns the path below the root for a path of the pages.
 func (s Shell) Path(path string) string { return filepath.Join(s.Root, path) }
 
-// Run runs a command line, and returns its output with the paths of the pages, without details that vary. If the command fails, the
-// output ends with its exit code.
+// Run runs a command line, and returns its output with the paths of the pages and with masked details. If the command fails, the output
+// ends with its exit code.
 func (s Shell) Run(ctx context.Context, line string) (string, error) {
 	state := filepath.Join(s.Root, "state.sh")
 	script := fmt.Sprintf("[ ! -e %[1]s ] || . %[1]s\n%[2]s\ncode=$?\n{ export -p | grep BULKHEAD_; echo cd \"$PWD\"; } >%[1]s\nexit $code\n", state, s.Rooted(line))

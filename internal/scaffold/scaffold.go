@@ -1,6 +1,6 @@
 // Package scaffold creates the directory of a new plugin: a manifest, a handler for each kind of offer that the author wants, a
-// native test where the SDK has one, scenarios, a readme, and the sources of the SDK unless a published one is used. The directory builds as
-// it is.
+// native test where the SDK has one, scenarios, a readme, and the sources of the SDK unless a published one is used. The new plugin builds
+// without changes.
 package scaffold
 
 import (
@@ -168,7 +168,8 @@ func render(d data, l language) (map[string][]byte, error) {
 	return files, err
 }
 
-// Write creates the directory target with files, by slash-separated path, unless it exists. It writes them to a temporary directory beside target, which it renames.
+// Write creates the directory target with files, which are given by slash-separated paths. It is an error if target exists. The directory
+// appears atomically: Write writes the files to a temporary directory beside target, and renames it.
 func Write(target string, files map[string][]byte) (err error) {
 	switch _, err := os.Lstat(target); {
 	case err == nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// fail reports that the expectation at a key is not met.
+// fail records that the expectation at a key is not met.
 func (r *run) fail(t *tomlfile.Table, key, what string, diff ...string) {
 	for i, line := range diff {
 		diff[i] = r.places.insertShown(line)
@@ -37,7 +37,7 @@ func (r *run) check(s *step, got response) {
 		r.fail(t, "failure", fmt.Sprintf("the call has the failure %q, want %q: %s", got.Failure, s.failure, body(got)))
 	case got.Failure != s.failure && s.rpcError == nil && !s.isError:
 		r.fail(t, s.kind, fmt.Sprintf("the host ended the request (%s): %s", got.Failure, body(got)))
-	case s.failure != "" && got.Error == nil: // whether it is an error result depends on the failure only
+	case s.failure != "" && got.Error == nil: // the kind of the failure decides whether the result has isError
 		r.checkResult(s, got)
 	case s.rpcError != nil && got.Error == nil:
 		r.fail(t, "error", "the request succeeds: "+body(got))
@@ -74,7 +74,7 @@ func (r *run) checkResult(s *step, got response) {
 	}
 }
 
-// jsonKey returns the key under which a table has a JSON value.
+// jsonKey returns the key at which a table has an object: key, or key_json if the object is a string in JSON.
 func jsonKey(t *tomlfile.Table, key string) string {
 	if t.Has(key) {
 		return key
@@ -108,7 +108,7 @@ func (r *run) checkQuestions(s *step, got response) {
 	}
 }
 
-// checkHost compares what the host has recorded of the request.
+// checkHost compares denied operations, log lines and notifications of the request with the expected ones.
 func (r *run) checkHost(s *step, got response) {
 	t := s.table
 	if s.denied != nil {
@@ -154,7 +154,7 @@ func showNotifications(all []received) string {
 	return cmp.Or(strings.Join(shown, ", "), "none")
 }
 
-// checkTexts checks conditions for a string.
+// checkTexts checks the conditions for a string. what names the string in messages.
 func (r *run) checkTexts(t *tomlfile.Table, key, what, got string, want texts) {
 	at := func(condition string) string { return cmp.Or(key, condition) }
 	for _, part := range want.contains {

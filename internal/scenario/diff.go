@@ -8,11 +8,12 @@ import (
 const (
 	maxLines = 20  // of each side of a diff
 	maxLine  = 200 // bytes of a line in a message
-	around   = 2   // equal lines that are shown before and after those that differ
-	maxEqual = 60  // bytes that are shown of the equal beginning of a line
+	around   = 2   // number of equal lines shown before and after those that differ
+	maxEqual = 60  // a longer equal beginning of two lines is shortened, in bytes
 )
 
-// diff returns the lines between the first and the last ones that differ. It does not look for equal lines between those.
+// diff returns the lines from the first to the last one that differs, with some equal lines around them. It does not look for equal lines
+// in between.
 func diff(got, want string) []string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	before := 0
@@ -33,7 +34,7 @@ func diff(got, want string) []string {
 	return append(lines, marked("  ", w[len(w)-after:len(w)-max(0, after-around)])...)
 }
 
-// withoutEqual shortens the equal beginning of two lines, so that the difference is shown although lines are truncated.
+// withoutEqual shortens the equal beginning of two lines, so that truncated lines still show the difference.
 func withoutEqual(a, b string) (string, string) {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

@@ -15,12 +15,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// response is what a request results in.
+// response is the response to a request, with what the host recorded and sent while it ran.
 type response struct {
 	host.Answer
-	result        any    // the decoded result without _meta; nil: an error
+	result        any    // the decoded result without _meta; nil if the response is an error
 	text          string // the texts of the result, one per line
-	onlyText      bool   // text has all of the content
+	onlyText      bool   // text has the complete content
 	recorded      scratch.Outcome
 	notifications []received
 	asked         map[string]any // the parameters of the questions
@@ -113,7 +113,7 @@ func (c *client) answer(_ context.Context, q host.Question) (json.RawMessage, er
 }
 
 // textOf returns the texts of a result: those of its content, messages or contents, the names of its items, or the values of a
-// completion. It returns false if the result has anything else that a client shows.
+// completion. It returns false if the result has other content too, such as an image.
 func textOf(s *step, result any) (string, bool) {
 	object, _ := result.(map[string]any)
 	var texts []string
@@ -164,8 +164,8 @@ func textOf(s *step, result any) (string, bool) {
 	return strings.Join(texts, "\n"), all
 }
 
-// matchDenied returns the operations that were denied and not expected, and those that were expected and not denied. An expected one
-// may leave out the target.
+// matchDenied returns the operations that were denied but not expected, and those that were expected but not denied. An expected
+// operation may leave out the target.
 func matchDenied(got, want []string) (unexpected, missing []string) {
 	matches := func(denied, want string) bool { return denied == want || strings.HasPrefix(denied, want+" ") }
 	for _, denied := range got {

@@ -83,7 +83,7 @@ type snapshot map[path]string
 func takeSnapshot(p *places) (snapshot, error) {
 	found := snapshot{}
 	for _, root := range []string{"project", "home"} {
-		dir, err := os.OpenRoot(p.dirs[root]) // what a module has created is not followed out of the directory
+		dir, err := os.OpenRoot(p.dirs[root]) // a symbolic link that the module created must not lead out of the directory
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func changed(before, after snapshot) []path {
 	return differs
 }
 
-// maxRead bounds a file that is compared with its expected content.
+// maxRead bounds a file that is compared with its expected content, in bytes.
 const maxRead = 8 << 20
 
 // read returns the content of a regular file in one of the directories. It follows no symbolic link out of it.
@@ -148,7 +148,7 @@ func (p *places) read(at path) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is no regular file but %s", info.Mode())
+		return nil, fmt.Errorf("it is not a regular file: its mode is %s", info.Mode())
 	}
 	f, err := dir.Open(filepath.FromSlash(at.name))
 	if err != nil {

@@ -51,7 +51,8 @@ func (s *Scenario) locate(ps tomlfile.Problems) tomlfile.Problems {
 	return located
 }
 
-// grantLines returns the lines of a config for the grants of a scenario. What they do not name is as the manifest requests it.
+// grantLines returns the lines of a config for the grants of a scenario. Keys that the scenario does not set have the values of
+// scratch.Grants.
 func grantLines(t *tomlfile.Table, p Plugin) string {
 	granted := map[string]string{}
 	for line := range strings.Lines(scratch.Grants(p.Manifest)) {
@@ -63,7 +64,7 @@ func grantLines(t *tomlfile.Table, p Plugin) string {
 		granted[key] = inline(value)
 	}
 	if _, set := own["read_only"]; set && own["allow_write"] == nil {
-		delete(granted, "allow_write") // the two contradict each other
+		delete(granted, "allow_write") // a config must not have both
 	}
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(granted)) {
@@ -72,7 +73,7 @@ func grantLines(t *tomlfile.Table, p Plugin) string {
 	return b.String()
 }
 
-// inline returns a decoded JSON value in TOML, in one line. It is empty for null, which TOML does not have.
+// inline returns a decoded JSON value as one line of TOML. It returns an empty string for null, which TOML does not have.
 func inline(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Parse parses a scenario file. Name is its path, relative to which it names directories.
+// Parse parses a scenario file. name is its path; directories in the file are relative to it.
 func Parse(name string, data []byte) (File, tomlfile.Problems) {
 	doc, ps := tomlfile.Parse(name, data)
 	if doc == nil {
@@ -27,7 +27,7 @@ func Parse(name string, data []byte) (File, tomlfile.Problems) {
 	for _, t := range root.Tables("scenario") {
 		s := parseScenario(name, t)
 		if names[s.Name] && s.Name != "" {
-			t.Fault("name", "is also the name of another scenario of this file", "write what each of them shows")
+			t.Fault("name", "is also the name of another scenario of this file", "give each scenario a name of its own")
 		}
 		names[s.Name] = true
 		s.before = append(before[:len(before):len(before)], s.before...)
@@ -43,7 +43,7 @@ func Parse(name string, data []byte) (File, tomlfile.Problems) {
 }
 
 func parseScenario(file string, t *tomlfile.Table) *Scenario {
-	s := &Scenario{file: file, table: t, Name: t.Required("name", "write what it shows"), grants: t.Table("grants"), unchanged: t.Bool("unchanged", false)}
+	s := &Scenario{file: file, table: t, Name: t.Required("name", "write what the scenario shows"), grants: t.Table("grants"), unchanged: t.Bool("unchanged", false)}
 	checkGrants(s.grants)
 	if from := t.String("from"); from != "" {
 		if !filepath.IsLocal(filepath.FromSlash(from)) {
@@ -62,7 +62,7 @@ func parseScenario(file string, t *tomlfile.Table) *Scenario {
 	return s
 }
 
-// values returns the values of a table.
+// values returns the table at key as decoded JSON; nil if there is none.
 func values(parent *tomlfile.Table, key string) map[string]any {
 	object, _ := decoded(parent.JSON(key)).(map[string]any)
 	return object
@@ -76,17 +76,17 @@ func decoded(raw []byte) any {
 	return v
 }
 
-// checkGrants reports grants that a scenario must not have: all others are checked like those of a config.
+// checkGrants reports grants that a scenario must not have. The config of the scenario's host is checked for all other problems.
 func checkGrants(t *tomlfile.Table) {
 	for _, key := range t.Keys() {
 		switch key {
 		case "path", "name", "sha256":
-			t.Fault(key, "is set by the test", "remove it")
+			t.Fault(key, "is not allowed in grants: the command sets it", "remove the key")
 		case "fs", "git":
 			for i, granted := range t.Tables(key) {
 				field := map[string]string{"fs": "path", "git": "repo"}[key]
 				if where := granted.String(field); !strings.HasPrefix(where, "${") || strings.HasPrefix(where, "${env:") {
-					t.FaultItem(key, i, tomlfile.Quote(where)+" is not in the directories of the scenario", "begin it with ${project} or ${home}")
+					t.FaultItem(key, i, tomlfile.Quote(where)+" is not in the directories of the scenario", "begin it with ${project}, ${cwd}, ${home} or ${state}")
 				}
 				granted.Keys()
 			}
@@ -118,7 +118,7 @@ func parseFiles(t *tomlfile.Table) []content {
 func parseBase64(t *tomlfile.Table) []byte {
 	data, err := base64.StdEncoding.DecodeString(t.Required("base64", "write the content of the file in base64, or as a string instead of the table"))
 	if err != nil {
-		t.Fault("base64", "is not base64: "+err.Error(), "")
+		t.Fault("base64", "is not base64: "+err.Error(), "write the content in standard base64 with padding")
 	}
 	if data == nil {
 		data = []byte{}
@@ -188,7 +188,7 @@ func object(t *tomlfile.Table, key string) any {
 	}
 	v, err := jsonmatch.Decode([]byte(text))
 	if err != nil {
-		t.Fault(key+"_json", "is not JSON: "+err.Error(), "")
+		t.Fault(key+"_json", "is not JSON: "+err.Error(), "write one JSON object")
 		return nil
 	}
 	if _, ok := v.(map[string]any); !ok {
@@ -198,12 +198,12 @@ func object(t *tomlfile.Table, key string) any {
 	return v
 }
 
-// isHolder reports whether a path has an element that the host hides from plugins.
+// isHolder reports whether an element of a path has a name that the host reserves and hides from plugins.
 func isHolder(name string) bool {
 	return strings.HasPrefix(name, config.HolderPrefix) || strings.Contains(name, "/"+config.HolderPrefix)
 }
 
-// position names a key of a table in a message.
+// position returns the file, line and key of a value, for a message.
 func position(t *tomlfile.Table, key string) string {
 	return fmt.Sprintf("%s:%d: %s", t.File(), t.LineOf(key), t.Path(key))
 }

@@ -33,7 +33,7 @@ func (p *places) expand(s string) string { return p.expander.Replace(s) }
 // expandPattern replaces the placeholders of a regular expression.
 func (p *places) expandPattern(s string) string { return p.quoter.Replace(s) }
 
-// insert is the inverse of expand: it puts placeholders in the place of paths.
+// insert is the inverse of expand: it replaces paths by placeholders, and escapes other "${".
 func (p *places) insert(s string) string { return p.inserter.Replace(s) }
 
 // expandAll replaces the placeholders of all strings of a decoded JSON value.
@@ -63,7 +63,7 @@ func mapStrings(v any, replace func(string) string) any {
 	return v
 }
 
-// insertShown puts placeholders in the place of paths, for a message.
+// insertShown replaces paths by placeholders, for a message. It does not escape other "${".
 func (p *places) insertShown(s string) string {
 	for _, name := range []string{"project", "home", "state"} {
 		s = strings.ReplaceAll(s, p.dirs[name], "${"+name+"}")

@@ -20,11 +20,11 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Recording describes a scenario file that Record makes.
+// Recording describes the scenario file that Record returns.
 type Recording struct {
 	File     string // path of the scenario file
 	Name     string // name of the scenario
-	Files    string // directory whose files the project has; empty: it has none
+	Files    string // directory with the files of the project; empty: the project has no files
 	Requests []Request
 	Answers  map[string]json.RawMessage // the client's answers by the ID of the question; nil: the client cannot be asked
 }
@@ -65,7 +65,7 @@ func Record(ctx context.Context, p Plugin, rec Recording) ([]byte, error) {
 	return []byte(out), nil
 }
 
-// requests returns the file's text up to the first request, and the lines of each request.
+// requests returns the text of the file up to the first request, and the lines of each request without expectations.
 func (rec Recording) requests() (head string, requests []string, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[[scenario]]\nname = %s\nunchanged = true # but for the files in [scenario.after]\n", tomlfile.Text(rec.Name))
@@ -94,7 +94,7 @@ func (rec Recording) requests() (head string, requests []string, err error) {
 				}
 			}
 			if !isTOML(answers) {
-				return "", nil, tomlfile.Problems{{File: rec.File, What: "an answer has a value that TOML does not have, such as null", Remedy: "leave it out"}}
+				return "", nil, tomlfile.Problems{{File: rec.File, What: "an answer has a value that TOML cannot represent, such as null or a number with a fraction", Remedy: "leave the value out, or edit the scenario by hand"}}
 			}
 			lines += "answers = " + inline(answers) + "\n"
 		}
@@ -103,7 +103,7 @@ func (rec Recording) requests() (head string, requests []string, err error) {
 	return b.String(), requests, nil
 }
 
-// recordFiles writes the files of a directory.
+// recordFiles writes the table [scenario.files] with the files of a directory.
 func recordFiles(b *strings.Builder, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -121,8 +121,8 @@ func recordFiles(b *strings.Builder, dir string) error {
 			return err
 		}
 		if size += int(min(info.Size(), maxRecorded+1)); !info.Mode().IsRegular() || size > maxRecorded {
-			return tomlfile.Problems{{File: filepath.Join(dir, name), What: fmt.Sprintf("cannot be part of a scenario file: it is no regular file, or the files have more than %d KiB", maxRecorded>>10),
-				Remedy: "put the directory into " + Dir + " of the plugin, so that the scenario can name it with from"}}
+			return tomlfile.Problems{{File: filepath.Join(dir, name), What: fmt.Sprintf("cannot be part of a scenario file: it is not a regular file, or the files have more than %d KiB in total", maxRecorded>>10),
+				Remedy: "move the directory into " + Dir + "/ of the plugin, so that the scenario can name it with from"}}
 		}
 		data, err := root.ReadFile(name)
 		if err != nil {
@@ -133,10 +133,10 @@ func recordFiles(b *strings.Builder, dir string) error {
 	})
 }
 
-// escapePlaceholders escapes a string that has no placeholders.
+// escapePlaceholders escapes each "${" of a string, so that it is not a placeholder.
 func escapePlaceholders(s string) string { return strings.ReplaceAll(s, "${", "$${") }
 
-// contentValue returns the value of a file in a scenario file.
+// contentValue returns the TOML value for the content of a file.
 func contentValue(data []byte, insert func(string) string) string {
 	if utf8.Valid(data) && !slices.Contains(data, 0) {
 		return block(insert(string(data)))
@@ -168,7 +168,7 @@ func (r *run) record(ctx context.Context, head string, requests []string) (_ str
 		}
 		request := requests[i]
 		if s.answers != nil {
-			// A scenario names only the answers to questions that are asked.
+			// A scenario fails if it has an answer to a question that is not asked, so only the others are recorded.
 			all, answered := "answers = "+inline(s.answers)+"\n", map[string]any{}
 			for id := range got.asked {
 				answered[id] = s.answers[id]
@@ -223,7 +223,7 @@ func (r *run) recordResponse(s *step, got response) string {
 	return b.String()
 }
 
-// recordChanges writes the files that have changed.
+// recordChanges writes the table [scenario.after] with the files that changed.
 func (r *run) recordChanges(b *strings.Builder, before, after snapshot) error {
 	all := changed(before, after)
 	if len(all) > 0 {
@@ -246,7 +246,8 @@ func (r *run) recordChanges(b *strings.Builder, before, after snapshot) error {
 	return nil
 }
 
-// assignment returns the line that sets a key to an object: as a table, or in JSON if TOML cannot represent it or it is long.
+// assignment returns the line that sets a key to an object: as an inline table, or as a string in JSON if the table would be long or TOML
+// cannot represent the object.
 func assignment(key string, v any) string {
 	if isTOML(v) {
 		if text := inline(v); len(text) <= 200 {
@@ -280,7 +281,7 @@ func isTOML(v any) bool {
 	return true
 }
 
-// block returns a string in TOML: text of several lines as it is, and without escapes where that is possible.
+// block returns a string in TOML: a multi-line string if it has several lines, and a literal string if that avoids escapes.
 func block(text string) string {
 	isBlock := strings.Contains(strings.TrimRight(text, "\n"), "\n")
 	quotes := strings.ContainsAny(text, `"\`)
@@ -304,10 +305,10 @@ func block(text string) string {
 	return b.String() + `"""`
 }
 
-// unescaper replaces the escapes of characters that a literal string of TOML can have.
+// unescaper replaces the escapes of those characters that a literal string of TOML can contain.
 var unescaper = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\t`, "\t", `\n`, "\n")
 
-// isLiteral reports whether all characters of a string are visible, so that a literal string can have it.
+// isLiteral reports whether all characters of a text are visible, so that a literal string can contain it.
 func isLiteral(text string) bool {
 	quoted := tomlfile.Text(text)
 	return unescaper.Replace(quoted[1:len(quoted)-1]) == text

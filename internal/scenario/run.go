@@ -30,7 +30,7 @@ type Result struct {
 	Passed   bool          `json:"passed"`
 	Took     time.Duration `json:"took_ns"`
 	Failures []Failure     `json:"failures,omitempty"`
-	Log      []string      `json:"log,omitempty"` // the last lines that the host logged, if the scenario failed
+	Log      []string      `json:"log,omitempty"` // the last lines of the host's log, if the scenario failed
 }
 
 // Failure is an expectation that was not met.
@@ -38,11 +38,11 @@ type Failure struct {
 	Line    int    `json:"line"` // in the scenario's file
 	Key     string `json:"key"`
 	Problem string `json:"problem"`
-	// Diff has the lines that differ: expected ones begin with "- ", those that were found with "+ ", and others with two spaces.
+	// Diff has the lines that differ: expected lines begin with "- ", actual ones with "+ ", and equal ones with two spaces.
 	Diff []string `json:"diff,omitempty"`
 }
 
-// run is a scenario that is run.
+// run is the state of a scenario while it runs.
 type run struct {
 	scenario *Scenario
 	plugin   Plugin
@@ -52,7 +52,7 @@ type run struct {
 	failures []Failure
 }
 
-// Run runs all scenarios of the files, some of them at the same time, each with a host of its own. The error is tomlfile.Problems if
+// Run runs all scenarios of the files, some of them concurrently, each with a host of its own. The error is tomlfile.Problems if
 // scenarios cannot be run as they are written. After any other error, no further scenario is begun.
 func Run(ctx context.Context, p Plugin, files []File) ([]Result, error) {
 	var all []*Scenario

@@ -1,5 +1,5 @@
-// Package scenario runs the scenario files of a plugin, tests/*.toml beside its manifest: Load reads them, Run has a host make their
-// requests to the built plugin, and Record writes one from live requests. docs/testing.md describes the files.
+// Package scenario runs the scenario files of a plugin, tests/*.toml beside its manifest: Load reads them, Run makes their requests to the
+// built plugin by a host, and Record makes requests and returns a scenario file for them. docs/testing.md describes the files.
 package scenario
 
 import (
@@ -22,7 +22,7 @@ type File struct {
 	Scenarios []*Scenario
 }
 
-// Scenario is a sequence of requests in a new project, and what they must result in.
+// Scenario is a sequence of requests in a new project, with the expected results.
 type Scenario struct {
 	Name  string
 	file  string
@@ -33,7 +33,7 @@ type Scenario struct {
 	grants    *tomlfile.Table // absent: what the manifest requests
 	steps     []*step
 	after     []expected
-	unchanged bool // all other files are as before the first request
+	unchanged bool // all files that after does not name must be as before the first request
 }
 
 // content is a file before the first request, or a directory if its path ends in a slash.
@@ -61,7 +61,7 @@ type texts struct {
 	matches  string // a regular expression; empty: any string
 }
 
-// step is a request, and what the response must be.
+// step is a request with the expected response.
 type step struct {
 	table   *tomlfile.Table
 	kind    string // the key that names the request: one of kinds
@@ -82,7 +82,7 @@ type step struct {
 	notifications []notification // nil: any
 }
 
-// request has what the parameters of a request are made of.
+// request has the values for the parameters of a request.
 type request struct {
 	arguments  any    // of a tool or prompt; nil: none
 	ref        string // the prompt or the URI template of a completion
@@ -202,7 +202,7 @@ func parsePath(text string) (path, error) {
 	case strings.Contains(p.name, "${"), strings.Contains(p.name, "\x00"):
 		return p, fmt.Errorf("is not a path: begin it with ${home}/ or ${state}/, or write it relative to the project, without other placeholders and without NUL")
 	case isHolder(p.name):
-		return p, fmt.Errorf("has the name of a file that the host hides: choose another one")
+		return p, fmt.Errorf("has a name that the host reserves and hides from plugins: choose another one")
 	}
 	return p, nil
 }

@@ -66,7 +66,7 @@ func (s *step) parseRequest() {
 	}
 	s.name = t.String(s.kind)
 	if s.name == "" {
-		t.Fault(s.kind, "is empty", "name what is requested")
+		t.Fault(s.kind, "is empty", "write the name, URI or list that is requested")
 	}
 	var names []string
 	for _, l := range lists {

@@ -27,7 +27,7 @@ func (t *Table) JSON(key string) json.RawMessage {
 	return w.buf.Bytes()
 }
 
-// Object is like JSON, but for the table itself. It marks all of its keys as known.
+// Object returns the table itself as JSON, as JSON does for the value at a key. It marks all keys of the table as known.
 func (t *Table) Object() json.RawMessage {
 	if t.node == nil {
 		return nil

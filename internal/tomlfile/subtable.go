@@ -9,9 +9,9 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// SetSubtable sets the sub-table at path of a table of the array of tables named array. text is the sub-table with its header and those of
-// its own sub-tables, which begin with array; an empty text removes the sub-table. Existing sub-tables must be written with headers. A new one
-// is added after the last sub-table with the same first part of the path, or else at the end of the table. All other bytes are preserved.
+// SetSubtable sets the sub-table at path of the index-th table of the array of tables named array. text is the sub-table with its header and
+// with its own sub-tables; all headers begin with array. An empty text removes the sub-table. An existing sub-table must have a header. A new
+// one is added after the last sub-table with the same first part of the path, or else at the end of the table. All other bytes are preserved.
 func SetSubtable(data []byte, array string, index int, path []string, text string) ([]byte, error) {
 	before, own, err := tableAt(data, array, index)
 	if err != nil {
@@ -51,7 +51,7 @@ func SetSubtable(data []byte, array string, index int, path []string, text strin
 	return verified(before, splice(data, after.tail, after.tail, nl+text))
 }
 
-// setAt sets the value at full[1:] in table to the one that text defines at full, or removes it.
+// setAt sets the value at full[1:] in table to the one that text defines at full. An empty text removes the value.
 func setAt(table map[string]any, full []string, text string) error {
 	values, serr := decode([]byte(text))
 	if serr != nil {
@@ -82,8 +82,8 @@ func setAt(table map[string]any, full []string, text string) error {
 	return nil
 }
 
-// SetSubtableKey sets a key of the sub-table at path of a table of the array of tables named array. value is TOML. It replaces the existing
-// value, or adds the key after the header of the sub-table. All other bytes of data are preserved.
+// SetSubtableKey sets a key of the sub-table at path of the index-th table of the array of tables named array. value is TOML. It replaces the
+// existing value, or adds the key after the header of the sub-table. All other bytes of data are preserved.
 func SetSubtableKey(data []byte, array string, index int, path []string, key, value string) ([]byte, error) {
 	before, own, err := tableAt(data, array, index)
 	if err != nil {

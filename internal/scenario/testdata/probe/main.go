@@ -1,4 +1,4 @@
-// The plugin of the tests of package scenario.
+// Probe is the plugin of the tests of package scenario.
 package main
 
 import (
