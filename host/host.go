@@ -78,7 +78,7 @@ func Open(o Options) (*Host, error) {
 	if found.Invalid != nil {
 		log.Error("no plugin is served: the config is invalid", "reason", found.Invalid.Error())
 	}
-	if found.NoPlugins != nil && o.Development == nil { // who builds the plugin reports why it is not built
+	if found.NoPlugins != nil && o.Development == nil { // package dev reports why the plugin is not built
 		log.Error(found.NoPlugins.Error())
 	}
 	if found.Places.NoState != "" {

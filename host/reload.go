@@ -176,7 +176,7 @@ func (h *Host) reportChange(old, next *catalog.Catalog) {
 	next.Report()
 	next.WarnOfUnusedEnv()
 	level := hclog.Info
-	if h.options.Development != nil { // who builds the plugin reports each build
+	if h.options.Development != nil { // package dev reports each build
 		level = hclog.Debug
 	}
 	h.options.Log.Log(level, "the configuration was reloaded", "added", names(next, old), "removed", names(old, next), "changed", changed)

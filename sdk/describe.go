@@ -58,8 +58,8 @@ func encodeSchema(derive func(reflect.Type) (*typeschema.Schema, error), t refle
 	return rawjson.Marshal(s)
 }
 
-// describe handles bulkhead/describe. A host that loads the module sends no params, and gets no schemas: to derive them takes longer than
-// all the rest of the start.
+// describe handles bulkhead/describe. A host that loads the module sends no params, and gets no schemas: deriving them takes longer than
+// the rest of the start.
 func (p *Plugin) describe(params []byte) ([]byte, error) {
 	if len(params) == 0 {
 		return encodeResult(p.Describe())

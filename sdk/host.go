@@ -30,7 +30,7 @@ func HostCall(op string, params, result any) error {
 		return fmt.Errorf("%s: the host's response: %w", op, err)
 	}
 	if refused := response.Error; refused != nil {
-		if strings.HasPrefix(refused.Message, op+":") { // as most messages of the host
+		if strings.HasPrefix(refused.Message, op+":") { // most messages of the host begin so
 			return refused
 		}
 		return fmt.Errorf("%s: %w", op, refused)

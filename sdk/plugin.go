@@ -39,7 +39,8 @@ func New() *Plugin { return &Plugin{tools: map[string]tool{}} }
 // *Error, the request fails; any other error becomes a result with isError and the error's text. HandleTool panics if the name is already
 // registered.
 //
-// The tool's input schema in plugin.toml must agree with In. `bulkhead plugin schema` derives it from In, and writes it there.
+// The tool's input schema in plugin.toml must agree with In. `bulkhead plugin schema DIR --write` derives it from In and writes it into
+// plugin.toml.
 func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In) (*ToolResult, error)) {
 	var decode toolHandler
 	if raw, ok := any(handle).(func(context.Context, json.RawMessage) (*ToolResult, error)); ok {
@@ -51,8 +52,9 @@ func HandleTool[In any](p *Plugin, name string, handle func(context.Context, In)
 }
 
 // HandleStructuredTool registers the handler of a tool that returns a value: a struct, a pointer to one, or a map, since MCP requires an
-// object. Its JSON is the structuredContent of the result, and the text for clients that do not know structuredContent. Slices and maps in
-// it that are nil are encoded as empty ones. HandleStructuredTool panics if Out is any other type. In all else it is like HandleTool.
+// object. The JSON of the value is the structuredContent of the result, and the text for clients that do not know structuredContent. Nil
+// slices and maps in the value are encoded as empty ones. HandleStructuredTool panics if Out is any other type. Otherwise it is like
+// HandleTool.
 //
 // The tool's output schema in plugin.toml, if it has one, must agree with Out.
 func HandleStructuredTool[In, Out any](p *Plugin, name string, handle func(context.Context, In) (Out, error)) {

@@ -17,7 +17,7 @@ func isObject(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map
 }
 
-// structured returns a result with the value to which the pointer value refers.
+// structured returns a result with the value to which value points.
 func structured(value any) (*ToolResult, error) {
 	typeschema.Fill(value)
 	raw, err := rawjson.Marshal(value)

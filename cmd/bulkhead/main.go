@@ -39,7 +39,8 @@ func main() {
 	os.Exit(run(untilSignal(), os.Args[1:]))
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM cancels. A later one exits immediately.
+// untilSignal returns a context that the first SIGINT or SIGTERM cancels. A further signal exits immediately, unless it is a repetition of
+// the first one: see repeatTime.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -48,11 +49,11 @@ func untilSignal() context.Context {
 	return ctx
 }
 
-// repeatTime is the time after the first signal in which further ones count as the same request. Many senders signal a
+// repeatTime is the time after the first signal in which further signals count as repetitions of the first. Many senders signal a
 // process and then its process group, or forward a signal that the terminal has already sent to the whole group.
 const repeatTime = 500 * time.Millisecond
 
-// awaitSecondSignal calls cancel at the first signal. It returns the exit code at the first signal that is no repetition.
+// awaitSecondSignal calls cancel at the first signal. At the next signal that is not a repetition, it returns the exit code.
 func awaitSecondSignal(signals <-chan os.Signal, cancel func()) int {
 	<-signals
 	first := time.Now()

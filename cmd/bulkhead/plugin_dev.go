@@ -60,8 +60,8 @@ its path and sha256 do not count. Build commands run as you and outside any sand
 	return c
 }
 
-// firstBuild is how long a server waits for the first build before it answers clients: some of them ask for tools only once. It is
-// less than the time that clients wait for a server to start.
+// firstBuild is how long a server waits for the first build before it answers clients, because some clients list tools only once. Clients
+// wait longer for a server to start.
 const firstBuild = 10 * time.Second
 
 // develop serves the plugin in dir while it is built again and again.
@@ -86,7 +86,7 @@ func (o *options) develop(ctx context.Context, dir string, watched []string, htt
 			case <-time.After(firstBuild):
 			case <-ctx.Done():
 			}
-		} else { // nobody is connected yet, and a config may have a token
+		} else { // no client is connected yet, and the config may set a token for HTTP
 			select {
 			case <-builder.Built():
 			case <-ctx.Done():

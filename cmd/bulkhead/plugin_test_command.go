@@ -26,7 +26,7 @@ import (
 type pluginTest struct {
 	run     string
 	out     string
-	plugins string // of built plugins; empty: the plugin is built
+	plugins string // directory of built plugins; empty: the plugin is built
 	asJSON  bool
 	recording
 }
@@ -138,7 +138,7 @@ func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, e
 			return scenario.Plugin{}, usageIfProblems(problems)
 		}
 		built = filepath.Join(o.plugins, m.Name)
-		if err := build.Check(ctx, built, options).Err(); err != nil { // which compiles the module, so that no call waits for that
+		if err := build.Check(ctx, built, options).Err(); err != nil { // Check also compiles the module, so that no call waits for that
 			return scenario.Plugin{}, usageIfProblems(err)
 		}
 	} else {
@@ -160,7 +160,7 @@ func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, e
 	return scenario.Plugin{Dir: m.Dir, Manifest: m, Compiled: options.CacheDir}, nil
 }
 
-// usageIfProblems returns problems of a file as an error that the user can correct, and any other error as it is.
+// usageIfProblems returns tomlfile.Problems as a usage error, and any other error unchanged.
 func usageIfProblems(err error) error {
 	if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
 		return &host.UsageError{Err: err}

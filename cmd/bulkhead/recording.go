@@ -25,14 +25,14 @@ type recording struct {
 	force    bool
 }
 
-// recordedRequest is a request of the flags, in their order.
+// recordedRequest is a request to record, as the flags describe it.
 type recordedRequest struct {
 	kind, name string
-	arguments  []string // nothing, or a JSON object
-	pairs      []string // of --arg
+	arguments  []string // empty, or one JSON object
+	pairs      []string // values of --arg
 }
 
-// requestFlag is a flag that adds a request, or with an empty kind an argument to the last one.
+// requestFlag is a flag that adds a request. If kind is empty, it adds an argument to the last request.
 type requestFlag struct {
 	recording *recording
 	kind      string
@@ -47,7 +47,7 @@ func (f requestFlag) Set(text string) error {
 	all := &f.recording.requests
 	if f.kind == "" {
 		if len(*all) == 0 {
-			return errors.New("it follows the --call or --prompt that it is for")
+			return errors.New("there is no request before it: write it after the --call or --prompt to which it belongs")
 		}
 		last := &(*all)[len(*all)-1]
 		last.pairs = append(last.pairs, text)
@@ -136,7 +136,7 @@ func (o *pluginTest) record(c *cobra.Command, dirs []string) error {
 	return err
 }
 
-// recorded returns the requests with their arguments encoded as the manifest m says.
+// recorded returns the requests with their arguments encoded by the schemas of the manifest m.
 func (o *pluginTest) recorded(c *cobra.Command, m *manifest.Manifest) ([]scenario.Request, error) {
 	var all []scenario.Request
 	for _, r := range o.requests {

@@ -81,13 +81,13 @@ const (
 	exitTime   = time.Second            // time from the end of the drain to the unconditional exit of a signalled process
 )
 
-// server is a server that serve runs.
+// server describes the server that options.serve runs.
 type server struct {
 	http   host.HTTPOptions // Address is empty for stdio
-	watch  bool             // whether changed files are applied at once
+	watch  bool             // whether changes of files are applied at once
 	open   func() (*host.Host, error)
 	reload func(*host.Host) error // called after SIGHUP; it logs its error
-	close  func() error           // called before the host is closed; nil: nothing to do
+	close  func() error           // called before the host is closed; may be nil
 }
 
 // logged runs a server with a log that never blocks. Its error has already been printed.
@@ -139,7 +139,7 @@ func (o *options) serve(ctx context.Context, s server) error {
 	return nil
 }
 
-// end calls close after the server has ended with err, and returns the error that remains.
+// end calls close after the server has ended with err, and returns the error of the command.
 func (s server) end(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // stopped by a signal

@@ -20,8 +20,8 @@ const (
 )
 
 // run runs a program in dir with the environment of the process and env. When ctx is cancelled, the program and all programs
-// that it has started are killed. Their output goes to the new file output, and not to a pipe, which background processes of
-// the program would keep open. A cancelled program gets a grace period before it is killed. The error quotes the end of the output.
+// that it has started get the time grace to clean up, and are then killed. Their output goes to the new file output, and not to a
+// pipe, which background processes of the program would keep open. The error quotes the end of the output.
 func run(ctx context.Context, dir, output string, env, command []string, grace time.Duration) error {
 	printed, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {

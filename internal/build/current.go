@@ -15,10 +15,10 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// Current returns the directory of a built plugin that is as new as its sources in dir, which it builds if necessary. A plugin that
-// is built already, or that has no [build], is the one in dir. A Go plugin is always built, because only the go command knows all
-// sources of a package. A plugin with a build command is built if its manifest differs, or if a file or directory in dir is newer than
-// the module; hidden files, tests/, and the usual directories of build output do not count.
+// Current returns the directory of a built plugin that is not older than its sources in dir. It builds the plugin if necessary. If the
+// plugin in dir is already built, or has no [build], Current returns dir. A Go plugin is always built, because only the go command knows
+// all sources of a package. A plugin with a build command is built if its manifest differs, or if a file or directory in dir is newer
+// than the module; hidden files, tests/, and the usual directories of build output do not count.
 func Current(ctx context.Context, dir string, o Options) (string, error) {
 	s, ps := load(dir)
 	if s == nil {
@@ -59,7 +59,7 @@ func (s *source) hasModule() bool {
 	return true
 }
 
-// isCurrent reports whether the output in the directory built was made from the manifest, and is not older than the sources.
+// isCurrent reports whether the output in the directory built has the manifest of the source, and is not older than the sources.
 func (s *source) isCurrent(built, out string) (bool, error) {
 	module, err := os.Stat(filepath.Join(built, s.m.Module.File))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -29,18 +29,18 @@ import (
 // Imported is a plugin of hyper-mcp with the manifest that Import has written.
 type Imported struct {
 	Name      string            `json:"name"`
-	Interface int               `json:"interface"` // version of hyper-mcp's interface that the module uses
+	Interface int               `json:"interface"` // version of hyper-mcp's interface to plugins
 	SHA256    string            `json:"sha256"`
 	Tools     []string          `json:"tools"`
 	Prompts   []string          `json:"prompts"`
 	Resources []string          `json:"resources"` // URIs and URI templates
-	Needs     []string          `json:"needs"`     // lines of [capabilities] that the module could need, which the manifest has as comments
-	Warnings  []string          `json:"warnings"`  // lists that the module did not return
-	Files     map[string][]byte `json:"-"`         // the plugin's directory
+	Needs     []string          `json:"needs"`     // lines of [capabilities] that the module could need; comments in the manifest
+	Warnings  []string          `json:"warnings"`  // errors of the module for lists that it did not return
+	Files     map[string][]byte `json:"-"`         // files of the plugin's directory, by name
 }
 
-// Import runs the module in file without access to anything, asks it for its tools, prompts and resources, and writes a manifest from
-// that. An empty name is that of the file. The error is tomlfile.Problems if the module cannot be imported.
+// Import runs the module in file without access to anything, asks it for its tools, prompts and resources, and returns a plugin with a
+// manifest for them. If name is empty, the name of the file is used. The error is tomlfile.Problems if the module cannot be imported.
 func Import(ctx context.Context, file, name string, o Options) (Imported, error) {
 	b, err := newBuilder(o)
 	if err != nil {
@@ -110,14 +110,14 @@ func toolNames(tools []extism.Tool) []string {
 	return names
 }
 
-// nameOf returns the name of a plugin by that of its module.
+// nameOf returns the name of a plugin for the file name of its module.
 func nameOf(file string) string {
 	base, _, _ := strings.Cut(filepath.Base(file), ".")
 	return strings.ReplaceAll(strings.ToLower(base), "_", "-")
 }
 
-// list asks the module for its tools, prompts and resources. A list other than that of tools that the module refuses is left out, with a
-// warning.
+// list asks the module for its tools, prompts and resources. If the module refuses a list other than that of its tools, the list is left
+// out, with a warning.
 func (b *builder) list(ctx context.Context, file string, p *importer.Plugin) (warnings []string, err error) {
 	var prepared, compiling atomic.Int64
 	w := b.start(subject{plugin: p.Name, kind: manifest.KindExtism, file: file, sum: p.SHA256}, &prepared, &compiling)
@@ -180,7 +180,7 @@ func importProblem(err error) (what, remedy string) {
 	if failed.Code == engine.CodeInvalidModule {
 		return what, invalidRemedy(what, nil)
 	}
-	return what, "it may need files, variables or web requests to answer, which it has not while it is imported: write the manifest by hand (docs/extism.md)"
+	return what, "it may need files, variables or web requests to answer, which it does not get during the import: write the manifest by hand (docs/extism.md)"
 }
 
 // checkText returns the problems of a manifest that was written from a description.
@@ -209,7 +209,7 @@ func readModule(file, digest string) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != digest {
-		return nil, errors.New("the file changed while it was imported")
+		return nil, errors.New("the file changed during the import: import it again")
 	}
 	return data, nil
 }

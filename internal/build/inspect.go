@@ -74,7 +74,7 @@ type subject struct {
 	file   string // path of the module
 	sum    string // expected digest; empty: any
 	limits manifest.Limits
-	tools  []manifest.Tool // of the manifest, as a command cannot name its tools
+	tools  []manifest.Tool // tools of the manifest, because a command cannot describe its tools
 }
 
 // commands returns the tools of a command.
@@ -106,8 +106,8 @@ func (b *builder) describe(ctx context.Context, m subject, params []byte) (worke
 	return response, took, err
 }
 
-// start returns a worker process without grants for the module, which starts with the first call. It adds the time that preparing and
-// compiling the module takes.
+// start returns the supervisor of a worker process without grants for the module; the first call starts the process. It adds the times of
+// preparing and compiling the module, in nanoseconds, to prepared and compiling.
 func (b *builder) start(m subject, prepared, compiling *atomic.Int64) *worker.Supervisor {
 	log := b.log.Named(m.plugin)
 	limits := wire.Limits{
@@ -169,7 +169,7 @@ func (s *source) callProblem(err error, file string) tomlfile.Problem {
 	return s.problem("module", "file", what, noAccess)
 }
 
-// asked is the subject of a problem of a module that was loaded and, unless it is a command, asked for its handlers.
+// asked returns the beginning of a problem with a module that was loaded. Unless it is a command, it was asked for its handlers.
 func asked(kind string) string {
 	if kind == manifest.KindCommand {
 		return "the plugin "
@@ -197,7 +197,7 @@ func (s *source) compareTools(has abi.Description) tomlfile.Problems {
 			What:   fmt.Sprintf("the module has no handler for %s", tomlfile.Quote(tool.Name)),
 			Remedy: "register one under this name, or remove the table"})
 	}
-	if s.m.Module.Kind == manifest.KindExtism { // a tool is left out by removing its table, since the module is as it is
+	if s.m.Module.Kind == manifest.KindExtism { // the user removes the tables of unwanted tools, and cannot change the module
 		return ps
 	}
 	var unlisted []string
@@ -232,7 +232,7 @@ func (s *source) compareOffers(has abi.Description) tomlfile.Problems {
 		case offer.offered && !offer.has:
 			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is declared, but the module does not handle %s", offer.key),
 				"register a handler, or remove the key"))
-		case !offer.offered && offer.has && s.m.Module.Kind != manifest.KindExtism: // its modules export functions that do nothing
+		case !offer.offered && offer.has && s.m.Module.Kind != manifest.KindExtism: // such modules may export functions that return nothing
 			ps = append(ps, s.problem("offers", offer.key, fmt.Sprintf("is not declared, but the module handles %s", offer.key),
 				fmt.Sprintf("write %s = true in [offers], or remove the handler", offer.key)))
 		}

@@ -41,10 +41,10 @@ const (
 
 const otherHost = "build it with an SDK of ABI 1 (docs/README.md)"
 
-// otherLanguages are the pages for a language that is not known.
+// otherLanguages is the part of a remedy for a module whose language is unknown.
 const otherLanguages = "docs/README.md lists the languages with an SDK, docs/abi.md is for others"
 
-// targets tell by language how to build a core module for WASI preview 1, the only kind of module that can be a plugin.
+// targets says for each language how to build a core module for WASI preview 1. Only such modules can be plugins.
 var targets = map[modinfo.Language]string{
 	modinfo.Go:             "build with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared (docs/getting-started.md)",
 	modinfo.TinyGo:         "build with the go command: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared (docs/getting-started.md)",
@@ -54,7 +54,7 @@ var targets = map[modinfo.Language]string{
 	modinfo.JavaScript:     "build with bulkhead-js instead of jco, ComponentizeJS or Javy (docs/javascript.md)",
 }
 
-// compilers are the commands by which toolchains knows a language.
+// compilers maps a language to the command that selects its remedy in toolchains.
 var compilers = map[modinfo.Language]string{
 	modinfo.Go: "go", modinfo.TinyGo: "go", modinfo.Rust: "cargo", modinfo.C: "clang", modinfo.AssemblyScript: "asc", modinfo.JavaScript: "bulkhead-js",
 }
@@ -75,5 +75,5 @@ func kindRemedy(info modinfo.Info) string {
 	}
 }
 
-// asCommand is how a program becomes a plugin.
+// asCommand is the remedy that makes a program a plugin.
 const asCommand = `to run the program once for each call, write kind = "command" in [module] and args in each of [[tools]] (docs/commands.md)`

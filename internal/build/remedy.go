@@ -23,8 +23,8 @@ var symptoms = []struct{ part, remedy string }{
 // marker is the part of the host's error for a module without the exports of the ABI.
 const marker = "it does not export the function bulkhead_"
 
-// toolchains tell by a build command what makes a module export the functions of the ABI. language is that of the command's modules; empty if
-// there are several.
+// toolchains says for the programs of build commands what makes a module export the functions of the ABI. language is that of the modules
+// which the programs build; empty if there are several.
 var toolchains = []struct {
 	programs []string
 	language modinfo.Language
@@ -38,8 +38,8 @@ var toolchains = []struct {
 	{[]string{"go"}, modinfo.Go, "write go = \".\" in [build], or pass -buildmode=c-shared with GOOS=wasip1 and GOARCH=wasm; call sdk.Serve from init (docs/getting-started.md)"},
 }
 
-// chainOf returns the language and remedy of the tool chain of a build command; empty if it is unknown. A runner of npm packages is followed
-// by the program.
+// chainOf returns the language and remedy of the tool chain of a build command; empty if it is unknown. If the command is npx, the program
+// that npx runs decides.
 func chainOf(command []string) (language modinfo.Language, remedy string) {
 	if len(command) > 1 && command[0] == "npx" {
 		if language, remedy = chainOf(command[1:]); remedy != "" {

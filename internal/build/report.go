@@ -49,7 +49,8 @@ type Start struct {
 }
 
 // Inspect describes the file of a module. A file that is a plugin runs once, without access to anything, and is asked for its
-// handlers. A program whose manifest has kind = "command" is a plugin too; it is loaded, and does not run. The error is tomlfile.Problems if the file cannot be read.
+// handlers. A program whose manifest has kind = "command" is loaded, but does not run. The error is tomlfile.Problems if the file cannot be
+// read.
 func Inspect(ctx context.Context, file string, o Options) (Report, error) {
 	b, err := newBuilder(o)
 	if err != nil {
@@ -110,7 +111,7 @@ func (r *Report) start(ctx context.Context, b *builder, m subject) {
 	r.Handlers = &has.Description
 }
 
-// extismVersion returns the version of the interface that a plugin of hyper-mcp uses; 0 if the file is none.
+// extismVersion returns the version of the interface that a plugin of hyper-mcp uses; 0 if the module is not such a plugin.
 func extismVersion(info modinfo.Info) extism.Version {
 	if info.Kind != modinfo.Extism {
 		return 0

@@ -19,12 +19,12 @@ import (
 type ToolSchema struct {
 	Name   string          `json:"name"`
 	Input  json.RawMessage `json:"input,omitempty"`  // absent: the handler decodes the arguments itself
-	Output json.RawMessage `json:"output,omitempty"` // absent: the handler returns no typed value
+	Output json.RawMessage `json:"output,omitempty"` // absent: the handler returns a ToolResult
 	// Changed is set if WriteSchemas has changed a schema of the tool in the manifest.
 	Changed bool `json:"changed,omitempty"`
 }
 
-// TOML returns the schemas as tables of the manifest, to be written below the [[tools]] table of the tool.
+// TOML returns the schemas as tables of the manifest. They belong below the [[tools]] table of the tool.
 func (t ToolSchema) TOML() (string, error) {
 	text := ""
 	for _, s := range []struct {
@@ -132,8 +132,8 @@ func (b *builder) describeBuilt(ctx context.Context, s *source, o Options) (abi.
 	return has, nil
 }
 
-// WriteSchemas is Schemas, and writes the schemas into the manifest. A schema that agrees with the types is not changed. In one that does not,
-// the properties that disagree are replaced, without loss of their titles, descriptions and narrower bounds, and those without a
+// WriteSchemas is like Schemas, and also writes the schemas into the manifest. A schema that agrees with the types is not changed. In any other
+// schema, the properties that disagree are replaced, but keep their titles, descriptions and narrower bounds, and properties without a
 // field are removed. The rest of the file, with its comments, is preserved. Nothing is written if a schema cannot be edited in this way.
 func WriteSchemas(ctx context.Context, dir, tool string, o Options) ([]ToolSchema, error) {
 	file, err := userfile.Read(filepath.Join(dir, manifest.FileName), tomlfile.ReadFile)
@@ -177,7 +177,7 @@ func WriteSchemas(ctx context.Context, dir, tool string, o Options) ([]ToolSchem
 		return schemas, nil
 	}
 	if string(file.Data) != string(s.data) {
-		return nil, tomlfile.Problems{{File: s.file, What: "changed while the module was being built", Remedy: "try again"}}
+		return nil, tomlfile.Problems{{File: s.file, What: "changed while the module was being built", Remedy: "run the command again"}}
 	}
 	if err := file.Replace(data, 0o644); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
 )
 
-// editSchema makes the schema at key of the table tools[index] agree with the derived schema, and returns the edited file. It changes
-// nothing if they agree.
+// editSchema makes the schema at key of the table tools[index] agree with the derived schema, and returns the edited file. If they agree
+// already, it returns the file unchanged.
 func editSchema(data []byte, table *tomlfile.Table, index int, key string, have, derived json.RawMessage, compare comparer) ([]byte, error) {
 	want, err := parseSchema(derived)
 	if err != nil {
@@ -51,7 +51,7 @@ func editSchema(data []byte, table *tomlfile.Table, index int, key string, have,
 	return editKey(data, index, []string{key}, "required", old.values["required"], merged.values["required"])
 }
 
-// mergeDifferent merges the derived schema into that of the author. It changes only what disagrees.
+// mergeDifferent merges the derived schema into that of the author. It changes only the properties and definitions that disagree.
 func mergeDifferent(old, want *schemaNode, differences []agreement.Difference) *schemaNode {
 	disagrees := func(part, name string) bool {
 		return slices.ContainsFunc(differences, func(d agreement.Difference) bool {
@@ -141,8 +141,8 @@ func editProperty(data []byte, index int, path []string, before, after any) ([]b
 	return tomlfile.SetSubtable(data, "tools", index, path, text)
 }
 
-// merge returns the derived schema want with what the author's schema old says beyond it: titles, descriptions, narrower values, and the
-// order of properties. Of a schema of a different type only the title and the description remain.
+// merge returns the derived schema want with the titles, descriptions, narrower bounds and the order of properties of the author's schema
+// old. If the type differs, only the title and the description of old are kept.
 func merge(old, want *schemaNode) *schemaNode {
 	if len(want.keys) == 0 {
 		return old
@@ -195,7 +195,7 @@ func mergeKeyword(key string, have, want any, schema *schemaNode) any {
 			return merge(oldNode, newNode)
 		}
 		if key == "additionalProperties" && want == false {
-			return have // an open schema agrees with a struct
+			return have // a schema that allows further members agrees with a struct
 		}
 	case "required":
 		oldNames, _ := have.([]any)
@@ -258,7 +258,7 @@ func mergeProperties(old, want *schemaNode, closed bool) *schemaNode {
 	return out
 }
 
-// mergeRequired returns the names that the author or the type requires, without those for which there is no field.
+// mergeRequired returns the names that the author or the type requires, except for those without a field.
 func mergeRequired(old, want []any, schema *schemaNode) []any {
 	out := []any{}
 	for _, v := range append(slices.Clone(old), want...) {

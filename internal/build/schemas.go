@@ -50,13 +50,13 @@ func (s *source) compareSchemas(derived map[string]abi.ToolSchemas) tomlfile.Pro
 // schemaDifference is a difference between a schema and a type.
 type schemaDifference struct {
 	tomlfile.Problem
-	arguments string // the type
-	unset     string // the type and a field that is never set; empty if the difference is any other
+	arguments string // derived schema of the arguments, which identifies their type
+	unset     string // arguments and a field that is never set; empty for any other difference
 }
 
 type comparer func(manifest, derived json.RawMessage) ([]agreement.Difference, error)
 
-// compareSchema reports differences of one schema, which the manifest has at key.
+// compareSchema reports the differences between have, the schema of the manifest at key, and derived.
 func (s *source) compareSchema(t *tomlfile.Table, tool manifest.Tool, key string, have, derived json.RawMessage, compare comparer) []schemaDifference {
 	if have == nil || derived == nil {
 		return nil

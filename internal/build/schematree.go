@@ -111,7 +111,7 @@ func (n *schemaNode) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// plainSchema removes the comments of a derived schema. They are for messages.
+// plainSchema removes $comment from a derived schema: its values are only for messages.
 func plainSchema(raw json.RawMessage) (json.RawMessage, error) {
 	if raw == nil {
 		return nil, nil
@@ -226,7 +226,7 @@ func inlineTOML(v any) (string, error) {
 		}
 		return "{ " + strings.Join(members, ", ") + " }", nil
 	}
-	return "", errors.New("null cannot be written in TOML: use input_json")
+	return "", errors.New("null cannot be written in TOML: write the schema as JSON, in input_json or output_json")
 }
 
 // tomlNumber encodes a number. TOML has no integers beyond 64 bits, and needs a fraction or an exponent in a float.

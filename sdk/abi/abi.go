@@ -170,8 +170,8 @@ type SchemaDescription struct {
 }
 
 // ToolSchemas are the JSON Schemas of a tool. Input describes the arguments that the handler decodes, and Output the structured results that
-// it returns. Each is absent if it is unknown. The $comment of the root
-// names its type, and that of a property the field and its type, separated by a space.
+// it returns. Each is absent if it is unknown. The $comment of the root names its type, and the $comment of a property names the field and
+// its type, separated by a space.
 type ToolSchemas struct {
 	Input  json.RawMessage `json:"input,omitempty"`
 	Output json.RawMessage `json:"output,omitempty"`

@@ -52,7 +52,7 @@ func derive(t reflect.Type, d *deriver) (*Schema, error) {
 type deriver struct {
 	input     bool
 	root      reflect.Type
-	open      []reflect.Type          // the types around the current one
+	open      []reflect.Type          // the named types that enclose the current one
 	recursive map[reflect.Type]string // names in $defs of types that contain themselves
 	defs      Properties
 	nodes     int
@@ -106,7 +106,7 @@ func (d *deriver) converts(t, decodes, encodes reflect.Type) bool {
 	if d.input {
 		method = decodes
 	}
-	return t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(method) // which has the methods of t too
+	return t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(method) // the method set of *t includes that of t
 }
 
 // reference returns the reference to a type that contains itself.
@@ -227,7 +227,7 @@ func (d *deriver) encodesItself(t reflect.Type) bool {
 		d.converts(t, reflect.TypeFor[encoding.TextUnmarshaler](), reflect.TypeFor[encoding.TextMarshaler]())
 }
 
-// element returns the schema of an element of a slice, array or map. It may be null if it is a pointer.
+// element returns the schema of an element of a slice, array or map. An element that is a pointer may be null.
 func (d *deriver) element(t reflect.Type, at *reflect.StructField) (*Schema, error) {
 	s, err := d.schema(t, at)
 	if err != nil || t.Kind() != reflect.Pointer || s.acceptsAll() {
@@ -325,7 +325,7 @@ func (d *deriver) member(f field) (*Schema, bool, error) {
 	return outer, required, nil
 }
 
-// quotedSchema returns the schema of a field with the option string, whose value is in a JSON string.
+// quotedSchema returns the schema of a field with the option string of the tag json, which encodes the value in a JSON string.
 func quotedSchema(t reflect.Type) *Schema {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

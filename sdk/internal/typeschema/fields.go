@@ -101,6 +101,6 @@ func canQuote(t reflect.Type) bool {
 
 func isInteger(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Uintptr }
 
-// validName reports whether encoding/json accepts the name in a tag. It ignores any other name. Code points beyond ASCII are assumed to be
+// validName reports whether encoding/json uses the name in a tag; it ignores an invalid one. Code points beyond ASCII are assumed to be
 // letters: the tables of package unicode would enlarge every module.
 func validName(name string) bool { return name != "" && !strings.ContainsAny(name, "\"'`,\\") }

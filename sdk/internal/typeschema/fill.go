@@ -23,7 +23,7 @@ type target struct {
 	typ     reflect.Type
 }
 
-// maxFill is the depth up to which fill descends. encoding/json refuses pointers that are nested more deeply.
+// maxFill is the depth to which fill descends. encoding/json refuses values with deeper cycles of pointers.
 const maxFill = 1000
 
 func (f filler) fill(v reflect.Value, depth int) {

@@ -1,5 +1,5 @@
-// Package typeschema derives JSON Schemas from Go types: the schema of what encoding/json decodes into a type, and of what it encodes from a
-// type. It runs when a build asks a module for its schemas, never during a call. Start with Input and Output.
+// Package typeschema derives JSON Schemas from Go types: Input derives the schema of what encoding/json decodes into a type, and Output that of
+// what it encodes. Both run only when a build asks a module for its schemas. Fill runs in calls: it makes a result agree with its schema.
 package typeschema
 
 import (
@@ -10,7 +10,7 @@ import (
 // Schema is a JSON Schema of draft 2020-12. Only the keywords that Input and Output use have fields. The zero value accepts every value.
 type Schema struct {
 	Ref         string `json:"$ref,omitempty"`
-	Comment     string `json:"$comment,omitempty"` // the type in Go, of a property with its field before it, for messages to the author
+	Comment     string `json:"$comment,omitempty"` // the Go type; for a property, the field and its type. It is for messages to the author.
 	Type        string `json:"type,omitempty"`
 	Description string `json:"description,omitempty"`
 	Format      string `json:"format,omitempty"`

@@ -32,7 +32,7 @@ func annotate(s *Schema, f reflect.StructField) error {
 	return nil
 }
 
-// appliesTo lists the types of values to which a keyword applies; empty if there is no such keyword.
+// appliesTo lists the types of values to which a keyword applies, separated by spaces; empty if the keyword is unknown.
 func appliesTo(keyword string) string {
 	switch keyword {
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
@@ -57,7 +57,7 @@ func (s *Schema) set(key, value string, hasValue bool) error {
 	case s.Type == "" || !strings.Contains(types, s.Type):
 		return fmt.Errorf("does not apply to a value of type %q", s.Type)
 	case hasValue == (key == "uniqueItems"):
-		return errors.New("uniqueItems has no value, and all other keywords have one")
+		return errors.New("uniqueItems must not have a value, and all other keywords need one: write keyword=value")
 	}
 	switch key {
 	case "uniqueItems":
@@ -93,7 +93,7 @@ func (s *Schema) setNumber(key, value string) error {
 	}
 	if strings.HasSuffix(key, "Length") || strings.HasSuffix(key, "Items") {
 		if _, err := strconv.ParseUint(value, 10, 31); err != nil {
-			return fmt.Errorf("%q is not a count", value)
+			return fmt.Errorf("%q is not a count: write an integer from 0 on", value)
 		}
 	}
 	switch key {

@@ -205,7 +205,7 @@ func TestInputRefusesTypes(t *testing.T) {
 		`field A: tag schema: minimum: "x" is not a number`: reflect.TypeFor[struct {
 			A int `schema:"minimum=x"`
 		}](),
-		`field A: tag schema: minLength: "-1" is not a count`: reflect.TypeFor[struct {
+		`field A: tag schema: minLength: "-1" is not a count: write an integer from 0 on`: reflect.TypeFor[struct {
 			A string `schema:"minLength=-1"`
 		}](),
 		`field A: tag schema: default: "1.5" is not a value of type integer`: reflect.TypeFor[struct {
@@ -214,7 +214,7 @@ func TestInputRefusesTypes(t *testing.T) {
 		`field A: tag schema: enum: "maybe" is not a value of type boolean`: reflect.TypeFor[struct {
 			A bool `schema:"enum=true|maybe"`
 		}](),
-		`field A: tag schema: minimum: uniqueItems has no value`: reflect.TypeFor[struct {
+		`field A: tag schema: minimum: uniqueItems must not have a value`: reflect.TypeFor[struct {
 			A int `schema:"minimum"`
 		}](),
 		"Children: the tag schema has no effect for a type that contains itself": reflect.TypeFor[badTree](),
