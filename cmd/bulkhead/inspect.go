@@ -33,8 +33,8 @@ A plugin runs once, in the sandbox and without access to anything. A program who
 manifest has kind = "command" is loaded, and does not run. Other files are only read, in
 a confined process.
 
-Exit codes: 0 a plugin that describes its handlers, or such a program; 1 a plugin that fails, or another
-file; 2 FILE cannot be read.`,
+Exit codes: 0 a plugin that describes its handlers, or a program whose manifest has kind =
+"command"; 1 a plugin that fails, or another file; 2 FILE cannot be read.`,
 		Example: `  bulkhead plugin inspect dist/plugins/chant/chant.wasm
   bulkhead plugin inspect dist/plugins/chant/chant.wasm --json`,
 		Args: cobra.ExactArgs(1),

@@ -31,9 +31,9 @@ a directory with a copy of the module, and a manifest with its tools, prompts an
 resources.
 
 The module runs in the sandbox, without access to anything, and is asked for what it
-offers. The manifest requests nothing: comments in it name what the module could need,
-such as web requests. Every tool counts as one that writes, unless the module says that
-it only reads. Review the manifest before you add the plugin.
+offers. The manifest requests no capabilities: comments in it name those that the module
+could need, such as web requests. Every tool has access = "write", unless the module says
+that it only reads. Review the manifest before you add the plugin.
 
 An existing directory is not changed.`,
 		Example: `  bulkhead plugin import hash.wasm

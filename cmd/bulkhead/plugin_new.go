@@ -21,8 +21,9 @@ func newPluginNew() *cobra.Command {
 		Use:   "new NAME [flags]",
 		Short: "Create the directory of a new plugin",
 		Long: `Create the directory NAME with a plugin that builds as it is: a manifest, a tool with its
-handler, a test where the language's SDK runs handlers natively, scenarios for plugin
-test, and a readme with the next steps. --with adds prompts, resources, and tools that use http and git.
+handler, a test where the language's SDK runs handlers natively, scenarios for
+"bulkhead plugin test", and a readme with the next steps. --with adds prompts, resources,
+and tools that use http and git.
 
 The sources of the SDK are written to it, so that the plugin needs no published SDK.
 With --sdk published it refers to the published one; the header of C is always copied.

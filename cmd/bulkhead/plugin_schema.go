@@ -21,16 +21,16 @@ func newPluginSchema() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema DIR [flags]",
 		Short: "Derive schemas from the types of handlers",
-		Long: `Print the schemas of the arguments and results of a plugin's tools, as its module derives
-them from the types of the handlers, as tables for the manifest. The plugin is built for
-that, but not written to dist. A handler of json.RawMessage has no schema, and the SDKs of
-other languages than Go derive none.
+		Long: `Print the schemas of the arguments and results of a plugin's tools as tables for the
+manifest. The module derives them from the types of its handlers, so the plugin is built,
+but not written to dist. A handler of json.RawMessage has no schema. Only the SDK for Go
+derives schemas.
 
 With --write the schemas are written into plugin.toml. One that agrees with the types is
-not changed, so that it may be narrower and say more. In one that disagrees, properties
+not changed, so it may be narrower and have descriptions. In one that disagrees, properties
 without a field are removed, missing ones are added, and those of a different type are
-replaced, without loss of their titles, descriptions and narrower bounds. Comments and the
-order of the file are preserved.
+replaced, but keep their titles and descriptions. The rest of the file, with its comments,
+is preserved.
 
 Exit codes: 0 success; 2 the plugin is invalid, or the manifest cannot be edited.`,
 		Example: `  bulkhead plugin schema plugins/openspec

@@ -122,7 +122,7 @@ func (p Plugin) capabilities(w *bytes.Buffer) {
 	for _, line := range p.Needs() {
 		fmt.Fprintf(w, "# %s\n", line)
 	}
-	w.WriteString("# fs = [{ path = \"${project}\", access = \"r\" }] # it may read files, which a module does not tell\n")
+	w.WriteString("# fs = [{ path = \"${project}\", access = \"r\" }] # it may read files: its imports do not show that\n")
 }
 
 func (p Plugin) offers(w *bytes.Buffer) {
