@@ -1,7 +1,5 @@
 package guide
 
-import "fmt"
-
 // Language assembles plugins of the blocks in a language other than Go.
 type Language struct {
 	Name  string // language of the blocks
@@ -10,7 +8,6 @@ type Language struct {
 	Module string
 	file   string            // name of the source file
 	head   string            // source before the blocks, which pages leave out
-	tail   string            // source after the blocks, which pages leave out
 	more   map[string]string // other files
 }
 
@@ -87,7 +84,7 @@ func (l Language) Assemble(blocks []Block) map[string]string {
 	}
 	files := map[string]string{
 		"plugin.toml": Manifest(blocks, l.Module, l.build, source),
-		l.file:        fmt.Sprint(l.head, source, l.tail),
+		l.file:        l.head + source,
 	}
 	for name, text := range l.more {
 		files[name] = text
