@@ -46,7 +46,7 @@ func samples() []sample {
 	}
 	// One line for each further plugin, such as one of another kind.
 	return append(list,
-		sample{"C", "clang", echoProgram, echo, hello},
+		sample{"C, a program that prints its argument", "clang", echoProgram, echo, hello},
 		sample{"Rust, with extism-pdk", "rust", func(t *testing.T, dir string) { writeFiles(t, dir, importExtism(t, "v1").Files) }, echo, hello},
 		sample{"Go, [hello](../examples/hello), which reports progress", "", fromSource("../../examples/hello"), "hello_greet", `{"name":"Ada"}`},
 	)
