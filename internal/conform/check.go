@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/internal/jsonmatch"
-	"github.com/bulkhead-mcp/bulkhead/internal/scratch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -43,7 +43,7 @@ func (a *session) Write(line []byte) (int, error) {
 		return 0, fmt.Errorf("cannot read the answer: %w", err)
 	}
 	switch {
-	case scratch.IsStartReport(m.Method, m.Params):
+	case dispatch.IsStartReport(m.Method, m.Params):
 		return len(line), nil
 	case m.Method == "notifications/progress":
 		a.progress = append(a.progress, m.Params)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -56,12 +57,40 @@ func (v *pluginNotifier) Notify(ctx context.Context, method string, params json.
 // with each notification, and modules usually count from 0 or 1.
 const startProgress = 1e-6
 
+// maxStartProgress is more than the progress of any start report.
+const maxStartProgress = 1e-3
+
+// The texts of start reports begin with one of these.
+const (
+	startingPlugin  = "starting plugin "
+	compilingModule = "compiling the module of plugin "
+)
+
+// IsStartReport reports whether a notification says that a call waits for its worker process. Tests of plugins ignore such notifications,
+// since the load of the machine decides whether there are any.
+func IsStartReport(method string, params []byte) bool {
+	member := ""
+	switch method {
+	case methodProgress:
+		if progress, err := strconv.ParseFloat(string(rawjson.Member(params, "progress")), 64); err != nil || progress >= maxStartProgress {
+			return false
+		}
+		member = "message"
+	case methodMessage:
+		member = "data"
+	default:
+		return false
+	}
+	text, _ := rawjson.Unquote(rawjson.Member(params, member))
+	return strings.HasPrefix(text, startingPlugin) || strings.HasPrefix(text, compilingModule)
+}
+
 // reportStart tells the client that the call waits for its worker process. It sends a progress notification, and the first time also
 // a log message. It must not be called while the module runs the call.
 func (v *pluginNotifier) reportStart(ctx context.Context) {
-	text := "starting plugin " + v.plugin.Name
+	text := startingPlugin + v.plugin.Name
 	if v.plugin.compiling.Load() > 0 {
-		text = "compiling the module of plugin " + v.plugin.Name + ", which happens once for each version"
+		text = compilingModule + v.plugin.Name + ", which happens once for each version"
 	}
 	quoted := string(rawjson.Quote(text))
 	// The client may have requested neither notification. An error means that the call has ended.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
@@ -46,6 +47,29 @@ func TestStartIsReportedBeforeTheProgressOfTheModule(t *testing.T) {
 	}
 	if !slices.Equal(client.sent, want) {
 		t.Errorf("got %q, want %q: progress must increase", client.sent, want)
+	}
+	for i, line := range client.sent {
+		if method, params, _ := strings.Cut(line, " "); IsStartReport(method, []byte(params)) != (i < 3) {
+			t.Errorf("%s: IsStartReport is %v", line, i >= 3)
+		}
+	}
+}
+
+func TestIsStartReport(t *testing.T) {
+	for params, want := range map[string]bool{
+		`{"progress":0.000001,"message":"starting plugin it"}`:                         true,
+		`{"progress":0.000002,"message":"compiling the module of plugin it, which …"}`: true,
+		`{"progress":1,"message":"starting plugin it"}`:                                false,
+		`{"progress":0.000001,"message":"half"}`:                                       false,
+		`{"message":"starting plugin it"}`:                                             false,
+		`[]`:                                                                           false,
+	} {
+		if got := IsStartReport("notifications/progress", []byte(params)); got != want {
+			t.Errorf("%s: got %v", params, got)
+		}
+	}
+	if !IsStartReport("notifications/message", []byte(`{"logger":"bulkhead","data":"starting plugin it"}`)) {
+		t.Error("a log message is not recognized")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/internal/jsonmatch"
 	"github.com/bulkhead-mcp/bulkhead/internal/scratch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -75,7 +76,7 @@ func (r *run) do(ctx context.Context, s *step) (response, error) {
 }
 
 func (c *client) notify(method string, params json.RawMessage) {
-	if scratch.IsStartReport(method, params) {
+	if dispatch.IsStartReport(method, params) {
 		return
 	}
 	c.mu.Lock()
