@@ -365,7 +365,7 @@ func TestPluginDevEndsBuild(t *testing.T) {
 	}
 }
 
-// isGone reports whether a process has ended. One that nobody waits for is a zombie.
+// isGone reports whether a process has ended. An ended process is a zombie until its parent waits for it.
 func isGone(pid int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
 	return err != nil || strings.HasPrefix(strings.TrimSpace(string(out)), "Z")

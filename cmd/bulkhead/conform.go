@@ -61,11 +61,7 @@ kit.`, conform.ABI),
 func printConformance(to io.Writer, results []conform.Result, failed int) error {
 	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	for _, r := range results {
-		outcome := "ok"
-		if !r.Passed {
-			outcome = "failed"
-		}
-		fmt.Fprintf(w, "%s  %s: %s", paint(style, fmt.Sprintf("%-7s", outcome)), r.File, r.Name)
+		fmt.Fprintf(w, "%s  %s: %s", paintPassed(style, r.Passed), r.File, r.Name)
 		if r.Detail != "" {
 			fmt.Fprintf(w, ": %s", oneLine(r.Detail))
 		}

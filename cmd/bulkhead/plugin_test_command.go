@@ -171,11 +171,7 @@ func usageIfProblems(err error) error {
 func printScenarios(to io.Writer, results []scenario.Result, failed int) error {
 	w, style := bufio.NewWriter(to), term.StyleOf(to)
 	for _, r := range results {
-		outcome := "ok"
-		if !r.Passed {
-			outcome = "failed"
-		}
-		fmt.Fprintf(w, "%s  %s:%d: %s (%s)\n", paint(style, fmt.Sprintf("%-7s", outcome)), oneLine(r.File), r.Line, oneLine(r.Name), r.Took.Round(time.Millisecond))
+		fmt.Fprintf(w, "%s  %s:%d: %s (%s)\n", paintPassed(style, r.Passed), oneLine(r.File), r.Line, oneLine(r.Name), r.Took.Round(time.Millisecond))
 		for _, f := range r.Failures {
 			fmt.Fprintf(w, "         %s:%d: %s: %s\n", oneLine(r.File), f.Line, oneLine(f.Key), oneLine(f.Problem))
 			for _, line := range f.Diff {

@@ -29,3 +29,11 @@ func paintChange(s term.Style, line string) string {
 	}
 	return line
 }
+
+// paintPassed returns the coloured outcome of a test, padded to a column.
+func paintPassed(s term.Style, passed bool) string {
+	if passed {
+		return paint(s, "ok     ")
+	}
+	return paint(s, "failed ")
+}

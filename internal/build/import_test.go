@@ -124,7 +124,7 @@ func TestModulesThatCannotBeImported(t *testing.T) {
 		"a crash":            {describing([]byte{0x00}), "", "crashed", "docs/extism.md"},
 		"an error":           {describing(wasmtest.Code(wasmtest.Block(0, "a\n\nb\x1b[2J"), wasmtest.Host("error_set", wasmtest.Get(0)))), "", `the error "a\n\nb\x1b[2J"`, "docs/extism.md"},
 		"no output":          {describing(nil), "", "not a JSON object", "docs/extism.md"},
-		"an import that is none": {func() []byte {
+		"an unknown import": {func() []byte {
 			m := wasmtest.HyperMCP()
 			m.Imports = append(slices.Clone(m.Imports), wasmtest.Import{Module: "extism:host/env", Name: "reset", Type: 0})
 			return m.Bytes()

@@ -6,8 +6,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/engine/modinfo"
 )
 
-// kinds describe the kinds of files, and tell what the author of one that is not a plugin can do. An empty remedy depends on the
-// language.
+// kinds maps each kind of file to its description, and to what the author can do if the file is not a plugin. If the remedy is empty, it
+// depends on the language.
 var kinds = map[modinfo.Kind]struct{ what, remedy string }{
 	modinfo.Plugin:      {"a plugin for ABI 1", ""},
 	modinfo.Command:     {"a WASI command: a program, which has no handlers", ""},

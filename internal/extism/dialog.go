@@ -99,7 +99,7 @@ func operation(op string, params []byte) []byte {
 	return append(append([]byte(`{"op":"`+op+`","params":`), params...), '}')
 }
 
-// dialog has the requests of a call to its client. A module cannot wait for an answer, since the host may restart the worker meanwhile.
+// dialog has the requests of a call to its client. A module cannot wait for an answer, since the host may restart the worker before the answer.
 // So the first request without an answer ends the run with an ask. After the client has answered, the export runs again from its start,
 // and the requests that were answered return the recorded answers. The id of a request consists of its position and a digest of its
 // parameters, so that a run that asks something else is detected.

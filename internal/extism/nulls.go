@@ -52,63 +52,30 @@ func (f *nullFilter) step() {
 }
 
 func (f *nullFilter) member() {
-	end := stringEnd(f.in, f.pos)
+	end := rawjson.ValueEnd(f.in, f.pos)
 	key := f.in[f.pos:end]
-	value := end
-	for f.in[value] != ':' {
-		value++
-	}
-	value++
-	for isSpace(f.in[value]) {
-		value++
-	}
-	if f.in[value] == 'n' {
-		f.pos = value + len("null")
+	f.pos = end
+	f.space()
+	f.pos++ // the colon
+	f.space()
+	if f.in[f.pos] == 'n' {
+		f.pos += len("null")
 		return
 	}
 	f.separate()
 	f.out = append(append(f.out, key...), ':')
-	f.pos = value
 	name, _ := rawjson.Unquote(key)
 	f.value(slices.Contains(opaque, name))
 }
 
 // value copies a value; only its first byte if it is a container, unless whole is set.
 func (f *nullFilter) value(whole bool) {
-	switch c := f.in[f.pos]; {
-	case c == '"':
-		f.copy(stringEnd(f.in, f.pos))
-	case c != '{' && c != '[':
-		end := f.pos
-		for end < len(f.in) && !isSpace(f.in[end]) && f.in[end] != ',' && f.in[end] != '}' && f.in[end] != ']' {
-			end++
-		}
-		f.copy(end)
-	case whole:
-		f.copy(f.containerEnd())
-	default:
+	if c := f.in[f.pos]; (c == '{' || c == '[') && !whole {
 		f.open = append(f.open, container{object: c == '{'})
 		f.copy(f.pos + 1)
+		return
 	}
-}
-
-// containerEnd returns the index after the container at pos.
-func (f *nullFilter) containerEnd() int {
-	depth := 0
-	for i := f.pos; ; {
-		switch f.in[i] {
-		case '"':
-			i = stringEnd(f.in, i)
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-		i++
-	}
+	f.copy(rawjson.ValueEnd(f.in, f.pos))
 }
 
 // separate writes the comma before an element.
@@ -129,19 +96,7 @@ func (f *nullFilter) copy(end int) {
 }
 
 func (f *nullFilter) space() {
-	for f.pos < len(f.in) && isSpace(f.in[f.pos]) {
+	for f.pos < len(f.in) && bytes.IndexByte([]byte(" \t\n\r"), f.in[f.pos]) >= 0 {
 		f.pos++
 	}
-}
-
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
-// stringEnd returns the index after the string at index i of valid JSON.
-func stringEnd(text []byte, i int) int {
-	for i++; text[i] != '"'; i++ {
-		if text[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
 }

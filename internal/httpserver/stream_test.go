@@ -42,8 +42,8 @@ func TestEndedSessionKeepsNoStream(t *testing.T) {
 	})
 }
 
-// TestEndOfStreamWaitsForItsMessages checks that a stream that ends because the server shuts down is written meanwhile: its end
-// waits for messages that are put.
+// TestEndOfStreamWaitsForItsMessages checks that a stream that ends because the server shuts down does not end before the messages
+// that were put into it.
 func TestEndOfStreamWaitsForItsMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{})

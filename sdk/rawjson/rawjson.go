@@ -43,7 +43,7 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 			if i >= len(object) {
 				return
 			}
-			end = valueEnd(object, i)
+			end = ValueEnd(object, i)
 			if !yield(key, object[i:end]) {
 				return
 			}
@@ -66,7 +66,7 @@ func Elements(array []byte) iter.Seq2[int, []byte] {
 			if i >= len(array) || array[i] == ']' {
 				return
 			}
-			end := valueEnd(array, i)
+			end := ValueEnd(array, i)
 			if !yield(n, array[i:end]) {
 				return
 			}
@@ -85,8 +85,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// valueEnd returns the index after the value that begins at index i.
-func valueEnd(b []byte, i int) int {
+// ValueEnd returns the index after the value that begins at index i of valid JSON. There must be a value, without white space before it.
+func ValueEnd(b []byte, i int) int {
 	switch b[i] {
 	case '"':
 		return stringEnd(b, i)

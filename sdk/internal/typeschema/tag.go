@@ -96,26 +96,10 @@ func (s *Schema) setNumber(key, value string) error {
 			return fmt.Errorf("%q is not a count: write an integer from 0 on", value)
 		}
 	}
-	switch key {
-	case "minimum":
-		s.Minimum = number
-	case "maximum":
-		s.Maximum = number
-	case "exclusiveMinimum":
-		s.ExclusiveMinimum = number
-	case "exclusiveMaximum":
-		s.ExclusiveMaximum = number
-	case "multipleOf":
-		s.MultipleOf = number
-	case "minLength":
-		s.MinLength = number
-	case "maxLength":
-		s.MaxLength = number
-	case "minItems":
-		s.MinItems = number
-	case "maxItems":
-		s.MaxItems = number
-	}
+	*map[string]*json.Number{
+		"minimum": &s.Minimum, "maximum": &s.Maximum, "exclusiveMinimum": &s.ExclusiveMinimum, "exclusiveMaximum": &s.ExclusiveMaximum,
+		"multipleOf": &s.MultipleOf, "minLength": &s.MinLength, "maxLength": &s.MaxLength, "minItems": &s.MinItems, "maxItems": &s.MaxItems,
+	}[key] = number
 	return nil
 }
 
