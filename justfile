@@ -19,9 +19,9 @@ bench:
 
 # what a hostile module costs the others, what metering costs, and how long anything can keep a processor
 bench-hostile:
-    go test ./tests/hostile ./internal/engine/... -run '^$' -bench 'Neighbour|Isolation|Resident|Cost|Stalls' -benchtime 1x
+    go test ./tests/hostile ./internal/runtime/engine/... -run '^$' -bench 'Neighbour|Isolation|Resident|Cost|Stalls' -benchtime 1x
 
-# each fuzz target for a while: `.ci/fuzz 5m internal/engine` takes another time, and the targets of one folder
+# each fuzz target for a while: `.ci/fuzz 5m internal/runtime/engine` takes another time, and the targets of one folder
 fuzz:
     .ci/fuzz 30s
     AGENTPACK_DIFF_PAIRS=10000 go test ./plugins/agentpack/diff -run AgreesWithGit -count 1

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 )
 
 // pluginDir returns a directory with a plugin that has one tool. The module of the plugin answers every call with the same result.

@@ -20,13 +20,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
-	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
-	"github.com/bulkhead-mcp/bulkhead/internal/dispatch"
-	"github.com/bulkhead-mcp/bulkhead/internal/engine/code"
-	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
-	"github.com/bulkhead-mcp/bulkhead/internal/reexec"
-	"github.com/bulkhead-mcp/bulkhead/internal/worker/child"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/child"
 )
 
 type (

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
-	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
-	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 )
 
 // listed returns the names in the answer to tools/list.

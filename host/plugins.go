@@ -3,10 +3,10 @@ package host
 import (
 	"encoding/json"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/catalog"
-	"github.com/bulkhead-mcp/bulkhead/internal/config"
-	"github.com/bulkhead-mcp/bulkhead/internal/grant"
-	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
 )
 
 type (

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
-	"github.com/bulkhead-mcp/bulkhead/internal/trust"
-	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
 )
 
 // client is a client whose session stays open.

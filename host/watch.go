@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
-	"github.com/bulkhead-mcp/bulkhead/internal/watch"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/watch"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
 // watchDelay is the time before Watch examines files for the first time, so that this does not slow down the first responses.

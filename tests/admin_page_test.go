@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/guide"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
 )
 
 // TestDocsAdminPageShowsRealOutput runs the commands of docs/admin.md in order, in one directory, and compares their output

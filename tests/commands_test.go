@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/guide"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
 )
 
 // TestCommandsPage builds and calls the program of docs/commands.md with the commands of the page.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 )
 
 // TestImportedPluginIsServed imports a plugin of hyper-mcp by the command, and has the client of the official Go SDK use it, over both

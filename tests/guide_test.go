@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/config"
-	"github.com/bulkhead-mcp/bulkhead/internal/guide"
-	"github.com/bulkhead-mcp/bulkhead/internal/scaffold"
-	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
 // startPage is the page of the guide that begins with `bulkhead plugin new`. Each other page shows parts of one plugin.

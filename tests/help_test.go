@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 )
 
 // exampleRule says how the examples of a command are run.

@@ -29,8 +29,8 @@ func TestProgramLinksNoPackageWithAnExpensiveInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	linked := strings.Fields(string(out))
-	if !slices.Contains(linked, module+"/internal/gateway") {
-		t.Fatalf("the list of %d packages lacks internal/gateway", len(linked))
+	if !slices.Contains(linked, module+"/internal/protocol/gateway") {
+		t.Fatalf("the list of %d packages lacks internal/protocol/gateway", len(linked))
 	}
 	for _, pkg := range linked {
 		for _, path := range expensive {

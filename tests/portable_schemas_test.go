@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // TestSchemasArePortable checks that the schemas of all tools are in the subset of JSON Schema that clients of different model

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/guide"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
 )
 
 // TestReadmeShowsRealOutput runs the commands of the README's console blocks in order, in an empty project, with a program

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 )
 
 // TestReleaseArchiveWorksInEmptyHome builds the release archive for this platform, unpacks it, and sets it up as a user

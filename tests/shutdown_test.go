@@ -101,7 +101,7 @@ func TestSignalsShutServerDown(t *testing.T) {
 		server := startServer(t, misbehaveCommand(t, "1s"))
 		server.startCall("misbehave_sleep", `{"ms":300}`)
 		signal(t, server.cmd, syscall.SIGUSR1)
-		server.waitForLog("goroutine profile: total", "internal/gateway.(*session).read", "end of the dump")
+		server.waitForLog("goroutine profile: total", "internal/protocol/gateway.(*session).read", "end of the dump")
 		if strings.Contains(server.log.String(), "(0x") {
 			t.Error("the dump holds argument values")
 		}

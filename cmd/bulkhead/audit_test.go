@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/audit"
-	"github.com/bulkhead-mcp/bulkhead/internal/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
 func TestParseSince(t *testing.T) {

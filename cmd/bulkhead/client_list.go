@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/client"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/client"
 )
 
 func newClientList() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/demo"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/demo"
 )
 
 func newDemo() *cobra.Command {

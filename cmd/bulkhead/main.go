@@ -1,6 +1,6 @@
 // Command bulkhead serves tools that run as sandboxed WebAssembly modules to MCP clients.
 //
-// Each command is a file of this directory. It maps flags to a call of package host, internal/admin or internal/build, and
+// Each command is a file of this directory. It maps flags to a call of package host, internal/admin/admin or internal/authoring/build, and
 // prints the result. Standard output is for results, and for the protocol while serving; logs and progress go to
 // standard error.
 package main
@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/term"
-	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 // Exit codes.

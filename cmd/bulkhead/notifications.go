@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/progress"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
 )
 
 // tasksOn returns a set of tasks that are shown on w: in plain lines if a program reads the output.

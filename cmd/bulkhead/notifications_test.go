@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/progress"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
 )
 
 func TestNotificationsAreLinesWithoutRepetitions(t *testing.T) {

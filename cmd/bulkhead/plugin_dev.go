@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/dev"
-	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/dev"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 )
 
 func newPluginDev() *cobra.Command {

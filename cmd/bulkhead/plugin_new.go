@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/scaffold"
-	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 func newPluginNew() *cobra.Command {

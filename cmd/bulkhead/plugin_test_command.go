@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/build"
-	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
-	"github.com/bulkhead-mcp/bulkhead/internal/scenario"
-	"github.com/bulkhead-mcp/bulkhead/internal/term"
-	"github.com/bulkhead-mcp/bulkhead/internal/tomlfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // pluginTest contains the flags of `bulkhead plugin test`.

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
-	"github.com/bulkhead-mcp/bulkhead/internal/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // recording contains the flags of `bulkhead plugin test` that record a scenario.

@@ -15,12 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/audit"
-	"github.com/bulkhead-mcp/bulkhead/internal/build"
-	"github.com/bulkhead-mcp/bulkhead/internal/discovery"
-	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
-	"github.com/bulkhead-mcp/bulkhead/internal/replay"
-	"github.com/bulkhead-mcp/bulkhead/internal/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/replay"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
 
 // replayCommand contains the flags of replay.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin"
-	"github.com/bulkhead-mcp/bulkhead/internal/review"
-	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 // inProject formats a path for the terminal. A path in the project is shown relative to the project.

@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
 // paint colours a word that states a result, which may be padded. Words without a colour are returned as they are.

@@ -11,14 +11,14 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin"
-	"github.com/bulkhead-mcp/bulkhead/internal/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
 func newTools() *cobra.Command {

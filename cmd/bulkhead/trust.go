@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/admin"
-	"github.com/bulkhead-mcp/bulkhead/internal/review"
-	"github.com/bulkhead-mcp/bulkhead/internal/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
 // trustCommand contains the flags of trust.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/admin"
-	"github.com/bulkhead-mcp/bulkhead/internal/progress"
-	"github.com/bulkhead-mcp/bulkhead/internal/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 )
 
 func newWarm() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 func TestBoxHidesDeniedAndHostFiles(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/config"
-	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/treepath"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
-	"github.com/bulkhead-mcp/bulkhead/internal/treepath"
 )
 
 // Verdict is the decision on a path and its reason.

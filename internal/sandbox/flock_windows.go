@@ -4,8 +4,8 @@ import (
 	"errors"
 	"syscall"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/filelock"
-	"github.com/bulkhead-mcp/bulkhead/internal/ntfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ntfile"
 )
 
 // lockExclusive requests an exclusive lock without waiting for it.

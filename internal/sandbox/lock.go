@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
-	"github.com/bulkhead-mcp/bulkhead/internal/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

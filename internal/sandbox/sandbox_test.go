@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
 )
 

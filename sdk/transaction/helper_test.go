@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/tmpdir"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tmpdir"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"

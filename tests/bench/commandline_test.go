@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 )
 
 // BenchmarkCommandLine compares openspec's module in a running host with the openspec CLI, which is started for each request,

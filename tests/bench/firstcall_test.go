@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 )
 
 // BenchmarkFirstCallOfChant measures the processor time of all processes from the start of a server to the answer of the

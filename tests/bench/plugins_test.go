@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	aamsample "github.com/bulkhead-mcp/bulkhead/plugins/aam/sample"
 	aam "github.com/bulkhead-mcp/bulkhead/plugins/aam/tools"
 	agentpack "github.com/bulkhead-mcp/bulkhead/plugins/agentpack/tools"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 )
 
 // chantVariable is the environment variable with the program that the chant plugin reimplements, version 0.13.11.

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/httpserver"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
 )
 
 // recorded are the suites whose conversations are kept, one file for each.

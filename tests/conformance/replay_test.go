@@ -16,7 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 )
 
 func TestMain(m *testing.M) {

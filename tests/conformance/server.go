@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/gateway"
-	"github.com/bulkhead-mcp/bulkhead/internal/httpserver"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 

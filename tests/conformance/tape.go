@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/httpserver"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 

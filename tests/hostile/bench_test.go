@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 )
 
 // BenchmarkNeighbour measures how much a plugin that uses all of its processor time slows pings and calls of another plugin.

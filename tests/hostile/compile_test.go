@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 )
 
 // compiler is a compiler process of a server, and its output directory.

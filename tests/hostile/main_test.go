@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 )
 
 // built holds the artifacts under test.

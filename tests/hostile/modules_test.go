@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 )
 
 // WebAssembly opcodes and types of the modules.

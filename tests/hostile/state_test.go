@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 )
 
 // statefulModule changes some state in each call and answers 1 if it found the change of an earlier call, else 0.

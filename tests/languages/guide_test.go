@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/build"
-	"github.com/bulkhead-mcp/bulkhead/internal/guide"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
 )
 
 // TestGuideParts builds the plugin whose parts each page of the guide shows in a language, with the page's manifest. The calls of its tools

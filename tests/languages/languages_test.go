@@ -19,13 +19,13 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/build"
-	"github.com/bulkhead-mcp/bulkhead/internal/conform"
-	"github.com/bulkhead-mcp/bulkhead/internal/guide"
-	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
-	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
-	"github.com/bulkhead-mcp/bulkhead/internal/scaffold"
-	"github.com/bulkhead-mcp/bulkhead/internal/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/conform"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/guide"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 func TestMain(m *testing.M) {

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/build"
-	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
-	"github.com/bulkhead-mcp/bulkhead/internal/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // sample is a module of the table of costs.
@@ -34,7 +34,7 @@ func samples() []sample {
 	const echo, hello = "echo", `{"text":"hello"}`
 	list := []sample{{"Go", "", func(t *testing.T, dir string) {
 		module := filepath.Join(t.TempDir(), "module.wasm")
-		run(t, ".", []string{"env", "GOOS=wasip1", "GOARCH=wasm", "go", "build", "-trimpath", "-buildmode=c-shared", "-o", module, "../../internal/conform/testdata/module"})
+		run(t, ".", []string{"env", "GOOS=wasip1", "GOARCH=wasm", "go", "build", "-trimpath", "-buildmode=c-shared", "-o", module, "../../internal/authoring/conform/testdata/module"})
 		conformancePlugin(t, dir, module)
 	}, echo, hello}}
 	for _, l := range languages {
@@ -55,7 +55,7 @@ func samples() []sample {
 // conformancePlugin writes a plugin with a module of the conformance kit.
 func conformancePlugin(t *testing.T, dir, module string) {
 	t.Helper()
-	manifest, err := os.ReadFile("../../internal/conform/abi-1/plugin.toml")
+	manifest, err := os.ReadFile("../../internal/authoring/conform/abi-1/plugin.toml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
-	"github.com/bulkhead-mcp/bulkhead/internal/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 )
 
 func TestMain(m *testing.M) {

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/ntfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ntfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/internal/seam"
 )
 

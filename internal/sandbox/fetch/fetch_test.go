@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/google/go-cmp/cmp"

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/dial"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"

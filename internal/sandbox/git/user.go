@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
 )

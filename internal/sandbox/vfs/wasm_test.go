@@ -15,7 +15,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
 )
 
 // A Go program, compiled to a module, uses the tree through wazero with package os.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/tmpdir"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tmpdir"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files/faults"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/journal"

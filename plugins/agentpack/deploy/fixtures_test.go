@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
 )
 
 // samples returns the path of a directory in the sample data. It skips the test if the sample data is absent.

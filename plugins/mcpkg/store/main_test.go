@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/tmpdir"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tmpdir"
 )
 
 // TestMain has temporary directories created in memory if the system supports that, because the tests of this package

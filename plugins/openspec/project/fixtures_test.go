@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
 )
 
 // difference describes an intentional difference from the openspec CLI 1.13.2.

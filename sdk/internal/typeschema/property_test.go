@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/agreement"
-	"github.com/bulkhead-mcp/bulkhead/internal/schema"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/agreement"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
 	"github.com/bulkhead-mcp/bulkhead/sdk/internal/typeschema"
 )
 

@@ -13,9 +13,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/treepath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
-	"github.com/bulkhead-mcp/bulkhead/internal/treepath"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/treepath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
-	"github.com/bulkhead-mcp/bulkhead/internal/treepath"
 )
 
 // MaxNames is the maximum number of entries of one directory.

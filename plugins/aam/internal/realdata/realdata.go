@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
 )
 
 // Path returns the path of a file or directory in the sample data. The last part may be a pattern. Path skips the test

@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// withAudit adds an [audit] table to data, the content of the config c, if the ceiling requires an audit log and c has none. It
+// returns the new content and the position of the ceiling's key. Otherwise it returns data. It also returns data if there is no
+// default location for the log, or if a config cannot name it, since the user then has to choose one.
+func withAudit(o discovery.Options, c *config.Config, data []byte) (content []byte, requiredBy string, err error) {
+	ceiling, err := discovery.FindCeiling(o.System)
+	if err != nil || ceiling.AuditProblem(c.Audit, c.File) == "" {
+		return data, "", err
+	}
+	places, err := discovery.FindPlaces(o)
+	if err != nil || places.State == "" {
+		return data, "", err
+	}
+	file := auditFile(o, places)
+	if strings.Contains(strings.TrimPrefix(file, envHome), "${") {
+		return data, "", nil // it would be read as a variable
+	}
+	content, err = config.AddAudit(c.File, data, file)
+	if err != nil {
+		return data, "", usageErrorf("%w", err)
+	}
+	return content, fmt.Sprintf("%s:%d", ceiling.File, ceiling.AuditLine), nil
+}
+
+const envHome = "${env:HOME}"
+
+// auditFile returns the path of an audit log in the state directory, relative to the variable HOME if possible, so that the
+// config can be shared.
+func auditFile(o discovery.Options, places config.Places) string {
+	file := filepath.Join(places.State, "audit.jsonl")
+	if home, _ := discovery.LookupEnv(o.System)("HOME"); filepath.IsAbs(home) && contain.Below(places.Home, file) {
+		return envHome + strings.TrimPrefix(file, places.Home)
+	}
+	return file
+}

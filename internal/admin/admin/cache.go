@@ -1,0 +1,151 @@
+package admin
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
+)
+
+// The kinds of a CacheItem.
+const (
+	CacheCode    = "code"    // compiled code of a module
+	CacheDerived = "derived" // derived data of files
+)
+
+// CacheItem is the compiled code of one module, or the derived data of one plugin, in the cache.
+type CacheItem struct {
+	Kind   string    `json:"kind"`
+	Plugin string    `json:"plugin,omitempty"` // empty for code of a module that belongs to no plugin here
+	Module string    `json:"module,omitempty"` // first 16 hex digits of its SHA-256
+	Path   string    `json:"path,omitempty"`   // path of the code; empty for derived data
+	Size   int64     `json:"size"`             // bytes
+	Used   time.Time `json:"used"`
+
+	entry code.Entry
+}
+
+// CacheContent is the content of the cache of a user.
+type CacheContent struct {
+	Dir   string      `json:"dir"`
+	Items []CacheItem `json:"items"`
+
+	// unnamed is the reason why code could not be attributed to plugins.
+	unnamed error
+	known   []string // the plugins that a host with these options would find
+}
+
+// CacheSelection selects a part of the cache. The zero value selects everything.
+type CacheSelection struct {
+	Plugin string
+	Kind   string
+}
+
+// ListCache lists the cache that a host with these options uses. Code is attributed to the plugins that this host would
+// find.
+func ListCache(o discovery.Options) (*CacheContent, error) {
+	dir, unsafe := discovery.CacheDir(o.System)
+	switch {
+	case dir == "":
+		return nil, usageErrorf("there is no cache: there is neither $XDG_CACHE_HOME nor a home directory")
+	case unsafe != nil:
+		return nil, usageErrorf("the cache is not used: %w", unsafe)
+	}
+	c := &CacheContent{Dir: dir, Items: []CacheItem{}}
+	entries, err := code.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := derived.List(derived.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	named := c.plugins(o)
+	for _, e := range entries {
+		item := named[filepath.Base(e.Dir)]
+		item.Kind, item.Path, item.Size, item.Used, item.entry = CacheCode, e.Dir, e.Size, e.Used, e
+		c.Items = append(c.Items, item)
+	}
+	for _, s := range sets {
+		c.Items = append(c.Items, CacheItem{Kind: CacheDerived, Plugin: s.Plugin, Module: s.Module, Size: s.Size, Used: s.Used})
+	}
+	slices.SortStableFunc(c.Items, func(a, b CacheItem) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Plugin, b.Plugin)) })
+	return c, nil
+}
+
+// plugins maps the name of each cache entry with code to the code's plugin and module. If the config is invalid, the result is
+// incomplete and no error, because listing the cache must not require a valid config.
+func (c *CacheContent) plugins(o discovery.Options) map[string]CacheItem {
+	named := map[string]CacheItem{}
+	view, err := catalog.Look(o)
+	if view == nil {
+		c.unnamed = err
+		return named
+	}
+	for _, p := range view.Plugins {
+		c.known = append(c.known, p.Name)
+		if p.Manifest == nil {
+			continue
+		}
+		if sum, err := code.DigestOf(p.Manifest.ModuleFile()); err == nil {
+			named[code.EntryName(sum)] = CacheItem{Plugin: p.Name, Module: sum[:16]}
+		}
+	}
+	return named
+}
+
+// CacheCleared says what ClearCache has removed.
+type CacheCleared struct {
+	Dir     string      `json:"dir"`
+	Removed []CacheItem `json:"removed"`
+	Kept    []CacheItem `json:"kept"` // code that is not removed because it is being compiled
+}
+
+// ClearCache removes the selected part of the cache. Hosts may be running: they compile modules again, and derive data
+// again, when they need them.
+func ClearCache(o discovery.Options, s CacheSelection) (*CacheCleared, error) {
+	c, err := ListCache(o)
+	if err != nil {
+		return nil, err
+	}
+	if s.Plugin != "" {
+		switch {
+		case s.Kind != CacheDerived && c.unnamed != nil:
+			return nil, usageErrorf("it is unknown which code belongs to plugin %q (clear its derived data with --derived): %w", s.Plugin, c.unnamed)
+		case !slices.Contains(c.known, s.Plugin) && !slices.ContainsFunc(c.Items, func(i CacheItem) bool { return i.Plugin == s.Plugin }):
+			return nil, usageErrorf("there is no plugin %q here, and the cache contains nothing of it: `bulkhead cache` lists what it contains", s.Plugin)
+		}
+	}
+	done := &CacheCleared{Dir: c.Dir, Removed: []CacheItem{}, Kept: []CacheItem{}}
+	for _, item := range c.Items {
+		if item.Kind != CacheCode || s.Kind == CacheDerived || s.Plugin != "" && item.Plugin != s.Plugin {
+			continue
+		}
+		removed, err := item.entry.Remove()
+		switch {
+		case err != nil:
+			return done, err
+		case removed:
+			done.Removed = append(done.Removed, item)
+		default:
+			done.Kept = append(done.Kept, item)
+		}
+	}
+	if s.Kind == CacheCode {
+		return done, nil
+	}
+	store := derived.NewStore(derived.Dir(c.Dir), hclog.NewNullLogger())
+	gone, err := store.Clear(s.Plugin)
+	for _, set := range gone {
+		done.Removed = append(done.Removed, CacheItem{Kind: CacheDerived, Plugin: set.Plugin, Module: set.Module, Size: set.Size, Used: set.Used})
+	}
+	return done, errors.Join(err, store.Close())
+}

@@ -1,0 +1,243 @@
+// Package client adds the server to the configuration of MCP clients. Each client has its own file, format and shape, which the
+// table in clients.go describes. Add and Remove compute a Change, which shows the difference; Change.Apply makes it, with the
+// user's consent in between. List examines all clients.
+//
+// Files of clients contain credentials of other servers: no content of other entries is printed, and of Bulkhead's own
+// entry only what this package writes. A file that cannot be parsed is never changed.
+package client
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// Scope says for whom an entry is: for the user in all projects, or for everyone in one project.
+type Scope string
+
+// The scopes.
+const (
+	UserScope    Scope = "user"
+	ProjectScope Scope = "project"
+)
+
+// DefaultName is the default name of the entry in a client's file.
+const DefaultName = "bulkhead"
+
+// Client describes an MCP client.
+type Client struct {
+	ID    string // name of the client on the command line
+	Title string
+
+	programs []string                  // names of its programs; the client is installed if one of them is
+	dirs     func(s System) []string   // its directories; the client is installed if one of them exists
+	user     func(s System) []string   // possible files, in order of preference
+	project  []string                  // possible files below the project, in order of preference; empty if not supported
+	format   format                    // format of the files
+	at       func(doc object) []string // path of the object of servers
+	shape    shape                     // shape of an entry
+	expands  []string                  // strings that begin a variable in an entry
+	// variable maps a scope to the variable that the client replaces with the project directory.
+	variable map[Scope]string
+	// elsewhere is set if the client does not start servers in the project directory.
+	elsewhere bool
+	own       *ownCommand // command of the client that edits its user file; nil if there is none, or if it would edit more than this entry
+	next      map[Scope]string
+}
+
+// object is a decoded object of a file.
+type object = map[string]any
+
+// Entry is the command that a client starts as a server.
+type Entry struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+}
+
+func (e Entry) equal(f Entry) bool { return e.Command == f.Command && slices.Equal(e.Args, f.Args) }
+
+// shape converts an Entry to the fields that a client expects, and back.
+type shape struct {
+	fields func(e Entry) jsonfile.Object
+	read   func(fields object) (Entry, bool)
+}
+
+// Find returns the client with an ID.
+func Find(id string) (*Client, error) {
+	for _, c := range clients {
+		if c.ID == id {
+			return c, nil
+		}
+	}
+	return nil, discovery.UsageErrorf("there is no client %q: the clients are %s", id, strings.Join(IDs(), ", "))
+}
+
+// IDs returns the IDs of all clients.
+func IDs() []string {
+	ids := make([]string, len(clients))
+	for i, c := range clients {
+		ids[i] = c.ID
+	}
+	return ids
+}
+
+// FindAll returns the clients with the IDs.
+func FindAll(ids []string) ([]*Client, error) {
+	var found []*Client
+	for _, id := range ids {
+		c, err := Find(id)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(found, c) {
+			found = append(found, c)
+		}
+	}
+	return found, nil
+}
+
+// Installed returns the clients that are installed and have a file of the scope.
+func Installed(s System, scope Scope) []*Client {
+	var found []*Client
+	for _, c := range clients {
+		if c.installed(s) && (scope == UserScope || len(c.project) > 0) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+func (c *Client) installed(s System) bool {
+	for _, program := range c.programs {
+		if _, err := s.LookPath(program); err == nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.dirs(s), s.exists)
+}
+
+// file returns the path of the client's file for a scope, or an error if the client has none. Of the possible files whose directory
+// exists it is the first that has an entry with the name, else the first that exists, else the first.
+func (c *Client) file(s System, scope Scope, name string) (string, error) {
+	paths := c.user(s)
+	if scope == ProjectScope {
+		if len(c.project) == 0 {
+			return "", discovery.UsageErrorf("%s does not support a configuration for each project: omit --scope project", c.Title)
+		}
+		if s.Project == "" {
+			return "", discovery.UsageErrorf("there is no project: %s", s.NoProject)
+		}
+		paths = nil
+		for _, p := range c.project {
+			paths = append(paths, filepath.Join(s.Project, p))
+		}
+	}
+	at := max(slices.IndexFunc(paths, func(p string) bool { return s.exists(filepath.Dir(p)) }), 0)
+	best := paths[at]
+	for _, p := range slices.Backward(paths[at:]) {
+		if filepath.Dir(p) == filepath.Dir(best) && s.exists(p) {
+			if best = p; c.hasEntry(p, name) {
+				break
+			}
+		}
+	}
+	return best, nil
+}
+
+func (c *Client) hasEntry(path, name string) bool {
+	data, err := c.format.read(path)
+	if err != nil {
+		return false
+	}
+	doc, err := c.format.decode(path, data)
+	return err == nil && c.servers(doc)[name] != nil
+}
+
+// servers returns the entries in a decoded file.
+func (c *Client) servers(doc object) object {
+	for _, key := range c.at(doc) {
+		doc, _ = doc[key].(object)
+	}
+	return doc
+}
+
+// Render returns the content of a client's file that contains only the given entry.
+func (c *Client) Render(name string, e Entry) (string, error) {
+	text, err := c.format.set(nil, append(c.at(nil), name), c.shape.fields(e))
+	return string(text), err
+}
+
+func checkName(name string) error {
+	if !manifest.IsPortableName(name) {
+		return discovery.UsageErrorf("--name: %q is not a name that all clients accept: use at most 64 letters, digits, _ and -", name)
+	}
+	return nil
+}
+
+// Serve contains the flags of serve in an entry.
+type Serve struct {
+	Config  string // absolute path of the config; empty if the server is to discover it
+	Plugins string // absolute path of the directory of plugins
+	Project string // absolute path of the project, or a variable of the client
+}
+
+// CheckPath returns an error unless path is a directory, or a file if isDir is false.
+func CheckPath(path string, isDir bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case isDir && !info.IsDir():
+		return fmt.Errorf("%s is not a directory", path)
+	case !isDir && info.IsDir():
+		return fmt.Errorf("%s is a directory", path)
+	}
+	return nil
+}
+
+// IsVariable reports whether path is a variable that a client replaces.
+func IsVariable(path string) bool {
+	return strings.HasPrefix(path, "${") && strings.HasSuffix(path, "}")
+}
+
+// entry returns the entry that starts the program of the system.
+func (c *Client) entry(s System, scope Scope, v Serve) (Entry, error) {
+	if v.Project == "" {
+		v.Project = c.variable[scope]
+	}
+	if v.Project == "" && c.elsewhere && scope == ProjectScope {
+		v.Project = s.Project
+	}
+	e := Entry{Command: s.Program, Args: []string{"serve"}}
+	for _, flag := range []struct{ name, value string }{{"--config", v.Config}, {"--plugins", v.Plugins}, {"--project", v.Project}} {
+		if flag.value != "" {
+			e.Args = append(e.Args, flag.name, flag.value)
+		}
+	}
+	for _, value := range append([]string{s.Program}, e.Args...) {
+		for _, begin := range c.expands {
+			if strings.Contains(value, begin) && !IsVariable(value) {
+				return e, discovery.UsageErrorf("%s would replace %s in %s: rename the directory, or use a symbolic link to it", c.Title, begin, value)
+			}
+		}
+	}
+	return e, nil
+}
+
+// notes returns what the user should know about an entry.
+func (c *Client) notes(e Entry) []string {
+	var notes []string
+	if c.elsewhere && !slices.Contains(e.Args, "--project") {
+		notes = append(notes, fmt.Sprintf("%s does not start servers in your project: pass --project DIR, or plugins get no project", c.Title))
+	}
+	if c.elsewhere && !slices.Contains(e.Args, "--config") && !slices.Contains(e.Args, "--plugins") {
+		notes = append(notes, fmt.Sprintf("%s does not start servers where your bulkhead.toml is: pass --config FILE", c.Title))
+	}
+	return notes
+}

@@ -1,0 +1,107 @@
+package client
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonfile"
+)
+
+// fieldsToShow returns the fields of an entry: first those that this package writes, then the names of the other fields, whose
+// values may be credentials.
+func (c *Client) fieldsToShow(fields object) []field {
+	var out []field
+	rest := maps.Clone(fields)
+	for _, f := range c.shape.fields(Entry{}) {
+		value, ok := rest[f.Name]
+		if !ok {
+			continue
+		}
+		delete(rest, f.Name)
+		shown := field{name: f.Name, value: value}
+		if list, ok := stringList(value); ok && value != nil {
+			shown.value = redact(list)
+		} else if _, ok := value.(string); !ok {
+			shown.hidden = true
+		}
+		out = append(out, shown)
+	}
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		out = append(out, field{name: name, hidden: true})
+	}
+	return out
+}
+
+// otherFields returns the names of the fields of an entry that this package does not write.
+func (c *Client) otherFields(fields object) string {
+	rest := maps.Clone(fields)
+	for _, f := range c.shape.fields(Entry{}) {
+		delete(rest, f.Name)
+	}
+	return strings.Join(slices.Sorted(maps.Keys(rest)), ", ")
+}
+
+// withFields returns fields as they are after write was written.
+func withFields(fields []field, write jsonfile.Object) []field {
+	fields = slices.Clone(fields)
+	for _, w := range write {
+		at := slices.IndexFunc(fields, func(f field) bool { return f.name == w.Name })
+		if at < 0 {
+			fields = append(fields, field{name: w.Name, value: w.Value})
+			continue
+		}
+		fields[at] = field{name: w.Name, value: w.Value}
+	}
+	return fields
+}
+
+// redact hides the values of variables in the arguments of serve.
+func redact(args []string) []string {
+	args = append([]string{}, args...)
+	for i, arg := range args {
+		prefix, pair := "", arg
+		if after, joined := strings.CutPrefix(arg, "--env="); joined {
+			prefix, pair = "--env=", after
+		} else if i == 0 || args[i-1] != "--env" {
+			continue
+		}
+		if name, _, assigned := strings.Cut(pair, "="); assigned {
+			args[i] = prefix + name + "=…"
+		}
+	}
+	return args
+}
+
+// difference marks lines that are only in before with "- ", lines that are only in after with "+ ", and common lines with two
+// spaces. A comma at the end of a line is ignored in the comparison.
+func difference(before, after []string) []string {
+	// common[i][j] is the length of the longest common subsequence of before[i:] and after[j:].
+	common := make([][]int, len(before)+1)
+	for i := range common {
+		common[i] = make([]int, len(after)+1)
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		for j := len(after) - 1; j >= 0; j-- {
+			if sameLine(before[i], after[j]) {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	var out []string
+	for i, j := 0, 0; i < len(before) || j < len(after); {
+		switch {
+		case i < len(before) && j < len(after) && sameLine(before[i], after[j]):
+			out, i, j = append(out, "  "+after[j]), i+1, j+1
+		case j == len(after) || i < len(before) && common[i+1][j] >= common[i][j+1]:
+			out, i = append(out, "- "+before[i]), i+1
+		default:
+			out, j = append(out, "+ "+after[j]), j+1
+		}
+	}
+	return out
+}
+
+func sameLine(a, b string) bool { return strings.TrimSuffix(a, ",") == strings.TrimSuffix(b, ",") }

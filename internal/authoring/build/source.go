@@ -1,0 +1,123 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// source is a plugin's directory, either a source tree or the output of a build.
+type source struct {
+	dir  string // path of the directory, as the caller wrote it
+	file string // path of the manifest below dir
+	m    *manifest.Manifest
+	data []byte        // content of the manifest
+	doc  *tomlfile.Doc // parsed data, for the lines of keys
+}
+
+// load reads the manifest in dir. The source is nil if the manifest is not TOML. The source may be built only if Err of
+// the problems returns nil.
+func load(dir string) (*source, tomlfile.Problems) {
+	s := &source{dir: dir, file: filepath.Join(dir, manifest.FileName)}
+	var ps tomlfile.Problems
+	if s.m, ps = manifest.Load(dir); s.m == nil {
+		return nil, ps
+	}
+	var err error
+	if s.data, err = tomlfile.ReadFile(s.m.File); err == nil && digest(s.data) != s.m.Digest {
+		err = errors.New("changed while it was being read")
+	}
+	if err != nil {
+		return nil, tomlfile.Problems{{File: s.file, What: err.Error(), Remedy: "try again"}}
+	}
+	s.doc, _ = tomlfile.Parse(s.file, s.data)
+	return s, ps
+}
+
+// check returns problems that a host does not check because they are slow to find or concern only builds.
+func (s *source) check() tomlfile.Problems {
+	ps := s.m.Check()
+	for i := range ps {
+		ps[i].File = s.file
+	}
+	if err := s.m.Icon.Check(); err != nil {
+		ps = append(ps, s.problem("plugin", "icon", "is not a complete PNG: "+err.Error(), "encode the whole file, or leave it out"))
+	}
+	if strings.EqualFold(s.m.Module.File, manifest.FileName) {
+		ps = append(ps, s.problem("module", "file", "is the name of the manifest", `use a different one, such as "plugin.wasm"`))
+	}
+	return ps
+}
+
+// hasBuild reports whether the manifest has [build].
+func (s *source) hasBuild() bool { return s.doc.Root().Has("build") }
+
+// problem returns a Problem whose position is a key in one of the manifest's tables.
+func (s *source) problem(table, key, what, remedy string) tomlfile.Problem {
+	t := s.doc.Root().Table(table)
+	return tomlfile.Problem{File: s.file, Line: t.LineOf(key), Key: t.Path(key), What: what, Remedy: remedy}
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+// openModule opens the module at the path in the manifest. It does not follow symbolic links out of the
+// directory, and does not block on a FIFO.
+func (s *source) openModule() (*os.File, error) {
+	root, err := os.OpenRoot(s.m.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(s.m.Module.File, os.O_RDONLY|openflag.NonBlock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openProblem converts an error of openModule into a problem.
+func (s *source) openProblem(err error) tomlfile.Problem {
+	at := filepath.Join(s.dir, s.m.Module.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(s.m.Build.Command) > 0:
+		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at),
+			fmt.Sprintf("build it with `bulkhead plugin build %s`; if you did, check where build.command writes it", s.dir))
+	case errors.Is(err, fs.ErrNotExist) && s.hasBuild() && s.m.Module.SHA256 != "":
+		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), s.m.MissingModule().Remedy)
+	case errors.Is(err, fs.ErrNotExist) && s.hasBuild():
+		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), fmt.Sprintf("build it with `bulkhead plugin build %s`", s.dir))
+	case errors.Is(err, fs.ErrNotExist):
+		return s.problem("module", "file", fmt.Sprintf("there is no module at %s", at), "put the module there, or write how to build it in [build]")
+	}
+	var perr *fs.PathError
+	if errors.As(err, &perr) {
+		err = perr.Err
+	}
+	return s.problem("module", "file", fmt.Sprintf("the module at %s cannot be read: %v", at, err), "")
+}
+
+// sortByLine sorts ps by file and line.
+func sortByLine(ps tomlfile.Problems) tomlfile.Problems {
+	sort.SliceStable(ps, func(i, j int) bool {
+		if ps[i].File != ps[j].File {
+			return ps[i].File < ps[j].File
+		}
+		return ps[i].Line < ps[j].Line
+	})
+	return ps
+}

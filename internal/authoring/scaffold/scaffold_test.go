@@ -1,0 +1,119 @@
+package scaffold_test
+
+import (
+	"go/format"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// TestSourcesAreComplete compares the embedded sources with the files in the repository, so that the patterns of the embedding
+// package are extended when a file that they do not match is added. Tests are not embedded.
+func TestSourcesAreComplete(t *testing.T) {
+	found := 0
+	err := fs.WalkDir(os.DirFS("../../.."), "sdk", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ".go" {
+			return err
+		}
+		found++
+		if _, err := fs.Stat(bulkhead.Sources, name); (err == nil) == strings.HasSuffix(name, "_test.go") {
+			t.Errorf("%s: embedded: %t", name, err == nil)
+		}
+		return nil
+	})
+	if err != nil || found == 0 {
+		t.Errorf("found %d files: %v", found, err)
+	}
+}
+
+// TestCreateWritesValidFiles creates a plugin in each language with each set of features.
+func TestCreateWritesValidFiles(t *testing.T) {
+	for _, language := range scaffold.Languages() {
+		for set := range 1 << len(scaffold.Features) {
+			o := scaffold.Options{Name: "my-notes", Dir: t.TempDir(), Language: language}
+			for i, feature := range scaffold.Features {
+				if set&(1<<i) != 0 {
+					o.With = append(o.With, feature)
+				}
+			}
+			r, err := scaffold.Create(o)
+			if err != nil {
+				t.Fatal(language, o.With, err)
+			}
+			for _, name := range r.Files {
+				content, err := os.ReadFile(filepath.Join(r.Dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if text := string(content); !strings.HasSuffix(text, "\n") || strings.HasSuffix(text, "\n\n") || strings.Contains(text, "\n\n\n") || strings.Contains(text, "<no value>") {
+					t.Errorf("%s with %q: %s is not formatted:\n%s", language, o.With, name, text)
+				}
+				for line := range strings.Lines(string(content)) {
+					if name == "README.md" && strings.HasPrefix(line, "|") && strings.Count(line, "|") != 3 {
+						t.Errorf("%s with %q: a row of the table in %s has not two columns: %s", language, o.With, name, line)
+					}
+				}
+				if filepath.Ext(name) == ".go" {
+					if formatted, err := format.Source(content); err != nil || string(formatted) != string(content) {
+						t.Errorf("%s with %q: gofmt changes %s (%v)", language, o.With, name, err)
+					}
+				}
+			}
+			files, err := scenario.Load(r.Dir)
+			if err != nil || len(files) != 1 || len(files[0].Scenarios) != 2+len(o.With) {
+				t.Errorf("%s with %q: the scenarios are %v, %v", language, o.With, files, err)
+			}
+			m, problems := manifest.Load(r.Dir)
+			if problems != nil {
+				t.Fatal(language, o.With, problems)
+			}
+			if ps := m.Check(); ps != nil {
+				t.Error(language, o.With, ps)
+			}
+		}
+	}
+}
+
+func TestCreateWithPublishedSDKCopiesNoSources(t *testing.T) {
+	r, err := scaffold.Create(scaffold.Options{Name: "notes", Dir: t.TempDir(), Language: "go", Published: true, Version: "v1.2.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".gitignore", "README.md", "go.mod", "main.go", "main_test.go", "plugin.toml", "tests/greet.toml"}
+	if !slices.Equal(r.Files, want) || r.SDK != "" || r.Next[0] != "go mod tidy" {
+		t.Errorf("got %+v, want the files %q", r, want)
+	}
+	mod, err := os.ReadFile(filepath.Join(r.Dir, "go.mod"))
+	if want := "require github.com/bulkhead-mcp/bulkhead v1.2.3\n"; err != nil || !strings.HasSuffix(string(mod), want) {
+		t.Errorf("go.mod is %q, %v, want the suffix %q", mod, err, want)
+	}
+}
+
+func TestCreateRemovesTemporaryDirectoryAfterError(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "notes"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []scaffold.Options{
+		{Name: "notes", Language: "go"},
+		{Name: "n", Language: "fortran"},
+		{Name: strings.Repeat("n", 60), Language: "go"},
+	} {
+		o.Dir = dir
+		if _, err := scaffold.Create(o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the directory has %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,183 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scratch"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonmatch"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// response is the response to a request, with what the host recorded and sent while it ran.
+type response struct {
+	host.Answer
+	result        any    // the decoded result without _meta; nil if the response is an error
+	text          string // the texts of the result, one per line
+	onlyText      bool   // text has the complete content
+	recorded      scratch.Outcome
+	notifications []received
+	asked         map[string]any // the parameters of the questions
+	unanswered    []string       // the IDs of questions for which the step has no answer
+	log           string
+}
+
+// received is a notification.
+type received struct {
+	method string
+	params any
+}
+
+// client is the client of one request.
+type client struct {
+	step   *step
+	places *places
+
+	mu  sync.Mutex
+	got response
+}
+
+// do makes the request of a step.
+func (r *run) do(ctx context.Context, s *step) (response, error) {
+	c := &client{step: s, places: r.places, got: response{asked: map[string]any{}}}
+	answering := host.Client{Notify: c.notify}
+	if s.answers != nil {
+		answering.Capabilities, answering.Answer = json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{}}`), c.answer
+	}
+	method, params := s.method(r.places)
+	answer, err := r.session.Ask(ctx, method, params, answering)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	got := &c.got
+	if err != nil && len(got.unanswered) == 0 {
+		return *got, err
+	}
+	got.Answer, got.log = answer, r.session.Logged()
+	if records, err := r.session.Records(); err != nil {
+		return *got, err
+	} else if got.recorded = scratch.Summarize(records); answer.Result == nil {
+		return *got, nil
+	}
+	if got.result, err = jsonmatch.Decode(answer.Result); err != nil {
+		return *got, err
+	}
+	if object, ok := got.result.(map[string]any); ok {
+		delete(object, "_meta")
+	}
+	got.text, got.onlyText = textOf(s, got.result)
+	return *got, nil
+}
+
+func (c *client) notify(method string, params json.RawMessage) {
+	if dispatch.IsStartReport(method, params) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, _ := jsonmatch.Decode(params) // the host sends valid JSON
+	c.got.notifications = append(c.got.notifications, received{method, v})
+}
+
+// answer implements host.Client.Answer.
+func (c *client) answer(_ context.Context, q host.Question) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.got.asked[q.ID], _ = jsonmatch.Decode(q.Params)
+	given, ok := c.step.answers[q.ID].(map[string]any)
+	if !ok {
+		c.got.unanswered = append(c.got.unanswered, q.ID)
+		return nil, errors.New("the scenario has no answer to the question " + q.ID)
+	}
+	text, err := json.Marshal(c.places.expandAll(given))
+	if err != nil {
+		return nil, err
+	}
+	if refusal, ok := given["error"].(map[string]any); ok {
+		e := &abi.Error{Message: fmt.Sprint(refusal["message"])}
+		if code, ok := refusal["code"].(json.Number); ok {
+			n, err := code.Int64()
+			if err != nil {
+				return nil, err
+			}
+			e.Code = int(n)
+		}
+		return nil, e
+	}
+	return text, nil
+}
+
+// textOf returns the texts of a result: those of its content, messages or contents, the names of its items, or the values of a
+// completion. It returns false if the result has other content too, such as an image.
+func textOf(s *step, result any) (string, bool) {
+	object, _ := result.(map[string]any)
+	var texts []string
+	all := true
+	add := func(v any) {
+		text, ok := v.(string)
+		if ok {
+			texts = append(texts, text)
+		}
+		all = all && ok
+	}
+	member := func(v any, names ...string) any {
+		for _, name := range names {
+			o, _ := v.(map[string]any)
+			v = o[name]
+		}
+		return v
+	}
+	items := func(v any) []any { list, _ := v.([]any); return list }
+	switch s.kind {
+	case kindTool:
+		for _, item := range items(object["content"]) {
+			all = all && member(item, "type") == "text"
+			add(member(item, "text"))
+		}
+	case kindPrompt:
+		for _, message := range items(object["messages"]) {
+			all = all && member(message, "content", "type") == "text"
+			add(member(message, "content", "text"))
+		}
+	case kindResource:
+		for _, part := range items(object["contents"]) {
+			add(member(part, "text"))
+		}
+	case kindComplete:
+		for _, value := range items(member(object, "completion", "values")) {
+			add(value)
+		}
+	case kindList:
+		for _, l := range lists {
+			if l.name == s.name {
+				for _, item := range items(object[l.member]) {
+					add(member(item, l.key))
+				}
+			}
+		}
+	}
+	return strings.Join(texts, "\n"), all
+}
+
+// matchDenied returns the operations that were denied but not expected, and those that were expected but not denied. An expected
+// operation may leave out the target.
+func matchDenied(got, want []string) (unexpected, missing []string) {
+	matches := func(denied, want string) bool { return denied == want || strings.HasPrefix(denied, want+" ") }
+	for _, denied := range got {
+		if !slices.ContainsFunc(want, func(w string) bool { return matches(denied, w) }) {
+			unexpected = append(unexpected, denied)
+		}
+	}
+	for _, w := range want {
+		if !slices.ContainsFunc(got, func(denied string) bool { return matches(denied, w) }) {
+			missing = append(missing, w)
+		}
+	}
+	return unexpected, missing
+}

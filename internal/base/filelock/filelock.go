@@ -1,0 +1,36 @@
+// Package filelock provides advisory locks between processes. The system releases a lock when the last descriptor of the open
+// file is closed.
+package filelock
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+)
+
+// Mode is how a file is locked.
+type Mode int
+
+// The values of Mode.
+const (
+	Exclusive Mode = iota
+	Shared
+)
+
+// Open opens or creates a lock file.
+func Open(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|openflag.NoFollow|openflag.NonBlock, 0o600)
+}
+
+// Try acquires a lock without blocking, and reports whether the lock was free. Not every system can lock directories.
+func Try(f *os.File, mode Mode) (bool, error) {
+	free, err := try(f, mode)
+	if err != nil {
+		return false, fmt.Errorf("cannot lock %s: %w", f.Name(), err)
+	}
+	return free, nil
+}
+
+// Unlock releases a lock. Closing the file also releases it.
+func Unlock(f *os.File) error { return unlock(f) }

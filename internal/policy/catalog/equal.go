@@ -1,0 +1,66 @@
+package catalog
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// Equal reports whether the plugin and one of another Catalog are the same version with the same grant, so that a worker of
+// one can serve the other. A module whose manifest contains no digest is compared by the identity of its file.
+func (p *Plugin) Equal(other *Plugin) bool {
+	if p.Problem != "" || other.Problem != "" || p.Name != other.Name || p.Entry.Path != other.Entry.Path || p.Manifest.Digest != other.Manifest.Digest {
+		return false
+	}
+	if p.Manifest.Module.SHA256 == "" && !p.HasModuleOf(other) {
+		return false
+	}
+	return reflect.DeepEqual(withoutLines(p.Grant), withoutLines(other.Grant))
+}
+
+// StillGrants reports whether a request that an earlier version of the plugin was to execute has the same grant now. tool is the
+// name of the tool in the manifest; "" if the request is not a call. The descriptions of tools and the limits may differ.
+func (p *Plugin) StillGrants(before *Plugin, tool string) bool {
+	if p.Problem != "" || before.Problem != "" || p.Name != before.Name || p.Entry.Path != before.Entry.Path {
+		return false
+	}
+	if tool != "" && !slices.ContainsFunc(p.Tools, func(t *Tool) bool { return t.Name == tool }) {
+		return false
+	}
+	now, then := withoutLines(p.Grant), withoutLines(before.Grant)
+	now.Tools, then.Tools = nil, nil
+	now.Limits, then.Limits = manifest.Limits{}, manifest.Limits{} // a request ends with the limits that it was accepted with
+	return reflect.DeepEqual(now, then)
+}
+
+// HasModuleOf reports whether the plugin and other, which belongs to another Catalog, have the same, unmodified module file.
+func (p *Plugin) HasModuleOf(other *Plugin) bool {
+	a, b := p.module, other.module
+	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// ModuleVersion differs between versions of a module whose manifest contains no digest. It is empty if the manifest contains one.
+func (p *Plugin) ModuleVersion() string {
+	if p.module == nil || p.Manifest.Module.SHA256 != "" {
+		return ""
+	}
+	return fmt.Sprintf("+%d.%d", p.module.Size(), p.module.ModTime().UnixNano())
+}
+
+// withoutLines returns a grant without what only messages use, such as lines of the config.
+func withoutLines(g config.Grant) config.Grant {
+	g.Withheld = nil
+	g.HTTP = slices.Clone(g.HTTP)
+	for i := range g.HTTP {
+		if c := g.HTTP[i].Credential; c != nil {
+			without := *c
+			without.Line = 0
+			g.HTTP[i].Credential = &without
+		}
+	}
+	return g
+}

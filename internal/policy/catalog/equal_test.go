@@ -1,0 +1,66 @@
+package catalog_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+)
+
+func TestStillGrants(t *testing.T) {
+	const (
+		grants = "path = '../plugins/a'\nfs = [{ path = '${project}', access = 'rw' }]\nenv = { NAME = 'x' }\nhttp = [{ origin = 'https://a.example', credential = 'key' }]\n"
+		config = "[[plugins]]\n" + grants
+		key    = "[credentials.key]\nenv = 'KEY'\n"
+	)
+	manifest := hosttest.Plugin("a", done, "[capabilities]\nenv = ['NAME']\nhttp = ['https://a.example']\n"+project+"[offers]\nprompts = ['p']\n"+hosttest.Reads("one")+hosttest.Reads("two"))
+	other := hosttest.Plugin("b", done, hosttest.Reads("other"))
+	for name, c := range map[string]struct {
+		config string
+		files  hosttest.Files
+		tool   string // "" for a request that is not a call
+		want   bool
+	}{
+		"nothing":                          {config: config, tool: "one", want: true},
+		"lines of the config":              {config: "# moved\n\n" + config, tool: "one", want: true},
+		"a limit":                          {config: config + "limits = { time = '7s' }\n", tool: "one", want: true},
+		"another tool":                     {config: config + "deny_tools = ['two']\n", tool: "one", want: true},
+		"the tool":                         {config: config + "deny_tools = ['one']\n", tool: "one", want: false},
+		"tools, for a request of a prompt": {config: config + "deny_tools = ['one']\n", want: true},
+		"prompts":                          {config: config + "deny_prompts = ['*']\n", want: false},
+		"the prefix":                       {config: config + "prefix = 'x_'\n", tool: "one", want: false},
+		"the access to a directory":        {config: strings.Replace(config, "'rw'", "'r'", 1), tool: "one", want: false},
+		"a directory":                      {config: strings.Replace(config, "{ path = '${project}', access = 'rw' }", "", 1), tool: "one", want: false},
+		"a hidden file":                    {config: config + "deny = ['**/.env']\n", tool: "one", want: false},
+		"a variable":                       {config: strings.Replace(config, "'x'", "'y'", 1), tool: "one", want: false},
+		"a credential":                     {config: strings.Replace(config, ", credential = 'key'", "", 1), tool: "one", want: false},
+		"the isolation":                    {config: config + "isolation = 'reused'\n", tool: "one", want: false},
+		"the plugin":                       {config: "[[plugins]]\npath = '../plugins/b'\n", tool: "one", want: false},
+		"the plugin's directory":           {config: strings.Replace(config, "plugins/a", "moved/a", 1), files: hosttest.At("moved/a", manifest), tool: "one", want: false},
+		"a description":                    {config: config, files: hosttest.Files{"plugins/a/plugin.toml": strings.Replace(manifest["plugins/a/plugin.toml"], "access = \"read\"", "title = 'One'\naccess = 'read'", 1)}, tool: "one", want: true},
+		"a fault":                          {config: config, files: hosttest.Files{"plugins/a/plugin.toml": manifest["plugins/a/plugin.toml"] + "x = 1\n"}, tool: "one", want: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t, manifest, other)
+			w.Env["KEY"] = "secret"
+			serve := func(config string) *catalog.Plugin {
+				w.Write(t, hosttest.Files{"work/bulkhead.toml": config + key})
+				c, err := catalog.Look(w.Options())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return c.Plugins[0]
+			}
+			before := serve(config)
+			if before.Problem != "" {
+				t.Fatal(before.Problem)
+			}
+			w.Write(t, c.files)
+			now := serve(c.config)
+			if got := now.StillGrants(before, c.tool); got != c.want {
+				t.Errorf("got %t (problem %q)", got, now.Problem)
+			}
+		})
+	}
+}

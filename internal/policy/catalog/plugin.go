@@ -1,0 +1,146 @@
+package catalog
+
+import (
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/ready"
+)
+
+// Plugin is one plugin: what it requests, its settings in the config, and the resulting grant.
+type Plugin struct {
+	Index    int // index in Catalog.Plugins
+	Name     string
+	Entry    config.Plugin
+	Manifest *manifest.Manifest // nil if it cannot be read
+	Grant    config.Grant       // valid only if Problems contains no error
+	Problem  string             // why the plugin offers nothing; empty if it is offered
+	Problems tomlfile.Problems  // problems of the manifest, and of the plugin's table in the config
+	Tools    []*Tool            // the granted tools
+	Log      hclog.Logger       // named after the plugin
+
+	checksReadiness bool // whether tools whose requirements are not met are left out
+	lacks           []ready.Lack
+	unready         map[string]string // names of granted tools that are left out, with the reasons
+
+	module      fs.FileInfo       // nil if the plugin is left out
+	noState     string            // why the plugin has no state directory although others may have one
+	ownProblems tomlfile.Problems // the elements of Problems that are not conflicts with other plugins
+	conflicting bool              // whether Problem is a conflict with another plugin
+}
+
+// newPlugin decides what a plugin is granted.
+func newPlugin(index int, c discovery.Candidate, found *discovery.Found, flags config.Flags, alone bool) *Plugin {
+	p := &Plugin{Index: index, Name: c.Name(), Entry: c.Entry, Manifest: c.Manifest, Problems: c.Problems}
+	p.Log = found.Options.Log.Named(p.Name)
+	if c.Problems.Err() == nil {
+		places := placesOf(found.Places, p.Name)
+		if places.NoState != found.Places.NoState {
+			p.noState = places.NoState
+		}
+		grant, problems := config.Decide(c.Manifest, c.Entry, found.Defaults, places, flags)
+		p.Problems = append(p.Problems, slices.Concat(problems, absentDirectories(c.Entry))...)
+		p.Grant, problems = found.Ceiling.Narrow(c.Manifest, c.Entry, places, grant)
+		p.Problems = append(p.Problems, problems...)
+	}
+	switch err := p.Problems.Err(); {
+	case err != nil:
+		p.Problem, p.ownProblems = err.Error(), p.Problems
+		return p
+	case p.Grant.LeftOut != "":
+		p.Problem = p.Grant.LeftOut
+	default:
+		var err error
+		if p.module, err = os.Stat(c.Manifest.ModuleFile()); err != nil {
+			p.Problem = c.Manifest.MissingModule().String()
+		}
+	}
+	if p.checksReadiness = p.Problem == "" && !alone && !p.Entry.Always && len(p.Manifest.Requires) > 0; p.checksReadiness {
+		p.withholdUnready(found.Places)
+	}
+	p.ownProblems = p.Problems
+	schemas := 0
+	for _, granted := range p.Grant.Tools {
+		t := newTool(p, granted)
+		if t.Output != nil {
+			schemas++
+			t.OutputNumber = schemas
+		}
+		p.Tools = append(p.Tools, t)
+	}
+	return p
+}
+
+// IsFaulty reports whether the plugin is left out because of an error in a file, which somebody has to correct.
+func (p *Plugin) IsFaulty() bool {
+	return p.Problem != "" && p.Problem != p.Grant.LeftOut && !strings.HasPrefix(p.Problem, notYet)
+}
+
+// report logs why the plugin is left out, and the warnings about it.
+func (p *Plugin) report() {
+	if p.noState != "" {
+		p.Log.Warn("the plugin gets no state directory", "reason", p.noState)
+	}
+	switch {
+	case p.conflicting: // Report logs the conflict once
+	case p.IsFaulty():
+		p.Log.Error("the plugin is left out", "reason", p.Problem)
+	case p.Problem != "":
+		p.Log.Warn("the plugin is left out", "reason", p.Problem)
+	}
+	if text := p.unreadyTools(); text != "" {
+		p.Log.Warn("some tools are left out", "reason", text)
+	}
+	for _, warning := range p.ownProblems.Warnings() {
+		p.Log.Warn(warning.String())
+	}
+}
+
+// HasOffers reports whether the plugin offers anything: tools, prompts or resources.
+func (p *Plugin) HasOffers() bool {
+	return p.Problem == "" && (len(p.Tools) > 0 || p.Manifest.Offers.Prompts.Offers() || p.Manifest.Offers.Resources.Offers())
+}
+
+// hasTool reports whether the manifest defines a tool that clients would see under that name.
+func (p *Plugin) hasTool(name string) bool {
+	if p.Manifest == nil {
+		return false
+	}
+	own, ok := strings.CutPrefix(name, p.Grant.Prefix)
+	if ok {
+		_, ok = p.Manifest.Tool(own)
+	}
+	return ok
+}
+
+// Prompts returns the names of the prompts that the plugin can offer; manifest.Any stands for names that are known only
+// at call time.
+func (p *Plugin) Prompts() []string {
+	return claimed(p.Manifest.Offers.Prompts, p.Grant.Prompts.Allowed, p.Grant.Prompts)
+}
+
+// Resources returns the URI prefixes of the resources that the plugin can offer; manifest.Any stands for URIs that are
+// known only at call time.
+func (p *Plugin) Resources() []string {
+	return claimed(p.Manifest.Offers.Resources, p.Grant.Resources.AllowedBelow, p.Grant.Resources)
+}
+
+// claimed returns the allowed names of a claim. For a claim of any name it returns manifest.Any, or nothing if f allows
+// no name.
+func claimed(c manifest.Claim, allowed func(string) bool, f config.Filter) []string {
+	switch {
+	case !c.Any:
+		return slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return !allowed(name) })
+	case f.AllowedBelow(""):
+		return []string{manifest.Any}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Codes of refused requests in the audit log. Clients cannot distinguish the first two.
+const (
+	Unknown    = "unknown"     // no plugin has what was requested
+	NotGranted = "not_granted" // a plugin has what was requested, but the config or the flags withhold it
+	LeftOut    = "left_out"    // the plugin that has what was requested is left out
+)
+
+// Refusal returns the reason why no plugin answers a request, and the plugin that has what was requested; nil if the reason is
+// Unknown. A plugin whose prompts or resources are known only at call time is assumed to have every one that no plugin claims.
+func (c *Catalog) Refusal(r gateway.Request) (string, *Plugin) {
+	var leftOut, withheld *Plugin
+	for _, p := range c.Plugins {
+		switch claimed, dynamic := p.has(r); {
+		case claimed && p.Problem != "":
+			leftOut = p
+		case claimed && !p.grants(r):
+			return NotGranted, p
+		case dynamic && p.Problem == "" && !p.grants(r):
+			withheld = p
+		}
+	}
+	switch {
+	case leftOut != nil:
+		return LeftOut, leftOut
+	case withheld != nil:
+		return NotGranted, withheld
+	}
+	return Unknown, nil
+}
+
+// subject returns the kind and the name of the tool, prompt or resource that a request is for. A completion is for the prompt or
+// resource that its reference names.
+func subject(r gateway.Request) (kind, name string) {
+	switch r.Method {
+	case abi.MethodToolsCall:
+		return "tool", r.Name
+	case abi.MethodPromptsGet:
+		return "prompt", r.Name
+	case abi.MethodComplete:
+		if r.Ref.Type == "ref/prompt" {
+			return "prompt", r.Ref.Name
+		}
+		return "resource", r.Ref.URI
+	}
+	return "resource", r.Name
+}
+
+// has reports whether the manifest claims the tool, prompt or resource that r is for (claimed), and whether the plugin may have it
+// because its names are known only at call time (dynamic).
+func (p *Plugin) has(r gateway.Request) (claimed, dynamic bool) {
+	kind, name := subject(r)
+	switch {
+	case p.Manifest == nil:
+		return false, false
+	case kind == "tool":
+		return p.hasTool(name), false
+	case kind == "prompt":
+		return slices.Contains(p.Manifest.Offers.Prompts.Names, name), p.Manifest.Offers.Prompts.Any
+	}
+	prefixes := p.Manifest.Offers.Resources
+	return slices.ContainsFunc(prefixes.Names, func(prefix string) bool { return strings.HasPrefix(name, prefix) }), prefixes.Any
+}
+
+// grants reports whether the tool, prompt or resource of p that r is for is granted.
+func (p *Plugin) grants(r gateway.Request) bool {
+	switch kind, name := subject(r); kind {
+	case "tool":
+		own := strings.TrimPrefix(name, p.Grant.Prefix)
+		return slices.ContainsFunc(p.Grant.Tools, func(t manifest.Tool) bool { return t.Name == own })
+	case "prompt":
+		return p.Grant.Prompts.Allowed(name)
+	default:
+		return p.Grant.Resources.Allowed(name)
+	}
+}

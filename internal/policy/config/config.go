@@ -1,0 +1,231 @@
+// Package config reads bulkhead.toml, in which an admin lists the plugins and what each may do, and computes
+// effective grants: the intersection of what a manifest requests and what the config allows.
+//
+// Parse reads the config and the files that it includes, Expand replaces its references to environment variables, and
+// Decide computes the grant of one plugin. ParseCeiling parses the bounds of an organisation, and Ceiling.Narrow applies
+// them to a grant. Decide and Narrow are pure functions. AddPlugin, RemovePlugin and PinPlugin edit the bytes of a config
+// and preserve its other content, comments included.
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// FileName is the name that a config has by default.
+const FileName = "bulkhead.toml"
+
+// HolderPrefix begins the names of staging directories. In those the host creates the granted directories that are absent.
+// Plugins can neither see nor create files whose names have this prefix.
+const HolderPrefix = ".bulkhead-"
+
+// Config is a checked bulkhead.toml. docs/config.md describes every key.
+type Config struct {
+	File     string // absolute path of the config; empty: there is no config file
+	Server   *Server
+	Defaults Defaults
+	Audit    *Audit      // nil: no audit log is kept
+	HTTP     *HTTPServer // the [http] table; nil: the config has none
+	// Credentials are all [credentials] tables, in the order of the config file.
+	Credentials []*Credential
+	Plugins     []Plugin // the plugins in the order of the config file, followed by those of included files
+	// Files are the files that the config consists of: first File, then each included file.
+	Files []File
+	// Unread are the paths of included files that could not be read. Each is reported as a problem.
+	Unread []string
+	// References are the keys whose values contain references to environment variables that Expand has not replaced yet. The keys of
+	// Plugins are not among them.
+	References []string
+}
+
+// Own returns the number of plugins that File itself names. They precede those of included files.
+func (c *Config) Own() int {
+	n := slices.IndexFunc(c.Plugins, func(p Plugin) bool { return p.Included })
+	if n < 0 {
+		return len(c.Plugins)
+	}
+	return n
+}
+
+// Server is the [server] table. Its name applies even if only one plugin is served.
+type Server struct {
+	Name   string        // name that the server tells clients; empty: unset
+	Title  string        // title that clients show to people; empty: the server has no title
+	Drain  time.Duration // time that calls in flight may continue during a shutdown; 0: DefaultDrain
+	Memory int64         // most bytes that the workers of all plugins may use together; 0: DefaultMemory
+	// If Confined is set, no module runs on a system that lacks one of the layers of process confinement.
+	Confined bool
+}
+
+// The values of the key confinement in [server].
+const (
+	ConfinementAvailable = "available" // the default: use each layer of confinement that the system has
+	ConfinementRequired  = "required"
+)
+
+// Defaults of the keys of [server].
+const (
+	DefaultDrain  = time.Second
+	DefaultMemory = 2 << 30 // bytes
+)
+
+// Defaults is the [defaults] table.
+type Defaults struct {
+	Limits manifest.Limits // limits for plugins whose own tables do not set them
+	Deny   []string        // patterns of files that are hidden from every plugin, in addition to the plugin's own
+	// Files has the file of each key of this table that an included file sets. Its keys are deny, limits.memory and so on.
+	Files map[string]string
+}
+
+// Audit is the [audit] table.
+type Audit struct {
+	File      string // absolute path of the log
+	MaxSize   int64  // size in bytes at which the file is rotated
+	Keep      int    // number of rotated files that are kept
+	Arguments string // the form in which arguments are logged: ArgumentsHash, ArgumentsFull or ArgumentsNone
+	OnFailure string // what happens to calls while no record can be written: FailOpen or FailClosed
+	Source    string // path of the config file that sets File
+	Line      int    // line of the key file in Source
+}
+
+// Credential is a [credentials.NAME] table: a header that the host adds to requests, and the source of the header's value.
+// A Credential never contains that value. Exactly one of Env and File is set.
+type Credential struct {
+	Name   string
+	Header string
+	Prefix string // what precedes the secret in the header's value: "Bearer "
+	Env    string // name of the variable of the host's environment that contains the secret
+	File   string // absolute path of the file that contains the secret
+	Source string // path of the config that contains the table
+	Line   int
+}
+
+// HTTP is an origin to which a plugin may send requests.
+type HTTP struct {
+	Origin origin.Origin
+	// Private allows the origin to have an address of this machine or of its network.
+	Private    bool
+	Credential *Credential // the credential that the host adds to requests; nil: no credential
+}
+
+// Plugin is one [[plugins]] table. Relative paths are resolved against the directory of its file.
+type Plugin struct {
+	Path       string
+	Source     string // directory of the source of a plugin that is being developed, whose Path is temporary
+	Name       string // name of an installed plugin, if the table sets no path; package discovery then sets Path
+	SHA256     string
+	Prefix     string   // prefix of the tool names that clients see
+	AllowTools []string // globs of allowed tools; nil: all; empty: none
+	DenyTools  []string // globs of denied tools, which override AllowTools
+	Prompts    Filter
+	Resources  Filter // filter of the resources' URIs
+	ReadOnly   bool
+	AllowWrite bool
+	Always     bool           // offer the plugin even if something is missing that its manifest requires
+	FS         []manifest.FS  // granted directories; nil: the manifest's defaults; empty: none
+	Deny       []string       // patterns of hidden files, which apply to every granted directory
+	HTTP       []HTTP         // granted origins; nil: those that the manifest names; empty: none
+	Git        []manifest.Git // granted repositories; nil: those that the manifest names, read-only; empty: none
+	Env        map[string]string
+	Ask        []interaction.Kind // what calls may ask clients for; nil: what the manifest requests; empty: nothing
+	Limits     manifest.Limits
+	Isolation  string // the value of isolation: IsolationPristine or IsolationReused
+	Line       int    // line of the [[plugins]] heading; 0 without a config file
+
+	File string // path of the config that has this table, as problems report it; empty without a config file
+	Dir  string // absolute path of the directory of File
+	// Included is set if File is a file that the config includes.
+	Included bool
+	Key      string         // key of this table: plugins[2]
+	Lines    map[string]int // the line of each key, array item and variable: fs, http[1], env.TOKEN
+	// References are the table's keys whose values contain references to environment variables that Expand
+	// has not replaced yet. Decide reports each of them.
+	References []string
+}
+
+// Values of Plugin.Isolation. They decide whether calls share the state of a module instance.
+const (
+	IsolationPristine = "pristine"
+	IsolationReused   = "reused"
+)
+
+// Flags are the grants made on the command line. They apply to all plugins.
+type Flags struct {
+	AllowWrite bool              // grants the write tools of plugins with write = "opt-in"
+	Env        map[string]string // values of variables, which plugins get that request them
+	Alone      bool              // only one plugin is served, so its tools with alone = false are not offered
+}
+
+// Places are the values of the variables in paths. The values are absolute paths without symbolic links.
+type Places struct {
+	Project string // value of ${project}; empty: no path with ${project} can be granted
+	// NoProject is the reason why Project is empty, and the remedy.
+	NoProject string
+	Cwd       string
+	Home      string
+	State     string // directory that contains the state directories of all plugins; empty: there is no such directory
+	// NoState is the reason why State is empty, and the remedy. If both are empty, plugins that request a
+	// state directory are offered without one.
+	NoState string
+}
+
+// Broad reports whether dir is the root directory, the home directory or an ancestor of the home directory. A grant of such
+// a directory would grant all of the user's files.
+func (p Places) Broad(dir string) bool {
+	return dir == filepath.VolumeName(dir)+string(filepath.Separator) || p.Home != "" && contain.Within(dir, p.Home)
+}
+
+// Grant is the effective grant of a plugin.
+type Grant struct {
+	Tools     []manifest.Tool // the tools that clients are offered, in the manifest's order, with names without Prefix
+	Withheld  []Withheld      // the tools of the manifest that are not in Tools
+	Prefix    string          // prefix of the tool names that clients see
+	Prompts   Filter
+	Resources Filter // filter of the resources' URIs
+	FS        []Mount
+	// Deny are doublestar patterns of paths relative to each directory of FS. Files and directories that match one of them do
+	// not exist for the plugin.
+	Deny   []string
+	HTTP   []HTTP // granted origins, without duplicates
+	Git    []Git
+	Env    map[string]string
+	Ask    []interaction.Kind // what calls may ask clients for
+	Limits manifest.Limits    // the limits of each call; only Fuel may be 0, which means unbounded
+	// Reused means that calls share the state of a module instance.
+	Reused bool
+	// Cuts are the parts of the grant that a ceiling has removed.
+	Cuts []Cut
+	// LeftOut is the reason why the plugin cannot be offered at all, such as a missing project; empty if the plugin can be
+	// offered.
+	LeftOut string
+}
+
+// Withheld is a tool that is not offered, and the reason with its remedy.
+type Withheld struct {
+	Tool manifest.Tool
+	Why  string
+}
+
+// Mount is a granted directory.
+type Mount struct {
+	Path   string // absolute path of the directory, cleaned
+	Access manifest.Access
+	// State marks the plugin's state directory. The host creates that directory, which stays writable under read_only.
+	State bool
+	// Within are directories that a ceiling allows. Path must resolve to one of them or into one; nil: any directory is allowed.
+	Within []string
+}
+
+// Git is a granted repository, or a directory that contains granted repositories.
+type Git struct {
+	Repo    string // absolute path of a directory inside a repository, or of an ancestor of repositories
+	Access  manifest.Access
+	Remotes []string // URLs that manifest.NormalizeRemote has normalized, or "*" for any remote
+	Within  []string // directories that a ceiling allows, as in Mount.Within
+}

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+const defaultHeader = "Authorization"
+
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+func isCredentialName(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, alphanumeric+"_-") == ""
+}
+
+func isHeaderName(s string) bool {
+	return s != "" && len(s) <= 128 && strings.Trim(s, alphanumeric+"!#$%&'*+.^_`|~-") == ""
+}
+
+// isValuePrefix reports whether s consists of at most 128 printable ASCII characters, so that a header's value can begin with s.
+func isValuePrefix(s string) bool {
+	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// connectionHeaders are the headers that the transport sets. It also sets all headers with the prefix Proxy-.
+var connectionHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te",
+	"Trailer", "Transfer-Encoding", "Upgrade"}
+
+func checkHeader(name string) error {
+	canonical := http.CanonicalHeaderKey(name)
+	switch {
+	case !isHeaderName(name):
+		return errors.New("is not a header name")
+	case slices.Contains(connectionHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-"):
+		return errors.New("is a header of the connection, which cannot be set")
+	}
+	return nil
+}
+
+func (c *Config) readCredentials(t *tomlfile.Table) {
+	for _, name := range t.Keys() {
+		if !isCredentialName(name) {
+			t.Fault(name, "is not a credential name", "use 1 to 64 of letters, digits, _ and -")
+		}
+		c.Credentials = append(c.Credentials, c.readCredential(t.Table(name), name))
+	}
+}
+
+func (c *Config) readCredential(t *tomlfile.Table, name string) *Credential {
+	out := &Credential{Name: name, Header: defaultHeader, Prefix: t.String("prefix"), Env: t.String("env"), File: t.String("file"),
+		Source: t.File(), Line: t.Line()}
+	if t.Has("header") {
+		out.Header = t.String("header")
+	}
+	if err := checkHeader(out.Header); err != nil {
+		t.Fault("header", fmt.Sprintf("%s %v", tomlfile.Quote(out.Header), err), `write header = "Authorization", or leave it out`)
+	}
+	if !isValuePrefix(out.Prefix) {
+		t.Fault("prefix", "is not at most 128 printable ASCII characters", `write the part of the header before the secret: "Bearer "`)
+	}
+	switch {
+	case t.Has("env") && t.Has("file"):
+		t.Fault("file", "conflicts with env", "keep one of the two")
+	case t.Present() && !t.Has("env") && !t.Has("file"):
+		t.Fault("env", "is missing", `write env = "NAME", a variable of the host's environment, or file = "/…"`)
+	case t.Has("env") && !manifest.IsVariable(out.Env):
+		t.Fault("env", "is not a variable name",
+			"write only the name: the secret itself does not belong in this file")
+	case t.Has("file") && out.File == "":
+		t.Fault("file", "is empty", absoluteRemedy)
+	}
+	c.readFile(t, "file", credentialFile(name), &out.File)
+	return out
+}
+
+// credentialFile returns the full key of the file of the credential called name.
+func credentialFile(name string) string { return "credentials." + tomlfile.Key(name) + ".file" }
+
+func (c *Config) credential(name string) *Credential {
+	for _, have := range c.Credentials {
+		if have.Name == name {
+			return have
+		}
+	}
+	return nil
+}
+
+// warnUnused warns about credentials that no plugin uses. t is the [credentials] table.
+func (c *Config) warnUnused(t *tomlfile.Table) {
+	for _, have := range c.Credentials {
+		uses := func(h HTTP) bool { return h.Credential == have }
+		if !slices.ContainsFunc(c.Plugins, func(p Plugin) bool { return slices.ContainsFunc(p.HTTP, uses) }) {
+			t.Warn(have.Name, "is used by no plugin", fmt.Sprintf("remove it, or add credential = %q to an origin", have.Name))
+		}
+	}
+}

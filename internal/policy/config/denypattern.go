@@ -1,0 +1,97 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+)
+
+// Bounds of a deny pattern. The cost of a match is multiplied by the number of alternatives.
+const (
+	maxDeny         = 512 // bytes
+	maxAlternatives = 64
+)
+
+const denyRemedy = `write a path relative to the granted directory, in which ** matches any directories and * any characters: "**/.env"`
+
+func readDeny(t *tomlfile.Table) []string {
+	patterns := t.Strings("deny")
+	for i, p := range patterns {
+		if err := checkDeny(p); err != nil {
+			t.FaultItem("deny", i, fmt.Sprintf("%s %v", tomlfile.Quote(p), err), denyRemedy)
+		} else if slices.Index(patterns, p) < i {
+			t.FaultItem("deny", i, "is a duplicate", "remove one")
+		}
+	}
+	return patterns
+}
+
+// deny grants the union of the deny patterns of [defaults] and of the plugin's table. A pattern that cannot match any path is
+// an error, because its author believes that the pattern hides files.
+func (c *decision) deny(d Defaults) {
+	for i, p := range c.p.Deny {
+		if err := checkDeny(p); err != nil {
+			c.fault(fmt.Sprintf("deny[%d]", i), fmt.Sprintf("%s %v", tomlfile.Quote(p), err), denyRemedy)
+		}
+	}
+	for _, p := range slices.Concat(d.Deny, c.p.Deny) {
+		if !slices.Contains(c.grant.Deny, p) {
+			c.grant.Deny = append(c.grant.Deny, p)
+		}
+	}
+}
+
+func checkDeny(pattern string) error {
+	switch {
+	case pattern == "" || len(pattern) > maxDeny || strings.ContainsRune(pattern, 0) || !doublestar.ValidatePattern(pattern):
+		return errors.New("is not a valid file pattern")
+	case pattern[0] == '/':
+		return errors.New("begins with a slash, but is relative to each granted directory")
+	}
+	alternatives, err := countAlternatives(pattern)
+	if err != nil {
+		return err
+	}
+	if alternatives > maxAlternatives {
+		return fmt.Errorf("expands to more than %d patterns", maxAlternatives)
+	}
+	for name := range strings.SplitSeq(pattern, "/") {
+		switch {
+		case name == "":
+			return errors.New("has an empty path element (a double or trailing slash), so it would match nothing")
+		case name == "." || name == "..":
+			return fmt.Errorf("has the path element %q, so it would match nothing", name)
+		case name != "**" && strings.Contains(name, "**"):
+			return errors.New("has ** beside other characters, where ** matches only what * matches")
+		}
+	}
+	return nil
+}
+
+// countAlternatives returns an upper bound of the number of patterns to which the braces of a valid pattern expand.
+func countAlternatives(pattern string) (int, error) {
+	total, open := 1, []int{}
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case c == '{':
+			open = append(open, 1)
+		case c == ',' && len(open) > 0:
+			open[len(open)-1]++
+		case c == '/' && len(open) > 0:
+			return 0, errors.New("has a slash between braces: write a pattern for each alternative")
+		case c == '}' && len(open) > 0:
+			if total *= open[len(open)-1]; total > maxAlternatives {
+				return total, nil
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,164 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+)
+
+// pluginsArray is the name of the array of tables that this file edits.
+const pluginsArray = "plugins"
+
+// AddPlugin appends p as a [[plugins]] table to data, the content of the config file, and preserves every other byte. The
+// table contains the fields that p sets, with references unexpanded. AddPlugin fails if Parse rejects the result.
+func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
+	body := tableOf(p)
+	out, err := tomlfile.AppendTable(data, pluginsArray, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	c, ps := Parse(file, out)
+	if err := ps.Err(); err != nil {
+		return nil, err
+	}
+	read := c.Plugins[c.Own()-1]
+	if read.Path = p.Path; tableOf(read) != body {
+		return nil, fmt.Errorf("%s: the table of the new plugin would change when it is read back: add it by hand", file)
+	}
+	return out, nil
+}
+
+// AddAudit adds an [audit] table to data, the content of a config without that table, and preserves every other byte. logFile
+// is the value of the key file, with references unexpanded.
+func AddAudit(file string, data []byte, logFile string) ([]byte, error) {
+	out, err := tomlfile.SetString(data, "audit", "file", logFile)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	_, ps := Parse(file, out)
+	return out, ps.Err()
+}
+
+// Table returns the [[plugins]] table of p as AddPlugin writes it.
+func Table(p Plugin) string { return "[[" + pluginsArray + "]]\n" + tableOf(p) }
+
+// RemovePlugin removes the [[plugins]] table of Config.Plugins[index] from data, with its sub-tables and
+// the comments directly above its headings and between its keys, and preserves every other byte.
+func RemovePlugin(data []byte, index int) ([]byte, error) {
+	return tomlfile.RemoveTable(data, pluginsArray, index)
+}
+
+// PinPlugin sets sha256 of Config.Plugins[index] in data and preserves every other byte.
+func PinPlugin(data []byte, index int, sha256 string) ([]byte, error) {
+	if !manifest.IsDigest(sha256) {
+		return nil, errors.New("is not a SHA-256 in lower-case hex")
+	}
+	return tomlfile.SetTableString(data, pluginsArray, index, "sha256", sha256)
+}
+
+// tableOf formats the set fields of p as TOML keys and values.
+func tableOf(p Plugin) string {
+	var b strings.Builder
+	set := func(key, value string, is bool) {
+		if is {
+			b.WriteString(key + " = " + value + "\n")
+		}
+	}
+	texts := func(key string, list []string) { set(key, array(list, tomlfile.Text), list != nil) }
+	set("path", tomlfile.Text(p.Path), p.Name == "")
+	set("name", tomlfile.Text(p.Name), p.Name != "")
+	set("sha256", tomlfile.Text(p.SHA256), p.SHA256 != "")
+	set("prefix", tomlfile.Text(p.Prefix), p.Prefix != "")
+	texts("allow_tools", p.AllowTools)
+	texts("deny_tools", p.DenyTools)
+	texts("allow_prompts", p.Prompts.Allow)
+	texts("deny_prompts", p.Prompts.Deny)
+	texts("allow_resources", p.Resources.Allow)
+	texts("deny_resources", p.Resources.Deny)
+	set("read_only", "true", p.ReadOnly)
+	set("allow_write", "true", p.AllowWrite)
+	set("always_offer", "true", p.Always)
+	set("fs", array(p.FS, directoryText), p.FS != nil)
+	texts("deny", p.Deny)
+	set("http", array(p.HTTP, originText), p.HTTP != nil)
+	set("git", array(p.Git, repositoryText), p.Git != nil)
+	set("env", inline(slices.Sorted(maps.Keys(p.Env)), func(name string) string {
+		return tomlfile.Key(name) + " = " + tomlfile.Text(p.Env[name])
+	}), p.Env != nil)
+	set("ask", array(p.Ask, func(kind interaction.Kind) string { return tomlfile.Text(string(kind)) }), p.Ask != nil)
+	limits := limitTexts(p.Limits)
+	set("limits", inline(limits, func(s string) string { return s }), len(limits) > 0)
+	set("isolation", tomlfile.Text(p.Isolation), p.Isolation == IsolationReused)
+	return b.String()
+}
+
+func directoryText(f manifest.FS) string {
+	return fmt.Sprintf("{ path = %s, access = %s }", tomlfile.Text(f.Path), tomlfile.Text(string(f.Access)))
+}
+
+func originText(h HTTP) string {
+	text := tomlfile.Text(h.Origin.String())
+	if !h.Private && h.Credential == nil {
+		return text
+	}
+	text = "{ origin = " + text
+	if h.Private {
+		text += ", private = true"
+	}
+	if h.Credential != nil {
+		text += ", credential = " + tomlfile.Text(h.Credential.Name)
+	}
+	return text + " }"
+}
+
+func repositoryText(g manifest.Git) string {
+	text := fmt.Sprintf("{ repo = %s, access = %s", tomlfile.Text(g.Repo), tomlfile.Text(string(g.Access)))
+	if len(g.Remotes) > 0 {
+		// An inline table must not span lines.
+		text += ", remotes = [" + strings.Join(textsOf(g.Remotes, tomlfile.Text), ", ") + "]"
+	}
+	return text + " }"
+}
+
+func limitTexts(l manifest.Limits) []string {
+	var out []string
+	for _, limit := range l.List() {
+		if limit.Value > 0 {
+			out = append(out, limit.Key+" = "+limit.TOML())
+		}
+	}
+	return out
+}
+
+// maxLine is the length in bytes up to which an array is written on one line.
+const maxLine = 100
+
+func array[T any](list []T, text func(T) string) string {
+	items := textsOf(list, text)
+	line := "[" + strings.Join(items, ", ") + "]"
+	if len(items) < 2 || len(line) <= maxLine {
+		return line
+	}
+	return "[\n    " + strings.Join(items, ",\n    ") + ",\n]"
+}
+
+func inline[T any](list []T, text func(T) string) string {
+	if len(list) == 0 {
+		return "{}"
+	}
+	return "{ " + strings.Join(textsOf(list, text), ", ") + " }"
+}
+
+func textsOf[T any](list []T, text func(T) string) []string {
+	out := make([]string, len(list))
+	for i, item := range list {
+		out[i] = text(item)
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package config_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+const digest = "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"
+
+func TestAddPluginRoundTrips(t *testing.T) {
+	before := "# ours\r\n[credentials.token] # c\r\nenv = 'TOKEN'"
+	p := config.Plugin{Path: hostPath("/opt/a \"b\""), SHA256: digest, Prefix: "x_", AllowTools: []string{"a", "b*"}, DenyTools: []string{},
+		Prompts: config.Filter{Allow: []string{"p"}}, Resources: config.Filter{Deny: []string{"r://*"}}, AllowWrite: true,
+		FS:   []manifest.FS{{Path: "${project}", Access: "rw"}, {Path: hostPath("/srv/") + strings.Repeat("long", 30), Access: "r"}},
+		Deny: []string{"**/.env"},
+		HTTP: []config.HTTP{{Origin: parseOrigin(t, "https://a.example")}, {Origin: parseOrigin(t, "http://[::1]:8080"), Private: true,
+			Credential: &config.Credential{Name: "token"}}},
+		Git: []manifest.Git{{Repo: "${project}", Access: "rw", Remotes: []string{"https://h/r", "*"}}, {Repo: hostPath("/r"), Access: "r"}},
+		Env: map[string]string{"TOKEN": "${env:TOKEN}", "A": "$${x}\n"},
+		Limits: manifest.Limits{Memory: 1 << 20, Time: 90 * time.Second, Fuel: 1, Input: 1 << 10, Output: 1025, Operations: 2, Log: 1 << 10,
+			Files: 3, Concurrency: 4, Queue: time.Millisecond, HTTPRequest: 1 << 20, HTTPResponse: 1 << 30, HTTPConcurrency: 5},
+		Isolation: config.IsolationReused}
+	got, err := config.AddPlugin("/etc/bulkhead.toml", []byte(before), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(got, []byte(before)) || bytes.Count(got, []byte("\n")) != bytes.Count(got, []byte("\r\n")) {
+		t.Errorf("%q", got)
+	}
+	c, ps := config.Parse("/etc/bulkhead.toml", got)
+	if ps.Err() != nil {
+		t.Fatal(ps)
+	}
+	p.HTTP[1].Credential = c.Credentials[0]
+	if diff := cmp.Diff(p, c.Plugins[0], cmpopts.IgnoreFields(config.Plugin{}, "Line", "File", "Dir", "Key", "Lines", "References"),
+		cmpopts.IgnoreFields(manifest.FS{}, "Line"), cmpopts.IgnoreFields(manifest.Git{}, "Line")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAddPluginByName(t *testing.T) {
+	got, err := config.AddPlugin("/etc/bulkhead.toml", nil, config.Plugin{Name: "notes", Always: true})
+	if err != nil || string(got) != "[[plugins]]\nname = \"notes\"\nalways_offer = true\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := config.AddPlugin("/etc/bulkhead.toml", got, config.Plugin{Name: "notes"}); err == nil {
+		t.Errorf("a second time: got %q", got)
+	}
+}
+
+func TestAddPluginFormat(t *testing.T) {
+	got, err := config.AddPlugin("/etc/bulkhead.toml", []byte("[server]\nname = \"team\" # us\n"), config.Plugin{Path: "plugins/notes", SHA256: digest,
+		AllowTools: []string{"notes_*"}, ReadOnly: true, FS: []manifest.FS{{Path: "${project}", Access: "r"}}, HTTP: []config.HTTP{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "file", `[server]
+name = "team" # us
+
+[[plugins]]
+path = "plugins/notes"
+sha256 = "`+digest+`"
+allow_tools = ["notes_*"]
+read_only = true
+fs = [{ path = "${project}", access = "r" }]
+http = []
+`, string(got))
+}
+
+func TestAddPluginRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		file   string
+		plugin config.Plugin
+		want   string
+	}{
+		"a config with faults":    {"[sever]\n", config.Plugin{Path: "a"}, "sever: is not a known key"},
+		"an array written inline": {"plugins = []\n", config.Plugin{Path: "a"}, "is not written as [[plugins]] tables"},
+		"a duplicate directory":   {"[[plugins]]\npath = 'a'\n", config.Plugin{Path: "./a"}, "is also the directory of the plugin in line 2"},
+		"a plugin without path":   {"", config.Plugin{}, "plugins[0].path: is empty"},
+		"a relative directory":    {"", config.Plugin{Path: "a", FS: []manifest.FS{{Path: "x", Access: "r"}}}, "is not absolute"},
+		"an unknown credential": {"", config.Plugin{Path: "a", HTTP: []config.HTTP{{Origin: parseOrigin(t, "https://a"),
+			Credential: &config.Credential{Name: "x"}}}}, "there is no [credentials.x]"},
+		"a path that is not UTF-8": {"", config.Plugin{Path: "a\xff"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := config.AddPlugin("/etc/bulkhead.toml", []byte(c.file), c.plugin); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestPinAndRemovePlugin(t *testing.T) {
+	const two = "# a\n[[plugins]]\npath = 'a' # first\n[plugins.limits]\ntime = '1s'\n\n# b\n[[plugins]]\npath = 'b'\nsha256 = '' # old\n"
+	got, err := config.PinPlugin([]byte(two), 1, digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "replaced", strings.Replace(two, "''", `"`+digest+`"`, 1), string(got))
+	if got, err = config.PinPlugin([]byte(two), 0, digest); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "added", strings.Replace(two, "# first\n", "# first\nsha256 = \""+digest+"\"\n", 1), string(got))
+	if got, err = config.RemovePlugin([]byte(two), 0); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "removed", two[strings.Index(two, "# b"):], string(got))
+	if got, err := config.PinPlugin([]byte(two), 0, "x"); err == nil {
+		t.Errorf("an invalid digest was accepted: %q", got)
+	}
+}
+
+// FuzzAddPlugin checks that an added plugin is parsed back unchanged, and that removing it restores the config.
+func FuzzAddPlugin(f *testing.F) {
+	f.Add([]byte(full), "other", "a*", "/x", "value")
+	f.Add([]byte("[[plugins]]\npath = 'a'\n[plugins.limits]\n"), "b", "'", "${project}", "\"\\\n\x00")
+	f.Add([]byte("[server]\r\nname = 's'"), "${env:A}", "[a-b]", "${env:A}/b", "${env:A}$${")
+	f.Fuzz(func(t *testing.T, data []byte, path, glob, dir, value string) {
+		p := config.Plugin{Path: path, AllowTools: []string{glob}, FS: []manifest.FS{{Path: dir, Access: "rw"}}, Env: map[string]string{"A": value}}
+		got, err := config.AddPlugin("/etc/bulkhead.toml", data, p)
+		if err != nil {
+			return
+		}
+		c, ps := config.Parse("/etc/bulkhead.toml", got)
+		if ps.Err() != nil || !bytes.HasPrefix(got, data) {
+			t.Fatalf("%q becomes %q: %v", data, got, ps)
+		}
+		last := len(c.Plugins) - 1
+		if read := c.Plugins[last]; read.AllowTools[0] != glob || read.FS[0].Path != dir || read.Env["A"] != value {
+			t.Errorf("%+v becomes %+v", p, read)
+		}
+		back, err := config.RemovePlugin(got, last)
+		if err != nil || strings.TrimRight(string(back), "\r\n") != strings.TrimRight(string(data), "\r\n") {
+			t.Errorf("removing it gives %q for %q (%v)", back, data, err)
+		}
+	})
+}

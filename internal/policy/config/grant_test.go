@@ -1,0 +1,159 @@
+package config_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+func httpCaps(list string) string { return "[capabilities]\nhttp = [" + list + "]" }
+
+func TestDecideOrigins(t *testing.T) {
+	const token = "\n[credentials.token]\nprefix = 'Bearer '\nenv = 'TOKEN'\n"
+	for name, c := range map[string]struct {
+		decide
+		want, problems string
+	}{
+		"a plugin that requests none gets none": {decide{config: conf("")}, "", ""},
+		"without a config none is granted": {decide{caps: httpCaps(`"https://a", "https://b:443"`)}, "",
+			`warning /p/plugin.toml:10 capabilities.http: asks for "https://a", "https://b", which only a config file can grant`},
+		"a config that names the plugin grants those that the manifest names": {decide{caps: httpCaps(`"https://a", "http://B:8080"`), config: conf("")},
+			"https://a,http://b:8080", ""},
+		"a local origin requires private = true": {decide{caps: httpCaps(`"http://localhost:80"`), config: conf("")}, "http://localhost",
+			"warning /p/plugin.toml:10 capabilities.http: asks for http://localhost, which is on this machine or its network and needs private = true"},
+		"a request for any grants none": {decide{caps: httpCaps(`"*"`), config: conf("")}, "",
+			"warning /p/plugin.toml:10 capabilities.http: asks for any origin, but is granted only those that a config file names"},
+		"an empty list grants none":                       {decide{caps: httpCaps(`"https://a"`), config: conf("http = []")}, "", ""},
+		"the config's origins replace the requested ones": {decide{caps: httpCaps(`"https://a", "https://b"`), config: conf("http = ['https://b']")}, "https://b", ""},
+		"a request for any allows any":                    {decide{caps: httpCaps(`"*"`), config: conf("http = ['https://c']")}, "https://c", ""},
+		"an unrequested one is refused": {decide{caps: httpCaps(`"https://a"`), config: conf("http = [\n'https://a',\n'https://c']")}, "https://a",
+			"error /etc/bulkhead.toml:5 plugins[0].http[1]: notes does not ask for https://c; it asks for https://a"},
+		"another scheme is another origin": {decide{caps: httpCaps(`"https://a"`), config: conf("http = ['http://a']")}, "",
+			"error /etc/bulkhead.toml:3 plugins[0].http[0]: notes does not ask for http://a; it asks for https://a"},
+		"another port is another origin": {decide{caps: httpCaps(`"https://a"`), config: conf("http = ['https://a:8443']")}, "",
+			"error /etc/bulkhead.toml:3 plugins[0].http[0]: notes does not ask for https://a:8443; it asks for https://a"},
+		"one for a plugin that requests none is refused": {decide{config: conf("http = ['https://a']")}, "",
+			"error /etc/bulkhead.toml:3 plugins[0].http[0]: notes does not ask for https://a"},
+		"private and credential are taken from the config": {decide{caps: httpCaps(`"http://127.0.0.1:80"`),
+			config: conf("http = [{ origin = 'http://127.0.0.1', private = true, credential = 'token' }]" + token)},
+			"http://127.0.0.1 private Authorization: Bearer $TOKEN", ""},
+		"a local address without private is a warning": {decide{caps: httpCaps(`"*"`), config: conf("http = ['https://10.0.0.1']")}, "https://10.0.0.1",
+			"warning /etc/bulkhead.toml:3 plugins[0].http[0]: https://10.0.0.1 is on this machine or its network, and is refused without private = true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, problems := c.run(t)
+			var got []string
+			for _, h := range g.HTTP {
+				text := h.Origin.String()
+				if h.Private {
+					text += " private"
+				}
+				if h.Credential != nil {
+					text += fmt.Sprintf(" %s: %s$%s", h.Credential.Header, h.Credential.Prefix, h.Credential.Env)
+				}
+				got = append(got, text)
+			}
+			check(t, "origins", c.want, strings.Join(got, ","))
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
+	}
+}
+
+func TestDecideRemotes(t *testing.T) {
+	caps := func(remotes string) string {
+		return "[capabilities]\ngit = [{ repo = '${project}', access = 'r', remotes = [" + remotes + "] }]"
+	}
+	git := func(remotes string) string {
+		return conf("git = [{ repo = '${project}', access = 'r', remotes = [" + remotes + "] }]")
+	}
+	for name, c := range map[string]struct {
+		decide
+		want, problems string
+	}{
+		"without a config none is granted": {decide{caps: caps("'https://h/r'")}, "",
+			"warning /p/plugin.toml:10 capabilities.git[0].remotes: asks for https://h/r, which only a config file can grant"},
+		"a config that names the plugin grants those that the manifest names": {decide{caps: caps("'https://H/r/', 'https://h:443/r'"), config: conf("")}, "https://h/r", ""},
+		"a request for any grants none": {decide{caps: caps("'*'"), config: conf("")}, "",
+			"warning /p/plugin.toml:10 capabilities.git[0].remotes: asks for any remote, but is granted only those that a config file names"},
+		"a config without remotes grants none": {decide{caps: caps("'https://h/r'"), config: git("")}, "", ""},
+		"remotes are normalized":               {decide{caps: caps("'https://h/r'"), config: git("'https://H:443/r/'")}, "https://h/r", ""},
+		"a request for any allows any":         {decide{caps: caps("'*'"), config: git("'https://c/r', '*'")}, "https://c/r,*", ""},
+		"an unrequested one is refused": {decide{caps: caps("'https://h/r'"), config: git("'https://h/r2'")}, "https://h/r2",
+			"error /etc/bulkhead.toml:3 plugins[0].git[0].remotes: notes does not ask for the remote https://h/r2"},
+		"any remote exceeds a request for one": {decide{caps: caps("'https://h/r'"), config: git("'*'")}, "*",
+			"error /etc/bulkhead.toml:3 plugins[0].git[0].remotes: notes does not ask for the remote *"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, problems := c.run(t)
+			check(t, "remotes", c.want, strings.Join(g.Git[0].Remotes, ","))
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
+	}
+}
+
+func TestDecideGrantsOtherKeys(t *testing.T) {
+	g, _ := decide{}.run(t)
+	if g.Reused || g.Prefix != "" || g.Deny != nil || !g.Prompts.Allowed("a") || !g.Resources.Allowed("x://a") {
+		t.Errorf("without a config: %+v", g)
+	}
+	g, problems := decide{caps: "[offers]\nprompts = true\nresources = true", config: "[defaults]\ndeny = ['**/.env', 'a']\n" +
+		conf("deny = ['a', '**/*.{pem,key}']\nisolation = 'reused'\nprefix = 'n.'\ndeny_prompts = ['x']\nallow_resources = ['a://*']")}.run(t)
+	if len(problems) > 0 || !g.Reused || g.Prefix != "n." || strings.Join(g.Deny, " ") != "**/.env a **/*.{pem,key}" ||
+		g.Prompts.Allowed("x") || g.Resources.Allowed("b://c") {
+		t.Errorf("with one: %+v, %v", g, problems)
+	}
+}
+
+func TestDecideChecksPromptAndResourceFilters(t *testing.T) {
+	const claims = "[offers]\nprompts = ['daily', 'weekly']\nresources = ['notes://']"
+	for name, c := range map[string]struct {
+		decide
+		problems string
+	}{
+		"claimed names are valid": {decide{caps: claims, config: conf("allow_prompts = ['daily']\ndeny_resources = ['notes://x/*']")}, ""},
+		"a prompt that is not claimed is an error": {decide{caps: claims, config: conf("deny_prompts = ['daily', 'yearly']")},
+			`error /etc/bulkhead.toml:3 plugins[0].deny_prompts[1]: notes has no prompt "yearly"; its prompts are daily, weekly`},
+		"a pattern that matches no prompt is a warning": {decide{caps: claims, config: conf("allow_prompts = ['year*']")},
+			`warning /etc/bulkhead.toml:3 plugins[0].allow_prompts[0]: "year*" matches no prompt of notes; its prompts are daily, weekly`},
+		"any name is valid if all prompts are claimed": {decide{caps: "[offers]\nprompts = true", config: conf("deny_prompts = ['yearly']")}, ""},
+		"a plugin without prompts has none to deny": {decide{config: conf("deny_prompts = ['x']")},
+			"error /etc/bulkhead.toml:3 plugins[0].deny_prompts: notes offers no prompts"},
+		"a plugin without resources has none to allow": {decide{caps: "[offers]\nprompts = true", config: conf("allow_resources = ['x://*']")},
+			"error /etc/bulkhead.toml:3 plugins[0].allow_resources: notes offers no resources"},
+		"empty lists are always valid": {decide{config: conf("allow_prompts = []\nallow_resources = []")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problems := c.run(t)
+			check(t, "problems", c.problems, strings.Join(problems, "|"))
+		})
+	}
+}
+
+func TestDecideChecksDenyPatterns(t *testing.T) {
+	m := &manifest.Manifest{Name: "notes"}
+	_, ps := config.Decide(m, config.Plugin{Deny: []string{"/.env"}}, config.Defaults{}, places, config.Flags{})
+	if ps.Err() == nil {
+		t.Error("a pattern that matches nothing was accepted")
+	}
+}
+
+// TestRemedyOfPluginInDevelopment checks that the remedy does not name the directory of a build, which is temporary.
+func TestRemedyOfPluginInDevelopment(t *testing.T) {
+	const text = "manifest = 1\n[plugin]\nname = 'notes'\nversion = '1.0.0'\ndescription = 'x'\n[module]\nfile = 'm.wasm'\n[capabilities]\nask = ['roots']\n"
+	m, problems := manifest.Parse("/src/notes/plugin.toml", []byte(text))
+	if problems.Err() != nil {
+		t.Fatal(problems)
+	}
+	for source, want := range map[string]string{
+		"":           "name the plugin in a config: `bulkhead add /tmp/build/notes`",
+		"/src/notes": `pass --config FILE, with [[plugins]] and path = "/src/notes"`,
+	} {
+		_, problems := config.Decide(m, config.Plugin{Path: "/tmp/build/notes", Source: source}, config.Defaults{}, places, config.Flags{})
+		if len(problems) != 1 || problems[0].Remedy != want {
+			t.Errorf("source %q: got %v, want the remedy %q", source, problems, want)
+		}
+	}
+}

@@ -1,0 +1,379 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// Cut is a part of a grant that a ceiling has removed or reduced.
+type Cut struct {
+	Key  string // the affected key of the config: fs, http, git, env, limits.time
+	What string // the path, origin, variable or value that the ceiling does not allow
+	Why  string
+}
+
+// Narrow returns the part of the grant g that the ceiling allows. The result never exceeds g. Each removed part is reported as a
+// warning, at the line of the config or manifest that asks for that part. A plugin that the ceiling does not allow is an error. m, p
+// and places are the arguments of Decide. Narrow is a pure function, as Decide is. A nil ceiling allows everything.
+func (c *Ceiling) Narrow(m *manifest.Manifest, p Plugin, places Places, g Grant) (Grant, tomlfile.Problems) {
+	if c == nil {
+		return g, nil
+	}
+	n := narrowing{decision{m: m, p: p, places: places, grant: g}, c, c.places(places)}
+	own, why := c.allowed(m)
+	if why != "" {
+		problem := tomlfile.Problem{File: p.File, Line: p.Line, Key: p.Key, What: fmt.Sprintf("%s is not allowed: %s", m.Name, why), Remedy: askAdmin}
+		if p.File == "" {
+			problem.File = m.File
+		}
+		return Grant{}, tomlfile.Problems{problem}
+	}
+	n.narrow(c.All)
+	if own != nil {
+		n.narrow(own.Bounds)
+	}
+	return n.grant, n.problems
+}
+
+const askAdmin = "remove it from the config, or ask the administrator of this machine to allow it"
+
+// narrowing is the state of one call of Narrow.
+type narrowing struct {
+	decision
+	ceiling *Ceiling
+	bounds  Places // values of the variables in the ceiling's paths
+}
+
+func (n *narrowing) narrow(b Bounds) {
+	n.tools(b)
+	n.directories(b)
+	n.repositories(b)
+	n.origins(b)
+	n.variables(b)
+	n.asks(b)
+	n.limits(b)
+	n.grant.Deny = slices.Clone(n.grant.Deny)
+	for _, p := range b.Deny {
+		if !slices.Contains(n.grant.Deny, p) {
+			n.grant.Deny = append(n.grant.Deny, p)
+			n.grant.Cuts = append(n.grant.Cuts, Cut{"deny", p, n.ceiling.at(b, "deny")})
+		}
+	}
+	if b.Pristine && n.grant.Reused {
+		n.grant.Reused = false
+		n.cut("isolation", "isolation", "isolation = \"reused\" is not granted", n.ceiling.at(b, "isolation")+" does not allow it", 0)
+	}
+}
+
+// cut records and reports a part of the grant that the ceiling removes. line is the line of that part in the config; if line is 0,
+// the line of key is reported.
+func (n *narrowing) cut(key, item, what, why string, line int) {
+	n.grant.Cuts = append(n.grant.Cuts, Cut{key, item, why})
+	file := n.p.File
+	if line == 0 {
+		line = n.line(key)
+	}
+	if !n.configured() {
+		file, line = n.m.File, 0
+	}
+	n.add(tomlfile.Problem{File: file, Line: line, Key: strings.TrimPrefix(n.p.Key+"."+key, "."), What: what + ": " + why, Remedy: askAdmin, Warning: true})
+}
+
+func (n *narrowing) tools(b Bounds) {
+	var offered []manifest.Tool
+	n.grant.Withheld = slices.Clone(n.grant.Withheld)
+	for _, t := range n.grant.Tools {
+		why := ""
+		glob, denied := firstMatch(b.DenyTools, t.Name)
+		switch _, allowed := firstMatch(b.AllowTools, t.Name); {
+		case denied:
+			why = fmt.Sprintf("denied by %s in %s", tomlfile.Quote(glob), n.ceiling.at(b, "deny_tools"))
+		case b.AllowTools != nil && !allowed:
+			why = "not in " + n.ceiling.at(b, "allow_tools")
+		case b.ReadOnly && t.Write:
+			why = "writes, and " + n.ceiling.at(b, "read_only") + " does not allow that"
+		default:
+			offered = append(offered, t)
+			continue
+		}
+		n.grant.Withheld = append(n.grant.Withheld, Withheld{Tool: t, Why: why})
+	}
+	n.grant.Tools = offered
+}
+
+// directories removes each directory that is in none of the directories b.FS. It makes a directory read-only if b.FS allows only
+// reading there. The plugin's own state directory stays as it is.
+func (n *narrowing) directories(b Bounds) {
+	var granted []Mount
+	for _, m := range n.grant.FS {
+		if m.State {
+			granted = append(granted, m)
+			continue
+		}
+		if b.ReadOnly && m.Access == manifest.ReadWrite {
+			m.Access = manifest.Read
+			n.cut("fs", m.Path, m.Path+" is granted read-only", n.ceiling.at(b, "read_only")+" allows no more", n.lineOfDirectory(m.Path))
+		}
+		if b.FS != nil {
+			within, access := n.containing(b.FS, m.Path, m.Access)
+			if within == nil {
+				n.cut("fs", m.Path, m.Path+" is not granted", "it is in none of the directories of "+n.ceiling.at(b, "fs"), n.lineOfDirectory(m.Path))
+				continue
+			}
+			if access != m.Access {
+				n.cut("fs", m.Path, m.Path+" is granted read-only", n.ceiling.at(b, "fs")+" allows no more", n.lineOfDirectory(m.Path))
+			}
+			m.Access, m.Within = access, innermost(m.Within, within)
+		}
+		granted = append(granted, m)
+	}
+	n.grant.FS = granted
+}
+
+// containing returns those of dirs that contain path and allow access, and that access. If there are none, it returns those that
+// contain path and allow reading, and read access.
+func (n *narrowing) containing(dirs []manifest.FS, path string, access manifest.Access) ([]string, manifest.Access) {
+	var full, read []string
+	for _, f := range dirs {
+		dir, missing := n.bounds.Resolve(f.Path, "")
+		if missing != "" || !contain.Within(dir, path) {
+			continue
+		}
+		read = append(read, dir)
+		if f.Access == manifest.ReadWrite {
+			full = append(full, dir)
+		}
+	}
+	if access == manifest.ReadWrite && full != nil {
+		return full, access
+	}
+	return read, manifest.Read
+}
+
+// innermost returns the intersections of the directories of two bounds. All these directories contain one path. If a or b is nil,
+// that bound allows everything.
+func innermost(a, b []string) []string {
+	if a == nil {
+		return b
+	}
+	var out []string
+	for _, x := range a {
+		for _, y := range b {
+			inner := x
+			if contain.Within(x, y) {
+				inner = y
+			}
+			if !slices.Contains(out, inner) {
+				out = append(out, inner)
+			}
+		}
+	}
+	return out
+}
+
+// lineOfDirectory returns the line at which the config grants the directory at path; 0 if the config does not grant it.
+func (n *narrowing) lineOfDirectory(path string) int {
+	for _, f := range n.p.FS {
+		if dir, missing := n.expand(f.Path); missing == "" && dir == path {
+			return f.Line
+		}
+	}
+	return 0
+}
+
+// repositories does for repositories what the method directories does for directories. If the ceiling has no git, its fs bounds the
+// repositories too, because an organisation that withholds a directory withholds its history.
+func (n *narrowing) repositories(b Bounds) {
+	bounds, key := b.Git, "git"
+	if bounds == nil && b.FS != nil {
+		bounds, key = []manifest.Git{}, "fs"
+		for _, f := range b.FS {
+			bounds = append(bounds, manifest.Git{Repo: f.Path, Access: f.Access, Remotes: []string{manifest.Any}})
+		}
+	}
+	var granted []Git
+	for _, g := range n.grant.Git {
+		line := n.lineOfRepository(g.Repo)
+		if b.ReadOnly && g.Access == manifest.ReadWrite {
+			g.Access = manifest.Read
+			n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", n.ceiling.at(b, "read_only")+" allows no more", line)
+		}
+		if bounds != nil {
+			var dirs []manifest.FS
+			for _, bound := range bounds {
+				dirs = append(dirs, manifest.FS{Path: bound.Repo, Access: bound.Access})
+			}
+			within, access := n.containing(dirs, g.Repo, g.Access)
+			if within == nil {
+				n.cut("git", g.Repo, "the repository "+g.Repo+" is not granted", "it is in none of the directories of "+n.ceiling.at(b, key), line)
+				continue
+			}
+			if access != g.Access {
+				n.cut("git", g.Repo, "the repository "+g.Repo+" is granted read-only", n.ceiling.at(b, key)+" allows no more", line)
+			}
+			g.Access, g.Within = access, innermost(g.Within, within)
+		}
+		n.remotes(b, bounds, key, &g, line)
+		granted = append(granted, g)
+	}
+	n.grant.Git = granted
+}
+
+// remotes removes the remotes of g that the ceiling does not allow. A remote is allowed if the ceiling names it for a directory that
+// contains g. It is also allowed if the ceiling allows any remote for such a directory, and http allows the remote's origin. Each
+// kept remote limits g to the directories for which the ceiling allows that remote, because the path of g may later resolve to a
+// different directory.
+func (n *narrowing) remotes(b Bounds, bounds []manifest.Git, key string, g *Git, line int) {
+	allowed := map[string][]string{manifest.Any: nil} // the directories for which the ceiling allows each remote
+	for _, bound := range bounds {
+		dir, missing := n.bounds.Resolve(bound.Repo, "")
+		if missing != "" || !contain.Within(dir, g.Repo) {
+			continue
+		}
+		for _, r := range normalizeRemotes(bound.Remotes) {
+			allowed[r] = append(allowed[r], dir)
+		}
+	}
+	anyAllowed := bounds == nil || allowed[manifest.Any] != nil
+	var out []string
+	grant := func(r string, dirs []string) {
+		if !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+		if bounds != nil {
+			g.Within = innermost(g.Within, dirs)
+		}
+	}
+	for _, r := range g.Remotes {
+		switch {
+		case anyAllowed && b.allowsRemote(r):
+			grant(r, slices.Concat(allowed[r], allowed[manifest.Any]))
+			continue
+		case r != manifest.Any && allowed[r] != nil:
+			grant(r, allowed[r])
+			continue
+		case r == manifest.Any:
+			// A grant of all remotes ("*") becomes a grant of the remotes that the ceiling names.
+			for _, named := range slices.Sorted(maps.Keys(allowed)) {
+				if named != manifest.Any {
+					grant(named, allowed[named])
+				}
+			}
+		}
+		by := key
+		if anyAllowed {
+			by = "http"
+		}
+		n.cut("git", r, fmt.Sprintf("the remote %s of %s is not granted", r, g.Repo), "it is not in "+n.ceiling.at(b, by), line)
+	}
+	g.Remotes = out
+}
+
+// allowsRemote reports whether the bound http allows the origin of remote.
+func (b Bounds) allowsRemote(remote string) bool {
+	if b.HTTP == nil {
+		return true
+	}
+	u, err := url.Parse(remote)
+	if err != nil {
+		return false
+	}
+	o, err := origin.Of(u)
+	return err == nil && slices.ContainsFunc(b.HTTP, func(h HTTP) bool { return h.Origin == o })
+}
+
+func (n *narrowing) lineOfRepository(repo string) int {
+	for _, g := range n.p.Git {
+		if dir, missing := n.expand(g.Repo); missing == "" && dir == repo {
+			return g.Line
+		}
+	}
+	return 0
+}
+
+func (n *narrowing) origins(b Bounds) {
+	if b.HTTP == nil {
+		return
+	}
+	var granted []HTTP
+	for _, h := range n.grant.HTTP {
+		key, line := "http", 0
+		if i := slices.IndexFunc(n.p.HTTP, func(have HTTP) bool { return have.Origin == h.Origin }); i >= 0 {
+			line = n.line(fmt.Sprintf("http[%d]", i))
+		}
+		i := slices.IndexFunc(b.HTTP, func(bound HTTP) bool { return bound.Origin == h.Origin })
+		if i < 0 {
+			n.cut(key, h.Origin.String(), h.Origin.String()+" is not granted", "it is not in "+n.ceiling.at(b, "http"), line)
+			continue
+		}
+		if h.Private && !b.HTTP[i].Private {
+			h.Private = false
+			n.cut(key, h.Origin.String(), h.Origin.String()+" is granted without private = true", n.ceiling.at(b, "http")+" does not allow that", line)
+			if h.Credential != nil && h.Origin.Scheme == "http" {
+				continue // the credential must not be sent over plain http to an address that is not private
+			}
+		}
+		granted = append(granted, h)
+	}
+	n.grant.HTTP = granted
+}
+
+func (n *narrowing) variables(b Bounds) {
+	if b.Env == nil {
+		return
+	}
+	env := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(n.grant.Env)) {
+		if _, allowed := firstMatch(b.Env, name); allowed {
+			env[name] = n.grant.Env[name]
+			continue
+		}
+		n.cut("env", name, "the variable "+name+" is not granted", "it is not in "+n.ceiling.at(b, "env"), n.line("env."+name))
+	}
+	n.grant.Env = env
+}
+
+func (n *narrowing) asks(b Bounds) {
+	if b.Ask == nil {
+		return
+	}
+	var granted []interaction.Kind
+	for _, kind := range n.grant.Ask {
+		if slices.Contains(b.Ask, kind) {
+			granted = append(granted, kind)
+			continue
+		}
+		line := 0
+		if i := slices.Index(n.p.Ask, kind); i >= 0 {
+			line = n.line(fmt.Sprintf("ask[%d]", i))
+		}
+		n.cut("ask", string(kind), "asking clients for "+string(kind)+" is not granted", "it is not in "+n.ceiling.at(b, "ask"), line)
+	}
+	n.grant.Ask = granted
+}
+
+// limits reduces each limit to that of b. It reports a reduction only if the config sets a higher limit.
+func (n *narrowing) limits(b Bounds) {
+	before := n.grant.Limits.List()
+	n.grant.Limits = n.grant.Limits.Min(b.Limits)
+	for i, after := range n.grant.Limits.List() {
+		if after.Value == before[i].Value {
+			continue
+		}
+		key, why := "limits."+after.Key, n.ceiling.at(b, "limits")+" allows no more"
+		if asked := n.p.Limits.List()[i].Value; asked != 0 && asked == before[i].Value {
+			n.cut(key, before[i].Text, fmt.Sprintf("%s is reduced to %s", before[i].Text, after.Text), why, n.line("limits"))
+			continue
+		}
+		n.grant.Cuts = append(n.grant.Cuts, Cut{key, before[i].Text, why})
+	}
+}

@@ -1,0 +1,135 @@
+// Package discovery finds what a host serves: the config or the directory of plugins, which the user must have named or
+// trusted, the organisation's ceiling, the manifests, and the directories that variables in paths stand for. Find returns all of it; the other
+// functions answer single questions of the admin commands.
+//
+// It decides no grant, opens no module and creates nothing.
+package discovery
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+)
+
+// Found is the result of Find.
+type Found struct {
+	Options     Options        // the options, with defaults for unset fields
+	Config      string         // the config's file; empty if there is none
+	Files       []config.File  // the config's file, and those that it includes
+	Server      *config.Server // nil if the config has no [server]
+	Defaults    config.Defaults
+	Audit       *config.Audit      // nil if no audit log is kept
+	HTTP        *config.HTTPServer // nil if the config has no [http]
+	Credentials []*config.Credential
+	Candidates  []Candidate     // plugins in the order of the config, or without a config by name
+	Ceiling     *config.Ceiling // nil if there is none; it narrows the grant of each plugin
+	Places      config.Places   // what the variables in paths stand for
+	HostFiles   []string        // the host's own files and directories, which plugins must not access
+	CacheDir    string          // cache of compiled modules; empty if there is no location for it
+	// Untrusted is set if nothing is served because the user does not trust the config or the directory of plugins that
+	// was found. Config, Server, Defaults, Audit, HTTP, Credentials and Candidates are empty then.
+	Untrusted *UntrustedError
+	// Invalid is set if nothing is served because the config is invalid. Only FindOrExplain sets it.
+	Invalid *InvalidError
+	// NoPlugins is set if nothing is served because there are no plugins. Only FindOrExplain and FindForReload set it.
+	NoPlugins *NoPluginsError
+
+	source  Source
+	folders []string // directories of all plugins, chosen or not
+}
+
+// Find finds the config and the plugins, and reads their manifests.
+func Find(o Options) (*Found, error) { return findAll(o, nil) }
+
+// FindAs is like Find, but uses content in place of the content of the config file. The content need not be trusted.
+func FindAs(o Options, content []byte) (*Found, error) {
+	if content == nil {
+		content = []byte{}
+	}
+	return findAll(o, content)
+}
+
+// findAll implements Find and FindAs. If content is nil, it reads the config file.
+func findAll(o Options, content []byte) (*Found, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	ceiling, err := FindCeiling(o.System)
+	if err != nil {
+		return nil, err
+	}
+	places, err := findPlaces(o)
+	if err != nil {
+		return nil, err
+	}
+	source, err := findConfig(o, places)
+	if err != nil {
+		return nil, err
+	}
+	found, err := find(o, source, content)
+	if err != nil {
+		return nil, err
+	}
+	found.source = source
+	found.Options, found.Places, found.CacheDir, found.Ceiling = o, places, cacheDir(o.System), ceiling
+	if err := found.applyCeiling(); err != nil {
+		return nil, err
+	}
+	found.HostFiles = hostFiles(found)
+	return found, nil
+}
+
+// find finds the config, or else the plugins.
+func find(o Options, source Source, content []byte) (*Found, error) {
+	c, untrusted, err := loadConfig(o, source, content)
+	if err != nil || untrusted != nil {
+		return &Found{Untrusted: untrusted}, err
+	}
+	found := &Found{}
+	if c != nil {
+		if o.PluginsDir != "" && !slices.ContainsFunc(c.Plugins, func(p config.Plugin) bool { return p.Name != "" }) {
+			o.Log.Warn("the directory of plugins is not used: the config lists the plugins; --no-config leaves it out", "dir", o.PluginsDir, "config", c.File)
+		}
+		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
+		found.Files, found.Credentials, found.HTTP = c.Files, c.Credentials, c.HTTP
+		if len(c.Plugins) == 0 {
+			return nil, &UsageError{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
+				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}
+		}
+	}
+	switch {
+	case o.Development != nil:
+		found.Candidates, err = o.Development.candidates(c)
+	case c != nil:
+		found.Candidates = readManifests(c.Plugins)
+	default:
+		found.Candidates, untrusted, err = searchFolders(o)
+	}
+	if err != nil || untrusted != nil {
+		return &Found{Untrusted: untrusted}, err
+	}
+	for _, p := range found.Candidates {
+		found.folders = append(found.folders, p.Entry.Path)
+	}
+	return found, found.choose(o.Plugins)
+}
+
+// Drain returns the time for which calls in flight may continue during a shutdown.
+func (f *Found) Drain() time.Duration {
+	if f.Server == nil {
+		return config.DefaultDrain
+	}
+	return cmp.Or(f.Server.Drain, config.DefaultDrain)
+}
+
+// Memory returns the limit for the workers of all plugins together, in bytes.
+func (f *Found) Memory() int64 {
+	if f.Server == nil {
+		return config.DefaultMemory
+	}
+	return cmp.Or(f.Server.Memory, config.DefaultMemory)
+}

@@ -1,0 +1,59 @@
+package discovery
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+)
+
+// hostFiles returns the host's own files and directories: a plugin that could write them could grant itself anything and
+// read the data of other plugins. They are nevertheless granted if a grant names one of them, or a path in it.
+func hostFiles(f *Found) []string {
+	s := f.Options.System
+	// The default paths of the config are included even if no config exists there: a config that a plugin creates there would
+	// be used at the next start.
+	own := []string{f.CacheDir, f.Places.State, stateDir(s), f.Config, s.absolute(config.FileName), configDir(s)}
+	if f.Places.Project != "" {
+		own = append(own, filepath.Join(f.Places.Project, config.FileName))
+	}
+	if a := f.Audit; a != nil {
+		own = append(own, a.File, a.File+".key")
+		for n := range a.Keep {
+			own = append(own, fmt.Sprintf("%s.%d", a.File, n+1))
+		}
+	}
+	if f.Ceiling != nil {
+		own = append(own, f.Ceiling.File)
+	}
+	for _, file := range f.Files {
+		own = append(own, file.Path)
+	}
+	for _, c := range f.Credentials {
+		own = append(own, c.File)
+	}
+	own = append(own, f.HTTP.Files()...)
+	own = append(own, f.Options.Private...)
+	own = append(own, shadowedFiles(f)...)
+	own = append(own, f.folders...)
+	return slices.DeleteFunc(own, func(path string) bool { return path == "" })
+}
+
+// shadowedFiles returns the files of configs that are not in force, but would be in another directory or without an option. Only
+// the configs of the user and of envConfig are considered: they need no trust record, which would detect a change.
+func shadowedFiles(f *Found) []string {
+	var files []string
+	for source, err := range searchConfigs(f.Options, f.Places) {
+		if err != nil || source == f.source || source.By != ByVariable && source.By != ByUser {
+			continue
+		}
+		files = append(files, source.File)
+		if c, _, _, _ := readConfig(f.Options, source, nil); c != nil { // the problems of a config are reported where it is in force
+			for _, file := range c.Files {
+				files = append(files, file.Path)
+			}
+		}
+	}
+	return files
+}

@@ -1,0 +1,35 @@
+package discovery
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+)
+
+func TestHostFilesAreKnown(t *testing.T) {
+	system := System{Dir: "/w/here", LookupEnv: func(name string) (string, bool) {
+		value, ok := map[string]string{"HOME": "/home/me"}[name]
+		return value, ok
+	}}
+	got := hostFiles(&Found{
+		Options:     Options{System: system},
+		Config:      "/etc/team.toml",
+		Audit:       &config.Audit{File: "/log/audit", Keep: 1},
+		Credentials: []*config.Credential{{File: "/run/token"}, {Env: "TOKEN"}},
+		Places:      config.Places{Project: "/w", State: "/state/bulkhead"},
+		CacheDir:    "/cache/bulkhead",
+		folders:     []string{"/opt/plugins/a"},
+	})
+	for _, want := range []string{
+		"/cache/bulkhead", "/state/bulkhead", "/etc/team.toml", "/log/audit", "/log/audit.key", "/log/audit.1", "/run/token", "/opt/plugins/a",
+		"/w/here/bulkhead.toml", "/w/bulkhead.toml", // files that do not exist yet
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not among the host's files: %q", want, got)
+		}
+	}
+	if slices.Contains(got, "") {
+		t.Error("an empty path is among the host's files")
+	}
+}

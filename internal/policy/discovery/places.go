@@ -1,0 +1,195 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/statedir"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+)
+
+// envProject is the variable that names the project if no option does.
+const envProject = "BULKHEAD_PROJECT"
+
+// FindPlaces returns what the variables in paths stand for in a host with these options.
+func FindPlaces(o Options) (config.Places, error) {
+	var err error
+	if o.System, err = o.System.complete(); err != nil {
+		return config.Places{}, err
+	}
+	return findPlaces(o)
+}
+
+// findPlaces implements FindPlaces for options whose System is complete.
+func findPlaces(o Options) (config.Places, error) {
+	s := o.System
+	p := config.Places{Cwd: s.Dir, Home: home(s)}
+	if p.State = stateDir(s); p.State != "" {
+		if err := statedir.Check(p.State); err != nil {
+			p.State, p.NoState = "", statedir.Explain(err)
+		}
+	}
+	named, by := o.Project, "--project"
+	if named == "" {
+		named, by = s.getenv(envProject), "$"+envProject
+	}
+	if named == "" {
+		p.Project, p.NoProject = nearestProject(p)
+		return p, nil
+	}
+	dir, err := folder(s.absolute(named))
+	if err != nil {
+		return p, UsageErrorf("%s: %w", by, err)
+	}
+	if p.Broad(dir) {
+		return p, UsageErrorf("%s: %s cannot be the project, since everything in it would be granted: name a directory inside it, or grant it to a plugin in %s", by, dir, config.FileName)
+	}
+	p.Project = dir
+	return p, nil
+}
+
+// nearestProject returns the repository that contains the working directory, else the working directory. Desktop clients
+// start their servers in the root or the home directory: neither can be the project.
+func nearestProject(p config.Places) (dir, whyNone string) {
+	if top, ok := git.TopLevel(p.Cwd); ok && !p.Broad(top) {
+		return top, ""
+	}
+	if !p.Broad(p.Cwd) {
+		return p.Cwd, ""
+	}
+	return "", fmt.Sprintf("the working directory, %s, cannot be the project: pass --project DIR or set %s", p.Cwd, envProject)
+}
+
+// folder returns the path of an existing directory with symbolic links resolved.
+func folder(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		if os.IsNotExist(err) {
+			return "", fmt.Errorf("%s: there is no such directory", path)
+		}
+		// The error may name only a part of the path, so its path is replaced by the complete one.
+		if part := (*fs.PathError)(nil); errors.As(err, &part) {
+			err = part.Err
+		}
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory", path)
+	}
+	return real, nil
+}
+
+// home returns the user's home directory, "" if none can be determined.
+func home(s System) string {
+	dir := s.getenv("HOME")
+	if dir == "" {
+		if u, err := user.Current(); err == nil {
+			dir = u.HomeDir
+		}
+	}
+	return resolvedHome(dir)
+}
+
+// resolvedHome returns the path of a home directory, "" if the path is not absolute. Symbolic links are resolved if the directory
+// exists.
+func resolvedHome(dir string) string {
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return filepath.Clean(dir)
+}
+
+// baseDir returns a directory of the XDG base directory specification: the variable's value if it is absolute, else the
+// system's default.
+func baseDir(s System, variable string, otherwise baseDefault) string {
+	if dir := s.getenv(variable); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	if dir := s.getenv(otherwise.variable); otherwise.variable != "" && filepath.IsAbs(dir) {
+		return filepath.Join(dir, otherwise.belowVariable)
+	}
+	if home := home(s); home != "" {
+		return filepath.Join(home, otherwise.belowHome)
+	}
+	return ""
+}
+
+// baseDefault is a directory of the system for data of the user.
+type baseDefault struct {
+	variable      string // environment variable with the path of a directory; empty if the system has none
+	belowVariable string // path below the directory that the variable names
+	belowHome     string // path below the home directory, if the variable is unset
+}
+
+// stateDir returns the directory of the plugins' state and of the trust records; "" if there is no location for it.
+func stateDir(s System) string {
+	dir := baseDir(s, "XDG_STATE_HOME", defaultState)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "bulkhead")
+}
+
+// StateDir returns the directory of the plugins' state and of the trust records; "" and no error if there is no
+// location for it. The error says why an existing directory must not be used.
+func StateDir(s System) (string, error) {
+	s, err := s.complete()
+	if err != nil {
+		return "", err
+	}
+	dir := stateDir(s)
+	if dir == "" {
+		return "", nil
+	}
+	return dir, statedir.Check(dir)
+}
+
+// CacheDir returns the directory of compiled modules; "" and no error if there is no location for it. The error says
+// why the directory must not be used: it contains native code, so no other user may be able to change it.
+func CacheDir(s System) (string, error) {
+	s, err := s.complete()
+	if err != nil {
+		return "", err
+	}
+	dir := cacheDir(s)
+	if dir == "" {
+		return "", nil
+	}
+	return dir, ownedpath.Check(dir)
+}
+
+// configDir returns the directory of the user's config, with symbolic links resolved; "" if there is no location for
+// it. It is a subdirectory of os.UserConfigDir(), except that XDG_CONFIG_HOME applies on macOS too, as XDG_CACHE_HOME
+// does.
+func configDir(s System) string {
+	dir := baseDir(s, "XDG_CONFIG_HOME", defaultConfig)
+	if dir == "" {
+		return ""
+	}
+	dir = filepath.Join(dir, "bulkhead")
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+func cacheDir(s System) string {
+	dir := baseDir(s, "XDG_CACHE_HOME", defaultCache)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "bulkhead")
+}

@@ -1,0 +1,206 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+)
+
+// envPlugins is the variable that names the directory of plugins if no option does.
+const envPlugins = "BULKHEAD_PLUGINS"
+
+// Candidate is a plugin that was found.
+type Candidate struct {
+	Entry    config.Plugin
+	Manifest *manifest.Manifest // nil if it cannot be read at all
+	Problems tomlfile.Problems  // problems of the manifest
+}
+
+// Name returns the name in the manifest, else that of the directory.
+func (c Candidate) Name() string {
+	if c.isNameless() {
+		return filepath.Base(c.Entry.Path)
+	}
+	return c.Manifest.Name
+}
+
+// isNameless reports whether the manifest does not name the plugin, which may therefore be any plugin.
+func (c Candidate) isNameless() bool { return c.Manifest == nil || c.Manifest.Name == "" }
+
+// isBuilt reports whether the module that the manifest names exists.
+func (c Candidate) isBuilt() bool {
+	if c.Manifest == nil || c.Manifest.Module.File == "" {
+		return false
+	}
+	_, err := os.Stat(c.Manifest.ModuleFile())
+	return err == nil
+}
+
+// searchFolders finds the plugins of the directory that the caller named. If none is named, it searches the first default directory
+// that contains a built plugin, so that a directory of sources does not shadow a directory of modules. The default directory in the
+// working directory must be trusted.
+func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
+	if named, by := namedFolder(o); named != "" {
+		plugins, err := searchFolder(o.System.absolute(named), named, by)
+		return plugins, nil, err
+	}
+	var looked []string
+	unbuilt := false
+	beside, here := usualFolders(o.System)
+	for _, dir := range []string{beside, here} {
+		dirs, err := pluginFolders(dir)
+		plugins := readManifests(entries(dirs))
+		switch {
+		case err != nil:
+			looked = append(looked, err.Error())
+		case len(dirs) == 0:
+			looked = append(looked, dir+": no plugin is in it")
+		case !slices.ContainsFunc(plugins, Candidate.isBuilt):
+			looked, unbuilt = append(looked, dir+": no plugin in it is built"), true
+		default:
+			o.Log.Debug("plugins", "dir", dir)
+			if dir != beside {
+				return trustedPlugins(o.System, dir, plugins)
+			}
+			return plugins, nil, nil
+		}
+	}
+	return nil, nil, noneFound(o, looked, unbuilt)
+}
+
+// namedFolder returns the directory of plugins that the caller named, unchanged, and the option or variable that names it. Both are
+// empty if none is named.
+func namedFolder(o Options) (dir, by string) {
+	if o.PluginsDir != "" {
+		return o.PluginsDir, "--plugins"
+	}
+	return o.System.getenv(envPlugins), "$" + envPlugins
+}
+
+// usualFolders returns the default directories, which are searched for plugins if none is named: the one beside the program, and
+// the one in the working directory.
+func usualFolders(s System) (beside, here string) {
+	return filepath.Join(filepath.Dir(s.Executable), "plugins"), filepath.Join(s.Dir, "dist", "plugins")
+}
+
+// searchFolder finds the plugins of a directory that the caller named.
+func searchFolder(dir, named, by string) ([]Candidate, error) {
+	dirs, err := pluginFolders(dir)
+	if err != nil {
+		return nil, UsageErrorf("%s: %w", by, err)
+	}
+	if len(dirs) == 0 {
+		return nil, &UsageError{Err: &NoPluginsError{problem: fmt.Sprintf("%s: no plugin is in %s", by, dir),
+			remedy: fmt.Sprintf("a plugin is a directory with a %s: build one with `bulkhead plugin build DIR -o %s`", manifest.FileName, named)}}
+	}
+	return readManifests(entries(dirs)), nil
+}
+
+// pluginFolders returns the directories in dir that contain a manifest, by name, or dir itself if it contains one. Names
+// that begin with a dot are skipped: an unfinished build has such a name.
+func pluginFolders(dir string) ([]string, error) {
+	if hasManifest(dir) {
+		return []string{dir}, nil
+	}
+	items, err := os.ReadDir(dir)
+	if err != nil {
+		if cause := (*fs.PathError)(nil); errors.As(err, &cause) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", dir, cause.Err)
+		}
+		return nil, &missingError{error: fmt.Errorf("%s: there is no such directory", dir)}
+	}
+	var dirs []string
+	for _, item := range items {
+		if sub := filepath.Join(dir, item.Name()); !strings.HasPrefix(item.Name(), ".") && hasManifest(sub) {
+			dirs = append(dirs, sub)
+		}
+	}
+	return dirs, nil
+}
+
+func hasManifest(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, manifest.FileName))
+	return err == nil
+}
+
+func entries(dirs []string) []config.Plugin {
+	list := make([]config.Plugin, len(dirs))
+	for i, dir := range dirs {
+		list[i] = config.Plugin{Path: dir}
+	}
+	return list
+}
+
+// readManifests reads the manifests concurrently.
+func readManifests(entries []config.Plugin) []Candidate {
+	list := make([]Candidate, len(entries))
+	var wait sync.WaitGroup
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, entry := range entries {
+		wait.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			m, problems := manifest.Load(entry.Path)
+			switch {
+			case m != nil:
+				problems = append(problems, checkName(entry, m)...)
+			case entry.Name != "" && !hasManifest(entry.Path):
+				problems = notInstalled(entry)
+			case entry.File != "" && !hasManifest(entry.Path):
+				problems = wrongPath(entry)
+			}
+			list[i] = Candidate{Entry: entry, Manifest: m, Problems: problems}
+		})
+	}
+	wait.Wait()
+	return list
+}
+
+// wrongPath returns the problem of a table of the config whose path is not the directory of a plugin.
+func wrongPath(entry config.Plugin) tomlfile.Problems {
+	p := tomlfile.Problem{File: entry.File, Line: entry.Lines["path"], Key: entry.Key + ".path",
+		What:   fmt.Sprintf("%s contains no %s", entry.Path, manifest.FileName),
+		Remedy: "write the path of a built plugin; `bulkhead plugin build` builds one from its source",
+	}
+	if info, err := os.Stat(entry.Path); errors.Is(err, fs.ErrNotExist) {
+		p.What = fmt.Sprintf("there is no directory %s", entry.Path)
+	} else if err != nil {
+		p.What = err.Error()
+	} else if !info.IsDir() {
+		p.What = fmt.Sprintf("%s is not a directory", entry.Path)
+	}
+	return tomlfile.Problems{p}
+}
+
+// choose removes the plugins without one of these names; none is removed if there are no names.
+func (f *Found) choose(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var have []string
+	for _, p := range f.Candidates {
+		have = append(have, p.Name())
+	}
+	for _, name := range names {
+		if slices.Contains(have, name) {
+			continue
+		}
+		err := fmt.Errorf("there is no plugin %q: the plugins are %s", name, strings.Join(have, ", "))
+		if !slices.ContainsFunc(f.Candidates, Candidate.isNameless) {
+			err = &missingError{err, name, f.Config, f.Files}
+		}
+		return &UsageError{Err: err}
+	}
+	f.Candidates = slices.DeleteFunc(f.Candidates, func(c Candidate) bool { return !slices.Contains(names, c.Name()) })
+	return nil
+}

@@ -1,0 +1,129 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+)
+
+// Minimums and maximums of limits. A module's memory consists of pages of 64 KiB and has at most 4 GiB. The host accepts no client's
+// message that is larger than MaxInput.
+const (
+	MinMemory, MaxMemory           = 64 << 10, 4 << 30
+	MinTime, MaxTime               = time.Millisecond, 24 * time.Hour
+	MinInput, MaxInput             = 1 << 10, 16 << 20
+	MinOutput, MaxOutput           = 1 << 10, 1 << 30
+	MinLog, MaxLog                 = 1 << 10, 1 << 30
+	MinFuel, MaxFuel               = 1, math.MaxInt64
+	MinOperations, MaxOperations   = 1, 1_000_000_000
+	MinFiles, MaxFiles             = 1, 65536
+	MinConcurrency, MaxConcurrency = 1, 1024
+)
+
+// ReadLimits reads the table [limits] of a manifest, or a table of limits of a config. The fields of absent keys are 0.
+func ReadLimits(t *tomlfile.Table) Limits {
+	return Limits{
+		Memory:      ReadSize(t, "memory", MinMemory, MaxMemory),
+		Time:        ReadDuration(t, "time"),
+		Fuel:        ReadCount(t, "fuel", MinFuel, MaxFuel),
+		Input:       ReadSize(t, "input", MinInput, MaxInput),
+		Output:      ReadSize(t, "output", MinOutput, MaxOutput),
+		Operations:  int(ReadCount(t, "operations", MinOperations, MaxOperations)),
+		Log:         ReadSize(t, "log", MinLog, MaxLog),
+		Files:       int(ReadCount(t, "files", MinFiles, MaxFiles)),
+		Concurrency: int(ReadCount(t, "concurrency", MinConcurrency, MaxConcurrency)),
+		Queue:       ReadDuration(t, "queue"),
+		Ask:         ReadDuration(t, "ask"),
+
+		HTTPRequest:     ReadSize(t, "http_request", MinOutput, MaxOutput),
+		HTTPResponse:    ReadSize(t, "http_response", MinOutput, MaxOutput),
+		HTTPConcurrency: int(ReadCount(t, "http_concurrency", MinConcurrency, MaxConcurrency)),
+	}
+}
+
+// ReadSize returns the size at key, which must be from least to most bytes. It returns 0 if the key is absent or its value invalid.
+func ReadSize(t *tomlfile.Table, key string, least, most int64) int64 {
+	s := t.String(key)
+	if s == "" && !t.Has(key) {
+		return 0
+	}
+	n, err := ParseSize(s)
+	switch {
+	case err != nil:
+		if s != "" {
+			t.Fault(key, fmt.Sprintf("%s %v", tomlfile.Quote(s), err), `write an integer and B, KiB, MiB or GiB: "64MiB"`)
+		}
+		return 0
+	case n < least || n > most:
+		t.Fault(key, fmt.Sprintf("is %s, which is out of range", s), fmt.Sprintf("write a size from %s to %s", FormatSize(least), FormatSize(most)))
+		return 0
+	}
+	return n
+}
+
+var units = []struct {
+	name  string
+	bytes int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// ParseSize parses a size such as "64MiB": an integer followed by B, KiB, MiB or GiB.
+func ParseSize(s string) (int64, error) {
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(s, u.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseUint(digits, 10, 63)
+		if err != nil || n > math.MaxInt64/uint64(u.bytes) {
+			return 0, errors.New("is not a size")
+		}
+		return int64(n) * u.bytes, nil
+	}
+	return 0, errors.New("is not a size")
+}
+
+// FormatSize formats n bytes as a size that ParseSize accepts, in the largest unit that divides n.
+func FormatSize(n int64) string {
+	for _, u := range units {
+		if n >= u.bytes && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+// ReadDuration returns the duration at key, which must be from MinTime to MaxTime. It returns 0 if the key is absent or its value
+// invalid.
+func ReadDuration(t *tomlfile.Table, key string) time.Duration {
+	s := t.String(key)
+	if s == "" && !t.Has(key) {
+		return 0
+	}
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		if s != "" {
+			t.Fault(key, fmt.Sprintf("%s is not a duration", tomlfile.Quote(s)), `write a number and ms, s, m or h: "30s"`)
+		}
+		return 0
+	case d < MinTime || d > MaxTime:
+		t.Fault(key, fmt.Sprintf("is %v, which is out of range", d), fmt.Sprintf("write a duration from %v to %v", MinTime, MaxTime))
+		return 0
+	}
+	return d
+}
+
+// ReadCount returns the integer at key, which must be from least to most. It returns 0 if the key is absent or its value invalid.
+func ReadCount(t *tomlfile.Table, key string, least, most int64) int64 {
+	n, ok := t.Int(key)
+	if ok && (n < least || n > most) {
+		t.Fault(key, fmt.Sprintf("is %d, which is out of range", n), fmt.Sprintf("write a number from %d to %d", least, most))
+		return 0
+	}
+	return n
+}

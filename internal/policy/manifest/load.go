@@ -1,0 +1,72 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+)
+
+// Load reads and parses the manifest in the plugin's directory dir. Its results are those of Parse.
+func Load(dir string) (*Manifest, tomlfile.Problems) {
+	file := filepath.Join(dir, FileName)
+	data, err := tomlfile.ReadFile(file)
+	if err != nil {
+		p := tomlfile.Problem{File: file, What: err.Error()}
+		if errors.Is(err, fs.ErrNotExist) {
+			p.What, p.Remedy = "there is no such file", "name a directory that contains a "+FileName
+		}
+		return nil, tomlfile.Problems{p}
+	}
+	return Parse(file, data)
+}
+
+// Parse parses and validates the manifest with the content data. file is its path. The manifest is nil if data is not TOML. If Err of
+// the problems returns an error, the caller may only call Check on the manifest, which reports further problems.
+func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
+	doc, ps := tomlfile.Parse(file, data)
+	if doc == nil {
+		return nil, ps
+	}
+	digest := sha256.Sum256(data)
+	m := &Manifest{File: file, Digest: hex.EncodeToString(digest[:])}
+	if abs, err := filepath.Abs(file); err == nil {
+		m.File = abs
+	} else {
+		doc.Add(tomlfile.Problem{What: err.Error()})
+	}
+	m.Dir = filepath.Dir(m.File)
+
+	root := doc.Root()
+	checkFormat(root)
+	plugin, offers, capabilities := root.Table("plugin"), root.Table("offers"), root.Table("capabilities")
+	m.readPlugin(plugin)
+	m.readModule(root.Table("module"))
+	m.readBuild(root.Table("build"))
+	m.readOffers(offers)
+	m.readServer(root.Table("server"))
+	m.readCapabilities(capabilities)
+	m.checkCommand(plugin, offers, capabilities)
+	m.Limits = ReadLimits(root.Table("limits"))
+	m.readTools(root.Tables("tools"))
+	m.readRequirements(root)
+	if o := m.Offers; len(m.Tools) == 0 && !root.Has("tools") && !o.Prompts.Offers() && !o.Resources.Offers() {
+		doc.Add(tomlfile.Problem{What: "offers nothing", Remedy: "add [[tools]], or prompts or resources in [offers]",
+			Warning: true})
+	}
+	return m, doc.Problems()
+}
+
+// checkFormat reports a manifest whose format version this host does not support.
+func checkFormat(root *tomlfile.Table) {
+	v, ok := root.Int("manifest")
+	switch {
+	case ok && v != 1:
+		root.Fault("manifest", "is not 1, the only format version that this host supports", "use a host that supports this version")
+	case !ok && !root.Has("manifest"):
+		root.Fault("manifest", "is missing", "write manifest = 1 above the first table")
+	}
+}

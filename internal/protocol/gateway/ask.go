@@ -1,0 +1,316 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Codes of the failures of a call that asks its client.
+const (
+	failureClient  = "client_unable"  // the client does not support what the call asks for
+	failureAsks    = "too_many_asks"  // a bound of the asks of a call or of a session is exceeded
+	failureAnswer  = "invalid_answer" // the client's answer does not conform to MCP
+	failureTimeout = "ask_timeout"    // the client did not answer in time
+)
+
+// codeMissingCapability is the error code of MCP for a request that needs a capability which the client has not declared.
+const codeMissingCapability = -32021
+
+// interact sets the Interaction of a request: what the client can be asked, and what it answers. Only a client of the modern
+// era answers in a request.
+func (s *session) interact(r *Request, m *message, meta requestMeta) *abi.Error {
+	if !meta.modern {
+		r.Interaction.Client = s.can
+		return nil
+	}
+	r.Interaction.Client = interaction.ParseClient(m.params.meta.capabilities)
+	responses, state := m.params.responses, m.params.state
+	if responses == nil && state == nil {
+		return nil
+	}
+	for _, name := range []string{interaction.MemberResponses, interaction.MemberState} {
+		r.Params = rawjson.Replace(r.Params, name, nil)
+	}
+	if responses != nil && rawjson.Kind(responses) != '{' {
+		return invalidParams(interaction.MemberResponses + " must be an object")
+	}
+	if state == nil {
+		r.Interaction.ahead = responses // every ask has a state, so nothing was asked yet
+		return nil
+	}
+	token, ok := rawjson.Unquote(state)
+	if !ok {
+		return invalidParams(interaction.MemberState + " must be a string")
+	}
+	before, err := s.g.sealer.Open(token, r.binding(), time.Now())
+	if err != nil {
+		return invalidParams(interaction.MemberState + ": " + err.Error() + ": make the call again without it")
+	}
+	r.Interaction.Round, r.Interaction.Asker, r.Interaction.State = before.Round, before.Plugin, before.Module
+	var why string
+	r.Interaction.Answers, why = merge(before, responses)
+	if why != "" {
+		return invalidParams(interaction.MemberResponses + ": " + why)
+	}
+	return nil
+}
+
+// merge adds the answers of the client to the earlier ones. It ignores answers to what was not asked.
+func merge(before interaction.State, responses []byte) (answers map[string]json.RawMessage, why string) {
+	answers = maps.Clone(before.Answers)
+	if answers == nil {
+		answers = map[string]json.RawMessage{}
+	}
+	for id, answer := range rawjson.Members(responses) {
+		kind, asked := before.Asked[id]
+		if !asked {
+			continue
+		}
+		if why := interaction.CheckAnswer(kind, answer); why != "" {
+			return nil, fmt.Sprintf("%s: %s", bounded(id), why)
+		}
+		answers[id] = bytes.Clone(answer)
+	}
+	if size := sizeOf(answers); size > abi.MaxAskAnswers {
+		return nil, fmt.Sprintf("all answers have %d bytes, and the limit is %d", size, abi.MaxAskAnswers)
+	}
+	return answers, ""
+}
+
+func sizeOf(answers map[string]json.RawMessage) int64 {
+	size := 0
+	for id, answer := range answers {
+		size += len(id) + len(answer)
+	}
+	return int64(size)
+}
+
+// binding returns what the state of the request is bound to.
+func (r *Request) binding() []byte {
+	return interaction.Bind(string(r.Principal), r.Method, r.Name, r.Params)
+}
+
+// checkAsk returns the failure of a call that may not ask its client this; nil if it may.
+func (c *clientCall) checkAsk(call Call, ask *Ask) *Failure {
+	i := &c.request.Interaction
+	missing := i.Client.Missing(ask.Ask)
+	fail := func(code, format string, args ...any) *Failure {
+		return c.session.g.failure(call, c.request, code, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case i.Round >= abi.MaxAskRounds:
+		return fail(failureAsks, "asked the client more than %d times", abi.MaxAskRounds)
+	case missing != (interaction.Client{}) && !c.meta.modern:
+		return fail(failureClient, "needs a client that supports %s", missing)
+	}
+	return nil
+}
+
+// ask asks the client, or has it asked by the result. again is set if the answers are there, so that the request is executed again.
+func (c *clientCall) ask(ctx context.Context, call Call, ask *Ask) (result []byte, again bool, err *abi.Error) {
+	failure := c.checkAsk(call, ask)
+	switch {
+	case failure == nil && c.meta.modern:
+		if again, err = c.takeAhead(ask); !again && err == nil {
+			result, err = c.inputRequired(ask)
+		}
+		return result, again, err
+	case failure == nil:
+		if failure, err = c.askClient(ctx, call, ask); failure == nil {
+			return nil, err == nil, err
+		}
+	}
+	result, err = c.session.g.report(c.request, failure)
+	return c.encode(result), false, err
+}
+
+// takeAhead prepares the next round with the answers that a client of the modern era sent in its first request, before it was
+// asked. It returns false if they are not all that the ask needs: then the client is asked. An answer is used once.
+func (c *clientCall) takeAhead(ask *Ask) (bool, *abi.Error) {
+	i := &c.request.Interaction
+	if i.ahead == nil || len(ask.Requests) == 0 || i.Client.Missing(ask.Ask) != (interaction.Client{}) {
+		return false, nil
+	}
+	before := interaction.State{Asked: map[string]interaction.Kind{}, Answers: i.Answers}
+	for _, r := range ask.Requests {
+		before.Asked[r.ID] = r.Kind
+	}
+	answers, why := merge(before, i.ahead)
+	if why != "" {
+		return false, invalidParams(interaction.MemberResponses + ": " + why)
+	}
+	for id := range before.Asked {
+		if answers[id] == nil || i.Answers[id] != nil {
+			return false, nil
+		}
+	}
+	c.notifier.repeat()
+	i.Round, i.Asker, i.Answers, i.State = i.Round+1, ask.Asker, answers, ask.State
+	return true, nil
+}
+
+// inputRequired encodes the result that asks a client of the modern era.
+func (c *clientCall) inputRequired(ask *Ask) ([]byte, *abi.Error) {
+	i := &c.request.Interaction
+	if missing := i.Client.Missing(ask.Ask); missing != (interaction.Client{}) {
+		return nil, &abi.Error{
+			Code: codeMissingCapability, Message: fmt.Sprintf("%s needs a client that supports %s", c.request.what(), missing),
+			Data: fmt.Appendf(nil, `{"requiredCapabilities":%s}`, missing.JSON()),
+		}
+	}
+	state := interaction.State{
+		Round: i.Round + 1, Plugin: ask.Asker, Asked: map[string]interaction.Kind{}, Answers: i.Answers, Module: ask.State,
+		Expires: time.Now().Add(ask.Timeout).UnixMilli(),
+	}
+	out := fmt.Appendf(nil, `{"resultType":"input_required","_meta":{%s}`, c.meta.served.info)
+	for n, r := range ask.Requests {
+		state.Asked[r.ID] = r.Kind
+		separator := `,`
+		if n == 0 {
+			separator = `,"inputRequests":{`
+		}
+		out = fmt.Appendf(out, `%s%s:{"method":"%s","params":%s}`, separator, rawjson.Quote(r.ID), r.Method, r.Params)
+	}
+	if len(ask.Requests) > 0 {
+		out = append(out, '}')
+	}
+	token, err := c.session.g.sealer.Seal(state, c.request.binding())
+	if err != nil {
+		return nil, &abi.Error{Code: abi.CodeInternal, Message: "the state of the call cannot be encoded: " + err.Error()}
+	}
+	return oneLine(fmt.Appendf(out, `,"requestState":"%s"}`, token)), nil
+}
+
+// askClient asks a client of the legacy era, or a local one, waits for its answers, and prepares the next round. The failure
+// is the call's; the error is that of a call that has ended.
+func (c *clientCall) askClient(ctx context.Context, call Call, ask *Ask) (*Failure, *abi.Error) {
+	s, i := c.session, &c.request.Interaction
+	answers := maps.Clone(i.Answers)
+	if answers == nil {
+		answers = map[string]json.RawMessage{}
+	}
+	before := sizeOf(answers)
+	c.notifier.repeat()
+	s.calls.pause(c.entry)
+	defer func() { s.calls.resume(c.entry, sizeOf(answers)-before) }()
+	collect := c.exchange
+	if s.local != nil {
+		collect = c.askLocal
+	}
+	if failure, err := collect(ctx, call, ask, answers); failure != nil || err != nil {
+		return failure, err
+	}
+	i.Round, i.Asker, i.Answers, i.State = i.Round+1, ask.Asker, answers, ask.State
+	return nil, nil
+}
+
+// askLocal adds the answers of a local client.
+func (c *clientCall) askLocal(ctx context.Context, call Call, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
+	limited, cancel := context.WithTimeout(ctx, ask.Timeout)
+	defer cancel()
+	for _, r := range ask.Requests {
+		answer, err := c.session.local.Answer(limited, r)
+		var refused *abi.Error
+		switch {
+		case ctx.Err() != nil:
+			return nil, shuttingDown()
+		case limited.Err() != nil:
+			return c.session.g.failure(call, c.request, failureTimeout, fmt.Sprintf("asked the client, which did not answer within %s: see limits.ask", ask.Timeout)), nil
+		case errors.As(err, &refused):
+			answer = interaction.Refusal(refused)
+		case err != nil:
+			return c.session.g.failure(call, c.request, failureAnswer, fmt.Sprintf("asked the client for %s (%s), which failed: %v", r.Kind, bounded(r.ID), err)), nil
+		default:
+			why := "it is not JSON"
+			if rawjson.Valid(answer) {
+				why = interaction.CheckAnswer(r.Kind, answer)
+			}
+			if why != "" {
+				return c.session.g.failure(call, c.request, failureAnswer, fmt.Sprintf("asked the client for %s (%s), and its answer is invalid: %s", r.Kind, bounded(r.ID), why)), nil
+			}
+		}
+		if answers[r.ID] = answer; sizeOf(answers) > abi.MaxAskAnswers {
+			return c.tooLarge(call), nil
+		}
+	}
+	return nil, nil
+}
+
+// tooLarge returns the failure of a call whose answers exceed their bound.
+func (c *clientCall) tooLarge(call Call) *Failure {
+	return c.session.g.failure(call, c.request, failureAsks, fmt.Sprintf("got answers of its client of more than %d bytes", abi.MaxAskAnswers))
+}
+
+// exchange sends requests to the client and adds its answers.
+func (c *clientCall) exchange(ctx context.Context, call Call, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
+	s := c.session
+	w, why := s.asks.begin(ask.Requests, c.entry.size+sizeOf(answers))
+	if why != "" {
+		return s.g.failure(call, c.request, failureAsks, why), nil
+	}
+	defer s.asks.end(w)
+	timeout := time.NewTimer(ask.Timeout)
+	defer timeout.Stop()
+	for _, id := range w.ids {
+		if s.asks.isClosed() {
+			break
+		}
+		if c.notifier.send(ctx, legacyRequest(id, w.open[id])) != nil {
+			return nil, shuttingDown()
+		}
+	}
+	fail := func(code, format string, args ...any) (*Failure, *abi.Error) {
+		c.withdraw(ctx, w)
+		return s.g.failure(call, c.request, code, fmt.Sprintf(format, args...)), nil
+	}
+	for len(w.open) > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, shuttingDown() // not sent if the client cancelled the call
+		case <-s.asks.closed:
+			return nil, &abi.Error{Code: codeServerError, Message: "the client ended its session before it answered what the call had asked"}
+		case <-timeout.C:
+			return fail(failureTimeout, "asked the client, which did not answer within %s: see limits.ask", ask.Timeout)
+		case r := <-w.replies:
+			q := w.open[string(r.id)]
+			delete(w.open, string(r.id))
+			answer, why := r.answer(q.Kind)
+			if why != "" {
+				return fail(failureAnswer, "asked the client for %s (%s), and its answer is invalid: %s", q.Kind, bounded(q.ID), why)
+			}
+			if answers[q.ID] = answer; sizeOf(answers) > abi.MaxAskAnswers {
+				c.withdraw(ctx, w)
+				return c.tooLarge(call), nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// legacyRequest encodes a request to a client of the legacy era, in which elicitation by a URL needs an id of its own.
+func legacyRequest(id string, r interaction.Request) []byte {
+	params := r.Params
+	if r.Needs.URL && rawjson.Member(params, "elicitationId") == nil {
+		params = rawjson.Replace(params, "elicitationId", []byte(id))
+	}
+	return oneLine(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}`, id, r.Method, params))
+}
+
+// withdraw tells the client that requests which it has not answered are not needed any more.
+func (c *clientCall) withdraw(ctx context.Context, w *waiting) {
+	for _, id := range w.ids {
+		if _, open := w.open[id]; !open {
+			continue
+		}
+		_ = c.notifier.send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id)) // the call ends anyway
+	}
+}

@@ -1,0 +1,152 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Backend executes requests. It must be safe for concurrent use: sessions share it.
+type Backend interface {
+	// Find returns the Call that executes a request; the gateway then calls its Run exactly once. Find is called in the
+	// order in which the client sent its requests, so that a Call can reserve its position in a queue and pipelined
+	// writes take effect in order. It must not block: the gateway reads no further message until Find returns. For a
+	// name that is not offered it should return the result of Unknown.
+	Find(r Request) (Call, *abi.Error)
+
+	// CanSubscribe reports whether clients can subscribe to the resource r.Name, which need not exist. It must
+	// not block.
+	CanSubscribe(r Request) bool
+
+	// ReportRefused is called with a request for something that has a name, if Config.Offers does not enable its method.
+	// It must not block.
+	ReportRefused(r Request)
+}
+
+// Request is a request for the backend: a tool call, or a method of prompts, resources or completions that
+// Config.Offers enables.
+type Request struct {
+	Method    string
+	Name      string          // tool or prompt name, or resource URI, also of a completion's reference; empty for lists
+	Params    json.RawMessage // as the client sent them: a JSON object; nil if absent
+	Client    string          // "name/version" of the client; empty if it states none
+	Principal Principal
+
+	// Members of Params, as the client sent them; nil or empty if absent.
+	Arguments json.RawMessage // arguments of a tool or prompt
+	Argument  json.RawMessage // the argument to complete
+	Cursor    json.RawMessage // position in a list
+	Ref       Reference       // the prompt or template of a completion
+
+	Interaction Interaction
+}
+
+// Interaction is what the client of a request can be asked, and what it was asked and has answered so far. It is set for the
+// methods that interaction.Supports.
+type Interaction struct {
+	Client interaction.Client
+	Round  int // number of asks so far; 0: the request is not a repetition, and the following fields are empty
+	// Asker is that of the last Ask.
+	Asker   string
+	Answers map[string]json.RawMessage // of all asks so far, by the id of the request; each is a JSON object
+	State   string                     // of the last Ask
+
+	ahead []byte // answers that the client sent before it was asked; nil if none
+}
+
+// Ask is the error of a Call that needs something from the client. The gateway asks the client, and then has the backend
+// execute the request again, with its Interaction.
+type Ask struct {
+	interaction.Ask
+	Asker   string        // identifies the plugin, and the version of it, that asks
+	Timeout time.Duration // how long the client has to answer
+}
+
+func (*Ask) Error() string { return "the call asks its client" }
+
+// Reference names the prompt, or the resource template, that a completion is for.
+type Reference struct{ Type, Name, URI string }
+
+// Call is the execution of one request.
+type Call interface {
+	// Run executes the request and returns the method's result (for tools/call a CallToolResult), whose bytes
+	// reach the client unchanged. An *abi.Error reaches the client unchanged too; a *Failure is formatted; an *Ask is sent
+	// to the client; and any other error is reported as an internal failure. Run must return soon after ctx ends.
+	Run(ctx context.Context, n Notifier) (json.RawMessage, error)
+
+	// Failure formats a failure that the gateway detects, such as an invalid result.
+	Failure(code, message string) *Failure
+}
+
+// Answered is a Call that holds a resource, for example one of a limited number of slots, until its response no longer
+// takes memory. This bounds the responses that a client does not read.
+type Answered interface {
+	// Answered is called once after Run, when the response was written, dropped or added to a batch.
+	Answered()
+}
+
+// Notifier sends the notifications of a running call.
+type Notifier interface {
+	// Notify accepts notifications/progress and notifications/message. It drops notifications that the client did not
+	// request (no progress token, level too low) and those sent after the call ended. It replaces the progress token in
+	// params by the client's.
+	//
+	// It also accepts notifications about changes that concern every client:
+	// notifications/{prompts,resources}/list_changed and notifications/resources/updated. These are sent when the call
+	// ends, before its response, once each, to all sessions that requested them, even if the call failed or was
+	// cancelled.
+	//
+	// Notify blocks while the client does not read, until ctx ends; params must not be modified, even after that. The
+	// error is ctx's, or describes an invalid notification.
+	Notify(ctx context.Context, method string, params json.RawMessage) error
+}
+
+// Codes of the failures that the gateway detects.
+const (
+	FailureInvalidResult = "invalid_result" // the result does not conform to MCP
+	FailureInternal      = "internal"       // a bug in the host
+)
+
+// Failure is the failure of a call in the host, as opposed to an error that the plugin returns. For a tool it
+// becomes a result with isError, so that the client's model can read it; otherwise a JSON-RPC error.
+type Failure struct {
+	Code    string // "timeout", "memory", "denied", …
+	Plugin  string
+	Tool    string
+	Message string // returned by Error
+	Text    string // for users; if empty, "bulkhead: " + Message
+}
+
+func (f *Failure) Error() string { return f.Message + " (" + f.Code + ")" }
+
+func (f *Failure) text() string {
+	if f.Text == "" {
+		return "bulkhead: " + f.Message
+	}
+	return f.Text
+}
+
+// result encodes the failure as a CallToolResult. A text that is a JSON object also becomes the structuredContent, which
+// tools with an output schema always return.
+func (f *Failure) result() []byte {
+	structured := ""
+	if text := []byte(f.text()); rawjson.Kind(text) == '{' && rawjson.Valid(text) {
+		structured = `"structuredContent":` + string(oneLine(text)) + `,`
+	}
+	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],%s"isError":true,"_meta":%s}`, rawjson.Quote(f.text()), structured, f.meta())
+}
+
+// rpc returns the failure as a JSON-RPC error.
+func (f *Failure) rpc() *abi.Error {
+	return &abi.Error{Code: abi.CodeInternal, Message: f.text(), Data: f.meta()}
+}
+
+// meta encodes the machine-readable form of the failure.
+func (f *Failure) meta() []byte {
+	return fmt.Appendf(nil, `{"bulkhead/error":{"code":%s,"plugin":%s}}`, rawjson.Quote(f.Code), rawjson.Quote(f.Plugin))
+}

@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// failureDenied is the code of a failed call that asked its client a question that the plugin is not granted.
+const failureDenied = "denied"
+
+// opAsk is the prefix under which the audit log counts the questions that a call has asked, such as ask/elicitation.
+const opAsk = "ask/"
+
+// identity identifies the version of a plugin. A client's answer is only for the version that asked the question.
+func (p *plugin) identity() string { return p.Name + "@" + p.Manifest.Digest + p.ModuleVersion() }
+
+// checkAsker returns an error if r answers a question that a different plugin, or a different version of p, has asked.
+func (p *plugin) checkAsker(r gateway.Request) error {
+	if asker := r.Interaction.Asker; asker != "" && asker != p.identity() {
+		return &abi.Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("plugin %s has changed since it asked the client: make the call again from its start", p.Name)}
+	}
+	return nil
+}
+
+// asker returns the one of plugins that asked the question that r answers. If r answers no question, asker returns all plugins.
+func (s *snapshot) asker(r gateway.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
+	if r.Interaction.Asker == "" {
+		return plugins
+	}
+	i := slices.IndexFunc(plugins, func(p *catalog.Plugin) bool { return s.plugins[p.Index].identity() == r.Interaction.Asker })
+	if i < 0 {
+		return plugins[:min(len(plugins), 1)] // checkAsker of this plugin refuses the request
+	}
+	return plugins[i : i+1]
+}
+
+// encodeInteraction encodes the members of a request that state what the client can be asked and what the client has answered. It
+// returns nil if the plugin may not ask anything.
+func (r *request) encodeInteraction() ([]byte, error) {
+	granted := r.plugin.Grant.Ask
+	if len(granted) == 0 || !interaction.Supports(r.Method) {
+		return nil, nil
+	}
+	i := r.Interaction
+	return rawjson.Marshal(struct {
+		Client  *abi.Client                `json:"client"`
+		Answers map[string]json.RawMessage `json:"answers,omitempty"`
+		State   string                     `json:"state,omitempty"`
+	}{i.Client.Restrict(granted).ABI(), i.Answers, i.State})
+}
+
+// asks returns the error that ends a call that asks its client a question: a *gateway.Ask, or a *gateway.Failure if the question is not
+// granted.
+func (r *request) asks(response worker.Response, record func(wire.Record)) error {
+	ask, err := interaction.Parse(response.Body)
+	if err != nil { // the worker has checked the body, but is not trusted
+		return r.Failure(gateway.FailureInvalidResult, "asked the client, but the ask is invalid: "+err.Error())
+	}
+	counts := map[interaction.Kind]int64{}
+	for _, q := range ask.Requests {
+		counts[q.Kind]++
+	}
+	var denied interaction.Kind
+	for _, kind := range interaction.Kinds {
+		outcome, code := audit.OK, ""
+		switch {
+		case counts[kind] == 0:
+			continue
+		case !slices.Contains(r.plugin.Grant.Ask, kind):
+			outcome, code, denied = audit.Denied, abi.HostDenied, kind
+		}
+		if record != nil {
+			record(wire.Record{Op: opAsk + string(kind), Outcome: string(outcome), Code: code, Count: counts[kind]})
+		}
+	}
+	switch {
+	case denied != "":
+		return r.Failure(failureDenied, fmt.Sprintf("asked the client for %s, which is not granted: it must be in ask of [capabilities] in its manifest, and not be excluded by ask in the config", denied))
+	case len(r.plugin.Grant.Ask) == 0:
+		return r.Failure(failureDenied, "asked to be called again, which is not granted: ask of [capabilities] in its manifest, or in the config, is empty")
+	}
+	return &gateway.Ask{Ask: ask, Asker: r.plugin.identity(), Timeout: r.plugin.Grant.Limits.Ask}
+}

@@ -1,0 +1,167 @@
+// Package dispatch executes the requests of clients. It finds the plugin in the catalog, orders the calls of each plugin and bounds how
+// many run at the same time, starts the plugin's worker with the granted handles, performs the operations that a worker must not
+// perform itself, and writes the audit records. A Dispatcher is the gateway.Backend of the host.
+//
+// New starts nothing. Open opens the audit log and the store of compiled modules, and the first call of a plugin starts its worker.
+// Prepare and Apply replace the Catalog while requests are executed; the type snapshot explains how.
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Dispatcher executes requests to the plugins of a Catalog. It is safe for concurrent use.
+type Dispatcher struct {
+	log     hclog.Logger
+	store   *code.Store
+	derived *derived.Store // store of derived data; nil: no derived data are kept
+	pool    *worker.Pool
+	zone    func() []byte   // returns the local time zone, which is read only once
+	gitUser func() git.User // returns the user's current configuration of git
+
+	workerCommand   []string
+	warnConfinement sync.Once
+
+	current atomic.Pointer[snapshot]
+
+	background sync.WaitGroup
+	stop       context.CancelFunc // stops background work
+	stopped    context.Context
+
+	mu      sync.Mutex
+	live    []*snapshot     // the current snapshot and those with requests in flight; guarded by mu
+	warming context.Context // context of Warm, nil before Warm is called; guarded by mu
+}
+
+var _ gateway.Backend = (*Dispatcher)(nil)
+
+// New returns a Dispatcher for the plugins of c. It executes requests only after Open is called.
+func New(c *catalog.Catalog) *Dispatcher {
+	system := c.Options.System
+	d := &Dispatcher{
+		log:  c.Options.Log,
+		zone: sync.OnceValue(func() []byte { return sandbox.LocalZone(system.LookupEnv("TZ")) }),
+	}
+	d.gitUser = warnOfChange(d.log, func() (git.User, error) {
+		config, _ := system.LookupEnv("XDG_CONFIG_HOME")
+		return git.ReadUser(c.Places.Home, config)
+	})
+	d.stopped, d.stop = context.WithCancel(context.Background())
+	first := newSnapshot(d, c, nil)
+	for _, p := range first.plugins {
+		p.lane.configure(p.Plugin)
+	}
+	d.live = []*snapshot{first}
+	d.current.Store(first)
+	return d
+}
+
+// Catalog returns the Catalog that is used for further requests.
+func (d *Dispatcher) Catalog() *catalog.Catalog { return d.current.Load().catalog }
+
+// Open opens the audit log and the store of compiled code. Calls require both.
+func (d *Dispatcher) Open() error {
+	if d.workerCommand = reexec.Command(reexec.Worker); d.workerCommand == nil {
+		return errors.New("host.RunChild must be called first in main: modules run in processes of their own")
+	}
+	first := d.current.Load()
+	c := first.catalog
+	if err := first.checkSystem(); err != nil {
+		return err
+	}
+	d.pool = worker.NewPool(c.Memory())
+	var err error
+	var dir string
+	if d.store, dir, err = openStore(d.log, c.CacheDir); err != nil {
+		return err
+	}
+	if dir != "" {
+		d.derived = derived.NewStore(derived.Dir(dir), d.log)
+	}
+	first.audit, err = openAudit(c.Audit, d.log)
+	return err
+}
+
+// Find implements gateway.Backend.
+func (d *Dispatcher) Find(r gateway.Request) (gateway.Call, *abi.Error) {
+	s := d.acquire()
+	call, err := s.find(r)
+	if err != nil {
+		s.release()
+		return nil, err
+	}
+	return &heldCall{call, s}, nil
+}
+
+// find returns the Call that executes the request r.
+func (s *snapshot) find(r gateway.Request) (gateway.Call, *abi.Error) {
+	var call gateway.Call
+	switch r.Method {
+	case abi.MethodToolsCall:
+		call = s.newToolCall(r)
+	case abi.MethodPromptsGet:
+		call = s.newSearch(r, s.catalog.WithPrompt(r.Name))
+	case abi.MethodResourcesRead:
+		call = s.newSearch(r, s.catalog.WithResource(r.Name))
+	case abi.MethodComplete:
+		call = s.newSearch(r, s.catalog.WithCompletion(r.Ref))
+	default:
+		return s.newListing(r), nil
+	}
+	if call != nil {
+		return call, nil
+	}
+	s.reportRefused(r)
+	return nil, gateway.Unknown(r.Method, r.Name, s.catalog.WhyUnknown(r.Method, r.Name))
+}
+
+// CanSubscribe implements gateway.Backend.
+func (d *Dispatcher) CanSubscribe(r gateway.Request) bool {
+	s := d.acquire()
+	defer s.release()
+	if s.catalog.CanSubscribe(r.Name) {
+		return true
+	}
+	s.reportRefused(r)
+	return false
+}
+
+// ReportRefused implements gateway.Backend. It records a request for something that is not offered. The request had no effect, so the
+// client gets the same response even if the record is lost.
+// same response even if the record is lost.
+func (d *Dispatcher) ReportRefused(r gateway.Request) {
+	s := d.acquire()
+	defer s.release()
+	s.reportRefused(r)
+}
+
+func (s *snapshot) reportRefused(r gateway.Request) {
+	if s.audit == nil {
+		return
+	}
+	code, p := s.catalog.Refusal(r)
+	record := audit.Record{
+		Kind: audit.KindRefused, ID: s.audit.NewID(), Client: r.Client, Principal: string(r.Principal), Method: r.Method, Tool: r.Name,
+		Outcome: audit.Denied, Code: code, BytesIn: int64(len(r.Params)),
+	}
+	if p != nil {
+		record.Plugin, record.Version, record.Digest = p.Name, p.Manifest.Version, p.Manifest.Module.SHA256
+	}
+	_ = s.audit.Write(record)
+}

@@ -1,0 +1,19 @@
+package dispatch
+
+import (
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+)
+
+// Failed formats an error of the engine.
+func Failed(c gateway.Call, err error) error { return c.(*heldCall).Call.(*toolCall).failed(err) }
+
+// Started returns the names of the plugins that have a worker.
+func Started(d *Dispatcher) []string {
+	var names []string
+	for _, p := range d.current.Load().plugins {
+		if p.started.Load() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

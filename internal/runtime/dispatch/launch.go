@@ -1,0 +1,204 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/treepath"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/command"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
+)
+
+// newWorker returns the Supervisor that runs the plugin's calls. It does not start a process.
+func (p *plugin) newWorker() *worker.Supervisor {
+	p.started.Store(true)
+	return worker.New(worker.Config{
+		Plugin: p.Name, Command: p.dispatcher.workerCommand, Limits: p.workerLimits(), Queue: p.Grant.Limits.Queue,
+		Prepare: func(ctx context.Context) (*worker.Launch, error) { return p.runner.plugin.Load().prepare(ctx) }, Pool: p.dispatcher.pool, Log: p.Log,
+	})
+}
+
+func (p *plugin) workerLimits() wire.Limits {
+	l := p.Grant.Limits
+	ask := l.Output // size limit of a notification
+	if len(p.Grant.HTTP) > 0 {
+		ask = max(ask, l.HTTPRequest/3*4)
+	}
+	return wire.Limits{
+		Ask:    int(ask) + 1<<20, // 1 MiB more, for a URL, headers, and the request of a git operation
+		Memory: l.Memory, Input: l.Input, Output: l.Output, Fuel: l.Fuel, Time: l.Time,
+		Operations: l.Operations, LogSize: int(l.Log), Files: l.Files, Concurrency: l.Concurrency,
+	}
+}
+
+func (p *plugin) module() code.Module {
+	return code.Module{Name: p.Name, File: p.Manifest.ModuleFile(), SHA256: p.Manifest.Module.SHA256}
+}
+
+// prepare returns the Launch of a worker of the plugin. It compiles the module if necessary, and resolves the grant to handles.
+func (p *plugin) prepare(ctx context.Context) (*worker.Launch, error) {
+	if err := p.checkGrant(""); err != nil {
+		return nil, err
+	}
+	p.compiling.Add(1)
+	compiled, err := p.verifiedCode(ctx)
+	p.compiling.Add(-1)
+	if err != nil {
+		return nil, worker.CodeError(p.Name, p.Manifest.ModuleFile(), err)
+	}
+	if err := makeState(p.snapshot.catalog.Places, p.Grant); err != nil {
+		return nil, errors.Join(p.sandboxError(fmt.Errorf("state directory: %s", ownedpath.Explain(err))), compiled.Close())
+	}
+	set, err := grant.Resolve(grant.Config{
+		Plugin: p.Name, Grant: p.Grant, Places: p.snapshot.catalog.Places, Own: p.snapshot.catalog.HostFiles, Writable: p.snapshot.writable(), Log: p.Log,
+	})
+	if err != nil {
+		return nil, errors.Join(p.sandboxError(err), compiled.Close())
+	}
+	kept := p.openDerived(set, compiled)
+	release := func() {
+		if err := errors.Join(set.Close(), compiled.Close(), kept.Close()); err != nil {
+			p.Log.Warn("cannot release the handles of a worker process", "error", err)
+		}
+	}
+	l, err := p.launch(set, compiled)
+	if err != nil {
+		release()
+		return nil, p.sandboxError(err)
+	}
+	if kept != nil {
+		l.Setup.Derived = wire.Derived{Kept: true, Tag: kept.Tag[:], Older: l.Inherit(kept.Older), Newer: l.Inherit(kept.Newer)}
+		l.Derived = kept.Take
+	}
+	l.Release = release
+	return l, nil
+}
+
+// verifiedCode returns the compiled module. The module's file may be gone, or may have been replaced by a file without the digest of
+// the manifest. verifiedCode then returns the code of the module that an earlier worker ran, whose digest was verified.
+func (p *plugin) verifiedCode(ctx context.Context) (*code.Code, error) {
+	store, module := p.dispatcher.store, p.module()
+	compiled, err := store.Ensure(ctx, module, code.Foreground)
+	if err == nil {
+		p.verified.Store(true)
+		return compiled, nil
+	}
+	refused := (*code.Error)(nil)
+	if module.SHA256 == "" || !p.verified.Load() || !errors.As(err, &refused) || refused.Reason != code.Digest && refused.Reason != code.Missing {
+		return nil, err
+	}
+	kept, missing := store.Verified(module.SHA256)
+	if missing != nil {
+		return nil, err
+	}
+	p.Log.Warn("the module that was verified before is used, as its file has been replaced without a new manifest and pin", "reason", refused.Text)
+	return kept, nil
+}
+
+// openDerived opens the derived data of earlier workers with the same module and the same grants; nil if none are kept. Each set of
+// grants has its own files, so a plugin never gets data of a file that only a different config lets it read.
+func (p *plugin) openDerived(set *grant.Set, compiled *code.Code) *derived.Handles {
+	if p.dispatcher.derived == nil {
+		return nil
+	}
+	var paths []string
+	for _, m := range set.Mounts {
+		paths = append(paths, m.Path)
+	}
+	files, err := p.dispatcher.derived.Set(p.Name, compiled.SHA256, [][]string{paths, p.Grant.Deny, set.Own})
+	if err == nil {
+		var kept *derived.Handles
+		if kept, err = files.Open(); err == nil {
+			return kept
+		}
+	}
+	p.Log.Warn("derived data are not kept", "reason", err)
+	return nil
+}
+
+// sandboxError returns the failure of a plugin whose grant could not be set up.
+func (p *plugin) sandboxError(err error) *engine.Error {
+	p.Log.Error("the sandbox cannot be set up", "error", err)
+	return &engine.Error{Code: failureSandbox, Plugin: p.Name, Message: "cannot run: " + err.Error(), Err: err}
+}
+
+// launch returns the Launch of a worker that gets the handles of set.
+func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, error) {
+	l := &worker.Launch{
+		Stale: func() string {
+			if changed, which := set.Changed(); changed {
+				return which
+			}
+			return ""
+		},
+		Confined: p.snapshot.checkConfinement,
+		Create:   set.Create,
+		Discard:  func() error { return p.dispatcher.store.Discard(compiled) },
+	}
+	l.Setup = wire.Setup{
+		Plugin: p.Name, Kind: p.Manifest.Module.Kind, Limits: p.workerLimits(), Reused: p.Grant.Reused,
+		Code:  wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
+		Locks: l.Inherit(set.Locks), Own: treepath.OfAll(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
+		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0,
+		Env: treepath.Values(p.Grant.Env), Cwd: treepath.Of(p.snapshot.catalog.Places.Cwd), Project: treepath.Of(p.snapshot.catalog.Places.Project), Zone: p.dispatcher.zone(),
+	}
+	for _, m := range set.Mounts {
+		mount := wire.Mount{Path: treepath.Of(m.Path), Aliases: treepath.OfAll(m.Aliases), Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
+		for _, id := range m.Anchors {
+			mount.Anchors = append(mount.Anchors, wire.FileID(id))
+		}
+		l.Setup.Mounts = append(l.Setup.Mounts, mount)
+	}
+	for _, r := range set.Repos {
+		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: treepath.Of(r.Path), Alias: treepath.Of(r.Alias), Write: r.Write, File: l.Inherit(r.Dir)})
+		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
+	}
+	l.Setup.Commands = command.Tools{}
+	for _, t := range p.Tools {
+		if t.OutputNumber > 0 { // this loop appends the schemas in the order of their output numbers
+			l.Setup.Schemas = append(l.Setup.Schemas, t.Output)
+		}
+		if p.Manifest.Module.Kind == manifest.KindCommand {
+			l.Setup.Commands[t.Name] = t.Command
+		}
+	}
+	l.Bound(compiled.Size, p.dispatcher.pool.Budget())
+	return l, nil
+}
+
+// writable returns the resolved directories that any plugin may write. A plugin may have created the symbolic links below them.
+func (s *snapshot) writable() []string {
+	var grants []config.Grant
+	for _, p := range s.plugins {
+		if p.Problem == "" {
+			grants = append(grants, p.Grant)
+		}
+	}
+	return grant.Writable(s.catalog.Places, grants...)
+}
+
+// makeState creates the directory that contains all state directories. It fails if that directory does not belong to the user:
+// another user may have created it since the host started.
+func makeState(places config.Places, grant config.Grant) error {
+	for _, m := range grant.FS {
+		if !m.State {
+			continue
+		}
+		if info, err := os.Stat(m.Path); err == nil && info.IsDir() {
+			return ownedpath.Check(places.State)
+		}
+		return ownedpath.Make(places.State)
+	}
+	return nil
+}

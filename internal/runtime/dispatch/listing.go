@@ -1,0 +1,80 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// listing is a request for a list to which plugins contribute at call time. All plugins are asked concurrently. Their parts of the list
+// are in the order of the config.
+type listing struct {
+	gateway.Request
+	list     catalog.List
+	requests []*request // one request for each plugin that contributes to the list
+}
+
+// newListing queues a request for a list with every plugin that contributes to it.
+func (s *snapshot) newListing(r gateway.Request) gateway.Call {
+	l := &listing{Request: r, list: s.catalog.List(r.Method)}
+	// The plugins do not get the client's cursor: each plugin returns its complete list, and the host divides the merged list into pages.
+	r.Params = withoutCursor(r)
+	for _, p := range l.list.Plugins() {
+		l.requests = append(l.requests, s.plugins[p.Index].enqueue(r, false))
+	}
+	return l
+}
+
+// Run implements gateway.Call. If a plugin fails, the list lacks its items. If all plugins fail, the listing fails.
+func (l *listing) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+	parts := make([]catalog.Part, len(l.requests))
+	errs := make([]error, len(l.requests))
+	var all sync.WaitGroup
+	for i, r := range l.requests {
+		all.Go(func() { parts[i], errs[i] = l.part(ctx, r, n) })
+	}
+	all.Wait()
+	failed := 0
+	for i, err := range errs {
+		if err != nil {
+			failed++
+			l.requests[i].plugin.Log.Warn("a list lacks the items of the plugin", "method", l.Method, "reason", fmt.Sprintf("%.1000s", err.Error()))
+		}
+	}
+	if failed > 0 && failed == len(errs) {
+		return nil, errs[0]
+	}
+	return l.list.Page(parts, l.Cursor)
+}
+
+// part requests a plugin's part of the list. If the plugin fails, the part is empty.
+func (l *listing) part(ctx context.Context, r *request, n gateway.Notifier) (catalog.Part, error) {
+	defer r.Answered() // releases the slot of this plugin early: the list waits for other plugins, and its pages are bounded
+	result, err := r.Run(ctx, n)
+	if err != nil {
+		return catalog.Part{Plugin: r.plugin.Plugin}, err
+	}
+	part, invalid := l.list.Part(r.plugin.Plugin, result)
+	if invalid != "" {
+		return part, r.Failure(gateway.FailureInvalidResult, "gave a list that cannot be read: "+invalid)
+	}
+	return part, nil
+}
+
+// Failure implements gateway.Call.
+func (l *listing) Failure(code, message string) *gateway.Failure {
+	return &gateway.Failure{Code: code, Message: message}
+}
+
+// withoutCursor returns the parameters of a request for a list, without the cursor.
+func withoutCursor(r gateway.Request) json.RawMessage {
+	if r.Cursor == nil {
+		return r.Params
+	}
+	return rawjson.Replace(r.Params, "cursor", nil)
+}

@@ -1,0 +1,75 @@
+package dispatch
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/network"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
+)
+
+// plugin is one plugin in a snapshot.
+type plugin struct {
+	*catalog.Plugin
+	*lane
+	*runner
+	dispatcher *Dispatcher
+	snapshot   *snapshot
+}
+
+// lane orders and bounds the calls of a plugin. All versions of the plugin share one lane, so that a call that writes runs alone even if
+// calls of an earlier version are in flight.
+type lane struct {
+	queue queue
+	slots slots
+}
+
+// configure applies the settings of the plugin version p. Calls that are already queued keep their order.
+func (l *lane) configure(p *catalog.Plugin) {
+	if p.Problem != "" {
+		return
+	}
+	l.slots.resize(max(p.Grant.Limits.Concurrency, 1))
+	l.queue.configure(p.Manifest.Reads == manifest.ReadsConcurrent)
+}
+
+// runner manages the worker of one version of a plugin. Snapshots that have the same version share its runner.
+type runner struct {
+	plugin  atomic.Pointer[plugin]    // the plugin in the latest snapshot that has this runner
+	worker  func() *worker.Supervisor // returns the worker, which the first call creates
+	network func() (*network.Network, error)
+	started atomic.Bool // whether the function worker has been called
+
+	compiling atomic.Int32 // number of worker starts that are looking up or compiling the module
+	verified  atomic.Bool  // whether the module's file had the digest of the manifest when a worker was started
+}
+
+// newRunner returns the runner for a new version of a plugin.
+func newRunner(p *plugin) *runner {
+	r := &runner{}
+	r.plugin.Store(p)
+	if p.Problem == "" {
+		r.worker, r.network = sync.OnceValue(p.newWorker), sync.OnceValues(p.newNetwork)
+	}
+	return r
+}
+
+// retire ends the worker processes after their last call has ended.
+func (r *runner) retire() {
+	if r.started.Load() {
+		r.worker().Retire("the plugin's configuration has changed")
+	}
+}
+
+// close ends the worker processes, even if calls are in flight.
+func (r *runner) close() {
+	if !r.started.Load() {
+		return
+	}
+	r.worker().Close()
+	if n, err := r.network(); err == nil {
+		n.Close()
+	}
+}

@@ -1,0 +1,113 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// failureAudit is the code of a call that could not be recorded. Such a call did not run, or its result is withheld.
+const failureAudit = "audit"
+
+// openAudit opens the audit log that the config defines; nil if the config defines none.
+func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
+	if a == nil {
+		return nil, nil
+	}
+	l, err := audit.Open(audit.Config{
+		File: a.File, MaxSize: a.MaxSize, Keep: a.Keep, Arguments: a.Arguments, OnFailure: a.OnFailure, Log: log.Named("audit"),
+	})
+	if err != nil {
+		return nil, &discovery.UsageError{Err: err}
+	}
+	return l, nil
+}
+
+// answerer sends a request to a plugin. It calls record, which may be nil, for each operation of the call.
+type answerer func(ctx context.Context, record func(wire.Record)) (worker.Response, error)
+
+// recorded executes a request with answer, and writes the audit record of the request.
+func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessage, error) {
+	log := r.plugin.snapshot.audit
+	if log == nil {
+		response, err := answer(ctx, nil)
+		return response.Body, err
+	}
+	if err := log.Ready(); err != nil {
+		return nil, r.Failure(failureAudit, "cannot run: its audit record cannot be written: "+err.Error())
+	}
+	record := audit.Record{
+		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
+		Plugin: r.plugin.Name, Version: r.plugin.Manifest.Version, Digest: r.plugin.Manifest.Module.SHA256,
+		Client: r.Client, Principal: string(r.Principal), Method: r.Method, Tool: r.Name,
+		BytesIn: int64(len(r.Params)), Arguments: r.Arguments, Round: r.Interaction.Round,
+	}
+	if r.Method == abi.MethodComplete {
+		record.Arguments = r.Argument
+	}
+	var trail audit.Trail
+	var refused []audit.Operation
+	response, err := answer(ctx, func(o wire.Record) {
+		if done := operation(o); trail.Add(done) && done.Outcome == audit.Denied {
+			refused = append(refused, done)
+		}
+	})
+	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(response.Fuel), int64(len(response.Body))
+	record.Outcome, record.Code = outcome(response, err)
+	record.Operations, record.LeftOut = trail.Operations()
+	record.LeftOut += response.LeftOut
+	lost := log.Write(record)
+	for _, o := range refused {
+		lost = errors.Join(lost, log.Write(audit.Record{
+			Kind: audit.KindRefused, ID: record.ID, Plugin: record.Plugin, Version: record.Version, Digest: record.Digest,
+			Client: record.Client, Principal: record.Principal, Method: record.Method, Tool: record.Tool,
+			Outcome: audit.Denied, Code: o.Code, Operations: []audit.Operation{o},
+		}))
+	}
+	if lost != nil {
+		return nil, r.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written: "+lost.Error())
+	}
+	return response.Body, err
+}
+
+// outcome returns the outcome of a call for its audit record, and the code of its failure.
+func outcome(response worker.Response, err error) (audit.Outcome, string) {
+	var failure *gateway.Failure
+	switch {
+	case errors.As(err, new(*gateway.Ask)):
+		return audit.Asked, ""
+	case err == nil && response.ToolError:
+		return audit.ToolError, ""
+	case err == nil:
+		return audit.OK, ""
+	case errors.As(err, &failure) && failure.Code != string(engine.CodeCanceled):
+		return audit.Failed, failure.Code
+	case errors.As(err, new(*abi.Error)):
+		return audit.RPCError, ""
+	case failure != nil, errors.Is(err, context.Canceled):
+		return audit.Cancelled, ""
+	}
+	return audit.Failed, gateway.FailureInternal
+}
+
+// operation converts a worker's record of an operation for the audit log. The audit Trail bounds the strings of the result.
+func operation(r wire.Record) audit.Operation {
+	o := audit.Operation{Op: r.Op, Target: r.Target, Outcome: audit.Failed, Code: r.Code, Count: max(1, r.Count)}
+	switch known := audit.Outcome(r.Outcome); known {
+	case audit.OK, audit.Denied:
+		o.Outcome = known
+	}
+	return o
+}

@@ -1,0 +1,90 @@
+package dispatch
+
+import (
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+)
+
+// Update is a snapshot that Apply can make the current snapshot.
+type Update struct {
+	old, next *snapshot
+}
+
+// Prepare returns the Update to the Catalog c. If the settings of the audit log have changed, Prepare opens the new log. Its result must
+// therefore be passed to Apply. Calls of Prepare, Apply and Close must not be concurrent.
+func (d *Dispatcher) Prepare(c *catalog.Catalog) (*Update, error) {
+	old := d.current.Load()
+	next := newSnapshot(d, c, old)
+	if err := next.checkSystem(); err != nil {
+		return nil, err
+	}
+	if sameAudit(old.catalog.Audit, c.Audit) {
+		next.audit = old.audit
+		return &Update{old: old, next: next}, nil
+	}
+	var err error
+	if next.audit, err = openAudit(c.Audit, d.log); err != nil {
+		return nil, err
+	}
+	return &Update{old: old, next: next}, nil
+}
+
+func sameAudit(a, b *config.Audit) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.Line, y.Line = 0, 0
+	return x == y
+}
+
+// Apply makes the Catalog of u the one that is used for further requests. Requests in flight end with the previous Catalog. Workers of
+// plugins that have not changed are kept; other workers end after their last request.
+func (d *Dispatcher) Apply(u *Update) {
+	d.mu.Lock()
+	d.live = append(d.live, u.next)
+	warming := d.warming
+	d.mu.Unlock()
+	before, kept := map[*runner]bool{}, map[*runner]bool{}
+	for _, p := range u.old.plugins {
+		before[p.runner] = true
+	}
+	var fresh []*plugin
+	for _, p := range u.next.plugins {
+		kept[p.runner] = true
+		if !before[p.runner] {
+			fresh = append(fresh, p)
+		}
+		p.runner.plugin.Store(p)
+		p.lane.configure(p.Plugin)
+	}
+	d.pool.SetBudget(u.next.catalog.Memory())
+	d.current.Store(u.next)
+	for _, p := range u.old.plugins {
+		if !kept[p.runner] {
+			p.retire()
+		}
+	}
+	u.old.release()
+	if warming != nil && len(fresh) > 0 {
+		d.background.Go(func() { d.warmAll(warming, fresh) })
+	}
+}
+
+// failureReplaced is the code of a request that did not run because its plugin's grant changed while the request waited.
+const failureReplaced = "replaced"
+
+// checkGrant returns an error if the plugin has been replaced by one with a different grant. A request that waited must then not begin,
+// and no worker start: a tool may be denied now, or trust may be revoked. tool has the meaning that catalog.Plugin.StillGrants gives
+// it.
+func (p *plugin) checkGrant(tool string) error {
+	now := p.dispatcher.current.Load()
+	if now == p.snapshot || slices.ContainsFunc(now.plugins, func(next *plugin) bool { return next.StillGrants(p.Plugin, tool) }) {
+		return nil
+	}
+	return &engine.Error{Code: failureReplaced, Plugin: p.Name,
+		Message: "did not run: what the config grants was changed while the call waited; repeat the call if the tool is still offered"}
+}

@@ -1,0 +1,33 @@
+package code
+
+import (
+	"io/fs"
+	"os"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
+)
+
+// lockDir tries to lock a directory. It locks a file beside the directory, since Windows cannot lock directories. Closing
+// the returned file releases the lock.
+func lockDir(path string) (lock *os.File, locked bool, err error) {
+	if lock, err = filelock.Open(path + ".lock"); err != nil {
+		return nil, false, err
+	}
+	if locked, err = filelock.Try(lock, filelock.Exclusive); err != nil || !locked {
+		return lock, false, err
+	}
+	_, err = os.Lstat(path)
+	return lock, err == nil, err
+}
+
+// forgetLock removes the file that lockDir created.
+func forgetLock(path string) error { return os.Remove(path + ".lock") }
+
+// ownedByUser accepts all directories: the cache directory, which contains them, was checked.
+func ownedByUser(fs.FileInfo) bool { return true }
+
+// removeLock removes a locked file and releases its lock.
+func removeLock(f *os.File, path string) {
+	f.Close()
+	_ = os.Remove(path) // fails while another process has the file open
+}

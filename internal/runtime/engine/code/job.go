@@ -1,0 +1,152 @@
+package code
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
+)
+
+var (
+	errCrashed    = errors.New("the compiler crashed")
+	errNotStarted = errors.New("the compiler was not started")
+	errStarved    = errors.New("the compiler got too little processor time")
+)
+
+const (
+	// endGrace is how long run waits for a killed compiler to exit.
+	endGrace = 500 * time.Millisecond
+	// maxStderr bounds how much of a compiler's standard error is kept, in bytes.
+	maxStderr = 4 << 10
+)
+
+// job is the compilation of a module into a directory.
+type job struct {
+	binary  []byte
+	dir     string
+	workers int
+	config  Config
+}
+
+// run compiles in a child process. The error is an *Error, or the cause of ctx's cancellation.
+func (j *job) run(ctx context.Context) error {
+	err := j.compile(ctx, confine.Options{})
+	if errors.Is(err, errNotStarted) { // the system may refuse to create more namespaces
+		err = j.compile(ctx, confine.Options{NoNamespaces: true})
+	}
+	return err
+}
+
+func (j *job) compile(ctx context.Context, o confine.Options) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, j.config.wall, errStarved)
+	defer cancel()
+	child := j.command(ctx, o)
+	stderr := &prefixBuffer{}
+	child.Stderr = stderr
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: err}
+	}
+	ended := make(chan error, 1)
+	go func() {
+		// The kernel sends the child its parent-death signal when this thread exits, so the thread must outlive the child.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := child.Start(); err != nil {
+			stdin.Close()
+			ended <- &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler cannot be started: %v", err), Err: errors.Join(errNotStarted, err)}
+			return
+		}
+		go j.sendModule(stdin)
+		ended <- child.Wait()
+	}()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		select {
+		case err = <-ended:
+		case <-time.After(endGrace): // the child is, for example, blocked on a disk
+			return context.Cause(ctx)
+		}
+	}
+	return j.result(ctx, child, err, stderr.String())
+}
+
+func (j *job) command(ctx context.Context, o confine.Options) *exec.Cmd {
+	command := slices.Clone(j.config.Compiler)
+	command = append(command, j.dir, strconv.Itoa(j.workers), strconv.Itoa(int(j.cpu()/time.Second)))
+	child := exec.CommandContext(ctx, command[0], command[1:]...)
+	child.Dir = "/"
+	child.WaitDelay = endGrace / 2 // another process may hold the child's standard error open
+	confine.Prepare(child, o)
+	return child
+}
+
+// cpu returns Config.CPU in whole seconds, the unit of RLIMIT_CPU.
+func (j *job) cpu() time.Duration { return max(j.config.CPU.Round(time.Second), time.Second) }
+
+// sendModule writes the length of the module and then the module. The pipe stays open: when this process dies the pipe is
+// closed, and the child exits.
+func (j *job) sendModule(stdin io.Writer) {
+	header := binary.BigEndian.AppendUint64(nil, uint64(len(j.binary)))
+	if _, err := stdin.Write(header); err == nil {
+		_, _ = stdin.Write(j.binary) // if the child stops reading, its exit code says why
+	}
+}
+
+// result converts the exit of a child into an error, or nil.
+func (j *job) result(ctx context.Context, child *exec.Cmd, err error, stderr string) error {
+	state := child.ProcessState
+	failed := (*Error)(nil)
+	switch {
+	case err == nil || state != nil && state.Success():
+		return nil
+	case errors.As(err, &failed):
+		return failed
+	case errors.Is(context.Cause(ctx), errStarved):
+		return &Error{Reason: Compiler, Text: fmt.Sprintf("compiling the module did not finish within %s: the machine is too busy: try again", j.config.wall), Err: errStarved}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case state == nil:
+		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler failed: %v", err), Err: err}
+	case state.ExitCode() == exitInvalid:
+		return &Error{Reason: Invalid, Text: strings.TrimSpace(stderr)}
+	case state.ExitCode() == exitStorage:
+		return &Error{Reason: Storage, Text: "the compiler cannot write the code: " + strings.TrimSpace(stderr)}
+	case state.ExitCode() < 0 && state.UserTime()+state.SystemTime() >= j.cpu()/10*9: // rusage and RLIMIT_CPU are accounted slightly differently
+		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling the module takes more than %s of processor time: simplify its largest functions", j.cpu())}
+	case state.ExitCode() == exitCrash && outOfMemory(stderr):
+		return &Error{Reason: Invalid, Text: fmt.Sprintf("compiling the module takes more than %d MiB of memory: simplify its largest functions", compilerMemory>>20)}
+	case state.ExitCode() < 0:
+		return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler was killed (%v)", state), Err: err}
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
+	return &Error{Reason: Compiler, Text: fmt.Sprintf("the compiler crashed (%v): %s", state, line), Err: errCrashed}
+}
+
+// exitCrash is the exit code of a Go program that panics or runs out of memory.
+const exitCrash = 2
+
+func outOfMemory(stderr string) bool {
+	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
+	return strings.Contains(line, "out of memory") || strings.Contains(line, "cannot allocate")
+}
+
+// prefixBuffer is an io.Writer that keeps the first maxStderr bytes.
+type prefixBuffer struct{ kept []byte }
+
+func (b *prefixBuffer) Write(p []byte) (int, error) {
+	b.kept = append(b.kept, p[:min(len(p), maxStderr-len(b.kept))]...)
+	return len(p), nil
+}
+
+func (b *prefixBuffer) String() string { return strings.ToValidUTF8(string(b.kept), "\uFFFD") }

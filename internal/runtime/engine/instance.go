@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
+)
+
+// instance is a running module with its own memory. It runs one call at a time.
+type instance struct {
+	owner     *Module
+	module    api.Module
+	entry     api.Function
+	fuel      api.MutableGlobal
+	stack     api.MutableGlobal
+	globals   []api.Global // the module's own mutable globals
+	memory    *linearMemory
+	files     handleCounter // nil: no file system
+	current   *call         // nil between calls
+	stdout    *lineLog
+	stderr    *lineLog
+	sources   sources                 // sources of a derive instance
+	functions map[string]api.Function // exports of a module of the kind Extism by name
+	kernel    kernelMemory            // of a module of the kind Extism
+	spent     bool                    // the instance must not run another call
+
+	initialHandles int   // open handles before the first call
+	startFuel      int64 // fuel used by the module's start function
+	initFuel       int64 // fuel used by _initialize; 0 if the instance was restored from a snapshot instead
+}
+
+// handleCounter is implemented by file systems that track their handles: the number of open files and directories, and
+// whether the state of the preopened descriptor of "/" has changed.
+type handleCounter interface {
+	Handles() int
+	Altered() bool
+}
+
+// instantiate creates an instance, which must be initialized or restored before its first call.
+func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) {
+	inst := &instance{owner: m, sources: newSources()}
+	inst.kernel.instance = inst
+	inst.stderr = &lineLog{instance: inst, level: hclog.Warn}
+	inst.stdout = &lineLog{instance: inst, level: hclog.Info}
+	started := newCall(ctx, m, inst)
+	inst.current = started
+	defer func() {
+		inst.current = nil
+		if r := recover(); r != nil { // allocate panics with an error
+			err, ok := r.(error)
+			if !ok {
+				panic(r)
+			}
+			failure = m.errorf(CodeMemory, err, "cannot run: its linear memory cannot be allocated")
+		}
+	}()
+	ctx = context.WithValue(ctx, callKey{}, started)
+	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(inst.allocate))
+	mod, err := m.program.Runtime.InstantiateModule(ctx, m.program.Compiled, m.moduleConfig(inst))
+	inst.flush()
+	if err != nil {
+		failure := m.callError(ctx, err, started, inst)
+		if inst.memory != nil {
+			inst.memory.Free()
+		}
+		inst.kernel.close()
+		return nil, failure
+	}
+	inst.module = mod
+	inst.kernel.reset()                        // the start function may have left blocks, which only the first call would find
+	inst.entry = mod.ExportedFunction(m.entry) // nil if it depends on the request
+	inst.bindCounters(mod)
+	inst.startFuel = started.fuelUsed()
+	for _, g := range m.program.Globals {
+		inst.globals = append(inst.globals, mod.ExportedGlobal(g.Export))
+	}
+	if inst.files != nil {
+		inst.initialHandles = inst.files.Handles()
+	}
+	return inst, nil
+}
+
+// bindCounters looks up the module's counters. The first host function to be called does this, because a start function
+// may call the host before InstantiateModule returns.
+func (i *instance) bindCounters(mod api.Module) {
+	if i.fuel == nil {
+		i.fuel = mod.ExportedGlobal(meter.ExportFuel).(api.MutableGlobal)
+		i.stack = mod.ExportedGlobal(meter.ExportStack).(api.MutableGlobal)
+	}
+}
+
+// allocate maps an instance's linear memory. It panics on failure, because wazero's allocators cannot return an error.
+func (i *instance) allocate(_, _ uint64) experimental.LinearMemory {
+	tracker := i.owner.spec.Tracker
+	if i.owner.spec.Reused || !i.owner.program.Restorable { // the instance is never restored
+		tracker = nil
+	}
+	memory, err := newLinearMemory(uint64(i.owner.spec.Memory), tracker)
+	if err != nil {
+		panic(err)
+	}
+	i.memory = memory
+	return memory
+}
+
+// moduleConfig configures WASI for an instance. It replaces defaults of wazero: deterministic clocks and random numbers, a
+// sleep that ignores contexts, and a call of the start function of commands (_start).
+func (m *Module) moduleConfig(inst *instance) wazero.ModuleConfig {
+	config := wazero.NewModuleConfig().
+		WithName("").        // allows several instances of a module
+		WithStartFunctions() // none: the kind runs what has to run
+	if m.derives() {
+		return inst.configureSources(config)
+	}
+	config = config.
+		WithArgs(m.spec.Name).
+		WithSysWalltime().
+		WithSysNanotime().
+		WithNanosleep(inst.sleep).
+		WithOsyield(runtime.Gosched).
+		WithRandSource(randomSource{inst}).
+		WithStdout(inst.stdout).
+		WithStderr(inst.stderr)
+	for name, value := range m.spec.Env {
+		config = config.WithEnv(name, value)
+	}
+	if m.spec.FS != nil {
+		files := m.spec.FS(inst)
+		inst.files, _ = files.(handleCounter)
+		config = config.WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(&meteredFS{files, inst}, "/"))
+	}
+	return m.kind.configure(inst, config)
+}
+
+var _ Caller = (*instance)(nil)
+
+// Fault implements Caller.
+func (i *instance) Fault(err error) {
+	if i.current != nil {
+		i.current.fault(err)
+	}
+}
+
+// Context implements Caller.
+func (i *instance) Context() context.Context {
+	if i.current == nil {
+		return context.Background()
+	}
+	return i.current.ctx
+}
+
+// sleep implements WASI's sleep. It aborts the call when the call's context ends.
+func (i *instance) sleep(ns int64) {
+	i.current.busy()
+	timer := time.NewTimer(time.Duration(ns))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-i.current.ctx.Done():
+		i.current.checkContext()
+	}
+}
+
+// run runs an exported function as a call.
+func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
+	i.current, i.stderr.kept, i.stderr.logged, i.stdout.logged = c, nil, 0, 0
+	defer func() { i.current = nil }()
+	c.resetCounters()
+	stack := [2]uint64{}
+	copy(stack[:], parameters)
+	err := f.CallWithStack(context.WithValue(c.ctx, callKey{}, c), stack[:])
+	c.returned = stack[0]
+	i.flush()
+	return err
+}
+
+// call runs one request. After an error the instance must not be used again.
+func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
+	c := newCall(ctx, i.owner, i)
+	c.busy = r.busy
+	return i.owner.kind.run(c, r)
+}
+
+// respond runs an exported function as the call c. The Response has everything but the body. Releasing it releases the instance.
+func (i *instance) respond(c *call, f api.Function, parameters ...uint64) (Response, *Error) {
+	if err := i.run(c, f, parameters...); err != nil && !c.exited(err) {
+		failure := i.owner.callError(c.ctx, err, c, i)
+		failure.Detail = strings.TrimSpace(strings.Join(i.stderr.kept, "\n") + "\n" + failure.Detail)
+		return Response{Fuel: c.fuelUsed()}, failure
+	}
+	return Response{
+		Faults: c.faults, Fuel: c.fuelUsed(), StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size), call: c,
+	}, nil
+}
+
+// hasInitialHandles reports whether the instance has exactly the handles that it had before its first call.
+func (i *instance) hasInitialHandles() bool {
+	return i.files == nil || i.files.Handles() == i.initialHandles && !i.files.Altered()
+}
+
+func (i *instance) close() {
+	i.kernel.close()
+	if err := i.module.Close(context.Background()); err != nil {
+		i.owner.spec.Log.Warn("cannot close an instance", "plugin", i.owner.spec.Name, "error", err)
+	}
+}
+
+// flush logs incomplete last lines.
+func (i *instance) flush() {
+	i.stderr.flush()
+	i.stdout.flush()
+}

@@ -1,0 +1,123 @@
+package meter_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter/wasm"
+)
+
+func TestHostDescriptorsCannotBeClosed(t *testing.T) {
+	i32s := func(n int) []byte { return slices.Repeat([]byte{byte(wasm.I32)}, n) }
+	module := wasmtest.Module{
+		Types:   []wasm.FuncType{{Params: i32s(1), Results: i32s(1)}, {Params: i32s(2), Results: i32s(1)}},
+		Imports: []wasmtest.Import{imported("wasi_snapshot_preview1", "fd_close", 0), imported("wasi_snapshot_preview1", "fd_renumber", 1), imported("other", "fd_close", 0)},
+		Funcs: []wasmtest.Func{
+			function("close", 0, nil, code(0x20, 0, 0x10, 0, 0x0b)),
+			function("renumber", 1, nil, code(0x20, 0, 0x20, 1, 0x10, 1, 0x0b)),
+			function("indirectly", 0, nil, code(0x20, 0, i32(0), 0x11, 0, 0, 0x0b)),
+			function("other", 0, nil, code(0x20, 0, 0x10, 2, 0x0b)),
+		},
+		Tables:   [][]byte{{0x70, 0, 1}},
+		Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)}, // the element segment refers to the imported function
+	}
+	result, err := meter.Rewrite(module.Bytes(), meter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	defer runtime.Close(ctx)
+	instantiateYield(t, runtime, func(fuel api.MutableGlobal) { fuel.Set(meter.Quantum) })
+	var reached [][]uint32
+	closes := func(fd uint32) uint32 { reached = append(reached, []uint32{fd}); return 0 }
+	renumbers := func(from, to uint32) uint32 { reached = append(reached, []uint32{from, to}); return 0 }
+	if _, err := runtime.NewHostModuleBuilder("wasi_snapshot_preview1").
+		NewFunctionBuilder().WithFunc(closes).Export("fd_close").
+		NewFunctionBuilder().WithFunc(renumbers).Export("fd_renumber").Instantiate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runtime.NewHostModuleBuilder("other").NewFunctionBuilder().WithFunc(closes).Export("fd_close").Instantiate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m, err := runtime.InstantiateWithConfig(ctx, result.Module, wazero.NewModuleConfig().WithName(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const refused = 8
+	for _, test := range []struct {
+		name string
+		f    string
+		fds  []uint64
+		want uint64
+	}{
+		{"standard input", "close", []uint64{0}, refused},
+		{"standard error", "close", []uint64{2}, refused},
+		{"the root", "close", []uint64{3}, refused},
+		{"its own", "close", []uint64{4}, 0},
+		{"an invalid descriptor", "close", []uint64{0xffffffff}, 0},
+		{"the root, by call_indirect", "indirectly", []uint64{3}, refused},
+		{"its own, by call_indirect", "indirectly", []uint64{7}, 0},
+		{"its own replacing the root", "renumber", []uint64{5, 3}, refused},
+		{"standard output replacing its own", "renumber", []uint64{1, 5}, refused},
+		{"its own replacing another of its own", "renumber", []uint64{5, 6}, 0},
+		{"a function of the same name in another module", "other", []uint64{0}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reached = nil
+			got, err := m.ExportedFunction(test.f).Call(ctx, test.fds...)
+			if err != nil || got[0] != test.want {
+				t.Fatalf("got %v, %v", got, err)
+			}
+			if (len(reached) == 1) != (test.want == 0) {
+				t.Errorf("the host was reached with %v", reached)
+			}
+		})
+	}
+}
+
+func TestWASICallsAreCharged(t *testing.T) {
+	i32s := func(n int) []byte { return slices.Repeat([]byte{byte(wasm.I32)}, n) }
+	module := wasmtest.Module{
+		Types:   []wasm.FuncType{{Params: i32s(2), Results: i32s(1)}, {}},
+		Imports: []wasmtest.Import{imported("wasi_snapshot_preview1", "random_get", 0)},
+		Funcs: []wasmtest.Func{
+			function("f", 1, nil, code(repeat(100, i32(0), i32(8), 0x10, 0, 0x1a), 0x0b)),
+			function("by_table", 1, nil, code(repeat(100, i32(0), i32(8), i32(0), 0x11, 0, 0, 0x1a), 0x0b)),
+		},
+		Tables:   [][]byte{{0x70, 0, 1}},
+		Elements: [][]byte{code(0, i32(0), 0x0b, 1, 0)},
+	}
+	result := rewrite(t, module.Bytes())
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	defer runtime.Close(ctx)
+	asked, most := 0, 0
+	instantiateYield(t, runtime, func(fuel api.MutableGlobal) {
+		most, asked = max(most, asked), 0
+		fuel.Set(meter.Quantum)
+	})
+	if _, err := runtime.NewHostModuleBuilder("wasi_snapshot_preview1").
+		NewFunctionBuilder().WithFunc(func(_, _ uint32) uint32 { asked++; return 0 }).Export("random_get").Instantiate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m, err := runtime.InstantiateWithConfig(ctx, result.Module, wazero.NewModuleConfig().WithName(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"f", "by_table"} {
+		most, asked = 0, 0
+		if _, err := m.ExportedFunction(f).Call(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if most == 0 || most > 50 {
+			t.Errorf("%s: %d calls between two checks", f, most)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package grant
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
+)
+
+// Look resolves a granted path by the rules of Resolve. It keeps no handle and creates nothing. within has the meaning of
+// config.Mount.Within. If the error is a *RefusedError, the returned path is resolved as far as possible.
+func Look(kind, path string, places config.Places, writable, within []string) (Place, error) {
+	p, err := newWalker(places, writable, nil).resolve(kind, path, places, within)
+	if err != nil {
+		return Place{Path: resolved(path), Breadth: BreadthOf(resolved(path), places)}, err
+	}
+	defer p.close()
+	return Place{Path: p.path(), Breadth: BreadthOf(p.path(), places), Exists: len(p.missing) == 0}, nil
+}
+
+// Place is a granted path after its resolution.
+type Place struct {
+	Path    string
+	Breadth Breadth
+	Exists  bool
+}
+
+// Writable returns the resolved directories that at least one of the grants lets a plugin write. They are meant for Config.Writable.
+func Writable(places config.Places, grants ...config.Grant) []string {
+	var mounts []config.Mount
+	for _, g := range grants {
+		mounts = append(mounts, g.FS...)
+	}
+	return newWalker(places, nil, nil).guardMounts(places, mounts)
+}
+
+func asLink(err error, link **linkError) bool { return errors.As(err, link) }
+
+// Reaches reports whether one of paths is in a directory or repository of the grant g, or is an ancestor of one.
+func Reaches(g config.Grant, paths []string) bool {
+	if len(paths) == 0 {
+		return false
+	}
+	var granted []string
+	for _, m := range g.FS {
+		granted = append(granted, resolved(m.Path))
+	}
+	for _, r := range g.Git {
+		granted = append(granted, resolved(r.Repo))
+	}
+	for _, path := range paths {
+		path = resolved(path)
+		if slices.ContainsFunc(granted, func(dir string) bool { return contain.Within(dir, path) || contain.Within(path, dir) }) {
+			return true
+		}
+	}
+	return false
+}

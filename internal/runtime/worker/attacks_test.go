@@ -1,0 +1,87 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+)
+
+// counting returns a change of the config: Prepare counts the launches and passes each to change.
+func counting(launches *atomic.Int32, change func(n int32, l *Launch)) func(*Config) {
+	return func(c *Config) {
+		prepare := c.Prepare
+		c.Prepare = func(ctx context.Context) (*Launch, error) {
+			l, err := prepare(ctx)
+			change(launches.Add(1), l)
+			return l, err
+		}
+	}
+}
+
+// A call must not run in a worker whose granted directory was replaced during its start, and must not fail either.
+func TestWorkerThatIsStaleAtStartGetsNoCall(t *testing.T) {
+	var launches atomic.Int32
+	s := newSupervisor(t, counting(&launches, func(n int32, l *Launch) {
+		if n == 1 {
+			l.Stale = func() string { return "the directory was replaced" }
+		}
+	}))
+	wantEcho(t, s)
+	if launches.Load() != 2 {
+		t.Errorf("%d workers were started: the call ran in one whose grant was replaced", launches.Load())
+	}
+}
+
+// If a worker is killed because calls exceeded their time limit, these calls are not retried: each retry would use the time
+// limit again.
+func TestTimedOutCallsAreNotRetried(t *testing.T) {
+	var launches atomic.Int32
+	s := newSupervisor(t, func(c *Config) {
+		c.Limits.Time = 10 * time.Millisecond
+		counting(&launches, func(int32, *Launch) {})(c)
+	})
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			if _, err := s.Call(t.Context(), method("hold")); err == nil {
+				t.Error("a call that never ends was answered")
+			}
+		})
+	}
+	all.Wait()
+	if launches.Load() != 1 {
+		t.Errorf("%d workers were started for 3 calls that exceeded their time in the first", launches.Load())
+	}
+}
+
+// A call succeeds even if it is the first to notice that the idle worker was killed.
+func TestCallSurvivesWorkerKilledWhileIdle(t *testing.T) {
+	s := newSupervisor(t, nil)
+	for range 20 {
+		wantEcho(t, s)
+		s.mu.Lock()
+		p := s.current
+		s.mu.Unlock()
+		_ = p.command.Process.Kill()
+		wantEcho(t, s)
+	}
+}
+
+// The host enforces a call's limit of operations, since a hostile worker may ignore the limit.
+func TestOperationsOfHostileWorkerAreCounted(t *testing.T) {
+	s := newSupervisor(t, func(c *Config) { c.Limits.Operations = 10; c.Limits.Time = 500 * time.Millisecond })
+	var asked atomic.Int32
+	r := method("ask forever")
+	r.Ask = func(context.Context, wire.Ask) wire.Reply {
+		asked.Add(1)
+		return wire.Reply{}
+	}
+	_, _ = s.Call(t.Context(), r)
+	if asked.Load() > 2*10 { // 10 operations of the call, and 10 of its retry
+		t.Errorf("the host performed %d operations of a call that may have 10", asked.Load())
+	}
+}

@@ -1,0 +1,456 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// conn is the host's end of the connection to a worker, which is untrusted: what it sends is bounded, validated, and
+// affects its own calls only.
+//
+// The connection has no goroutine of its own. A caller writes its call and, unless another caller is reading, reads
+// frames until its result arrives; then it passes the reading on to a caller that still waits. So sequential calls cost
+// no switch between goroutines.
+type conn struct {
+	in      *wire.Reader
+	out     *wire.Writer
+	log     hclog.Logger
+	limits  wire.Limits
+	logMax  int          // bytes of log frames that are charged to each call
+	derived func([]byte) // Launch.Derived
+	kill    func(reason string)
+
+	mu      sync.Mutex // guards the following fields
+	calls   map[uint32]*pending
+	last    uint32
+	reading bool
+	closed  error                 // why the connection ended; nil while it is open
+	logged  int                   // bytes of log frames that are not yet charged to a call
+	records int                   // bytes of frames of derived data that are not yet charged to a call
+	watched map[*pending]struct{} // calls whose method call has not returned
+	next    time.Time             // time at which checkLate runs; zero if it is not scheduled
+	timer   *time.Timer           // runs checkLate
+}
+
+// pending is a call that waits for its result.
+type pending struct {
+	conn   *conn
+	number uint32
+	ctx    context.Context
+	ask    Asker
+	record func(wire.Record)
+	late   time.Time     // time at which the worker is killed, unless it has ended the call and read the reply to its operation; guarded by conn.mu
+	end    time.Time     // deadline of the call's operations
+	wake   chan struct{} // receives an element when the state has changed; capacity 1
+
+	sent, canceled atomic.Bool // whether the call, and its cancellation, were sent
+
+	asking  sync.WaitGroup     // host operations in flight
+	cancel  context.CancelFunc // cancels the operations; nil if the call had none; guarded by conn.mu
+	wrote   bool               // whether the call may have written something; guarded by conn.mu
+	told    bool               // whether the worker has reported that the call writes; guarded by conn.mu
+	records int                // number of records; guarded by conn.mu
+	asked   int                // number of operations; guarded by conn.mu
+	parts   int                // number of parts of git operations, bounded by maxParts; guarded by conn.mu
+	busy    bool               // whether an operation is in flight; guarded by conn.mu
+	waiting bool               // whether the call is in await, so that it can take over reading; guarded by conn.mu
+	done    bool               // whether the call has ended; guarded by conn.mu
+	result  wire.Result
+	err     error
+}
+
+// Bounds of what a worker may send beyond a call's own limits, in bytes.
+const (
+	// maxRecords bounds the records of a call: one for each distinct operation, and a second one for denied operations.
+	maxRecords = 3 * 32
+	maxRecord  = 8 << 10
+	maxLogText = 64 << 10 // size of an escaped log line
+	maxFailure = 64 << 10
+	// maxParts bounds how often a call may open, read and close responses of git servers.
+	maxParts = 16 << 10
+	// perLogFrame is charged for each log frame in addition to its text.
+	perLogFrame = 64
+	// perDerivedFrame is charged for each frame of derived data in addition to the records. maxDerived has room for the
+	// frames of a call whose records are joined to large frames.
+	perDerivedFrame = 1 << 10
+	maxDerived      = wire.DerivedPerCall + 64*perDerivedFrame
+)
+
+func newConn(stream io.ReadWriter, limits wire.Limits, log hclog.Logger) *conn {
+	c := &conn{log: log, limits: limits, logMax: 2*limits.LogSize + 64<<10, calls: map[uint32]*pending{}, watched: map[*pending]struct{}{}}
+	c.in, c.out = wire.NewReader(stream, c.limit), wire.NewWriter(stream)
+	return c
+}
+
+// limit returns the maximum payload of a frame of type t.
+func (c *conn) limit(t wire.Type) int {
+	switch t {
+	case wire.TypeResult:
+		return int(c.limits.Output) + maxFailure
+	case wire.TypeAsk:
+		return c.limits.Ask
+	case wire.TypeRecord:
+		return maxRecord
+	case wire.TypeLog:
+		return maxLogText
+	case wire.TypeReady, wire.TypeFailed:
+		return maxFailure
+	case wire.TypeLoaded, wire.TypeWrote:
+		return 0
+	case wire.TypeDerived:
+		if c.derived != nil {
+			return wire.MaxDerived
+		}
+	}
+	return -1
+}
+
+// call sends a call and returns its result. If the connection ends, it returns the connection's error.
+func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
+	others, err := c.add(p)
+	if err != nil {
+		return wire.Result{}, &lostError{reason: err}
+	}
+	defer c.unwatch(p)
+	defer p.endAsking()
+	stop := context.AfterFunc(p.ctx, func() {
+		c.mu.Lock()
+		p.late = time.Now().Add(grace)
+		c.watch(p)
+		c.mu.Unlock()
+		if p.sent.Load() {
+			p.sendCancel()
+		}
+	})
+	defer stop()
+	send := c.out.Write
+	if others {
+		send = c.out.Gather
+	}
+	if err := send(wire.TypeCall, p.number, call.Encode()...); err != nil {
+		c.fail(err)
+	}
+	if p.sent.Store(true); p.ctx.Err() != nil {
+		go p.sendCancel() // the write may block, and reading must not wait for it
+	}
+	c.await(p)
+	return p.result, p.err
+}
+
+// sendCancel sends the cancellation of a call once, after the call itself: a worker ignores the cancellation of an
+// unknown call, and would then be killed because the call does not end.
+func (p *pending) sendCancel() {
+	if !p.canceled.Swap(true) {
+		_ = p.conn.out.Write(wire.TypeCancel, p.number) // a connection that ended fails the call by itself
+	}
+}
+
+// add registers a call, and reports whether other calls are in flight.
+func (c *conn) add(p *pending) (others bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed != nil {
+		return false, c.closed
+	}
+	c.last++
+	p.conn, p.number, p.wake = c, c.last, make(chan struct{}, 1)
+	c.calls[p.number] = p
+	c.watched[p] = struct{}{}
+	c.watch(p)
+	return len(c.calls) > 1, nil
+}
+
+// watch makes checkLate run when a call is late. All calls share one timer, which is not stopped when a call ends:
+// setting a timer may wake a thread that waits for the network poller.
+func (c *conn) watch(p *pending) {
+	if !c.next.IsZero() && !p.late.Before(c.next) {
+		return
+	}
+	c.next = p.late
+	if c.timer == nil {
+		c.timer = time.AfterFunc(time.Until(p.late), c.checkLate)
+	} else {
+		c.timer.Reset(time.Until(p.late))
+	}
+}
+
+func (c *conn) unwatch(p *pending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.watched, p)
+}
+
+// checkLate kills a worker that has not ended a call in time.
+func (c *conn) checkLate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = time.Time{}
+	now := time.Now()
+	for p := range c.watched {
+		if !p.late.After(now) {
+			c.kill("it did not end a call in time")
+			return
+		}
+		c.watch(p)
+	}
+}
+
+// await returns when the call is done. It reads frames unless another caller is reading.
+func (c *conn) await(p *pending) {
+	for {
+		c.mu.Lock()
+		p.waiting = true
+		switch {
+		case p.done:
+			c.handOver()
+			c.mu.Unlock()
+			return
+		case c.reading:
+			c.mu.Unlock()
+			<-p.wake
+		default:
+			c.reading = true
+			c.mu.Unlock()
+			c.read(p)
+		}
+	}
+}
+
+// handOver wakes a waiting call if no call is reading, so that it reads. Calls that are still writing their requests are
+// not considered: they read when they enter await.
+func (c *conn) handOver() {
+	if c.reading {
+		return
+	}
+	for _, other := range c.calls {
+		if other.waiting {
+			other.signal()
+			return
+		}
+	}
+}
+
+func (p *pending) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// read handles frames until p is done and no further frame is buffered: calls whose results arrive together then
+// continue together, so that their next frames can be joined.
+func (c *conn) read(p *pending) {
+	for {
+		f, err := c.in.Next()
+		if err == nil {
+			err = c.take(f)
+		}
+		c.mu.Lock()
+		if err != nil {
+			c.failLocked(err)
+		}
+		if p.done && (err != nil || !c.in.Buffered()) {
+			c.reading = false
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+	}
+}
+
+// take handles a frame.
+func (c *conn) take(f wire.Frame) error {
+	switch f.Type {
+	case wire.TypeLog:
+		return c.takeLog(f)
+	case wire.TypeDerived:
+		return c.takeDerived(f.Payload)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.calls[f.Call]
+	if p == nil {
+		return wire.Violation("a frame of type %d for call %d, which is not in flight", f.Type, f.Call)
+	}
+	switch f.Type {
+	case wire.TypeResult:
+		return c.finish(p, f.Payload)
+	case wire.TypeWrote:
+		if p.told {
+			return wire.Violation("call %d reports twice that it writes", p.number)
+		}
+		p.told, p.wrote = true, true
+		return nil
+	case wire.TypeRecord:
+		if p.records++; p.records > maxRecords {
+			return wire.Violation("too many records of call %d", p.number)
+		}
+		return p.takeRecord(f.Payload)
+	case wire.TypeAsk:
+		return c.takeAsk(p, f.Payload)
+	}
+	return wire.Violation("a frame of type %d, which is not permitted during calls", f.Type)
+}
+
+// finish ends a call with the worker's result.
+func (c *conn) finish(p *pending, payload []byte) error {
+	if p.busy {
+		return wire.Violation("a result of call %d, which waits for an operation", p.number)
+	}
+	result, err := wire.DecodeResult(payload)
+	if err != nil {
+		return err
+	}
+	delete(c.calls, p.number)
+	c.logged, c.records = max(0, c.logged-c.logMax), max(0, c.records-maxDerived) // charge this call
+	p.result, p.done = result, true
+	p.signal()
+	return nil
+}
+
+func (p *pending) takeRecord(payload []byte) error {
+	r, err := wire.DecodeRecord(payload)
+	if err == nil && p.record != nil {
+		p.record(r)
+	}
+	return err
+}
+
+// takeAsk performs an operation in a new goroutine, since the operation may wait for a network or a client.
+func (c *conn) takeAsk(p *pending, payload []byte) error {
+	ask, err := wire.DecodeAsk(payload)
+	if err != nil {
+		return err
+	}
+	if p.busy {
+		return wire.Violation("call %d requests an operation while another one is in flight", p.number)
+	}
+	count, most := &p.asked, c.limits.Operations
+	switch ask.Op {
+	case wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut: // parts of one operation
+		count, most = &p.parts, maxParts
+	}
+	if *count++; *count > most {
+		return wire.Violation("too many operations of call %d", p.number)
+	}
+	p.busy = true
+	p.wrote = p.wrote || changes(ask)
+	ctx, cancel := context.WithDeadline(p.ctx, p.end)
+	p.cancel = cancel
+	p.asking.Go(func() {
+		defer cancel()
+		reply := p.ask(ctx, ask)
+		c.mu.Lock()
+		p.busy = false
+		c.mu.Unlock()
+		_ = c.out.Write(wire.TypeReply, p.number, reply.Encode()...) // a connection that ended fails the call by itself
+	})
+	return nil
+}
+
+// endAsking cancels the call's operations and waits for them.
+func (p *pending) endAsking() {
+	p.conn.mu.Lock()
+	cancel := p.cancel
+	p.conn.mu.Unlock()
+	if cancel != nil {
+		cancel()
+		p.asking.Wait()
+	}
+}
+
+// takeLog logs a line. A worker that logs more than its calls may log in total has been compromised.
+func (c *conn) takeLog(f wire.Frame) error {
+	line, err := wire.DecodeLog(f.Payload)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.logged += len(line.Text) + perLogFrame
+	for _, arg := range line.Args {
+		c.logged += len(arg)
+	}
+	over := c.logged > c.logMax*(len(c.calls)+1)
+	c.mu.Unlock()
+	if over {
+		return wire.Violation("too many log lines")
+	}
+	level := hclog.Level(line.Level)
+	if level < hclog.Trace || level > hclog.Error {
+		level = hclog.Info
+	}
+	args := make([]any, len(line.Args)/2*2)
+	for i := range args {
+		args[i] = printable(line.Args[i])
+	}
+	c.log.Log(level, printable(line.Text), args...)
+	return nil
+}
+
+// takeDerived passes records of derived data on. A worker that sends more than its calls may send in total has been compromised.
+func (c *conn) takeDerived(records []byte) error {
+	c.mu.Lock()
+	c.records += len(records) + perDerivedFrame
+	over := c.records > maxDerived*(len(c.calls)+1)
+	c.mu.Unlock()
+	if over {
+		return wire.Violation("too many records of derived data")
+	}
+	c.derived(records)
+	return nil
+}
+
+// fail ends the connection and all calls on it.
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failLocked(err)
+}
+
+func (c *conn) failLocked(err error) {
+	if c.closed == nil {
+		c.closed = err
+	}
+	alone := len(c.calls) == 1
+	for number, p := range c.calls {
+		delete(c.calls, number)
+		p.err, p.done = &lostError{reason: c.closed, sent: true, wrote: p.wrote, alone: alone}, true
+		p.signal()
+	}
+}
+
+// lostError is the error of a call whose worker ended before the result arrived.
+type lostError struct {
+	reason error
+	sent   bool // whether the worker may have received the call
+	wrote  bool // whether the call may have written something
+	alone  bool // whether no other call was in flight
+	late   bool // whether the call's time limit had passed
+}
+
+func (e *lostError) Error() string { return fmt.Sprintf("the worker process ended: %v", e.reason) }
+
+func (e *lostError) Unwrap() error { return e.reason }
+
+// changes reports whether an operation may have an effect that a retry must not repeat.
+func changes(ask wire.Ask) bool {
+	switch ask.Op {
+	case abi.OpClaims, abi.OpNotify, wire.OpGitUser, wire.OpGitOpen, wire.OpGitRead, wire.OpGitShut:
+		return false
+	case abi.OpHTTPFetch:
+		method, _ := rawjson.Unquote(rawjson.Member(ask.Params, "method"))
+		return method != "" && method != http.MethodGet && method != http.MethodHead
+	}
+	return true
+}

@@ -1,0 +1,228 @@
+//go:build unix
+
+package worker
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+func TestMain(m *testing.M) {
+	reexec.Run(map[string]reexec.Main{"fake": func([]string) int { return fakeWorker() }})
+	os.Exit(m.Run())
+}
+
+// fake is a worker whose behaviour the method of each call selects.
+type fake struct {
+	stream net.Conn
+	in     *wire.Reader
+	out    *wire.Writer
+
+	identity uint64
+
+	mu   sync.Mutex
+	held []uint32 // numbers of the calls to be answered later
+	asks map[uint32]chan wire.Reply
+}
+
+func fakeWorker() int {
+	stream, err := net.FileConn(os.NewFile(socketFile, "host"))
+	if err != nil {
+		return 1
+	}
+	f := &fake{stream: stream, out: wire.NewWriter(stream), asks: map[uint32]chan wire.Reply{}, identity: rand.Uint64()}
+	f.in = wire.NewReader(stream, func(wire.Type) int { return 1 << 30 })
+	first, err := f.in.Next()
+	if err != nil {
+		return 1
+	}
+	var setup wire.Setup
+	if err := json.Unmarshal(first.Payload, &setup); err != nil {
+		return 1
+	}
+	switch setup.Plugin {
+	case "silent":
+		time.Sleep(time.Hour)
+	case "broken":
+		text, _ := json.Marshal(wire.Failure{Code: "invalid_module", Message: "cannot run: it is no module"})
+		_ = f.out.Write(wire.TypeFailed, 0, text)
+		return 1
+	case "stale":
+		text, _ := json.Marshal(wire.Failure{Code: "code_stale", Message: "cannot run: its code is of another machine"})
+		_ = f.out.Write(wire.TypeFailed, 0, text)
+		return 0
+	case "crashing":
+		fmt.Fprintln(os.Stderr, "fatal error: no luck")
+		return 2
+	case "early":
+		_ = f.out.Write(wire.TypeResult, 1, []byte("{}"))
+	}
+	_ = f.out.Write(wire.TypeReady, 0, []byte("[]"))
+	_ = f.out.Write(wire.TypeLoaded, 0)
+	for {
+		frame, err := f.in.Next()
+		if err != nil {
+			return 0
+		}
+		f.take(frame)
+	}
+}
+
+func (f *fake) take(frame wire.Frame) {
+	switch frame.Type {
+	case wire.TypeCall:
+		call, err := wire.DecodeCall(frame.Payload)
+		if err != nil {
+			os.Exit(1)
+		}
+		f.call(frame.Call, call)
+	case wire.TypeReply:
+		reply, _ := wire.DecodeReply(frame.Payload)
+		f.mu.Lock()
+		waiting := f.asks[frame.Call]
+		f.mu.Unlock()
+		waiting <- reply
+	case wire.TypeCancel:
+		text, _ := json.Marshal(wire.Failure{Code: "canceled", Message: "was cancelled"})
+		f.result(frame.Call, wire.KindFailure, text)
+	}
+}
+
+func (f *fake) result(number uint32, kind wire.Kind, body []byte) {
+	_ = f.out.Write(wire.TypeResult, number, wire.Result{Kind: kind, Body: body}.Encode()...)
+}
+
+func (f *fake) call(number uint32, call wire.Call) {
+	switch call.Method {
+	case "echo":
+		f.result(number, wire.KindResult, call.Params)
+	case "later": // hold as many calls as params says, then answer them in random order
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.held = append(f.held, number)
+		if fmt.Sprint(len(f.held)) == string(call.Params) {
+			for _, i := range rand.Perm(len(f.held)) {
+				f.result(f.held[i], wire.KindResult, fmt.Appendf(nil, `{"n":%d}`, f.held[i]))
+			}
+			f.held = nil
+		}
+	case "hold": // do not answer until the worker ends or the call is cancelled
+	case "write":
+		_ = f.out.Write(wire.TypeWrote, number)
+	case "who":
+		f.result(number, wire.KindResult, fmt.Appendf(nil, `{"n":%d}`, f.identity))
+	case "ask":
+		reply := make(chan wire.Reply)
+		f.mu.Lock()
+		f.asks[number] = reply
+		f.mu.Unlock()
+		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "op", Params: call.Params}.Encode()...)
+		go func() { f.result(number, wire.KindResult, (<-reply).Result) }()
+	case "ask forever":
+		reply := make(chan wire.Reply)
+		f.mu.Lock()
+		f.asks[number] = reply
+		f.mu.Unlock()
+		go func() {
+			for f.out.Write(wire.TypeAsk, number, wire.Ask{Op: abi.OpClaims}.Encode()...) == nil {
+				<-reply
+			}
+		}()
+	case "exit":
+		os.Exit(3)
+	case "memory":
+		fmt.Fprintln(os.Stderr, "fatal error: runtime: out of memory")
+		os.Exit(2)
+	default:
+		f.misbehave(number, call.Method)
+	}
+}
+
+// misbehave violates the protocol between host and worker.
+func (f *fake) misbehave(number uint32, how string) {
+	switch how {
+	case "garbage":
+		_, _ = f.stream.Write(bytes.Repeat([]byte{0xff}, 1<<16))
+	case "unknown type":
+		_ = f.out.Write(99, number)
+	case "frame of the host":
+		_ = f.out.Write(wire.TypeCall, number)
+	case "result of another call":
+		f.result(number+1000, wire.KindResult, []byte("{}"))
+	case "two results":
+		f.result(number, wire.KindResult, []byte("{}"))
+		f.result(number, wire.KindResult, []byte("{}"))
+	case "short result":
+		_ = f.out.Write(wire.TypeResult, number, []byte{0})
+	case "kind":
+		_ = f.out.Write(wire.TypeResult, number, append([]byte{9}, make([]byte, 16)...))
+	case "large result":
+		f.result(number, wire.KindResult, bytes.Repeat([]byte(" "), 3<<20))
+	case "half a frame":
+		_, _ = f.stream.Write([]byte{200, 0, 0, 0, byte(number), 0, 0, 0, byte(wire.TypeResult), 'x'})
+		_ = f.stream.Close()
+	case "no JSON":
+		f.result(number, wire.KindResult, []byte("{\"a\":1}\n{"))
+	case "no object":
+		f.result(number, wire.KindResult, []byte("17"))
+	case "no UTF-8":
+		f.result(number, wire.KindResult, []byte("{\"\xff\":1}"))
+	case "no error":
+		f.result(number, wire.KindRPCError, []byte("7"))
+	case "no failure":
+		f.result(number, wire.KindFailure, []byte("{}"))
+	case "two operations":
+		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
+		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
+	case "result with an operation":
+		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
+		f.result(number, wire.KindResult, []byte("{}"))
+	case "log flood":
+		for range 1 << 20 {
+			_ = f.out.Write(wire.TypeLog, 0, wire.Log{Level: 3, Text: strings.Repeat("x", 1000)}.Encode())
+		}
+	case "derived flood":
+		for range 1 << 10 {
+			_ = f.out.Write(wire.TypeDerived, 0, make([]byte, 256<<10))
+		}
+	case "empty derived flood":
+		for range 1 << 20 {
+			_ = f.out.Write(wire.TypeDerived, 0)
+		}
+	case "large derived frame":
+		_ = f.out.Write(wire.TypeDerived, 0, make([]byte, wire.MaxDerived+1))
+	case "derived":
+		for range wire.DerivedPerCall >> 20 {
+			_ = f.out.Write(wire.TypeDerived, 0, bytes.Repeat([]byte("x"), 1<<20))
+		}
+		f.result(number, wire.KindResult, []byte("{}"))
+	case "log garbage":
+		_ = f.out.Write(wire.TypeLog, 0, []byte{1})
+	case "record garbage":
+		_ = f.out.Write(wire.TypeRecord, number, []byte{1})
+	case "stderr flood":
+		for range 1 << 10 {
+			fmt.Fprintln(os.Stderr, strings.Repeat("y", 1000))
+		}
+		f.result(number, wire.KindResult, []byte("{}"))
+	case "no reading":
+		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "large"}.Encode()...)
+		time.Sleep(100 * time.Millisecond) // time for the host to write its reply
+		f.result(number, wire.KindResult, []byte("{}"))
+		time.Sleep(time.Hour)
+	case "abort":
+		panic("worker fails")
+	}
+}

@@ -1,0 +1,76 @@
+package worker
+
+import (
+	"os"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+)
+
+// Launch contains what is needed to start a worker. Each of its functions may be nil.
+type Launch struct {
+	Setup wire.Setup
+	// Files are the files that the worker inherits.
+	Files []*os.File
+	// Stale returns the reason why a worker that was started with this Launch must not receive further calls. It returns an
+	// empty string if the worker may receive them.
+	Stale func() string
+	// Confined decides whether the confinement that the worker reports is sufficient.
+	Confined func(confine.Report) error
+	// Create creates the granted directory of the mount with the given index, which did not exist at the start. It moves the
+	// staged directory, whose handle the worker has, to the path.
+	Create func(mount int) error
+	// Derived receives the records of derived data that the worker sends. If it is nil, records are a protocol violation.
+	Derived func(records []byte)
+	// Discard removes compiled code that the worker rejected.
+	Discard func() error
+	// Release is called when the worker has ended.
+	Release func()
+}
+
+// Inherit adds a file that the worker inherits, and returns its descriptor in the worker. It returns 0 if file is nil.
+func (l *Launch) Inherit(file *os.File) int {
+	if file == nil {
+		return 0
+	}
+	l.Files = append(l.Files, file)
+	return numberInWorker(len(l.Files)-1, file)
+}
+
+// Memory of a worker beyond its calls' limits, in bytes.
+const (
+	runtimeMemory = 160 << 20 // the Go runtime, this program, and garbage
+	perCodeByte   = 8         // for each byte of compiled code and module: wazero decodes the module and copies the code
+	perCall       = 24 << 20  // native stacks and bookkeeping of a call
+	derivedCache  = 16 << 20  // derived data of files
+	// derivedMemory is for derived data: an instance, its snapshot, the derivation with a file and its result, and the cache.
+	derivedMemory = 2*engine.DeriveMemory + perCall + 8<<20 + derivedCache
+)
+
+// Bound sets the limits of the process. The memory limit is a last resort, since reaching it ends all calls of the
+// worker: it is the sum of the calls' limits, or the server's budget if that is less. code is the size of the compiled
+// code and the module; both arguments are in bytes.
+func (l *Launch) Bound(code, budget int64) {
+	limits, s := l.Setup.Limits, &l.Setup
+	calls := int64(limits.Concurrency)
+	instances := calls + 2 // the first instance, and one that is being restored
+	work := instances*limits.Memory + calls*(perCall+2*limits.Input+3*limits.Output)
+	s.Confine.Memory = uint64(runtimeMemory + derivedMemory + perCodeByte*code + min(work, max(budget, 2*(limits.Memory+perCall+2*limits.Input+3*limits.Output))))
+	// Each call has its own file tree with open files, and an operation opens some more: a scan has one for each level.
+	s.Confine.OpenFiles = uint64(64 + len(s.Mounts) + len(s.Repos) + (limits.Concurrency+2)*(limits.Files+16+abi.MaxScanDepth))
+}
+
+func (l *Launch) stale() string {
+	if l.Stale == nil {
+		return ""
+	}
+	return l.Stale()
+}
+
+func (l *Launch) release() {
+	if l.Release != nil {
+		l.Release()
+	}
+}

@@ -1,0 +1,286 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+)
+
+// starting is the start of a worker. Several calls may wait for it.
+type starting struct {
+	done    chan struct{} // closed after the start succeeded, or failed with err
+	err     error
+	waiting int // number of calls that wait
+	cancel  context.CancelFunc
+}
+
+var errClosed = errors.New("the host is being closed")
+
+// acquire returns the process for a call, and starts one if there is none. waiting is Request.Waiting. The caller must call
+// leave after the call.
+func (s *Supervisor) acquire(ctx context.Context, waiting func()) (*process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A grant may change while its worker starts, which makes that worker stale.
+	for range maxStarts {
+		if s.closed {
+			return nil, errClosed
+		}
+		if p := s.usable(); p != nil {
+			s.use(p)
+			return p, nil
+		}
+		if s.starting == nil {
+			s.startProcess()
+		}
+		if err := s.await(ctx, s.starting, waiting); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errUnsteady
+}
+
+// maxStarts bounds the workers that one call starts while its grants keep changing.
+const maxStarts = 8
+
+var errUnsteady = errors.New("the granted directories change faster than a process can be started: stop the program that replaces one of them repeatedly")
+
+// usable returns the current process. It returns nil if there is none, or if it has ended or is stale.
+func (s *Supervisor) usable() *process {
+	p := s.current
+	if p == nil {
+		return nil
+	}
+	if p.hasEnded() {
+		s.config.Log.Warn("a worker process ended between calls", "reason", p.reason())
+		s.retire(p)
+		return nil
+	}
+	if why := p.launch.stale(); why != "" {
+		s.config.Log.Info("worker process replaced", "reason", why)
+		s.retire(p)
+		return nil
+	}
+	return p
+}
+
+// retire excludes a process from further calls, and ends it when its last call has ended.
+func (s *Supervisor) retire(p *process) {
+	p.retired = true
+	if s.current == p {
+		s.current = nil
+	}
+	if !p.isActive() {
+		delete(s.all, p)
+		p.end()
+	}
+}
+
+func (s *Supervisor) use(p *process) {
+	p.active.Add(1)
+}
+
+// startProcess starts a process in the background, for as long as a call waits for it.
+func (s *Supervisor) startProcess() {
+	ctx, cancel := context.WithCancel(context.Background())
+	st := &starting{done: make(chan struct{}), cancel: cancel}
+	s.starting = st
+	go func() {
+		defer cancel()
+		p, err := s.launch(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err == nil && (s.closed || s.starting != st) { // starting differs if no call waits for the process any more
+			p.end()
+			err = errClosed
+		}
+		if err == nil {
+			s.current, s.all[p] = p, struct{}{}
+			p.idleSince.Store(time.Now().UnixNano())
+			s.scheduleExpiry(s.config.Idle)
+		}
+		st.err = err
+		if s.starting == st {
+			s.starting = nil
+		}
+		close(st.done)
+	}()
+}
+
+// await waits until the start of a process has ended. It releases the lock while it waits, so the caller has to check
+// the process again.
+func (s *Supervisor) await(ctx context.Context, st *starting, waiting func()) error {
+	st.waiting++
+	s.mu.Unlock()
+	waitReporting(ctx, st.done, waiting)
+	s.mu.Lock()
+	st.waiting--
+	select {
+	case <-st.done:
+	default:
+		if st.waiting == 0 {
+			st.cancel()
+			if s.starting == st {
+				s.starting = nil
+			}
+		}
+		return ctx.Err()
+	}
+	return st.err
+}
+
+// waitingInterval is the time between two calls of Request.Waiting, and before the first one.
+const waitingInterval = time.Second
+
+// waitReporting waits until done is closed or ctx ends, and calls waiting at intervals until then. waiting may be nil.
+func waitReporting(ctx context.Context, done <-chan struct{}, waiting func()) {
+	var tick <-chan time.Time
+	if waiting != nil {
+		ticker := time.NewTicker(waitingInterval)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick:
+			waiting()
+		}
+	}
+}
+
+// launch starts a process. If the compiled code turns out to be unusable, it compiles it again and retries once.
+func (s *Supervisor) launch(ctx context.Context) (*process, error) {
+	l, err := s.config.Prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.start(ctx, l)
+	if failure := (*engine.Error)(nil); errors.As(err, &failure) && failure.Code == engine.CodeStale && l.Discard != nil {
+		s.config.Log.Warn("the compiled code is unusable: the module is compiled again", "reason", failure.Message)
+		if err = l.Discard(); err == nil {
+			if l, err = s.config.Prepare(ctx); err == nil {
+				p, err = s.start(ctx, l)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.config.Pool.add(s, p)
+	return p, nil
+}
+
+// adopt registers a process that runs a single call and is then retired.
+func (s *Supervisor) adopt(p *process) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		p.end()
+		return errClosed
+	}
+	s.all[p] = struct{}{}
+	p.active.Store(1)
+	p.retired = true
+	return nil
+}
+
+// leave ends the use of a process by a call.
+func (s *Supervisor) leave(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.active.Add(-1) > 0 {
+		return
+	}
+	p.markIdle()
+	if p.retired || p.demoted.Load() || s.closed {
+		s.retire(p)
+	}
+}
+
+// scheduleExpiry schedules expire.
+func (s *Supervisor) scheduleExpiry(after time.Duration) {
+	if s.idle == nil {
+		s.idle = time.AfterFunc(after, s.expire)
+		return
+	}
+	s.idle.Reset(after)
+}
+
+// expire ends the current process if it has been idle for Config.Idle. The timer is not set again for each call: that
+// would cost more than the runs in which expire does nothing.
+func (s *Supervisor) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.current
+	if p == nil || s.closed {
+		return
+	}
+	left := s.config.Idle
+	if !p.isActive() {
+		left -= time.Since(time.Unix(0, p.idleSince.Load()))
+	}
+	if left <= 0 {
+		s.retire(p)
+		return
+	}
+	s.scheduleExpiry(left)
+}
+
+// evict ends a process if it is idle, and reports whether it did. It does not block on the Supervisor's lock: the caller
+// holds the Pool's lock, and the holder of the Supervisor's lock may be waiting for a disk that does not respond.
+func (s *Supervisor) evict(p *process) bool {
+	if !s.mu.TryLock() {
+		return false
+	}
+	defer s.mu.Unlock()
+	if p.isActive() || s.current != p {
+		return false
+	}
+	s.retire(p)
+	return true
+}
+
+// Retire ends the processes when their last calls have ended. Further calls start another process.
+func (s *Supervisor) Retire(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.current; p != nil {
+		s.config.Log.Info("worker process replaced", "reason", why)
+		s.retire(p)
+	}
+}
+
+// Running returns the number of worker processes.
+func (s *Supervisor) Running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
+// Close ends all processes and the calls in them. Further calls fail.
+func (s *Supervisor) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	if s.starting != nil {
+		s.starting.cancel()
+	}
+	for p := range s.all {
+		if p.isActive() {
+			p.kill("the host is being closed")
+		} else {
+			p.end()
+		}
+	}
+	clear(s.all)
+	s.current = nil
+}

@@ -1,0 +1,256 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+)
+
+// process is a worker process.
+type process struct {
+	launch  *Launch
+	command *exec.Cmd
+	socket  io.ReadWriteCloser
+	conn    *conn
+	stderr  *firstBytes   // receives the message of a crash of the Go runtime
+	gone    chan struct{} // closed when the process has ended
+	killed  atomic.Pointer[string]
+
+	active atomic.Int32 // number of calls in flight; changed under the lock of the Supervisor that started the process
+
+	// The following fields are guarded by the lock of that Supervisor.
+	retired bool // whether the process receives no further calls
+
+	idleSince atomic.Int64 // time when the last call ended, in nanoseconds since 1970
+	resident  atomic.Int64 // resident memory at the last measurement, in bytes
+	measured  atomic.Int64 // time of the last measurement, in nanoseconds since 1970
+	demoted   atomic.Bool  // whether the priority was lowered
+
+	// The following fields are guarded by the lock of the Pool.
+	computed time.Duration // processor time at the last sample
+	crowding time.Duration // processor time used while other plugins had calls
+}
+
+// start starts a worker and returns when it is confined and its module is loaded. The error is an *engine.Error if
+// the module is the cause.
+func (s *Supervisor) start(ctx context.Context, l *Launch) (*process, error) {
+	p, err := s.spawn(l, confine.Options{})
+	if err != nil { // retry without namespaces, whose number the system may limit
+		p, err = s.spawn(l, confine.Options{NoNamespaces: true})
+	}
+	if err != nil {
+		l.release()
+		return nil, fmt.Errorf("cannot start a worker process: %w", err)
+	}
+	go p.wait()
+	stop := context.AfterFunc(ctx, func() { p.kill("no call waits for it any more") })
+	watchdog := time.AfterFunc(startTime, func() { p.kill(fmt.Sprintf("it was not ready after %v", startTime)) })
+	err = p.handshake(l.Setup)
+	watchdog.Stop()
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		p.settle()
+		if failure := (*engine.Error)(nil); !errors.As(err, &failure) && ctx.Err() == nil {
+			err = fmt.Errorf("cannot start a worker process: %w: %s", err, p.reason())
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// spawn starts the process.
+func (s *Supervisor) spawn(l *Launch, o confine.Options) (*process, error) {
+	p := &process{launch: l, gone: make(chan struct{}), stderr: &firstBytes{limit: 16 << 10}}
+	p.command = exec.Command(s.config.Command[0], s.config.Command[1:]...)
+	p.command.Args[0] = "bulkhead-worker" // the name that ps shows
+	p.command.Stderr = p.stderr
+	p.command.WaitDelay = time.Second // Wait returns even if another process keeps standard error open
+	confine.Prepare(p.command, o)
+	ours, close, err := connect(p.command, l.Files)
+	if err != nil {
+		return nil, err
+	}
+	defer close() // if the host's copy of the worker's end stayed open, the host would not detect that the worker ended
+	if err := p.command.Start(); err != nil {
+		_ = ours.Close()
+		return nil, err
+	}
+	p.socket, p.conn = ours, newConn(ours, s.config.Limits, s.config.Log)
+	p.conn.derived, p.conn.kill = l.Derived, p.kill
+	return p, nil
+}
+
+// startTime bounds the start of a worker and the loading of its module. It is long because the machine may be busy. The worker
+// itself bounds the time that the module takes.
+const startTime = time.Minute
+
+// handshake sends the set-up to the worker and waits until the module is loaded.
+func (p *process) handshake(setup wire.Setup) error {
+	text, err := json.Marshal(setup)
+	if err != nil {
+		return fmt.Errorf("cannot encode the set-up of a worker: %w", err)
+	}
+	if err := p.conn.out.Write(wire.TypeSetup, 0, text); err != nil {
+		return err
+	}
+	for {
+		f, err := p.conn.in.Next()
+		if err != nil {
+			return err
+		}
+		switch f.Type {
+		case wire.TypeReady:
+			var report confine.Report
+			if err := json.Unmarshal(f.Payload, &report); err != nil {
+				return wire.Violation("malformed confinement report")
+			}
+			if p.launch.Confined == nil {
+				continue
+			}
+			if err := p.launch.Confined(report); err != nil {
+				return &engine.Error{Code: engine.CodeInternal, Plugin: setup.Plugin, Message: "cannot run: " + err.Error(), Err: err}
+			}
+		case wire.TypeLog:
+			if err := p.conn.takeLog(f); err != nil {
+				return err
+			}
+		case wire.TypeFailed:
+			return failure(setup.Plugin, f.Payload)
+		case wire.TypeLoaded:
+			return nil
+		default:
+			return wire.Violation("a frame of type %d before the module was loaded", f.Type)
+		}
+	}
+}
+
+// failure decodes the error that a worker reports.
+func failure(plugin string, payload []byte) error {
+	var f wire.Failure
+	if err := json.Unmarshal(payload, &f); err != nil || !engine.Code(f.Code).OfModule() || f.Message == "" {
+		return wire.Violation("malformed failure")
+	}
+	return &engine.Error{Code: engine.Code(f.Code), Plugin: plugin, Message: printable(f.Message), Detail: printable(f.Detail)}
+}
+
+// wait waits for the process to exit, and reaps it.
+func (p *process) wait() {
+	_ = p.command.Wait() // the process state describes how the process ended
+	close(p.gone)
+	p.launch.release()
+}
+
+// kill ends the process at once. If it is called again, the first reason remains.
+func (p *process) kill(reason string) {
+	if p.killed.CompareAndSwap(nil, &reason) {
+		_ = p.command.Process.Kill() // fails only if the process has already ended
+		_ = p.socket.Close()
+	}
+}
+
+// hasEnded reports whether the process has ended, or was killed.
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return p.killed.Load() != nil
+	}
+}
+
+// end closes the connection; the process then exits by itself.
+func (p *process) end() {
+	_ = p.socket.Close()
+	go func() {
+		select {
+		case <-p.gone:
+		case <-time.After(time.Second):
+			p.kill("it did not exit after its connection was closed")
+		}
+	}()
+}
+
+// settle waits for a process that is about to end, and kills it if it does not.
+func (p *process) settle() {
+	_ = p.socket.Close()
+	select {
+	case <-p.gone:
+	case <-time.After(time.Second):
+		p.kill("it violated the protocol or hung")
+		<-p.gone
+	}
+}
+
+// reason describes how the process ended. hasEnded must be true.
+func (p *process) reason() string {
+	if killed := p.killed.Load(); killed != nil {
+		return *killed
+	}
+	state := p.command.ProcessState
+	line := printable(p.stderr.firstLine())
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return fmt.Sprintf("it was ended by the signal %v", status.Signal())
+	}
+	if line != "" {
+		return fmt.Sprintf("%v: %s", state, line)
+	}
+	return state.String()
+}
+
+// outOfMemory reports whether the process ended because the kernel refused it memory. It does not detect the kernel's
+// out-of-memory killer, which cannot be distinguished from a kill by any other process.
+func (p *process) outOfMemory() bool {
+	if p.killed.Load() != nil {
+		return false
+	}
+	line := p.stderr.firstLine()
+	return strings.Contains(line, "out of memory") || strings.Contains(line, "cannot allocate")
+}
+
+// firstBytes stores the first limit bytes that are written to it. Further writes fail, which closes the pipe, so that no time is
+// spent on copying more.
+type firstBytes struct {
+	limit int
+
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+var errFull = errors.New("the limit of the output is reached")
+
+// Write implements io.Writer.
+func (f *firstBytes) Write(data []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.data.Write(data[:min(len(data), f.limit-f.data.Len())])
+	if f.data.Len() == f.limit {
+		return 0, errFull
+	}
+	return len(data), nil
+}
+
+func (f *firstBytes) firstLine() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	line, _, _ := strings.Cut(f.data.String(), "\n")
+	return line
+}
+
+// printable bounds a string from a worker and escapes what could mislead the reader of a log.
+func printable(text string) string { return visible.Bounded(text, maxLogText) }

@@ -1,0 +1,248 @@
+// Package worker runs a plugin's module in worker processes. It is the host's side: New returns a Supervisor for a
+// plugin, and Supervisor.Call makes a call. Package child runs in the worker process.
+//
+// A worker is a process of the same executable. The first call starts it. It inherits a socket and the handles of the
+// plugin's grants, confines itself, and ends when it has been idle for a while. A confined process never gains a handle:
+// when a granted path resolves to another directory, a new worker takes further calls and the old one drains. The host
+// does not trust a worker: a worker that violates the protocol, stalls or dies loses its own calls and is replaced. The
+// calls are retried if that is safe; see Supervisor.Call.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
+	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
+	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
+	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
+)
+
+// Config configures a Supervisor.
+type Config struct {
+	Plugin  string
+	Command []string // command that starts this executable, which must then call child.Main
+	Limits  wire.Limits
+	// Queue is the maximum time that a call waits for memory of the Pool.
+	Queue time.Duration
+	// Idle is the time after which a worker without calls ends; 0 means five minutes.
+	Idle time.Duration
+	// Prepare returns the Launch of a worker. It is called for each worker.
+	Prepare func(context.Context) (*Launch, error)
+	Pool    *Pool // shared by Supervisors
+	Log     hclog.Logger
+}
+
+const defaultIdle = 5 * time.Minute
+
+// Asker performs a host operation for a call. It returns soon after ctx is done.
+type Asker func(ctx context.Context, ask wire.Ask) wire.Reply
+
+// Request is a call.
+type Request struct {
+	wire.Call
+	Ask    Asker
+	Record func(wire.Record) // receives the call's operations; nil means that they are not recorded
+	// Waiting, unless nil, is called every waitingInterval while the call waits for a worker to start, which takes seconds if
+	// the module must be compiled.
+	Waiting func()
+}
+
+// Supervisor starts, supervises and ends the worker processes of one plugin. It is safe for concurrent use.
+type Supervisor struct {
+	config Config
+	retry  chan struct{} // semaphore of capacity 1, which a call holds while it is retried
+
+	mu       sync.Mutex
+	current  *process // process that receives new calls; nil if there is none
+	starting *starting
+	all      map[*process]struct{}
+	idle     *time.Timer
+	closed   bool
+
+	// The following fields are guarded by the Pool's lock.
+	calls     int64 // number of calls so far
+	processes int   // number of processes that count against the budget
+}
+
+// New returns a Supervisor without a process.
+func New(c Config) *Supervisor {
+	if c.Idle <= 0 {
+		c.Idle = defaultIdle
+	}
+	return &Supervisor{config: c, retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
+}
+
+// Response is the outcome of a call.
+type Response struct {
+	Body      []byte // the method's result: a JSON object in valid UTF-8, otherwise unvalidated
+	Asks      bool   // whether Body is an abi.Ask instead of a result
+	ToolError bool   // whether the result has isError, as reported by the worker
+	Fuel      int64  // instructions that the call executed
+	LeftOut   int64  // operations that were not recorded
+	StartFuel int64  // instructions that creating the instance executed
+	Memory    int64  // size in bytes of the module's linear memory after the call
+}
+
+// Call makes a call. The caller must not have more than Limits.Concurrency calls in flight. The error is an *engine.Error, or the
+// module's own *abi.Error.
+//
+// A call whose worker ends is retried once, in a worker of its own. It is not retried if it may have written something, if its time
+// limit had passed, or if it was the only call in flight and the host ended the worker for it. A call that is not retried, or whose
+// second worker ends too, fails with CodeWorkerLost or CodeMemory.
+func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
+	if size := len(r.Params) + len(r.Interaction); int64(size) > s.config.Limits.Input {
+		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", size, s.config.Limits.Input)
+	}
+	release, err := s.config.Pool.reserve(ctx, s, s.config.Queue)
+	if err != nil {
+		return Response{}, s.callError(ctx, err)
+	}
+	defer release()
+	p, err := s.acquire(ctx, r.Waiting)
+	if err != nil {
+		return Response{}, s.callError(ctx, err)
+	}
+	began := time.Now()
+	result, err := s.run(ctx, p, r)
+	var lost *lostError
+	if errors.As(err, &lost) {
+		if time.Since(began) >= s.config.Limits.Time {
+			lost.late = true
+		}
+		result, err = s.retryLost(ctx, p, r, lost)
+	}
+	if err != nil {
+		return Response{}, s.callError(ctx, err)
+	}
+	return s.response(result)
+}
+
+// lateReply is the time by which a host operation may exceed the time limit of its call, so that the worker's clock decides which
+// error the call returns.
+const lateReply = 50 * time.Millisecond
+
+// grace is the time within which a worker must end a call that timed out or was cancelled.
+const grace = 2 * time.Second
+
+// run makes a call in a process that acquire or launch returned.
+func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Result, error) {
+	defer s.leave(p)
+	now := time.Now()
+	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply)}
+	if p.launch.Create != nil {
+		call.ask = p.creating(r.Ask)
+	}
+	result, err := p.conn.call(call, r.Call)
+	if err != nil {
+		p.settle()
+	}
+	return result, err
+}
+
+// creating returns an Asker that performs wire.OpCreate and passes all other operations to the Asker "next".
+func (p *process) creating(next Asker) Asker {
+	return func(ctx context.Context, ask wire.Ask) wire.Reply {
+		if ask.Op != wire.OpCreate {
+			return next(ctx, ask)
+		}
+		mount, err := strconv.Atoi(string(ask.Params))
+		if err == nil {
+			err = p.launch.Create(mount)
+		}
+		if err != nil {
+			return wire.Reply{Error: &abi.HostError{Code: abi.HostFailed, Message: err.Error()}}
+		}
+		return wire.Reply{}
+	}
+}
+
+// retryLost retries a call whose worker ended, if that is safe. The retry has a worker to itself, which shows whether
+// the call itself ends its worker.
+func (s *Supervisor) retryLost(ctx context.Context, p *process, r Request, lost *lostError) (wire.Result, error) {
+	s.config.Log.Error("a worker process ended", "reason", p.reason())
+	// If the call was alone and the host had to kill the worker, or the worker violated the protocol, the call caused it.
+	// Otherwise another call or process may be the cause.
+	blamed := lost.alone && (p.killed.Load() != nil || errors.Is(lost.reason, wire.ErrProtocol))
+	if lost.sent && (lost.wrote || lost.late || blamed) {
+		return wire.Result{}, s.lostCall(p, lost)
+	}
+	select {
+	case s.retry <- struct{}{}:
+		defer func() { <-s.retry }()
+	case <-ctx.Done():
+		return wire.Result{}, ctx.Err()
+	}
+	p, err := s.launch(ctx)
+	if err != nil {
+		return wire.Result{}, err
+	}
+	if err := s.adopt(p); err != nil {
+		return wire.Result{}, err
+	}
+	result, err := s.run(ctx, p, r)
+	if errors.As(err, &lost) {
+		return wire.Result{}, s.lostCall(p, lost)
+	}
+	return result, err
+}
+
+// lostCall returns the error of a call whose process ended and that is not retried.
+func (s *Supervisor) lostCall(p *process, err *lostError) *engine.Error {
+	if err.alone && p.outOfMemory() {
+		return s.fail(engine.CodeMemory, err, "needed more memory than its process may have: raise limits.memory")
+	}
+	return s.fail(engine.CodeWorkerLost, err, "lost its process: %s", p.reason())
+}
+
+// response validates a worker's result. The worker is untrusted, and the host passes the bytes of the result on to the
+// client.
+func (s *Supervisor) response(result wire.Result) (Response, error) {
+	r := Response{
+		Body: result.Body, ToolError: result.Kind == wire.KindToolError, Asks: result.Kind == wire.KindAsk,
+		Fuel: result.Fuel, LeftOut: result.LeftOut, StartFuel: result.StartFuel, Memory: result.Memory,
+	}
+	switch {
+	case result.Kind == wire.KindFailure:
+		r.Body = nil
+		if err := failure(s.config.Plugin, result.Body); !errors.Is(err, wire.ErrProtocol) {
+			return r, err
+		}
+		return r, s.fail(engine.CodeWorkerLost, nil, "received a malformed failure from its process")
+	case !rawjson.Valid(result.Body) || !utf8.Valid(result.Body) || rawjson.Kind(result.Body) != '{':
+		r.Body = nil
+		return r, s.fail(engine.CodeWorkerLost, nil, "received a result from its process that is not a JSON object")
+	case result.Kind == wire.KindRPCError:
+		r.Body = nil
+		var own *abi.Error
+		if err := json.Unmarshal(result.Body, &own); err != nil || own == nil {
+			return r, s.fail(engine.CodeWorkerLost, nil, "received a malformed error from its process")
+		}
+		return r, own
+	}
+	return r, nil
+}
+
+func (s *Supervisor) fail(code engine.Code, err error, format string, args ...any) *engine.Error {
+	return &engine.Error{Code: code, Plugin: s.config.Plugin, Message: fmt.Sprintf(format, args...), Err: err}
+}
+
+// callError converts the error of a call that did not run to an *engine.Error.
+func (s *Supervisor) callError(ctx context.Context, err error) error {
+	var failure *engine.Error
+	switch {
+	case errors.As(err, &failure):
+		return failure
+	case ctx.Err() != nil:
+		return s.fail(engine.CodeCanceled, ctx.Err(), "was cancelled")
+	}
+	return s.fail(engine.CodeInternal, err, "cannot run: %v", err)
+}
