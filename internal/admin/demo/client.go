@@ -46,18 +46,9 @@ func (c *client) request(method string, params, result any) error {
 		return err
 	}
 	for {
-		var m struct {
-			ID     int
-			Method string
-			Result json.RawMessage
-			Error  *struct{ Message string }
-		}
-		line, err := c.stdout.ReadBytes('\n')
+		m, err := c.receive()
 		if err != nil {
-			return fmt.Errorf("cannot read from the server: %w", err)
-		}
-		if err := json.Unmarshal(line, &m); err != nil {
-			return fmt.Errorf("the server sent %.100q, which is not a JSON-RPC message: %w", line, err)
+			return err
 		}
 		switch {
 		case m.Method != "": // a notification
@@ -69,6 +60,34 @@ func (c *client) request(method string, params, result any) error {
 			return json.Unmarshal(m.Result, result)
 		}
 	}
+}
+
+// awaitNotification waits for a notification. It ignores all others.
+func (c *client) awaitNotification(method string) error {
+	for {
+		if m, err := c.receive(); err != nil || m.Method == method {
+			return err
+		}
+	}
+}
+
+// message is a response or a notification.
+type message struct {
+	ID     int
+	Method string
+	Result json.RawMessage
+	Error  *struct{ Message string }
+}
+
+func (c *client) receive() (m message, err error) {
+	line, err := c.stdout.ReadBytes('\n')
+	if err != nil {
+		return m, fmt.Errorf("cannot read from the server: %w", err)
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return m, fmt.Errorf("the server sent %.100q, which is not a JSON-RPC message: %w", line, err)
+	}
+	return m, nil
 }
 
 func (c *client) notify(method string) error {

@@ -1,6 +1,6 @@
 // Package demo demonstrates Bulkhead: Run builds the plugins of a checkout, starts a server of them in a temporary home
-// directory and project, sends it the requests of the table in steps.go, and compares every answer with the expected
-// one.
+// directory and project as soon as the first one is built, sends it the requests of the table in steps.go, and compares
+// every answer with the expected one.
 package demo
 
 import (
@@ -14,14 +14,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/modfile"
 
 	clients "github.com/bulkhead-mcp/bulkhead/internal/admin/client"
-	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // modulePath is the module path in the go.mod of a checkout.
@@ -30,16 +30,26 @@ const modulePath = "github.com/bulkhead-mcp/bulkhead"
 //go:embed all:workspace
 var workspace embed.FS
 
-// Run runs the demonstration. The conversation goes to out; build progress and the log of the server go to stderr.
+// repeatInterval is the interval at which a build that takes long is reported on a stream whose lines are not redrawn.
+const repeatInterval = 10 * time.Second
+
+// Run runs the demonstration. The conversation goes to out; build progress and the log of the server go to stderr. Each plugin is
+// called as soon as it is built, while the next ones are built.
 func Run(ctx context.Context, out, stderr io.Writer) error {
 	root, err := checkout()
 	if err != nil {
 		return err
 	}
-	plugins := filepath.Join(root, "dist", "plugins")
-	if err := buildAll(ctx, root, plugins, stderr); err != nil {
-		return err
+	fmt.Fprintf(out, `This builds the %d plugins of the checkout, starts a server of them in a temporary home directory, and
+calls each as soon as it is built, as an MCP client would. With empty caches the first build takes the
+longest: it compiles Go's standard library for WebAssembly.
+`, len(chapters))
+	tasks := progress.New(stderr, nil)
+	if term.CanRedraw(out) { // else out may be a program that prints on the same terminal
+		tasks = progress.To(stderr)
 	}
+	defer tasks.Close()
+	tasks.RepeatSteps(repeatInterval)
 	dir, err := os.MkdirTemp("", "bulkhead-demo-")
 	if err != nil {
 		return err
@@ -51,7 +61,15 @@ func Run(ctx context.Context, out, stderr io.Writer) error {
 	if err := writeWorkspace(dir); err != nil {
 		return err
 	}
-	if err := converse(ctx, out, stderr, plugins, dir); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	plugins := filepath.Join(root, "dist", "plugins")
+	b := startBuilds(ctx, root, plugins, tasks)
+	err = converse(ctx, tasks.Above(out), tasks, plugins, dir, b.await)
+	if err != nil {
+		cancel() // has no effect on builds that have failed
+	}
+	if err := errors.Join(b.wait(), err); err != nil {
 		return err
 	}
 	return printConfig(out, root)
@@ -73,26 +91,6 @@ func checkout() (string, error) {
 	}
 }
 
-func buildAll(ctx context.Context, root, out string, stderr io.Writer) error {
-	manifests, err := filepath.Glob(filepath.Join(root, "plugins", "*", manifest.FileName))
-	if err != nil {
-		return err
-	}
-	dirs := make([]string, len(manifests))
-	for i, file := range manifests {
-		dirs[i] = filepath.Dir(file)
-	}
-	cache, err := discovery.CacheDir(discovery.System{})
-	if err != nil {
-		fmt.Fprintf(stderr, "compiled modules are not cached: %v\n", err)
-		cache = ""
-	}
-	tasks := progress.To(stderr)
-	defer tasks.Close()
-	_, err = build.All(ctx, dirs, build.Options{Out: out, Progress: tasks, CacheDir: cache})
-	return err
-}
-
 // writeWorkspace creates the home directory, the project and the config below dir.
 func writeWorkspace(dir string) error {
 	return fs.WalkDir(workspace, "workspace", func(name string, item fs.DirEntry, err error) error {
@@ -111,8 +109,11 @@ func writeWorkspace(dir string) error {
 	})
 }
 
-// converse starts the server in a child process, and runs the conversation with it.
-func converse(ctx context.Context, out, log io.Writer, plugins, dir string) error {
+// converse starts the server in a child process when the first plugin is built, and runs the conversation with it.
+func converse(ctx context.Context, out, log io.Writer, plugins, dir string, await func(plugin int) bool) error {
+	if !await(0) {
+		return nil
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -122,14 +123,39 @@ func converse(ctx context.Context, out, log io.Writer, plugins, dir string) erro
 	if cache, err := discovery.CacheDir(discovery.System{}); cache != "" && err == nil {
 		env = append(env, "XDG_CACHE_HOME="+filepath.Dir(cache)) // the cache that the build has filled
 	}
-	cmd := exec.CommandContext(ctx, self, "serve", "--config", filepath.Join(dir, "bulkhead.toml"), "--project", project, "--log-level", "warn")
+	c := config{file: filepath.Join(dir, configName)}
+	if err := c.serve(1); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, self, "serve", "--config", c.file, "--project", project, "--log-level", "warn")
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), log
-	c, err := start(cmd)
+	client, err := start(cmd)
 	if err != nil {
 		return fmt.Errorf("cannot start the server: %w", err)
 	}
-	r := &runner{out: out, client: c, dir: dir, values: map[string]string{"${registry}": filepath.Join(home, "registry")}}
-	return errors.Join(r.run(), c.close())
+	r := &runner{out: out, client: client, dir: dir, await: await, serve: c.serve, values: map[string]string{"${registry}": filepath.Join(home, "registry")}}
+	return errors.Join(r.run(), client.close())
+}
+
+// configName is the name of the server's config in the workspace.
+const configName = "bulkhead.toml"
+
+// config is the server's config.
+type config struct{ file string }
+
+// serve has the server serve the plugins of the first chapters. It replaces the config atomically, since the server watches it.
+func (c config) serve(plugins int) error {
+	text, err := workspace.ReadFile("workspace/" + configName)
+	if err != nil {
+		return err
+	}
+	const table = "[[plugins]]\n"
+	parts := strings.SplitAfter(string(text), table)
+	served := strings.TrimSuffix(strings.Join(parts[:plugins+1], ""), table)
+	if err := os.WriteFile(c.file+".new", []byte(served), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(c.file+".new", c.file)
 }
 
 // printConfig prints the configuration with which an MCP client starts the server.

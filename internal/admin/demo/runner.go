@@ -16,8 +16,10 @@ const protocolVersion = "2025-11-25"
 type runner struct {
 	out    io.Writer
 	client *client
-	dir    string            // the workspace: home directory and project
-	values map[string]string // saved values, by "${name}"
+	dir    string                  // the workspace: home directory and project
+	await  func(plugin int) bool   // waits until the plugin of a chapter is built; false: it cannot be built
+	serve  func(plugins int) error // has the server serve the plugins of the first chapters
+	values map[string]string       // saved values, by "${name}"
 	step   int
 	failed []error
 }
@@ -26,8 +28,14 @@ func (r *runner) run() error {
 	if err := r.openSession(); err != nil {
 		return err
 	}
-	for _, c := range chapters {
+	for i, c := range chapters {
+		if !r.await(i) {
+			return nil // the caller has the error of the build
+		}
 		fmt.Fprintf(r.out, "\n%s: %s\n", c.plugin, c.about)
+		if err := r.openChapter(i); err != nil {
+			return err
+		}
 		for _, s := range c.steps {
 			if err := r.runStep(s); err != nil {
 				return err
@@ -41,7 +49,7 @@ func (r *runner) run() error {
 	return nil
 }
 
-// openSession initializes the session and lists the tools.
+// openSession initializes the session.
 func (r *runner) openSession() error {
 	var hello struct {
 		ProtocolVersion string
@@ -59,7 +67,21 @@ func (r *runner) openSession() error {
 	}
 	r.printTitle("initialize", "")
 	r.printExcerpt(fmt.Sprintf("%s %s, protocol %s", hello.ServerInfo.Name, hello.ServerInfo.Version, hello.ProtocolVersion))
+	return nil
+}
 
+// openChapter has the server serve the plugin of a chapter too, and lists the tools.
+func (r *runner) openChapter(chapter int) error {
+	comment := "from the manifests, without loading a module"
+	if chapter > 0 {
+		comment = "the server has noticed that its config has one more plugin"
+		if err := r.serve(chapter + 1); err != nil {
+			return err
+		}
+		if err := r.client.awaitNotification("notifications/tools/list_changed"); err != nil {
+			return err
+		}
+	}
 	var list struct{ Tools []struct{ Name string } }
 	if err := r.client.request("tools/list", args{}, &list); err != nil {
 		return fmt.Errorf("tools/list: %w", err)
@@ -69,13 +91,15 @@ func (r *runner) openSession() error {
 	for i, t := range list.Tools {
 		names[i], listed[t.Name] = t.Name, true
 	}
-	r.printTitle("tools/list", "from the manifests, without loading a module")
-	r.printExcerpt(fmt.Sprintf("%d tools of %d plugins: %s … %s", len(names), len(chapters), names[0], names[len(names)-1]))
-	for _, c := range chapters {
-		for _, s := range c.steps {
-			if s.tool != "" && !listed[s.tool] {
-				r.fail("the tool %s is not listed", s.tool)
-			}
+	r.printTitle("tools/list", comment)
+	if chapter == 0 {
+		r.printExcerpt(fmt.Sprintf("%d tools of 1 plugin: %s … %s", len(names), names[0], names[len(names)-1]))
+	} else {
+		r.printExcerpt(fmt.Sprintf("%d tools of %d plugins: %s … %s", len(names), chapter+1, names[0], names[len(names)-1]))
+	}
+	for _, s := range chapters[chapter].steps {
+		if s.tool != "" && !listed[s.tool] {
+			r.fail("the tool %s is not listed", s.tool)
 		}
 	}
 	return nil

@@ -16,7 +16,31 @@ import (
 // modules of the other builds, each mostly on one processor.
 func maxBuilds() int { return runtime.GOMAXPROCS(0) + 1 }
 
-// All builds the plugins in dirs concurrently, and continues after a failure. It returns the results of the successful builds
+// turns make one module at a time, in the order of the builds: two go tools with an empty cache would each compile the standard
+// library, one go tool can use all processors, and the first plugin should not wait for others.
+type turns struct{ last *turn }
+
+// turn is a build's turn to make its module. It comes when the build before it ends its turn.
+type turn struct {
+	before *turn
+	ended  chan struct{}
+	end    func() // ends the turn; further calls have no effect
+}
+
+func (t *turns) next() *turn {
+	ended := make(chan struct{})
+	t.last = &turn{before: t.last, ended: ended, end: sync.OnceFunc(func() { close(ended) })}
+	return t.last
+}
+
+func (t *turn) wait() {
+	if t.before != nil {
+		<-t.before.ended
+		t.before = nil // and so all turns before it
+	}
+}
+
+// All builds the plugins in dirs concurrently, makes their modules in the order of dirs, and continues after a failure. It returns the results of the successful builds
 // in the order of dirs, and the joined errors of the failed builds, each with its directory. If a directory is given twice, or
 // plugin names are duplicate, All returns an error and builds nothing.
 func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
@@ -38,11 +62,16 @@ func All(ctx context.Context, dirs []string, o Options) ([]Result, error) {
 	}
 	slots := make(chan struct{}, maxBuilds())
 	var builds sync.WaitGroup
+	var order turns
 	for i := range dirs {
 		slots <- struct{}{}
+		turn := order.next()
 		builds.Go(func() {
 			defer func() { <-slots }()
-			results[i], failures[i] = b.build(ctx, sources[i], problems[i], tasks[i])
+			results[i], failures[i] = b.build(ctx, sources[i], problems[i], turn, tasks[i])
+			if failures[i] == nil && o.Built != nil {
+				o.Built(i)
+			}
 		})
 	}
 	builds.Wait()

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -37,8 +36,11 @@ type Options struct {
 	// Memory and Time bound a module that is asked for its handlers; 0: the limits of its manifest.
 	Memory int64
 	Time   time.Duration
-	// CommandTime bounds each build command, which the builds of other plugins wait for; 0: DefaultCommandTime.
+	// CommandTime bounds each build command, which the builds of later plugins wait for; 0: DefaultCommandTime.
 	CommandTime time.Duration
+	// Built is called when All has built a plugin, with its index, while All builds others. It may be called concurrently. Nil: nothing
+	// is called.
+	Built func(index int)
 	// Grace is how long a build command may clean up after a cancellation; 0: five seconds.
 	Grace time.Duration
 }
@@ -67,7 +69,7 @@ func Build(ctx context.Context, dir string, o Options) (Result, error) {
 	}
 	defer b.close()
 	s, ps := load(dir)
-	result, err := b.build(ctx, s, ps, o.Progress.Add(taskName(dir, s)))
+	result, err := b.build(ctx, s, ps, new(turns).next(), o.Progress.Add(taskName(dir, s)))
 	if ps := (tomlfile.Problems)(nil); err != nil && !errors.As(err, &ps) {
 		err = fmt.Errorf("%s: not built: %w", dir, err)
 	}
@@ -76,14 +78,13 @@ func Build(ctx context.Context, dir string, o Options) (Result, error) {
 
 // builder is the shared state of the builds of one Build or All.
 type builder struct {
-	out       string
-	log       hclog.Logger
-	store     *code.Store
-	memory    int64         // Options.Memory
-	time      time.Duration // Options.Time
-	command   time.Duration // Options.CommandTime
-	grace     time.Duration // Options.Grace
-	compileMu sync.Mutex    // held while a build command runs; see makeModule
+	out     string
+	log     hclog.Logger
+	store   *code.Store
+	memory  int64         // Options.Memory
+	time    time.Duration // Options.Time
+	command time.Duration // Options.CommandTime
+	grace   time.Duration // Options.Grace
 }
 
 func newBuilder(o Options) (*builder, error) {
@@ -108,7 +109,8 @@ func (b *builder) close() {
 }
 
 // build builds s. ps are the problems of loading s, which is nil if it could not be parsed.
-func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems, task *progress.Task) (result Result, err error) {
+func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems, turn *turn, task *progress.Task) (result Result, err error) {
+	defer turn.end()
 	defer func() {
 		if err != nil {
 			task.Fail("") // the caller shows err
@@ -121,7 +123,7 @@ func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems, ta
 		return Result{}, sortByLine(ps).Err()
 	}
 	start := time.Now()
-	result, err = b.stage(ctx, s, task)
+	result, err = b.stage(ctx, s, turn, task)
 	if err != nil && ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
@@ -134,7 +136,7 @@ func (b *builder) build(ctx context.Context, s *source, ps tomlfile.Problems, ta
 }
 
 // stage builds the output in a staging directory beside the target, and then renames it.
-func (b *builder) stage(ctx context.Context, s *source, task *progress.Task) (Result, error) {
+func (b *builder) stage(ctx context.Context, s *source, turn *turn, task *progress.Task) (Result, error) {
 	result := Result{Name: s.m.Name, Dir: filepath.Join(b.out, s.m.Name)}
 	result.Module = filepath.Join(result.Dir, s.m.Module.File)
 	st, err := newStage(b.out, s.m.Name, b.log)
@@ -146,7 +148,9 @@ func (b *builder) stage(ctx context.Context, s *source, task *progress.Task) (Re
 	if err := st.withLock(func() error { return s.checkTarget(result.Dir).Err() }); err != nil {
 		return Result{}, err
 	}
+	turn.wait()
 	module, err := b.makeModule(ctx, s, st, task)
+	turn.end()
 	if err != nil {
 		return Result{}, err
 	}

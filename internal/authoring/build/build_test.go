@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -298,5 +299,27 @@ func TestAllBuildsWhatBuildBuilds(t *testing.T) {
 	}
 	if diff := cmp.Diff(read(t, alone), read(t, together)); diff != "" {
 		t.Errorf("(-alone +together)\n%s", diff)
+	}
+}
+
+// The command of the second plugin does not end before Built is called for the first one.
+func TestAllReportsPluginWhileOthersAreBuilt(t *testing.T) {
+	first := filepath.Join(t.TempDir(), "first")
+	var dirs []string
+	for _, plugin := range []struct{ name, script string }{{"one", "cp made hand.wasm"}, {"two", "until [ -e " + first + " ]; do sleep 0.1; done; cp made hand.wasm"}} {
+		dirs = append(dirs, files{
+			"plugin.toml": strings.Replace(head, `"hand"`, `"`+plugin.name+`"`, 1) + "[build]\ncommand = ['sh', '-c', '" + plugin.script + "']\n" + tools("one"),
+			"made":        string(answering(handlesOne)),
+		}.write(t, t.TempDir()))
+	}
+	built := func(i int) {
+		if i == 0 {
+			if err := os.WriteFile(first, nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if _, err := build.All(t.Context(), dirs, build.Options{Out: t.TempDir(), Built: built, CommandTime: 5 * time.Minute}); err != nil {
+		t.Fatal(err)
 	}
 }

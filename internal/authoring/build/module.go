@@ -16,11 +16,8 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
 
-// makeModule builds the module if the manifest has [build], and opens it. It runs one build command at a time: two go
-// tools with an empty cache would each compile the standard library, and one go tool can use all processors.
+// makeModule builds the module if the manifest has [build], and opens it.
 func (b *builder) makeModule(ctx context.Context, s *source, st *stage, task *progress.Task) (*os.File, error) {
-	b.compileMu.Lock()
-	defer b.compileMu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

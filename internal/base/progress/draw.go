@@ -18,9 +18,13 @@ const barWidth = 20
 
 const spinner = `|/-\`
 
-// redraw draws until stop is closed, so that times advance.
+// redraw draws until stop is closed, so that times advance. On a plain stream it repeats the steps of running tasks.
 func (s *Set) redraw(stop <-chan struct{}) {
-	tick := time.NewTicker(interval)
+	every := interval
+	if s.size == nil {
+		every = s.repeat
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
@@ -30,6 +34,11 @@ func (s *Set) redraw(stop <-chan struct{}) {
 			s.mu.Lock()
 			s.frame++
 			s.draw()
+			for _, t := range s.running {
+				if t.step != "" {
+					s.line(t.name, t.step+", "+elapsed(t.start))
+				}
+			}
 			s.mu.Unlock()
 		}
 	}

@@ -1,7 +1,7 @@
 // Package progress shows the progress of named tasks that run concurrently, such as builds and compilations.
 //
 // On a terminal the running tasks have a line each, which is redrawn, above a bar of all tasks; a task that ends leaves a
-// line. On any other stream each reported step is a line. Names and texts are untrusted: invisible code points are replaced.
+// line. On any other stream each reported step is a line, and so is each running task at the intervals of RepeatSteps. Names and texts are untrusted: invisible code points are replaced.
 //
 //	tasks := progress.To(os.Stderr)
 //	defer tasks.Close()
@@ -29,14 +29,15 @@ type Set struct {
 	size func() (width, height int) // columns and rows of the terminal; nil if lines are not redrawn
 
 	mu      sync.Mutex
-	start   time.Time // when the first task started
-	running []*Task   // in the order of their starts
-	tasks   int       // number of all tasks
-	ended   int       // number of tasks that are done or failed
-	failed  int       // number of tasks that failed
-	shown   int       // number of lines at the end of w that the next draw replaces
-	partial []byte    // last line written to the set, until its line feed follows
-	frame   int       // index of the spinner's frame
+	start   time.Time     // when the first task started
+	running []*Task       // in the order of their starts
+	tasks   int           // number of all tasks
+	ended   int           // number of tasks that are done or failed
+	failed  int           // number of tasks that failed
+	shown   int           // number of lines at the end of w that the next draw replaces
+	partial []byte        // last line written to the set, until its line feed follows
+	frame   int           // index of the spinner's frame
+	repeat  time.Duration // interval at which a plain stream repeats the steps of running tasks; 0: never
 	stop    chan struct{}
 	drawer  sync.WaitGroup
 }
@@ -74,6 +75,10 @@ func New(w io.Writer, size func() (width, height int)) *Set { return &Set{w: w, 
 // Redraws reports whether lines are redrawn, so that a running task is always visible.
 func (s *Set) Redraws() bool { return s != nil && s.size != nil }
 
+// RepeatSteps has a plain stream repeat the step of each running task at an interval, so that a long step is seen to continue. It must
+// be called before Add.
+func (s *Set) RepeatSteps(interval time.Duration) { s.repeat = interval }
+
 // Add adds a task that is waiting.
 func (s *Set) Add(name string) *Task {
 	if s == nil {
@@ -85,7 +90,7 @@ func (s *Set) Add(name string) *Task {
 		s.start = time.Now()
 	}
 	s.tasks++
-	if s.size != nil && s.stop == nil {
+	if s.stop == nil && (s.size != nil || s.repeat > 0) {
 		stop := make(chan struct{})
 		s.stop = stop
 		s.drawer.Go(func() { s.redraw(stop) })
@@ -171,6 +176,23 @@ func (s *Set) Write(text []byte) (int, error) {
 		s.draw()
 	}
 	return len(text), nil
+}
+
+// Above returns a writer to w, which may be the same terminal: complete lines that it writes appear above the lines that are redrawn.
+// It does not sanitize them.
+func (s *Set) Above(w io.Writer) io.Writer { return above{s, w} }
+
+type above struct {
+	set *Set
+	w   io.Writer
+}
+
+func (a above) Write(text []byte) (int, error) {
+	a.set.mu.Lock()
+	defer a.set.mu.Unlock()
+	a.set.erase()
+	defer a.set.draw()
+	return a.w.Write(text)
 }
 
 // Close removes the lines that are redrawn. Lines of tasks that ended remain. A set can be closed more than once.

@@ -97,6 +97,36 @@ func TestTerminalShowsRunningTasksAndBarOfAll(t *testing.T) {
 	})
 }
 
+func TestTerminalShowsOtherOutputAboveRunningTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shown, tasks := onScreen(t, 60)
+		out := tasks.Above(shown)
+		fmt.Fprintln(out, "before")
+		tasks.Add("chant").Step("compiling")
+		fmt.Fprintln(out, "a line of the output")
+		expect(t, shown, "before", "a line of the output", "| chant    0 s  compiling")
+		tasks.Close()
+		fmt.Fprintln(out, "after")
+		expect(t, shown, "before", "a line of the output", "after")
+	})
+}
+
+func TestPlainStreamRepeatsLongSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var shown strings.Builder
+		tasks := progress.New(&shown, nil)
+		tasks.RepeatSteps(10 * time.Second)
+		chant, aam := tasks.Add("chant"), tasks.Add("aam")
+		chant.Step("compiling")
+		time.Sleep(15 * time.Second)
+		chant.Done("")
+		aam.Step("linking")
+		time.Sleep(6 * time.Second)
+		tasks.Close()
+		expect(t, &shown, "chant: compiling", "chant: compiling, 10 s", "aam: linking", "aam: linking, 5 s", "")
+	})
+}
+
 func TestTerminalBoundsLinesAndColumns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shown, tasks := onScreen(t, 24)
