@@ -154,7 +154,7 @@ func newExampleProject(t *testing.T, configured bool) exampleProject {
 	t.Helper()
 	p := exampleProject{root: newDir(t, nil)}
 	p.dir = filepath.Join(p.root, "home", "src", "app")
-	workspace := filepath.Join("..", "internal", "demo", "workspace")
+	workspace := filepath.Join("..", "internal", "admin", "demo", "workspace")
 	check := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -82,7 +82,7 @@ var arrows = map[string][]string{
 	"internal/policy/catalog":       {"internal/policy/config", "internal/policy/discovery", "internal/protocol/gateway", "internal/policy/manifest", "internal/policy/ready", "sdk/rawjson", "internal/protocol/schema", "internal/base/tomlfile", "internal/base/visible", "sdk/abi", "internal/base/access"},
 	"internal/runtime/dispatch":     {"internal/protocol/command", "internal/protocol/interaction", "internal/runtime/audit", "internal/policy/catalog", "internal/policy/config", "internal/runtime/confine", "internal/runtime/derived", "internal/policy/discovery", "internal/runtime/engine", "internal/runtime/engine/code", "internal/protocol/gateway", "internal/runtime/grant", "internal/policy/manifest", "internal/runtime/network", "internal/base/ownedpath", "sdk/rawjson", "internal/base/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/runtime/worker", "internal/runtime/worker/wire", "sdk/abi", "internal/base/treepath"},
 	"internal/admin/client":         {"internal/policy/discovery", "internal/base/jsonfile", "internal/policy/manifest", "internal/base/ownedpath", "internal/base/tomlfile", "internal/base/userfile", "internal/base/visible", "sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
-	"internal/admin/demo":           {"internal/base/progress", "internal/authoring/build", "internal/admin/client", "internal/policy/discovery", "internal/policy/manifest"},
+	"internal/admin/demo":           {"internal/base/progress", "internal/base/term", "internal/authoring/build", "internal/admin/client", "internal/policy/discovery"},
 	"internal/policy/discovery":     {"internal/policy/config", "internal/policy/manifest", "internal/base/ownedpath", "internal/base/statedir", "internal/sandbox/git", "internal/base/tomlfile", "internal/policy/trust", "internal/base/visible"},
 	"internal/authoring/guide":      {},                                                                                                                      // for tests
 	"internal/authoring/hosttest":   {"host", "internal/policy/config", "internal/policy/discovery", "internal/policy/trust", "internal/authoring/wasmtest"}, // for tests
@@ -236,7 +236,7 @@ func TestHostDoesNotPrintToStdout(t *testing.T) {
 	files := 0
 	check := func(file string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "testdata") ||
-			filepath.ToSlash(file) == "../internal/worker/child/connection_windows.go" {
+			filepath.ToSlash(file) == "../internal/runtime/worker/child/connection_windows.go" {
 			return err
 		}
 		files++
