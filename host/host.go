@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
@@ -37,7 +38,7 @@ type (
 	// System contains what the host reads from its environment: variables, standard directories and so on.
 	System = discovery.System
 	// UsageError is an error that the caller can correct: an invalid option, an invalid config, or the absence of a named plugin.
-	UsageError = discovery.UsageError
+	UsageError = usage.Error
 	// UntrustedError reports that the host found a config, or a directory of plugins, that the user does not trust and that the options
 	// do not name. Open returns it in a *UsageError.
 	UntrustedError = discovery.UntrustedError

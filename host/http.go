@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
@@ -53,18 +54,18 @@ func (h *Host) ServeHTTP(ctx context.Context, o HTTPOptions) error {
 	if settings.CertFile != "" {
 		certificate, err := tls.LoadX509KeyPair(settings.CertFile, settings.KeyFile)
 		if err != nil {
-			return discovery.UsageErrorf("TLS: %w", err)
+			return usage.Errorf("TLS: %w", err)
 		}
 		encryption = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	}
 	listener, err := net.Listen("tcp", o.Address)
 	if err != nil {
-		return discovery.UsageErrorf("--http: %w", err)
+		return usage.Errorf("--http: %w", err)
 	}
 	defer listener.Close()
 	at := transport{loopback: listener.Addr().(*net.TCPAddr).IP.IsLoopback(), token: token != "", encrypted: encryption != nil}
 	if err := at.check(settings.Insecure, now.Ceiling); err != nil {
-		return discovery.UsageErrorf("--http %s: %w", o.Address, err)
+		return usage.Errorf("--http %s: %w", o.Address, err)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -110,14 +111,14 @@ func readToken(system System, s config.HTTPServer) (string, error) {
 		return "", nil
 	}
 	if s.TokenFile != "" && s.TokenEnv != "" {
-		return "", discovery.UsageErrorf("the bearer token: both a file and a variable are named: keep one of the two")
+		return "", usage.Errorf("the bearer token: both a file and a variable are named: keep one of the two")
 	}
 	token, err := discovery.Secret(system, &config.Credential{Env: s.TokenEnv, File: s.TokenFile})
 	if err == nil {
 		err = httpserver.CheckToken(token)
 	}
 	if err != nil {
-		return "", discovery.UsageErrorf("the bearer token in %s: %w", cmp.Or(s.TokenFile, "$"+s.TokenEnv), err)
+		return "", usage.Errorf("the bearer token in %s: %w", cmp.Or(s.TokenFile, "$"+s.TokenEnv), err)
 	}
 	return token, nil
 }
@@ -176,12 +177,12 @@ func (s *served) allows(found *discovery.Found) error {
 		return nil
 	}
 	if why := found.Ceiling.HTTPProblem(s.at.loopback, s.at.token, s.at.encrypted); why != "" {
-		err := discovery.UsageErrorf("%s any more", why)
+		err := usage.Errorf("%s any more", why)
 		s.stop(err)
 		return err
 	}
 	if found.Untrusted == nil && !s.settings.Equal(found.HTTP) {
-		return discovery.UsageErrorf("%s: [http] has changed: restart the server, since a change of [http] applies at a start only", cmp.Or(found.Config, "the config"))
+		return usage.Errorf("%s: [http] has changed: restart the server, since a change of [http] applies at a start only", cmp.Or(found.Config, "the config"))
 	}
 	return nil
 }

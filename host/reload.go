@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
@@ -61,7 +62,7 @@ func (h *Host) reload(ctx context.Context) error {
 	case found.Untrusted != nil && !isRevoked(old, found.Untrusted):
 		return &UsageError{Err: found.Untrusted}
 	case old.Config != "" && old.Invalid == nil && found.Config == "" && found.Untrusted == nil:
-		return discovery.UsageErrorf("%s: this config no longer exists: restore the file, or start the server again to serve without a config", old.Config)
+		return usage.Errorf("%s: this config no longer exists: restore the file, or start the server again to serve without a config", old.Config)
 	}
 	if err := h.http.allows(found); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -72,7 +72,7 @@ func (c Client) local() (*gateway.Local, error) {
 		return nil, nil
 	}
 	if !rawjson.Valid(c.Capabilities) || rawjson.Kind(c.Capabilities) != '{' || c.Answer == nil {
-		return nil, discovery.UsageErrorf("client: Capabilities must be a JSON object, and Answer must be set")
+		return nil, usage.Errorf("client: Capabilities must be a JSON object, and Answer must be set")
 	}
 	return &gateway.Local{
 		Can: interaction.ParseClient(c.Capabilities),
@@ -95,7 +95,7 @@ func (h *Host) Ask(ctx context.Context, method string, params any, c Client) (An
 	}
 	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%s,"params":%s}`, rawjson.Quote(method), encoded)
 	if int64(len(request)) > gateway.DefaultMaxLine {
-		return Answer{}, discovery.UsageErrorf("arguments: %d bytes exceed the maximum size of a message, %d MiB", len(encoded), gateway.DefaultMaxLine>>20)
+		return Answer{}, usage.Errorf("arguments: %d bytes exceed the maximum size of a message, %d MiB", len(encoded), gateway.DefaultMaxLine>>20)
 	}
 	local, err := c.local()
 	if err != nil {

@@ -3,10 +3,12 @@
 package tests
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,7 +18,8 @@ import (
 
 const module = "github.com/bulkhead-mcp/bulkhead"
 
-// packages returns the repository's packages with their imports on all systems, without imports of tests.
+// packages returns the repository's packages with their imports on all systems, without imports of tests. The name of a package is
+// its directory; "." is the one in the root, which embeds the sources of the SDKs.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -29,7 +32,7 @@ func packages(t *testing.T) map[string][]string {
 		}
 		for line := range strings.Lines(string(out)) {
 			fields := strings.Fields(line)
-			name := strings.TrimPrefix(fields[0], module+"/")
+			name := directory(fields[0])
 			all[name] = append(all[name], fields[1:]...)
 		}
 	}
@@ -39,181 +42,334 @@ func packages(t *testing.T) map[string][]string {
 	return all
 }
 
-// arrows lists which packages of this repository each part may import. The longest matching part applies; "x/..."
-// matches x and everything below it.
-var arrows = map[string][]string{
-	"cmd":                           {"cmd/...", "host", "internal/admin/admin", "internal/runtime/audit", "internal/authoring/build", "internal/admin/client", "internal/authoring/conform", "internal/authoring/dev", "internal/policy/manifest", "internal/authoring/replay", "internal/authoring/scenario", "internal/admin/review", "internal/authoring/scaffold", "internal/base/tomlfile", "internal/base/visible", "internal/admin/demo", "internal/base/progress", "internal/base/term", "internal/policy/discovery", "internal/protocol/schema", "sdk/abi", "sdk/rawjson"},
-	"host":                          {"internal/protocol/interaction", "internal/policy/catalog", "internal/policy/config", "internal/policy/discovery", "internal/runtime/dispatch", "internal/runtime/engine/code", "internal/protocol/gateway", "internal/runtime/grant", "internal/protocol/httpserver", "sdk/rawjson", "internal/base/reexec", "internal/base/tomlfile", "internal/base/watch", "internal/runtime/worker/child", "sdk/abi"},
-	"internal/admin/admin":          {"internal/authoring/build", "internal/policy/catalog", "internal/policy/config", "internal/runtime/confine", "internal/policy/discovery", "internal/runtime/derived", "internal/runtime/dirtypages", "internal/runtime/engine/code", "internal/runtime/grant", "internal/protocol/httpserver", "internal/policy/manifest", "internal/base/origin", "internal/base/ownedpath", "internal/base/statedir", "internal/policy/ready", "internal/base/reexec", "internal/admin/review", "internal/sandbox", "internal/base/tomlfile", "internal/policy/trust", "internal/base/userfile", "sdk/contain", "internal/base/access"},
-	"internal/authoring/agreement":  {},
-	"internal/authoring/build":      {"internal/authoring/agreement", "internal/protocol/command", "internal/base/userfile", "sdk/rawjson", "internal/runtime/extism", "internal/authoring/importer", "internal/base/progress", "internal/runtime/engine", "internal/runtime/engine/code", "internal/runtime/engine/modinfo", "internal/base/reexec", "internal/runtime/worker", "internal/runtime/worker/wire", "internal/policy/manifest", "internal/base/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/filesystem", "internal/base/openflag", "internal/base/job"},
-	"internal/policy/config":        {"internal/protocol/interaction", "internal/base/origin", "internal/policy/manifest", "internal/base/tomlfile", "internal/base/visible", "sdk/contain"},
-	"internal/runtime/audit":        {"internal/base/ownedpath", "internal/base/visible", "sdk/atomicfile", "internal/base/openflag", "internal/base/filelock"},
-	"internal/runtime/engine":       {"internal/runtime/extism", "internal/runtime/dirtypages", "internal/runtime/engine/...", "internal/runtime/confine", "internal/base/filelock", "internal/base/visible", "sdk/abi", "internal/base/openflag"},
-	"internal/protocol/gateway":     {"internal/protocol/interaction", "internal/protocol/paramheader", "sdk/rawjson", "internal/base/visible", "sdk/abi"},
-	"internal/protocol/httpserver":  {"internal/protocol/gateway", "internal/protocol/paramheader", "internal/base/visible", "sdk/abi"},
-	"internal/protocol/interaction": {"sdk/abi", "sdk/rawjson"},
-	"internal/protocol/command":     {"sdk/abi", "sdk/rawjson"},
-	"internal/authoring/conform":    {"host", "internal/authoring/build", "internal/runtime/dispatch", "internal/runtime/engine/code", "internal/base/jsonmatch", "internal/authoring/scratch", "internal/base/tomlfile", "sdk/abi"},
-	"internal/base/jsonmatch":       {},
-	"internal/authoring/replay":     {"host", "internal/runtime/audit", "internal/policy/manifest", "internal/authoring/scratch", "internal/base/tomlfile", "sdk/abi"},
-	"internal/authoring/scenario":   {"host", "internal/policy/catalog", "internal/policy/config", "internal/runtime/dispatch", "internal/base/jsonmatch", "internal/policy/manifest", "internal/authoring/scratch", "internal/base/tomlfile", "sdk/abi", "sdk/atomicfile", "sdk/rawjson"},
-	"internal/authoring/scratch":    {"host", "internal/runtime/audit", "internal/policy/discovery", "internal/policy/manifest", "internal/base/tomlfile"},
-	"internal/authoring/scaffold":   {"internal/policy/manifest"},
-	"internal/authoring/dev":        {"internal/authoring/build", "internal/policy/discovery", "internal/base/filelock", "internal/policy/manifest", "internal/base/openflag", "internal/base/tomlfile", "internal/base/watch"},
-	"internal/runtime/extism":       {"sdk/abi", "sdk/rawjson"},
-	"internal/authoring/importer":   {"internal/runtime/extism", "internal/policy/manifest", "internal/base/visible", "sdk/rawjson"},
-	"internal/base/jsonfile":        {},
-	module:                          {}, // the sources of the SDKs, which only internal/authoring/scaffold uses
-	"internal/base/progress":        {"internal/base/term", "internal/base/visible"},
-	"internal/base/term":            {},
-	"internal/base/userfile":        {"internal/policy/discovery", "sdk/atomicfile"},
-	"internal/protocol/paramheader": {"sdk/rawjson"},
-	"internal/policy/manifest":      {"internal/protocol/command", "internal/protocol/interaction", "internal/base/origin", "internal/protocol/paramheader", "internal/protocol/schema", "internal/base/tomlfile", "internal/base/visible"},
-	"sdk/rawjson":                   {},
-	"internal/admin/review":         {"internal/protocol/interaction", "internal/policy/config", "internal/base/origin", "internal/policy/manifest", "internal/base/tomlfile", "sdk/contain"},
-	"internal/sandbox":              {"internal/policy/config", "internal/policy/manifest", "sdk/rawjson", "internal/sandbox/...", "internal/base/visible", "sdk/abi", "internal/base/filelock", "internal/base/ntfile", "internal/base/treepath"},
-	"internal/sandbox/beneath":      {"internal/sandbox/internal/seam", "internal/base/ntfile"},
-	"internal/sandbox/dial":         {},
-	"internal/sandbox/fetch":        {"internal/base/origin", "internal/sandbox/dial", "sdk/abi"},
-	"internal/sandbox/vfs":          {"internal/sandbox/beneath"},
-	"internal/protocol/schema":      {"sdk/rawjson"},
-	"internal/base/tomlfile":        {"sdk/rawjson", "internal/base/visible", "internal/base/openflag"},
-	"internal/policy/catalog":       {"internal/policy/config", "internal/policy/discovery", "internal/protocol/gateway", "internal/policy/manifest", "internal/policy/ready", "sdk/rawjson", "internal/protocol/schema", "internal/base/tomlfile", "internal/base/visible", "sdk/abi", "internal/base/access"},
-	"internal/runtime/dispatch":     {"internal/protocol/command", "internal/protocol/interaction", "internal/runtime/audit", "internal/policy/catalog", "internal/policy/config", "internal/runtime/confine", "internal/runtime/derived", "internal/policy/discovery", "internal/runtime/engine", "internal/runtime/engine/code", "internal/protocol/gateway", "internal/runtime/grant", "internal/policy/manifest", "internal/runtime/network", "internal/base/ownedpath", "sdk/rawjson", "internal/base/reexec", "internal/sandbox", "internal/sandbox/dial", "internal/sandbox/fetch", "internal/sandbox/git", "internal/sandbox/vfs", "internal/runtime/worker", "internal/runtime/worker/wire", "sdk/abi", "internal/base/treepath"},
-	"internal/admin/client":         {"internal/policy/discovery", "internal/base/jsonfile", "internal/policy/manifest", "internal/base/ownedpath", "internal/base/tomlfile", "internal/base/userfile", "internal/base/visible", "sdk/atomicfile", "sdk/contain", "sdk/filesystem"},
-	"internal/admin/demo":           {"internal/base/progress", "internal/base/term", "internal/authoring/build", "internal/admin/client", "internal/policy/discovery"},
-	"internal/policy/discovery":     {"internal/policy/config", "internal/policy/manifest", "internal/base/ownedpath", "internal/base/statedir", "internal/sandbox/git", "internal/base/tomlfile", "internal/policy/trust", "internal/base/visible"},
-	"internal/authoring/guide":      {},                                                                                                                      // for tests
-	"internal/authoring/hosttest":   {"host", "internal/policy/config", "internal/policy/discovery", "internal/policy/trust", "internal/authoring/wasmtest"}, // for tests
-	"internal/base/fixtures":        {},                                                                                                                      // for tests
-	"internal/base/testcache":       {},                                                                                                                      // for tests
-	"internal/base/tmpdir":          {},                                                                                                                      // for tests
-	"internal/authoring/wasmtest":   {"internal/runtime/engine/meter/wasm", "sdk/abi"},                                                                       // for tests
-	"examples/everything":           {"sdk/..."},
-	"tests/conformance":             {"host", "internal/protocol/gateway", "internal/protocol/httpserver", "internal/base/testcache", "sdk/abi", "sdk/rawjson"}, // a test program
-	"plugins/chant":                 {"plugins/chant/...", "sdk/..."},
-	"plugins/aam":                   {"internal/base/fixtures", "plugins/aam/...", "sdk/..."},
-	"plugins/agentpack":             {"plugins/agentpack/...", "sdk/..."},
-	"plugins/agentpack/apply":       {"plugins/agentpack/disk", "plugins/agentpack/fault", "sdk/contain", "sdk/filesystem", "sdk/transaction"},
-	"plugins/agentpack/disk":        {"plugins/agentpack/fault", "sdk/contain", "sdk/derive", "sdk/digest", "sdk/filesystem", "sdk/scan"},
-	"plugins/mcpkg":                 {"plugins/mcpkg/...", "sdk/..."},
-	"plugins/openspec":              {"plugins/openspec/...", "sdk/..."},
-	"sdk":                           {"sdk/..."},
-	"sdk/abi":                       {},
-	"sdk/atomicfile":                {"sdk/filesystem"},
-	"sdk/contain":                   {"sdk/filesystem"},
-	"sdk/digest":                    {"sdk/abi", "sdk/internal/imports", "sdk/rawjson"},
-	"sdk/filesystem":                {"sdk/filesystem"},
-	"sdk/transaction":               {"sdk/atomicfile", "sdk/contain", "sdk/digest", "sdk/filesystem"},
-	"sdk/internal":                  {"sdk/abi", "sdk/internal/...", "sdk/rawjson"},
-	"sdk/internal/memfs":            {"sdk/filesystem"}, // for tests
-	"tests":                         {"internal/authoring/build", "sdk", "sdk/abi", "sdk/scan", "tests/..."},
-	"tests/bench":                   {"host", "internal/authoring/build", "plugins/...", "sdk", "tests/bench/..."},
-	"internal/runtime/grant":        {"internal/policy/config", "internal/policy/manifest", "sdk/contain", "internal/base/ntfile"},
-	"internal/runtime/answer":       {"internal/protocol/interaction", "internal/runtime/engine", "sdk/rawjson", "internal/protocol/schema", "sdk/abi"},
-	"internal/runtime/network":      {"internal/runtime/worker/wire", "sdk/rawjson", "internal/sandbox/fetch", "sdk/abi"},
-	"internal/runtime/derived":      {"internal/base/filelock", "internal/base/openflag", "internal/base/ntfile"},
-	"internal/base/filelock":        {"internal/base/openflag"},
-	"internal/base/ownedpath":       {},
-	"internal/base/statedir":        {"internal/base/ownedpath"},
-	"internal/base/origin":          {},
-	"internal/policy/ready":         {"internal/policy/config", "internal/policy/manifest", "sdk/contain"},
-	"internal/base/reexec":          {},
-	"internal/policy/trust":         {"internal/base/ownedpath", "internal/base/statedir", "sdk/rawjson", "sdk/atomicfile", "sdk/filesystem", "internal/base/openflag"},
-	"internal/runtime/worker":       {"internal/runtime/engine", "internal/runtime/engine/code", "internal/runtime/confine", "internal/runtime/worker/wire", "sdk/rawjson", "internal/base/visible", "sdk/abi"},
-	"internal/runtime/worker/wire":  {"internal/protocol/command", "sdk/abi"},
-	"internal/runtime/worker/child": {"internal/protocol/command", "internal/runtime/derived", "internal/runtime/extism", "internal/runtime/dirtypages", "internal/runtime/audit", "internal/runtime/engine", "internal/runtime/answer", "internal/runtime/confine", "internal/runtime/worker/wire", "internal/policy/manifest", "sdk/rawjson", "internal/sandbox", "internal/sandbox/...", "internal/protocol/schema", "sdk/abi"},
-	"internal/runtime/confine":      {"internal/runtime/dirtypages", "internal/base/job"},
-	"internal/runtime/dirtypages":   {},
-	"internal/base/visible":         {},
-	"internal/base/watch":           {},
-	"internal/base/access":          {}, // these five are the differences between systems
-	"internal/base/job":             {},
-	"internal/base/ntfile":          {},
-	"internal/base/openflag":        {},
-	"internal/base/treepath":        {},
-
-	"internal/sandbox/git":                  {"internal/sandbox/beneath", "internal/sandbox/git/...", "sdk/abi", "sdk/contain", "internal/base/openflag"},
-	"internal/sandbox/git/gitconfig":        {"internal/sandbox/git/internal/hosterror"},
-	"internal/sandbox/git/internal":         {"sdk/abi"},
-	"internal/sandbox/git/internal/gittest": {"internal/sandbox/git", "sdk/abi"}, // for tests
-	"internal/sandbox/git/objects":          {"internal/sandbox/beneath", "internal/sandbox/git/internal/hosterror", "internal/sandbox/git/repo", "sdk/abi"},
-	"internal/sandbox/git/refs":             {"internal/sandbox/beneath", "internal/sandbox/git/internal/hosterror", "internal/sandbox/git/objects", "internal/sandbox/git/repo"},
-	"internal/sandbox/git/remote":           {"internal/sandbox/git/internal/hosterror", "internal/sandbox/git/objects", "internal/sandbox/git/refs", "sdk/abi"},
-	"internal/sandbox/git/repo":             {"internal/sandbox/beneath", "internal/sandbox/git/gitconfig", "internal/sandbox/git/internal/hosterror", "internal/base/treepath"},
-	"internal/sandbox/git/worktree":         {"internal/sandbox/beneath", "internal/sandbox/git/internal/hosterror", "internal/sandbox/git/objects", "internal/sandbox/git/refs", "internal/sandbox/git/repo", "internal/sandbox/git/worktree/ignore", "sdk/abi"},
-	"internal/sandbox/git/worktree/ignore":  {"internal/sandbox/git/repo"},
+// directory returns the directory of a package of this repository, or the path of any other package as it is.
+func directory(path string) string {
+	if path == module {
+		return "."
+	}
+	return strings.TrimPrefix(path, module+"/")
 }
 
-func TestImportArrowsPointOneWay(t *testing.T) {
-	for pkg, imports := range packages(t) {
-		part := longestPart(pkg)
-		if part == "" {
-			t.Errorf("%s matches no part: add it to arrows", pkg)
-			continue
+// order lists the districts from the bottom. A package imports only packages of its own district and of those before it.
+var order = []string{
+	"internal/base", "internal/protocol", "internal/policy", "internal/sandbox", "internal/runtime",
+	"host", ".", "internal/authoring", "internal/admin", "cmd",
+}
+
+// beside lists what is in no district, and the patterns of what it may import: "x/..." matches x and what is below it, "x/*" only what
+// is below it.
+var beside = map[string][]string{
+	"sdk":      {"sdk/..."},
+	"examples": {"sdk/..."},
+	"plugins":  {"sdk/..."}, // and what is below the plugin itself
+	"tests":    {"host/...", "internal/...", "sdk/...", "tests/..."},
+}
+
+// hostSDK are the packages of sdk that the districts import too: they need no host.
+var hostSDK = []string{"sdk/abi", "sdk/atomicfile", "sdk/contain", "sdk/filesystem", "sdk/rawjson"}
+
+// pureSDK are the packages of sdk that work without a host. Domain packages of plugins may import them.
+var pureSDK = []string{
+	"sdk/atomicfile", "sdk/contain", "sdk/derive", "sdk/digest", "sdk/filesystem", "sdk/filesystem/faultfs", "sdk/frontmatter",
+	"sdk/rawjson", "sdk/scan", "sdk/transaction",
+}
+
+// forTests are packages that only tests import, and each other.
+var forTests = []string{
+	"internal/authoring/guide", "internal/authoring/hosttest", "internal/authoring/wasmtest", "internal/base/fixtures",
+	"internal/base/testcache", "internal/base/tmpdir", "internal/sandbox/git/internal/gittest", "plugins/aam/internal/realdata",
+	"sdk/internal/memfs", "tests/...",
+}
+
+// A border is a rule that the order does not imply: no package of from imports one of to. A transitive border also holds for what
+// the packages of from import.
+type border struct {
+	from, to   []string
+	transitive bool
+	why        string
+}
+
+var borders = []border{
+	{
+		from: []string{"internal/runtime/worker/child"},
+		to: []string{
+			"internal/protocol/gateway", "internal/protocol/httpserver", "internal/policy/catalog", "internal/policy/discovery", "internal/policy/ready",
+			"internal/policy/trust", "internal/runtime/dispatch", "internal/runtime/grant", "internal/runtime/network", "internal/runtime/worker",
+			"internal/sandbox/dial", "internal/sandbox/fetch",
+		},
+		transitive: true,
+		why:        "a worker process neither serves clients nor decides grants nor opens connections: that is for the host process",
+	},
+	{
+		from: []string{"internal/..."}, to: []string{"internal/runtime/worker/child"},
+		why: "only host.RunChild runs the main function of a worker process",
+	},
+	{
+		from: []string{"internal/sandbox/*"}, to: []string{"internal/protocol/...", "internal/policy/..."},
+		why: "file tree, git and connections get directories and functions; only package sandbox knows grants",
+	},
+	{
+		from: []string{"internal/sandbox"}, to: []string{"internal/protocol/...", "internal/sandbox/dial", "internal/sandbox/fetch"},
+		why: "the operations of a worker know neither MCP nor connections, which the host process opens for them",
+	},
+	{
+		from: []string{"internal/sandbox/beneath", "internal/sandbox/dial"}, to: []string{"internal/sandbox/git/...", "internal/sandbox/vfs", "internal/sandbox/fetch"},
+		why: "they check each path and each address, whoever asks",
+	},
+	{
+		from: []string{"internal/sandbox/vfs", "internal/sandbox/git/..."}, to: []string{"internal/sandbox/dial", "internal/sandbox/fetch"},
+		why: "files and repositories are opened where no connection can be",
+	},
+	{
+		from: []string{"internal/runtime/engine/..."}, to: []string{"internal/protocol/gateway", "internal/protocol/httpserver", "internal/policy/...", "internal/sandbox/..."},
+		why: "the engine runs modules and knows neither plugins nor grants nor clients",
+	},
+	{
+		from: []string{"internal/runtime/worker", "internal/runtime/worker/wire"},
+		to:   []string{"internal/protocol/gateway", "internal/protocol/httpserver", "internal/policy/...", "internal/sandbox/..."},
+		why:  "the supervisor treats a worker as hostile, and knows neither manifests nor clients",
+	},
+	{
+		from: []string{"internal/runtime/confine", "internal/runtime/dirtypages", "internal/runtime/audit", "internal/runtime/derived"},
+		to: []string{
+			"internal/protocol/...", "internal/policy/...", "internal/sandbox/...", "internal/runtime/dispatch", "internal/runtime/engine/...", "internal/runtime/grant",
+			"internal/runtime/worker/...",
+		},
+		why: "restrictions, the audit log and stored data do not depend on what they restrict, record and store",
+	},
+	{
+		from: []string{"internal/runtime/grant"}, to: []string{"internal/protocol/...", "internal/sandbox/...", "internal/runtime/engine/...", "internal/runtime/worker/..."},
+		why: "grants are resolved into handles without knowing who uses them",
+	},
+	{
+		from: []string{"internal/policy/manifest", "internal/policy/config", "internal/policy/ready", "internal/policy/discovery", "internal/policy/trust"},
+		to:   []string{"internal/protocol/gateway", "internal/protocol/httpserver"},
+		why:  "what is granted does not depend on how it is served",
+	},
+	{
+		from: []string{"internal/policy/trust"}, to: []string{"internal/policy/..."},
+		why: "consent is for a path and a digest, whatever the file says",
+	},
+	{
+		from: []string{"internal/authoring/agreement", "internal/authoring/build", "internal/authoring/dev", "internal/authoring/scaffold"},
+		to:   []string{"host", "internal/policy/config", "internal/policy/trust", "internal/policy/catalog", "internal/runtime/dispatch"},
+		why:  "tools for authors do not decide grants, and serve nobody",
+	},
+	{
+		from: []string{"internal/admin/admin", "internal/admin/client", "internal/admin/review"}, to: []string{"host", "internal/runtime/dispatch", "internal/runtime/worker/..."},
+		why: "administration calls no tool of a plugin",
+	},
+	{
+		from: []string{"cmd/..."},
+		to: []string{
+			"internal/protocol/gateway", "internal/policy/config", "internal/policy/catalog", "internal/policy/trust", "internal/sandbox/...", "internal/runtime/dispatch",
+			"internal/runtime/engine/...", "internal/runtime/worker/...", "internal/runtime/grant", "internal/runtime/confine",
+		},
+		why: "the command calls what decides, and decides nothing",
+	},
+}
+
+func TestImportsFollowDistrictsAndBorders(t *testing.T) {
+	all := packages(t)
+	for _, problem := range violations(all) {
+		t.Error(problem)
+	}
+	named := slices.Concat(hostSDK, pureSDK, forTests)
+	for _, b := range borders {
+		named = slices.Concat(named, b.from, b.to)
+	}
+	for _, pattern := range named {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(pkg string) bool { return matches(pattern, pkg) }) {
+			t.Errorf("a rule names %s, which is no package", pattern)
 		}
+	}
+}
+
+// TestForbiddenImportsAreFound adds imports to those of the repository.
+func TestForbiddenImportsAreFound(t *testing.T) {
+	all := packages(t)
+	for name, c := range map[string]struct{ pkg, target, want string }{
+		"upward":                          {"internal/base/visible", "internal/policy/config", "internal/base is below internal/policy"},
+		"upward to the facade":            {"internal/runtime/dispatch", "host", "internal/runtime is below host"},
+		"upward to the command":           {"internal/admin/admin", "cmd/bulkhead", "internal/admin is below cmd"},
+		"upward to the root":              {"internal/policy/manifest", ".", "internal/policy is below ."},
+		"a package without a district":    {"internal/new", "internal/base/visible", "internal/new is in no district"},
+		"an import of one":                {"internal/runtime/dispatch", "internal/new", "internal/new is in no district"},
+		"the SDK of plugins in the host":  {"internal/runtime/engine", "sdk", "the host uses only"},
+		"the host in the SDK":             {"sdk/scan", "internal/base/visible", "sdk imports only"},
+		"the SDK of plugins in hostSDK":   {"sdk/contain", "sdk", "the host uses only"},
+		"internal in a plugin":            {"plugins/chant/workflow", "internal/base/visible", "plugins imports only"},
+		"a plugin in another":             {"plugins/chant/workflow", "plugins/openspec/project", "plugins imports only"},
+		"a plugin in the host":            {"internal/runtime/dispatch", "plugins/chant", "internal/runtime imports only districts below"},
+		"the tests in the host":           {"host", "tests/bench/sample", "for tests"},
+		"a package for tests":             {"host", "internal/authoring/hosttest", "for tests"},
+		"within a district":               {"internal/sandbox/vfs", "internal/sandbox/fetch", "no connection can be"},
+		"policy in the file tree":         {"internal/sandbox/vfs", "internal/policy/config", "only package sandbox knows grants"},
+		"the gateway in the worker":       {"internal/runtime/worker/child", "internal/protocol/gateway", "a worker process neither"},
+		"the same by way of the engine":   {"internal/runtime/extism", "internal/protocol/gateway", "a worker process neither"},
+		"the main function of the worker": {"internal/runtime/dispatch", "internal/runtime/worker/child", "only host.RunChild"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := maps.Clone(all)
+			with[c.pkg] = append(slices.Clone(with[c.pkg]), module+"/"+c.target)
+			if c.target == "." {
+				with[c.pkg][len(with[c.pkg])-1] = module
+			}
+			got := violations(with)
+			if !slices.ContainsFunc(got, func(problem string) bool { return strings.Contains(problem, c.want) }) {
+				t.Errorf("got %q, want one with %q", got, c.want)
+			}
+		})
+	}
+}
+
+// violations returns a line for each import that the districts or a border forbid, sorted.
+func violations(all map[string][]string) []string {
+	own := map[string][]string{}
+	var found []string
+	for pkg, imports := range all {
 		for _, path := range imports {
-			target, own := strings.CutPrefix(path, module+"/")
-			if own && target != pkg && !slices.ContainsFunc(arrows[part], func(allowed string) bool { return matches(allowed, target) }) {
-				t.Errorf("%s imports %s", pkg, target)
+			target := directory(path)
+			if target == path {
+				continue
+			}
+			own[pkg] = append(own[pkg], target)
+			if why := misplaced(pkg, target); why != "" {
+				found = append(found, fmt.Sprintf("%s imports %s: %s", pkg, target, why))
 			}
 		}
 	}
-}
-
-func longestPart(pkg string) string {
-	found := ""
-	for part := range arrows {
-		if matches(part+"/...", pkg) && len(part) > len(found) {
-			found = part
+	for _, b := range borders {
+		for pkg := range all {
+			if !matchesAny(b.from, pkg) {
+				continue
+			}
+			for _, target := range reached(own, pkg, b.transitive) {
+				if matchesAny(b.to, target) && target != pkg {
+					found = append(found, fmt.Sprintf("%s reaches %s: %s", pkg, target, b.why))
+				}
+			}
 		}
 	}
-	return found
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// misplaced returns why the order of the districts forbids an import, empty if it does not.
+func misplaced(pkg, target string) string {
+	if matchesAny(forTests, target) && !matchesAny(forTests, pkg) {
+		return "it is for tests"
+	}
+	from, to := districtOf(pkg), districtOf(target)
+	for _, name := range []string{pkg, target} {
+		if districtOf(name) == "" {
+			return fmt.Sprintf("%s is in no district: move it to one, or add one", name)
+		}
+	}
+	if allowed, ok := beside[from]; ok {
+		if from == "plugins" {
+			self := strings.Join(strings.Split(pkg, "/")[:2], "/")
+			allowed = append(slices.Clone(allowed), self+"/...")
+		}
+		switch {
+		case matchesAny(forTests, target), matchesAny(allowed, target) && (!slices.Contains(hostSDK, pkg) || slices.Contains(hostSDK, target)):
+			return ""
+		case slices.Contains(hostSDK, pkg):
+			return "the host uses only " + strings.Join(hostSDK, ", ") + ", which use each other only"
+		}
+		return from + " imports only " + strings.Join(allowed, ", ")
+	}
+	switch {
+	case slices.Contains(hostSDK, target):
+		return ""
+	case to == "sdk":
+		return "the host uses only " + strings.Join(hostSDK, ", ")
+	case !slices.Contains(order, to):
+		return from + " imports only districts below it"
+	case slices.Index(order, from) < slices.Index(order, to):
+		return from + " is below " + to
+	}
+	return ""
+}
+
+// districtOf returns the element of order or key of beside that contains a package, empty if there is none.
+func districtOf(pkg string) string {
+	for _, name := range slices.AppendSeq(slices.Clone(order), maps.Keys(beside)) {
+		if pkg == name || strings.HasPrefix(pkg, name+"/") {
+			return name
+		}
+	}
+	return ""
+}
+
+// reached returns what a package imports; if transitive, also what that imports.
+func reached(imports map[string][]string, pkg string, transitive bool) []string {
+	all := slices.Clone(imports[pkg])
+	for i := 0; transitive && i < len(all); i++ {
+		for _, next := range imports[all[i]] {
+			if !slices.Contains(all, next) {
+				all = append(all, next)
+			}
+		}
+	}
+	return all
+}
+
+func matchesAny(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, pkg) })
 }
 
 func matches(pattern, pkg string) bool {
 	if below, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return pkg == below || strings.HasPrefix(pkg, below+"/")
 	}
+	if below, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return strings.HasPrefix(pkg, below+"/")
+	}
 	return pkg == pattern
 }
 
-// owners are the only packages that may import a library, so that its API is used in one place.
+// owners are the only packages that may import a library outside of tests, so that its API is used in one place.
 var owners = map[string][]string{
 	"github.com/BurntSushi/toml":             {"internal/base/tomlfile", "sdk/sdktest"},
 	"github.com/pelletier/go-toml":           {"internal/base/tomlfile"},
-	"github.com/tetratelabs/wazero":          {"internal/runtime/engine", "internal/sandbox"},
-	"github.com/mark3labs/mcp-go":            {"internal/protocol/gateway", "tests"},
-	"github.com/go-git/go-git":               {"internal/sandbox/git"},
+	"github.com/tetratelabs/wazero":          {"internal/runtime/engine/...", "internal/sandbox", "internal/sandbox/vfs"},
+	"github.com/mark3labs/mcp-go":            {"internal/protocol/gateway"},
+	"github.com/go-git/go-git":               {"internal/sandbox/git/..."},
 	"github.com/santhosh-tekuri/jsonschema":  {"sdk/sdktest"},
 	"github.com/bmatcuk/doublestar":          {"internal/policy/config", "internal/sandbox"},
 	"golang.org/x/net":                       {"internal/runtime/confine"},
 	"github.com/spf13/cobra":                 {"cmd/bulkhead"},
 	"github.com/tailscale/hujson":            {"internal/base/jsonfile"},
 	"github.com/fsnotify/fsnotify":           {"internal/base/watch"},
-	"github.com/mattn/go-isatty":             {"cmd/bulkhead"},
-	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam"},
-	"github.com/modelcontextprotocol/go-sdk": {"tests"},
+	"go.yaml.in/yaml":                        {"sdk/frontmatter", "plugins/aam/..."},
+	"github.com/modelcontextprotocol/go-sdk": {},
 }
 
 func TestLibrariesAreImportedByOwnersOnly(t *testing.T) {
+	used := map[string]bool{}
 	for pkg, imports := range packages(t) {
 		for _, path := range imports {
 			for library, allowed := range owners {
-				if strings.HasPrefix(path, library) && !slices.ContainsFunc(allowed, func(owner string) bool { return matches(owner+"/...", pkg) }) {
-					t.Errorf("%s imports %s, which only %s may import", pkg, path, strings.Join(allowed, ", "))
+				if !strings.HasPrefix(path, library) {
+					continue
 				}
+				i := slices.IndexFunc(allowed, func(owner string) bool { return matches(owner, pkg) })
+				if i < 0 {
+					t.Errorf("%s imports %s, which only %q may import", pkg, path, allowed)
+					continue
+				}
+				used[library+" "+allowed[i]] = true
 			}
 		}
 	}
-}
-
-// pureSDK has the SDK packages that need no host. Domain packages may import them.
-var pureSDK = []string{
-	module + "/sdk/atomicfile", module + "/sdk/contain", module + "/sdk/derive", module + "/sdk/digest", module + "/sdk/filesystem",
-	module + "/sdk/filesystem/faultfs", module + "/sdk/frontmatter", module + "/sdk/rawjson", module + "/sdk/scan",
-	module + "/sdk/transaction",
+	for library, allowed := range owners {
+		for _, owner := range allowed {
+			if !used[library+" "+owner] {
+				t.Errorf("%s does not import %s: remove it from owners", owner, library)
+			}
+		}
+	}
 }
 
 func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {
@@ -223,7 +379,7 @@ func TestDomainPackagesImportNeitherPluginSDKNorUnsafe(t *testing.T) {
 			continue
 		}
 		for _, path := range imports {
-			if path == "unsafe" || strings.HasPrefix(path, module+"/sdk") && !slices.Contains(pureSDK, path) {
+			if path == "unsafe" || strings.HasPrefix(path, module+"/sdk") && !slices.Contains(pureSDK, directory(path)) {
 				t.Errorf("%s of plugin %s imports %s", sub, name, path)
 			}
 		}

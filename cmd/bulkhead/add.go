@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 // addCommand contains the flags of add.
@@ -76,11 +77,11 @@ func configFlag(c *cobra.Command, o *host.Options) {
 
 func (a *addCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if a.plugin.Repin && (a.plugin.ReadOnly || a.plugin.AllowWrite || a.plugin.AllowTools != nil || a.plugin.Env != nil || a.plugin.Prefix != "") {
-		return usageErrorf("--repin changes only the digest: edit the plugin's table in the config for other changes")
+		return usage.Errorf("--repin changes only the digest: edit the plugin's table in the config for other changes")
 	}
 	asks := !a.yes && !a.dryRun
 	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
-		return usageErrorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
+		return usage.Errorf("cannot ask for consent: pass --yes to grant what the plugin asks for, or --dry-run to only show it")
 	}
 	p, err := admin.Propose(a.host, a.plugin)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 )
@@ -131,22 +132,22 @@ func (a *auditCommand) parse(now time.Time) error {
 	for _, text := range a.outcomes {
 		o := audit.Outcome(text)
 		if !slices.Contains(audit.Outcomes, o) {
-			return usageErrorf("--outcome: %q is not one of %s", text, strings.Join(outcomes(), ", "))
+			return usage.Errorf("--outcome: %q is not one of %s", text, strings.Join(outcomes(), ", "))
 		}
 		a.query.Outcomes = append(a.query.Outcomes, o)
 	}
 	if a.file != "" && a.host.ConfigFile != "" {
-		return usageErrorf("--file and --config contradict each other: keep one of the two")
+		return usage.Errorf("--file and --config contradict each other: keep one of the two")
 	}
 	if a.query.Limit < 0 {
-		return usageErrorf("--limit: %d is negative", a.query.Limit)
+		return usage.Errorf("--limit: %d is negative", a.query.Limit)
 	}
 	if a.since == "" {
 		return nil
 	}
 	since, ok := parseSince(a.since, now)
 	if !ok {
-		return usageErrorf("--since: %q is neither a duration such as 30m, 1h or 7d, nor a date such as 2026-11-22, nor a time such as \"2026-11-22 10:00:00\" or 2026-11-22T10:00:00Z", a.since)
+		return usage.Errorf("--since: %q is neither a duration such as 30m, 1h or 7d, nor a date such as 2026-11-22, nor a time such as \"2026-11-22 10:00:00\" or 2026-11-22T10:00:00Z", a.since)
 	}
 	a.query.Since = since
 	return nil
@@ -181,16 +182,16 @@ func (a *auditCommand) find() (string, error) {
 		return "", err
 	}
 	if source.By == discovery.ByNothing {
-		return "", usageErrorf("no audit log is configured, as there is no config: add [audit] with a file to a bulkhead.toml, or name a log with --file")
+		return "", usage.Errorf("no audit log is configured, as there is no config: add [audit] with a file to a bulkhead.toml, or name a log with --file")
 	}
 	found, err := discovery.Find(a.host)
 	switch {
 	case err != nil:
 		return "", err
 	case found.Untrusted != nil:
-		return "", &host.UsageError{Err: found.Untrusted}
+		return "", &usage.Error{Err: found.Untrusted}
 	case found.Audit == nil:
-		return "", usageErrorf("%s configures no audit log: add the lines [audit] and file = \"${env:HOME}/.local/state/bulkhead/audit.jsonl\"", found.Config)
+		return "", usage.Errorf("%s configures no audit log: add the lines [audit] and file = \"${env:HOME}/.local/state/bulkhead/audit.jsonl\"", found.Config)
 	}
 	return found.Audit.File, nil
 }

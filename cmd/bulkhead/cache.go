@@ -9,6 +9,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 func newCache() *cobra.Command {
@@ -63,7 +64,7 @@ compiled; 2 usage error, or the cache cannot be used.`,
 			s := admin.CacheSelection{Plugin: plugin}
 			switch {
 			case c.Flags().Changed("plugin") && plugin == "":
-				return usageErrorf("--plugin: the name is empty")
+				return usage.Errorf("--plugin: the name is empty")
 			case onlyCode && !onlyDerived:
 				s.Kind = admin.CacheCode
 			case onlyDerived && !onlyCode:

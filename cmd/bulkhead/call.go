@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -53,8 +54,8 @@ Exit codes: 1 the tool answered with an error; 2 unknown tool or invalid argumen
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.withHost(c, asJSON, func(h opened) error {
 				err := call(c, h, args, pairs, asJSON)
-				if usage := (*host.UsageError)(nil); asJSON && errors.As(err, &usage) {
-					refusal := map[string]any{"code": abi.CodeInvalidParams, "message": usage.Error()}
+				if correctable := (*usage.Error)(nil); asJSON && errors.As(err, &correctable) {
+					refusal := map[string]any{"code": abi.CodeInvalidParams, "message": correctable.Error()}
 					err = errors.Join(err, printJSON(c.OutOrStdout(), map[string]any{"error": refusal}))
 				}
 				return err
@@ -80,13 +81,13 @@ func call(c *cobra.Command, h opened, args, pairs []string, asJSON bool) error {
 			return fmt.Errorf("the call of %s failed: %w", name, err)
 		}
 		if why := h.Refusal(name); why != "" {
-			return usageErrorf("%s is not offered: %s", name, why)
+			return usage.Errorf("%s is not offered: %s", name, why)
 		}
-		return usageErrorf("there is no tool %q: `bulkhead tools` lists all tools", name)
+		return usage.Errorf("there is no tool %q: `bulkhead tools` lists all tools", name)
 	}
 	arguments, err := readArguments(c.InOrStdin(), args[1:], pairs, tool.Input)
 	if err != nil {
-		return &host.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	answer, err := h.Call(c.Context(), name, arguments, h.client)
 	h.shown.end()

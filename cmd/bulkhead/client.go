@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -135,7 +136,7 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 	stdin, stdout := c.InOrStdin(), c.OutOrStdout()
 	asks := !a.yes && !a.dryRun
 	if asks && (a.asJSON || !term.IsTerminal(stdin)) {
-		return usageErrorf("cannot ask for consent: pass --yes to change the files, or --dry-run to only show the difference")
+		return usage.Errorf("cannot ask for consent: pass --yes to change the files, or --dry-run to only show the difference")
 	}
 	system, which, err := a.complete(ids)
 	if err != nil {
@@ -188,11 +189,11 @@ func (a *clientCommand) run(c *cobra.Command, ids []string) error {
 // complete returns the system and the clients that the flags and arguments select.
 func (a *clientCommand) complete(ids []string) (client.System, []*client.Client, error) {
 	if a.all == (len(ids) > 0) {
-		return client.System{}, nil, usageErrorf("name clients or pass --all: the clients are %s", strings.Join(client.IDs(), ", "))
+		return client.System{}, nil, usage.Errorf("name clients or pass --all: the clients are %s", strings.Join(client.IDs(), ", "))
 	}
 	a.options.Scope = client.Scope(a.scope)
 	if a.options.Scope != client.UserScope && a.options.Scope != client.ProjectScope {
-		return client.System{}, nil, usageErrorf("--scope: %q is not user or project", a.scope)
+		return client.System{}, nil, usage.Errorf("--scope: %q is not user or project", a.scope)
 	}
 	for flag, path := range map[string]*string{"--config": &a.options.Serve.Config, "--plugins": &a.options.Serve.Plugins} {
 		if *path == "" {
@@ -203,7 +204,7 @@ func (a *clientCommand) complete(ids []string) (client.System, []*client.Client,
 			return client.System{}, nil, err
 		}
 		if err := client.CheckPath(absolute, flag == "--plugins"); err != nil {
-			return client.System{}, nil, usageErrorf("%s: %w", flag, err)
+			return client.System{}, nil, usage.Errorf("%s: %w", flag, err)
 		}
 		*path = absolute
 	}
@@ -221,7 +222,7 @@ func (a *clientCommand) complete(ids []string) (client.System, []*client.Client,
 	if a.all {
 		which := client.Installed(system, a.options.Scope)
 		if len(which) == 0 {
-			err = usageErrorf("no installed client has a file for the scope %s: name a client: %s", a.scope, strings.Join(client.IDs(), ", "))
+			err = usage.Errorf("no installed client has a file for the scope %s: name a client: %s", a.scope, strings.Join(client.IDs(), ", "))
 		}
 		return system, which, err
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/conform"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 func newPluginConform() *cobra.Command {
@@ -32,7 +32,7 @@ kit.`, conform.ABI),
 		RunE: func(c *cobra.Command, args []string) error {
 			results, err := conform.Run(c.Context(), args[0], buildOptions().CacheDir)
 			if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-				return &host.UsageError{Err: err}
+				return &usage.Error{Err: err}
 			}
 			if err != nil {
 				return err

@@ -19,6 +19,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -103,7 +104,7 @@ type firstCall struct {
 func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	asks := !i.yes && !i.dryRun
 	if asks && (i.asJSON || !term.IsTerminal(stdin)) {
-		return usageErrorf("cannot ask for consent: pass --plugin NAME (or --all) and --yes to prepare the project, or --dry-run to only show what would be done")
+		return usage.Errorf("cannot ask for consent: pass --plugin NAME (or --all) and --yes to prepare the project, or --dry-run to only show what would be done")
 	}
 	env, err := parseEnv(i.env)
 	if err != nil {
@@ -138,7 +139,7 @@ func (i *initCommand) run(ctx context.Context, stdin io.Reader, stdout io.Writer
 // choose sets the names of the plugins, and asks for them if no flag does.
 func (i *initCommand) choose(ctx context.Context, stdin io.Reader, stdout io.Writer, asks bool) error {
 	if i.all && len(i.names) > 0 {
-		return usageErrorf("--all and --plugin contradict each other: keep one of the two")
+		return usage.Errorf("--all and --plugin contradict each other: keep one of the two")
 	}
 	if len(i.names) > 0 {
 		return nil
@@ -156,7 +157,7 @@ func (i *initCommand) choose(ctx context.Context, stdin io.Reader, stdout io.Wri
 		return nil
 	}
 	if !asks {
-		return usageErrorf("name the plugins with --plugin, or pass --all: the plugins in %s are %s", dir, strings.Join(names, ", "))
+		return usage.Errorf("name the plugins with --plugin, or pass --all: the plugins in %s are %s", dir, strings.Join(names, ", "))
 	}
 	fmt.Fprintf(stdout, "The plugins in %s:\n\n", oneLine(dir))
 	for n, c := range choices {
@@ -178,7 +179,7 @@ func askNames(ctx context.Context, stdin io.Reader, names []string) ([]string, e
 		case err == nil && n >= 1 && n <= len(names):
 			word = names[n-1]
 		case !slices.Contains(names, word):
-			return nil, usageErrorf("%q is neither the name nor the number of a plugin", word)
+			return nil, usage.Errorf("%q is neither the name nor the number of a plugin", word)
 		}
 		if !slices.Contains(chosen, word) {
 			chosen = append(chosen, word)

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -41,7 +41,7 @@ Exit codes: 0 a plugin that describes its handlers, or a program whose manifest 
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := build.Inspect(c.Context(), args[0], buildOptions())
 			if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-				return &host.UsageError{Err: err}
+				return &usage.Error{Err: err}
 			}
 			if err != nil {
 				return err

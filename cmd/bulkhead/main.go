@@ -21,6 +21,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -95,13 +96,13 @@ func isClosedOutput(err error) bool {
 // reportTo prints an error to w and returns the exit code.
 func reportTo(w io.Writer, err error) int {
 	var code exitStatus
-	var usage *host.UsageError
+	var correctable *usage.Error
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &code):
 		return int(code)
-	case errors.As(err, &usage):
+	case errors.As(err, &correctable):
 		fmt.Fprintf(w, "%s %s\n", paint(term.StyleOf(w), "bulkhead:"), visible.Text(err.Error()))
 		return exitUsage
 	}
@@ -142,7 +143,7 @@ Exit codes: 0 success; 1 a tool answered with an error, or the result is negativ
 	root.AddCommand(newServe(), newTools(), newCall(), newPrompt(), newResource(), newPlugin(), newDemo())
 	root.AddCommand(newInit(), newAdd(), newRemove(), newVerify(), newPolicy(), newDiff(), newDoctor(), newWarm(), newCache(), newTrust(), newClient(), newVersion(), newAudit(), newReplay(), newToken())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
+		return &usage.Error{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 	})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -174,7 +175,7 @@ func wrapArgErrors(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return &host.UsageError{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
+				return &usage.Error{Err: fmt.Errorf("%w: see `%s --help`", err, c.CommandPath())}
 			}
 			return nil
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 func TestMain(m *testing.M) {
@@ -29,8 +30,8 @@ func TestExitCodeOfErrors(t *testing.T) {
 		want int
 	}{
 		"none":                                  {nil, 0},
-		"usage error":                           {&host.UsageError{Err: errors.New("no such flag")}, 2},
-		"usage error among others":              {errors.Join(errors.New("a"), fmt.Errorf("b: %w", &host.UsageError{Err: errors.New("c")})), 2},
+		"usage error":                           {&usage.Error{Err: errors.New("no such flag")}, 2},
+		"usage error among others":              {errors.Join(errors.New("a"), fmt.Errorf("b: %w", &usage.Error{Err: errors.New("c")})), 2},
 		"internal error":                        {errors.New("broken"), 3},
 		"cancelled":                             {context.Canceled, 3},
 		"exit status":                           {exitStatus(1), 1},
@@ -156,8 +157,8 @@ func TestParseEnvErrorsContainNoValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseEnv(c.pairs)
-			var usage *host.UsageError
-			if !errors.As(err, &usage) || err.Error() != c.want {
+			var correctable *usage.Error
+			if !errors.As(err, &correctable) || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})

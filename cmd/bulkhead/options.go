@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
@@ -91,7 +91,7 @@ func (o *options) complete() (host.Options, error) {
 func (o *options) log() (hclog.Logger, error) {
 	level := hclog.LevelFromString(o.logLevel)
 	if level == hclog.NoLevel {
-		return nil, usageErrorf("--log-level: %q is not one of %s", o.logLevel, strings.Join(logLevels, ", "))
+		return nil, usage.Errorf("--log-level: %q is not one of %s", o.logLevel, strings.Join(logLevels, ", "))
 	}
 	if o.stderr != nil {
 		return o.logTo(o.stderr, level), nil
@@ -109,16 +109,16 @@ func parseEnv(pairs []string) (map[string]string, error) {
 	for _, pair := range pairs {
 		name, value, given := strings.Cut(pair, "=")
 		if name == "" {
-			return nil, usageErrorf("--env: the name of the variable is missing: write NAME=VALUE")
+			return nil, usage.Errorf("--env: the name of the variable is missing: write NAME=VALUE")
 		}
 		if !given {
 			var set bool
 			if value, set = lookup(name); !set {
-				return nil, usageErrorf("--env: %s is not set here: write %s=VALUE", name, name)
+				return nil, usage.Errorf("--env: %s is not set here: write %s=VALUE", name, name)
 			}
 		}
 		if _, twice := env[name]; twice {
-			return nil, usageErrorf("--env: %s is given twice", name)
+			return nil, usage.Errorf("--env: %s is given twice", name)
 		}
 		env[name] = value
 	}
@@ -135,10 +135,6 @@ func (o *options) completePlugins(*cobra.Command, []string, string) ([]string, c
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-func usageErrorf(format string, args ...any) error {
-	return &host.UsageError{Err: fmt.Errorf(format, args...)}
 }
 
 // must panics on an error that only a bug in this program can cause.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
@@ -65,7 +65,7 @@ one plugin's at a time, each for at most half an hour.`,
 				}
 			}
 			if err != nil && c.Context().Err() == nil {
-				return &host.UsageError{Err: err}
+				return &usage.Error{Err: err}
 			}
 			return err
 		},

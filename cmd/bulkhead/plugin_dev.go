@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/dev"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 func newPluginDev() *cobra.Command {
@@ -72,7 +73,7 @@ func (o *options) develop(ctx context.Context, dir string, watched []string, htt
 	}
 	builder, err := dev.Start(ctx, dev.Config{Dir: dir, Watch: watched, Build: buildOptions(), Log: log.Named("dev")})
 	if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-		return &host.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	if err != nil {
 		return err

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -42,14 +42,14 @@ An existing directory is not changed.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := build.Import(c.Context(), args[0], name, buildOptions())
 			if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-				return &host.UsageError{Err: err}
+				return &usage.Error{Err: err}
 			}
 			if err != nil {
 				return err
 			}
 			target := filepath.Join(dir, p.Name)
 			if err := scaffold.Write(target, p.Files); err != nil {
-				return &host.UsageError{Err: err}
+				return &usage.Error{Err: err}
 			}
 			for _, w := range p.Warnings {
 				fmt.Fprintf(os.Stderr, "left out: the module answered %s\n", oneLine(w))

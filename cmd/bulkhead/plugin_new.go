@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scaffold"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -35,12 +35,12 @@ An existing directory is not changed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if sdk != "copy" && sdk != "published" {
-				return usageErrorf("--sdk %q is not one of copy, published", sdk)
+				return usage.Errorf("--sdk %q is not one of copy, published", sdk)
 			}
 			o.Name, o.Published, o.Version = args[0], sdk == "published", version()
 			r, err := scaffold.Create(o)
 			if err != nil {
-				return &host.UsageError{Err: err}
+				return &usage.Error{Err: err}
 			}
 			if asJSON {
 				return printJSON(c.OutOrStdout(), r)

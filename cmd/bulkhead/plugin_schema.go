@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
@@ -47,7 +47,7 @@ Exit codes: 0 success; 2 the plugin is invalid, or the manifest cannot be edited
 			schemas, err := derive(c.Context(), args[0], tool, options)
 			options.Progress.Close()
 			if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-				return &host.UsageError{Err: err}
+				return &usage.Error{Err: err}
 			}
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ func printSchemas(to io.Writer, schemas []build.ToolSchema, written bool) error 
 		}
 		text, err := s.TOML()
 		if err != nil {
-			return &host.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
+			return &usage.Error{Err: fmt.Errorf("%s: %w", name, err)}
 		}
 		if i > 0 {
 			fmt.Fprintln(w)

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -82,7 +82,7 @@ invalid, or a plugin has none; 3 the host failed.`,
 func (o *pluginTest) test(c *cobra.Command, dirs []string) error {
 	name, err := regexp.Compile(o.run)
 	if err != nil {
-		return usageErrorf("--run: %w", err)
+		return usage.Errorf("--run: %w", err)
 	}
 	files := make([][]scenario.File, len(dirs))
 	selected := 0
@@ -97,7 +97,7 @@ func (o *pluginTest) test(c *cobra.Command, dirs []string) error {
 		}
 	}
 	if selected == 0 {
-		return usageErrorf("--run %s: no scenario has such a name", tomlfile.Quote(o.run))
+		return usage.Errorf("--run %s: no scenario has such a name", tomlfile.Quote(o.run))
 	}
 	results := []scenario.Result{}
 	for i, dir := range dirs {
@@ -147,7 +147,7 @@ func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, e
 		built, err = build.Current(ctx, dir, options)
 		options.Progress.Close()
 		if err != nil && ctx.Err() == nil {
-			return scenario.Plugin{}, &host.UsageError{Err: err}
+			return scenario.Plugin{}, &usage.Error{Err: err}
 		}
 		if err != nil {
 			return scenario.Plugin{}, err
@@ -163,7 +163,7 @@ func (o *pluginTest) plugin(ctx context.Context, dir string) (scenario.Plugin, e
 // usageIfProblems returns tomlfile.Problems as a usage error, and any other error unchanged.
 func usageIfProblems(err error) error {
 	if problems := (tomlfile.Problems)(nil); errors.As(err, &problems) {
-		return &host.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	return err
 }

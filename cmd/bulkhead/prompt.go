@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -89,7 +90,7 @@ func promptArguments(pairs []string) (map[string]string, error) {
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, usageErrorf("--arg %s: write name=value", pair)
+			return nil, usage.Errorf("--arg %s: write name=value", pair)
 		}
 		arguments[name] = value
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -39,7 +40,7 @@ func newQuestions(stdin io.Reader, answers []string, before func()) (*questions,
 	for _, answer := range answers {
 		id, value, ok := strings.Cut(answer, "=")
 		if !ok || id == "" || !rawjson.Valid([]byte(value)) || rawjson.Kind([]byte(value)) != '{' {
-			return nil, usageErrorf(`--answer %s: write ID=JSON, where JSON is the result of MCP, such as name={"action":"accept","content":{"name":"Ada"}}`, oneLine(answer))
+			return nil, usage.Errorf(`--answer %s: write ID=JSON, where JSON is the result of MCP, such as name={"action":"accept","content":{"name":"Ada"}}`, oneLine(answer))
 		}
 		q.given[id] = json.RawMessage(value)
 	}

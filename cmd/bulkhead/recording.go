@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/scenario"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -80,7 +80,7 @@ func (r *recording) add(c *cobra.Command) {
 // unused returns an error if flags are set that only --record uses.
 func (r *recording) unused() error {
 	if len(r.requests) > 0 || r.answers != nil || r.files != "" || r.force {
-		return usageErrorf("--call, --prompt, --resource, --arg, --answer, --files and --force need --record FILE")
+		return usage.Errorf("--call, --prompt, --resource, --arg, --answer, --files and --force need --record FILE")
 	}
 	return nil
 }
@@ -88,22 +88,22 @@ func (r *recording) unused() error {
 // record writes a scenario file.
 func (o *pluginTest) record(c *cobra.Command, dirs []string) error {
 	if len(dirs) != 1 || o.run != "" {
-		return usageErrorf("--record is for one plugin, and without --run")
+		return usage.Errorf("--record is for one plugin, and without --run")
 	}
 	if len(o.requests) == 0 {
-		return usageErrorf(`--record: there is no request: pass at least one --call, --prompt or --resource, such as --call 'TOOL {"name": "Ada"}'`)
+		return usage.Errorf(`--record: there is no request: pass at least one --call, --prompt or --resource, such as --call 'TOOL {"name": "Ada"}'`)
 	}
 	file := filepath.Clean(o.file)
 	if filepath.Dir(file) != scenario.Dir || filepath.Ext(file) != ".toml" {
-		return usageErrorf("--record %s: write a file in tests/ of the plugin's directory, such as tests/greet.toml: only those are run", o.file)
+		return usage.Errorf("--record %s: write a file in tests/ of the plugin's directory, such as tests/greet.toml: only those are run", o.file)
 	}
 	rec := scenario.Recording{File: filepath.Join(dirs[0], file), Name: strings.TrimSuffix(filepath.Base(file), ".toml"), Files: o.files}
 	if _, err := os.Lstat(rec.File); !o.force && !errors.Is(err, fs.ErrNotExist) {
-		return usageErrorf("--record: %s exists: choose another name, or pass --force to replace it", rec.File)
+		return usage.Errorf("--record: %s exists: choose another name, or pass --force to replace it", rec.File)
 	}
 	if rec.Files != "" {
 		if info, err := os.Stat(rec.Files); err != nil || !info.IsDir() {
-			return usageErrorf("--files: %s is not a directory", rec.Files)
+			return usage.Errorf("--files: %s is not a directory", rec.Files)
 		}
 	}
 	given, err := newQuestions(c.InOrStdin(), o.answers, nil)
@@ -125,7 +125,7 @@ func (o *pluginTest) record(c *cobra.Command, dirs []string) error {
 		return usageIfProblems(err)
 	}
 	if err := rec.Write(content, o.force); errors.Is(err, fs.ErrExist) {
-		return &host.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	} else if err != nil {
 		return err
 	}
@@ -152,13 +152,13 @@ func (o *pluginTest) recorded(c *cobra.Command, m *manifest.Manifest) ([]scenari
 				}
 			}
 			if !known {
-				return nil, usageErrorf("--call: %s has no tool %q: its tools are %s", m.Name, r.name, strings.Join(names, ", "))
+				return nil, usage.Errorf("--call: %s has no tool %q: its tools are %s", m.Name, r.name, strings.Join(names, ", "))
 			}
 		}
 		if r.kind != "resource" && len(r.arguments)+len(r.pairs) > 0 {
 			var err error
 			if request.Arguments, err = readArguments(c.InOrStdin(), r.arguments, r.pairs, schema); err != nil {
-				return nil, &host.UsageError{Err: err}
+				return nil, &usage.Error{Err: err}
 			}
 		}
 		all = append(all, request)

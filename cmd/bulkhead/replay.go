@@ -18,6 +18,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/build"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/replay"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
@@ -90,7 +91,7 @@ func (o *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error
 	task.Done("")
 	tasks.Close()
 	if errors.Is(err, fs.ErrNotExist) {
-		return &host.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	if err != nil {
 		return err
@@ -112,19 +113,19 @@ func (o *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error
 // prepare checks the flags, and finds the plugin.
 func (o *replayCommand) prepare(ctx context.Context) error {
 	if _, err := os.Stat(o.Log); err != nil {
-		return &host.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	if o.plugin == "" {
-		return usageErrorf("--plugin is missing: name the plugin whose calls are made again")
+		return usage.Errorf("--plugin is missing: name the plugin whose calls are made again")
 	}
 	if o.Query.Limit < 0 {
-		return usageErrorf("--limit: %d is negative", o.Query.Limit)
+		return usage.Errorf("--limit: %d is negative", o.Query.Limit)
 	}
 	o.Query.Plugins = []string{o.plugin}
 	if o.since != "" {
 		since, ok := parseSince(o.since, time.Now())
 		if !ok {
-			return usageErrorf("--since: %q is not a time: see `bulkhead audit --help`", o.since)
+			return usage.Errorf("--since: %q is not a time: see `bulkhead audit --help`", o.since)
 		}
 		o.Query.Since = since
 	}
@@ -134,13 +135,13 @@ func (o *replayCommand) prepare(ctx context.Context) error {
 			project, err = filepath.EvalSymlinks(project)
 		}
 		if err != nil {
-			return usageErrorf("--project: %w", err)
+			return usage.Errorf("--project: %w", err)
 		}
 		o.Project = project
 	}
 	installed, dir, err := discovery.Installed(host.Options{PluginsDir: o.plugins})
 	if err != nil {
-		return &host.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	var names []string
 	for _, candidate := range installed {
@@ -149,7 +150,7 @@ func (o *replayCommand) prepare(ctx context.Context) error {
 			return o.load(ctx, candidate.Entry.Path)
 		}
 	}
-	return usageErrorf("--plugin %s: there is no such plugin in %s: it has %s", o.plugin, dir, strings.Join(names, ", "))
+	return usage.Errorf("--plugin %s: there is no such plugin in %s: it has %s", o.plugin, dir, strings.Join(names, ", "))
 }
 
 // load checks the plugin in a directory, which compiles its module.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 // addHTTPFlags defines the flags of serve that select and configure HTTP.
@@ -28,15 +29,15 @@ func (o *options) serveHTTP(http *host.HTTPOptions) error {
 	o.ServeNothing = http.Address == ""
 	switch {
 	case http.Address == "" && (http.TokenFile+http.TokenEnv+http.CertFile+http.KeyFile != "" || http.Insecure):
-		return usageErrorf("--token-file, --token-env, --tls-cert, --tls-key and --insecure-http need --http")
+		return usage.Errorf("--token-file, --token-env, --tls-cert, --tls-key and --insecure-http need --http")
 	case http.Address == "":
 		return nil
 	case http.TokenFile != "" && http.TokenEnv != "":
-		return usageErrorf("--token-file conflicts with --token-env: keep one of the two")
+		return usage.Errorf("--token-file conflicts with --token-env: keep one of the two")
 	case (http.CertFile == "") != (http.KeyFile == ""):
-		return usageErrorf("--tls-cert and --tls-key are needed together")
+		return usage.Errorf("--tls-cert and --tls-key are needed together")
 	case http.Insecure && http.CertFile != "":
-		return usageErrorf("--insecure-http conflicts with --tls-cert: keep one of the two")
+		return usage.Errorf("--insecure-http conflicts with --tls-cert: keep one of the two")
 	}
 	for _, path := range []*string{&http.TokenFile, &http.CertFile, &http.KeyFile} {
 		if *path == "" {
@@ -44,7 +45,7 @@ func (o *options) serveHTTP(http *host.HTTPOptions) error {
 		}
 		abs, err := filepath.Abs(*path)
 		if err != nil {
-			return usageErrorf("%s: %w", *path, err)
+			return usage.Errorf("%s: %w", *path, err)
 		}
 		*path = abs
 		o.Private = append(o.Private, abs)

@@ -13,6 +13,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 // trustCommand contains the flags of trust.
@@ -51,9 +52,9 @@ can write the records), or consent cannot be asked for.`,
 			path := strings.Join(args, "")
 			switch {
 			case len(args) > 0 && path == "":
-				return usageErrorf("PATH is empty")
+				return usage.Errorf("PATH is empty")
 			case t.list && (t.revoke || path != "" || t.yes), t.revoke && t.yes:
-				return usageErrorf("--list, --revoke and --yes are mutually exclusive, and --list takes no PATH")
+				return usage.Errorf("--list, --revoke and --yes are mutually exclusive, and --list takes no PATH")
 			case t.list:
 				return t.printList(c.OutOrStdout())
 			case t.revoke:
@@ -88,7 +89,7 @@ func (t *trustCommand) run(ctx context.Context, stdin io.Reader, stdout io.Write
 	}
 	if asks {
 		if !term.IsTerminal(stdin) {
-			return usageErrorf("cannot ask for consent: pass --yes to trust it")
+			return usage.Errorf("cannot ask for consent: pass --yes to trust it")
 		}
 		if err := confirm(ctx, stdin, fmt.Sprintf("Trust %s", oneLine(p.Path))); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -59,7 +60,7 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	p := &Proposal{Config: named, Creates: !file.Exists, file: file, store: trustStore(o)}
 	c, problems := config.Parse(named, file.Data)
 	if err := problems.Err(); err != nil {
-		return nil, &discovery.UsageError{Err: err}
+		return nil, &usage.Error{Err: err}
 	}
 	if err := p.addAudit(o, c, a); err != nil {
 		return nil, err
@@ -70,9 +71,9 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	}
 	switch {
 	case at >= 0 && !a.Repin:
-		return nil, usageErrorf("plugin %q is in %s already: if its manifest has changed and you have reviewed the change, pass --repin; otherwise remove the plugin from the config first", m.Name, named)
+		return nil, usage.Errorf("plugin %q is in %s already: if its manifest has changed and you have reviewed the change, pass --repin; otherwise remove the plugin from the config first", m.Name, named)
 	case at < 0 && a.Repin:
-		return nil, usageErrorf("plugin %q is not in %s, so it has no digest to replace: leave out --repin", m.Name, named)
+		return nil, usage.Errorf("plugin %q is not in %s, so it has no digest to replace: leave out --repin", m.Name, named)
 	case a.Repin:
 		return p, p.repin(o, c, m, at)
 	}
@@ -100,7 +101,7 @@ func loadReviewed(o discovery.Options, a Addition) (*manifest.Manifest, error) {
 		problems = append(problems, m.Check()...)
 	}
 	if err := problems.Err(); err != nil {
-		return nil, &discovery.UsageError{Err: err}
+		return nil, &usage.Error{Err: err}
 	}
 	if err := checkModule(m); err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func loadReviewed(o discovery.Options, a Addition) (*manifest.Manifest, error) {
 // checkChoice refuses choices that contradict each other or name tools and variables that the plugin does not have.
 func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) error {
 	if c.ReadOnly && c.AllowWrite {
-		return usageErrorf("--read-only and --allow-write contradict each other: keep one of the two")
+		return usage.Errorf("--read-only and --allow-write contradict each other: keep one of the two")
 	}
 	var names []string
 	for _, t := range m.Tools {
@@ -119,21 +120,21 @@ func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) err
 	}
 	for _, glob := range c.AllowTools {
 		if _, err := path.Match(glob, ""); err != nil || glob == "" {
-			return usageErrorf("--allow-tool %s: is not a pattern: write a name, in which * matches any characters and ? matches one", tomlfile.Quote(glob))
+			return usage.Errorf("--allow-tool %s: is not a pattern: write a name, in which * matches any characters and ? matches one", tomlfile.Quote(glob))
 		}
 		if !slices.ContainsFunc(names, config.Filter{Allow: []string{glob}}.Allowed) {
-			return usageErrorf("--allow-tool %s: %s has no such tool; its tools are %s", tomlfile.Quote(glob), m.Name, strings.Join(names, ", "))
+			return usage.Errorf("--allow-tool %s: %s has no such tool; its tools are %s", tomlfile.Quote(glob), m.Name, strings.Join(names, ", "))
 		}
 	}
 	for _, name := range c.Env {
 		switch err := manifest.CheckEnv(name); {
 		case err != nil:
-			return usageErrorf("--env %s: %w", tomlfile.Quote(name), err)
+			return usage.Errorf("--env %s: %w", tomlfile.Quote(name), err)
 		case !slices.Contains(m.Capabilities.Env, name) && !slices.Contains(m.Capabilities.Env, manifest.Any):
-			return usageErrorf("--env %s: %s does not ask for this variable", name, m.Name)
+			return usage.Errorf("--env %s: %s does not ask for this variable", name, m.Name)
 		}
 		if _, set := discovery.LookupEnv(o.System)(name); !set {
-			return usageErrorf("--env %s: the variable is not set in this environment, and the host does not start without it: set it, or write its value for the plugin in %s", name, config.FileName)
+			return usage.Errorf("--env %s: the variable is not set in this environment, and the host does not start without it: set it, or write its value for the plugin in %s", name, config.FileName)
 		}
 	}
 	return nil
@@ -154,7 +155,7 @@ func (p *Proposal) indexInConfig(o discovery.Options, c *config.Config, m *manif
 			return i, nil
 		}
 		if existing.Name == m.Name {
-			return -1, usageErrorf("a plugin named %q is in %s already, in %s: names must be unique: remove that plugin first", m.Name, p.Config, existing.Entry.Path)
+			return -1, usage.Errorf("a plugin named %q is in %s already, in %s: names must be unique: remove that plugin first", m.Name, p.Config, existing.Entry.Path)
 		}
 	}
 	return -1, err
@@ -177,7 +178,7 @@ func (p *Proposal) add(o discovery.Options, c *config.Config, m *manifest.Manife
 	p.Plugin, entry = review.Ask(m, a.Choice, c.Defaults, places, newResolver(places, nil))
 	p.Table = config.Table(entry)
 	if p.content, err = config.AddPlugin(p.Config, p.base, entry); err != nil {
-		return usageErrorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
+		return usage.Errorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
 	}
 	return p.checkResult(o, c.Own())
 }
@@ -196,7 +197,7 @@ func (p *Proposal) repin(o discovery.Options, c *config.Config, m *manifest.Mani
 		p.Plugin.Items[i].NotGiven = "" // the existing table decides what is granted
 	}
 	if p.content, err = config.PinPlugin(p.file.Data, index, m.Digest); err != nil {
-		return usageErrorf("%s: %w", p.Config, err)
+		return usage.Errorf("%s: %w", p.Config, err)
 	}
 	return p.checkResult(o, index)
 }
@@ -211,18 +212,18 @@ func (p *Proposal) checkResult(o discovery.Options, index int) error {
 	s := view.Plugins[index]
 	for _, c := range view.Conflicts {
 		if c.First == s || c.Second == s {
-			return usageErrorf("%s; or add it with --prefix, which changes the names of its tools, or with --allow-tool, which leaves out the duplicates", c)
+			return usage.Errorf("%s; or add it with --prefix, which changes the names of its tools, or with --allow-tool, which leaves out the duplicates", c)
 		}
 	}
 	if err := s.Problems.Err(); err != nil {
-		return &discovery.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	if s.Manifest.Digest != p.Plugin.Digest {
-		return usageErrorf("%s has changed since it was read: review it again", s.Manifest.File)
+		return usage.Errorf("%s has changed since it was read: review it again", s.Manifest.File)
 	}
 	for _, t := range s.Grant.Tools {
 		if offered := s.Grant.Prefix + t.Name; !manifest.IsPortableName(offered) {
-			return usageErrorf("--prefix %s makes %s, a tool name that some clients refuse: %s", s.Grant.Prefix, tomlfile.Quote(offered), manifest.PortableNames)
+			return usage.Errorf("--prefix %s makes %s, a tool name that some clients refuse: %s", s.Grant.Prefix, tomlfile.Quote(offered), manifest.PortableNames)
 		}
 	}
 	p.Warnings = s.Problems.Warnings()

@@ -4,7 +4,7 @@
 // ProposeTrust and TrustProposal.Write. Remove, Verify, Explain, Compare, Warm and Examine are one call each.
 //
 // It writes the config, trust records and the cache of compiled code only. The texts about manifests come from package
-// review. An error that the user can correct is a *discovery.UsageError.
+// review. An error that the user can correct is a *usage.Error.
 package admin
 
 import (
@@ -16,13 +16,10 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
-
-func usageErrorf(format string, args ...any) error {
-	return &discovery.UsageError{Err: fmt.Errorf(format, args...)}
-}
 
 // absolutePath makes a path absolute, relative to the host's working directory with symbolic links resolved.
 func absolutePath(o discovery.Options, path string) (string, error) {
@@ -52,7 +49,7 @@ func expandPaths(o discovery.Options, c *config.Config) error {
 		}
 	}
 	if err := problems.Err(); err != nil {
-		return &discovery.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	return discovery.ResolveNames(o, c)
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
@@ -28,7 +29,7 @@ func withAudit(o discovery.Options, c *config.Config, data []byte) (content []by
 	}
 	content, err = config.AddAudit(c.File, data, file)
 	if err != nil {
-		return data, "", usageErrorf("%w", err)
+		return data, "", usage.Errorf("%w", err)
 	}
 	return content, fmt.Sprintf("%s:%d", ceiling.File, ceiling.AuditLine), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
@@ -55,9 +56,9 @@ func ListCache(o discovery.Options) (*CacheContent, error) {
 	dir, unsafe := discovery.CacheDir(o.System)
 	switch {
 	case dir == "":
-		return nil, usageErrorf("there is no cache: there is neither $XDG_CACHE_HOME nor a home directory")
+		return nil, usage.Errorf("there is no cache: there is neither $XDG_CACHE_HOME nor a home directory")
 	case unsafe != nil:
-		return nil, usageErrorf("the cache is not used: %w", unsafe)
+		return nil, usage.Errorf("the cache is not used: %w", unsafe)
 	}
 	c := &CacheContent{Dir: dir, Items: []CacheItem{}}
 	entries, err := code.List(dir)
@@ -119,9 +120,9 @@ func ClearCache(o discovery.Options, s CacheSelection) (*CacheCleared, error) {
 	if s.Plugin != "" {
 		switch {
 		case s.Kind != CacheDerived && c.unnamed != nil:
-			return nil, usageErrorf("it is unknown which code belongs to plugin %q (clear its derived data with --derived): %w", s.Plugin, c.unnamed)
+			return nil, usage.Errorf("it is unknown which code belongs to plugin %q (clear its derived data with --derived): %w", s.Plugin, c.unnamed)
 		case !slices.Contains(c.known, s.Plugin) && !slices.ContainsFunc(c.Items, func(i CacheItem) bool { return i.Plugin == s.Plugin }):
-			return nil, usageErrorf("there is no plugin %q here, and the cache contains nothing of it: `bulkhead cache` lists what it contains", s.Plugin)
+			return nil, usage.Errorf("there is no plugin %q here, and the cache contains nothing of it: `bulkhead cache` lists what it contains", s.Plugin)
 		}
 	}
 	done := &CacheCleared{Dir: c.Dir, Removed: []CacheItem{}, Kept: []CacheItem{}}

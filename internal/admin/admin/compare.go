@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -26,7 +27,7 @@ func Compare(o discovery.Options, oldDir, newDir string) (Difference, error) {
 		}
 		m, problems := manifest.Load(dir)
 		if err := problems.Err(); err != nil {
-			return Difference{}, &discovery.UsageError{Err: err}
+			return Difference{}, &usage.Error{Err: err}
 		}
 		manifests[i] = m
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -112,7 +113,7 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 		return nil, err
 	}
 	if places.Project == "" {
-		return nil, usageErrorf("there is no project to prepare: %s", places.NoProject)
+		return nil, usage.Errorf("there is no project to prepare: %s", places.NoProject)
 	}
 	s := &Setup{Project: places.Project, Plugins: []SetupPlugin{}, Files: []ready.File{}, store: trustStore(o)}
 	source, err := s.findConfig(o, places)
@@ -129,9 +130,9 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 		not := (*discovery.UntrustedError)(nil)
 		switch untrusted := errors.As(err, &not); {
 		case untrusted && hasNoPlugins(s.file): // bulkhead trust refuses a config without plugins
-			return nil, usageErrorf("%s, and names no plugin: move it away, run `bulkhead init`, and add its keys to the new file; then review that with `bulkhead trust`", not.Problem())
+			return nil, usage.Errorf("%s, and names no plugin: move it away, run `bulkhead init`, and add its keys to the new file; then review that with `bulkhead trust`", not.Problem())
 		case untrusted:
-			return nil, usageErrorf("%s: review it with `bulkhead trust`, then run `bulkhead init` again", not.Problem())
+			return nil, usage.Errorf("%s: review it with `bulkhead trust`, then run `bulkhead init` again", not.Problem())
 		case err != nil:
 			return nil, err
 		}
@@ -164,7 +165,7 @@ func (s *Setup) addTables(o discovery.Options, places config.Places, wanted Prep
 	}
 	c, problems := config.Parse(s.Config, s.file.Data)
 	if err := problems.Err(); err != nil {
-		return &discovery.UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	if s.content, s.AuditRequiredBy, err = withAudit(o, c, s.file.Data); err != nil {
 		return err
@@ -185,10 +186,10 @@ func (s *Setup) addTables(o discovery.Options, places config.Places, wanted Prep
 		}
 		at := slices.IndexFunc(installed, func(c discovery.Candidate) bool { return c.Name() == name })
 		if at < 0 {
-			return usageErrorf("there is no plugin %q in %s: the plugins are %s", name, dir, strings.Join(namesOf(installed), ", "))
+			return usage.Errorf("there is no plugin %q in %s: the plugins are %s", name, dir, strings.Join(namesOf(installed), ", "))
 		}
 		if err := installed[at].Problems.Err(); err != nil {
-			return &discovery.UsageError{Err: err}
+			return &usage.Error{Err: err}
 		}
 		m := installed[at].Manifest
 		plugin := SetupPlugin{Name: name, Version: m.Version, Description: m.Description, InConfig: existing[name]}
@@ -200,7 +201,7 @@ func (s *Setup) addTables(o discovery.Options, places config.Places, wanted Prep
 			}
 			plugin.Items = request.Items
 			if s.content, err = config.AddPlugin(s.Config, s.content, entry); err != nil {
-				return usageErrorf("%s cannot be added to %s: %w", name, s.Config, err)
+				return usage.Errorf("%s cannot be added to %s: %w", name, s.Config, err)
 			}
 		}
 		s.Plugins = append(s.Plugins, plugin)
@@ -230,13 +231,13 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 			values[r.Env] = strings.ReplaceAll(value, "${", "$${")
 		case r.Value == "${env:"+r.Env+"}":
 			if _, set := discovery.LookupEnv(o.System)(r.Env); !set {
-				return review.Request{}, config.Plugin{}, usageErrorf("plugin %s needs the variable %s, which is not set: set it, or pass --env %[2]s=VALUE", m.Name, r.Env)
+				return review.Request{}, config.Plugin{}, usage.Errorf("plugin %s needs the variable %s, which is not set: set it, or pass --env %[2]s=VALUE", m.Name, r.Env)
 			}
 			values[r.Env] = r.Value
 		case r.Value != "":
 			values[r.Env] = ready.Value(r, places)
 		default:
-			return review.Request{}, config.Plugin{}, usageErrorf("plugin %s needs the variable %s (%s): pass --env %[2]s=VALUE", m.Name, r.Env, r.Why)
+			return review.Request{}, config.Plugin{}, usage.Errorf("plugin %s needs the variable %s (%s): pass --env %[2]s=VALUE", m.Name, r.Env, r.Why)
 		}
 	}
 	var granted []string
@@ -263,11 +264,11 @@ func (s *Setup) complete(o discovery.Options) error {
 		at := slices.IndexFunc(view.Plugins, func(p *catalog.Plugin) bool { return p.Name == s.Plugins[i].Name })
 		p := view.Plugins[at]
 		if err := p.Problems.Err(); err != nil {
-			return &discovery.UsageError{Err: err}
+			return &usage.Error{Err: err}
 		}
 		for _, c := range view.Conflicts {
 			if c.First == p || c.Second == p {
-				return usageErrorf("%s", c)
+				return usage.Errorf("%s", c)
 			}
 		}
 		if err := s.provide(o, view, p, &s.Plugins[i]); err != nil {
@@ -283,7 +284,7 @@ func (s *Setup) provide(o discovery.Options, view *catalog.Catalog, p *catalog.P
 		files, err := ready.Missing(p.Manifest, lack.Requirement, view.Places, permitWriting(o, view, p))
 		switch {
 		case err != nil:
-			return usageErrorf("%w", err)
+			return usage.Errorf("%w", err)
 		case len(files) > 0:
 			s.Files = append(s.Files, files...)
 		default:
@@ -324,7 +325,7 @@ func takesNoArguments(t manifest.Tool) bool {
 // Write creates the files, and then adds the plugins to the config. It returns what it has created, even if it fails.
 func (s *Setup) Write() (created []string, err error) {
 	if created, err = ready.Create(s.Files); err != nil {
-		return created, usageErrorf("%w", err)
+		return created, usage.Errorf("%w", err)
 	}
 	if s.Adds == "" {
 		return created, nil

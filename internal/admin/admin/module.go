@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 )
@@ -13,13 +14,13 @@ func checkModule(m *manifest.Manifest) error {
 	sum, err := code.DigestOf(m.ModuleFile())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usageErrorf("%s", m.MissingModule())
+		return usage.Errorf("%s", m.MissingModule())
 	case err != nil:
-		return usageErrorf("%s: %w", m.ModuleFile(), err)
+		return usage.Errorf("%s: %w", m.ModuleFile(), err)
 	case m.Module.SHA256 == "":
-		return usageErrorf("%s does not contain the module's SHA-256, so the module cannot be pinned: build the plugin with `bulkhead plugin build`, and name its output directory", m.File)
+		return usage.Errorf("%s does not contain the module's SHA-256, so the module cannot be pinned: build the plugin with `bulkhead plugin build`, and name its output directory", m.File)
 	case sum != m.Module.SHA256:
-		return usageErrorf("%s has the SHA-256 %s, and %s was built for %s: build the plugin again, or find out who changed the file", m.ModuleFile(), sum, manifest.FileName, m.Module.SHA256)
+		return usage.Errorf("%s has the SHA-256 %s, and %s was built for %s: build the plugin again, or find out who changed the file", m.ModuleFile(), sum, manifest.FileName, m.Module.SHA256)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -73,9 +74,9 @@ func Explain(o discovery.Options, q Question) (Policies, error) {
 	}
 	switch {
 	case q.Plugin != "" && !slices.Contains(names, q.Plugin):
-		return out, usageErrorf("there is no plugin %q: the plugins are %s", q.Plugin, strings.Join(names, ", "))
+		return out, usage.Errorf("there is no plugin %q: the plugins are %s", q.Plugin, strings.Join(names, ", "))
 	case out.Plugins == nil && out.Answers == nil:
-		return out, usageErrorf("there is no tool %q: `bulkhead policy` lists all tools", q.Tool)
+		return out, usage.Errorf("there is no tool %q: `bulkhead policy` lists all tools", q.Tool)
 	}
 	return out, nil
 }
@@ -125,13 +126,13 @@ func answer(o discovery.Options, v *catalog.Catalog, s *catalog.Plugin, q Questi
 	if q.Origin != "" {
 		asked, err := origin.Parse(q.Origin)
 		if err != nil {
-			return nil, usageErrorf("--origin %s: %w", tomlfile.Quote(q.Origin), err)
+			return nil, usage.Errorf("--origin %s: %w", tomlfile.Quote(q.Origin), err)
 		}
 		out = append(out, about.Origin(asked))
 	}
 	if q.Variable != "" {
 		if !manifest.IsVariable(q.Variable) {
-			return nil, usageErrorf("--variable %s: not the name of an environment variable: use letters, digits and _, and do not begin with a digit", tomlfile.Quote(q.Variable))
+			return nil, usage.Errorf("--variable %s: not the name of an environment variable: use letters, digits and _, and do not begin with a digit", tomlfile.Quote(q.Variable))
 		}
 		out = append(out, about.Variable(q.Variable))
 	}
@@ -159,7 +160,7 @@ func paths(o discovery.Options, v *catalog.Catalog, about review.Subject, asked 
 	}
 	verdict, err := sandbox.Explain(sandbox.Explained{Grant: about.Grant, Own: v.HostFiles}, path)
 	if err != nil {
-		return nil, usageErrorf("%w", err)
+		return nil, usage.Errorf("%w", err)
 	}
 	shown := path
 	if verdict.Path != path {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -29,11 +30,11 @@ func Remove(o discovery.Options, which string) (Removed, error) {
 	}
 	named := source.File
 	if !file.Exists {
-		return Removed{}, usageErrorf("there is no %s: pass the config's path with --config", named)
+		return Removed{}, usage.Errorf("there is no %s: pass the config's path with --config", named)
 	}
 	c, problems := config.Parse(named, file.Data)
 	if c == nil {
-		return Removed{}, &discovery.UsageError{Err: problems.Err()}
+		return Removed{}, &usage.Error{Err: problems.Err()}
 	}
 	_ = expandPaths(o, c) // a path with an unset variable matches nothing
 	at, err := findPlugin(o, c, which)
@@ -45,7 +46,7 @@ func Remove(o discovery.Options, which string) (Removed, error) {
 	}
 	content, err := config.RemovePlugin(file.Data, at)
 	if err != nil {
-		return Removed{}, usageErrorf("%s: %w", named, err)
+		return Removed{}, usage.Errorf("%s: %w", named, err)
 	}
 	removed := Removed{Config: named, Name: pluginName(c.Plugins[at]), Dir: c.Plugins[at].Path, Left: len(c.Plugins) - 1}
 	if places, err := discovery.FindPlaces(o); err == nil && places.State != "" {
@@ -61,7 +62,7 @@ func notIncluded(c *config.Config, at int, command string) error {
 	if !p.Included {
 		return nil
 	}
-	return usageErrorf("plugin %q is in %s:%d, which %s includes: edit that file with `bulkhead %s --config %s`",
+	return usage.Errorf("plugin %q is in %s:%d, which %s includes: edit that file with `bulkhead %s --config %s`",
 		pluginName(p), p.File, p.Line, c.File, command, p.File)
 }
 
@@ -104,9 +105,9 @@ func findPlugin(o discovery.Options, c *config.Config, which string) (int, error
 	case byDir >= 0:
 		return byDir, nil
 	case len(byName) > 1:
-		return 0, usageErrorf("%d plugins in %s are named %q: name the directory of one of them instead", len(byName), c.File, which)
+		return 0, usage.Errorf("%d plugins in %s are named %q: name the directory of one of them instead", len(byName), c.File, which)
 	case len(names) == 0:
-		return 0, usageErrorf("%s names no plugin", c.File)
+		return 0, usage.Errorf("%s names no plugin", c.File)
 	}
-	return 0, usageErrorf("there is no plugin %q in %s: the plugins are %s", which, c.File, strings.Join(names, ", "))
+	return 0, usage.Errorf("there is no plugin %q in %s: the plugins are %s", which, c.File, strings.Join(names, ", "))
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/httpserver"
 )
 
@@ -16,14 +17,14 @@ func NewToken() string { return httpserver.NewToken() }
 // WriteToken writes a random bearer token to a new file that only its owner can access. It creates the file's directory.
 func WriteToken(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return usageErrorf("%w", err)
+		return usage.Errorf("%w", err)
 	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return usageErrorf("%s exists: delete it first if its token is to be replaced", file)
+		return usage.Errorf("%s exists: delete it first if its token is to be replaced", file)
 	}
 	if err != nil {
-		return usageErrorf("%w", err)
+		return usage.Errorf("%w", err)
 	}
 	_, err = fmt.Fprintln(f, NewToken())
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
@@ -69,7 +70,7 @@ func ProposeTrust(o discovery.Options, path string) (*TrustProposal, error) {
 	}
 	record, err := p.store.Lookup(path)
 	if err != nil {
-		return nil, usageErrorf("%w", err)
+		return nil, usage.Errorf("%w", err)
 	}
 	p.State = NotTrusted
 	if record != nil {
@@ -120,13 +121,13 @@ func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 			p.SHA256, err = discovery.PluginsDigest(view.Candidates)
 		}
 		if err != nil {
-			return nil, usageErrorf("%s cannot be trusted: %w", p.Path, err)
+			return nil, usage.Errorf("%s cannot be trusted: %w", p.Path, err)
 		}
 		return view, nil
 	}
 	data, err := tomlfile.ReadFile(p.Path)
 	if err != nil {
-		return nil, usageErrorf("%s: %w", p.Path, err)
+		return nil, usage.Errorf("%s: %w", p.Path, err)
 	}
 	p.SHA256 = trust.Digest(data)
 	o.System.Dir, o.ConfigFile = filepath.Dir(p.Path), p.Path
@@ -142,7 +143,7 @@ func (p *TrustProposal) load(o discovery.Options) (*catalog.Catalog, error) {
 // Write records the user's consent.
 func (p *TrustProposal) Write() error {
 	if err := p.store.Add(p.Path, p.SHA256, p.Includes...); err != nil {
-		return usageErrorf("%s cannot be trusted: %w", p.Path, err)
+		return usage.Errorf("%s cannot be trusted: %w", p.Path, err)
 	}
 	p.State = Trusted
 	return nil
@@ -165,7 +166,7 @@ func ListTrust(o discovery.Options) ([]TrustedPath, error) {
 		list[i] = TrustedPath{Path: r.Path, SHA256: r.SHA256, At: r.At, State: currentState(o, r)}
 	}
 	if err != nil {
-		return list, usageErrorf("%w", err)
+		return list, usage.Errorf("%w", err)
 	}
 	return list, nil
 }
@@ -198,15 +199,15 @@ func Revoke(o discovery.Options, path string) (string, error) {
 	named, _, err := resolveTrustPath(o, path)
 	if err != nil {
 		if named, err = absolutePath(o, path); err != nil || path == "" {
-			return "", usageErrorf("name the path to revoke: `bulkhead trust --list` lists the trusted paths")
+			return "", usage.Errorf("name the path to revoke: `bulkhead trust --list` lists the trusted paths")
 		}
 	}
 	had, err := trustStore(o).Remove(named)
 	if err != nil {
-		return "", usageErrorf("%w", err)
+		return "", usage.Errorf("%w", err)
 	}
 	if !had {
-		return "", usageErrorf("%s is not trusted: `bulkhead trust --list` lists the trusted paths", named)
+		return "", usage.Errorf("%s is not trusted: `bulkhead trust --list` lists the trusted paths", named)
 	}
 	return named, nil
 }
@@ -220,7 +221,7 @@ func resolveTrustPath(o discovery.Options, path string) (found, kind string, err
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			dir, err := absolutePath(o, filepath.Join("dist", "plugins"))
 			if info, serr := os.Stat(dir); err != nil || serr != nil || !info.IsDir() {
-				return "", "", usageErrorf("there is no %s, and no dist/plugins beside it: name the path to trust", path)
+				return "", "", usage.Errorf("there is no %s, and no dist/plugins beside it: name the path to trust", path)
 			}
 			path = dir
 		}
@@ -230,7 +231,7 @@ func resolveTrustPath(o discovery.Options, path string) (found, kind string, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", "", usageErrorf("%s: %w", path, cause(err))
+		return "", "", usage.Errorf("%s: %w", path, cause(err))
 	}
 	if info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, config.FileName)); err == nil {
@@ -240,7 +241,7 @@ func resolveTrustPath(o discovery.Options, path string) (found, kind string, err
 		}
 	}
 	if filepath.Base(path) != config.FileName {
-		return "", "", usageErrorf("the host discovers only files named %[2]s, not %[1]s: start it with --config to use this one", path, config.FileName)
+		return "", "", usage.Errorf("the host discovers only files named %[2]s, not %[1]s: start it with --config to use this one", path, config.FileName)
 	}
 	found, err = resolveDir(path)
 	return found, TrustConfig, err
@@ -250,11 +251,11 @@ func resolveTrustPath(o discovery.Options, path string) (found, kind string, err
 func resolvePluginsDir(path string) (found, kind string, err error) {
 	parent := filepath.Dir(filepath.Dir(path))
 	if path != filepath.Join(parent, "dist", "plugins") {
-		return "", "", usageErrorf("%s contains no %s and is not a dist/plugins, so the host does not discover it: start the host with --plugins to use it", path, config.FileName)
+		return "", "", usage.Errorf("%s contains no %s and is not a dist/plugins, so the host does not discover it: start the host with --plugins to use it", path, config.FileName)
 	}
 	parent, err = filepath.EvalSymlinks(parent)
 	if err != nil {
-		return "", "", usageErrorf("%s: %w", path, cause(err))
+		return "", "", usage.Errorf("%s: %w", path, cause(err))
 	}
 	return filepath.Join(parent, "dist", "plugins"), TrustPlugins, nil
 }
@@ -263,7 +264,7 @@ func resolvePluginsDir(path string) (found, kind string, err error) {
 func resolveDir(path string) (string, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
-		return "", usageErrorf("%s: %w", path, cause(err))
+		return "", usage.Errorf("%s: %w", path, cause(err))
 	}
 	return filepath.Join(dir, filepath.Base(path)), nil
 }

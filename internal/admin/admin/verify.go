@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
@@ -44,14 +45,14 @@ func Verify(o discovery.Options) ([]Pin, error) {
 	}
 	named := source.File
 	if !file.Exists {
-		return nil, usageErrorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
+		return nil, usage.Errorf("there is no %s, so nothing is pinned: add plugins with `bulkhead add DIR`, or pass the config's path with --config", named)
 	}
 	c, problems, err := discovery.ParseTrusted(o, source, file.Data)
 	if err != nil {
 		return nil, err
 	}
 	if err := problems.Err(); err != nil {
-		return nil, &discovery.UsageError{Err: err}
+		return nil, &usage.Error{Err: err}
 	}
 	if err := expandPaths(o, c); err != nil {
 		return nil, err

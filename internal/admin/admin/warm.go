@@ -34,7 +34,7 @@ type WarmResult struct {
 
 // Warm compiles the modules of the plugins that a host with these options would offer, and stores the code in the host's
 // cache. It calls progress with an empty state when a module begins to wait for a compiler, and with the result of each
-// plugin. Calls of progress are serialized. The error is a *discovery.UsageError, an error of the cache, or the cause of
+// plugin. Calls of progress are serialized. The error is a *usage.Error, an error of the cache, or the cause of
 // the cancellation of ctx.
 func Warm(ctx context.Context, o discovery.Options, progress func(WarmResult)) ([]WarmResult, error) {
 	view, err := catalog.Look(o)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -106,7 +107,7 @@ access = "write"
 // wantUsage checks that err is a usage error that contains all texts.
 func wantUsage(t *testing.T, err error, texts ...string) {
 	t.Helper()
-	var usage *discovery.UsageError
+	var usage *usage.Error
 	if !errors.As(err, &usage) {
 		t.Fatalf("got %v, want a usage error", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/userfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
@@ -70,7 +70,7 @@ func Add(c *Client, s System, o Options) (*Change, error) {
 	path := change.path(old.doc)
 	if old.fields != nil {
 		if !old.ours(s) {
-			return nil, discovery.UsageErrorf("%s has an entry %q that starts another server: choose a different name with --name, or remove the entry from the file", change.File, o.Name)
+			return nil, usage.Errorf("%s has an entry %q that starts another server: choose a different name with --name, or remove the entry from the file", change.File, o.Name)
 		}
 		if change.Action = ActionUpdate; old.isEntry && old.entry.equal(entry) {
 			change.Action = ActionNone
@@ -108,7 +108,7 @@ func Remove(c *Client, s System, o Options) (*Change, error) {
 		return change, nil
 	}
 	if !old.ours(s) {
-		return nil, discovery.UsageErrorf("the entry %q in %s does not start Bulkhead, so it was not removed: edit the file to remove it anyway", o.Name, change.File)
+		return nil, usage.Errorf("the entry %q in %s does not start Bulkhead, so it was not removed: edit the file to remove it anyway", o.Name, change.File)
 	}
 	path := change.path(old.doc)
 	if change.content, err = c.format.remove(change.file.Data, path); err != nil {
@@ -145,7 +145,7 @@ func open(c *Client, s System, o Options) (*Change, current, error) {
 	if o.Scope == ProjectScope {
 		// The author of the project may be untrusted, so a symbolic link in the project must not point to files of the user.
 		if _, err := new(contain.Resolver).Inside(s.Project, path); err != nil {
-			return nil, current{}, discovery.UsageErrorf("%w: remove the link, or use --scope user", err)
+			return nil, current{}, usage.Errorf("%w: remove the link, or use --scope user", err)
 		}
 	}
 	change := &Change{Client: c.ID, Title: c.Title, Scope: o.Scope, Name: o.Name, File: path, client: c, system: s}
@@ -208,7 +208,7 @@ func (c *Change) replace() error {
 		fileMode, dirMode = atomicfile.Options{Mode: 0o644}, atomicfile.Options{Mode: 0o755}
 	}
 	if err := atomicfile.MkdirAll(filepath.Dir(c.file.Target), dirMode); err != nil {
-		return discovery.UsageErrorf("%s cannot be written: %w", c.File, err)
+		return usage.Errorf("%s cannot be written: %w", c.File, err)
 	}
 	return c.file.Replace(c.content, fileMode.Mode)
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
@@ -75,7 +75,7 @@ func Find(id string) (*Client, error) {
 			return c, nil
 		}
 	}
-	return nil, discovery.UsageErrorf("there is no client %q: the clients are %s", id, strings.Join(IDs(), ", "))
+	return nil, usage.Errorf("there is no client %q: the clients are %s", id, strings.Join(IDs(), ", "))
 }
 
 // IDs returns the IDs of all clients.
@@ -128,10 +128,10 @@ func (c *Client) file(s System, scope Scope, name string) (string, error) {
 	paths := c.user(s)
 	if scope == ProjectScope {
 		if len(c.project) == 0 {
-			return "", discovery.UsageErrorf("%s does not support a configuration for each project: omit --scope project", c.Title)
+			return "", usage.Errorf("%s does not support a configuration for each project: omit --scope project", c.Title)
 		}
 		if s.Project == "" {
-			return "", discovery.UsageErrorf("there is no project: %s", s.NoProject)
+			return "", usage.Errorf("there is no project: %s", s.NoProject)
 		}
 		paths = nil
 		for _, p := range c.project {
@@ -175,7 +175,7 @@ func (c *Client) Render(name string, e Entry) (string, error) {
 
 func checkName(name string) error {
 	if !manifest.IsPortableName(name) {
-		return discovery.UsageErrorf("--name: %q is not a name that all clients accept: use at most 64 letters, digits, _ and -", name)
+		return usage.Errorf("--name: %q is not a name that all clients accept: use at most 64 letters, digits, _ and -", name)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (c *Client) entry(s System, scope Scope, v Serve) (Entry, error) {
 	for _, value := range append([]string{s.Program}, e.Args...) {
 		for _, begin := range c.expands {
 			if strings.Contains(value, begin) && !IsVariable(value) {
-				return e, discovery.UsageErrorf("%s would replace %s in %s: rename the directory, or use a symbolic link to it", c.Title, begin, value)
+				return e, usage.Errorf("%s would replace %s in %s: rename the directory, or use a symbolic link to it", c.Title, begin, value)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 // user is the system of a test: a home directory, a project and a program in one temporary directory.
@@ -329,7 +329,7 @@ func TestFilesThatMustNotBeChangedAreRefused(t *testing.T) {
 		u := newUser(t)
 		u.put("home/"+test.file, test.text)
 		_, err := u.try(Add, test.id, Options{})
-		if usage := (*discovery.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(u.place(err.Error()), test.want) || strings.Contains(err.Error(), "s3cret") {
+		if usage := (*usage.Error)(nil); !errors.As(err, &usage) || !strings.Contains(u.place(err.Error()), test.want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: got the error %v, want a usage error that contains no secret", name, err)
 		}
 		if got := u.read("home/" + test.file); got != test.text {

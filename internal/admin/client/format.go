@@ -9,7 +9,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -93,7 +93,7 @@ func (tomlFormat) read(path string) ([]byte, error) { return tomlfile.ReadFile(p
 func (tomlFormat) decode(file string, data []byte) (object, error) {
 	doc, problems := tomlfile.Parse(file, data)
 	if err := problems.Err(); err != nil {
-		return nil, discovery.UsageErrorf("%w\n  remedy: correct it, and try again; it was not changed", err)
+		return nil, usage.Errorf("%w\n  remedy: correct it, and try again; it was not changed", err)
 	}
 	values := object{}
 	const key = "mcp_servers"
@@ -141,9 +141,9 @@ func invalidFile(file string, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &at):
-		return discovery.UsageErrorf("%s:%d: %s\n  remedy: correct it, and try again; it was not changed", file, at.Line, at.What)
+		return usage.Errorf("%s:%d: %s\n  remedy: correct it, and try again; it was not changed", file, at.Line, at.What)
 	}
-	return discovery.UsageErrorf("%s: %w", file, err)
+	return usage.Errorf("%s: %w", file, err)
 }
 
 func shown(f field) string {

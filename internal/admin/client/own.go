@@ -6,8 +6,8 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
 // ownCommand is a client's own command for the entries of the user. It is used to add and remove an entry, if it is installed and
@@ -49,7 +49,7 @@ func (c *Change) runCommand(ctx context.Context) error {
 	}
 	if err != nil {
 		const most = 400
-		return discovery.UsageErrorf("`%s %s %s` of %s failed: %w: %s\n  remedy: run the command yourself, or remove its program from PATH: then bulkhead edits the client's configuration file", c.client.own.program, c.Command[1], c.Command[2], c.Title, err, visible.Bounded(string(out), most))
+		return usage.Errorf("`%s %s %s` of %s failed: %w: %s\n  remedy: run the command yourself, or remove its program from PATH: then bulkhead edits the client's configuration file", c.client.own.program, c.Command[1], c.Command[2], c.Title, err, visible.Bounded(string(out), most))
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 // stableProgram returns a path of this program that remains valid after an upgrade. The result of os.Executable becomes invalid: a
@@ -28,7 +28,7 @@ func stableName(self, argv0, path string) (string, error) {
 		return "", err
 	}
 	if parent := filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(self)))); strings.HasPrefix(parent, "go-build") {
-		return "", discovery.UsageErrorf("%s is a temporary file of `go run`: build the program with `go build ./cmd/bulkhead`, and run that", self)
+		return "", usage.Errorf("%s is a temporary file of `go run`: build the program with `go build ./cmd/bulkhead`, and run that", self)
 	}
 	var candidates []string
 	for _, dir := range filepath.SplitList(path) {

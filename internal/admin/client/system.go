@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -28,7 +29,7 @@ func NewSystem(o discovery.Options, goos string) (System, error) {
 		return System{}, err
 	}
 	if places.Home == "" {
-		return System{}, discovery.UsageErrorf("the home directory is unknown: set HOME")
+		return System{}, usage.Errorf("the home directory is unknown: set HOME")
 	}
 	s := System{
 		OS: goos, Home: places.Home, Project: places.Project, NoProject: places.NoProject, State: places.State, NoState: places.NoState,

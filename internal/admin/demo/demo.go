@@ -21,6 +21,7 @@ import (
 	clients "github.com/bulkhead-mcp/bulkhead/internal/admin/client"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/progress"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/term"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 )
 
@@ -86,7 +87,7 @@ func checkout() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", &discovery.UsageError{Err: fmt.Errorf("%s is not in a checkout of %s: the demo builds the plugins of a checkout, so change to its directory first", here, modulePath)}
+			return "", &usage.Error{Err: fmt.Errorf("%s is not in a checkout of %s: the demo builds the plugins of a checkout, so change to its directory first", here, modulePath)}
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 )
 
@@ -26,22 +26,22 @@ type File struct {
 }
 
 // Read reads the file at path, which need not exist, by the function read. An error that the user can correct is a
-// *discovery.UsageError.
+// *usage.Error.
 func Read(path string, read func(path string) ([]byte, error)) (*File, error) {
 	f := &File{Path: path, Target: path, read: read}
 	target, err := filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, lerr := os.Lstat(path); lerr == nil {
-			return nil, discovery.UsageErrorf("%s is a dangling symbolic link: remove it", path)
+			return nil, usage.Errorf("%s is a dangling symbolic link: remove it", path)
 		}
 		return f, nil
 	case err != nil:
-		return nil, discovery.UsageErrorf("%s: %w", path, err)
+		return nil, usage.Errorf("%s: %w", path, err)
 	}
 	f.Target, f.Exists = target, true
 	if f.Data, err = read(target); err != nil {
-		return nil, discovery.UsageErrorf("%s: %w", path, cause(err))
+		return nil, usage.Errorf("%s: %w", path, cause(err))
 	}
 	return f, nil
 }
@@ -54,7 +54,7 @@ func (f *File) Replace(content []byte, mode fs.FileMode) error {
 	}
 	fresh, err := atomicfile.New(f.Target, atomicfile.Options{Mode: mode, Pattern: ".bulkhead-*.tmp"})
 	if err != nil {
-		return discovery.UsageErrorf("%s cannot be written: %w", f.Path, cause(err))
+		return usage.Errorf("%s cannot be written: %w", f.Path, cause(err))
 	}
 	_, _ = fresh.Write(content) // Sync returns the error
 	if err := fresh.Sync(); err != nil {
@@ -100,7 +100,7 @@ func (f *File) CheckUnchanged() error {
 }
 
 func (f *File) changed() error {
-	return discovery.UsageErrorf("%s has changed since it was read: review it, and try again", f.Path)
+	return usage.Errorf("%s has changed since it was read: review it, and try again", f.Path)
 }
 
 // cause strips the path from an error: the message names the file already, and the path may be that of a temporary file.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 )
 
 func TestReplaceKeepsLinkAndMode(t *testing.T) {
@@ -57,7 +57,7 @@ func TestReplaceRefusesChangedFile(t *testing.T) {
 		}
 		before, _ := os.ReadFile(file)
 		err = f.Replace([]byte("ours"), 0o600)
-		if usage := (*discovery.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "has changed since it was read") {
+		if usage := (*usage.Error)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "has changed since it was read") {
 			t.Errorf("%s: Replace after the file has changed: got %v", name, err)
 		}
 		if after, _ := os.ReadFile(file); string(after) != string(before) {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -53,7 +54,7 @@ func LookAs(o discovery.Options, content []byte) (*Catalog, error) {
 
 func look(found *discovery.Found, err error) (*Catalog, error) {
 	if err == nil && found.Untrusted != nil {
-		err = &discovery.UsageError{Err: found.Untrusted}
+		err = &usage.Error{Err: found.Untrusted}
 	}
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -36,7 +36,7 @@ func (c *Catalog) listChanged(old *Catalog, of func(*claims) []*Plugin) bool {
 
 func (c *Catalog) serverError(err error) error {
 	if err != nil && c.speaksForItself() {
-		return discovery.UsageErrorf("%s: server: %w", c.Plugins[0].Manifest.File, err)
+		return usage.Errorf("%s: server: %w", c.Plugins[0].Manifest.File, err)
 	}
 	return err
 }

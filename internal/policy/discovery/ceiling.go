@@ -9,6 +9,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -37,7 +38,7 @@ func (s System) ceilingPlace() ceilingPlace {
 	return ceilingPlace{file: CeilingFile}
 }
 
-// FindCeiling returns the organisation's ceiling, nil if there is none. It returns a *UsageError if the ceiling cannot be read, is
+// FindCeiling returns the organisation's ceiling, nil if there is none. It returns a *usage.Error if the ceiling cannot be read, is
 // invalid, or can be written by users other than root: nothing must be served then.
 func FindCeiling(s System) (*config.Ceiling, error) {
 	if runtime.GOOS == "windows" {
@@ -51,7 +52,7 @@ func FindCeiling(s System) (*config.Ceiling, error) {
 	if errs := problems.Errors(); len(errs) > 0 {
 		errs = append(tomlfile.Problems{{File: place.file, What: "no plugin is served, because the ceiling of this machine cannot be applied",
 			Remedy: "ask who administers this machine"}}, errs...)
-		return nil, &UsageError{Err: &InvalidError{File: place.file, Problems: errs}}
+		return nil, &usage.Error{Err: &InvalidError{File: place.file, Problems: errs}}
 	}
 	return c, nil
 }
@@ -107,7 +108,7 @@ func (f *Found) applyCeiling() error {
 		if f.Config != "" {
 			remedy = "add [audit] with file = \"…\", the absolute path of the log, to the config; `bulkhead add` does so, and so does `bulkhead init` if the config is trusted"
 		}
-		return &UsageError{Err: &InvalidError{File: c.File, empty: true, Problems: tomlfile.Problems{{File: c.File, Line: c.AuditLine, Key: "audit.required",
+		return &usage.Error{Err: &InvalidError{File: c.File, empty: true, Problems: tomlfile.Problems{{File: c.File, Line: c.AuditLine, Key: "audit.required",
 			What: "no plugin is served: " + what, Remedy: remedy}}}}
 	}
 	if f.Audit != nil && c.AuditClosed {

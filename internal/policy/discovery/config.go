@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
 )
 
 // ParseTrusted parses a config with that content, if a host with these options would use it: because the user names it,
 // because it is in a place that only the user can write, or because the user trusts it. Otherwise the error is a
-// *UsageError.
+// *usage.Error.
 func ParseTrusted(o Options, source Source, content []byte) (*config.Config, tomlfile.Problems, error) {
 	var err error
 	if o.System, err = o.System.complete(); err != nil {
@@ -20,7 +21,7 @@ func ParseTrusted(o Options, source Source, content []byte) (*config.Config, tom
 	}
 	c, problems, not, err := parseTrusted(o.System, source, content)
 	if not != nil {
-		err = &UsageError{Err: not}
+		err = &usage.Error{Err: not}
 	}
 	return c, problems, err
 }
@@ -41,7 +42,7 @@ func loadConfig(o Options, source Source, content []byte) (*config.Config, *Untr
 		o.Log.Warn(warning.String())
 	}
 	if errs := problems.Errors(); len(errs) > 0 {
-		return nil, nil, &UsageError{Err: &InvalidError{File: errs[0].File, Included: includedFiles(c), Problems: errs}}
+		return nil, nil, &usage.Error{Err: &InvalidError{File: errs[0].File, Included: includedFiles(c), Problems: errs}}
 	}
 	if source.By != ByFlag {
 		o.Log.Info("config", "file", c.File, "by", source.By.String())
@@ -89,7 +90,7 @@ func unreadable(source Source, err error) tomlfile.Problem {
 func parseTrusted(s System, source Source, content []byte) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
 	if !source.By.needsTrust() {
 		if err := source.checkPlace(source.File); err != nil {
-			return nil, nil, nil, &UsageError{Err: err}
+			return nil, nil, nil, &usage.Error{Err: err}
 		}
 		c, problems := config.ParseWith(source.File, content, func(path string) ([]byte, error) {
 			if err := source.checkPlace(path); err != nil {

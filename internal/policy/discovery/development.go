@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -23,7 +24,7 @@ type Development struct {
 func (d *Development) candidates(c *config.Config) ([]Candidate, error) {
 	built, err := d.Built()
 	if built == "" {
-		return nil, &UsageError{Err: &NoPluginsError{
+		return nil, &usage.Error{Err: &NoPluginsError{
 			problem: fmt.Sprintf("the plugin in %s is not built: %v", d.Source, err), remedy: "correct its source: it is built after each change",
 		}}
 	}
@@ -52,7 +53,7 @@ func (d *Development) entry(c *config.Config, name string) (config.Plugin, error
 			return p, nil
 		}
 	}
-	return config.Plugin{}, &UsageError{Err: &InvalidError{File: c.File, Included: includedFiles(c), Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
+	return config.Plugin{}, &usage.Error{Err: &InvalidError{File: c.File, Included: includedFiles(c), Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 		What:   fmt.Sprintf("no table names the plugin %s", tomlfile.Quote(name)),
 		Remedy: fmt.Sprintf("add [[plugins]] with path = %s, and what the plugin is granted", tomlfile.Quote(filepath.Join("dist", "plugins", name)))}}}}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -97,7 +98,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 		found.Config, found.Server, found.Defaults, found.Audit = c.File, c.Server, c.Defaults, c.Audit
 		found.Files, found.Credentials, found.HTTP = c.Files, c.Credentials, c.HTTP
 		if len(c.Plugins) == 0 {
-			return nil, &UsageError{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
+			return nil, &usage.Error{Err: &InvalidError{File: c.File, Included: includedFiles(c), empty: true, Problems: tomlfile.Problems{{File: c.File, Key: "plugins",
 				What: "the config names no plugin", Remedy: "add [[plugins]] with a path, or run `bulkhead add DIR`"}}}}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -33,13 +34,13 @@ type missingError struct {
 
 // noneIn returns the error for a directory of installed plugins that contains none that is built.
 func noneIn(dir string) error {
-	return &UsageError{Err: &NoPluginsError{problem: "no plugins are installed: no built plugin is in " + dir, remedy: install(dir)}}
+	return &usage.Error{Err: &NoPluginsError{problem: "no plugins are installed: no built plugin is in " + dir, remedy: install(dir)}}
 }
 
 // noneFound returns the error for neither a config nor a plugin. looked has the default directories, and why none was used.
 func noneFound(o Options, looked []string, unbuilt bool) error {
 	beside, _ := usualFolders(o.System)
-	return &UsageError{Err: &NoPluginsError{
+	return &usage.Error{Err: &NoPluginsError{
 		problem: fmt.Sprintf("there are no plugins: no %s is in %s, neither --plugins nor $%s is given, and the default directories have none\n  %s",
 			config.FileName, o.System.Dir, envPlugins, strings.Join(looked, "\n  ")),
 		remedy: install(beside), unbuilt: unbuilt,

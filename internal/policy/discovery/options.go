@@ -100,16 +100,3 @@ func (s System) absolute(path string) string {
 	}
 	return filepath.Join(s.Dir, path)
 }
-
-// UsageError is an error that the caller can correct: an invalid option, an invalid config, or no plugin where one
-// was named.
-type UsageError struct{ Err error }
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-
-func (e *UsageError) Unwrap() error { return e.Err }
-
-// UsageErrorf formats a *UsageError.
-func UsageErrorf(format string, args ...any) error {
-	return &UsageError{Err: fmt.Errorf(format, args...)}
-}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/statedir"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
-	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
 )
 
 // envProject is the variable that names the project if no option does.
@@ -45,10 +45,10 @@ func findPlaces(o Options) (config.Places, error) {
 	}
 	dir, err := folder(s.absolute(named))
 	if err != nil {
-		return p, UsageErrorf("%s: %w", by, err)
+		return p, usage.Errorf("%s: %w", by, err)
 	}
 	if p.Broad(dir) {
-		return p, UsageErrorf("%s: %s cannot be the project, since everything in it would be granted: name a directory inside it, or grant it to a plugin in %s", by, dir, config.FileName)
+		return p, usage.Errorf("%s: %s cannot be the project, since everything in it would be granted: name a directory inside it, or grant it to a plugin in %s", by, dir, config.FileName)
 	}
 	p.Project = dir
 	return p, nil
@@ -57,7 +57,7 @@ func findPlaces(o Options) (config.Places, error) {
 // nearestProject returns the repository that contains the working directory, else the working directory. Desktop clients
 // start their servers in the root or the home directory: neither can be the project.
 func nearestProject(p config.Places) (dir, whyNone string) {
-	if top, ok := git.TopLevel(p.Cwd); ok && !p.Broad(top) {
+	if top, ok := topLevel(p.Cwd); ok && !p.Broad(top) {
 		return top, ""
 	}
 	if !p.Broad(p.Cwd) {

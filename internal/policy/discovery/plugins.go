@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -97,10 +98,10 @@ func usualFolders(s System) (beside, here string) {
 func searchFolder(dir, named, by string) ([]Candidate, error) {
 	dirs, err := pluginFolders(dir)
 	if err != nil {
-		return nil, UsageErrorf("%s: %w", by, err)
+		return nil, usage.Errorf("%s: %w", by, err)
 	}
 	if len(dirs) == 0 {
-		return nil, &UsageError{Err: &NoPluginsError{problem: fmt.Sprintf("%s: no plugin is in %s", by, dir),
+		return nil, &usage.Error{Err: &NoPluginsError{problem: fmt.Sprintf("%s: no plugin is in %s", by, dir),
 			remedy: fmt.Sprintf("a plugin is a directory with a %s: build one with `bulkhead plugin build DIR -o %s`", manifest.FileName, named)}}
 	}
 	return readManifests(entries(dirs)), nil
@@ -199,7 +200,7 @@ func (f *Found) choose(names []string) error {
 		if !slices.ContainsFunc(f.Candidates, Candidate.isNameless) {
 			err = &missingError{err, name, f.Config, f.Files}
 		}
-		return &UsageError{Err: err}
+		return &usage.Error{Err: err}
 	}
 	f.Candidates = slices.DeleteFunc(f.Candidates, func(c Candidate) bool { return !slices.Contains(names, c.Name()) })
 	return nil

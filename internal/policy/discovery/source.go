@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -131,7 +132,7 @@ func located(o Options) (Options, config.Places, error) {
 // findConfig returns the first of the configs that apply.
 func findConfig(o Options, places config.Places) (Source, error) {
 	if o.NoConfig && o.ConfigFile != "" {
-		return Source{}, UsageErrorf("--config and --no-config contradict each other: keep one of the two")
+		return Source{}, usage.Errorf("--config and --no-config contradict each other: keep one of the two")
 	}
 	if o.NoConfig {
 		return Source{File: filepath.Join(o.System.Dir, config.FileName), By: ByNothing}, nil
@@ -159,7 +160,7 @@ func searchConfigs(o Options, places config.Places) func(yield func(Source, erro
 		if named := s.getenv(envConfig); named != "" {
 			if !filepath.IsAbs(named) {
 				// A variable applies in every directory, and a relative path would name a file of each of them.
-				if !yield(Source{}, UsageErrorf("$%s: %s is not an absolute path", envConfig, printable(named))) {
+				if !yield(Source{}, usage.Errorf("$%s: %s is not an absolute path", envConfig, printable(named))) {
 					return
 				}
 			} else if !yield(Source{filepath.Clean(named), ByVariable}, nil) {

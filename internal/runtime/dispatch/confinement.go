@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 )
 
@@ -18,7 +18,7 @@ func (s *snapshot) checkSystem() error {
 		return nil
 	}
 	if err := s.checkConfinement(confine.Probe()); err != nil {
-		return discovery.UsageErrorf("%s: %w", s.catalog.Config, err)
+		return usage.Errorf("%s: %w", s.catalog.Config, err)
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
-	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -30,7 +30,7 @@ func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 		File: a.File, MaxSize: a.MaxSize, Keep: a.Keep, Arguments: a.Arguments, OnFailure: a.OnFailure, Log: log.Named("audit"),
 	})
 	if err != nil {
-		return nil, &discovery.UsageError{Err: err}
+		return nil, &usage.Error{Err: err}
 	}
 	return l, nil
 }

@@ -10,37 +10,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/gittest"
 )
 
-func TestTopLevel(t *testing.T) {
-	dir := t.TempDir()
-	gittest.Mkdir(t, dir+"/repo/.git")
-	gittest.Mkdir(t, dir+"/repo/a/b")
-	gittest.Write(t, dir+"/repo/tree/.git", "gitdir: elsewhere\n")
-	gittest.Mkdir(t, dir+"/repo/tree/c")
-	cases := map[string]struct{ dir, want string }{
-		"the top level itself":                       {"/repo", "/repo"},
-		"a directory below it":                       {"/repo/a/b", "/repo"},
-		"a directory that does not exist yet":        {"/repo/a/new", "/repo"},
-		"a nested one whose .git is a file":          {"/repo/tree/c", "/repo/tree"},
-		"the .git directory belongs to its worktree": {"/repo/.git", "/repo"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, ok := git.TopLevel(dir + c.dir)
-			if !ok || got != dir+c.want {
-				t.Errorf("got %q, %v; want %q", got, ok, dir+c.want)
-			}
-		})
-	}
-	t.Run("no repository", func(t *testing.T) {
-		if top, ok := git.TopLevel("/"); ok {
-			t.Skipf("the machine's root is a repository: %s", top)
-		}
-		if got, ok := git.TopLevel(dir); ok && strings.HasPrefix(got, dir) {
-			t.Errorf("got %q", got)
-		}
-	})
-}
-
 func TestReadUser(t *testing.T) {
 	home := t.TempDir()
 	read := func() git.User {

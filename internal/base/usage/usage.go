@@ -1,0 +1,18 @@
+// Package usage has the error for what the caller of the program can correct. Start with Errorf; errors.As finds an *Error in a
+// chain. The package does not print: the command decides from the type that its exit code is 2.
+package usage
+
+import "fmt"
+
+// Error is an error that the caller can correct: an invalid option, an invalid config, or no plugin where one
+// was named.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf formats an *Error.
+func Errorf(format string, args ...any) error {
+	return &Error{Err: fmt.Errorf(format, args...)}
+}
