@@ -76,7 +76,7 @@ func TestRun(t *testing.T) {
 		{"a staged package", map[string]string{"project/.aam/.tmp/partial-pkg/aam.yaml": ""}, []string{"incomplete_install warn partial-pkg"}, true},
 		{"a download", map[string]string{"project/.aam/packages/.downloads/1.0.0.aam": ""}, []string{"incomplete_install warn 1.0.0.aam"}, true},
 		{"a package directory that is not in the lock file", map[string]string{"project/.aam/packages/other/x": ""}, []string{"incomplete_install warn other"}, true},
-		{"an interrupted transaction", map[string]string{"project/.aam/.tmp/journal.json": "{}"}, []string{"incomplete_install warn interrupted"}, true},
+		{"an interrupted transaction", map[string]string{"project/.aam/.tmp/switching.json": "{}"}, []string{"incomplete_install warn interrupted"}, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

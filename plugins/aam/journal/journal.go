@@ -134,11 +134,7 @@ func (j Journal) Recover() error {
 	if err := j.checkStages(); err != nil {
 		return err
 	}
-	err := j.undoFirstFormat()
-	var report transaction.Report
-	if err == nil {
-		report, err = j.log().Recover()
-	}
+	report, err := j.log().Recover()
 	if err == nil && len(report.Kept) > 0 {
 		err = fmt.Errorf("%s is not rolled back, because another program has changed it since; the old content is in the directory %s until the next call",
 			strings.Join(report.Kept, ", "), filepath.Base(j.Roots[0].Stage))
@@ -180,9 +176,8 @@ func (j Journal) existing() []Root {
 
 // Interrupted reports whether a transaction was interrupted and has not been recovered.
 func (j Journal) Interrupted() bool {
-	first, err := j.isFirstFormat()
-	pending, failed := j.log().Pending()
-	return first || pending || err != nil || failed != nil
+	pending, err := j.log().Pending()
+	return pending || err != nil
 }
 
 // clear removes everything in the stages.

@@ -37,15 +37,15 @@ type ledger struct {
 
 type ledgerEntry struct {
 	name     string
-	version  string // the version in the lock file; "" if unknown, as in ledgers of earlier releases
-	checksum string // the checksum in the lock file; "" if unknown
+	version  string // the version in the lock file
+	checksum string // the checksum in the lock file
 	deployed []deployment
 }
 
 // matches reports whether the entry records deployments of the package version in the lock file. If not, the aam
 // program has changed the package since the ledger was written.
 func (e ledgerEntry) matches(locked lockfile.Entry) bool {
-	return e.version == "" || e.version == locked.Version && e.checksum == locked.Checksum
+	return e.version == locked.Version && e.checksum == locked.Checksum
 }
 
 func (w *Workspace) ledgerPath() string { return filepath.Join(w.Dir(), "deployments.yaml") }

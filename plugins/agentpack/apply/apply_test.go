@@ -1,9 +1,7 @@
 package apply_test
 
 import (
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -151,51 +149,4 @@ func TestSymbolicLinksAfterKillAtAnyOperation(t *testing.T) {
 		}
 		noJournal(t, a)
 	})
-}
-
-// TestRecoverJournalOfFirstRelease recovers journals in the format of the first release. In that release, a created
-// file kept its temporary name as a second hard link until the commit.
-func TestRecoverJournalOfFirstRelease(t *testing.T) {
-	const temporary = ".agentpack-tmp-0123456789abcdef-"
-	old := map[string]string{"changed": "644 old", "removed": "644 gone"}
-	cases := []struct {
-		name, state string
-		files       map[string]string
-		link        bool // the created file has its final name in addition to its temporary name
-		want        transaction.Outcome
-	}{
-		{"staging", "staging.json", map[string]string{"changed": "old", "removed": "gone", "d/": "", temporary + "0.old": "old", temporary + "0.new": "n"}, false, transaction.Undone},
-		{"nothing switched", "switching.json", map[string]string{"changed": "old", "removed": "gone", temporary + "0.old": "old", temporary + "0.new": "new", "d/" + temporary + "1.new": "made"}, false, transaction.Undone},
-		{"one switched", "switching.json", map[string]string{"changed": "new", "removed": "gone", temporary + "0.old": "old", "d/" + temporary + "1.new": "made"}, false, transaction.Undone},
-		{"two switched", "switching.json", map[string]string{"changed": "new", "removed": "gone", temporary + "0.old": "old", "d/" + temporary + "1.new": "made"}, true, transaction.Undone},
-		{"all switched", "switching.json", map[string]string{"changed": "new", temporary + "2.old": "gone", temporary + "0.old": "old", "d/" + temporary + "1.new": "made"}, true, transaction.Finished},
-		{"committed", "committed.json", map[string]string{"changed": "new", temporary + "2.old": "gone", "d/" + temporary + "1.new": "made"}, true, transaction.Finished},
-	}
-	for _, test := range cases {
-		t.Run(test.name, func(t *testing.T) {
-			root := tree(t, test.files)
-			if test.link {
-				if err := os.Link(filepath.Join(root, "d", temporary+"1.new"), filepath.Join(root, "d/made")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			steps := fmt.Sprintf(`{"root":%[1]q,"path":"%[1]s/changed","before":%[2]q,"after":%[3]q},{"root":%[1]q,"path":"%[1]s/d/made","before":"","after":%[4]q},{"root":%[1]q,"path":"%[1]s/removed","before":%[5]q,"after":""}`,
-				root, sum("old"), sum("new"), sum("made"), sum("gone"))
-			journal := tree(t, map[string]string{
-				test.state:    fmt.Sprintf(`{"version":1,"id":"0123456789abcdef","folders":["%s/d"],"steps":[%s]}`, root, steps),
-				"journal.tmp": "{", // an incomplete write of another journal
-			})
-			a := apply.New(filesystem.OS{}, journal)
-			report, err := a.Recover()
-			if err != nil || report.Outcome != test.want || len(report.Kept) > 0 {
-				t.Fatalf("got %+v, %v", report, err)
-			}
-			want := old
-			if test.want == transaction.Finished {
-				want = map[string]string{"changed": "644 new", "d/": "", "d/made": "644 made"}
-			}
-			same(t, root, want)
-			noJournal(t, a)
-		})
-	}
 }
