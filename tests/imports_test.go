@@ -66,12 +66,12 @@ var beside = map[string][]string{
 }
 
 // hostSDK are the packages of sdk that the districts import too: they need no host.
-var hostSDK = []string{"sdk/abi", "sdk/atomicfile", "sdk/contain", "sdk/filesystem", "sdk/rawjson"}
+var hostSDK = []string{"sdk/abi", "sdk/atomicfile", "sdk/contain", "sdk/filesystem", "sdk/linediff", "sdk/rawjson"}
 
 // pureSDK are the packages of sdk that work without a host. Domain packages of plugins may import them.
 var pureSDK = []string{
 	"sdk/atomicfile", "sdk/contain", "sdk/derive", "sdk/digest", "sdk/filesystem", "sdk/filesystem/faultfs", "sdk/frontmatter",
-	"sdk/rawjson", "sdk/scan", "sdk/transaction",
+	"sdk/linediff", "sdk/rawjson", "sdk/scan", "sdk/transaction",
 }
 
 // forTests are packages that only tests import, and each other.

@@ -55,8 +55,7 @@ const (
 	maxHosted = 256 << 10
 )
 
-// unavailable is set after the host has answered that it does not support the operation. An older host, which does not support data bytes
-// after the JSON of a request, answers that the request is invalid.
+// unavailable is set after the host has answered that it does not support the operation.
 var unavailable atomic.Bool
 
 func isHosted() bool { return isModule && !unavailable.Load() }
@@ -188,7 +187,7 @@ func (d *digest) host() bool {
 	result := rawjson.Member(answer, "result")
 	if result == nil {
 		code, _ := rawjson.Unquote(rawjson.Member(rawjson.Member(answer, "error"), "code"))
-		if code == abi.HostUnavailable || code == abi.HostInvalid {
+		if code == abi.HostUnavailable {
 			unavailable.Store(true)
 		}
 		return false

@@ -199,9 +199,6 @@ func TestOperationsAreFew(t *testing.T) {
 		"a host without it is asked once": {4 * maxHosted, 1, func(*testing.T) func([]byte) []byte {
 			return answering(`{"error":{"code":"unavailable","message":"no"}}`)
 		}},
-		"an older host is asked once": {4 * maxHosted, 1, func(*testing.T) func([]byte) []byte {
-			return answering(`{"error":{"code":"invalid","message":"not an operation"}}`)
-		}},
 		"one that denies it before the first call is asked again": {4 * maxHosted, 4, func(*testing.T) func([]byte) []byte {
 			return answering(`{"error":{"code":"denied","message":"not before the first call"}}`)
 		}},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/jsonfile"
+	"github.com/bulkhead-mcp/bulkhead/sdk/linediff"
 )
 
 // fieldsToShow returns the fields of an entry: first those that this package writes, then the names of the other fields, whose
@@ -76,32 +77,23 @@ func redact(args []string) []string {
 // difference marks lines that are only in before with "- ", lines that are only in after with "+ ", and common lines with two
 // spaces. A comma at the end of a line is ignored in the comparison.
 func difference(before, after []string) []string {
-	// common[i][j] is the length of the longest common subsequence of before[i:] and after[j:].
-	common := make([][]int, len(before)+1)
-	for i := range common {
-		common[i] = make([]int, len(after)+1)
-	}
-	for i := len(before) - 1; i >= 0; i-- {
-		for j := len(after) - 1; j >= 0; j-- {
-			if sameLine(before[i], after[j]) {
-				common[i][j] = common[i+1][j+1] + 1
-			} else {
-				common[i][j] = max(common[i+1][j], common[i][j+1])
-			}
-		}
-	}
 	var out []string
-	for i, j := 0, 0; i < len(before) || j < len(after); {
-		switch {
-		case i < len(before) && j < len(after) && sameLine(before[i], after[j]):
-			out, i, j = append(out, "  "+after[j]), i+1, j+1
-		case j == len(after) || i < len(before) && common[i+1][j] >= common[i][j+1]:
-			out, i = append(out, "- "+before[i]), i+1
-		default:
-			out, j = append(out, "+ "+after[j]), j+1
+	for _, op := range linediff.Compare(withoutCommas(before), withoutCommas(after)) {
+		lines := after[op.New:]
+		if op.Kind == linediff.Delete {
+			lines = before[op.Old:]
+		}
+		for _, line := range lines[:op.Count] {
+			out = append(out, string(op.Kind)+" "+line)
 		}
 	}
 	return out
 }
 
-func sameLine(a, b string) bool { return strings.TrimSuffix(a, ",") == strings.TrimSuffix(b, ",") }
+func withoutCommas(lines []string) []string {
+	lines = slices.Clone(lines)
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, ",")
+	}
+	return lines
+}

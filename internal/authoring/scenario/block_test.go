@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -52,5 +53,15 @@ func TestDiffBoundsLines(t *testing.T) {
 	got := diff(strings.Repeat("a\n", 1000), strings.Repeat("b\n", 1000))
 	if len(got) > 2*(maxLines+1)+2*around || got[maxLines] != "- … 980 more lines" {
 		t.Errorf("got %d lines: %q", len(got), got)
+	}
+}
+
+func TestDiffShowsEachDifference(t *testing.T) {
+	got := diff("a\n1\n2\n3\n4\n5\nB\nc", "a\n0\n1\n2\n3\n4\n5\nb\nc")
+	if want := []string{"  a", "- 0", "  1", "  2", "  …", "  4", "  5", "- b", "+ B", "  c"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := diff(strings.Repeat("a\nb\n", 100), strings.Repeat("a\n", 100)); len(got) > maxDiff+maxLines {
+		t.Errorf("got %d lines", len(got))
 	}
 }

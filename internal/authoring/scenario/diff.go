@@ -3,35 +3,48 @@ package scenario
 import (
 	"fmt"
 	"strings"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/linediff"
 )
 
 const (
-	maxLines = 20  // of each side of a diff
+	maxLines = 20  // of each operation of a diff
+	maxDiff  = 100 // lines of a diff; further operations are left out
 	maxLine  = 200 // bytes of a line in a message
 	around   = 2   // number of equal lines shown before and after those that differ
 	maxEqual = 60  // a longer equal beginning of two lines is shortened, in bytes
 )
 
-// diff returns the lines from the first to the last one that differs, with some equal lines around them. It does not look for equal lines
-// in between.
+// diff returns the lines that differ, with some equal lines around them.
 func diff(got, want string) []string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
-	before := 0
-	for before < len(g) && before < len(w) && g[before] == w[before] {
-		before++
-	}
-	after := 0
-	for after < len(g)-before && after < len(w)-before && g[len(g)-1-after] == w[len(w)-1-after] {
-		after++
-	}
-	if before < len(g)-after && before < len(w)-after {
-		g[before], w[before] = withoutEqual(g[before], w[before])
-	}
 	var lines []string
-	lines = append(lines, marked("  ", w[max(0, before-around):before])...)
-	lines = append(lines, marked("- ", w[before:len(w)-after])...)
-	lines = append(lines, marked("+ ", g[before:len(g)-after])...)
-	return append(lines, marked("  ", w[len(w)-after:len(w)-max(0, after-around)])...)
+	ops := linediff.Compare(w, g)
+	for i, op := range ops {
+		switch op.Kind {
+		case linediff.Delete:
+			if i+1 < len(ops) && ops[i+1].Kind == linediff.Insert {
+				g[op.New], w[op.Old] = withoutEqual(g[op.New], w[op.Old])
+			}
+			lines = append(lines, marked("- ", w[op.Old:op.Old+op.Count])...)
+		case linediff.Insert:
+			lines = append(lines, marked("+ ", g[op.New:op.New+op.Count])...)
+		default:
+			first, last := i == 0, i == len(ops)-1
+			for n, line := range w[op.Old : op.Old+op.Count] {
+				switch {
+				case n < around && !first, n >= op.Count-around && !last:
+					lines = append(lines, "  "+bounded(line))
+				case n == around && !first && !last:
+					lines = append(lines, "  …")
+				}
+			}
+		}
+		if len(lines) > maxDiff {
+			return append(lines, "  … more lines differ")
+		}
+	}
+	return lines
 }
 
 // withoutEqual shortens the equal beginning of two lines, so that truncated lines still show the difference.

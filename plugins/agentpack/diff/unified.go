@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bulkhead-mcp/bulkhead/sdk/linediff"
 )
 
 const (
@@ -32,8 +34,7 @@ func Unified(name string, before, after []byte) (string, error) {
 	}
 	w := &writer{old: splitLines(before), new: splitLines(after)}
 	fmt.Fprintf(&w.text, "--- %s\n+++ %s\n", quoteName("a/"+name), quoteName("b/"+name))
-	numbers := map[string]int{}
-	for _, hunk := range splitHunks(compare(numberLines(w.old, numbers), numberLines(w.new, numbers))) {
+	for _, hunk := range splitHunks(linediff.Compare(w.old, w.new)) {
 		w.hunk(hunk)
 		if w.text.Len() > maxDiff {
 			return "", fmt.Errorf("the diff is larger than %d bytes", maxDiff)
@@ -51,55 +52,41 @@ func splitLines(text []byte) []string {
 	return lines
 }
 
-// numberLines returns a number for each line. Equal lines have equal numbers.
-func numberLines(lines []string, numbers map[string]int) []int {
-	result := make([]int, len(lines))
-	for i, line := range lines {
-		at, known := numbers[line]
-		if !known {
-			at = len(numbers)
-			numbers[line] = at
-		}
-		result[i] = at
-	}
-	return result
-}
-
 // splitHunks splits operations into hunks at each run of unchanged lines that is longer than the context of two hunks.
 // It omits the unchanged lines that the diff does not show.
-func splitHunks(ops []op) [][]op {
-	var hunks [][]op
-	var hunk []op
+func splitHunks(ops []linediff.Op) [][]linediff.Op {
+	var hunks [][]linediff.Op
+	var hunk []linediff.Op
 	for i, this := range ops {
-		if this.kind != ' ' {
+		if this.Kind != linediff.Keep {
 			hunk = append(hunk, this)
 			continue
 		}
-		before, after := this.head(context), this.tail(context)
+		before, after := head(this, context), tail(this, context)
 		switch {
 		case i == 0:
 			hunk = append(hunk, after)
 		case i == len(ops)-1:
 			hunk = append(hunk, before)
-		case this.count <= 2*context:
+		case this.Count <= 2*context:
 			hunk = append(hunk, this)
 		default:
 			hunks = append(hunks, append(hunk, before))
-			hunk = []op{after}
+			hunk = []linediff.Op{after}
 		}
 	}
 	return append(hunks, hunk)
 }
 
 // head and tail return an operation that keeps lines, reduced to at most count of its first or last lines.
-func (o op) head(count int) op {
-	o.count = min(o.count, count)
-	return o
+func head(op linediff.Op, count int) linediff.Op {
+	op.Count = min(op.Count, count)
+	return op
 }
 
-func (o op) tail(count int) op {
-	left := max(o.count-count, 0)
-	return op{o.kind, o.old + left, o.new + left, o.count - left}
+func tail(op linediff.Op, count int) linediff.Op {
+	left := max(op.Count-count, 0)
+	return linediff.Op{Kind: op.Kind, Old: op.Old + left, New: op.New + left, Count: op.Count - left}
 }
 
 // writer writes the diff of two texts.
@@ -109,24 +96,24 @@ type writer struct {
 }
 
 // hunk writes one hunk. It stops when the diff becomes larger than maxDiff.
-func (w *writer) hunk(ops []op) {
+func (w *writer) hunk(ops []linediff.Op) {
 	oldCount, newCount := 0, 0
 	for _, this := range ops {
-		if this.kind != '+' {
-			oldCount += this.count
+		if this.Kind != linediff.Insert {
+			oldCount += this.Count
 		}
-		if this.kind != '-' {
-			newCount += this.count
+		if this.Kind != linediff.Delete {
+			newCount += this.Count
 		}
 	}
-	fmt.Fprintf(&w.text, "@@ -%s +%s @@\n", rangeOf(ops[0].old, oldCount), rangeOf(ops[0].new, newCount))
+	fmt.Fprintf(&w.text, "@@ -%s +%s @@\n", rangeOf(ops[0].Old, oldCount), rangeOf(ops[0].New, newCount))
 	for _, this := range ops {
-		lines := w.old[this.old:]
-		if this.kind == '+' {
-			lines = w.new[this.new:]
+		lines := w.old[this.Old:]
+		if this.Kind == linediff.Insert {
+			lines = w.new[this.New:]
 		}
-		for _, line := range lines[:this.count] {
-			w.text.WriteByte(this.kind)
+		for _, line := range lines[:this.Count] {
+			w.text.WriteByte(byte(this.Kind))
 			w.text.WriteString(line)
 			if !strings.HasSuffix(line, "\n") {
 				w.text.WriteString("\n\\ No newline at end of file\n")

@@ -1,6 +1,9 @@
 // Package unified compares two texts line by line, and returns the hunks of a unified diff.
 //
 //	hunks, ok := unified.Diff(before, after)
+//
+// The hunks are those that the openspec command line prints, byte for byte. Of several shortest sequences of edits, it
+// chooses other ones than git and sdk/linediff do.
 package unified
 
 import (

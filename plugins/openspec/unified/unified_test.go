@@ -1,7 +1,9 @@
 package unified_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,6 +34,25 @@ func TestDiff(t *testing.T) {
 	}
 	if _, ok := unified.Diff(strings.Repeat("a\n", 2000), strings.Repeat("b\n", 2000)); ok {
 		t.Error("Diff compared texts with 4,000 edits")
+	}
+}
+
+// TestDiffAgreesWithOpenSpec compares Diff with the function that openspec 1.13.2 calls, which uses jsdiff 9.0.0. The
+// pairs are those for which sdk/linediff returns other edits.
+func TestDiffAgreesWithOpenSpec(t *testing.T) {
+	raw, err := os.ReadFile("testdata/jsdiff.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pairs []struct{ Before, After, Hunks string }
+	if err := json.Unmarshal(raw, &pairs); err != nil || len(pairs) < 10 {
+		t.Fatalf("%d pairs, %v", len(pairs), err)
+	}
+	for _, pair := range pairs {
+		got, ok := unified.Diff(pair.Before, pair.After)
+		if diff := cmp.Diff(pair.Hunks, strings.TrimRight(got, " \n")); !ok || diff != "" {
+			t.Errorf("%q, %q: %t (-want +got)\n%s", pair.Before, pair.After, ok, diff)
+		}
 	}
 }
 

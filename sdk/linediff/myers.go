@@ -1,4 +1,4 @@
-package diff
+package linediff
 
 import "slices"
 
@@ -6,32 +6,17 @@ import "slices"
 // maxSteps, regions that are not compared yet count as completely different.
 const maxSteps = 20_000_000
 
-// op is a step that turns one text into another: it keeps, deletes or inserts lines.
-type op struct {
-	kind     byte // ' ', '-' or '+', as in a unified diff
-	old, new int  // index of the first line in the old and in the new text
-	count    int  // the number of lines
-}
-
 // comparison finds a shortest sequence of operations that turns the old text into the new text. Numbers represent the
 // lines, and equal lines have equal numbers. The algorithm is the linear-space variant of Myers, "An O(ND) Difference
 // Algorithm and Its Variations", 1986.
 type comparison struct {
 	old, new []int
-	ops      []op
+	ops      []Op
 	steps    int
 	// forward and backward hold the furthest line of the old text that a path reaches on each diagonal. The paths in
 	// forward begin at the start of a region, those in backward at its end. The middle element of each slice is
 	// diagonal 0.
 	forward, backward []int
-}
-
-// compare returns the operations, in order, that turn the lines in old into the lines in new.
-func compare(old, new []int) []op {
-	c := &comparison{old: old, new: new}
-	c.visit(0, len(old), 0, len(new))
-	c.slideInsertions()
-	return c.ops
 }
 
 // visit adds the operations for one region: the lines from oldLow to oldHigh of the old text, and those from newLow to
@@ -41,7 +26,7 @@ func (c *comparison) visit(oldLow, oldHigh, newLow, newHigh int) {
 	for oldLow+prefix < oldHigh && newLow+prefix < newHigh && c.old[oldLow+prefix] == c.new[newLow+prefix] {
 		prefix++
 	}
-	c.add(' ', oldLow, newLow, prefix)
+	c.add(Keep, oldLow, newLow, prefix)
 	oldLow, newLow = oldLow+prefix, newLow+prefix
 	suffix := 0
 	for oldLow < oldHigh-suffix && newLow < newHigh-suffix && c.old[oldHigh-suffix-1] == c.new[newHigh-suffix-1] {
@@ -56,21 +41,21 @@ func (c *comparison) visit(oldLow, oldHigh, newLow, newHigh int) {
 		c.visit(oldLow, oldSplit, newLow, newSplit)
 		c.visit(oldSplit, oldHigh, newSplit, newHigh)
 	} else {
-		c.add('-', oldLow, newLow, oldHigh-oldLow)
-		c.add('+', oldHigh, newLow, newHigh-newLow)
+		c.add(Delete, oldLow, newLow, oldHigh-oldLow)
+		c.add(Insert, oldHigh, newLow, newHigh-newLow)
 	}
-	c.add(' ', oldHigh, newHigh, suffix)
+	c.add(Keep, oldHigh, newHigh, suffix)
 }
 
 // add appends an operation. If the last operation and the new operation both keep lines, add joins the two.
-func (c *comparison) add(kind byte, old, new, count int) {
+func (c *comparison) add(kind Kind, old, new, count int) {
 	last := len(c.ops) - 1
 	switch {
 	case count == 0:
-	case kind == ' ' && last >= 0 && c.ops[last].kind == ' ':
-		c.ops[last].count += count
+	case kind == Keep && last >= 0 && c.ops[last].Kind == Keep:
+		c.ops[last].Count += count
 	default:
-		c.ops = append(c.ops, op{kind, old, new, count})
+		c.ops = append(c.ops, Op{kind, old, new, count})
 	}
 }
 
@@ -132,7 +117,7 @@ func furthest(ends []int, zero, k, distance int) int {
 func (c *comparison) slideInsertions() {
 	c.joinDeletions()
 	for at := 0; at < len(c.ops); at++ {
-		if c.ops[at].kind == '+' {
+		if c.ops[at].Kind == Insert {
 			at = c.slideDown(c.slideUp(at))
 		}
 	}
@@ -141,25 +126,25 @@ func (c *comparison) slideInsertions() {
 // joinDeletions joins the deletions between two runs of kept lines, and moves them after the insertions between the
 // same runs.
 func (c *comparison) joinDeletions() {
-	joined := make([]op, 0, len(c.ops))
+	joined := make([]Op, 0, len(c.ops))
 	for start := 0; start < len(c.ops); {
-		if c.ops[start].kind == ' ' {
+		if c.ops[start].Kind == Keep {
 			joined = append(joined, c.ops[start])
 			start++
 			continue
 		}
-		deletion := op{'-', c.ops[start].old, c.ops[start].new, 0}
-		for ; start < len(c.ops) && c.ops[start].kind != ' '; start++ {
+		deletion := Op{Delete, c.ops[start].Old, c.ops[start].New, 0}
+		for ; start < len(c.ops) && c.ops[start].Kind != Keep; start++ {
 			this := c.ops[start]
-			if this.kind == '-' {
-				deletion.count += this.count
+			if this.Kind == Delete {
+				deletion.Count += this.Count
 				continue
 			}
-			this.old = deletion.old
-			deletion.new += this.count
+			this.Old = deletion.Old
+			deletion.New += this.Count
 			joined = append(joined, this)
 		}
-		if deletion.count > 0 {
+		if deletion.Count > 0 {
 			joined = append(joined, deletion)
 		}
 	}
@@ -170,33 +155,33 @@ func (c *comparison) joinDeletions() {
 func (c *comparison) slideUp(at int) int {
 	for at > 0 && c.spend() {
 		this, above := &c.ops[at], &c.ops[at-1]
-		switch above.kind {
-		case '+':
-			above.count += this.count
+		switch above.Kind {
+		case Insert:
+			above.Count += this.Count
 			c.ops = slices.Delete(c.ops, at, at+1)
 			at--
-		case '-':
+		case Delete:
 			c.swap(at - 1)
 			at--
 		default:
 			shift := 0
-			for shift < min(above.count, this.count) && c.old[above.old+above.count-1-shift] == c.new[this.new+this.count-1-shift] {
+			for shift < min(above.Count, this.Count) && c.old[above.Old+above.Count-1-shift] == c.new[this.New+this.Count-1-shift] {
 				shift++
 			}
 			if shift == 0 {
 				return at
 			}
 			c.steps += shift
-			this.old, this.new = this.old-shift, this.new-shift
-			above.count -= shift
-			below := op{' ', this.old, this.new + this.count, shift}
-			if at+1 < len(c.ops) && c.ops[at+1].kind == ' ' {
-				below.count += c.ops[at+1].count
+			this.Old, this.New = this.Old-shift, this.New-shift
+			above.Count -= shift
+			below := Op{Keep, this.Old, this.New + this.Count, shift}
+			if at+1 < len(c.ops) && c.ops[at+1].Kind == Keep {
+				below.Count += c.ops[at+1].Count
 				c.ops[at+1] = below
 			} else {
 				c.ops = slices.Insert(c.ops, at+1, below)
 			}
-			if c.ops[at-1].count == 0 {
+			if c.ops[at-1].Count == 0 {
 				c.ops = slices.Delete(c.ops, at-1, at)
 				at--
 			}
@@ -209,30 +194,30 @@ func (c *comparison) slideUp(at int) int {
 func (c *comparison) slideDown(at int) int {
 	for at+1 < len(c.ops) && c.spend() {
 		this, below := &c.ops[at], &c.ops[at+1]
-		switch below.kind {
-		case '+':
-			this.count += below.count
+		switch below.Kind {
+		case Insert:
+			this.Count += below.Count
 			c.ops = slices.Delete(c.ops, at+1, at+2)
-		case '-':
+		case Delete:
 			c.swap(at)
 			at++
 		default:
 			shift := 0
-			for shift < min(below.count, this.count) && c.old[below.old+shift] == c.new[this.new+shift] {
+			for shift < min(below.Count, this.Count) && c.old[below.Old+shift] == c.new[this.New+shift] {
 				shift++
 			}
 			if shift == 0 {
 				return at
 			}
 			c.steps += shift
-			above := op{' ', this.old, this.new, shift}
-			this.old, this.new = this.old+shift, this.new+shift
-			below.old, below.new, below.count = below.old+shift, below.new+shift, below.count-shift
-			if below.count == 0 {
+			above := Op{Keep, this.Old, this.New, shift}
+			this.Old, this.New = this.Old+shift, this.New+shift
+			below.Old, below.New, below.Count = below.Old+shift, below.New+shift, below.Count-shift
+			if below.Count == 0 {
 				c.ops = slices.Delete(c.ops, at+1, at+2)
 			}
-			if at > 0 && c.ops[at-1].kind == ' ' {
-				c.ops[at-1].count += shift
+			if at > 0 && c.ops[at-1].Kind == Keep {
+				c.ops[at-1].Count += shift
 			} else {
 				c.ops = slices.Insert(c.ops, at, above)
 				at++
@@ -245,11 +230,11 @@ func (c *comparison) slideDown(at int) int {
 // swap exchanges the deletion and the insertion at the indexes at and at + 1.
 func (c *comparison) swap(at int) {
 	first, second := c.ops[at], c.ops[at+1]
-	second.old, second.new = first.old, first.new
-	if second.kind == '-' {
-		first.old += second.count
+	second.Old, second.New = first.Old, first.New
+	if second.Kind == Delete {
+		first.Old += second.Count
 	} else {
-		first.new += second.count
+		first.New += second.Count
 	}
 	c.ops[at], c.ops[at+1] = second, first
 }
