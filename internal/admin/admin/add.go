@@ -39,7 +39,7 @@ type Proposal struct {
 
 	store   trust.Store
 	file    *configFile
-	base    []byte // the content of the config, with the table Audit added
+	base    *config.Config // the config, with the table Audit added
 	content []byte
 }
 
@@ -47,6 +47,7 @@ type Proposal struct {
 // plugin.toml into the table. Propose refuses a plugin that the host could not serve: an invalid manifest or config, a
 // module that is missing or does not match the manifest, and a duplicate plugin, name or tool. o names the config.
 func Propose(o discovery.Options, a Addition) (*Proposal, error) {
+	o.Manifests = &manifest.Cache{}
 	m, err := loadReviewed(o, a)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	if err := p.addAudit(o, c, a); err != nil {
 		return nil, err
 	}
-	at, err := p.indexInConfig(o, c, m)
+	at, err := p.indexInConfig(o, m)
 	if err != nil {
 		return nil, err
 	}
@@ -75,19 +76,22 @@ func Propose(o discovery.Options, a Addition) (*Proposal, error) {
 	case at < 0 && a.Repin:
 		return nil, usage.Errorf("plugin %q is not in %s, so it has no digest to replace: leave out --repin", m.Name, named)
 	case a.Repin:
-		return p, p.repin(o, c, m, at)
+		return p, p.repin(o, m, at)
 	}
-	return p, p.add(o, c, m, a)
+	return p, p.add(o, m, a)
 }
 
 // addAudit adds the [audit] table that the ceiling requires. With --repin, nothing but the digest changes.
 func (p *Proposal) addAudit(o discovery.Options, c *config.Config, a Addition) (err error) {
-	if p.base = p.file.Data; a.Repin {
+	if p.base = c; a.Repin {
 		return nil
 	}
-	p.base, p.AuditRequiredBy, err = withAudit(o, c, p.file.Data)
-	p.Audit = strings.TrimLeft(string(p.base[len(p.file.Data):]), "\r\n")
-	return err
+	p.base, p.AuditRequiredBy, err = withAudit(o, c)
+	if err != nil {
+		return err
+	}
+	p.Audit = strings.TrimLeft(string(p.base.Content()[len(p.file.Data):]), "\r\n")
+	return nil
 }
 
 // loadReviewed loads the plugin and checks its manifest, its module and the choices of the admin.
@@ -96,7 +100,7 @@ func loadReviewed(o discovery.Options, a Addition) (*manifest.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, problems := manifest.Load(dir)
+	m, problems := o.Manifests.Load(dir)
 	if problems.Err() == nil {
 		problems = append(problems, m.Check()...)
 	}
@@ -142,11 +146,11 @@ func checkChoice(o discovery.Options, m *manifest.Manifest, c review.Choice) err
 
 // indexInConfig returns the index of the plugin in the config, by its directory, or -1 if the config does not contain it.
 // It refuses a plugin with the same name in a different directory.
-func (p *Proposal) indexInConfig(o discovery.Options, c *config.Config, m *manifest.Manifest) (int, error) {
-	if len(c.Plugins) == 0 {
+func (p *Proposal) indexInConfig(o discovery.Options, m *manifest.Manifest) (int, error) {
+	if len(p.base.Plugins) == 0 {
 		return -1, nil
 	}
-	view, err := catalog.LookAs(o, p.base)
+	view, err := catalog.LookWith(o, p.base)
 	if view == nil {
 		return -1, err
 	}
@@ -161,51 +165,48 @@ func (p *Proposal) indexInConfig(o discovery.Options, c *config.Config, m *manif
 	return -1, err
 }
 
-// hasNoPlugins reports whether the config's only problem is that it names no plugin.
-func hasNoPlugins(file *configFile) bool {
-	c, problems := config.Parse(file.Path, file.Data)
-	return problems.Err() == nil && len(c.Plugins) == 0
-}
-
 // add prepares the config with a table for the plugin.
-func (p *Proposal) add(o discovery.Options, c *config.Config, m *manifest.Manifest, a Addition) error {
+func (p *Proposal) add(o discovery.Options, m *manifest.Manifest, a Addition) error {
 	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return err
 	}
 	a.Path = pathInConfig(p.Config, m.Dir)
 	var entry config.Plugin
-	p.Plugin, entry = review.Ask(m, a.Choice, c.Defaults, places, newResolver(places, nil))
+	p.Plugin, entry = review.Ask(m, a.Choice, p.base.Defaults, places, newResolver(places, nil))
 	p.Table = config.Table(entry)
-	if p.content, err = config.AddPlugin(p.Config, p.base, entry); err != nil {
+	c, err := p.base.AddPlugin(entry)
+	if err != nil {
 		return usage.Errorf("%s cannot be added to %s: %w", a.Path, p.Config, err)
 	}
-	return p.checkResult(o, c.Own())
+	return p.checkResult(o, c, p.base.Own())
 }
 
 // repin prepares the config with a new digest for the plugin at index.
-func (p *Proposal) repin(o discovery.Options, c *config.Config, m *manifest.Manifest, index int) error {
-	if err := notIncluded(c, index, "add --repin "+m.Dir); err != nil {
+func (p *Proposal) repin(o discovery.Options, m *manifest.Manifest, index int) error {
+	if err := notIncluded(p.base, index, "add --repin "+m.Dir); err != nil {
 		return err
 	}
 	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return err
 	}
-	p.Plugin, _ = review.Ask(m, review.Choice{}, c.Defaults, places, newResolver(places, nil))
+	p.Plugin, _ = review.Ask(m, review.Choice{}, p.base.Defaults, places, newResolver(places, nil))
 	for i := range p.Plugin.Items {
 		p.Plugin.Items[i].NotGiven = "" // the existing table decides what is granted
 	}
-	if p.content, err = config.PinPlugin(p.file.Data, index, m.Digest); err != nil {
+	c, err := p.base.PinPlugin(index, m.Digest)
+	if err != nil {
 		return usage.Errorf("%s: %w", p.Config, err)
 	}
-	return p.checkResult(o, index)
+	return p.checkResult(o, c, index)
 }
 
-// checkResult decides on the proposed config as the host does when it starts, and copies the warnings and withheld tools
+// checkResult decides on the proposed config c as the host does when it starts, and copies the warnings and withheld tools
 // of the plugin at index to the proposal.
-func (p *Proposal) checkResult(o discovery.Options, index int) error {
-	view, err := catalog.LookAs(o, p.content)
+func (p *Proposal) checkResult(o discovery.Options, c *config.Config, index int) error {
+	p.content = c.Content()
+	view, err := catalog.LookWith(o, c)
 	if err != nil {
 		return err
 	}

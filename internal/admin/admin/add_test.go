@@ -3,12 +3,14 @@ package admin_test
 import (
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/admin"
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 )
 
@@ -142,6 +144,60 @@ func TestWriteRefusesConfigThatChangedAfterReview(t *testing.T) {
 	if got := w.read(t, "work/bulkhead.toml"); got != "# somebody else's\n" {
 		t.Error(got)
 	}
+}
+
+// The config is parsed as it is and as it will be written, and a manifest that does not change is parsed once.
+func TestAddParsesEachContentOnce(t *testing.T) {
+	for name, repin := range map[string]bool{"add": false, "repin": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkspace(t)
+			w.plugin(t, "first", "")
+			w.plugin(t, "second", "")
+			w.config(t, "[[plugins]]\npath = \"../plugins/first\"\n")
+			dir := "../plugins/second"
+			if repin {
+				dir = "../plugins/first"
+			}
+			parsed := countParses(t)
+			p, err := admin.Propose(w.options(), admin.Addition{Dir: dir, Repin: repin})
+			if err == nil {
+				err = p.Write()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			configs, manifests := 0, 0
+			for content, n := range parsed() {
+				if n > 1 {
+					t.Errorf("this content is parsed %d times:\n%s", n, content)
+				}
+				if strings.Contains(content, "[[plugins]]") {
+					configs++
+				} else {
+					manifests++
+				}
+			}
+			if want := 2; configs != want {
+				t.Errorf("%d contents of the config are parsed, want %d", configs, want)
+			}
+			if want := 2; !repin && manifests != want {
+				t.Errorf("%d manifests are parsed, want %d", manifests, want)
+			}
+		})
+	}
+}
+
+// countParses returns a function that returns how often each content was parsed.
+func countParses(t *testing.T) func() map[string]int {
+	var mu sync.Mutex
+	counts := map[string]int{}
+	tomlfile.TestOnlyOnParse = func(_ string, data []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		counts[string(data)]++
+	}
+	t.Cleanup(func() { tomlfile.TestOnlyOnParse = nil })
+	return func() map[string]int { return counts }
 }
 
 func TestAddRefuses(t *testing.T) {

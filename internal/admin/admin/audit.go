@@ -11,27 +11,27 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
 )
 
-// withAudit adds an [audit] table to data, the content of the config c, if the ceiling requires an audit log and c has none. It
-// returns the new content and the position of the ceiling's key. Otherwise it returns data. It also returns data if there is no
+// withAudit adds an [audit] table to the config c if the ceiling requires an audit log and c has none. It
+// returns the new config and the position of the ceiling's key. Otherwise it returns c. It also returns c if there is no
 // default location for the log, or if a config cannot name it, since the user then has to choose one.
-func withAudit(o discovery.Options, c *config.Config, data []byte) (content []byte, requiredBy string, err error) {
+func withAudit(o discovery.Options, c *config.Config) (with *config.Config, requiredBy string, err error) {
 	ceiling, err := discovery.FindCeiling(o.System)
 	if err != nil || ceiling.AuditProblem(c.Audit, c.File) == "" {
-		return data, "", err
+		return c, "", err
 	}
 	places, err := discovery.FindPlaces(o)
 	if err != nil || places.State == "" {
-		return data, "", err
+		return c, "", err
 	}
 	file := auditFile(o, places)
 	if strings.Contains(strings.TrimPrefix(file, envHome), "${") {
-		return data, "", nil // it would be read as a variable
+		return c, "", nil // it would be read as a variable
 	}
-	content, err = config.AddAudit(c.File, data, file)
+	with, err = c.AddAudit(file)
 	if err != nil {
-		return data, "", usage.Errorf("%w", err)
+		return c, "", usage.Errorf("%w", err)
 	}
-	return content, fmt.Sprintf("%s:%d", ceiling.File, ceiling.AuditLine), nil
+	return with, fmt.Sprintf("%s:%d", ceiling.File, ceiling.AuditLine), nil
 }
 
 const envHome = "${env:HOME}"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/admin/review"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
@@ -34,9 +35,9 @@ type Setup struct {
 	// Trust is set by Write.
 	Trust ConfigTrust `json:"trust,omitzero"`
 
-	store   trust.Store
-	file    *configFile
-	content []byte
+	store  trust.Store
+	file   *configFile
+	config *config.Config // the resulting config
 }
 
 // SetupPlugin is a plugin of a Setup.
@@ -108,6 +109,7 @@ type Preparation struct {
 
 // ProposeSetup prepares a project for plugins, without changing anything. It refuses a config that the user does not trust.
 func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
+	o.Manifests = &manifest.Cache{}
 	places, err := discovery.FindPlaces(o)
 	if err != nil {
 		return nil, err
@@ -125,8 +127,9 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 		return nil, err
 	}
 	s.Creates = !s.file.Exists
+	c, problems := config.Parse(s.Config, nil)
 	if s.file.Exists {
-		_, _, err := discovery.ParseTrusted(o, source, s.file.Data)
+		c, problems, err = discovery.ParseTrusted(o, source, s.file.Data)
 		not := (*discovery.UntrustedError)(nil)
 		switch untrusted := errors.As(err, &not); {
 		case untrusted && hasNoPlugins(s.file): // bulkhead trust refuses a config without plugins
@@ -138,10 +141,16 @@ func ProposeSetup(o discovery.Options, wanted Preparation) (*Setup, error) {
 		}
 	}
 	o.ConfigFile = s.Config
-	if err := s.addTables(o, places, wanted); err != nil {
+	if err := s.addTables(o, c, problems, places, wanted); err != nil {
 		return nil, err
 	}
 	return s, s.complete(o)
+}
+
+// hasNoPlugins reports whether the config's only problem is that it names no plugin.
+func hasNoPlugins(file *configFile) bool {
+	c, problems := config.Parse(file.Path, file.Data)
+	return problems.Err() == nil && len(c.Plugins) == 0
 }
 
 // findConfig returns the config that is in force. If that is the user's config, or there is none, it returns the project's config,
@@ -157,22 +166,22 @@ func (s *Setup) findConfig(o discovery.Options, places config.Places) (discovery
 	return discovery.Source{File: filepath.Join(places.Project, config.FileName), By: discovery.ByProject}, nil
 }
 
-// addTables appends a table for each plugin that the config does not have.
-func (s *Setup) addTables(o discovery.Options, places config.Places, wanted Preparation) error {
+// addTables appends a table for each plugin that the config c does not have. problems are those of c.
+func (s *Setup) addTables(o discovery.Options, c *config.Config, problems tomlfile.Problems, places config.Places, wanted Preparation) error {
 	installed, dir, err := discovery.Installed(o)
 	if err != nil {
 		return err
 	}
-	c, problems := config.Parse(s.Config, s.file.Data)
 	if err := problems.Err(); err != nil {
 		return &usage.Error{Err: err}
 	}
-	if s.content, s.AuditRequiredBy, err = withAudit(o, c, s.file.Data); err != nil {
+	defaults := c.Defaults
+	if c, s.AuditRequiredBy, err = withAudit(o, c); err != nil {
 		return err
 	}
 	existing := map[string]bool{}
 	if len(c.Plugins) > 0 {
-		view, err := catalog.LookAs(o, s.content)
+		view, err := catalog.LookWith(o, c)
 		if err != nil {
 			return err
 		}
@@ -195,18 +204,18 @@ func (s *Setup) addTables(o discovery.Options, places config.Places, wanted Prep
 		plugin := SetupPlugin{Name: name, Version: m.Version, Description: m.Description, InConfig: existing[name]}
 		if !existing[name] {
 			existing[name] = true
-			request, entry, err := tableFor(o, m, c.Defaults, places, wanted)
+			request, entry, err := tableFor(o, m, defaults, places, wanted)
 			if err != nil {
 				return err
 			}
 			plugin.Items = request.Items
-			if s.content, err = config.AddPlugin(s.Config, s.content, entry); err != nil {
+			if c, err = c.AddPlugin(entry); err != nil {
 				return usage.Errorf("%s cannot be added to %s: %w", name, s.Config, err)
 			}
 		}
 		s.Plugins = append(s.Plugins, plugin)
 	}
-	s.Adds = string(s.content[len(s.file.Data):])
+	s.config, s.Adds = c, string(c.Content()[len(s.file.Data):])
 	return nil
 }
 
@@ -256,7 +265,7 @@ func tableFor(o discovery.Options, m *manifest.Manifest, d config.Defaults, plac
 // complete decides on the resulting config as the host does when it starts. It determines what has to be created, which
 // requirements remain unmet, and which tool is called first.
 func (s *Setup) complete(o discovery.Options) error {
-	view, err := catalog.LookAs(o, s.content)
+	view, err := catalog.LookWith(o, s.config)
 	if err != nil {
 		return err
 	}
@@ -330,7 +339,7 @@ func (s *Setup) Write() (created []string, err error) {
 	if s.Adds == "" {
 		return created, nil
 	}
-	if s.Trust, err = s.file.update(s.content, s.store); err != nil {
+	if s.Trust, err = s.file.update(s.config.Content(), s.store); err != nil {
 		return created, err
 	}
 	if s.Creates {

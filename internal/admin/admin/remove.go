@@ -44,7 +44,7 @@ func Remove(o discovery.Options, which string) (Removed, error) {
 	if err := notIncluded(c, at, "remove "+which); err != nil {
 		return Removed{}, err
 	}
-	content, err := config.RemovePlugin(file.Data, at)
+	content, err := c.RemovePlugin(at)
 	if err != nil {
 		return Removed{}, usage.Errorf("%s: %w", named, err)
 	}

@@ -108,22 +108,27 @@ func (tomlFormat) decode(file string, data []byte) (object, error) {
 }
 
 func (tomlFormat) set(data []byte, path []string, fields jsonfile.Object) ([]byte, error) {
-	for _, f := range fields {
-		var err error
-		if list, ok := f.Value.([]string); ok {
-			data, err = tomlfile.SetStrings(data, strings.Join(path, "."), f.Name, list)
-		} else {
-			data, err = tomlfile.SetString(data, strings.Join(path, "."), f.Name, f.Value.(string))
+	edited, err := tomlfile.Edit(data, func(d *tomlfile.Doc) (_ *tomlfile.Doc, err error) {
+		for _, f := range fields {
+			if list, ok := f.Value.([]string); ok {
+				d, err = d.SetStrings(strings.Join(path, "."), f.Name, list)
+			} else {
+				d, err = d.SetString(strings.Join(path, "."), f.Name, f.Value.(string))
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
-		if err != nil {
-			return nil, fmt.Errorf("[%s] cannot be added to the file: write %s as [%[2]s.…] tables, or add it by hand", strings.Join(path, "."), path[0])
-		}
+		return d, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("[%s] cannot be added to the file: write %s as [%[2]s.…] tables, or add it by hand", strings.Join(path, "."), path[0])
 	}
-	return data, nil
+	return edited, nil
 }
 
 func (tomlFormat) remove(data []byte, path []string) ([]byte, error) {
-	return tomlfile.RemoveSubtable(data, [2]string(path))
+	return tomlfile.Edit(data, func(d *tomlfile.Doc) (*tomlfile.Doc, error) { return d.RemoveSubtable([2]string(path)) })
 }
 
 func (tomlFormat) lines(path []string, fields []field) []string {

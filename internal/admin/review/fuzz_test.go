@@ -25,10 +25,12 @@ func FuzzAsk(f *testing.F) {
 			t.Errorf("the manifest differs from itself: %+v", changes)
 		}
 		_, entry := review.Ask(m, review.Choice{Path: "n", ReadOnly: readOnly}, config.Defaults{}, places, nil)
-		content, err := config.AddPlugin("/plugins/bulkhead.toml", nil, entry)
+		empty, _ := config.Parse("/plugins/bulkhead.toml", nil)
+		added, err := empty.AddPlugin(entry)
 		if err != nil {
 			t.Fatal(err)
 		}
+		content := added.Content()
 		c, problems := config.Parse("/plugins/bulkhead.toml", content)
 		if problems.Err() != nil {
 			t.Fatal(problems)

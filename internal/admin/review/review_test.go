@@ -161,11 +161,11 @@ func TestAsk(t *testing.T) {
 				t.Error(diff)
 			}
 			// The entry must be valid for this manifest.
-			content, err := config.AddPlugin("/plugins/bulkhead.toml", []byte(c.defaults), entry)
+			added, err := d.AddPlugin(entry)
 			if err != nil {
 				t.Fatal(err)
 			}
-			written, _ := config.Parse("/plugins/bulkhead.toml", content)
+			written, _ := config.Parse("/plugins/bulkhead.toml", added.Content())
 			config.Expand(written, func(string) (string, bool) { return "x", true })
 			for _, p := range written.Plugins {
 				p.AllowTools = nil // the manifest of this test has no tools

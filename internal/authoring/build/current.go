@@ -76,7 +76,7 @@ func (s *source) isCurrent(built, out string) (bool, error) {
 	if m == nil {
 		return false, nil
 	}
-	if want, err := tomlfile.SetString(s.data, "module", "sha256", m.Module.SHA256); err != nil || string(want) != string(has) {
+	if want, err := s.doc.SetString("module", "sha256", m.Module.SHA256); err != nil || string(want.Bytes()) != string(has) {
 		return false, nil
 	}
 	newer, err := s.isNewer(module.ModTime(), out)

@@ -144,7 +144,7 @@ func WriteSchemas(ctx context.Context, dir, tool string, o Options) ([]ToolSchem
 	if err != nil {
 		return nil, err
 	}
-	data := s.data
+	doc := s.doc
 	var ps tomlfile.Problems
 	for i, t := range schemas {
 		index := slices.IndexFunc(s.m.Tools, func(m manifest.Tool) bool { return m.Name == t.Name })
@@ -158,7 +158,7 @@ func WriteSchemas(ctx context.Context, dir, tool string, o Options) ([]ToolSchem
 			if one.derived == nil {
 				continue
 			}
-			edited, err := editSchema(data, table, index, one.key, one.have, one.derived, one.compare)
+			edited, err := editSchema(doc, table, index, one.key, one.have, one.derived, one.compare)
 			if err != nil {
 				p := schemaProblem(table, one.key, nil)
 				p.File, p.What = s.file, "cannot be written: "+err.Error()
@@ -166,13 +166,14 @@ func WriteSchemas(ctx context.Context, dir, tool string, o Options) ([]ToolSchem
 				ps = append(ps, p)
 				continue
 			}
-			schemas[i].Changed = schemas[i].Changed || string(edited) != string(data)
-			data = edited
+			schemas[i].Changed = schemas[i].Changed || string(edited.Bytes()) != string(doc.Bytes())
+			doc = edited
 		}
 	}
 	if err := ps.Err(); err != nil {
 		return nil, err
 	}
+	data := doc.Bytes()
 	if string(data) == string(s.data) {
 		return schemas, nil
 	}

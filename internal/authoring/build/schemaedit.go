@@ -15,7 +15,7 @@ import (
 
 // editSchema makes the schema at key of the table tools[index] agree with the derived schema, and returns the edited file. If they agree
 // already, it returns the file unchanged.
-func editSchema(data []byte, table *tomlfile.Table, index int, key string, have, derived json.RawMessage, compare comparer) ([]byte, error) {
+func editSchema(doc *tomlfile.Doc, table *tomlfile.Table, index int, key string, have, derived json.RawMessage, compare comparer) (*tomlfile.Doc, error) {
 	want, err := parseSchema(derived)
 	if err != nil {
 		return nil, err
@@ -25,11 +25,11 @@ func editSchema(data []byte, table *tomlfile.Table, index int, key string, have,
 		if err != nil {
 			return nil, err
 		}
-		return tomlfile.SetSubtable(data, "tools", index, []string{key}, text)
+		return doc.SetSubtable("tools", index, []string{key}, text)
 	}
 	differences, err := compare(have, derived)
 	if err != nil || len(differences) == 0 {
-		return data, err
+		return doc, err
 	}
 	old, err := parseSchema(have)
 	if err != nil {
@@ -44,11 +44,11 @@ func editSchema(data []byte, table *tomlfile.Table, index int, key string, have,
 		return nil, errors.Join(errors.New("the schema has keywords that have to be changed by hand"), err)
 	}
 	for _, part := range []string{"properties", "$defs"} {
-		if data, err = editTables(data, index, []string{key, part}, old.node(part), merged.node(part)); err != nil {
+		if doc, err = editTables(doc, index, []string{key, part}, old.node(part), merged.node(part)); err != nil {
 			return nil, err
 		}
 	}
-	return editKey(data, index, []string{key}, "required", old.values["required"], merged.values["required"])
+	return editKey(doc, index, []string{key}, "required", old.values["required"], merged.values["required"])
 }
 
 // mergeDifferent merges the derived schema into that of the author. It changes only the properties and definitions that disagree.
@@ -91,7 +91,7 @@ func mergeDifferent(old, want *schemaNode, differences []agreement.Difference) *
 }
 
 // editTables sets the schemas in properties or $defs to those of after.
-func editTables(data []byte, index int, path []string, before, after *schemaNode) ([]byte, error) {
+func editTables(doc *tomlfile.Doc, index int, path []string, before, after *schemaNode) (*tomlfile.Doc, error) {
 	if before == nil {
 		before = &schemaNode{}
 	}
@@ -100,45 +100,45 @@ func editTables(data []byte, index int, path []string, before, after *schemaNode
 	}
 	for _, name := range after.keys {
 		var err error
-		if data, err = editProperty(data, index, append(slices.Clone(path), name), before.values[name], after.values[name]); err != nil {
+		if doc, err = editProperty(doc, index, append(slices.Clone(path), name), before.values[name], after.values[name]); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range before.keys {
 		if after.values[name] == nil {
 			var err error
-			if data, err = tomlfile.SetSubtable(data, "tools", index, append(slices.Clone(path), name), ""); err != nil {
+			if doc, err = doc.SetSubtable("tools", index, append(slices.Clone(path), name), ""); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return data, nil
+	return doc, nil
 }
 
 // editKey sets a keyword at the top of a schema.
-func editKey(data []byte, index int, path []string, key string, before, after any) ([]byte, error) {
+func editKey(doc *tomlfile.Doc, index int, path []string, key string, before, after any) (*tomlfile.Doc, error) {
 	list, _ := after.([]any)
 	if reflect.DeepEqual(before, after) || before == nil && len(list) == 0 {
-		return data, nil
+		return doc, nil
 	}
 	text, err := inlineTOML(after)
 	if err != nil {
 		return nil, err
 	}
-	return tomlfile.SetSubtableKey(data, "tools", index, path, key, text)
+	return doc.SetSubtableKey("tools", index, path, key, text)
 }
 
 // editProperty sets the schema of a property.
-func editProperty(data []byte, index int, path []string, before, after any) ([]byte, error) {
+func editProperty(doc *tomlfile.Doc, index int, path []string, before, after any) (*tomlfile.Doc, error) {
 	node, ok := after.(*schemaNode)
 	if !ok || reflect.DeepEqual(before, after) {
-		return data, nil
+		return doc, nil
 	}
 	text, err := node.tables(append([]string{"tools"}, path...))
 	if err != nil {
 		return nil, err
 	}
-	return tomlfile.SetSubtable(data, "tools", index, path, text)
+	return doc.SetSubtable("tools", index, path, text)
 }
 
 // merge returns the derived schema want with the titles, descriptions, narrower bounds and the order of properties of the author's schema

@@ -143,11 +143,11 @@ func (st *stage) addModule(s *source, module io.Reader) (sum string, size int64,
 
 // addTexts adds the manifest with the module's digest, the readme and the licence.
 func (st *stage) addTexts(s *source, sum string) error {
-	filled, err := tomlfile.SetString(s.data, "module", "sha256", sum)
+	filled, err := s.doc.SetString("module", "sha256", sum)
 	if err != nil {
 		return tomlfile.Problems{s.problem("module", "sha256", fmt.Sprintf("cannot be set: %v", err), "write [module] as a table with a heading, one key a line")}
 	}
-	if _, err := st.add(manifest.FileName, bytes.NewReader(filled)); err != nil {
+	if _, err := st.add(manifest.FileName, bytes.NewReader(filled.Bytes())); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(s.m.Dir)

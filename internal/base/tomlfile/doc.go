@@ -9,17 +9,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
-// Doc is a parsed TOML file. It is read through its tables by key. Keys that were never read are reported as unknown.
+// Doc is a parsed TOML file. It is read through its tables by key. Keys that were never read are reported as unknown. The methods
+// that edit a Doc return another one, and change neither d nor anything that was read from it.
 type Doc struct {
 	file     string
-	included []string // other files, in the order of Include
+	data     []byte
+	values   map[string]any // what data decodes to; not changed
+	included []string       // other files, in the order of Include
 	root     *Table
 	tables   []*Table // all tables that were returned to callers
 	problems Problems
 }
 
-func newDoc(file string, root *node) *Doc {
-	d := &Doc{file: file}
+func newDoc(file string, data []byte, values map[string]any, root *node) *Doc {
+	d := &Doc{file: file, data: data, values: values}
 	d.root = d.table(root, "")
 	return d
 }
@@ -29,6 +32,12 @@ func (d *Doc) table(n *node, path string) *Table {
 	d.tables = append(d.tables, t)
 	return t
 }
+
+// File returns the name of the file in problems.
+func (d *Doc) File() string { return d.file }
+
+// Bytes returns the content of the file.
+func (d *Doc) Bytes() []byte { return d.data }
 
 // Root returns the top-level table.
 func (d *Doc) Root() *Table { return d.root }

@@ -14,45 +14,95 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/visible"
 )
 
-// SetString sets key in table (a dotted key, "" for the top level) to value and preserves all other bytes of data: it replaces
-// the existing value, or adds the key after the last key of the table, or adds the table at the end. It is an error if data
-// is not valid TOML, the existing value is not a string, or table is not a table.
-func SetString(data []byte, table, key, value string) ([]byte, error) {
-	return set(data, table, key, value, quote(value))
+// Edit parses data, and returns the content of what edit makes of it.
+func Edit(data []byte, edit func(*Doc) (*Doc, error)) ([]byte, error) {
+	d, ps := Parse("the file", data)
+	if d == nil {
+		return nil, ps.Err()
+	}
+	d, err := edit(d)
+	if err != nil {
+		return nil, err
+	}
+	return d.data, nil
+}
+
+// SetString sets key in table (a dotted key, "" for the top level) to value and preserves all other bytes: it replaces the
+// existing value, or adds the key after the last key of the table, or adds the table at the end. It is an error if the
+// existing value is not a string, or table is not a table.
+func (d *Doc) SetString(table, key, value string) (*Doc, error) {
+	return d.set(table, key, value, quote(value))
 }
 
 // SetStrings is SetString for an array of strings.
-func SetStrings(data []byte, table, key string, values []string) ([]byte, error) {
+func (d *Doc) SetStrings(table, key string, values []string) (*Doc, error) {
 	items, quoted := make([]any, len(values)), make([]string, len(values))
 	for i, value := range values {
 		items[i], quoted[i] = value, quote(value)
 	}
-	return set(data, table, key, items, "["+strings.Join(quoted, ", ")+"]")
+	return d.set(table, key, items, "["+strings.Join(quoted, ", ")+"]")
 }
 
 // set sets key in table to value, whose TOML is text.
-func set(data []byte, table, key string, value any, text string) ([]byte, error) {
+func (d *Doc) set(table, key string, value any, text string) (*Doc, error) {
 	if !utf8.ValidString(text) || key == "" {
 		return nil, errors.New("the key is empty or the value is not UTF-8")
-	}
-	if _, ps := Parse("the file", data); ps.Err() != nil {
-		return nil, ps.Err()
 	}
 	path := []string{}
 	if table != "" {
 		path = strings.Split(table, ".")
 	}
-	f := finder{data: data, table: path, full: append(slices.Clone(path), key)}
-	f.walk(data)
+	f := finder{data: d.data, table: path, full: append(slices.Clone(path), key)}
+	f.walk(d.data)
 	if f.sealed && f.value.Length == 0 && f.inline == 0 {
 		// TOML forbids a header that adds to an inline table, but the decoder that verifies the result accepts it.
 		return nil, fmt.Errorf("%s cannot be set, because it is in an inline table: rewrite that table with a [header]", strings.Join(f.full, "."))
 	}
-	out := f.edit(data, path, key, text)
-	if err := verify(data, out, path, key, value); err != nil {
+	edited, err := d.parseEdited(f.edit(d.data, path, key, text))
+	if err == nil {
+		err = edited.checkSet(d.clone(), path, key, value)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(f.full, "."), err)
 	}
-	return out, nil
+	return edited, nil
+}
+
+// clone returns a copy of what the file decodes to.
+func (d *Doc) clone() map[string]any { return clone(d.values).(map[string]any) }
+
+func clone(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		copied := make(map[string]any, len(v))
+		for key, member := range v {
+			copied[key] = clone(member)
+		}
+		return copied
+	case []map[string]any:
+		copied := make([]map[string]any, len(v))
+		for i, item := range v {
+			copied[i] = clone(item).(map[string]any)
+		}
+		return copied
+	case []any:
+		copied := make([]any, len(v))
+		for i, item := range v {
+			copied[i] = clone(item)
+		}
+		return copied
+	}
+	return value
+}
+
+// parseEdited parses the edited content of d. The caller checks what it decodes to, so that no edit relies on its own search.
+func (d *Doc) parseEdited(data []byte) (*Doc, error) {
+	edited, ps := Parse("the edited file", data)
+	if edited == nil {
+		return nil, ps.Err()
+	}
+	edited.file = d.file
+	return edited, nil
 }
 
 // finder locates a key in a valid TOML file, or the position to insert it.
@@ -166,19 +216,8 @@ func (f *finder) edit(data []byte, table []string, key, quoted string) []byte {
 	return splice(data, len(data), len(data), add)
 }
 
-// verify checks that edited differs from data only in the value of key. It does not rely on finder.
-func verify(data, edited []byte, table []string, key string, value any) error {
-	before, serr := decode(data)
-	if serr != nil {
-		return errors.New(serr.what)
-	}
-	if _, ps := Parse("the edited file", edited); ps.Err() != nil {
-		return ps.Err()
-	}
-	after, serr := decode(edited)
-	if serr != nil {
-		return errors.New(serr.what)
-	}
+// checkSet checks that d differs from the values before only in the value of key. It changes before.
+func (d *Doc) checkSet(before map[string]any, table []string, key string, value any) error {
 	in := before
 	for _, part := range table {
 		next, ok := in[part].(map[string]any)
@@ -191,13 +230,11 @@ func verify(data, edited []byte, table []string, key string, value any) error {
 		}
 		in = next
 	}
-	if old, ok := in[key]; ok {
-		if reflect.TypeOf(old) != reflect.TypeOf(value) {
-			return fmt.Errorf("the existing value is not %s", kindName(value))
-		}
+	if old, ok := in[key]; ok && reflect.TypeOf(old) != reflect.TypeOf(value) {
+		return fmt.Errorf("the existing value is not %s", kindName(value))
 	}
 	in[key] = value
-	if !reflect.DeepEqual(before, after) {
+	if !reflect.DeepEqual(before, d.values) {
 		return errors.New("cannot be set without changing other values: edit the file by hand")
 	}
 	return nil

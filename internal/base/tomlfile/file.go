@@ -60,9 +60,15 @@ func cause(err error) error {
 	return err
 }
 
+// TestOnlyOnParse is called by each Parse, with its arguments. Only tests set it.
+var TestOnlyOnParse func(file string, data []byte)
+
 // Parse parses TOML. file is the name of the file in problems. If data is invalid, Parse returns a nil Doc and the problems.
 // Otherwise it returns no problems: problems are found while the document's tables are read, and Doc.Problems returns them.
 func Parse(file string, data []byte) (*Doc, Problems) {
+	if TestOnlyOnParse != nil {
+		TestOnlyOnParse(file, data)
+	}
 	refuse := func(line int, what, remedy string) (*Doc, Problems) {
 		return nil, Problems{{File: file, Line: line, What: what, Remedy: remedy}}
 	}
@@ -90,7 +96,7 @@ func Parse(file string, data []byte) (*Doc, Problems) {
 	if n := b.root.attach(values); n != nil {
 		return refuse(n.line, "is ambiguous: TOML parsers disagree", "write it in a simpler form")
 	}
-	return newDoc(file, b.root), nil
+	return newDoc(file, data, values, b.root), nil
 }
 
 func invalidUTF8(data []byte) int {

@@ -12,8 +12,8 @@ import (
 // SetSubtable sets the sub-table at path of the index-th table of the array of tables named array. text is the sub-table with its header and
 // with its own sub-tables; all headers begin with array. An empty text removes the sub-table. An existing sub-table must have a header. A new
 // one is added after the last sub-table with the same first part of the path, or else at the end of the table. All other bytes are preserved.
-func SetSubtable(data []byte, array string, index int, path []string, text string) ([]byte, error) {
-	before, own, err := tableAt(data, array, index)
+func (d *Doc) SetSubtable(array string, index int, path []string, text string) (*Doc, error) {
+	before, own, err := d.tableAt(array, index)
 	if err != nil {
 		return nil, err
 	}
@@ -31,13 +31,13 @@ func SetSubtable(data []byte, array string, index int, path []string, text strin
 	if len(old) > 0 && len(runs(old)) > 1 {
 		return nil, fmt.Errorf("the tables of %s are not adjacent: edit them by hand", strings.Join(full, "."))
 	}
-	nl := newline(data)
+	data, nl := d.data, newline(d.data)
 	text = strings.ReplaceAll(text, "\n", nl)
 	switch {
 	case text == "":
-		return verified(before, removeSections(data, old))
+		return d.verified(before, removeSections(data, old))
 	case len(old) > 0:
-		return verified(before, splice(data, old[0].start, runs(old)[0].tail, text))
+		return d.verified(before, splice(data, old[0].start, runs(old)[0].tail, text))
 	}
 	after := own[len(own)-1]
 	for _, s := range own {
@@ -48,7 +48,7 @@ func SetSubtable(data []byte, array string, index int, path []string, text strin
 	if after.tail > 0 && data[after.tail-1] != '\n' {
 		text = nl + text
 	}
-	return verified(before, splice(data, after.tail, after.tail, nl+text))
+	return d.verified(before, splice(data, after.tail, after.tail, nl+text))
 }
 
 // setAt sets the value at full[1:] in table to the one that text defines at full. An empty text removes the value.
@@ -83,9 +83,9 @@ func setAt(table map[string]any, full []string, text string) error {
 }
 
 // SetSubtableKey sets a key of the sub-table at path of the index-th table of the array of tables named array. value is TOML. It replaces the
-// existing value, or adds the key after the header of the sub-table. All other bytes of data are preserved.
-func SetSubtableKey(data []byte, array string, index int, path []string, key, value string) ([]byte, error) {
-	before, own, err := tableAt(data, array, index)
+// existing value, or adds the key after the header of the sub-table. All other bytes of d are preserved.
+func (d *Doc) SetSubtableKey(array string, index int, path []string, key, value string) (*Doc, error) {
+	before, own, err := d.tableAt(array, index)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +101,7 @@ func SetSubtableKey(data []byte, array string, index int, path []string, key, va
 	if err := setAt(table, []string{"", key}, "[\"\"]\n"+Key(key)+" = "+value+"\n"); err != nil {
 		return nil, err
 	}
+	data := d.data
 	for _, p := range own[at].pairs {
 		if slices.Equal(p.key, []string{key}) {
 			r := p.value
@@ -108,8 +109,8 @@ func SetSubtableKey(data []byte, array string, index int, path []string, key, va
 				start := p.start + bytes.IndexByte(data[p.start:], '[')
 				r = unstable.Range{Offset: uint32(start), Length: uint32(p.end - start)}
 			}
-			return verified(before, splice(data, int(r.Offset), int(r.Offset+r.Length), value))
+			return d.verified(before, splice(data, int(r.Offset), int(r.Offset+r.Length), value))
 		}
 	}
-	return verified(before, addLine(data, own[at].heading, Key(key)+" = "+value))
+	return d.verified(before, addLine(data, own[at].heading, Key(key)+" = "+value))
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 )
 
 // servers is a file with tables of a table, and with comments in all positions.
@@ -40,12 +38,12 @@ func TestSetStringsReplacesOrAddsArray(t *testing.T) {
 		"add a table":  {"servers.c", servers, servers + "\n[servers.c]\nargs = [\"s\", \"a \\\"b\\\"\"]\n"},
 		"add to empty": {"servers.c", "", "[servers.c]\nargs = [\"s\", \"a \\\"b\\\"\"]\n"},
 	} {
-		got, err := tomlfile.SetStrings([]byte(c.text), c.table, "args", []string{"s", `a "b"`})
+		got, err := setStrings([]byte(c.text), c.table, "args", []string{"s", `a "b"`})
 		if diff := cmp.Diff(c.want, string(got)); err != nil || diff != "" {
 			t.Errorf("%s: %v (want -, got +)\n%s", name, err, diff)
 		}
 	}
-	if _, err := tomlfile.SetStrings([]byte(servers), "servers.a", "command", nil); err == nil || !strings.Contains(err.Error(), "is not an array") {
+	if _, err := setStrings([]byte(servers), "servers.a", "command", nil); err == nil || !strings.Contains(err.Error(), "is not an array") {
 		t.Errorf("an array in place of a string: %v", err)
 	}
 }
@@ -56,33 +54,33 @@ func TestSetDoesNotExtendInlineTable(t *testing.T) {
 		if strings.HasPrefix(text, "[top]") {
 			table = "servers.a.c"
 		}
-		if got, err := tomlfile.SetString([]byte(text), table, "command", "x"); err == nil || !strings.Contains(err.Error(), "is in an inline table") {
+		if got, err := setString([]byte(text), table, "command", "x"); err == nil || !strings.Contains(err.Error(), "is in an inline table") {
 			t.Errorf("%q: got %q, %v", text, got, err)
 		}
 	}
-	if got, err := tomlfile.SetString([]byte("servers = { a = { x = 1 } }\n"), "servers.a", "command", "x"); err != nil || string(got) != "servers = { a = { command = \"x\", x = 1 } }\n" {
+	if got, err := setString([]byte("servers = { a = { x = 1 } }\n"), "servers.a", "command", "x"); err != nil || string(got) != "servers = { a = { command = \"x\", x = 1 } }\n" {
 		t.Errorf("an inline table itself: got %q, %v", got, err)
 	}
 }
 
 func TestRemoveSubtableKeepsEverythingElse(t *testing.T) {
 	own := servers[strings.Index(servers, "# ours"):strings.Index(servers, "# end")]
-	got, err := tomlfile.RemoveSubtable([]byte(servers), [2]string{"servers", "b"})
+	got, err := removeSubtable([]byte(servers), [2]string{"servers", "b"})
 	if diff := cmp.Diff(strings.Replace(servers, own, "", 1), string(got)); err != nil || diff != "" {
 		t.Errorf("%v (want -, got +)\n%s", err, diff)
 	}
-	added, err := tomlfile.SetString([]byte(servers), "servers.c", "command", "x")
+	added, err := setString([]byte(servers), "servers.c", "command", "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := tomlfile.RemoveSubtable(added, [2]string{"servers", "c"}); err != nil || string(got) != servers {
+	if got, err := removeSubtable(added, [2]string{"servers", "c"}); err != nil || string(got) != servers {
 		t.Errorf("removing what was added: %v\n%s", err, got)
 	}
-	if got, err := tomlfile.RemoveSubtable([]byte("[servers]\n[servers.b]\nx = 1\n"), [2]string{"servers", "b"}); err != nil || string(got) != "[servers]\n" {
+	if got, err := removeSubtable([]byte("[servers]\n[servers.b]\nx = 1\n"), [2]string{"servers", "b"}); err != nil || string(got) != "[servers]\n" {
 		t.Errorf("a parent with a header: %v\n%s", err, got)
 	}
 	for _, text := range []string{"servers.b = { x = 1 }\n", "[servers]\nb.x = 1\n", "[servers]\n", "", "servers = 1\n"} {
-		if got, err := tomlfile.RemoveSubtable([]byte(text), [2]string{"servers", "b"}); err == nil || !strings.Contains(err.Error(), "is not written as [servers.b]") {
+		if got, err := removeSubtable([]byte(text), [2]string{"servers", "b"}); err == nil || !strings.Contains(err.Error(), "is not written as [servers.b]") {
 			t.Errorf("%q: got %q, %v", text, got, err)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // AppendTable appends a table to the array of tables named array, as [[array]] at the end of the file, after an empty line.
-// body consists of its keys and values, one per line. All bytes of data are preserved.
-func AppendTable(data []byte, array, body string) ([]byte, error) {
-	before, _, err := arrayTables(data, array)
+// body consists of its keys and values, one per line. All bytes of d are preserved.
+func (d *Doc) AppendTable(array, body string) (*Doc, error) {
+	before, _, err := d.arrayTables(array)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func AppendTable(data []byte, array, body string) ([]byte, error) {
 	if serr != nil {
 		return nil, fmt.Errorf("the new table %s", serr.what)
 	}
-	nl := newline(data)
+	data, nl := d.data, newline(d.data)
 	add := "[[" + Key(array) + "]]" + nl + strings.ReplaceAll(strings.TrimRight(body, "\n")+"\n", "\n", nl)
 	if len(data) > 0 {
 		add = nl + add
@@ -32,22 +32,22 @@ func AppendTable(data []byte, array, body string) ([]byte, error) {
 	}
 	tables, _ := before[array].([]map[string]any)
 	before[array] = append(tables, values)
-	return verified(before, splice(data, len(data), len(data), add))
+	return d.verified(before, splice(data, len(data), len(data), add))
 }
 
 // RemoveTable removes a table from the array of tables named array: its header with the comments directly above, its keys and
-// sub-tables, and one adjacent empty line. All other bytes of data are preserved.
-func RemoveTable(data []byte, array string, index int) ([]byte, error) {
-	before, own, err := tableAt(data, array, index)
+// sub-tables, and one adjacent empty line. All other bytes of d are preserved.
+func (d *Doc) RemoveTable(array string, index int) (*Doc, error) {
+	before, own, err := d.tableAt(array, index)
 	if err != nil {
 		return nil, err
 	}
-	out := removeSections(data, own)
+	out := removeSections(d.data, own)
 	tables := slices.Delete(before[array].([]map[string]any), index, index+1)
 	if before[array] = tables; len(tables) == 0 {
 		delete(before, array)
 	}
-	return verified(before, out)
+	return d.verified(before, out)
 }
 
 // removeSections removes sections with the comments directly above them and one adjacent empty line each.
@@ -66,18 +66,12 @@ func removeSections(data []byte, own []section) []byte {
 }
 
 // RemoveSubtable removes the table with the name path[1] of the table path[0], written as [path[0].path[1]], with its sub-tables
-// and the comments directly above their headers. All other bytes of data are preserved.
-func RemoveSubtable(data []byte, path [2]string) ([]byte, error) {
-	if _, ps := Parse("the file", data); ps.Err() != nil {
-		return nil, ps.Err()
-	}
-	want, serr := decode(data)
-	if serr != nil {
-		return nil, errors.New(serr.what)
-	}
+// and the comments directly above their headers. All other bytes of d are preserved.
+func (d *Doc) RemoveSubtable(path [2]string) (*Doc, error) {
+	want := d.clone()
 	var own []section
 	parentStays := false
-	for _, s := range sections(data) {
+	for _, s := range sections(d.data) {
 		switch {
 		case hasPrefix(s.path, path[:]):
 			own = append(own, s)
@@ -92,13 +86,13 @@ func RemoveSubtable(data []byte, path [2]string) ([]byte, error) {
 	if delete(parent, path[1]); len(parent) == 0 && !parentStays {
 		delete(want, path[0])
 	}
-	return verified(want, removeSections(data, own))
+	return d.verified(want, removeSections(d.data, own))
 }
 
 // SetTableString sets key to value in a table of the array of tables named array. It replaces the existing string, or adds the
-// key after the table's first key. All other bytes of data are preserved.
-func SetTableString(data []byte, array string, index int, key, value string) ([]byte, error) {
-	before, own, err := tableAt(data, array, index)
+// key after the table's first key. All other bytes of d are preserved.
+func (d *Doc) SetTableString(array string, index int, key, value string) (*Doc, error) {
+	before, own, err := d.tableAt(array, index)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +100,7 @@ func SetTableString(data []byte, array string, index int, key, value string) ([]
 	for _, p := range head.pairs {
 		if len(p.key) == 1 && p.key[0] == key {
 			start := int(p.value.Offset)
-			out = splice(data, start, start+int(p.value.Length), quote(value))
+			out = splice(d.data, start, start+int(p.value.Length), quote(value))
 		}
 	}
 	if out == nil {
@@ -114,29 +108,26 @@ func SetTableString(data []byte, array string, index int, key, value string) ([]
 		if len(head.pairs) > 0 {
 			after = head.pairs[0].end
 		}
-		out = addLine(data, after, Key(key)+" = "+quote(value))
+		out = addLine(d.data, after, Key(key)+" = "+quote(value))
 	}
 	table := before[array].([]map[string]any)[index]
 	if old, ok := table[key]; ok && reflect.TypeOf(old) != reflect.TypeOf("") {
 		return nil, fmt.Errorf("%s[%d].%s is not a string", array, index, key)
 	}
 	table[key] = value
-	return verified(before, out)
+	return d.verified(before, out)
 }
 
-// verified returns edited if it decodes to want.
-func verified(want map[string]any, edited []byte) ([]byte, error) {
-	if _, ps := Parse("the edited file", edited); ps.Err() != nil {
-		return nil, ps.Err()
+// verified returns the edited file if it decodes to want.
+func (d *Doc) verified(want map[string]any, edited []byte) (*Doc, error) {
+	after, err := d.parseEdited(edited)
+	if err == nil && !reflect.DeepEqual(want, after.values) {
+		err = errors.New("the file cannot be edited without changing other values: edit it by hand")
 	}
-	got, serr := decode(edited)
-	if serr != nil {
-		return nil, errors.New(serr.what)
+	if err != nil {
+		return nil, err
 	}
-	if !reflect.DeepEqual(want, got) {
-		return nil, errors.New("the file cannot be edited without changing other values: edit it by hand")
-	}
-	return edited, nil
+	return after, nil
 }
 
 // section is a table header with the keys up to the next header.
@@ -159,18 +150,12 @@ type pair struct {
 	end   int            // offset after the value
 }
 
-// arrayTables decodes data and returns its values and the sections of the array of tables named array.
-func arrayTables(data []byte, array string) (map[string]any, []section, error) {
-	if _, ps := Parse("the file", data); ps.Err() != nil {
-		return nil, nil, ps.Err()
-	}
-	values, serr := decode(data)
-	if serr != nil {
-		return nil, nil, errors.New(serr.what)
-	}
+// arrayTables returns a copy of the values, and the sections of the array of tables named array.
+func (d *Doc) arrayTables(array string) (map[string]any, []section, error) {
+	values := d.clone()
 	var own []section
 	tables := 0
-	for _, s := range sections(data) {
+	for _, s := range sections(d.data) {
 		if len(s.path) == 0 || s.path[0] != array {
 			continue
 		}
@@ -187,8 +172,8 @@ func arrayTables(data []byte, array string) (map[string]any, []section, error) {
 }
 
 // tableAt is arrayTables for the sections of one table. The first section is that of the table's header.
-func tableAt(data []byte, array string, index int) (map[string]any, []section, error) {
-	values, all, err := arrayTables(data, array)
+func (d *Doc) tableAt(array string, index int) (map[string]any, []section, error) {
+	values, all, err := d.arrayTables(array)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -81,7 +81,7 @@ file = "/x" # log
 		"the second of them": {spread, 1, spread[:strings.Index(spread, "# the second")] + "[last]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tomlfile.RemoveTable([]byte(c.text), "p", c.index)
+			got, err := removeTable([]byte(c.text), "p", c.index)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestAppendTable(t *testing.T) {
 		"with the file's own line ends": {"x = 1\r\n", "x = 1\r\n\r\n[[p]]\r\na = 1\r\nb = 'x'\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tomlfile.AppendTable([]byte(c.text), "p", body)
+			got, err := appendTable([]byte(c.text), "p", body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestSetTableString(t *testing.T) {
 		"line ends stay as they are":                {"[[p]]\r\na = 1\r\n", 0, "[[p]]\r\na = 1\r\nk = \"new\"\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tomlfile.SetTableString([]byte(c.text), "p", c.index, "k", "new")
+			got, err := setTableString([]byte(c.text), "p", c.index, "k", "new")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,27 +148,27 @@ func TestTableEditsRefuse(t *testing.T) {
 		"a value that is no string": {"[[p]]\nk = 1\n", 0, "is not a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := tomlfile.SetTableString([]byte(c.text), "p", c.index, "k", "new"); err == nil || !strings.Contains(err.Error(), c.want) {
+			if got, err := setTableString([]byte(c.text), "p", c.index, "k", "new"); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("SetTableString: got %q and the error %v", got, err)
 			}
 			if name == "a value that is no string" {
 				return
 			}
-			if got, err := tomlfile.RemoveTable([]byte(c.text), "p", c.index); err == nil || !strings.Contains(err.Error(), c.want) {
+			if got, err := removeTable([]byte(c.text), "p", c.index); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("RemoveTable: got %q and the error %v", got, err)
 			}
 			if strings.HasPrefix(c.want, "there is no") {
 				return
 			}
-			if got, err := tomlfile.AppendTable([]byte(c.text), "p", "a = 1\n"); err == nil || !strings.Contains(err.Error(), c.want) {
+			if got, err := appendTable([]byte(c.text), "p", "a = 1\n"); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("AppendTable: got %q and the error %v", got, err)
 			}
 		})
 	}
-	if got, err := tomlfile.AppendTable(nil, "p", "a = \n"); err == nil {
+	if got, err := appendTable(nil, "p", "a = \n"); err == nil {
 		t.Errorf("a table that is not TOML: %q", got)
 	}
-	if got, err := tomlfile.AppendTable(nil, "p", "a = 1\n[q]\nb = 1\n"); err == nil && !bytes.Contains(got, []byte("[q]")) {
+	if got, err := appendTable(nil, "p", "a = 1\n[q]\nb = 1\n"); err == nil && !bytes.Contains(got, []byte("[q]")) {
 		t.Errorf("a table with a table: %q", got)
 	}
 }
@@ -189,20 +189,20 @@ func FuzzTables(f *testing.F) {
 	f.Add([]byte("p = [{}]"), 0, "")
 	f.Fuzz(func(t *testing.T, data []byte, index int, value string) {
 		kept := bytes.Clone(data)
-		if got, err := tomlfile.RemoveTable(data, "p", index); err == nil {
+		if got, err := removeTable(data, "p", index); err == nil {
 			if len(got) >= len(data) || !subsequence(got, data) {
 				t.Errorf("RemoveTable changes %q to %q, and does not only delete bytes", data, got)
 			}
 		}
-		if got, err := tomlfile.SetTableString(data, "p", index, "k", value); err == nil {
-			if again, err := tomlfile.SetTableString(got, "p", index, "k", value); err != nil || !bytes.Equal(again, got) {
+		if got, err := setTableString(data, "p", index, "k", value); err == nil {
+			if again, err := setTableString(got, "p", index, "k", value); err != nil || !bytes.Equal(again, got) {
 				t.Errorf("setting it again changes %q to %q (%v)", got, again, err)
 			}
 		}
 		if !bytes.Equal(kept, data) {
 			t.Fatal("the input was changed")
 		}
-		got, err := tomlfile.AppendTable(data, "p", "k = "+tomlfile.Text(strings.ToValidUTF8(value, ""))+"\n")
+		got, err := appendTable(data, "p", "k = "+tomlfile.Text(strings.ToValidUTF8(value, ""))+"\n")
 		if err != nil {
 			return
 		}
@@ -211,11 +211,11 @@ func FuzzTables(f *testing.F) {
 		}
 		last := 0
 		for ; ; last++ {
-			if _, err := tomlfile.SetTableString(got, "p", last+1, "none", ""); err != nil && strings.HasPrefix(err.Error(), "there is no") {
+			if _, err := setTableString(got, "p", last+1, "none", ""); err != nil && strings.HasPrefix(err.Error(), "there is no") {
 				break
 			}
 		}
-		back, err := tomlfile.RemoveTable(got, "p", last)
+		back, err := removeTable(got, "p", last)
 		if err != nil || strings.TrimRight(string(back), "\r\n") != strings.TrimRight(string(data), "\r\n") {
 			t.Errorf("removing the appended one gives %q for %q (%v)", back, data, err)
 		}

@@ -232,7 +232,7 @@ func TestSetString(t *testing.T) {
 		"a table in an array is not meant":                    {"[[x]]\n[x.m]\nk = 'a'\n", "m", "[[x]]\n[x.m]\nk = 'a'\n\n[m]\nk = \"new\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tomlfile.SetString([]byte(c.text), c.table, "k", "new")
+			got, err := setString([]byte(c.text), c.table, "k", "new")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -273,12 +273,12 @@ func TestSetStringRefuses(t *testing.T) {
 		"a table that is an array":  {"[[m]]\n", "m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := tomlfile.SetString([]byte(c.text), c.table, "k", "new"); err == nil {
+			if got, err := setString([]byte(c.text), c.table, "k", "new"); err == nil {
 				t.Errorf("the file is changed to %q", got)
 			}
 		})
 	}
-	if _, err := tomlfile.SetString(nil, "m", "k", "\xff"); err == nil {
+	if _, err := setString(nil, "m", "k", "\xff"); err == nil {
 		t.Error("a value that is not UTF-8")
 	}
 }
@@ -318,7 +318,7 @@ func FuzzSetString(f *testing.F) {
 	f.Add([]byte("[[m]]\n[m.n]\n"), "m.n", "")
 	f.Add([]byte("# only a comment"), "", "v")
 	f.Fuzz(func(t *testing.T, data []byte, table, value string) {
-		got, err := tomlfile.SetString(data, table, "k", value)
+		got, err := setString(data, table, "k", value)
 		if err != nil {
 			return
 		}
@@ -335,7 +335,7 @@ func FuzzSetString(f *testing.F) {
 		if in.String("k") != value {
 			t.Errorf("got %q, want %q in %q", in.String("k"), value, got)
 		}
-		again, err := tomlfile.SetString(got, table, "k", value)
+		again, err := setString(got, table, "k", value)
 		if err != nil || !bytes.Equal(again, got) {
 			t.Errorf("setting it again changes %q to %q (%v)", got, again, err)
 		}

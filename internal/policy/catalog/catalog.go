@@ -52,6 +52,11 @@ func LookAs(o discovery.Options, content []byte) (*Catalog, error) {
 	return look(discovery.FindAs(o, content))
 }
 
+// LookWith is like LookAs for content that was parsed, without errors. It expands references in config.
+func LookWith(o discovery.Options, config *config.Config) (*Catalog, error) {
+	return look(discovery.FindWith(o, config))
+}
+
 func look(found *discovery.Found, err error) (*Catalog, error) {
 	if err == nil && found.Untrusted != nil {
 		err = &usage.Error{Err: found.Untrusted}

@@ -3,8 +3,8 @@
 //
 // Parse reads the config and the files that it includes, Expand replaces its references to environment variables, and
 // Decide computes the grant of one plugin. ParseCeiling parses the bounds of an organisation, and Ceiling.Narrow applies
-// them to a grant. Decide and Narrow are pure functions. AddPlugin, RemovePlugin and PinPlugin edit the bytes of a config
-// and preserve its other content, comments included.
+// them to a grant. Decide and Narrow are pure functions. AddPlugin, AddAudit, RemovePlugin and PinPlugin edit the content of a
+// parsed config and preserve the rest of it, comments included.
 package config
 
 import (
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/origin"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/contain"
@@ -42,7 +43,15 @@ type Config struct {
 	// References are the keys whose values contain references to environment variables that Expand has not replaced yet. The keys of
 	// Plugins are not among them.
 	References []string
+	// Warnings are the problems of Parse that are no errors.
+	Warnings tomlfile.Problems
+
+	doc  *tomlfile.Doc
+	read func(path string) ([]byte, error) // reads included files
 }
+
+// Content returns the content of File.
+func (c *Config) Content() []byte { return c.doc.Bytes() }
 
 // Own returns the number of plugins that File itself names. They precede those of included files.
 func (c *Config) Own() int {

@@ -15,51 +15,59 @@ import (
 // pluginsArray is the name of the array of tables that this file edits.
 const pluginsArray = "plugins"
 
-// AddPlugin appends p as a [[plugins]] table to data, the content of the config file, and preserves every other byte. The
-// table contains the fields that p sets, with references unexpanded. AddPlugin fails if Parse rejects the result.
-func AddPlugin(file string, data []byte, p Plugin) ([]byte, error) {
+// AddPlugin returns the config whose content has p as a further [[plugins]] table, and every other byte of c's. The table
+// contains the fields that p sets, with references unexpanded. AddPlugin fails if Parse would reject the result.
+func (c *Config) AddPlugin(p Plugin) (*Config, error) {
 	body := tableOf(p)
-	out, err := tomlfile.AppendTable(data, pluginsArray, body)
+	next, err := c.edit(c.doc.AppendTable(pluginsArray, body))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	c, ps := Parse(file, out)
-	if err := ps.Err(); err != nil {
 		return nil, err
 	}
-	read := c.Plugins[c.Own()-1]
+	read := next.Plugins[next.Own()-1]
 	if read.Path = p.Path; tableOf(read) != body {
-		return nil, fmt.Errorf("%s: the table of the new plugin would change when it is read back: add it by hand", file)
+		return nil, fmt.Errorf("%s: the table of the new plugin would change when it is read back: add it by hand", c.doc.File())
 	}
-	return out, nil
+	return next, nil
 }
 
-// AddAudit adds an [audit] table to data, the content of a config without that table, and preserves every other byte. logFile
-// is the value of the key file, with references unexpanded.
-func AddAudit(file string, data []byte, logFile string) ([]byte, error) {
-	out, err := tomlfile.SetString(data, "audit", "file", logFile)
+// AddAudit adds an [audit] table to the content of a config without that table, and preserves every other byte. logFile is the
+// value of the key file, with references unexpanded.
+func (c *Config) AddAudit(logFile string) (*Config, error) {
+	return c.edit(c.doc.SetString("audit", "file", logFile))
+}
+
+// edit reads the edited content of c. err is the error of the edit.
+func (c *Config) edit(edited *tomlfile.Doc, err error) (*Config, error) {
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", c.doc.File(), err)
 	}
-	_, ps := Parse(file, out)
-	return out, ps.Err()
+	next := &Config{File: c.File, doc: edited, read: c.read}
+	return next, next.readDoc(edited.File()).Err()
 }
 
 // Table returns the [[plugins]] table of p as AddPlugin writes it.
 func Table(p Plugin) string { return "[[" + pluginsArray + "]]\n" + tableOf(p) }
 
-// RemovePlugin removes the [[plugins]] table of Config.Plugins[index] from data, with its sub-tables and
-// the comments directly above its headings and between its keys, and preserves every other byte.
-func RemovePlugin(data []byte, index int) ([]byte, error) {
-	return tomlfile.RemoveTable(data, pluginsArray, index)
+// RemovePlugin returns the content of c without the [[plugins]] table of Plugins[index], its sub-tables and
+// the comments directly above its headings and between its keys. It preserves every other byte.
+func (c *Config) RemovePlugin(index int) ([]byte, error) {
+	edited, err := c.doc.RemoveTable(pluginsArray, index)
+	if err != nil {
+		return nil, err
+	}
+	return edited.Bytes(), nil
 }
 
-// PinPlugin sets sha256 of Config.Plugins[index] in data and preserves every other byte.
-func PinPlugin(data []byte, index int, sha256 string) ([]byte, error) {
+// PinPlugin sets sha256 of Plugins[index] in the content of c and preserves every other byte.
+func (c *Config) PinPlugin(index int, sha256 string) (*Config, error) {
 	if !manifest.IsDigest(sha256) {
 		return nil, errors.New("is not a SHA-256 in lower-case hex")
 	}
-	return tomlfile.SetTableString(data, pluginsArray, index, "sha256", sha256)
+	edited, err := c.doc.SetTableString(pluginsArray, index, "sha256", sha256)
+	if err != nil {
+		return nil, err
+	}
+	return c.edit(edited, nil)
 }
 
 // tableOf formats the set fields of p as TOML keys and values.

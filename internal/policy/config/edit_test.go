@@ -28,7 +28,7 @@ func TestAddPluginRoundTrips(t *testing.T) {
 		Limits: manifest.Limits{Memory: 1 << 20, Time: 90 * time.Second, Fuel: 1, Input: 1 << 10, Output: 1025, Operations: 2, Log: 1 << 10,
 			Files: 3, Concurrency: 4, Queue: time.Millisecond, HTTPRequest: 1 << 20, HTTPResponse: 1 << 30, HTTPConcurrency: 5},
 		Isolation: config.IsolationReused}
-	got, err := config.AddPlugin("/etc/bulkhead.toml", []byte(before), p)
+	got, err := addPlugin("/etc/bulkhead.toml", []byte(before), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,17 +47,17 @@ func TestAddPluginRoundTrips(t *testing.T) {
 }
 
 func TestAddPluginByName(t *testing.T) {
-	got, err := config.AddPlugin("/etc/bulkhead.toml", nil, config.Plugin{Name: "notes", Always: true})
+	got, err := addPlugin("/etc/bulkhead.toml", nil, config.Plugin{Name: "notes", Always: true})
 	if err != nil || string(got) != "[[plugins]]\nname = \"notes\"\nalways_offer = true\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, err := config.AddPlugin("/etc/bulkhead.toml", got, config.Plugin{Name: "notes"}); err == nil {
+	if got, err := addPlugin("/etc/bulkhead.toml", got, config.Plugin{Name: "notes"}); err == nil {
 		t.Errorf("a second time: got %q", got)
 	}
 }
 
 func TestAddPluginFormat(t *testing.T) {
-	got, err := config.AddPlugin("/etc/bulkhead.toml", []byte("[server]\nname = \"team\" # us\n"), config.Plugin{Path: "plugins/notes", SHA256: digest,
+	got, err := addPlugin("/etc/bulkhead.toml", []byte("[server]\nname = \"team\" # us\n"), config.Plugin{Path: "plugins/notes", SHA256: digest,
 		AllowTools: []string{"notes_*"}, ReadOnly: true, FS: []manifest.FS{{Path: "${project}", Access: "r"}}, HTTP: []config.HTTP{}})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestAddPluginRefuses(t *testing.T) {
 		"a path that is not UTF-8": {"", config.Plugin{Path: "a\xff"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := config.AddPlugin("/etc/bulkhead.toml", []byte(c.file), c.plugin); err == nil || !strings.Contains(err.Error(), c.want) {
+			if got, err := addPlugin("/etc/bulkhead.toml", []byte(c.file), c.plugin); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %q, %v", got, err)
 			}
 		})
@@ -99,23 +99,48 @@ func TestAddPluginRefuses(t *testing.T) {
 }
 
 func TestPinAndRemovePlugin(t *testing.T) {
-	const two = "# a\n[[plugins]]\npath = 'a' # first\n[plugins.limits]\ntime = '1s'\n\n# b\n[[plugins]]\npath = 'b'\nsha256 = '' # old\n"
-	got, err := config.PinPlugin([]byte(two), 1, digest)
+	old := strings.Repeat("0", 64)
+	two := "# a\n[[plugins]]\npath = 'a' # first\n[plugins.limits]\ntime = '1s'\n\n# b\n[[plugins]]\npath = 'b'\nsha256 = '" + old + "' # old\n"
+	got, err := content(parse(t, two).PinPlugin(1, digest))
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, "replaced", strings.Replace(two, "''", `"`+digest+`"`, 1), string(got))
-	if got, err = config.PinPlugin([]byte(two), 0, digest); err != nil {
+	check(t, "replaced", strings.Replace(two, "'"+old+"'", `"`+digest+`"`, 1), string(got))
+	if got, err = content(parse(t, two).PinPlugin(0, digest)); err != nil {
 		t.Fatal(err)
 	}
 	check(t, "added", strings.Replace(two, "# first\n", "# first\nsha256 = \""+digest+"\"\n", 1), string(got))
-	if got, err = config.RemovePlugin([]byte(two), 0); err != nil {
+	if got, err = parse(t, two).RemovePlugin(0); err != nil {
 		t.Fatal(err)
 	}
 	check(t, "removed", two[strings.Index(two, "# b"):], string(got))
-	if got, err := config.PinPlugin([]byte(two), 0, "x"); err == nil {
+	if got, err := content(parse(t, two).PinPlugin(0, "x")); err == nil {
 		t.Errorf("an invalid digest was accepted: %q", got)
 	}
+}
+
+func parse(t *testing.T, text string) *config.Config {
+	t.Helper()
+	c, ps := config.Parse("/etc/bulkhead.toml", []byte(text))
+	if c == nil {
+		t.Fatal(ps)
+	}
+	return c
+}
+
+func addPlugin(file string, data []byte, p config.Plugin) ([]byte, error) {
+	c, ps := config.Parse(file, data)
+	if c == nil {
+		return nil, ps.Err()
+	}
+	return content(c.AddPlugin(p))
+}
+
+func content(c *config.Config, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c.Content(), nil
 }
 
 // FuzzAddPlugin checks that an added plugin is parsed back unchanged, and that removing it restores the config.
@@ -125,7 +150,7 @@ func FuzzAddPlugin(f *testing.F) {
 	f.Add([]byte("[server]\r\nname = 's'"), "${env:A}", "[a-b]", "${env:A}/b", "${env:A}$${")
 	f.Fuzz(func(t *testing.T, data []byte, path, glob, dir, value string) {
 		p := config.Plugin{Path: path, AllowTools: []string{glob}, FS: []manifest.FS{{Path: dir, Access: "rw"}}, Env: map[string]string{"A": value}}
-		got, err := config.AddPlugin("/etc/bulkhead.toml", data, p)
+		got, err := addPlugin("/etc/bulkhead.toml", data, p)
 		if err != nil {
 			return
 		}
@@ -137,7 +162,7 @@ func FuzzAddPlugin(f *testing.F) {
 		if read := c.Plugins[last]; read.AllowTools[0] != glob || read.FS[0].Path != dir || read.Env["A"] != value {
 			t.Errorf("%+v becomes %+v", p, read)
 		}
-		back, err := config.RemovePlugin(got, last)
+		back, err := c.RemovePlugin(last)
 		if err != nil || strings.TrimRight(string(back), "\r\n") != strings.TrimRight(string(data), "\r\n") {
 			t.Errorf("removing it gives %q for %q (%v)", back, data, err)
 		}

@@ -130,11 +130,11 @@ func FuzzExpand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, written, value string) {
 		p := config.Plugin{Path: "p"}
 		p.Env = map[string]string{"A": written}
-		data, err := config.AddPlugin("/etc/bulkhead.toml", nil, p)
+		data, err := addPlugin("/etc/bulkhead.toml", nil, p)
 		if err != nil {
 			return
 		}
-		more, err := config.AddPlugin("/etc/bulkhead.toml", data, config.Plugin{Path: written})
+		more, err := addPlugin("/etc/bulkhead.toml", data, config.Plugin{Path: written})
 		if err == nil {
 			data = more
 		}

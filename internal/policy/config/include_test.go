@@ -171,7 +171,7 @@ func TestEditsKeepIncludedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := config.AddPlugin(file, []byte(text), config.Plugin{Path: "new"})
+	got, err := addPlugin(file, []byte(text), config.Plugin{Path: "new"})
 	if err != nil || string(got) != text+"\n[[plugins]]\npath = \"new\"\n" {
 		t.Fatalf("got %q, %v", got, err)
 	}

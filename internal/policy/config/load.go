@@ -29,9 +29,15 @@ func ParseWith(file string, data []byte, read func(path string) ([]byte, error))
 	if doc == nil {
 		return nil, ps
 	}
-	c := &Config{File: abs}
-	c.Files, c.Unread = include(doc, file, data, read)
-	c.Files[0].Path = abs
+	c := &Config{File: abs, doc: doc, read: read}
+	return c, c.readDoc(file)
+}
+
+// readDoc reads c.doc, whose problems name file, and the files that it includes.
+func (c *Config) readDoc(file string) tomlfile.Problems {
+	doc := c.doc
+	c.Files, c.Unread = include(doc, file, doc.Bytes(), c.read)
+	c.Files[0].Path = c.File
 	root := doc.Root()
 	if t := root.Table("server"); t.Present() {
 		c.Server = readServer(t)
@@ -52,7 +58,9 @@ func ParseWith(file string, data []byte, read func(path string) ([]byte, error))
 	for _, p := range duplicatePaths(c.Plugins) {
 		doc.Add(p)
 	}
-	return c, doc.Problems()
+	ps := doc.Problems()
+	c.Warnings = ps.Warnings()
+	return ps
 }
 
 // maxTitle is the maximum length of the server's title, in bytes.

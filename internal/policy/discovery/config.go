@@ -27,8 +27,8 @@ func ParseTrusted(o Options, source Source, content []byte) (*config.Config, tom
 }
 
 // loadConfig reads the config. It returns nil if there is none.
-func loadConfig(o Options, source Source, content []byte) (*config.Config, *UntrustedError, error) {
-	c, problems, not, err := readConfig(o, source, content)
+func loadConfig(o Options, source Source, read configReader) (*config.Config, *UntrustedError, error) {
+	c, problems, not, err := read(o, source)
 	if err != nil || c == nil && problems == nil {
 		return nil, not, err
 	}
@@ -50,14 +50,9 @@ func loadConfig(o Options, source Source, content []byte) (*config.Config, *Untr
 	return c, nil, nil
 }
 
-// readConfig reads the config. It returns a nil config if there is none, or if it is not trusted. If content is not nil, it is
-// parsed in place of the file's content, and needs no trust.
-func readConfig(o Options, source Source, content []byte) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
-	switch {
-	case content != nil:
-		c, problems := config.Parse(source.File, content)
-		return c, problems, nil, nil
-	case source.By == ByNothing:
+// readConfig is the configReader that reads the file.
+func readConfig(o Options, source Source) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
+	if source.By == ByNothing {
 		return nil, nil, nil, nil
 	}
 	data, err := tomlfile.ReadFile(source.File)

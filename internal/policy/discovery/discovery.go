@@ -43,18 +43,28 @@ type Found struct {
 }
 
 // Find finds the config and the plugins, and reads their manifests.
-func Find(o Options) (*Found, error) { return findAll(o, nil) }
+func Find(o Options) (*Found, error) { return findAll(o, readConfig) }
 
 // FindAs is like Find, but uses content in place of the content of the config file. The content need not be trusted.
 func FindAs(o Options, content []byte) (*Found, error) {
-	if content == nil {
-		content = []byte{}
-	}
-	return findAll(o, content)
+	return findAll(o, func(_ Options, source Source) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
+		c, problems := config.Parse(source.File, content)
+		return c, problems, nil, nil
+	})
 }
 
-// findAll implements Find and FindAs. If content is nil, it reads the config file.
-func findAll(o Options, content []byte) (*Found, error) {
+// FindWith is like FindAs for content that was parsed, without errors. It expands references in c.
+func FindWith(o Options, c *config.Config) (*Found, error) {
+	return findAll(o, func(Options, Source) (*config.Config, tomlfile.Problems, *UntrustedError, error) {
+		return c, c.Warnings, nil, nil
+	})
+}
+
+// configReader reads the config. It returns a nil config if there is none, or if it is not trusted.
+type configReader func(Options, Source) (*config.Config, tomlfile.Problems, *UntrustedError, error)
+
+// findAll implements Find, FindAs and FindWith.
+func findAll(o Options, read configReader) (*Found, error) {
 	o, err := o.complete()
 	if err != nil {
 		return nil, err
@@ -71,7 +81,7 @@ func findAll(o Options, content []byte) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := find(o, source, content)
+	found, err := find(o, source, read)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +95,8 @@ func findAll(o Options, content []byte) (*Found, error) {
 }
 
 // find finds the config, or else the plugins.
-func find(o Options, source Source, content []byte) (*Found, error) {
-	c, untrusted, err := loadConfig(o, source, content)
+func find(o Options, source Source, read configReader) (*Found, error) {
+	c, untrusted, err := loadConfig(o, source, read)
 	if err != nil || untrusted != nil {
 		return &Found{Untrusted: untrusted}, err
 	}
@@ -106,7 +116,7 @@ func find(o Options, source Source, content []byte) (*Found, error) {
 	case o.Development != nil:
 		found.Candidates, err = o.Development.candidates(c)
 	case c != nil:
-		found.Candidates = readManifests(c.Plugins)
+		found.Candidates = readManifests(o, c.Plugins)
 	default:
 		found.Candidates, untrusted, err = searchFolders(o)
 	}

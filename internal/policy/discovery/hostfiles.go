@@ -49,7 +49,7 @@ func shadowedFiles(f *Found) []string {
 			continue
 		}
 		files = append(files, source.File)
-		if c, _, _, _ := readConfig(f.Options, source, nil); c != nil { // the problems of a config are reported where it is in force
+		if c, _, _, _ := readConfig(f.Options, source); c != nil { // the problems of a config are reported where it is in force
 			for _, file := range c.Files {
 				files = append(files, file.Path)
 			}

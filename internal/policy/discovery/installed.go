@@ -21,7 +21,7 @@ func Installed(o Options) (plugins []Candidate, dir string, err error) {
 	dir = installDir(o)
 	dirs, err := pluginFolders(dir)
 	if err == nil {
-		plugins = slices.DeleteFunc(readManifests(entries(dirs)), func(c Candidate) bool { return !c.isBuilt() })
+		plugins = slices.DeleteFunc(readManifests(o, entries(dirs)), func(c Candidate) bool { return !c.isBuilt() })
 	}
 	if len(plugins) == 0 {
 		return nil, dir, noneIn(dir)

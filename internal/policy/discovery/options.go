@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
 
 // Options select what to open. The zero value is what `bulkhead serve` uses without flags.
@@ -22,6 +24,7 @@ type Options struct {
 	AllTools     bool              // a plugin that is served alone also offers the tools that it hides in that case
 	Env          map[string]string // values of variables, which are granted to the plugins that request them
 	Development  *Development      // serves only this plugin, while it is built again and again; nil: none
+	Manifests    *manifest.Cache   // manifests that are not parsed again; nil: none
 	Private      []string          // further files that no plugin may access, such as one that contains a secret; absolute
 
 	Version string       // version of the host that clients see; if empty, "0.0.0"

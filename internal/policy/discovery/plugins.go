@@ -52,7 +52,7 @@ func (c Candidate) isBuilt() bool {
 // working directory must be trusted.
 func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 	if named, by := namedFolder(o); named != "" {
-		plugins, err := searchFolder(o.System.absolute(named), named, by)
+		plugins, err := searchFolder(o, o.System.absolute(named), named, by)
 		return plugins, nil, err
 	}
 	var looked []string
@@ -60,7 +60,7 @@ func searchFolders(o Options) ([]Candidate, *UntrustedError, error) {
 	beside, here := usualFolders(o.System)
 	for _, dir := range []string{beside, here} {
 		dirs, err := pluginFolders(dir)
-		plugins := readManifests(entries(dirs))
+		plugins := readManifests(o, entries(dirs))
 		switch {
 		case err != nil:
 			looked = append(looked, err.Error())
@@ -95,7 +95,7 @@ func usualFolders(s System) (beside, here string) {
 }
 
 // searchFolder finds the plugins of a directory that the caller named.
-func searchFolder(dir, named, by string) ([]Candidate, error) {
+func searchFolder(o Options, dir, named, by string) ([]Candidate, error) {
 	dirs, err := pluginFolders(dir)
 	if err != nil {
 		return nil, usage.Errorf("%s: %w", by, err)
@@ -104,7 +104,7 @@ func searchFolder(dir, named, by string) ([]Candidate, error) {
 		return nil, &usage.Error{Err: &NoPluginsError{problem: fmt.Sprintf("%s: no plugin is in %s", by, dir),
 			remedy: fmt.Sprintf("a plugin is a directory with a %s: build one with `bulkhead plugin build DIR -o %s`", manifest.FileName, named)}}
 	}
-	return readManifests(entries(dirs)), nil
+	return readManifests(o, entries(dirs)), nil
 }
 
 // pluginFolders returns the directories in dir that contain a manifest, by name, or dir itself if it contains one. Names
@@ -143,7 +143,7 @@ func entries(dirs []string) []config.Plugin {
 }
 
 // readManifests reads the manifests concurrently.
-func readManifests(entries []config.Plugin) []Candidate {
+func readManifests(o Options, entries []config.Plugin) []Candidate {
 	list := make([]Candidate, len(entries))
 	var wait sync.WaitGroup
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -151,7 +151,7 @@ func readManifests(entries []config.Plugin) []Candidate {
 		wait.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			m, problems := manifest.Load(entry.Path)
+			m, problems := o.Manifests.Load(entry.Path)
 			switch {
 			case m != nil:
 				problems = append(problems, checkName(entry, m)...)

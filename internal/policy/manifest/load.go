@@ -6,12 +6,28 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 )
 
 // Load reads and parses the manifest in the plugin's directory dir. Its results are those of Parse.
-func Load(dir string) (*Manifest, tomlfile.Problems) {
+func Load(dir string) (*Manifest, tomlfile.Problems) { return (*Cache)(nil).Load(dir) }
+
+// Cache has manifests that were parsed. Its zero value is empty; a nil *Cache stays empty. Methods may be called concurrently.
+type Cache struct {
+	mu     sync.Mutex
+	parsed map[string]parsed // by file
+}
+
+type parsed struct {
+	manifest *Manifest // not nil
+	problems tomlfile.Problems
+}
+
+// Load is like the function Load, but parses a manifest only if it has changed since the last call. The caller must not change it.
+func (c *Cache) Load(dir string) (*Manifest, tomlfile.Problems) {
 	file := filepath.Join(dir, FileName)
 	data, err := tomlfile.ReadFile(file)
 	if err != nil {
@@ -21,7 +37,27 @@ func Load(dir string) (*Manifest, tomlfile.Problems) {
 		}
 		return nil, tomlfile.Problems{p}
 	}
-	return Parse(file, data)
+	if c == nil {
+		return Parse(file, data)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if have, ok := c.parsed[file]; ok && have.manifest.Digest == digest(data) {
+		return have.manifest, slices.Clone(have.problems)
+	}
+	m, problems := Parse(file, data)
+	if m != nil {
+		if c.parsed == nil {
+			c.parsed = map[string]parsed{}
+		}
+		c.parsed[file] = parsed{m, slices.Clone(problems)}
+	}
+	return m, problems
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // Parse parses and validates the manifest with the content data. file is its path. The manifest is nil if data is not TOML. If Err of
@@ -31,8 +67,7 @@ func Parse(file string, data []byte) (*Manifest, tomlfile.Problems) {
 	if doc == nil {
 		return nil, ps
 	}
-	digest := sha256.Sum256(data)
-	m := &Manifest{File: file, Digest: hex.EncodeToString(digest[:])}
+	m := &Manifest{File: file, Digest: digest(data)}
 	if abs, err := filepath.Abs(file); err == nil {
 		m.File = abs
 	} else {
