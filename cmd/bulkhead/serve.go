@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"github.com/bulkhead-mcp/bulkhead/cmd/bulkhead/asynclog"
 	"github.com/bulkhead-mcp/bulkhead/host"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/linequeue"
 )
 
 func newServe() *cobra.Command {
@@ -81,6 +81,9 @@ const (
 	exitTime   = time.Second            // time from the end of the drain to the unconditional exit of a signalled process
 )
 
+// maxStderr bounds the log lines that wait for stderr, in bytes.
+const maxStderr = 1 << 20
+
 // server describes the server that options.serve runs.
 type server struct {
 	http   host.HTTPOptions // Address is empty for stdio
@@ -92,8 +95,17 @@ type server struct {
 
 // logged runs a server with a log that never blocks. Its error has already been printed.
 func logged(o *options, run func() error) error {
-	queue := asynclog.New(os.Stderr, o.droppedLines)
-	defer queue.Close(stderrTime)
+	queue := linequeue.New(maxStderr, func(batch []byte, lost int) {
+		_, _ = os.Stderr.Write(batch) // a failure of stderr cannot be reported anywhere
+		if lost > 0 {
+			_, _ = os.Stderr.Write(o.droppedLines(lost))
+		}
+	})
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stderrTime)
+		defer cancel()
+		_, _ = queue.Close(ctx)
+	}()
 	o.stderr = queue
 	if code := reportTo(queue, run()); code != exitOK {
 		return exitStatus(code)

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/base/linequeue"
 )
 
 // Values of Config.Arguments: what the log records of a call's arguments.
@@ -97,6 +99,11 @@ func (c Config) withDefaults() (Config, error) {
 	return c, errors.Join(errs...)
 }
 
+// maxQueue bounds the queued records in bytes. More than ten thousand fit, so a short stall of the disk loses none.
+const maxQueue = 8 << 20
+
+var errQueueFull = errors.New("the queue is full: records arrive faster than they are written")
+
 // Log is an open audit log. It is safe for concurrent use. A nil Log discards records and is always ready.
 type Log struct {
 	config Config
@@ -104,7 +111,7 @@ type Log struct {
 	calls  atomic.Uint64
 	hasher *hasher // nil unless arguments are hashed
 	sink   *sink
-	queue  *queue // nil with FailClosed
+	queue  *linequeue.Queue // nil with FailClosed; calls do not wait for the disk
 	pool   sync.Pool
 }
 
@@ -125,8 +132,9 @@ func Open(c Config) (*Log, error) {
 		return nil, errors.Join(fmt.Errorf("audit: %w", err), l.sink.close())
 	}
 	if c.OnFailure == FailOpen {
-		l.queue = newQueue(losses)
-		go l.queue.run(l.sink)
+		l.queue = linequeue.New(maxQueue, func(batch []byte, _ int) {
+			_ = l.sink.put(batch) // put counts the records that are lost
+		})
 	}
 	return l, nil
 }
@@ -185,7 +193,13 @@ func (l *Log) Write(r Record) error {
 	defer l.pool.Put(text)
 	text.encode(&r, l.arguments(r.Arguments))
 	if l.queue != nil {
-		l.queue.add(text.b)
+		switch err := l.queue.Add(text.b); err {
+		case nil:
+		case linequeue.ErrClosed:
+			l.sink.losses.add(1, errors.New("the log is closed"))
+		default:
+			l.sink.losses.add(1, errQueueFull)
+		}
 		return nil
 	}
 	return l.sink.put(text.b)
@@ -208,8 +222,8 @@ func (l *Log) Close(ctx context.Context) error {
 		return nil
 	}
 	if l.queue != nil {
-		if err := l.queue.close(ctx); err != nil {
-			return fmt.Errorf("audit log %s: %w", l.config.File, err)
+		if left, err := l.queue.Close(ctx); err != nil {
+			return fmt.Errorf("audit log %s: %d queued records, and those that are being written, are lost: %w", l.config.File, left, err)
 		}
 	}
 	l.sink.losses.reportPending(true)

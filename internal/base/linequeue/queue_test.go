@@ -1,8 +1,10 @@
-package asynclog_test
+package linequeue_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -10,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/cmd/bulkhead/asynclog"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/linequeue"
 )
 
 // gate is a writer that blocks until open is closed.
@@ -36,12 +38,29 @@ func (g *gate) String() string {
 	return g.b.String()
 }
 
-func report(lines int) []byte { return fmt.Appendf(nil, "%d lines dropped\n", lines) }
+const maxBytes = 1 << 20
+
+func newQueue(out io.Writer) *linequeue.Queue {
+	return linequeue.New(maxBytes, func(batch []byte, lost int) {
+		_, _ = out.Write(batch)
+		if lost > 0 {
+			fmt.Fprintf(out, "%d lines dropped\n", lost)
+		}
+	})
+}
+
+// closeIn closes a queue, and reports whether all lines were written in time.
+func closeIn(q *linequeue.Queue, wait time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	_, err := q.Close(ctx)
+	return err == nil
+}
 
 func TestLinesAreWrittenInOrder(t *testing.T) {
 	out := newGate()
 	close(out.open)
-	q := asynclog.New(out, report)
+	q := newQueue(out)
 	var want strings.Builder
 	for i := range 1000 {
 		line := fmt.Sprintf("line %d\n", i)
@@ -50,7 +69,7 @@ func TestLinesAreWrittenInOrder(t *testing.T) {
 			t.Fatalf("Write: got %d, %v; want the length of the line and no error", n, err)
 		}
 	}
-	if !q.Close(time.Minute) {
+	if !closeIn(q, time.Minute) {
 		t.Fatal("Close reports that lines were not written")
 	}
 	if out.String() != want.String() {
@@ -64,13 +83,13 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 		line string
 		kept int
 	}{
-		"short lines": {"x\n", asynclog.MaxLines},
-		"long lines":  {strings.Repeat("x", 64<<10-1) + "\n", asynclog.MaxBytes / (64 << 10)},
+		"short lines": {"x\n", maxBytes / 2},
+		"long lines":  {strings.Repeat("x", 64<<10-1) + "\n", maxBytes / (64 << 10)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				out := newGate()
-				q := asynclog.New(out, report)
+				q := newQueue(out)
 				_, _ = q.Write([]byte("first\n"))
 				synctest.Wait() // the writer has removed the line from the queue
 				for range c.kept + 7 {
@@ -83,7 +102,7 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 					t.Errorf("%d bytes were written, want %d; they end with %.40q", len(out.String()), len(want), out.String()[max(0, len(out.String())-40):])
 				}
 				_, _ = q.Write([]byte("last\n"))
-				if !q.Close(time.Minute) || !strings.HasSuffix(out.String(), "dropped\nlast\n") {
+				if !closeIn(q, time.Minute) || !strings.HasSuffix(out.String(), "dropped\nlast\n") {
 					t.Errorf("%.40q follows the report of dropped lines, want the last line", strings.TrimPrefix(out.String(), want))
 				}
 			})
@@ -94,9 +113,9 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 func TestCloseTimesOutOnBlockedWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := newGate()
-		q := asynclog.New(out, report)
+		q := newQueue(out)
 		_, _ = q.Write([]byte("stuck\n"))
-		if q.Close(200 * time.Millisecond) {
+		if closeIn(q, 200*time.Millisecond) {
 			t.Error("Close reports that all lines were written")
 		}
 		_, _ = q.Write([]byte("late\n"))
@@ -115,12 +134,12 @@ func TestWriteToUnreadPipeDoesNotBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	q := asynclog.New(w, report)
+	q := newQueue(w)
 	line := []byte(strings.Repeat("x", 999) + "\n")
 	for range 10_000 {
 		_, _ = q.Write(line)
 	}
-	if q.Close(time.Millisecond) {
+	if closeIn(q, time.Millisecond) {
 		t.Error("10 MB fit into a pipe that is not read")
 	}
 	r.Close() // fails the blocked write
