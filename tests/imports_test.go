@@ -94,7 +94,7 @@ var borders = []border{
 		from: []string{"internal/runtime/worker/child"},
 		to: []string{
 			"internal/protocol/gateway", "internal/protocol/httpserver", "internal/policy/catalog", "internal/policy/discovery", "internal/policy/ready",
-			"internal/policy/trust", "internal/runtime/dispatch", "internal/runtime/grant", "internal/runtime/network", "internal/runtime/worker",
+			"internal/policy/trust", "internal/runtime/dispatch", "internal/runtime/grant", "internal/runtime/worker",
 			"internal/sandbox/dial", "internal/sandbox/fetch",
 		},
 		transitive: true,

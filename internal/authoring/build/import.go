@@ -17,12 +17,12 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/modinfo"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/extism"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -123,7 +123,7 @@ func (b *builder) list(ctx context.Context, file string, p *importer.Plugin) (wa
 	w := b.start(subject{plugin: p.Name, kind: manifest.KindExtism, file: file, sum: p.SHA256}, &prepared, &compiling)
 	defer w.Close()
 	ask := func(method string) (json.RawMessage, error) {
-		response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: method}})
+		response, err := w.Call(ctx, worker.Hooked{Request: call.Request{Method: method}})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}

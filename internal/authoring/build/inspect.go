@@ -14,6 +14,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/command"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
@@ -96,12 +97,12 @@ type durations struct {
 }
 
 // describe asks the module for its handlers, with the parameters params.
-func (b *builder) describe(ctx context.Context, m subject, params []byte) (worker.Response, durations, error) {
+func (b *builder) describe(ctx context.Context, m subject, params []byte) (call.Result, durations, error) {
 	var prepared, compiling atomic.Int64 // nanoseconds
 	w := b.start(m, &prepared, &compiling)
 	defer w.Close()
 	began := time.Now()
-	response, err := w.Call(ctx, worker.Request{Call: wire.Call{Method: abi.MethodDescribe, Params: params}})
+	response, err := w.Call(ctx, worker.Hooked{Request: call.Request{Method: abi.MethodDescribe, Params: params}})
 	took := durations{compile: time.Duration(compiling.Load()), start: time.Since(began) - time.Duration(prepared.Load())}
 	return response, took, err
 }

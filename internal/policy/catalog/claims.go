@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -116,7 +116,7 @@ func (c *claims) WithResource(uri string) []*Plugin {
 }
 
 // WithCompletion returns the plugins that may complete arguments of the prompt or resource template that ref names.
-func (c *claims) WithCompletion(ref gateway.Reference) []*Plugin {
+func (c *claims) WithCompletion(ref call.Reference) []*Plugin {
 	var plugins []*Plugin
 	switch ref.Type {
 	case "ref/prompt":

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // Refusal returns the reason why no plugin answers a request, and the plugin that has what was requested; nil if the reason is
 // Unknown. A plugin whose prompts or resources are known only at call time is assumed to have every one that no plugin claims.
-func (c *Catalog) Refusal(r gateway.Request) (string, *Plugin) {
+func (c *Catalog) Refusal(r call.Request) (string, *Plugin) {
 	var leftOut, withheld *Plugin
 	for _, p := range c.Plugins {
 		switch claimed, dynamic := p.has(r); {
@@ -41,7 +41,7 @@ func (c *Catalog) Refusal(r gateway.Request) (string, *Plugin) {
 
 // subject returns the kind and the name of the tool, prompt or resource that a request is for. A completion is for the prompt or
 // resource that its reference names.
-func subject(r gateway.Request) (kind, name string) {
+func subject(r call.Request) (kind, name string) {
 	switch r.Method {
 	case abi.MethodToolsCall:
 		return "tool", r.Name
@@ -58,7 +58,7 @@ func subject(r gateway.Request) (kind, name string) {
 
 // has reports whether the manifest claims the tool, prompt or resource that r is for (claimed), and whether the plugin may have it
 // because its names are known only at call time (dynamic).
-func (p *Plugin) has(r gateway.Request) (claimed, dynamic bool) {
+func (p *Plugin) has(r call.Request) (claimed, dynamic bool) {
 	kind, name := subject(r)
 	switch {
 	case p.Manifest == nil:
@@ -73,7 +73,7 @@ func (p *Plugin) has(r gateway.Request) (claimed, dynamic bool) {
 }
 
 // grants reports whether the tool, prompt or resource of p that r is for is granted.
-func (p *Plugin) grants(r gateway.Request) bool {
+func (p *Plugin) grants(r call.Request) bool {
 	switch kind, name := subject(r); kind {
 	case "tool":
 		own := strings.TrimPrefix(name, p.Grant.Prefix)

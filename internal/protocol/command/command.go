@@ -1,4 +1,4 @@
-// Package command maps calls of tools to runs of a program: Tools.Run returns the arguments and the standard input of a call, and
+// Package command maps calls of tools to runs of a program: Tools.Input returns the arguments and the standard input of a call, and
 // Tool.Response converts what the program printed, and its exit code, to a response of ABI 1.
 //
 // No shell is involved: an item of the manifest decides how many words a value becomes. A value never becomes an option: a value
@@ -62,15 +62,15 @@ const (
 	Lines Format = "json-lines" // JSON values, one in each line
 )
 
-// Run is the input of one run of the program.
-type Run struct {
+// Input is the input of one run of the program.
+type Input struct {
 	Args  []string // without the name of the program
 	Stdin []byte
 }
 
-// Run returns the tool that a tools/call with these parameters names, and the run for the call. If refusal is not nil, the program
+// Input returns the tool that a tools/call with these parameters names, and the program's input for the call. If refusal is not nil, the program
 // must not run, and refusal is the response of ABI 1.
-func (ts Tools) Run(params json.RawMessage) (tool Tool, run Run, refusal []byte) {
+func (ts Tools) Input(params json.RawMessage) (tool Tool, input Input, refusal []byte) {
 	var name string
 	var arguments []byte
 	for key, value := range rawjson.Members(params) {
@@ -83,13 +83,13 @@ func (ts Tools) Run(params json.RawMessage) (tool Tool, run Run, refusal []byte)
 	}
 	tool, ok := ts[name]
 	if !ok {
-		return tool, run, fail(abi.CodeInvalidParams, "unknown tool")
+		return tool, input, fail(abi.CodeInvalidParams, "unknown tool")
 	}
-	run, err := tool.run(arguments)
+	input, err := tool.input(arguments)
 	if err != nil {
-		return tool, run, bounded(math.MaxInt64, nil, true, []byte(err.Error()))
+		return tool, input, bounded(math.MaxInt64, nil, true, []byte(err.Error()))
 	}
-	return tool, run, nil
+	return tool, input, nil
 }
 
 // Describe returns the response to bulkhead/describe.

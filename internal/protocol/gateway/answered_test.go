@@ -6,17 +6,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// heldCall is a Call that implements Answered.
+// heldCall is a Queued request that implements Answered.
 type heldCall struct {
 	spyBackend
 	answered chan struct{}
 }
 
-func (c *heldCall) Find(Request) (Call, *abi.Error) { return c, nil }
-func (c *heldCall) Answered()                       { close(c.answered) }
+func (c *heldCall) Find(call.Request) (Queued, *abi.Error) { return c, nil }
+func (c *heldCall) Answered()                              { close(c.answered) }
 
 func TestCallIsReleasedAfterItsResponseIsWritten(t *testing.T) {
 	c := &heldCall{answered: make(chan struct{})}

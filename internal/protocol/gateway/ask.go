@@ -27,9 +27,10 @@ const codeMissingCapability = -32021
 
 // interact sets the Interaction of a request: what the client can be asked, and what it answers. Only a client of the modern
 // era answers in a request.
-func (s *session) interact(r *Request, m *message, meta requestMeta) *abi.Error {
-	if !meta.modern {
-		r.Interaction.Client = s.can
+func (c *clientRequest) interact(m *message) *abi.Error {
+	r := &c.Request
+	if !c.meta.modern {
+		r.Interaction.Client = c.session.can
 		return nil
 	}
 	r.Interaction.Client = interaction.ParseClient(m.params.meta.capabilities)
@@ -44,14 +45,14 @@ func (s *session) interact(r *Request, m *message, meta requestMeta) *abi.Error 
 		return invalidParams(interaction.MemberResponses + " must be an object")
 	}
 	if state == nil {
-		r.Interaction.ahead = responses // every ask has a state, so nothing was asked yet
+		c.ahead = responses // every ask has a state, so nothing was asked yet
 		return nil
 	}
 	token, ok := rawjson.Unquote(state)
 	if !ok {
 		return invalidParams(interaction.MemberState + " must be a string")
 	}
-	before, err := s.g.sealer.Open(token, r.binding(), time.Now())
+	before, err := c.session.g.sealer.Open(token, c.binding(), time.Now())
 	if err != nil {
 		return invalidParams(interaction.MemberState + ": " + err.Error() + ": make the call again without it")
 	}
@@ -95,16 +96,16 @@ func sizeOf(answers map[string]json.RawMessage) int64 {
 }
 
 // binding returns what the state of the request is bound to.
-func (r *Request) binding() []byte {
-	return interaction.Bind(string(r.Principal), r.Method, r.Name, r.Params)
+func (c *clientRequest) binding() []byte {
+	return interaction.Bind(string(c.Principal), c.Method, c.Name, c.Params)
 }
 
 // checkAsk returns the failure of a call that may not ask its client this; nil if it may.
-func (c *clientCall) checkAsk(call Call, ask *Ask) *Failure {
-	i := &c.request.Interaction
+func (c *clientRequest) checkAsk(queued Queued, ask *Ask) *Failure {
+	i := &c.Interaction
 	missing := i.Client.Missing(ask.Ask)
 	fail := func(code, format string, args ...any) *Failure {
-		return c.session.g.failure(call, c.request, code, fmt.Sprintf(format, args...))
+		return c.failure(queued, code, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case i.Round >= abi.MaxAskRounds:
@@ -116,8 +117,8 @@ func (c *clientCall) checkAsk(call Call, ask *Ask) *Failure {
 }
 
 // ask asks the client, or has it asked by the result. again is set if the answers are there, so that the request is executed again.
-func (c *clientCall) ask(ctx context.Context, call Call, ask *Ask) (result []byte, again bool, err *abi.Error) {
-	failure := c.checkAsk(call, ask)
+func (c *clientRequest) ask(ctx context.Context, queued Queued, ask *Ask) (result []byte, again bool, err *abi.Error) {
+	failure := c.checkAsk(queued, ask)
 	switch {
 	case failure == nil && c.meta.modern:
 		if again, err = c.takeAhead(ask); !again && err == nil {
@@ -125,26 +126,26 @@ func (c *clientCall) ask(ctx context.Context, call Call, ask *Ask) (result []byt
 		}
 		return result, again, err
 	case failure == nil:
-		if failure, err = c.askClient(ctx, call, ask); failure == nil {
+		if failure, err = c.askClient(ctx, queued, ask); failure == nil {
 			return nil, err == nil, err
 		}
 	}
-	result, err = c.session.g.report(c.request, failure)
-	return c.encode(result), false, err
+	result, err = c.report(failure)
+	return result, false, err
 }
 
 // takeAhead prepares the next round with the answers that a client of the modern era sent in its first request, before it was
 // asked. It returns false if they are not all that the ask needs: then the client is asked. An answer is used once.
-func (c *clientCall) takeAhead(ask *Ask) (bool, *abi.Error) {
-	i := &c.request.Interaction
-	if i.ahead == nil || len(ask.Requests) == 0 || i.Client.Missing(ask.Ask) != (interaction.Client{}) {
+func (c *clientRequest) takeAhead(ask *Ask) (bool, *abi.Error) {
+	i := &c.Interaction
+	if c.ahead == nil || len(ask.Requests) == 0 || i.Client.Missing(ask.Ask) != (interaction.Client{}) {
 		return false, nil
 	}
 	before := interaction.State{Asked: map[string]interaction.Kind{}, Answers: i.Answers}
 	for _, r := range ask.Requests {
 		before.Asked[r.ID] = r.Kind
 	}
-	answers, why := merge(before, i.ahead)
+	answers, why := merge(before, c.ahead)
 	if why != "" {
 		return false, invalidParams(interaction.MemberResponses + ": " + why)
 	}
@@ -159,11 +160,11 @@ func (c *clientCall) takeAhead(ask *Ask) (bool, *abi.Error) {
 }
 
 // inputRequired encodes the result that asks a client of the modern era.
-func (c *clientCall) inputRequired(ask *Ask) ([]byte, *abi.Error) {
-	i := &c.request.Interaction
+func (c *clientRequest) inputRequired(ask *Ask) ([]byte, *abi.Error) {
+	i := &c.Interaction
 	if missing := i.Client.Missing(ask.Ask); missing != (interaction.Client{}) {
 		return nil, &abi.Error{
-			Code: codeMissingCapability, Message: fmt.Sprintf("%s needs a client that supports %s", c.request.what(), missing),
+			Code: codeMissingCapability, Message: fmt.Sprintf("%s needs a client that supports %s", what(c.Request), missing),
 			Data: fmt.Appendf(nil, `{"requiredCapabilities":%s}`, missing.JSON()),
 		}
 	}
@@ -183,7 +184,7 @@ func (c *clientCall) inputRequired(ask *Ask) ([]byte, *abi.Error) {
 	if len(ask.Requests) > 0 {
 		out = append(out, '}')
 	}
-	token, err := c.session.g.sealer.Seal(state, c.request.binding())
+	token, err := c.session.g.sealer.Seal(state, c.binding())
 	if err != nil {
 		return nil, &abi.Error{Code: abi.CodeInternal, Message: "the state of the call cannot be encoded: " + err.Error()}
 	}
@@ -192,8 +193,8 @@ func (c *clientCall) inputRequired(ask *Ask) ([]byte, *abi.Error) {
 
 // askClient asks a client of the legacy era, or a local one, waits for its answers, and prepares the next round. The failure
 // is the call's; the error is that of a call that has ended.
-func (c *clientCall) askClient(ctx context.Context, call Call, ask *Ask) (*Failure, *abi.Error) {
-	s, i := c.session, &c.request.Interaction
+func (c *clientRequest) askClient(ctx context.Context, queued Queued, ask *Ask) (*Failure, *abi.Error) {
+	s, i := c.session, &c.Interaction
 	answers := maps.Clone(i.Answers)
 	if answers == nil {
 		answers = map[string]json.RawMessage{}
@@ -206,7 +207,7 @@ func (c *clientCall) askClient(ctx context.Context, call Call, ask *Ask) (*Failu
 	if s.local != nil {
 		collect = c.askLocal
 	}
-	if failure, err := collect(ctx, call, ask, answers); failure != nil || err != nil {
+	if failure, err := collect(ctx, queued, ask, answers); failure != nil || err != nil {
 		return failure, err
 	}
 	i.Round, i.Asker, i.Answers, i.State = i.Round+1, ask.Asker, answers, ask.State
@@ -214,7 +215,7 @@ func (c *clientCall) askClient(ctx context.Context, call Call, ask *Ask) (*Failu
 }
 
 // askLocal adds the answers of a local client.
-func (c *clientCall) askLocal(ctx context.Context, call Call, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
+func (c *clientRequest) askLocal(ctx context.Context, queued Queued, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
 	limited, cancel := context.WithTimeout(ctx, ask.Timeout)
 	defer cancel()
 	for _, r := range ask.Requests {
@@ -224,38 +225,38 @@ func (c *clientCall) askLocal(ctx context.Context, call Call, ask *Ask, answers 
 		case ctx.Err() != nil:
 			return nil, shuttingDown()
 		case limited.Err() != nil:
-			return c.session.g.failure(call, c.request, failureTimeout, fmt.Sprintf("asked the client, which did not answer within %s: see limits.ask", ask.Timeout)), nil
+			return c.failure(queued, failureTimeout, fmt.Sprintf("asked the client, which did not answer within %s: see limits.ask", ask.Timeout)), nil
 		case errors.As(err, &refused):
 			answer = interaction.Refusal(refused)
 		case err != nil:
-			return c.session.g.failure(call, c.request, failureAnswer, fmt.Sprintf("asked the client for %s (%s), which failed: %v", r.Kind, bounded(r.ID), err)), nil
+			return c.failure(queued, failureAnswer, fmt.Sprintf("asked the client for %s (%s), which failed: %v", r.Kind, bounded(r.ID), err)), nil
 		default:
 			why := "it is not JSON"
 			if rawjson.Valid(answer) {
 				why = interaction.CheckAnswer(r.Kind, answer)
 			}
 			if why != "" {
-				return c.session.g.failure(call, c.request, failureAnswer, fmt.Sprintf("asked the client for %s (%s), and its answer is invalid: %s", r.Kind, bounded(r.ID), why)), nil
+				return c.failure(queued, failureAnswer, fmt.Sprintf("asked the client for %s (%s), and its answer is invalid: %s", r.Kind, bounded(r.ID), why)), nil
 			}
 		}
 		if answers[r.ID] = answer; sizeOf(answers) > abi.MaxAskAnswers {
-			return c.tooLarge(call), nil
+			return c.tooLarge(queued), nil
 		}
 	}
 	return nil, nil
 }
 
 // tooLarge returns the failure of a call whose answers exceed their bound.
-func (c *clientCall) tooLarge(call Call) *Failure {
-	return c.session.g.failure(call, c.request, failureAsks, fmt.Sprintf("got answers of its client of more than %d bytes", abi.MaxAskAnswers))
+func (c *clientRequest) tooLarge(queued Queued) *Failure {
+	return c.failure(queued, failureAsks, fmt.Sprintf("got answers of its client of more than %d bytes", abi.MaxAskAnswers))
 }
 
 // exchange sends requests to the client and adds its answers.
-func (c *clientCall) exchange(ctx context.Context, call Call, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
+func (c *clientRequest) exchange(ctx context.Context, queued Queued, ask *Ask, answers map[string]json.RawMessage) (*Failure, *abi.Error) {
 	s := c.session
 	w, why := s.asks.begin(ask.Requests, c.entry.size+sizeOf(answers))
 	if why != "" {
-		return s.g.failure(call, c.request, failureAsks, why), nil
+		return c.failure(queued, failureAsks, why), nil
 	}
 	defer s.asks.end(w)
 	timeout := time.NewTimer(ask.Timeout)
@@ -270,7 +271,7 @@ func (c *clientCall) exchange(ctx context.Context, call Call, ask *Ask, answers 
 	}
 	fail := func(code, format string, args ...any) (*Failure, *abi.Error) {
 		c.withdraw(ctx, w)
-		return s.g.failure(call, c.request, code, fmt.Sprintf(format, args...)), nil
+		return c.failure(queued, code, fmt.Sprintf(format, args...)), nil
 	}
 	for len(w.open) > 0 {
 		select {
@@ -289,7 +290,7 @@ func (c *clientCall) exchange(ctx context.Context, call Call, ask *Ask, answers 
 			}
 			if answers[q.ID] = answer; sizeOf(answers) > abi.MaxAskAnswers {
 				c.withdraw(ctx, w)
-				return c.tooLarge(call), nil
+				return c.tooLarge(queued), nil
 			}
 		}
 	}
@@ -306,7 +307,7 @@ func legacyRequest(id string, r interaction.Request) []byte {
 }
 
 // withdraw tells the client that requests which it has not answered are not needed any more.
-func (c *clientCall) withdraw(ctx context.Context, w *waiting) {
+func (c *clientRequest) withdraw(ctx context.Context, w *waiting) {
 	for _, id := range w.ids {
 		if _, open := w.open[id]; !open {
 			continue

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -13,53 +14,22 @@ import (
 
 // Backend executes requests. It must be safe for concurrent use: sessions share it.
 type Backend interface {
-	// Find returns the Call that executes a request; the gateway then calls its Run exactly once. Find is called in the
-	// order in which the client sent its requests, so that a Call can reserve its position in a queue and pipelined
+	// Find returns the Queued request, whose Execute the gateway then calls exactly once. Find is called in the
+	// order in which the client sent its requests, so that a request can reserve its position in a queue and pipelined
 	// writes take effect in order. It must not block: the gateway reads no further message until Find returns. For a
 	// name that is not offered it should return the result of Unknown.
-	Find(r Request) (Call, *abi.Error)
+	Find(r call.Request) (Queued, *abi.Error)
 
 	// CanSubscribe reports whether clients can subscribe to the resource r.Name, which need not exist. It must
 	// not block.
-	CanSubscribe(r Request) bool
+	CanSubscribe(r call.Request) bool
 
 	// ReportRefused is called with a request for something that has a name, if Config.Offers does not enable its method.
 	// It must not block.
-	ReportRefused(r Request)
+	ReportRefused(r call.Request)
 }
 
-// Request is a request for the backend: a tool call, or a method of prompts, resources or completions that
-// Config.Offers enables.
-type Request struct {
-	Method    string
-	Name      string          // tool or prompt name, or resource URI, also of a completion's reference; empty for lists
-	Params    json.RawMessage // as the client sent them: a JSON object; nil if absent
-	Client    string          // "name/version" of the client; empty if it states none
-	Principal Principal
-
-	// Members of Params, as the client sent them; nil or empty if absent.
-	Arguments json.RawMessage // arguments of a tool or prompt
-	Argument  json.RawMessage // the argument to complete
-	Cursor    json.RawMessage // position in a list
-	Ref       Reference       // the prompt or template of a completion
-
-	Interaction Interaction
-}
-
-// Interaction is what the client of a request can be asked, and what it was asked and has answered so far. It is set for the
-// methods that interaction.Supports.
-type Interaction struct {
-	Client interaction.Client
-	Round  int // number of asks so far; 0: the request is not a repetition, and the following fields are empty
-	// Asker is that of the last Ask.
-	Asker   string
-	Answers map[string]json.RawMessage // of all asks so far, by the id of the request; each is a JSON object
-	State   string                     // of the last Ask
-
-	ahead []byte // answers that the client sent before it was asked; nil if none
-}
-
-// Ask is the error of a Call that needs something from the client. The gateway asks the client, and then has the backend
+// Ask is the error of a call that needs something from the client. The gateway asks the client, and then has the backend
 // execute the request again, with its Interaction.
 type Ask struct {
 	interaction.Ask
@@ -69,24 +39,21 @@ type Ask struct {
 
 func (*Ask) Error() string { return "the call asks its client" }
 
-// Reference names the prompt, or the resource template, that a completion is for.
-type Reference struct{ Type, Name, URI string }
-
-// Call is the execution of one request.
-type Call interface {
-	// Run executes the request and returns the method's result (for tools/call a CallToolResult), whose bytes
+// Queued is a request for which the backend has reserved what orders it among others.
+type Queued interface {
+	// Execute executes the request and returns the method's result (for tools/call a CallToolResult), whose bytes
 	// reach the client unchanged. An *abi.Error reaches the client unchanged too; a *Failure is formatted; an *Ask is sent
-	// to the client; and any other error is reported as an internal failure. Run must return soon after ctx ends.
-	Run(ctx context.Context, n Notifier) (json.RawMessage, error)
+	// to the client; and any other error is reported as an internal failure. Execute must return soon after ctx ends.
+	Execute(ctx context.Context, n Notifier) (call.Result, error)
 
 	// Failure formats a failure that the gateway detects, such as an invalid result.
 	Failure(code, message string) *Failure
 }
 
-// Answered is a Call that holds a resource, for example one of a limited number of slots, until its response no longer
+// Answered is a Queued request that holds a resource, for example one of a limited number of slots, until its response no longer
 // takes memory. This bounds the responses that a client does not read.
 type Answered interface {
-	// Answered is called once after Run, when the response was written, dropped or added to a batch.
+	// Answered is called once after Execute, when the response was written, dropped or added to a batch.
 	Answered()
 }
 

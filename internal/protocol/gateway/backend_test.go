@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -28,10 +29,10 @@ type fakeBackend struct {
 
 type fakeCall struct {
 	b *fakeBackend
-	Request
+	call.Request
 }
 
-func (b *fakeBackend) Find(r Request) (Call, *abi.Error) {
+func (b *fakeBackend) Find(r call.Request) (Queued, *abi.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.Method != "tools/call" {
@@ -47,9 +48,9 @@ func (b *fakeBackend) Find(r Request) (Call, *abi.Error) {
 	return fakeCall{b, r}, nil
 }
 
-func (b *fakeBackend) ReportRefused(Request) {}
+func (b *fakeBackend) ReportRefused(call.Request) {}
 
-func (b *fakeBackend) CanSubscribe(r Request) bool { return strings.HasPrefix(r.Name, "note://") }
+func (b *fakeBackend) CanSubscribe(r call.Request) bool { return strings.HasPrefix(r.Name, "note://") }
 
 func (b *fakeBackend) runs() int {
 	b.mu.Lock()
@@ -57,7 +58,12 @@ func (b *fakeBackend) runs() int {
 	return len(b.ran)
 }
 
-func (c fakeCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) {
+func (c fakeCall) Execute(ctx context.Context, n Notifier) (call.Result, error) {
+	body, err := c.answer(ctx, n)
+	return call.Result{Body: body}, err
+}
+
+func (c fakeCall) answer(ctx context.Context, n Notifier) (json.RawMessage, error) {
 	if c.Name == "ask" || c.Name == "note://ask" {
 		return c.ask(ctx, n)
 	}
@@ -76,7 +82,7 @@ func (c fakeCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) 
 
 // fakeResult returns the result of a method other than tools/call: for prompts/get the prompt's argument "result",
 // for resources/read an error, a time to live or the URI, depending on the URI, and otherwise a minimal result.
-func fakeResult(r Request) (json.RawMessage, error) {
+func fakeResult(r call.Request) (json.RawMessage, error) {
 	switch r.Method {
 	case "prompts/list":
 		return json.RawMessage(`{"prompts":[{"name":"greet","x":9007199254740993}]}`), nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -17,9 +18,11 @@ import (
 // call starts a request that the backend executes. Whatever the gateway can refuse, it refuses before it calls
 // the backend.
 func (s *session) call(ctx context.Context, m *message, meta requestMeta, how method, to Peer) {
-	request, err := s.backendRequest(m, meta, how)
+	c := &clientRequest{session: s, how: how, meta: meta}
+	var err *abi.Error
+	c.Request, err = s.backendRequest(m, meta, how)
 	if err == nil && interaction.Supports(m.method) {
-		err = s.interact(&request, m, meta)
+		err = c.interact(m)
 	}
 	if err != nil {
 		putError(to, m.id, err)
@@ -30,27 +33,26 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	n := newNotifier(s, meta, to)
-	e, err := s.calls.add(m, to, func() { n.stop(); stop() })
+	c.notifier = newNotifier(s, meta, to)
+	c.entry, err = s.calls.add(m, to, func() { c.notifier.stop(); stop() })
 	if err != nil {
 		stop()
 		putError(to, m.id, err)
 		return
 	}
-	c := &clientCall{session: s, entry: e, request: request, how: how, meta: meta, notifier: n}
 	if !how.list {
-		c.start(ctx, s.run, func() {})
+		c.start(ctx, s.startWork, func() {})
 		return
 	}
 	release := func() { <-s.lists }
 	select {
 	case s.lists <- struct{}{}:
-		c.start(ctx, s.run, release)
+		c.start(ctx, s.startWork, release)
 	default:
 		go func() { // the reader must not block: the next message may cancel a running list
 			select {
 			case s.lists <- struct{}{}:
-				c.start(ctx, s.runners.run, release)
+				c.start(ctx, s.runners.start, release)
 			case <-ctx.Done():
 				c.end(nil, shuttingDown(), func() {})
 			}
@@ -63,42 +65,41 @@ func (s *session) call(ctx context.Context, m *message, meta requestMeta, how me
 // plugin's queue.
 const maxLists = 8
 
-// clientCall is a call in flight.
-type clientCall struct {
+// clientRequest is a request from its message until its response is sent.
+type clientRequest struct {
+	call.Request
 	session  *session
 	entry    *entry
-	request  Request
 	how      method
 	meta     requestMeta
 	notifier *notifier
+	ahead    []byte // answers that the client sent before it was asked; nil if none
 }
 
-// start looks the call up and has it run by the function run. release is called when its response is written.
-func (c *clientCall) start(ctx context.Context, run func(func()), release func()) {
-	g := c.session.g
-	call, err := g.find(c.request)
+// start queues the request and passes the function that executes it to "work". release is called when the response is written.
+func (c *clientRequest) start(ctx context.Context, work func(func()), release func()) {
+	queued, err := c.session.g.find(c.Request)
 	if err != nil {
 		c.end(nil, err, release)
 		return
 	}
-	run(func() { c.execute(ctx, call, release) })
+	work(func() { c.respond(ctx, queued, release) })
 }
 
-// execute runs the call and sends its response. If the call asks its client, a client of the modern era gets the ask as the
+// respond executes the request and sends its response. If the call asks its client, a client of the modern era gets the ask as the
 // response; another one is asked, and the request is executed again with its answers.
-func (c *clientCall) execute(ctx context.Context, call Call, release func()) {
-	g := c.session.g
+func (c *clientRequest) respond(ctx context.Context, queued Queued, release func()) {
 	for {
-		result, ask, err := g.run(ctx, call, c)
+		result, ask, err := c.execute(ctx, queued)
 		if ask == nil {
-			c.end(c.encode(result), err, release)
-			answered(call)
+			c.end(result, err, release)
+			answered(queued)
 			return
 		}
-		answered(call) // nothing of the backend is held while the client is asked
-		result, again, err := c.ask(ctx, call, ask)
+		answered(queued) // nothing of the backend is held while the client is asked
+		result, again, err := c.ask(ctx, queued, ask)
 		if again {
-			call, err = g.find(c.request)
+			queued, err = c.session.g.find(c.Request)
 		}
 		if !again || err != nil {
 			c.end(result, err, release)
@@ -107,49 +108,49 @@ func (c *clientCall) execute(ctx context.Context, call Call, release func()) {
 	}
 }
 
-func answered(call Call) {
-	if held, ok := call.(Answered); ok {
+func answered(queued Queued) {
+	if held, ok := queued.(Answered); ok {
 		held.Answered()
 	}
 }
 
-// run runs a call in a goroutine, or has Handle return it. It may be called only while a message is handled.
-func (s *session) run(call func()) {
+// startWork calls work in a goroutine, or has Handle return it. It may be called only while a message is handled.
+func (s *session) startWork(work func()) {
 	if s.single {
-		s.taken = call
+		s.taken = work
 		return
 	}
-	s.runners.run(call)
+	s.runners.start(work)
 }
 
-// runners are goroutines that run calls. A few of them wait for further calls, because the stack of a new goroutine has to
+// runners are goroutines that execute requests. A few of them wait for further requests, because the stack of a new goroutine has to
 // grow several times.
 type runners struct {
-	calls chan func() // unbuffered: a send succeeds if a runner waits
-	idle  atomic.Int32
-	end   <-chan struct{} // closed when idle runners have to end
+	work chan func() // unbuffered: a send succeeds if a runner waits
+	idle atomic.Int32
+	end  <-chan struct{} // closed when idle runners have to end
 }
 
 const maxIdleRunners = 8
 
-// run runs a call in a goroutine.
-func (r *runners) run(call func()) {
+// start calls work in a goroutine.
+func (r *runners) start(work func()) {
 	select {
-	case r.calls <- call:
+	case r.work <- work:
 	default:
-		go r.loop(call)
+		go r.loop(work)
 	}
 }
 
-func (r *runners) loop(call func()) {
+func (r *runners) loop(work func()) {
 	for {
-		call()
+		work()
 		if r.idle.Add(1) > maxIdleRunners {
 			r.idle.Add(-1)
 			return
 		}
 		select {
-		case call = <-r.calls:
+		case work = <-r.work:
 			r.idle.Add(-1)
 		case <-r.end:
 			return
@@ -158,7 +159,7 @@ func (r *runners) loop(call func()) {
 }
 
 // encode encodes a result for the era of the request; nil if result is nil.
-func (c *clientCall) encode(result []byte) []byte {
+func (c *clientRequest) encode(result []byte) []byte {
 	if c.meta.modern && result != nil {
 		result = modern(result, c.meta.served.info, c.how.cached)
 	}
@@ -166,7 +167,7 @@ func (c *clientCall) encode(result []byte) []byte {
 }
 
 // end sends the response, whose result is encoded, unless the call was cancelled or failPending has sent one.
-func (c *clientCall) end(result []byte, err *abi.Error, release func()) {
+func (c *clientRequest) end(result []byte, err *abi.Error, release func()) {
 	s, e := c.session, c.entry
 	defer s.calls.done(e)
 	defer release()
@@ -185,7 +186,7 @@ func (c *clientCall) end(result []byte, err *abi.Error, release func()) {
 }
 
 // find calls the backend's Find and recovers from a panic.
-func (g *Gateway) find(r Request) (call Call, err *abi.Error) {
+func (g *Gateway) find(r call.Request) (queued Queued, err *abi.Error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			g.log.Error("panic in the look-up of a request", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
@@ -195,11 +196,11 @@ func (g *Gateway) find(r Request) (call Call, err *abi.Error) {
 	return g.backend.Find(r)
 }
 
-// run executes a request and returns a valid result, an ask or an error.
-func (g *Gateway) run(ctx context.Context, call Call, c *clientCall) ([]byte, *Ask, *abi.Error) {
-	r, how := c.request, c.how
-	result, err := g.invoke(ctx, call, r, c.notifier)
-	name := r.what()
+// execute executes the request and returns an encoded result, an ask or an error.
+func (c *clientRequest) execute(ctx context.Context, queued Queued) ([]byte, *Ask, *abi.Error) {
+	g := c.session.g
+	result, err := c.invoke(ctx, queued)
+	name := what(c.Request)
 	var failure *Failure
 	var own *abi.Error
 	var ask *Ask
@@ -207,66 +208,66 @@ func (g *Gateway) run(ctx context.Context, call Call, c *clientCall) ([]byte, *A
 	case err == nil:
 		why := ""
 		switch {
-		case how.check == nil || c.meta.served.config.Checked:
-		case !rawjson.Valid(result):
+		case c.how.check == nil || c.meta.served.config.Checked:
+		case !rawjson.Valid(result.Body):
 			why = "it is not JSON"
 		default:
-			why = how.check(result)
+			why = c.how.check(result.Body)
 		}
 		if why == "" {
-			return result, nil, nil
+			return c.encode(result.Body), nil, nil
 		}
-		g.log.Warn("a result is invalid", "method", r.Method, "name", bounded(r.Name), "reason", why)
-		failure = g.failure(call, r, FailureInvalidResult, "the result of "+name+" is invalid: "+why)
+		g.log.Warn("a result is invalid", "method", c.Method, "name", bounded(c.Name), "reason", why)
+		failure = c.failure(queued, FailureInvalidResult, "the result of "+name+" is invalid: "+why)
 	case ctx.Err() != nil:
 		return nil, nil, shuttingDown() // not sent if the client cancelled the call
-	case errors.As(err, &ask) && ask != nil && interaction.Supports(r.Method):
+	case errors.As(err, &ask) && ask != nil && interaction.Supports(c.Method):
 		return nil, ask, nil
 	case errors.As(err, &failure) && failure != nil:
 	case errors.As(err, &own) && own != nil:
 		return nil, nil, own
 	default:
-		g.log.Error("a call failed", "method", r.Method, "name", bounded(r.Name), "error", err)
-		failure = g.failure(call, r, FailureInternal, "the call of "+name+" failed: "+err.Error())
+		g.log.Error("a call failed", "method", c.Method, "name", bounded(c.Name), "error", err)
+		failure = c.failure(queued, FailureInternal, "the call of "+name+" failed: "+err.Error())
 	}
-	result, own = g.report(r, failure)
-	return result, nil, own
+	encoded, own := c.report(failure)
+	return encoded, nil, own
 }
 
-// report returns the result, or the error, that reports a failure to the client.
-func (g *Gateway) report(r Request, f *Failure) ([]byte, *abi.Error) {
-	if r.Method != string(mcp.MethodToolsCall) {
+// report returns the encoded result, or the error, that reports a failure to the client.
+func (c *clientRequest) report(f *Failure) ([]byte, *abi.Error) {
+	if c.Method != string(mcp.MethodToolsCall) {
 		return nil, f.rpc()
 	}
-	return f.result(), nil
+	return c.encode(f.result()), nil
 }
 
 // what names a request in messages.
-func (r Request) what() string {
+func what(r call.Request) string {
 	if r.Name == "" {
 		return r.Method
 	}
 	return bounded(r.Name)
 }
 
-// invoke calls Run and turns a panic into an error.
-func (g *Gateway) invoke(ctx context.Context, call Call, r Request, n Notifier) (result []byte, err error) {
+// invoke calls Execute and turns a panic into an error.
+func (c *clientRequest) invoke(ctx context.Context, queued Queued) (result call.Result, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			g.log.Error("panic in a call", "method", r.Method, "name", bounded(r.Name), "panic", fault, "stack", string(debug.Stack()))
-			result, err = nil, errors.New("internal error in the host; see its log")
+			c.session.g.log.Error("panic in a call", "method", c.Method, "name", bounded(c.Name), "panic", fault, "stack", string(debug.Stack()))
+			result, err = call.Result{}, errors.New("internal error in the host; see its log")
 		}
 	}()
-	return call.Run(ctx, n)
+	return queued.Execute(ctx, c.notifier)
 }
 
-// failure calls the Call's Failure. If that panics or returns nil, it makes a plain one.
-func (g *Gateway) failure(call Call, r Request, code, message string) (f *Failure) {
+// failure calls the Failure of queued. If that panics or returns nil, it makes a plain one.
+func (c *clientRequest) failure(queued Queued, code, message string) (f *Failure) {
 	defer func() {
 		if fault := recover(); fault != nil || f == nil {
-			g.log.Error("a call could not format its failure", "method", r.Method, "name", bounded(r.Name), "panic", fmt.Sprint(fault))
-			f = &Failure{Code: code, Tool: r.Name, Message: message}
+			c.session.g.log.Error("a call could not format its failure", "method", c.Method, "name", bounded(c.Name), "panic", fmt.Sprint(fault))
+			f = &Failure{Code: code, Tool: c.Name, Message: message}
 		}
 	}()
-	return call.Failure(code, message)
+	return queued.Failure(code, message)
 }

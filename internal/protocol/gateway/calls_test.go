@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -300,13 +301,13 @@ func TestParamsReachBackendUnchanged(t *testing.T) {
 // spyBackend is a Backend that records the parameters of a request.
 type spyBackend struct{ params string }
 
-func (s *spyBackend) Find(r Request) (Call, *abi.Error) {
+func (s *spyBackend) Find(r call.Request) (Queued, *abi.Error) {
 	s.params = string(r.Params)
 	return s, nil
 }
-func (s *spyBackend) CanSubscribe(Request) bool       { return false }
-func (s *spyBackend) ReportRefused(Request)           {}
+func (s *spyBackend) CanSubscribe(call.Request) bool  { return false }
+func (s *spyBackend) ReportRefused(call.Request)      {}
 func (s *spyBackend) Failure(_, text string) *Failure { return &Failure{Message: text} }
-func (s *spyBackend) Run(context.Context, Notifier) (json.RawMessage, error) {
-	return textResult(""), nil
+func (s *spyBackend) Execute(context.Context, Notifier) (call.Result, error) {
+	return call.Result{Body: textResult("")}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -216,10 +217,10 @@ type pager struct {
 	made atomic.Int32
 }
 
-func (p *pager) Find(Request) (Call, *abi.Error) { return p, nil }
-func (p *pager) Run(context.Context, Notifier) (json.RawMessage, error) {
+func (p *pager) Find(call.Request) (Queued, *abi.Error) { return p, nil }
+func (p *pager) Execute(context.Context, Notifier) (call.Result, error) {
 	p.made.Add(1)
-	return json.RawMessage(`{"prompts":[]}`), nil
+	return call.Result{Body: []byte(`{"prompts":[]}`)}, nil
 }
 
 func TestListsInFlightAreBounded(t *testing.T) {
@@ -249,10 +250,10 @@ func TestListsInFlightAreBounded(t *testing.T) {
 // hangingLists is a Backend whose lists run until they are cancelled.
 type hangingLists struct{ spyBackend }
 
-func (h *hangingLists) Find(Request) (Call, *abi.Error) { return h, nil }
-func (h *hangingLists) Run(ctx context.Context, _ Notifier) (json.RawMessage, error) {
+func (h *hangingLists) Find(call.Request) (Queued, *abi.Error) { return h, nil }
+func (h *hangingLists) Execute(ctx context.Context, _ Notifier) (call.Result, error) {
 	<-ctx.Done()
-	return nil, ctx.Err()
+	return call.Result{}, ctx.Err()
 }
 
 func TestHangingListsDoNotStopReading(t *testing.T) {

@@ -8,19 +8,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// instantCall is a Call that does nothing, so that a benchmark measures the gateway only.
+// instantCall is a Queued request that does nothing, so that a benchmark measures the gateway only.
 type instantCall struct {
 	spyBackend
 	result   json.RawMessage
 	answered chan struct{}
 }
 
-func (c *instantCall) Find(Request) (Call, *abi.Error)                        { return c, nil }
-func (c *instantCall) Run(context.Context, Notifier) (json.RawMessage, error) { return c.result, nil }
-func (c *instantCall) Answered()                                              { c.answered <- struct{}{} }
+func (c *instantCall) Find(call.Request) (Queued, *abi.Error) { return c, nil }
+func (c *instantCall) Execute(context.Context, Notifier) (call.Result, error) {
+	return call.Result{Body: c.result}, nil
+}
+func (c *instantCall) Answered() { c.answered <- struct{}{} }
 
 // BenchmarkMessage measures a tools/call from its line to the written response.
 func BenchmarkMessage(b *testing.B) {

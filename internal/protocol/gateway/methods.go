@@ -5,6 +5,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -61,9 +62,9 @@ func CheckResult(methodName string, result []byte) string {
 }
 
 // backendRequest converts a client's request for the backend.
-func (s *session) backendRequest(m *message, meta requestMeta, how method) (Request, *abi.Error) {
+func (s *session) backendRequest(m *message, meta requestMeta, how method) (call.Request, *abi.Error) {
 	p := &m.params
-	r := Request{
+	r := call.Request{
 		Method: m.method, Client: s.clientOf(meta), Principal: s.owner,
 		Params: p.all, Arguments: p.arguments, Argument: p.argument, Cursor: p.cursor,
 	}

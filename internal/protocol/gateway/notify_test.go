@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -21,10 +22,10 @@ type notifyingCall struct {
 	answered chan struct{}
 }
 
-func (c *notifyingCall) Find(Request) (Call, *abi.Error) { return c, nil }
-func (c *notifyingCall) Answered()                       { c.answered <- struct{}{} }
+func (c *notifyingCall) Find(call.Request) (Queued, *abi.Error) { return c, nil }
+func (c *notifyingCall) Answered()                              { c.answered <- struct{}{} }
 
-func (c *notifyingCall) Run(ctx context.Context, n Notifier) (json.RawMessage, error) {
+func (c *notifyingCall) Execute(ctx context.Context, n Notifier) (call.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	note := json.RawMessage(`{"level":"error","data":1}`)
@@ -39,7 +40,7 @@ func (c *notifyingCall) Run(ctx context.Context, n Notifier) (json.RawMessage, e
 		}
 	}
 	c.ended <- err
-	return textResult("done"), err
+	return call.Result{Body: textResult("done")}, err
 }
 
 // startNotifying makes two such calls for a client that does not read.

@@ -5,16 +5,15 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Principal identifies on whose behalf a request is made, as the transport has authenticated it.
-type Principal string
-
+// The principals that the transports authenticate.
 const (
-	LocalUser   Principal = "local"  // the user who runs the host
-	TokenHolder Principal = "bearer" // a client that knows the bearer token of the HTTP transport
+	LocalUser   call.Principal = "local"  // the user who runs the host
+	TokenHolder call.Principal = "bearer" // a client that knows the bearer token of the HTTP transport
 )
 
 // Peer takes the messages that belong to one request: its response, and messages that precede it. A transport may use

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -22,7 +23,7 @@ import (
 // backend runs in a goroutine of its own.
 type session struct {
 	g       *Gateway
-	owner   Principal
+	owner   call.Principal
 	own     Peer // takes the notifications that belong to no request
 	calls   *inflight
 	asks    *asks
@@ -45,7 +46,7 @@ type session struct {
 	can     interaction.Client // what the client can be asked, as declared in initialize
 }
 
-func newSession(g *Gateway, owner Principal, own Peer) *session {
+func newSession(g *Gateway, owner call.Principal, own Peer) *session {
 	s := &session{
 		g:     g,
 		owner: owner,
@@ -63,7 +64,7 @@ func newLineSession(g *Gateway, out io.Writer, broken func(error)) (*session, *w
 	s := newSession(g, LocalUser, w)
 	w.several = s.calls.several
 	s.lists = make(chan struct{}, maxLists)
-	s.runners = &runners{calls: make(chan func()), end: w.closed}
+	s.runners = &runners{work: make(chan func()), end: w.closed}
 	return s, w
 }
 

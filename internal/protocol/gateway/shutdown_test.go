@@ -108,7 +108,7 @@ func TestCallThatEndsDuringShutdownCountsOnceInBatch(t *testing.T) {
 	s, w := newLineSession(newGateway(t, Config{}, newFake()), out, func(error) {})
 	to := &batch{out: w, kept: &s.batched, missing: 2}
 	for _, id := range []string{"1", "2"} {
-		c := &clientCall{session: s, notifier: newNotifier(s, requestMeta{}, w)}
+		c := &clientRequest{session: s, notifier: newNotifier(s, requestMeta{}, w)}
 		e, err := s.calls.add(&message{id: []byte(id)}, endingCall{to, func() { c.end([]byte(`{}`), nil, func() {}) }}, func() {})
 		if err != nil {
 			t.Fatal(err)

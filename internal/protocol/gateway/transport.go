@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/paramheader"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -141,7 +142,7 @@ const maxTransportLists = 32
 func (g *Gateway) NewTransport(ended <-chan struct{}) *Transport {
 	return &Transport{
 		g:       g,
-		runners: &runners{calls: make(chan func()), end: ended},
+		runners: &runners{work: make(chan func()), end: ended},
 		lists:   make(chan struct{}, maxTransportLists),
 	}
 }
@@ -150,18 +151,18 @@ func (g *Gateway) NewTransport(ended <-chan struct{}) *Transport {
 type Session struct{ s *session }
 
 // Open opens the session of a client that begins with initialize. own takes the notifications that belong to no request.
-func (t *Transport) Open(owner Principal, own Peer) *Session {
+func (t *Transport) Open(owner call.Principal, own Peer) *Session {
 	s := t.newSession(owner, own)
 	t.g.register(s)
 	return &Session{s}
 }
 
 // OpenOne opens the session of one request of the modern era.
-func (t *Transport) OpenOne(owner Principal) *Session {
+func (t *Transport) OpenOne(owner call.Principal) *Session {
 	return &Session{t.newSession(owner, nil)}
 }
 
-func (t *Transport) newSession(owner Principal, own Peer) *session {
+func (t *Transport) newSession(owner call.Principal, own Peer) *session {
 	s := newSession(t.g, owner, own)
 	s.calls.refuses = true
 	s.lists, s.runners, s.subscriptions.shared, s.asks.shared = t.lists, t.runners, &t.cost, &t.asking

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -38,7 +39,7 @@ const (
 )
 
 // post handles a message.
-func (s *Server) post(w http.ResponseWriter, r *http.Request, owner gateway.Principal) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, owner call.Principal) {
 	s.begin()
 	defer s.done()
 	m, release := s.readMessage(w, r)
@@ -123,7 +124,7 @@ func (s *Server) isModern(h http.Header, m *gateway.Message) bool {
 }
 
 // modern handles a message of the modern era, which has no sessions. The end of the connection cancels the call.
-func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner gateway.Principal, m *gateway.Message) {
+func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner call.Principal, m *gateway.Message) {
 	if refusal := s.checkModern(r.Header, m); refusal != nil {
 		refuseWith(w, statusOf(refusal), gateway.Response{ID: m.ID(), Err: refusal})
 		return
@@ -159,7 +160,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, owner gateway.Pr
 
 // sessionOf returns the session of a message of the legacy era, which may open it. If there is none, it answers with an error,
 // and returns nil.
-func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, owner gateway.Principal, m *gateway.Message) *session {
+func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, owner call.Principal, m *gateway.Message) *session {
 	switch {
 	case !s.checkVersion(w, r, m.ID()):
 		return nil
@@ -235,7 +236,7 @@ func afterBoth(f func()) func() {
 }
 
 // findSession returns the session that a request names. If there is none, it answers with an error, and returns nil.
-func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner gateway.Principal, id []byte) *session {
+func (s *Server) findSession(w http.ResponseWriter, r *http.Request, owner call.Principal, id []byte) *session {
 	values := r.Header[headerSession]
 	if len(values) != 1 || values[0] == "" {
 		refuseWith(w, http.StatusBadRequest, gateway.Response{ID: id, Err: &abi.Error{Code: codeInvalidRequest, Message: "the header Mcp-Session-Id is missing: send initialize first, or state protocol version " + gateway.ModernVersion + " in the request"}})

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -26,17 +27,17 @@ type backend struct {
 	started   chan struct{}
 	cancelled chan struct{}
 	answered  chan struct{}
-	requests  chan gateway.Request
+	requests  chan call.Request
 }
 
 func newBackend() *backend {
 	return &backend{
 		release: make(chan struct{}, 1000), started: make(chan struct{}, 1000), cancelled: make(chan struct{}, 1000),
-		answered: make(chan struct{}, 1000), requests: make(chan gateway.Request, 1000),
+		answered: make(chan struct{}, 1000), requests: make(chan call.Request, 1000),
 	}
 }
 
-func (b *backend) Find(r gateway.Request) (gateway.Call, *abi.Error) {
+func (b *backend) Find(r call.Request) (gateway.Queued, *abi.Error) {
 	select {
 	case b.requests <- r:
 	default:
@@ -44,18 +45,23 @@ func (b *backend) Find(r gateway.Request) (gateway.Call, *abi.Error) {
 	if r.Name == "unknown" {
 		return nil, gateway.Unknown(r.Method, r.Name, "")
 	}
-	return call{b, r}, nil
+	return request{b, r}, nil
 }
 
-func (b *backend) CanSubscribe(gateway.Request) bool { return true }
-func (b *backend) ReportRefused(gateway.Request)     {}
+func (b *backend) CanSubscribe(call.Request) bool { return true }
+func (b *backend) ReportRefused(call.Request)     {}
 
-type call struct {
+type request struct {
 	b *backend
-	r gateway.Request
+	r call.Request
 }
 
-func (c call) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+func (c request) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
+	body, err := c.answer(ctx, n)
+	return call.Result{Body: body}, err
+}
+
+func (c request) answer(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
 	text := string(c.r.Arguments)
 	switch c.r.Name {
 	case "progress", "progress_hold":
@@ -98,11 +104,11 @@ func (c call) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, err
 	return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, text)), nil
 }
 
-func (c call) Failure(code, message string) *gateway.Failure {
+func (c request) Failure(code, message string) *gateway.Failure {
 	return &gateway.Failure{Code: code, Message: message}
 }
 
-func (c call) Answered() { c.b.answered <- struct{}{} }
+func (c request) Answered() { c.b.answered <- struct{}{} }
 
 var tools = []gateway.Tool{
 	{Name: "echo", Input: json.RawMessage(`{"type":"object"}`)},

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 )
 
@@ -19,7 +20,7 @@ const (
 // session is a session of the legacy era.
 type session struct {
 	id      string
-	owner   gateway.Principal
+	owner   call.Principal
 	gateway *gateway.Session
 	own     *stream // messages that belong to no request
 	calls   context.Context
@@ -52,7 +53,7 @@ func (all *sessions) init(s *Server) {
 }
 
 // open opens a session, which is not found until it is added. The id has 256 random bits.
-func (all *sessions) open(owner gateway.Principal) *session {
+func (all *sessions) open(owner call.Principal) *session {
 	s := &session{id: rand.Text() + rand.Text(), owner: owner, own: newStream(0, &all.server.messages), used: time.Now(), active: 1}
 	s.own.resume()
 	s.calls, s.end = context.WithCancel(all.server.calls)
@@ -91,7 +92,7 @@ func (all *sessions) oldest() (oldest *session) {
 }
 
 // find returns the session of a principal with an id, and counts a request of it until leave is called; nil if there is none.
-func (all *sessions) find(id string, owner gateway.Principal) *session {
+func (all *sessions) find(id string, owner call.Principal) *session {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	s := all.byID[id]

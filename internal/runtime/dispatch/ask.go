@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -25,7 +25,7 @@ const opAsk = "ask/"
 func (p *plugin) identity() string { return p.Name + "@" + p.Manifest.Digest + p.ModuleVersion() }
 
 // checkAsker returns an error if r answers a question that a different plugin, or a different version of p, has asked.
-func (p *plugin) checkAsker(r gateway.Request) error {
+func (p *plugin) checkAsker(r call.Request) error {
 	if asker := r.Interaction.Asker; asker != "" && asker != p.identity() {
 		return &abi.Error{Code: abi.CodeInvalidParams, Message: fmt.Sprintf("plugin %s has changed since it asked the client: make the call again from its start", p.Name)}
 	}
@@ -33,7 +33,7 @@ func (p *plugin) checkAsker(r gateway.Request) error {
 }
 
 // asker returns the one of plugins that asked the question that r answers. If r answers no question, asker returns all plugins.
-func (s *snapshot) asker(r gateway.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
+func (s *snapshot) asker(r call.Request, plugins []*catalog.Plugin) []*catalog.Plugin {
 	if r.Interaction.Asker == "" {
 		return plugins
 	}
@@ -46,12 +46,12 @@ func (s *snapshot) asker(r gateway.Request, plugins []*catalog.Plugin) []*catalo
 
 // encodeInteraction encodes the members of a request that state what the client can be asked and what the client has answered. It
 // returns nil if the plugin may not ask anything.
-func (r *request) encodeInteraction() ([]byte, error) {
-	granted := r.plugin.Grant.Ask
-	if len(granted) == 0 || !interaction.Supports(r.Method) {
+func (q *queued) encodeInteraction() ([]byte, error) {
+	granted := q.plugin.Grant.Ask
+	if len(granted) == 0 || !interaction.Supports(q.Method) {
 		return nil, nil
 	}
-	i := r.Interaction
+	i := q.Interaction
 	return rawjson.Marshal(struct {
 		Client  *abi.Client                `json:"client"`
 		Answers map[string]json.RawMessage `json:"answers,omitempty"`
@@ -61,14 +61,14 @@ func (r *request) encodeInteraction() ([]byte, error) {
 
 // asks returns the error that ends a call that asks its client a question: a *gateway.Ask, or a *gateway.Failure if the question is not
 // granted.
-func (r *request) asks(response worker.Response, record func(wire.Record)) error {
-	ask, err := interaction.Parse(response.Body)
+func (q *queued) asks(result call.Result, record func(wire.Record)) error {
+	ask, err := interaction.Parse(result.Body)
 	if err != nil { // the worker has checked the body, but is not trusted
-		return r.Failure(gateway.FailureInvalidResult, "asked the client, but the ask is invalid: "+err.Error())
+		return q.Failure(gateway.FailureInvalidResult, "asked the client, but the ask is invalid: "+err.Error())
 	}
 	counts := map[interaction.Kind]int64{}
-	for _, q := range ask.Requests {
-		counts[q.Kind]++
+	for _, r := range ask.Requests {
+		counts[r.Kind]++
 	}
 	var denied interaction.Kind
 	for _, kind := range interaction.Kinds {
@@ -76,7 +76,7 @@ func (r *request) asks(response worker.Response, record func(wire.Record)) error
 		switch {
 		case counts[kind] == 0:
 			continue
-		case !slices.Contains(r.plugin.Grant.Ask, kind):
+		case !slices.Contains(q.plugin.Grant.Ask, kind):
 			outcome, code, denied = audit.Denied, abi.HostDenied, kind
 		}
 		if record != nil {
@@ -85,9 +85,9 @@ func (r *request) asks(response worker.Response, record func(wire.Record)) error
 	}
 	switch {
 	case denied != "":
-		return r.Failure(failureDenied, fmt.Sprintf("asked the client for %s, which is not granted: it must be in ask of [capabilities] in its manifest, and not be excluded by ask in the config", denied))
-	case len(r.plugin.Grant.Ask) == 0:
-		return r.Failure(failureDenied, "asked to be called again, which is not granted: ask of [capabilities] in its manifest, or in the config, is empty")
+		return q.Failure(failureDenied, fmt.Sprintf("asked the client for %s, which is not granted: it must be in ask of [capabilities] in its manifest, and not be excluded by ask in the config", denied))
+	case len(q.plugin.Grant.Ask) == 0:
+		return q.Failure(failureDenied, "asked to be called again, which is not granted: ask of [capabilities] in its manifest, or in the config, is empty")
 	}
-	return &gateway.Ask{Ask: ask, Asker: r.plugin.identity(), Timeout: r.plugin.Grant.Limits.Ask}
+	return &gateway.Ask{Ask: ask, Asker: q.plugin.identity(), Timeout: q.plugin.Grant.Limits.Ask}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
@@ -99,40 +100,40 @@ func (d *Dispatcher) Open() error {
 }
 
 // Find implements gateway.Backend.
-func (d *Dispatcher) Find(r gateway.Request) (gateway.Call, *abi.Error) {
+func (d *Dispatcher) Find(r call.Request) (gateway.Queued, *abi.Error) {
 	s := d.acquire()
-	call, err := s.find(r)
+	queued, err := s.find(r)
 	if err != nil {
 		s.release()
 		return nil, err
 	}
-	return &heldCall{call, s}, nil
+	return &pinned{queued, s}, nil
 }
 
-// find returns the Call that executes the request r.
-func (s *snapshot) find(r gateway.Request) (gateway.Call, *abi.Error) {
-	var call gateway.Call
+// find queues the request r.
+func (s *snapshot) find(r call.Request) (gateway.Queued, *abi.Error) {
+	var queued gateway.Queued
 	switch r.Method {
 	case abi.MethodToolsCall:
-		call = s.newToolCall(r)
+		queued = s.enqueueToolCall(r)
 	case abi.MethodPromptsGet:
-		call = s.newSearch(r, s.catalog.WithPrompt(r.Name))
+		queued = s.enqueueSearch(r, s.catalog.WithPrompt(r.Name))
 	case abi.MethodResourcesRead:
-		call = s.newSearch(r, s.catalog.WithResource(r.Name))
+		queued = s.enqueueSearch(r, s.catalog.WithResource(r.Name))
 	case abi.MethodComplete:
-		call = s.newSearch(r, s.catalog.WithCompletion(r.Ref))
+		queued = s.enqueueSearch(r, s.catalog.WithCompletion(r.Ref))
 	default:
-		return s.newListing(r), nil
+		return s.enqueueListing(r), nil
 	}
-	if call != nil {
-		return call, nil
+	if queued != nil {
+		return queued, nil
 	}
 	s.reportRefused(r)
 	return nil, gateway.Unknown(r.Method, r.Name, s.catalog.WhyUnknown(r.Method, r.Name))
 }
 
 // CanSubscribe implements gateway.Backend.
-func (d *Dispatcher) CanSubscribe(r gateway.Request) bool {
+func (d *Dispatcher) CanSubscribe(r call.Request) bool {
 	s := d.acquire()
 	defer s.release()
 	if s.catalog.CanSubscribe(r.Name) {
@@ -144,14 +145,13 @@ func (d *Dispatcher) CanSubscribe(r gateway.Request) bool {
 
 // ReportRefused implements gateway.Backend. It records a request for something that is not offered. The request had no effect, so the
 // client gets the same response even if the record is lost.
-// same response even if the record is lost.
-func (d *Dispatcher) ReportRefused(r gateway.Request) {
+func (d *Dispatcher) ReportRefused(r call.Request) {
 	s := d.acquire()
 	defer s.release()
 	s.reportRefused(r)
 }
 
-func (s *snapshot) reportRefused(r gateway.Request) {
+func (s *snapshot) reportRefused(r call.Request) {
 	if s.audit == nil {
 		return
 	}

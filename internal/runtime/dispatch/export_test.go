@@ -5,7 +5,7 @@ import (
 )
 
 // Failed formats an error of the engine.
-func Failed(c gateway.Call, err error) error { return c.(*heldCall).Call.(*toolCall).failed(err) }
+func Failed(c gateway.Queued, err error) error { return c.(*pinned).Queued.(*queued).failed(err) }
 
 // Started returns the names of the plugins that have a worker.
 func Started(d *Dispatcher) []string {

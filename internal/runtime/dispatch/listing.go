@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -14,13 +15,13 @@ import (
 // listing is a request for a list to which plugins contribute at call time. All plugins are asked concurrently. Their parts of the list
 // are in the order of the config.
 type listing struct {
-	gateway.Request
+	call.Request
 	list     catalog.List
-	requests []*request // one request for each plugin that contributes to the list
+	requests []*queued // one request for each plugin that contributes to the list
 }
 
-// newListing queues a request for a list with every plugin that contributes to it.
-func (s *snapshot) newListing(r gateway.Request) gateway.Call {
+// enqueueListing queues a request for a list with every plugin that contributes to it.
+func (s *snapshot) enqueueListing(r call.Request) gateway.Queued {
 	l := &listing{Request: r, list: s.catalog.List(r.Method)}
 	// The plugins do not get the client's cursor: each plugin returns its complete list, and the host divides the merged list into pages.
 	r.Params = withoutCursor(r)
@@ -30,13 +31,13 @@ func (s *snapshot) newListing(r gateway.Request) gateway.Call {
 	return l
 }
 
-// Run implements gateway.Call. If a plugin fails, the list lacks its items. If all plugins fail, the listing fails.
-func (l *listing) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+// Execute implements gateway.Queued. If a plugin fails, the list lacks its items. If all plugins fail, the listing fails.
+func (l *listing) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
 	parts := make([]catalog.Part, len(l.requests))
 	errs := make([]error, len(l.requests))
 	var all sync.WaitGroup
-	for i, r := range l.requests {
-		all.Go(func() { parts[i], errs[i] = l.part(ctx, r, n) })
+	for i, q := range l.requests {
+		all.Go(func() { parts[i], errs[i] = l.part(ctx, q, n) })
 	}
 	all.Wait()
 	failed := 0
@@ -47,32 +48,33 @@ func (l *listing) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage,
 		}
 	}
 	if failed > 0 && failed == len(errs) {
-		return nil, errs[0]
+		return call.Result{}, errs[0]
 	}
-	return l.list.Page(parts, l.Cursor)
+	page, err := l.list.Page(parts, l.Cursor)
+	return call.Result{Body: page}, err
 }
 
 // part requests a plugin's part of the list. If the plugin fails, the part is empty.
-func (l *listing) part(ctx context.Context, r *request, n gateway.Notifier) (catalog.Part, error) {
-	defer r.Answered() // releases the slot of this plugin early: the list waits for other plugins, and its pages are bounded
-	result, err := r.Run(ctx, n)
+func (l *listing) part(ctx context.Context, q *queued, n gateway.Notifier) (catalog.Part, error) {
+	defer q.Answered() // releases the slot of this plugin early: the list waits for other plugins, and its pages are bounded
+	result, err := q.Execute(ctx, n)
 	if err != nil {
-		return catalog.Part{Plugin: r.plugin.Plugin}, err
+		return catalog.Part{Plugin: q.plugin.Plugin}, err
 	}
-	part, invalid := l.list.Part(r.plugin.Plugin, result)
+	part, invalid := l.list.Part(q.plugin.Plugin, result.Body)
 	if invalid != "" {
-		return part, r.Failure(gateway.FailureInvalidResult, "gave a list that cannot be read: "+invalid)
+		return part, q.Failure(gateway.FailureInvalidResult, "gave a list that cannot be read: "+invalid)
 	}
 	return part, nil
 }
 
-// Failure implements gateway.Call.
+// Failure implements gateway.Queued.
 func (l *listing) Failure(code, message string) *gateway.Failure {
 	return &gateway.Failure{Code: code, Message: message}
 }
 
 // withoutCursor returns the parameters of a request for a list, without the cursor.
-func withoutCursor(r gateway.Request) json.RawMessage {
+func withoutCursor(r call.Request) json.RawMessage {
 	if r.Cursor == nil {
 		return r.Params
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
@@ -16,7 +16,7 @@ func TestPluginsDoNotSeeTheCursor(t *testing.T) {
 		`{"a":1,"cursor":null,"_meta": {}}`:   `{"a":1,"_meta":{}}`,
 		`{"cursor":"x","_meta":{"cursor":1}}`: `{"_meta":{"cursor":1}}`,
 	} {
-		if got := string(withoutCursor(gateway.Request{Params: json.RawMessage(params), Cursor: rawjson.Member([]byte(params), "cursor")})); got != want {
+		if got := string(withoutCursor(call.Request{Params: json.RawMessage(params), Cursor: rawjson.Member([]byte(params), "cursor")})); got != want {
 			t.Errorf("%s: got %s, want %s", params, got, want)
 		}
 	}

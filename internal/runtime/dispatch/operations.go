@@ -12,7 +12,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/network"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/dial"
@@ -24,7 +23,7 @@ import (
 
 // asker returns the function that performs those operations of a call that the worker cannot perform: the worker's only connection is
 // the one to the host. This function authorizes each request, whatever the worker has checked itself.
-func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Asker {
+func (p *plugin) asker(n gateway.Notifier, session *networkSession) worker.Asker {
 	return func(ctx context.Context, ask wire.Ask) wire.Reply {
 		var result []byte
 		var err error
@@ -37,7 +36,7 @@ func (p *plugin) asker(n gateway.Notifier, session *network.Session) worker.Aske
 			result, err = p.foreignClaims(ask.Params)
 		default:
 			var known bool
-			if result, err, known = session.Do(ctx, ask); !known {
+			if result, err, known = session.do(ctx, ask); !known {
 				err = &abi.HostError{Code: abi.HostUnavailable, Message: "this host does not support the operation: see the list of operations in docs/abi.md"}
 			}
 		}
@@ -117,17 +116,17 @@ func (p *plugin) foreignClaims(params []byte) ([]byte, error) {
 	return json.Marshal(p.snapshot.catalog.ClaimedByOthers(p.Plugin, names))
 }
 
-// newNetwork returns the Network for the web requests and git operations of the plugin's calls. It opens no connection.
-func (p *plugin) newNetwork() (*network.Network, error) {
+// openNetwork returns the network for the web requests and git operations of the plugin's calls. It opens no connection.
+func (p *plugin) openNetwork() (*network, error) {
 	fetcher, err := p.newFetcher()
 	if err != nil {
 		return nil, err
 	}
-	c := network.Config{Fetch: fetcher, Git: git.NewTransport(dial.New(dial.Config{Log: p.Log}).DialContext, nil)}
+	var remotes []string
 	for _, granted := range p.Grant.Git {
-		c.Remotes = append(c.Remotes, granted.Remotes...)
+		remotes = append(remotes, granted.Remotes...)
 	}
-	return network.New(c), nil
+	return newNetwork(fetcher, git.NewTransport(dial.New(dial.Config{Log: p.Log}).DialContext, nil), remotes), nil
 }
 
 func (p *plugin) newFetcher() (*fetch.Fetcher, error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/network"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/fetch"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git"
@@ -27,7 +26,7 @@ func TestDecodingOfOperationsIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &plugin{Plugin: &catalog.Plugin{}}
-	ask := p.asker(gateway.Notifier(nil), network.New(network.Config{Fetch: fetcher, Remotes: []string{"*"}}).Begin(t.Context()))
+	ask := p.asker(gateway.Notifier(nil), newNetwork(fetcher, nil, []string{"*"}).begin(t.Context()))
 	many := strings.TrimSuffix(strings.Repeat(`"",`, size/3), ",")
 	for op, params := range map[string]string{
 		abi.OpClaims:    `{"prompts":[` + many + `]}`,
@@ -74,7 +73,7 @@ func TestGitUserNeedsRepository(t *testing.T) {
 		read++
 		return git.User{Excludes: []byte("*.bak")}
 	}}}
-	ask := p.asker(gateway.Notifier(nil), network.New(network.Config{}).Begin(t.Context()))
+	ask := p.asker(gateway.Notifier(nil), newNetwork(nil, nil, nil).begin(t.Context()))
 	if reply := ask(t.Context(), wire.Ask{Op: wire.OpGitUser}); reply.Error == nil || reply.Error.Code != abi.HostDenied || read != 0 {
 		t.Errorf("got %+v", reply)
 	}

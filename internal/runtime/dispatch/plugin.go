@@ -6,7 +6,6 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/network"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 )
 
@@ -39,7 +38,7 @@ func (l *lane) configure(p *catalog.Plugin) {
 type runner struct {
 	plugin  atomic.Pointer[plugin]    // the plugin in the latest snapshot that has this runner
 	worker  func() *worker.Supervisor // returns the worker, which the first call creates
-	network func() (*network.Network, error)
+	network func() (*network, error)
 	started atomic.Bool // whether the function worker has been called
 
 	compiling atomic.Int32 // number of worker starts that are looking up or compiling the module
@@ -51,7 +50,7 @@ func newRunner(p *plugin) *runner {
 	r := &runner{}
 	r.plugin.Store(p)
 	if p.Problem == "" {
-		r.worker, r.network = sync.OnceValue(p.newWorker), sync.OnceValues(p.newNetwork)
+		r.worker, r.network = sync.OnceValue(p.newWorker), sync.OnceValues(p.openNetwork)
 	}
 	return r
 }
@@ -70,6 +69,6 @@ func (r *runner) close() {
 	}
 	r.worker().Close()
 	if n, err := r.network(); err == nil {
-		n.Close()
+		n.close()
 	}
 }

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -10,10 +9,10 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -35,39 +34,35 @@ func openAudit(a *config.Audit, log hclog.Logger) (*audit.Log, error) {
 	return l, nil
 }
 
-// answerer sends a request to a plugin. It calls record, which may be nil, for each operation of the call.
-type answerer func(ctx context.Context, record func(wire.Record)) (worker.Response, error)
-
-// recorded executes a request with answer, and writes the audit record of the request.
-func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessage, error) {
-	log := r.plugin.snapshot.audit
+// recorded executes the request with send and writes its audit record. send calls record, which may be nil, for each operation of the call.
+func (q *queued) recorded(ctx context.Context, send func(record func(wire.Record)) (call.Result, error)) (call.Result, error) {
+	log := q.plugin.snapshot.audit
 	if log == nil {
-		response, err := answer(ctx, nil)
-		return response.Body, err
+		return send(nil)
 	}
 	if err := log.Ready(); err != nil {
-		return nil, r.Failure(failureAudit, "cannot run: its audit record cannot be written: "+err.Error())
+		return call.Result{}, q.Failure(failureAudit, "cannot run: its audit record cannot be written: "+err.Error())
 	}
 	record := audit.Record{
 		Time: time.Now(), Kind: audit.KindCall, ID: log.NewID(),
-		Plugin: r.plugin.Name, Version: r.plugin.Manifest.Version, Digest: r.plugin.Manifest.Module.SHA256,
-		Client: r.Client, Principal: string(r.Principal), Method: r.Method, Tool: r.Name,
-		BytesIn: int64(len(r.Params)), Arguments: r.Arguments, Round: r.Interaction.Round,
+		Plugin: q.plugin.Name, Version: q.plugin.Manifest.Version, Digest: q.plugin.Manifest.Module.SHA256,
+		Client: q.Client, Principal: string(q.Principal), Method: q.Method, Tool: q.Name,
+		BytesIn: int64(len(q.Params)), Arguments: q.Arguments, Round: q.Interaction.Round,
 	}
-	if r.Method == abi.MethodComplete {
-		record.Arguments = r.Argument
+	if q.Method == abi.MethodComplete {
+		record.Arguments = q.Argument
 	}
 	var trail audit.Trail
 	var refused []audit.Operation
-	response, err := answer(ctx, func(o wire.Record) {
+	result, err := send(func(o wire.Record) {
 		if done := operation(o); trail.Add(done) && done.Outcome == audit.Denied {
 			refused = append(refused, done)
 		}
 	})
-	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(response.Fuel), int64(len(response.Body))
-	record.Outcome, record.Code = outcome(response, err)
+	record.Duration, record.Fuel, record.BytesOut = time.Since(record.Time), uint64(result.Fuel), int64(len(result.Body))
+	record.Outcome, record.Code = outcome(result, err)
 	record.Operations, record.LeftOut = trail.Operations()
-	record.LeftOut += response.LeftOut
+	record.LeftOut += result.LeftOut
 	lost := log.Write(record)
 	for _, o := range refused {
 		lost = errors.Join(lost, log.Write(audit.Record{
@@ -77,18 +72,18 @@ func (r *request) recorded(ctx context.Context, answer answerer) (json.RawMessag
 		}))
 	}
 	if lost != nil {
-		return nil, r.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written: "+lost.Error())
+		return call.Result{}, q.Failure(failureAudit, "ran, but its answer is withheld, because its audit record could not be written: "+lost.Error())
 	}
-	return response.Body, err
+	return result, err
 }
 
 // outcome returns the outcome of a call for its audit record, and the code of its failure.
-func outcome(response worker.Response, err error) (audit.Outcome, string) {
+func outcome(result call.Result, err error) (audit.Outcome, string) {
 	var failure *gateway.Failure
 	switch {
 	case errors.As(err, new(*gateway.Ask)):
 		return audit.Asked, ""
-	case err == nil && response.ToolError:
+	case err == nil && result.Kind == call.ToolError:
 		return audit.ToolError, ""
 	case err == nil:
 		return audit.OK, ""

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
@@ -19,128 +21,147 @@ import (
 // failureSandbox is the code of a request that failed because the plugin's grant could not be set up.
 const failureSandbox = "sandbox"
 
-// request is one request to one plugin. It waits in the plugin's queue, the plugin's module answers it, and the audit log records it.
-type request struct {
-	gateway.Request
+// failureArguments is the code of a call whose arguments do not match the tool's schema.
+const failureArguments = "invalid_arguments"
+
+// queued is a request in the queue of one plugin, whose module answers it and whose audit record it gets.
+type queued struct {
+	call.Request
 	plugin *plugin
 	tool   *catalog.Tool // the called tool; nil if the request is not a tool call
 	ticket ticket
 	held   bool // whether the request occupies one of the slots of the plugin
 }
 
-var _ gateway.Answered = (*request)(nil)
+var _ gateway.Answered = (*queued)(nil)
+
+// enqueue queues a request to a plugin. The caller must call Execute of the result.
+func (p *plugin) enqueue(r call.Request, write bool) *queued {
+	return &queued{Request: r, plugin: p, ticket: p.queue.enter(write)}
+}
+
+// enqueueToolCall queues a call of the tool that r names. It returns nil if that tool is not offered.
+func (s *snapshot) enqueueToolCall(r call.Request) gateway.Queued {
+	tool := s.catalog.Tool(r.Name)
+	if tool == nil {
+		return nil
+	}
+	q := s.plugins[tool.Plugin.Index].enqueue(r, tool.Write)
+	q.tool = tool
+	return q
+}
 
 // hold acquires one of the slots of the plugin for the request.
-func (r *request) hold(ctx context.Context) error {
-	patience := r.plugin.Grant.Limits.Queue
-	err := r.plugin.slots.acquire(ctx, r.ticket.number, patience)
+func (q *queued) hold(ctx context.Context) error {
+	patience := q.plugin.Grant.Limits.Queue
+	err := q.plugin.slots.acquire(ctx, q.ticket.number, patience)
 	if errors.Is(err, errNoSlot) {
-		return r.failed(&engine.Error{Code: engine.CodeQueue,
-			Message: fmt.Sprintf("waited for %s, but none of its %d slots became free: raise limits.concurrency, or send fewer calls at a time", patience, r.plugin.Grant.Limits.Concurrency)})
+		return q.failed(&engine.Error{Code: engine.CodeQueue,
+			Message: fmt.Sprintf("waited for %s, but none of its %d slots became free: raise limits.concurrency, or send fewer calls at a time", patience, q.plugin.Grant.Limits.Concurrency)})
 	}
-	r.held = err == nil
+	q.held = err == nil
 	return err
 }
 
 // Answered implements gateway.Answered.
-func (r *request) Answered() {
-	if r.held {
-		r.held = false
-		r.plugin.slots.release()
+func (q *queued) Answered() {
+	if q.held {
+		q.held = false
+		q.plugin.slots.release()
 	}
 }
 
-// enqueue queues a request to a plugin. The caller must call Run of the result.
-func (p *plugin) enqueue(r gateway.Request, write bool) *request {
-	return &request{Request: r, plugin: p, ticket: p.queue.enter(write)}
-}
-
-// Run implements gateway.Call.
-func (r *request) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
-	defer r.ticket.leave()
-	return r.recorded(ctx, func(ctx context.Context, record func(wire.Record)) (worker.Response, error) {
-		return r.run(ctx, r.Params, n, record)
+// Execute implements gateway.Queued.
+func (q *queued) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
+	defer q.ticket.leave()
+	return q.recorded(ctx, func(record func(wire.Record)) (call.Result, error) {
+		r := q.Request
+		if q.tool != nil {
+			if q.plugin.Manifest.Validate == manifest.ValidateHost {
+				if err := q.tool.CheckArguments(r.Arguments, q.plugin.Grant.Limits); err != nil {
+					return call.Result{}, q.Failure(failureArguments, err.Error())
+				}
+			}
+			r.Params, r.Output = q.tool.PluginParams(r.Params), q.tool.OutputNumber
+		}
+		return q.send(ctx, r, n, record)
 	})
 }
 
-// run sends params to the module. It calls record, which may be nil, for each operation of the module.
-func (r *request) run(ctx context.Context, params json.RawMessage, n gateway.Notifier, record func(wire.Record)) (worker.Response, error) {
-	if err := r.plugin.checkAsker(r.Request); err != nil {
-		return worker.Response{}, err
+// send sends r to the plugin's worker when it is the request's turn. It calls record, which may be nil, for each operation of the module.
+func (q *queued) send(ctx context.Context, r call.Request, n gateway.Notifier, record func(wire.Record)) (call.Result, error) {
+	if err := q.plugin.checkAsker(r); err != nil {
+		return call.Result{}, err
 	}
-	if err := r.ticket.wait(ctx); err != nil {
-		return worker.Response{}, err
+	if err := q.ticket.wait(ctx); err != nil {
+		return call.Result{}, err
 	}
-	if err := r.hold(ctx); err != nil {
-		return worker.Response{}, err
+	if err := q.hold(ctx); err != nil {
+		return call.Result{}, err
 	}
 	tool := ""
-	if r.tool != nil {
-		tool = r.tool.Name
+	if q.tool != nil {
+		tool = q.tool.Name
 	}
-	if err := r.plugin.checkGrant(tool); err != nil {
-		return worker.Response{}, r.failed(err)
+	if err := q.plugin.checkGrant(tool); err != nil {
+		return call.Result{}, q.failed(err)
 	}
-	network, err := r.plugin.network()
+	network, err := q.plugin.network()
 	if err != nil {
-		return worker.Response{}, r.failed(r.plugin.sandboxError(err))
+		return call.Result{}, q.failed(q.plugin.sandboxError(err))
 	}
-	session := network.Begin(ctx)
-	defer session.End()
-	members, err := r.encodeInteraction()
-	if err != nil {
-		return worker.Response{}, err
+	session := network.begin(ctx)
+	defer session.end()
+	if r.Members, err = q.encodeInteraction(); err != nil {
+		return call.Result{}, err
 	}
-	call := wire.Call{Method: r.Method, Recorded: record != nil, Params: params, Interaction: members}
-	if r.tool != nil {
-		call.Schema = r.tool.OutputNumber
-	}
-	notify := &pluginNotifier{Notifier: n, plugin: r.plugin}
-	response, err := r.plugin.worker().Call(ctx, worker.Request{
-		Call: call, Ask: r.plugin.asker(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
+	r.Recorded = record != nil
+	notify := &pluginNotifier{Notifier: n, plugin: q.plugin}
+	result, err := q.plugin.worker().Call(ctx, worker.Hooked{
+		Request: r, Ask: q.plugin.asker(notify, session), Record: record, Waiting: func() { notify.reportStart(ctx) },
 	})
 	switch {
 	case err != nil:
-		return response, r.failed(err)
-	case response.Asks:
-		return response, r.asks(response, record)
+		return result, q.failed(err)
+	case result.Kind == call.Asks:
+		return result, q.asks(result, record)
 	}
-	return response, nil
+	return result, nil
 }
 
 // failed converts an error of the engine to the error that the client gets.
-func (r *request) failed(err error) error {
+func (q *queued) failed(err error) error {
 	failure := (*engine.Error)(nil)
 	if !errors.As(err, &failure) {
 		return err
 	}
 	if failure.Code != engine.CodeCanceled {
-		r.plugin.Log.Error("a call failed", "method", r.Method, "name", r.Name, "code", failure.Code, "reason", failure.Message)
-		r.plugin.Log.Debug("a call failed", "method", r.Method, "name", r.Name, "detail", failure.Detail)
+		q.plugin.Log.Error("a call failed", "method", q.Method, "name", q.Name, "code", failure.Code, "reason", failure.Message)
+		q.plugin.Log.Debug("a call failed", "method", q.Method, "name", q.Name, "detail", failure.Detail)
 	}
-	return r.Failure(string(failure.Code), failure.Message)
+	return q.Failure(string(failure.Code), failure.Message)
 }
 
-// Failure implements gateway.Call. message continues a sentence that begins with the name of what was requested.
-func (r *request) Failure(code, message string) *gateway.Failure {
-	subject := r.Name
+// Failure implements gateway.Queued. message continues a sentence that begins with the name of what was requested.
+func (q *queued) Failure(code, message string) *gateway.Failure {
+	subject := q.Name
 	if subject == "" {
-		subject = r.plugin.Name + "'s " + r.Method
+		subject = q.plugin.Name + "'s " + q.Method
 	}
-	text := fill(r.template(), map[string]string{"{code}": code, "{plugin}": r.plugin.Name, "{tool}": subject, "{message}": message})
-	return &gateway.Failure{Code: code, Plugin: r.plugin.Name, Tool: r.Name, Message: message, Text: text}
+	text := fill(q.template(), map[string]string{"{code}": code, "{plugin}": q.plugin.Name, "{tool}": subject, "{message}": message})
+	return &gateway.Failure{Code: code, Plugin: q.plugin.Name, Tool: q.Name, Message: message, Text: text}
 }
 
 // defaultTemplate formats failures for which the manifest has no template.
 const defaultTemplate = "bulkhead: {tool} {message}"
 
-// template returns the template for the failures of r. A manifest may define a template for the calls of one tool, or for those of all
+// template returns the template for the failures of q. A manifest may define a template for the calls of one tool, or for those of all
 // tools.
-func (r *request) template() string {
-	if r.tool == nil {
+func (q *queued) template() string {
+	if q.tool == nil {
 		return defaultTemplate
 	}
-	return cmp.Or(r.tool.Failure, r.plugin.Manifest.Server.Failure, defaultTemplate)
+	return cmp.Or(q.tool.Failure, q.plugin.Manifest.Server.Failure, defaultTemplate)
 }
 
 // fill replaces the placeholders of a template with their values. If the template is a JSON object, its placeholders are inside

@@ -10,6 +10,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/host"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/hosttest"
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -141,7 +142,7 @@ func TestTemplateOfToolAppliesToThatToolOnly(t *testing.T) {
 	if got := callOf(t, d, "it_other").Failure("slow", "took long").Text; got != "of the plugin" {
 		t.Errorf("another tool: %q", got)
 	}
-	prompt, unknown := d.Find(gateway.Request{Method: abi.MethodPromptsGet, Name: "it_reads"})
+	prompt, unknown := d.Find(call.Request{Method: abi.MethodPromptsGet, Name: "it_reads"})
 	if unknown != nil {
 		t.Fatal(unknown)
 	}

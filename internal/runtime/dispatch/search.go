@@ -2,16 +2,16 @@ package dispatch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// newSearch queues a request with the first of the plugins that may answer it; nil if plugins is empty.
-func (s *snapshot) newSearch(r gateway.Request, plugins []*catalog.Plugin) gateway.Call {
+// enqueueSearch queues a request with the first of the plugins that may answer it; nil if plugins is empty.
+func (s *snapshot) enqueueSearch(r call.Request, plugins []*catalog.Plugin) gateway.Queued {
 	plugins = s.asker(r, plugins)
 	if len(plugins) == 0 {
 		return nil
@@ -26,16 +26,16 @@ func (s *snapshot) newSearch(r gateway.Request, plugins []*catalog.Plugin) gatew
 // search looks for a prompt or resource that no plugin claims. It asks several plugins, one after the other, until one of them has it.
 type search struct {
 	snapshot *snapshot
-	first    *request
+	first    *queued
 	others   []*catalog.Plugin
-	last     *request // the request whose response the search returns
+	last     *queued // the request whose response the search returns
 }
 
-// Run implements gateway.Call. If no plugin has the prompt or resource, Run returns the error of the first plugin that failed. If none
+// Execute implements gateway.Queued. If no plugin has the prompt or resource, Execute returns the error of the first plugin that failed. If none
 // failed, it returns the host's error for an unknown name.
-func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
+func (s *search) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
 	s.last = s.first
-	result, err := s.first.Run(ctx, n)
+	result, err := s.first.Execute(ctx, n)
 	var failure error
 	for _, next := range s.others {
 		switch {
@@ -46,17 +46,17 @@ func (s *search) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, 
 		}
 		s.last.Answered() // releases the slot, since the response of this request is dropped
 		s.last = s.snapshot.plugins[next.Index].enqueue(s.first.Request, false)
-		result, err = s.last.Run(ctx, n)
+		result, err = s.last.Execute(ctx, n)
 	}
 	switch {
 	case err == nil:
 		return result, nil
 	case !isUnknown(err):
-		return nil, err
+		return call.Result{}, err
 	case failure != nil:
-		return nil, failure
+		return call.Result{}, failure
 	}
-	return nil, gateway.Unknown(s.first.Method, s.first.Name, "")
+	return call.Result{}, gateway.Unknown(s.first.Method, s.first.Name, "")
 }
 
 // Answered implements gateway.Answered.
@@ -66,7 +66,7 @@ func (s *search) Answered() {
 	}
 }
 
-// Failure implements gateway.Call.
+// Failure implements gateway.Queued.
 func (s *search) Failure(code, message string) *gateway.Failure {
 	f := s.first.Failure(code, message)
 	f.Plugin = "" // it is unknown which of the plugins failed

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -23,11 +24,11 @@ func TestUnwrittenAnswersKeepTheirSlots(t *testing.T) {
 		p := &plugin{Plugin: &catalog.Plugin{Name: "it", Manifest: &manifest.Manifest{}, Log: hclog.NewNullLogger()}, lane: &lane{}}
 		p.slots.resize(2)
 		p.Grant.Limits.Queue = time.Minute
-		ask := func() *request {
-			return p.enqueue(gateway.Request{Method: abi.MethodToolsCall, Name: "it_reads"}, false)
+		ask := func() *queued {
+			return p.enqueue(call.Request{Method: abi.MethodToolsCall, Name: "it_reads"}, false)
 		}
 		first, second, third := ask(), ask(), ask()
-		for _, r := range []*request{first, second} {
+		for _, r := range []*queued{first, second} {
 			if err := r.hold(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -2,13 +2,13 @@ package dispatch
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/grant"
@@ -141,21 +141,21 @@ func (d *Dispatcher) open() (map[*runner]string, map[*audit.Log]bool) {
 	return runners, logs
 }
 
-// heldCall is a Call that keeps its snapshot open until the Call has ended.
-type heldCall struct {
-	gateway.Call
+// pinned is a request that keeps its snapshot open until its call has ended.
+type pinned struct {
+	gateway.Queued
 	snapshot *snapshot
 }
 
-// Run implements gateway.Call.
-func (c *heldCall) Run(ctx context.Context, n gateway.Notifier) (json.RawMessage, error) {
-	defer c.snapshot.release()
-	return c.Call.Run(ctx, n)
+// Execute implements gateway.Queued.
+func (p *pinned) Execute(ctx context.Context, n gateway.Notifier) (call.Result, error) {
+	defer p.snapshot.release()
+	return p.Queued.Execute(ctx, n)
 }
 
 // Answered implements gateway.Answered.
-func (c *heldCall) Answered() {
-	if held, ok := c.Call.(gateway.Answered); ok {
+func (p *pinned) Answered() {
+	if held, ok := p.Queued.(gateway.Answered); ok {
 		held.Answered()
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
-	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker"
 )
 
@@ -125,10 +125,10 @@ func TestVersionsOfPluginShareQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := opened()
 		old := d.acquire()
-		first := old.plugins[0].enqueue(gateway.Request{}, true)
+		first := old.plugins[0].enqueue(call.Request{}, true)
 		replaceBy(t, d, catalogOf(func(c *catalog.Catalog) { c.Plugins[0].Manifest.Digest = "2" }))
 		now := d.acquire()
-		second := now.plugins[0].enqueue(gateway.Request{}, true)
+		second := now.plugins[0].enqueue(call.Request{}, true)
 		ran := false
 		go func() {
 			if err := second.ticket.wait(t.Context()); err == nil {

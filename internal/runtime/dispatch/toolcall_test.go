@@ -16,6 +16,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/catalog"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/gateway"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dispatch"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -46,9 +47,9 @@ func openIn(t *testing.T, w *hosttest.World) *dispatch.Dispatcher {
 }
 
 // callOf returns a queued call of a tool.
-func callOf(t *testing.T, d *dispatch.Dispatcher, tool string) gateway.Call {
+func callOf(t *testing.T, d *dispatch.Dispatcher, tool string) gateway.Queued {
 	t.Helper()
-	queued, err := d.Find(gateway.Request{Method: abi.MethodToolsCall, Name: tool})
+	queued, err := d.Find(call.Request{Method: abi.MethodToolsCall, Name: tool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,18 +146,18 @@ func TestCallWaitsForEarlierWrites(t *testing.T) {
 	first, second, third := callOf(t, d, "it_writes"), callOf(t, d, "it_writes"), callOf(t, d, "it_reads")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := second.Run(canceled, silent{}); !errors.Is(err, context.Canceled) {
+	if _, err := second.Execute(canceled, silent{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled call that waits gave %v", err)
 	}
 	ended := make(chan error)
-	go func() { _, err := third.Run(t.Context(), silent{}); ended <- err }()
+	go func() { _, err := third.Execute(t.Context(), silent{}); ended <- err }()
 	select {
 	case <-ended:
 		t.Error("the read did not wait for the write")
 	default:
 	}
 	for _, run := range []func() error{
-		func() error { _, err := first.Run(t.Context(), silent{}); return err },
+		func() error { _, err := first.Execute(t.Context(), silent{}); return err },
 		func() error { return <-ended },
 	} {
 		if err := run(); err != nil {

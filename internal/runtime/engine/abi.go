@@ -21,27 +21,27 @@ type hostFunction struct {
 
 // hostFunctions are the imports of ABI 1, specified in docs/abi.md.
 var hostFunctions = []hostFunction{
-	{abi.ImportInput, 2, 0, withCall(func(c *call, mod api.Module, stack []uint64) {
+	{abi.ImportInput, 2, 0, withCall(func(c *execution, mod api.Module, stack []uint64) {
 		c.copyToGuest(mod, stack, abi.ImportInput, c.request, c.hasRequest)
 	})},
-	{abi.ImportOutput, 2, 0, withCall(func(c *call, mod api.Module, stack []uint64) {
+	{abi.ImportOutput, 2, 0, withCall(func(c *execution, mod api.Module, stack []uint64) {
 		c.output(c.guestMemory(mod, abi.ImportOutput, stack[0], stack[1]))
 	})},
-	{abi.ImportHostCall, 2, 1, withCall(func(c *call, mod api.Module, stack []uint64) {
+	{abi.ImportHostCall, 2, 1, withCall(func(c *execution, mod api.Module, stack []uint64) {
 		stack[0] = uint64(c.hostCall(c.guestMemory(mod, abi.ImportHostCall, stack[0], stack[1])))
 	})},
-	{abi.ImportHostResult, 2, 0, withCall(func(c *call, mod api.Module, stack []uint64) {
+	{abi.ImportHostResult, 2, 0, withCall(func(c *execution, mod api.Module, stack []uint64) {
 		c.copyToGuest(mod, stack, abi.ImportHostResult, c.result, c.hasResult)
 	})},
-	{abi.ImportLog, 3, 0, withCall(func(c *call, mod api.Module, stack []uint64) {
+	{abi.ImportLog, 3, 0, withCall(func(c *execution, mod api.Module, stack []uint64) {
 		c.log(api.DecodeI32(stack[0]), c.guestMemory(mod, abi.ImportLog, stack[1], stack[2]))
 	})},
 }
 
 // withCall passes the current call to a host function, and aborts the call if its context has ended.
-func withCall(f func(c *call, mod api.Module, stack []uint64)) api.GoModuleFunc {
+func withCall(f func(c *execution, mod api.Module, stack []uint64)) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		c := ctx.Value(callKey{}).(*call)
+		c := ctx.Value(executionKey{}).(*execution)
 		c.instance.bindCounters(mod)
 		c.checkContext()
 		f(c, mod, stack)
@@ -79,8 +79,8 @@ func (abi1) initialize(ctx context.Context, i *instance) *Error {
 	if f == nil {
 		return nil
 	}
-	c := newCall(ctx, i.owner, i)
-	if err := i.run(c, f); err != nil {
+	c := newExecution(ctx, i.owner, i)
+	if err := i.invoke(c, f); err != nil {
 		return i.owner.callError(ctx, err, c, i)
 	}
 	i.initFuel = c.fuelUsed()
@@ -90,25 +90,25 @@ func (abi1) initialize(ctx context.Context, i *instance) *Error {
 // warm calls bulkhead/describe. A Go module lazily initializes its runtime and its handler tables in the first call, so the
 // snapshot then contains them.
 func (abi1) warm(ctx context.Context, i *instance) *Error {
-	c := newCall(ctx, i.owner, i)
+	c := newExecution(ctx, i.owner, i)
 	c.request, c.hasRequest, c.describing = []byte(`{"method":"`+abi.MethodDescribe+`"}`), true, true
 	_, failure := i.answer(c, uint64(len(c.request)))
 	return failure
 }
 
-func (abi1) run(c *call, r Request) (Response, *Error) {
-	c.request, c.hasRequest = envelope(c.ctx, r), true
+func (abi1) handle(c *execution, r Prepared) (Held, *Error) {
+	c.request, c.hasRequest = envelope(c.ctx, r.Request), true
 	return c.instance.answer(c, uint64(len(c.request)))
 }
 
 // answer runs the instance's entry, which has to respond by output.
-func (i *instance) answer(c *call, parameters ...uint64) (Response, *Error) {
+func (i *instance) answer(c *execution, parameters ...uint64) (Held, *Error) {
 	response, failure := i.respond(c, i.entry, parameters...)
 	if failure != nil {
 		return response, failure
 	}
 	if !c.hasResponse {
-		response.call = nil // the caller closes the instance
+		response.execution = nil // the caller closes the instance
 		return response, i.owner.errorf(CodeNoResponse, nil, "returned without a response")
 	}
 	response.Body = c.response

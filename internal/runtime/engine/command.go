@@ -37,7 +37,7 @@ type process struct {
 
 // replaced are the functions of WASI that this package provides to commands instead of wazero.
 var replaced = []hostFunction{
-	{"args_sizes_get", 2, 1, withCall(func(c *call, mod api.Module, stack []uint64) {
+	{"args_sizes_get", 2, 1, withCall(func(c *execution, mod api.Module, stack []uint64) {
 		size := 0
 		for _, arg := range c.args() {
 			size += len(arg) + 1
@@ -45,10 +45,10 @@ var replaced = []hostFunction{
 		stack[0] = errnoOf(mod.Memory().WriteUint32Le(uint32(stack[0]), uint32(len(c.args()))) &&
 			mod.Memory().WriteUint32Le(uint32(stack[1]), uint32(size)))
 	})},
-	{"args_get", 2, 1, withCall(func(c *call, mod api.Module, stack []uint64) {
+	{"args_get", 2, 1, withCall(func(c *execution, mod api.Module, stack []uint64) {
 		stack[0] = errnoOf(c.writeArgs(mod.Memory(), uint32(stack[0]), uint32(stack[1])))
 	})},
-	{"proc_exit", 1, 0, withCall(func(c *call, mod api.Module, stack []uint64) {
+	{"proc_exit", 1, 0, withCall(func(c *execution, mod api.Module, stack []uint64) {
 		panic(sys.NewExitError(uint32(stack[0]))) // unwinds the module: wazero returns it as the error of the run
 	})},
 }
@@ -63,7 +63,7 @@ func errnoOf(ok bool) uint64 {
 }
 
 // args returns the arguments of the call; nil outside of a request, in the module's start function.
-func (c *call) args() []string {
+func (c *execution) args() []string {
 	if c.process == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (c *call) args() []string {
 
 // writeArgs writes the addresses of the arguments to memory from argv on, and the arguments, each with a final NUL, from buffer on. It
 // reports whether the memory has the room.
-func (c *call) writeArgs(memory api.Memory, argv, buffer uint32) bool {
+func (c *execution) writeArgs(memory api.Memory, argv, buffer uint32) bool {
 	for _, arg := range c.args() {
 		c.charge(len(arg) + 1 + 4)
 		head, okHead := memory.Read(argv, 4)
@@ -134,7 +134,7 @@ func (command) initialize(context.Context, *instance) *Error { return nil }
 
 func (command) warm(context.Context, *instance) *Error { return nil }
 
-func (command) run(c *call, r Request) (Response, *Error) {
+func (command) handle(c *execution, r Prepared) (Held, *Error) {
 	p := &process{args: slices.Concat([]string{c.module.spec.Name}, r.Args), stdin: r.Stdin}
 	c.process = p
 	response, failure := c.instance.respond(c, c.instance.entry)
@@ -148,7 +148,7 @@ func (command) run(c *call, r Request) (Response, *Error) {
 }
 
 // exited reports whether the error of a run says that the program exited, which is not a failure of the call. It records the exit code.
-func (c *call) exited(err error) bool {
+func (c *execution) exited(err error) bool {
 	exit := (*sys.ExitError)(nil)
 	if c.process == nil || c.aborted != nil || !errors.As(err, &exit) {
 		return false

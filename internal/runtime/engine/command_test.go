@@ -35,9 +35,9 @@ func newCommand(t testing.TB, spec Spec) *Module {
 }
 
 // execute runs the command once.
-func execute(t testing.TB, m *Module, stdin string, args ...string) (Response, error) {
+func execute(t testing.TB, m *Module, stdin string, args ...string) (Held, error) {
 	t.Helper()
-	response, err := m.Call(t.Context(), Request{Args: args, Stdin: []byte(stdin)})
+	response, err := m.Call(t.Context(), Prepared{Args: args, Stdin: []byte(stdin)})
 	response.Release()
 	return response, err
 }

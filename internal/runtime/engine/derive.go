@@ -83,7 +83,7 @@ func (m *Module) Derive(ctx context.Context, function uint32, content []byte) ([
 	defer func() { <-d.turn }()
 	d.module.trackCalls(1)
 	defer d.module.trackCalls(-1)
-	asker, _ := ctx.Value(callKey{}).(*call)
+	asker, _ := ctx.Value(executionKey{}).(*execution)
 	if err := d.prepare(ctx, asker); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (m *Module) Derive(ctx context.Context, function uint32, content []byte) ([
 }
 
 // prepare takes the snapshot unless it was taken before.
-func (d *deriver) prepare(ctx context.Context, asker *call) error {
+func (d *deriver) prepare(ctx context.Context, asker *execution) error {
 	if d.module.snapshot != nil {
 		return nil
 	}
@@ -118,13 +118,13 @@ func (d *deriver) prepare(ctx context.Context, asker *call) error {
 // takeSnapshot takes the snapshot after _initialize and, if warm is set, one derivation of empty content. In this derivation
 // a module with a language runtime initializes what all later derivations need. Results depend on the snapshot, so this
 // derivation always has the full fuel limit, even if the asking call has less fuel left.
-func (d *deriver) takeSnapshot(ctx context.Context, asker *call, warm bool) *Error {
+func (d *deriver) takeSnapshot(ctx context.Context, asker *execution, warm bool) *Error {
 	inst, failure := d.module.newInstance(ctx)
 	if failure != nil {
 		return failure
 	}
 	if warm {
-		c := newCall(ctx, d.module, inst)
+		c := newExecution(ctx, d.module, inst)
 		_, failure = inst.derive(c, 0, nil)
 		asker.chargeDerivation(c)
 	} else {
@@ -140,12 +140,12 @@ func (d *deriver) takeSnapshot(ctx context.Context, asker *call, warm bool) *Err
 }
 
 // derive runs one derivation.
-func (d *deriver) derive(ctx context.Context, asker *call, function uint32, content []byte) ([]byte, error) {
+func (d *deriver) derive(ctx context.Context, asker *execution, function uint32, content []byte) ([]byte, error) {
 	inst, failure := d.acquire(ctx, asker)
 	if failure != nil {
 		return nil, d.errorOf(ctx, failure)
 	}
-	c := newCall(ctx, d.module, inst)
+	c := newExecution(ctx, d.module, inst)
 	left, limited := asker.fuelLeft()
 	limited = limited && left < c.fuelLimit
 	if limited {
@@ -169,7 +169,7 @@ func (d *deriver) derive(ctx context.Context, asker *call, function uint32, cont
 
 // acquire returns an idle instance, or a new one. A derivation that follows one that trapped needs a new instance. The
 // asking call is charged for a new instance: for the module's start function and for the copy of the snapshot.
-func (d *deriver) acquire(ctx context.Context, asker *call) (*instance, *Error) {
+func (d *deriver) acquire(ctx context.Context, asker *execution) (*instance, *Error) {
 	if inst := d.module.pool.take(ctx, func() {}); inst != nil {
 		return inst, nil
 	}
@@ -190,7 +190,7 @@ func (d *deriver) errorOf(ctx context.Context, failure *Error) error {
 }
 
 // derive runs abi.ExportDerive as the call c. After an error other than CodeNoResponse the instance must not be used again.
-func (i *instance) derive(c *call, function uint32, content []byte) (Response, *Error) {
+func (i *instance) derive(c *execution, function uint32, content []byte) (Held, *Error) {
 	c.request, c.hasRequest = content, true
 	response, failure := i.answer(c, uint64(function), uint64(len(content)))
 	return response, cmp.Or(i.starved(), failure)
@@ -206,7 +206,7 @@ func (i *instance) starved() *Error {
 }
 
 // chargeDerivation charges the call c for a derivation.
-func (c *call) chargeDerivation(derivation *call) {
+func (c *execution) chargeDerivation(derivation *execution) {
 	if c != nil {
 		c.chargeFuel(derivation.fuelUsed())
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -204,7 +205,7 @@ func TestDerivationIsChargedToItsCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, failure := deriving(t, Spec{Fuel: test.fuel}, test.function)
-			ask := Request{Method: abi.MethodToolsCall, Params: []byte(`{"name":"ask_once","arguments":{}}`)}
+			ask := Prepared{Request: call.Request{Method: abi.MethodToolsCall, Params: []byte(`{"name":"ask_once","arguments":{}}`)}}
 			response, err := m.Call(t.Context(), ask)
 			defer response.Release()
 			if test.code != "" {
@@ -245,7 +246,7 @@ func TestNewDeriveInstanceIsChargedToItsCall(t *testing.T) {
 	if _, err := m.Derive(t.Context(), 0, []byte("x")); !errors.Is(err, ErrDerivation) { // takes the snapshot
 		t.Fatal(err)
 	}
-	response, err := m.Call(t.Context(), Request{Method: abi.MethodToolsCall})
+	response, err := m.Call(t.Context(), Prepared{Request: call.Request{Method: abi.MethodToolsCall}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 type Caller = interface {
 	// Context returns the context of the current call, or context.Background between calls.
 	Context() context.Context
-	// Fault records an error for which WASI has no errno, such as a full disk. Call returns it in Response.Faults.
+	// Fault records an error for which WASI has no errno, such as a full disk. Call returns it in Held.Faults.
 	Fault(err error)
 }
 

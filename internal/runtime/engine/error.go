@@ -73,7 +73,7 @@ func (m *Module) errorf(code Code, err error, format string, args ...any) *Error
 }
 
 // callError converts the error of a guest call.
-func (m *Module) callError(ctx context.Context, err error, c *call, i *instance) *Error {
+func (m *Module) callError(ctx context.Context, err error, c *execution, i *instance) *Error {
 	if c.aborted != nil {
 		return c.aborted
 	}

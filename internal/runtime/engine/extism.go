@@ -10,11 +10,12 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/extism"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Extism is the kind of modules that are plugins of the MCP host hyper-mcp. Each request has a Request.Extism.
+// Extism is the kind of modules that are plugins of the MCP host hyper-mcp. Each request has a Prepared.Extism.
 const Extism Kind = "extism"
 
 // extismKind runs an export without parameters. The module reads its input, and sets its output and an error message, by the functions
@@ -103,9 +104,9 @@ func (extismKind) initialize(ctx context.Context, i *instance) *Error {
 		if f == nil || len(f.Definition().ParamTypes())+len(f.Definition().ResultTypes()) > 0 {
 			continue
 		}
-		c := newCall(ctx, i.owner, i)
+		c := newExecution(ctx, i.owner, i)
 		defer i.kernel.reset()
-		if err := i.run(c, f); err != nil {
+		if err := i.invoke(c, f); err != nil {
 			return i.owner.callError(ctx, err, c, i)
 		}
 		i.initFuel = c.fuelUsed()
@@ -121,10 +122,10 @@ func (extismKind) warm(context.Context, *instance) *Error { return nil }
 // maxExtismError bounds the error message of a plugin, in bytes.
 const maxExtismError = 64 << 10
 
-func (extismKind) run(c *call, r Request) (Response, *Error) {
+func (extismKind) handle(c *execution, r Prepared) (Held, *Error) {
 	i, m := c.instance, c.module
 	if r.Extism == nil || i.function(r.Extism.Export) == nil {
-		return Response{}, m.errorf(CodeInternal, errors.New("no export"), "hit an internal error of the host: please report it")
+		return Held{}, m.errorf(CodeInternal, errors.New("no export"), "hit an internal error of the host: please report it")
 	}
 	c.extism, c.request, c.hasRequest = &extismCall{request: r.Extism}, r.Extism.Input, true
 	defer i.kernel.reset()
@@ -132,7 +133,7 @@ func (extismKind) run(c *call, r Request) (Response, *Error) {
 	response, failure := i.respond(c, f)
 	if c.extism.ended != nil { // the host has unwound the module's stack, so the instance must not run another call
 		i.spent = true
-		return bounded(c, Response{Body: c.extism.ended, Faults: c.faults, Fuel: c.fuelUsed(), StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size), call: c})
+		return bounded(c, c.held(c.extism.ended))
 	}
 	if failure != nil {
 		return response, failure
@@ -150,9 +151,9 @@ func (extismKind) run(c *call, r Request) (Response, *Error) {
 
 // bounded returns an error for a response that exceeds Spec.Output. The response to an output within the limit can: the conversion adds
 // to it. The host would end the worker for it.
-func bounded(c *call, response Response) (Response, *Error) {
+func bounded(c *execution, response Held) (Held, *Error) {
 	if int64(len(response.Body)) > c.module.spec.Output {
-		return Response{Fuel: response.Fuel}, c.module.responseTooLarge(len(response.Body))
+		return Held{Result: call.Result{Fuel: response.Fuel}}, c.module.responseTooLarge(len(response.Body))
 	}
 	return response, nil
 }
@@ -170,7 +171,7 @@ func (i *instance) function(name string) api.Function {
 
 // extismCall is the state of the kernel in one call, besides its memory.
 type extismCall struct {
-	request  *extism.Call // nil outside of a request
+	request  *extism.Translation // nil outside of a request
 	output   span
 	message  uint64 // address of the error message; 0: none
 	vars     map[string][]byte
@@ -183,7 +184,7 @@ type extismCall struct {
 var errExtismEnded = errors.New("the call has ended")
 
 // end ends the call with a response of ABI 1.
-func (c *call) end(response []byte) {
+func (c *execution) end(response []byte) {
 	c.extism.ended = response
 	panic(errExtismEnded)
 }

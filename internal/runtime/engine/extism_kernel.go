@@ -40,8 +40,8 @@ var (
 const extismWork = 500
 
 // withKernel passes the call and the kernel's memory to a host function.
-func withKernel(f func(c *call, k *kernelMemory, stack []uint64)) api.GoModuleFunc {
-	return withCall(func(c *call, _ api.Module, stack []uint64) {
+func withKernel(f func(c *execution, k *kernelMemory, stack []uint64)) api.GoModuleFunc {
+	return withCall(func(c *execution, _ api.Module, stack []uint64) {
 		c.chargeFuel(extismWork)
 		if c.extism == nil { // the module's start function or initialization runs
 			c.extism = &extismCall{}
@@ -52,9 +52,9 @@ func withKernel(f func(c *call, k *kernelMemory, stack []uint64)) api.GoModuleFu
 
 // withBytes is withKernel for functions that load or store a value. A module calls such a function for every eight bytes, so the call
 // must be cheap: only the meter charges for it, and only the meter checks the context.
-func withBytes(f func(c *call, k *kernelMemory, stack []uint64)) api.GoModuleFunc {
+func withBytes(f func(c *execution, k *kernelMemory, stack []uint64)) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		c := ctx.Value(callKey{}).(*call)
+		c := ctx.Value(executionKey{}).(*execution)
 		c.instance.bindCounters(mod)
 		f(c, &c.instance.kernel, stack)
 	}
@@ -63,63 +63,63 @@ func withBytes(f func(c *call, k *kernelMemory, stack []uint64)) api.GoModuleFun
 // kernelFunctions are the functions of extism:host/env. A function that takes a key, value, log message or web request frees its block,
 // as the original kernel does.
 var kernelFunctions = []extismFunction{
-	{"input_length", none, i64, withKernel(func(c *call, _ *kernelMemory, stack []uint64) { stack[0] = uint64(len(c.request)) })},
-	{"input_load_u8", i64, i32, withBytes(func(c *call, _ *kernelMemory, stack []uint64) {
+	{"input_length", none, i64, withKernel(func(c *execution, _ *kernelMemory, stack []uint64) { stack[0] = uint64(len(c.request)) })},
+	{"input_load_u8", i64, i32, withBytes(func(c *execution, _ *kernelMemory, stack []uint64) {
 		offset := stack[0]
 		stack[0] = 0
 		if offset < uint64(len(c.request)) {
 			stack[0] = uint64(c.request[offset])
 		}
 	})},
-	{"input_load_u64", i64, i64, withBytes(func(c *call, _ *kernelMemory, stack []uint64) {
+	{"input_load_u64", i64, i64, withBytes(func(c *execution, _ *kernelMemory, stack []uint64) {
 		offset := stack[0]
 		stack[0] = 0
 		if size := uint64(len(c.request)); size >= 8 && offset <= size-8 {
 			stack[0] = little(c.request[offset:])
 		}
 	})},
-	{"length", i64, i64, withKernel(func(_ *call, k *kernelMemory, stack []uint64) { stack[0] = k.length(stack[0]) })},
-	{"length_unsafe", i64, i64, withKernel(func(_ *call, k *kernelMemory, stack []uint64) { stack[0] = k.length(stack[0]) })},
-	{"alloc", i64, i64, withKernel(func(c *call, k *kernelMemory, stack []uint64) { stack[0] = k.alloc(c, stack[0]) })},
-	{"free", i64, none, withKernel(func(c *call, k *kernelMemory, stack []uint64) { k.release(c, stack[0]) })},
-	{"load_u8", i64, i32, withBytes(func(_ *call, k *kernelMemory, stack []uint64) {
+	{"length", i64, i64, withKernel(func(_ *execution, k *kernelMemory, stack []uint64) { stack[0] = k.length(stack[0]) })},
+	{"length_unsafe", i64, i64, withKernel(func(_ *execution, k *kernelMemory, stack []uint64) { stack[0] = k.length(stack[0]) })},
+	{"alloc", i64, i64, withKernel(func(c *execution, k *kernelMemory, stack []uint64) { stack[0] = k.alloc(c, stack[0]) })},
+	{"free", i64, none, withKernel(func(c *execution, k *kernelMemory, stack []uint64) { k.release(c, stack[0]) })},
+	{"load_u8", i64, i32, withBytes(func(_ *execution, k *kernelMemory, stack []uint64) {
 		view := k.view(stack[0], 1)
 		stack[0] = 0
 		if view != nil {
 			stack[0] = uint64(view[0])
 		}
 	})},
-	{"load_u64", i64, i64, withBytes(func(_ *call, k *kernelMemory, stack []uint64) { stack[0] = k.load64(stack[0]) })},
-	{"store_u8", i64i32, none, withBytes(func(_ *call, k *kernelMemory, stack []uint64) {
+	{"load_u64", i64, i64, withBytes(func(_ *execution, k *kernelMemory, stack []uint64) { stack[0] = k.load64(stack[0]) })},
+	{"store_u8", i64i32, none, withBytes(func(_ *execution, k *kernelMemory, stack []uint64) {
 		if view := k.view(stack[0], 1); view != nil {
 			view[0] = byte(stack[1])
 		}
 	})},
-	{"store_u64", twoI64, none, withBytes(func(_ *call, k *kernelMemory, stack []uint64) { k.store64(stack[0], stack[1]) })},
-	{"output_set", twoI64, none, withKernel((*call).extismOutput)},
-	{"error_set", i64, none, withKernel(func(c *call, k *kernelMemory, stack []uint64) {
+	{"store_u64", twoI64, none, withBytes(func(_ *execution, k *kernelMemory, stack []uint64) { k.store64(stack[0], stack[1]) })},
+	{"output_set", twoI64, none, withKernel((*execution).extismOutput)},
+	{"error_set", i64, none, withKernel(func(c *execution, k *kernelMemory, stack []uint64) {
 		if stack[0] == 0 || k.length(stack[0]) > 0 {
 			c.extism.message = stack[0]
 		}
 	})},
-	{"config_get", i64, i64, withKernel(func(c *call, k *kernelMemory, stack []uint64) {
+	{"config_get", i64, i64, withKernel(func(c *execution, k *kernelMemory, stack []uint64) {
 		key := c.takeText(k, "config_get", stack[0])
 		stack[0] = k.put(c, []byte(c.module.spec.Env[key]))
 	})},
-	{"var_get", i64, i64, withKernel(func(c *call, k *kernelMemory, stack []uint64) {
+	{"var_get", i64, i64, withKernel(func(c *execution, k *kernelMemory, stack []uint64) {
 		key := c.takeText(k, "var_get", stack[0])
 		stack[0] = k.put(c, c.extism.vars[key])
 	})},
-	{"var_set", twoI64, none, withKernel((*call).setVariable)},
-	{"http_request", twoI64, i64, withKernel((*call).extismFetch)},
-	{"http_status_code", none, i32, withKernel(func(c *call, _ *kernelMemory, stack []uint64) { stack[0] = uint64(uint32(c.extism.web.Status)) })},
-	{"http_headers", none, i64, withKernel(func(c *call, k *kernelMemory, stack []uint64) { stack[0] = k.put(c, c.extism.web.Headers) })},
+	{"var_set", twoI64, none, withKernel((*execution).setVariable)},
+	{"http_request", twoI64, i64, withKernel((*execution).extismFetch)},
+	{"http_status_code", none, i32, withKernel(func(c *execution, _ *kernelMemory, stack []uint64) { stack[0] = uint64(uint32(c.extism.web.Status)) })},
+	{"http_headers", none, i64, withKernel(func(c *execution, k *kernelMemory, stack []uint64) { stack[0] = k.put(c, c.extism.web.Headers) })},
 	extismLog("log_trace", hclog.Trace),
 	extismLog("log_debug", hclog.Debug),
 	extismLog("log_info", hclog.Info),
 	extismLog("log_warn", hclog.Warn),
 	extismLog("log_error", hclog.Error),
-	{"get_log_level", none, i32, withKernel(func(c *call, _ *kernelMemory, stack []uint64) {
+	{"get_log_level", none, i32, withKernel(func(c *execution, _ *kernelMemory, stack []uint64) {
 		stack[0] = uint64(uint32(extismLevel(c.module.spec.Log.GetLevel())))
 	})},
 }
@@ -133,7 +133,7 @@ func little(b []byte) uint64 {
 }
 
 func extismLog(name string, level hclog.Level) extismFunction {
-	return extismFunction{name, i64, none, withKernel(func(c *call, k *kernelMemory, stack []uint64) {
+	return extismFunction{name, i64, none, withKernel(func(c *execution, k *kernelMemory, stack []uint64) {
 		c.log(int32(level), c.peek(k, name, stack[0]))
 		k.release(c, stack[0])
 	})}
@@ -152,7 +152,7 @@ func extismLevel(level hclog.Level) int32 {
 
 // peek returns the content of a block, which is valid until the next allocation. An address at which no block begins aborts the
 // call, except for 0, which is an empty block.
-func (c *call) peek(k *kernelMemory, function string, address uint64) []byte {
+func (c *execution) peek(k *kernelMemory, function string, address uint64) []byte {
 	content := k.block(address)
 	if content == nil && address != 0 {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI of Extism: %s was called with the address %d, where no block begins", function, address))
@@ -162,7 +162,7 @@ func (c *call) peek(k *kernelMemory, function string, address uint64) []byte {
 }
 
 // takeText frees a block and returns its content, a key, as a string.
-func (c *call) takeText(k *kernelMemory, function string, address uint64) string {
+func (c *execution) takeText(k *kernelMemory, function string, address uint64) string {
 	c.boundInput(function, k.length(address), maxVariables)
 	text := string(c.peek(k, function, address))
 	k.release(c, address)
@@ -170,7 +170,7 @@ func (c *call) takeText(k *kernelMemory, function string, address uint64) string
 }
 
 // take frees a block and returns a copy of its content; nil for the address 0.
-func (c *call) take(k *kernelMemory, function string, address uint64) []byte {
+func (c *execution) take(k *kernelMemory, function string, address uint64) []byte {
 	if address == 0 {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (c *call) take(k *kernelMemory, function string, address uint64) []byte {
 }
 
 // extismOutput sets the output, which is read when the export has returned. A range that is not in the memory is ignored.
-func (c *call) extismOutput(k *kernelMemory, stack []uint64) {
+func (c *execution) extismOutput(k *kernelMemory, stack []uint64) {
 	output := span{stack[0], stack[1]}
 	if output.size > 0 && k.view(output.start, output.size) == nil {
 		return
@@ -200,7 +200,7 @@ const (
 )
 
 // setVariable sets a variable, or removes it if the address of its value is 0.
-func (c *call) setVariable(k *kernelMemory, stack []uint64) {
+func (c *execution) setVariable(k *kernelMemory, stack []uint64) {
 	e := c.extism
 	tooLarge := func() {
 		c.abort(c.module.errorf(CodeMemory, nil, "set variables of more than %d bytes", maxVariables))
@@ -230,7 +230,7 @@ func (c *call) setVariable(k *kernelMemory, stack []uint64) {
 const maxWebRequest = 23 << 20
 
 // extismFetch makes a web request. If it is refused or fails, the call ends with an error, as in Extism.
-func (c *call) extismFetch(k *kernelMemory, stack []uint64) {
+func (c *execution) extismFetch(k *kernelMemory, stack []uint64) {
 	e := c.extism
 	e.web = extism.WebResponse{}
 	c.boundInput("http_request", k.length(stack[0])+k.length(stack[1]), maxWebRequest)
@@ -252,14 +252,14 @@ func (c *call) extismFetch(k *kernelMemory, stack []uint64) {
 const maxUserInput = 4 << 20
 
 // boundInput aborts the call if the input of a function is too large: converting it takes a multiple of its size in memory.
-func (c *call) boundInput(function string, size, limit uint64) {
+func (c *execution) boundInput(function string, size, limit uint64) {
 	if size > limit {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: %s was called with %d bytes, and the limit is %d", function, size, limit))
 	}
 }
 
 // fail ends the call with an error of the plugin.
-func (c *call) fail(message string) {
+func (c *execution) fail(message string) {
 	if c.extism.request == nil {
 		c.abort(c.module.errorf(CodeMisuse, nil, "failed in its initialization: %s", message))
 	}
@@ -277,7 +277,7 @@ func userFunctions() []extismFunction {
 		if f.Value {
 			have.results = i64
 		}
-		have.call = withKernel(func(c *call, k *kernelMemory, stack []uint64) {
+		have.call = withKernel(func(c *execution, k *kernelMemory, stack []uint64) {
 			var input []byte
 			if f.Input {
 				c.boundInput(f.Name, k.length(stack[0]), maxUserInput)
@@ -294,7 +294,7 @@ func userFunctions() []extismFunction {
 }
 
 // performUser performs a function of extism:host/user, and returns the address of its value.
-func (c *call) performUser(k *kernelMemory, function string, input []byte) uint64 {
+func (c *execution) performUser(k *kernelMemory, function string, input []byte) uint64 {
 	if c.extism.request == nil {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: %s was called outside a request", function))
 	}

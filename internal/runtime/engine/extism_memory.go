@@ -33,7 +33,7 @@ const (
 
 // alloc returns the address of a new block; 0 if size is 0. It aborts the call if the block exceeds the memory limit, because no plugin
 // development kit of Extism checks whether an allocation failed.
-func (k *kernelMemory) alloc(c *call, size uint64) uint64 {
+func (k *kernelMemory) alloc(c *execution, size uint64) uint64 {
 	if size == 0 {
 		return 0
 	}
@@ -78,7 +78,7 @@ func (k *kernelMemory) used() uint64 {
 }
 
 // reuse takes the first unused part of at least need bytes, and reports whether there is one.
-func (k *kernelMemory) reuse(c *call, need uint64, address *uint64) bool {
+func (k *kernelMemory) reuse(c *execution, need uint64, address *uint64) bool {
 	c.charge(len(k.free) * 16)
 	i := slices.IndexFunc(k.free, func(s span) bool { return s.size >= need })
 	if i < 0 {
@@ -97,7 +97,7 @@ func (k *kernelMemory) reuse(c *call, need uint64, address *uint64) bool {
 const growthCost = 2
 
 // grow makes the memory at least size bytes large, if the limit allows it. Like memory.grow, it charges for what was granted.
-func (k *kernelMemory) grow(c *call, size uint64) bool {
+func (k *kernelMemory) grow(c *execution, size uint64) bool {
 	if k.memory == nil {
 		memory, err := newLinearMemory(uint64(k.instance.owner.spec.Memory), nil)
 		if err != nil {
@@ -121,7 +121,7 @@ func (k *kernelMemory) grow(c *call, size uint64) bool {
 }
 
 // release frees a block. It ignores an address at which no block begins.
-func (k *kernelMemory) release(c *call, address uint64) {
+func (k *kernelMemory) release(c *execution, address uint64) {
 	size, ok := k.sizes[address]
 	if !ok {
 		return
@@ -173,7 +173,7 @@ func (k *kernelMemory) block(address uint64) []byte {
 }
 
 // put returns the address of a new block with data; 0 if data is empty.
-func (k *kernelMemory) put(c *call, data []byte) uint64 {
+func (k *kernelMemory) put(c *execution, data []byte) uint64 {
 	address := k.alloc(c, uint64(len(data)))
 	if address != 0 {
 		c.charge(len(data))

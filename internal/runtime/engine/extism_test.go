@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	w "github.com/bulkhead-mcp/bulkhead/internal/authoring/wasmtest"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/extism"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -27,8 +28,8 @@ func extismModule(t *testing.T, spec Spec, code ...[]byte) *Module {
 func callExtism(t *testing.T, m *Module, params, interaction string) (string, error) {
 	t.Helper()
 	p := extism.Plugin{Version: extism.V1, Exports: m.Exports}
-	r := extism.Request{Method: abi.MethodToolsCall, Params: []byte(params), Interaction: []byte(interaction)}
-	response, err := m.Call(t.Context(), Request{Extism: extism.NewCall(p, r)})
+	r := call.Request{Method: abi.MethodToolsCall, Params: []byte(params), Members: []byte(interaction)}
+	response, err := m.Call(t.Context(), Prepared{Extism: extism.Translate(p, r)})
 	response.Release()
 	return string(response.Body), err
 }
@@ -390,7 +391,7 @@ func TestExtismWorkIsCharged(t *testing.T) {
 	large := w.Set(0, w.Host("alloc", w.I64(size)))
 	fuel := func(code []byte) int64 {
 		p := extism.Plugin{Version: extism.V1, Exports: func(string) bool { return true }}
-		response, err := extismModule(t, Spec{LogSize: 8 << 20}, code).Call(t.Context(), Request{Extism: extism.NewCall(p, extism.Request{Method: abi.MethodToolsCall})})
+		response, err := extismModule(t, Spec{LogSize: 8 << 20}, code).Call(t.Context(), Prepared{Extism: extism.Translate(p, call.Request{Method: abi.MethodToolsCall})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 // unit.
 const bytesPerFuel = 16
 
-func (c *call) resetCounters() {
+func (c *execution) resetCounters() {
 	c.fuelGranted = c.nextQuantum()
 	c.fuel().Set(uint64(c.fuelGranted))
 	c.instance.stack.Set(meter.DefaultStack)
@@ -21,14 +21,14 @@ func (c *call) resetCounters() {
 
 // nextQuantum returns the fuel to grant next: meter.Quantum, which is some ten microseconds of work, or the rest of the fuel
 // limit if the rest is less.
-func (c *call) nextQuantum() int64 {
+func (c *execution) nextQuantum() int64 {
 	if c.fuelLimit > 0 {
 		return min(meter.Quantum, c.fuelLimit-c.fuelGranted)
 	}
 	return meter.Quantum
 }
 
-// shortCall is the number of quanta after which Request.Busy is called, also within a WASI call.
+// shortCall is the number of quanta after which Prepared.Busy is called, also within a WASI call.
 const shortCall = 16
 
 // timeSlice is how long a module runs before it yields to other goroutines. Timers and cancellations take effect then, too.
@@ -38,7 +38,7 @@ const timeSlice = 100 * time.Microsecond
 
 // yield is called by the module when its fuel is used up. It lets other goroutines run, ends the call if its time limit has
 // passed or it was cancelled, and grants more fuel.
-func (c *call) yield() {
+func (c *execution) yield() {
 	c.busyIfLong()
 	if now := time.Now(); c.yielded.IsZero() { // a short call does not yield
 		c.yielded = now
@@ -61,29 +61,29 @@ func (c *call) yield() {
 }
 
 // busyIfLong calls busy if the call has used shortCall quanta. A single WASI call can use many quanta.
-func (c *call) busyIfLong() {
+func (c *execution) busyIfLong() {
 	if c.fuelUsed() >= shortCall*meter.Quantum {
 		c.busy()
 	}
 }
 
 // charge deducts fuel for bytes that the host copies on the guest's behalf.
-func (c *call) charge(bytes int) { c.chargeFuel(int64(bytes / bytesPerFuel)) }
+func (c *execution) charge(bytes int) { c.chargeFuel(int64(bytes / bytesPerFuel)) }
 
-func (c *call) chargeFuel(n int64) {
+func (c *execution) chargeFuel(n int64) {
 	fuel := c.fuel()
 	fuel.Set(uint64(int64(fuel.Get()) - n))
 }
 
 // fuelUsed returns the fuel that the call has used.
-func (c *call) fuelUsed() int64 {
+func (c *execution) fuelUsed() int64 {
 	return max(0, c.fuelGranted-int64(c.fuel().Get()))
 }
 
-func (c *call) fuel() api.MutableGlobal { return c.instance.fuel }
+func (c *execution) fuel() api.MutableGlobal { return c.instance.fuel }
 
 // fuelLeft returns the fuel that a call may still use, and whether the call has a fuel limit. c is nil outside of a call.
-func (c *call) fuelLeft() (left int64, limited bool) {
+func (c *execution) fuelLeft() (left int64, limited bool) {
 	if c == nil || c.fuelLimit == 0 {
 		return 0, false
 	}
@@ -91,6 +91,6 @@ func (c *call) fuelLeft() (left int64, limited bool) {
 }
 
 // outOfFuel returns the failure of a call that has used up its fuel.
-func (c *call) outOfFuel() *Error {
+func (c *execution) outOfFuel() *Error {
 	return c.module.errorf(CodeFuel, nil, "used up its fuel limit of %d instructions", c.fuelLimit)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
 )
 
@@ -25,7 +26,7 @@ type instance struct {
 	globals   []api.Global // the module's own mutable globals
 	memory    *linearMemory
 	files     handleCounter // nil: no file system
-	current   *call         // nil between calls
+	current   *execution    // nil between calls
 	stdout    *lineLog
 	stderr    *lineLog
 	sources   sources                 // sources of a derive instance
@@ -51,7 +52,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 	inst.kernel.instance = inst
 	inst.stderr = &lineLog{instance: inst, level: hclog.Warn}
 	inst.stdout = &lineLog{instance: inst, level: hclog.Info}
-	started := newCall(ctx, m, inst)
+	started := newExecution(ctx, m, inst)
 	inst.current = started
 	defer func() {
 		inst.current = nil
@@ -63,7 +64,7 @@ func (m *Module) instantiate(ctx context.Context) (_ *instance, failure *Error) 
 			failure = m.errorf(CodeMemory, err, "cannot run: its linear memory cannot be allocated")
 		}
 	}()
-	ctx = context.WithValue(ctx, callKey{}, started)
+	ctx = context.WithValue(ctx, executionKey{}, started)
 	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(inst.allocate))
 	mod, err := m.program.Runtime.InstantiateModule(ctx, m.program.Compiled, m.moduleConfig(inst))
 	inst.flush()
@@ -170,36 +171,43 @@ func (i *instance) sleep(ns int64) {
 	}
 }
 
-// run runs an exported function as a call.
-func (i *instance) run(c *call, f api.Function, parameters ...uint64) error {
+// invoke runs an exported function as the execution c.
+func (i *instance) invoke(c *execution, f api.Function, parameters ...uint64) error {
 	i.current, i.stderr.kept, i.stderr.logged, i.stdout.logged = c, nil, 0, 0
 	defer func() { i.current = nil }()
 	c.resetCounters()
 	stack := [2]uint64{}
 	copy(stack[:], parameters)
-	err := f.CallWithStack(context.WithValue(c.ctx, callKey{}, c), stack[:])
+	err := f.CallWithStack(context.WithValue(c.ctx, executionKey{}, c), stack[:])
 	c.returned = stack[0]
 	i.flush()
 	return err
 }
 
 // call runs one request. After an error the instance must not be used again.
-func (i *instance) call(ctx context.Context, r Request) (Response, *Error) {
-	c := newCall(ctx, i.owner, i)
+func (i *instance) call(ctx context.Context, r Prepared) (Held, *Error) {
+	c := newExecution(ctx, i.owner, i)
 	c.busy = r.busy
-	return i.owner.kind.run(c, r)
+	return i.owner.kind.handle(c, r)
 }
 
-// respond runs an exported function as the call c. The Response has everything but the body. Releasing it releases the instance.
-func (i *instance) respond(c *call, f api.Function, parameters ...uint64) (Response, *Error) {
-	if err := i.run(c, f, parameters...); err != nil && !c.exited(err) {
+// respond runs an exported function as the call c. The Held has everything but the body.
+func (i *instance) respond(c *execution, f api.Function, parameters ...uint64) (Held, *Error) {
+	if err := i.invoke(c, f, parameters...); err != nil && !c.exited(err) {
 		failure := i.owner.callError(c.ctx, err, c, i)
 		failure.Detail = strings.TrimSpace(strings.Join(i.stderr.kept, "\n") + "\n" + failure.Detail)
-		return Response{Fuel: c.fuelUsed()}, failure
+		return Held{Result: call.Result{Fuel: c.fuelUsed()}}, failure
 	}
-	return Response{
-		Faults: c.faults, Fuel: c.fuelUsed(), StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size), call: c,
-	}, nil
+	return c.held(nil), nil
+}
+
+// held returns the result of c with a body. Its Release releases the instance.
+func (c *execution) held(body []byte) Held {
+	i := c.instance
+	return Held{
+		Result: call.Result{Body: body, Fuel: c.fuelUsed(), StartFuel: i.startFuel + i.initFuel, Memory: int64(i.memory.size)},
+		Faults: c.faults, execution: c,
+	}
 }
 
 // hasInitialHandles reports whether the instance has exactly the handles that it had before its first call.

@@ -49,9 +49,9 @@ type kind interface {
 	// warm makes a call before the snapshot is taken, so that the snapshot contains what a module initializes in its first call. If
 	// warm fails, the module has no snapshot, and each call gets a new instance.
 	warm(ctx context.Context, i *instance) *Error
-	// run runs one request by instance.respond, which applies c's context, limits and counters. After an error the instance is closed.
-	// Otherwise it is restored when the Response is released, so the Response must refer to c as those of respond do.
-	run(c *call, r Request) (Response, *Error)
+	// handle runs one request by instance.respond, which applies c's context, limits and counters. After an error the instance is closed.
+	// Otherwise it is restored when the Held is released, so the Held must refer to c as those of respond do.
+	handle(c *execution, r Prepared) (Held, *Error)
 }
 
 // kindOf returns the implementation of a kind.
@@ -70,7 +70,7 @@ func instantiateImports(ctx context.Context, runtime wazero.Runtime, k kind) err
 	if err := k.hostModules(ctx, runtime); err != nil {
 		return err
 	}
-	yield := withCall(func(c *call, _ api.Module, _ []uint64) { c.yield() })
+	yield := withCall(func(c *execution, _ api.Module, _ []uint64) { c.yield() })
 	_, err := runtime.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
 		WithGoModuleFunction(yield, nil, nil).Export(meter.ImportYield).
 		Instantiate(ctx)

@@ -19,14 +19,14 @@ func TestEmptyLogLinesAreCharged(t *testing.T) {
 	logged := wasmtest.Plugin(wasmtest.Code(wasmtest.Repeat(lines, wasmtest.Invoke(wasmtest.Log, 3, 0, 0)), wasmtest.Invoke(wasmtest.Output, 0, 1)), "")
 	for name, module := range map[string]wasmtest.Module{"log": logged, "stdout": printed(1), "stderr": printed(2)} {
 		t.Run(name, func(t *testing.T) {
-			call := func(size int) (Response, *Error) {
+			call := func(size int) (Held, *Error) {
 				m := loadBytes(t, module.Bytes(), Spec{LogSize: size})
 				inst, failure := m.newInstance(t.Context())
 				if failure != nil {
 					t.Fatal(failure)
 				}
 				defer inst.close()
-				return inst.call(t.Context(), Request{})
+				return inst.call(t.Context(), Prepared{})
 			}
 			if _, failure := call(lines * minLogLine / 2); failure == nil || failure.Code != CodeLogSize {
 				t.Errorf("with half the limit for %d lines: %v, want %s", lines, failure, CodeLogSize)

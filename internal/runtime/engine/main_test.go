@@ -13,6 +13,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/testcache"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -124,8 +125,8 @@ func callTool(ctx context.Context, m *Module, tool, arguments string) (string, e
 	return string(response.Body), err
 }
 
-func toolRequest(tool, arguments string) Request {
-	return Request{Method: abi.MethodToolsCall, Params: fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments)}
+func toolRequest(tool, arguments string) Prepared {
+	return Prepared{Request: call.Request{Method: abi.MethodToolsCall, Params: fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments)}}
 }
 
 func textResponse(s string) string {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/code"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/extism"
 )
@@ -27,44 +28,34 @@ type Module struct {
 	idleTimer *time.Timer
 }
 
-// Response is the result of a call.
-type Response struct {
-	// Body is the module's response: at most Spec.Output bytes, untrusted and not validated. For a command it is the standard output
-	// of the program.
-	Body []byte
+// Held is the result of a call whose instance is held until Release. Body is the module's response: at most Spec.Output bytes, untrusted
+// and not validated. For a command it is the standard output of the program.
+type Held struct {
+	call.Result
 	// Exit is the exit code of a command, and Stderr an excerpt of its standard error.
 	Exit   uint32
 	Stderr []byte
 	// Faults are the errors reported by Caller.Fault, at most maxFaults.
 	Faults []error
-	// Fuel is the number of instructions that the call executed. It is also set when Call fails.
-	Fuel int64
-	// StartFuel is the number of instructions that the start function and _initialize executed when the instance was created.
-	StartFuel int64
-	// Memory is the size in bytes of the instance's linear memory after the call.
-	Memory int64
 
-	call *call // the call whose instance Release releases; nil after an error
+	execution *execution // its instance is released by Release; nil after an error
 }
 
-// Release restores the instance of a call for the next one. It must be called once for the Response of each Call that
+// Release restores the instance of a call for the next one. It must be called once for the Held of each Call that
 // succeeded, preferably after the response was sent, so that the client does not wait for the restore. It calls
-// Request.Busy before work that takes longer than copying the pages that a small call wrote. Further calls of Release have
+// Prepared.Busy before work that takes longer than copying the pages that a small call wrote. Further calls of Release have
 // no effect.
-func (r Response) Release() {
-	if r.call != nil && !r.call.released.Swap(true) {
-		r.call.module.release(r.call.instance, r.call.busy)
+func (r Held) Release() {
+	if e := r.execution; e != nil && !e.released.Swap(true) {
+		e.module.release(e.instance, e.busy)
 	}
 }
 
-// Request is a request to a module.
-type Request struct {
-	Method string // a method of ABI 1
-	Params []byte // valid JSON, or empty
-	// Interaction is a JSON object with the members of the request that follow params: client, answers and state; or empty.
-	Interaction []byte
-	// Extism is the request to a module of the kind Extism, translated from Method, Params and Interaction.
-	Extism *extism.Call
+// Prepared is a request that is prepared for a module: Method is a method of ABI 1, and Params are valid JSON, or empty.
+type Prepared struct {
+	call.Request
+	// Extism is the request to a module of the kind Extism, translated from Method, Params and Members.
+	Extism *extism.Translation
 	// Args are the arguments of a command, without the name of the program, and Stdin is its standard input. An argument with a NUL
 	// byte ends there for most programs.
 	Args  []string
@@ -74,7 +65,7 @@ type Request struct {
 	Busy func()
 }
 
-func (r Request) busy() {
+func (r Prepared) busy() {
 	if r.Busy != nil {
 		r.Busy()
 	}
@@ -89,14 +80,14 @@ func (m *Module) CheckInput(size int) error {
 }
 
 // Call sends a request and returns the response. An error is an *Error.
-func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
-	if err := m.CheckInput(len(r.Params) + len(r.Interaction)); err != nil {
-		return Response{}, err
+func (m *Module) Call(ctx context.Context, r Prepared) (Held, error) {
+	if err := m.CheckInput(len(r.Params) + len(r.Members)); err != nil {
+		return Held{}, err
 	}
 	m.trackCalls(1)
 	limited, cancel := context.WithTimeout(ctx, m.spec.Time)
 	defer cancel()
-	response, failure := m.run(limited, r)
+	response, failure := m.callInstance(limited, r)
 	if failure != nil {
 		m.trackCalls(-1)
 		return response, failure
@@ -107,10 +98,10 @@ func (m *Module) Call(ctx context.Context, r Request) (Response, error) {
 	return response, nil
 }
 
-func (m *Module) run(ctx context.Context, r Request) (Response, *Error) {
+func (m *Module) callInstance(ctx context.Context, r Prepared) (Held, *Error) {
 	inst, failure := m.acquire(ctx, r.busy)
 	if failure != nil {
-		return Response{}, failure
+		return Held{}, failure
 	}
 	response, failure := inst.call(ctx, r)
 	if failure != nil {
@@ -193,8 +184,8 @@ func (m *Module) closeIdle() {
 }
 
 // envelope encodes an abi.Request. It copies the request's JSON without decoding it.
-func envelope(ctx context.Context, r Request) []byte {
-	out := make([]byte, 0, len(r.Method)+len(r.Params)+len(r.Interaction)+64)
+func envelope(ctx context.Context, r call.Request) []byte {
+	out := make([]byte, 0, len(r.Method)+len(r.Params)+len(r.Members)+64)
 	out = append(out, `{"method":"`...)
 	out = append(out, r.Method...)
 	out = append(out, '"')
@@ -206,8 +197,8 @@ func envelope(ctx context.Context, r Request) []byte {
 		out = append(out, `,"params":`...)
 		out = append(out, r.Params...)
 	}
-	if len(r.Interaction) > 0 {
-		return append(append(out, ','), r.Interaction[1:]...) // its closing brace is that of the request
+	if len(r.Members) > 0 {
+		return append(append(out, ','), r.Members[1:]...) // its closing brace is that of the request
 	}
 	return append(out, '}')
 }

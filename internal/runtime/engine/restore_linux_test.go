@@ -29,7 +29,7 @@ func recorded(t *testing.T, tracker *dirtypages.Tracker, image []byte, limit uin
 	return l
 }
 
-// Request.Busy lets the goroutine of a call hand over its other duties before long work. A large restore must call it first.
+// Prepared.Busy lets the goroutine of a call hand over its other duties before long work. A large restore must call it first.
 func TestLargeRestoreCallsBusy(t *testing.T) {
 	image := make([]byte, 4<<20)
 	l := recorded(t, tracker(), image, 16<<20)

@@ -6,7 +6,7 @@ import "context"
 // its fuel limit. ctx is the context that Spec.Operate got; with any other context, Spend does nothing. Only the goroutine
 // that runs Spec.Operate may call Spend.
 func Spend(ctx context.Context, bytes int) {
-	c, ok := ctx.Value(callKey{}).(*call)
+	c, ok := ctx.Value(executionKey{}).(*execution)
 	if !ok {
 		return
 	}

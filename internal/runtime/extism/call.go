@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -14,15 +15,8 @@ type Plugin struct {
 	Exports func(name string) bool // whether the module exports a function
 }
 
-// Request is a request to a plugin.
-type Request struct {
-	Method      string // a method of ABI 1
-	Params      []byte // valid JSON, or empty
-	Interaction []byte // JSON with the members client, answers and state of abi.Request, or empty
-}
-
-// Call is the state of one request.
-type Call struct {
+// Translation is one request in the form of hyper-mcp, and the state of its translation.
+type Translation struct {
 	// Export is the function to run with Input; empty: no function is run, and Answer is the response.
 	Export string
 	Input  []byte
@@ -37,9 +31,9 @@ type Call struct {
 // contextID is the request's id in the input. The host does not tell modules the ids of requests.
 const contextID = `"id":"0"`
 
-// NewCall translates a request.
-func NewCall(p Plugin, r Request) *Call {
-	c := &Call{plugin: p, method: r.Method, dialog: newDialog(r)}
+// Translate translates a request.
+func Translate(p Plugin, r call.Request) *Translation {
+	c := &Translation{plugin: p, method: r.Method, dialog: newDialog(r)}
 	e, ok := p.Version.entry(r.Method)
 	switch {
 	case ok && p.Exports(e.export):
@@ -60,7 +54,7 @@ func isList(method string) bool {
 }
 
 // input returns the input of the export.
-func (p Plugin) input(r Request) []byte {
+func (p Plugin) input(r call.Request) []byte {
 	e, _ := p.Version.entry(r.Method)
 	if p.Version == V1 {
 		if e.list != "" {
@@ -83,7 +77,7 @@ func (p Plugin) input(r Request) []byte {
 
 // request returns the parameters of a request without _meta, which the context of the input has. It removes the prefix "ref/" from the
 // type of a completion's reference.
-func request(r Request) []byte {
+func request(r call.Request) []byte {
 	out := []byte{'{'}
 	for key, value := range rawjson.Members(r.Params) {
 		switch {
@@ -110,7 +104,7 @@ func reference(ref []byte) []byte {
 }
 
 // Response converts the result of an export to a response of ABI 1. message is the error message that the plugin has set, or empty.
-func (c *Call) Response(code int32, output, message []byte) []byte {
+func (c *Translation) Response(code int32, output, message []byte) []byte {
 	switch {
 	case len(message) > 0:
 		return c.failed(strings.ToValidUTF8(string(message), "\uFFFD"))
@@ -122,7 +116,7 @@ func (c *Call) Response(code int32, output, message []byte) []byte {
 	return c.result(withoutNulls(output))
 }
 
-func (c *Call) result(output []byte) []byte {
+func (c *Translation) result(output []byte) []byte {
 	if c.method == abi.MethodDescribe {
 		output = c.plugin.describe(output)
 	}
@@ -130,7 +124,7 @@ func (c *Call) result(output []byte) []byte {
 }
 
 // failed returns the response for an error of the plugin. The error of a tool is a result, so that models can read it.
-func (c *Call) failed(message string) []byte {
+func (c *Translation) failed(message string) []byte {
 	if c.method != abi.MethodToolsCall {
 		return failure(abi.CodeInternal, message)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -56,7 +57,7 @@ func TestInputsOfRequests(t *testing.T) {
 		{V2, "completion/complete", `{"ref":{"type":"ref/resource","uri":"u"}}`, "complete", `{"request":{"ref":{"type":"resource","uri":"u"}},"context":{"id":"0","_meta":{}}}`, ""},
 		{V2, "unknown", "", "", "", `{"error":{"code":-32601,"message":"the plugin has no function for unknown"}}`},
 	} {
-		got := NewCall(complete(c.version), Request{Method: c.method, Params: []byte(c.params)})
+		got := Translate(complete(c.version), call.Request{Method: c.method, Params: []byte(c.params)})
 		if got.Export != c.export || string(got.Input) != c.input || string(got.Answer) != c.reply {
 			t.Errorf("version %d, %s %s: runs %q with %s or answers %s; want %q, %s, %s", c.version, c.method, c.params, got.Export, got.Input, got.Answer, c.export, c.input, c.reply)
 		}
@@ -71,7 +72,7 @@ func TestAbsentFunctions(t *testing.T) {
 		"resources/read":      `{"error":{"code":-32601,"message":"the plugin has no function for resources/read"}}`,
 		"completion/complete": `{"error":{"code":-32601,"message":"the plugin has no function for completion/complete"}}`,
 	} {
-		if got := NewCall(p, Request{Method: method}); string(got.Answer) != want || got.Export != "" {
+		if got := Translate(p, call.Request{Method: method}); string(got.Answer) != want || got.Export != "" {
 			t.Errorf("%s: %s, want %s", method, got.Answer, want)
 		}
 	}
@@ -104,7 +105,7 @@ func TestResponses(t *testing.T) {
 			`{"result":{"tools":["a",""],"prompts":true,"resources":true,"completions":true,"version":2,"list":[{"name":"a","inputSchema":{"default":null}},{"name":7}]}}`},
 		{"bulkhead/describe", 0, `{"tools":"none"}`, "", `{"result":{"tools":[],"prompts":true,"resources":true,"completions":true,"version":2,"list":[]}}`},
 	} {
-		got := NewCall(complete(V2), Request{Method: c.method}).Response(c.code, []byte(c.output), []byte(c.message))
+		got := Translate(complete(V2), call.Request{Method: c.method}).Response(c.code, []byte(c.output), []byte(c.message))
 		if diff := cmp.Diff(c.want, string(got)); diff != "" {
 			t.Errorf("%s %d %s %s (-want +got):\n%s", c.method, c.code, c.output, c.message, diff)
 		}
@@ -204,7 +205,7 @@ func FuzzResponse(f *testing.F) {
 	f.Add("prompts/get", int32(0), []byte(`{}},"ask":{`), []byte("x"))
 	f.Fuzz(func(t *testing.T, method string, code int32, output, message []byte) {
 		for _, v := range []Version{V1, V2} {
-			c := NewCall(complete(v), Request{Method: method})
+			c := Translate(complete(v), call.Request{Method: method})
 			got := c.Answer
 			if c.Export != "" {
 				got = c.Response(code, output, message)

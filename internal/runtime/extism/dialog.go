@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -60,7 +61,7 @@ var notifications = map[string]string{
 }
 
 // Host performs a function of UserModule.
-func (c *Call) Host(function string, input []byte) Reply {
+func (c *Translation) Host(function string, input []byte) Reply {
 	if (len(input) > 0 || hasInput(function)) && (!rawjson.Valid(input) || rawjson.Kind(input) != '{') {
 		return Reply{Problem: function + " was called with an input that is not a JSON object"}
 	}
@@ -115,16 +116,16 @@ type recorded struct {
 	answer []byte
 }
 
-func newDialog(r Request) dialog {
+func newDialog(r call.Request) dialog {
 	d := dialog{answers: map[int]recorded{}}
 	switch r.Method {
 	case abi.MethodToolsCall, abi.MethodPromptsGet, abi.MethodResourcesRead:
 		d.able = true
 	}
-	if len(r.Interaction) == 0 {
+	if len(r.Members) == 0 {
 		return d
 	}
-	for key, value := range rawjson.Members(r.Interaction) {
+	for key, value := range rawjson.Members(r.Members) {
 		switch key {
 		case "client":
 			d.client = value

@@ -8,14 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
 const everything = `"client":{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{}}`
 
-func asking(method, members string) *Call {
-	return NewCall(complete(V2), Request{Method: method, Params: []byte(`{"name":"a"}`), Interaction: []byte("{" + members + "}")})
+func asking(method, members string) *Translation {
+	return Translate(complete(V2), call.Request{Method: method, Params: []byte(`{"name":"a"}`), Members: []byte("{" + members + "}")})
 }
 
 // onlyRequest returns the id and the request of an ask, which package interaction must accept.

@@ -1,6 +1,6 @@
-// Package extism translates between requests of MCP and the plugins of the MCP host hyper-mcp, which are modules for Extism. NewCall
-// returns the export that a request runs and the export's input; Call.Response converts the output to a response of ABI 1;
-// Call.Host performs the functions of the import module UserModule. EncodeRequest and DecodeResponse translate web requests. ReadTools
+// Package extism translates between requests of MCP and the plugins of the MCP host hyper-mcp, which are modules for Extism. Translate
+// returns the export that a request runs and the export's input; Translation.Response converts the output to a response of ABI 1;
+// Translation.Host performs the functions of the import module UserModule. EncodeRequest and DecodeResponse translate web requests. ReadTools
 // and ReadNames read the lists that a module returns, from which package importer writes a manifest. The package performs no I/O, and
 // knows neither the engine nor the sandbox.
 package extism

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -66,7 +67,7 @@ type pending struct {
 	busy    bool               // whether an operation is in flight; guarded by conn.mu
 	waiting bool               // whether the call is in await, so that it can take over reading; guarded by conn.mu
 	done    bool               // whether the call has ended; guarded by conn.mu
-	result  wire.Result
+	result  call.Result
 	err     error
 }
 
@@ -117,10 +118,10 @@ func (c *conn) limit(t wire.Type) int {
 }
 
 // call sends a call and returns its result. If the connection ends, it returns the connection's error.
-func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
+func (c *conn) call(p *pending, r call.Request) (call.Result, error) {
 	others, err := c.add(p)
 	if err != nil {
-		return wire.Result{}, &lostError{reason: err}
+		return call.Result{}, &lostError{reason: err}
 	}
 	defer c.unwatch(p)
 	defer p.endAsking()
@@ -138,7 +139,7 @@ func (c *conn) call(p *pending, call wire.Call) (wire.Result, error) {
 	if others {
 		send = c.out.Gather
 	}
-	if err := send(wire.TypeCall, p.number, call.Encode()...); err != nil {
+	if err := send(wire.TypeCall, p.number, wire.EncodeRequest(r)...); err != nil {
 		c.fail(err)
 	}
 	if p.sent.Store(true); p.ctx.Err() != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -49,14 +50,14 @@ func FuzzConn(f *testing.F) {
 		for range 3 {
 			all.Go(func() {
 				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour), record: func(wire.Record) {}, ask: func(context.Context, wire.Ask) wire.Reply { return wire.Reply{} }}
-				result, err := c.call(p, wire.Call{Method: "m"})
+				result, err := c.call(p, call.Request{Method: "m"})
 				if err == nil && len(result.Body) > len(data) {
 					t.Errorf("the result has a body of %d bytes, but the worker sent only %d bytes", len(result.Body), len(data))
 				}
 			})
 		}
 		all.Wait()
-		if _, err := c.call(&pending{ctx: t.Context(), late: time.Now().Add(time.Hour)}, wire.Call{}); err == nil && c.closed == nil && len(data) == 0 {
+		if _, err := c.call(&pending{ctx: t.Context(), late: time.Now().Add(time.Hour)}, call.Request{}); err == nil && c.closed == nil && len(data) == 0 {
 			t.Error("a call on a connection that has ended returned a result")
 		}
 	})
@@ -74,10 +75,10 @@ func TestReadingIsNotHandedToWritingCall(t *testing.T) {
 				io.Writer
 			}{toHost, fromHost}, wire.Limits{Output: 1 << 20, LogSize: 1 << 10}, hclog.NewNullLogger())
 			out, in := wire.NewWriter(fromWorker), wire.NewReader(toWorker, func(wire.Type) int { return 1 << 30 })
-			call := func(params []byte) chan error {
+			send := func(params []byte) chan error {
 				done := make(chan error, 1)
 				p := &pending{ctx: t.Context(), late: time.Now().Add(time.Hour), end: time.Now().Add(time.Hour)}
-				go func() { _, err := c.call(p, wire.Call{Method: "m", Params: params}); done <- err }()
+				go func() { _, err := c.call(p, call.Request{Method: "m", Params: params}); done <- err }()
 				synctest.Wait()
 				return done
 			}
@@ -90,14 +91,14 @@ func TestReadingIsNotHandedToWritingCall(t *testing.T) {
 				return f.Call
 			}
 			answer := func(number uint32) {
-				go func() { _ = out.Write(wire.TypeResult, number, wire.Result{Body: []byte("{}")}.Encode()...) }()
+				go func() { _ = out.Write(wire.TypeResult, number, wire.EncodeResult(call.Result{Body: []byte("{}")})...) }()
 				synctest.Wait()
 			}
-			first := call(nil)
+			first := send(nil)
 			firstNumber := receive()
-			second := call(nil)
+			second := send(nil)
 			secondNumber := receive()
-			third := call(bytes.Repeat([]byte("x"), 1<<20)) // blocks while writing the request
+			third := send(bytes.Repeat([]byte("x"), 1<<20)) // blocks while writing the request
 			answer(firstNumber)
 			answer(secondNumber)
 			for _, done := range []chan error{first, second} {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -83,11 +84,11 @@ func fakeWorker() int {
 func (f *fake) take(frame wire.Frame) {
 	switch frame.Type {
 	case wire.TypeCall:
-		call, err := wire.DecodeCall(frame.Payload)
+		request, err := wire.DecodeRequest(frame.Payload)
 		if err != nil {
 			os.Exit(1)
 		}
-		f.call(frame.Call, call)
+		f.call(frame.Call, request)
 	case wire.TypeReply:
 		reply, _ := wire.DecodeReply(frame.Payload)
 		f.mu.Lock()
@@ -96,25 +97,25 @@ func (f *fake) take(frame wire.Frame) {
 		waiting <- reply
 	case wire.TypeCancel:
 		text, _ := json.Marshal(wire.Failure{Code: "canceled", Message: "was cancelled"})
-		f.result(frame.Call, wire.KindFailure, text)
+		f.result(frame.Call, call.Failed, text)
 	}
 }
 
-func (f *fake) result(number uint32, kind wire.Kind, body []byte) {
-	_ = f.out.Write(wire.TypeResult, number, wire.Result{Kind: kind, Body: body}.Encode()...)
+func (f *fake) result(number uint32, kind call.Kind, body []byte) {
+	_ = f.out.Write(wire.TypeResult, number, wire.EncodeResult(call.Result{Kind: kind, Body: body})...)
 }
 
-func (f *fake) call(number uint32, call wire.Call) {
-	switch call.Method {
+func (f *fake) call(number uint32, r call.Request) {
+	switch r.Method {
 	case "echo":
-		f.result(number, wire.KindResult, call.Params)
+		f.result(number, call.OK, r.Params)
 	case "later": // hold as many calls as params says, then answer them in random order
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.held = append(f.held, number)
-		if fmt.Sprint(len(f.held)) == string(call.Params) {
+		if fmt.Sprint(len(f.held)) == string(r.Params) {
 			for _, i := range rand.Perm(len(f.held)) {
-				f.result(f.held[i], wire.KindResult, fmt.Appendf(nil, `{"n":%d}`, f.held[i]))
+				f.result(f.held[i], call.OK, fmt.Appendf(nil, `{"n":%d}`, f.held[i]))
 			}
 			f.held = nil
 		}
@@ -122,14 +123,14 @@ func (f *fake) call(number uint32, call wire.Call) {
 	case "write":
 		_ = f.out.Write(wire.TypeWrote, number)
 	case "who":
-		f.result(number, wire.KindResult, fmt.Appendf(nil, `{"n":%d}`, f.identity))
+		f.result(number, call.OK, fmt.Appendf(nil, `{"n":%d}`, f.identity))
 	case "ask":
 		reply := make(chan wire.Reply)
 		f.mu.Lock()
 		f.asks[number] = reply
 		f.mu.Unlock()
-		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "op", Params: call.Params}.Encode()...)
-		go func() { f.result(number, wire.KindResult, (<-reply).Result) }()
+		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "op", Params: r.Params}.Encode()...)
+		go func() { f.result(number, call.OK, (<-reply).Result) }()
 	case "ask forever":
 		reply := make(chan wire.Reply)
 		f.mu.Lock()
@@ -146,7 +147,7 @@ func (f *fake) call(number uint32, call wire.Call) {
 		fmt.Fprintln(os.Stderr, "fatal error: runtime: out of memory")
 		os.Exit(2)
 	default:
-		f.misbehave(number, call.Method)
+		f.misbehave(number, r.Method)
 	}
 }
 
@@ -160,35 +161,35 @@ func (f *fake) misbehave(number uint32, how string) {
 	case "frame of the host":
 		_ = f.out.Write(wire.TypeCall, number)
 	case "result of another call":
-		f.result(number+1000, wire.KindResult, []byte("{}"))
+		f.result(number+1000, call.OK, []byte("{}"))
 	case "two results":
-		f.result(number, wire.KindResult, []byte("{}"))
-		f.result(number, wire.KindResult, []byte("{}"))
+		f.result(number, call.OK, []byte("{}"))
+		f.result(number, call.OK, []byte("{}"))
 	case "short result":
 		_ = f.out.Write(wire.TypeResult, number, []byte{0})
 	case "kind":
 		_ = f.out.Write(wire.TypeResult, number, append([]byte{9}, make([]byte, 16)...))
 	case "large result":
-		f.result(number, wire.KindResult, bytes.Repeat([]byte(" "), 3<<20))
+		f.result(number, call.OK, bytes.Repeat([]byte(" "), 3<<20))
 	case "half a frame":
 		_, _ = f.stream.Write([]byte{200, 0, 0, 0, byte(number), 0, 0, 0, byte(wire.TypeResult), 'x'})
 		_ = f.stream.Close()
 	case "no JSON":
-		f.result(number, wire.KindResult, []byte("{\"a\":1}\n{"))
+		f.result(number, call.OK, []byte("{\"a\":1}\n{"))
 	case "no object":
-		f.result(number, wire.KindResult, []byte("17"))
+		f.result(number, call.OK, []byte("17"))
 	case "no UTF-8":
-		f.result(number, wire.KindResult, []byte("{\"\xff\":1}"))
+		f.result(number, call.OK, []byte("{\"\xff\":1}"))
 	case "no error":
-		f.result(number, wire.KindRPCError, []byte("7"))
+		f.result(number, call.RPCError, []byte("7"))
 	case "no failure":
-		f.result(number, wire.KindFailure, []byte("{}"))
+		f.result(number, call.Failed, []byte("{}"))
 	case "two operations":
 		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
 		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
 	case "result with an operation":
 		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "hang"}.Encode()...)
-		f.result(number, wire.KindResult, []byte("{}"))
+		f.result(number, call.OK, []byte("{}"))
 	case "log flood":
 		for range 1 << 20 {
 			_ = f.out.Write(wire.TypeLog, 0, wire.Log{Level: 3, Text: strings.Repeat("x", 1000)}.Encode())
@@ -207,7 +208,7 @@ func (f *fake) misbehave(number uint32, how string) {
 		for range wire.DerivedPerCall >> 20 {
 			_ = f.out.Write(wire.TypeDerived, 0, bytes.Repeat([]byte("x"), 1<<20))
 		}
-		f.result(number, wire.KindResult, []byte("{}"))
+		f.result(number, call.OK, []byte("{}"))
 	case "log garbage":
 		_ = f.out.Write(wire.TypeLog, 0, []byte{1})
 	case "record garbage":
@@ -216,11 +217,11 @@ func (f *fake) misbehave(number uint32, how string) {
 		for range 1 << 10 {
 			fmt.Fprintln(os.Stderr, strings.Repeat("y", 1000))
 		}
-		f.result(number, wire.KindResult, []byte("{}"))
+		f.result(number, call.OK, []byte("{}"))
 	case "no reading":
 		_ = f.out.Write(wire.TypeAsk, number, wire.Ask{Op: "large"}.Encode()...)
 		time.Sleep(100 * time.Millisecond) // time for the host to write its reply
-		f.result(number, wire.KindResult, []byte("{}"))
+		f.result(number, call.OK, []byte("{}"))
 		time.Sleep(time.Hour)
 	case "abort":
 		panic("worker fails")

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -46,9 +47,9 @@ const defaultIdle = 5 * time.Minute
 // Asker performs a host operation for a call. It returns soon after ctx is done.
 type Asker func(ctx context.Context, ask wire.Ask) wire.Reply
 
-// Request is a call.
-type Request struct {
-	wire.Call
+// Hooked is a request with the host's functions for its call.
+type Hooked struct {
+	call.Request
 	Ask    Asker
 	Record func(wire.Record) // receives the call's operations; nil means that they are not recorded
 	// Waiting, unless nil, is called every waitingInterval while the call waits for a worker to start, which takes seconds if
@@ -81,38 +82,27 @@ func New(c Config) *Supervisor {
 	return &Supervisor{config: c, retry: make(chan struct{}, 1), all: map[*process]struct{}{}}
 }
 
-// Response is the outcome of a call.
-type Response struct {
-	Body      []byte // the method's result: a JSON object in valid UTF-8, otherwise unvalidated
-	Asks      bool   // whether Body is an abi.Ask instead of a result
-	ToolError bool   // whether the result has isError, as reported by the worker
-	Fuel      int64  // instructions that the call executed
-	LeftOut   int64  // operations that were not recorded
-	StartFuel int64  // instructions that creating the instance executed
-	Memory    int64  // size in bytes of the module's linear memory after the call
-}
-
 // Call makes a call. The caller must not have more than Limits.Concurrency calls in flight. The error is an *engine.Error, or the
-// module's own *abi.Error.
+// module's own *abi.Error. Of the Result, all but Body is what the worker states.
 //
 // A call whose worker ends is retried once, in a worker of its own. It is not retried if it may have written something, if its time
 // limit had passed, or if it was the only call in flight and the host ended the worker for it. A call that is not retried, or whose
 // second worker ends too, fails with CodeWorkerLost or CodeMemory.
-func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
-	if size := len(r.Params) + len(r.Interaction); int64(size) > s.config.Limits.Input {
-		return Response{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", size, s.config.Limits.Input)
+func (s *Supervisor) Call(ctx context.Context, r Hooked) (call.Result, error) {
+	if size := len(r.Params) + len(r.Members); int64(size) > s.config.Limits.Input {
+		return call.Result{}, s.fail(engine.CodeInputSize, nil, "was sent %d bytes, and its limit is %d: raise limits.input", size, s.config.Limits.Input)
 	}
 	release, err := s.config.Pool.reserve(ctx, s, s.config.Queue)
 	if err != nil {
-		return Response{}, s.callError(ctx, err)
+		return call.Result{}, s.callError(ctx, err)
 	}
 	defer release()
 	p, err := s.acquire(ctx, r.Waiting)
 	if err != nil {
-		return Response{}, s.callError(ctx, err)
+		return call.Result{}, s.callError(ctx, err)
 	}
 	began := time.Now()
-	result, err := s.run(ctx, p, r)
+	result, err := s.attempt(ctx, p, r)
 	var lost *lostError
 	if errors.As(err, &lost) {
 		if time.Since(began) >= s.config.Limits.Time {
@@ -121,9 +111,9 @@ func (s *Supervisor) Call(ctx context.Context, r Request) (Response, error) {
 		result, err = s.retryLost(ctx, p, r, lost)
 	}
 	if err != nil {
-		return Response{}, s.callError(ctx, err)
+		return call.Result{}, s.callError(ctx, err)
 	}
-	return s.response(result)
+	return s.validate(result)
 }
 
 // lateReply is the time by which a host operation may exceed the time limit of its call, so that the worker's clock decides which
@@ -133,15 +123,15 @@ const lateReply = 50 * time.Millisecond
 // grace is the time within which a worker must end a call that timed out or was cancelled.
 const grace = 2 * time.Second
 
-// run makes a call in a process that acquire or launch returned.
-func (s *Supervisor) run(ctx context.Context, p *process, r Request) (wire.Result, error) {
+// attempt makes a call in a process that acquire or launch returned.
+func (s *Supervisor) attempt(ctx context.Context, p *process, r Hooked) (call.Result, error) {
 	defer s.leave(p)
 	now := time.Now()
-	call := &pending{ctx: ctx, ask: r.Ask, record: r.Record, late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply)}
+	waiting := &pending{ctx: ctx, ask: r.Ask, record: r.Record, late: now.Add(s.config.Limits.Time + grace), end: now.Add(s.config.Limits.Time + lateReply)}
 	if p.launch.Create != nil {
-		call.ask = p.creating(r.Ask)
+		waiting.ask = p.creating(r.Ask)
 	}
-	result, err := p.conn.call(call, r.Call)
+	result, err := p.conn.call(waiting, r.Request)
 	if err != nil {
 		p.settle()
 	}
@@ -167,30 +157,30 @@ func (p *process) creating(next Asker) Asker {
 
 // retryLost retries a call whose worker ended, if that is safe. The retry has a worker to itself, which shows whether
 // the call itself ends its worker.
-func (s *Supervisor) retryLost(ctx context.Context, p *process, r Request, lost *lostError) (wire.Result, error) {
+func (s *Supervisor) retryLost(ctx context.Context, p *process, r Hooked, lost *lostError) (call.Result, error) {
 	s.config.Log.Error("a worker process ended", "reason", p.reason())
 	// If the call was alone and the host had to kill the worker, or the worker violated the protocol, the call caused it.
 	// Otherwise another call or process may be the cause.
 	blamed := lost.alone && (p.killed.Load() != nil || errors.Is(lost.reason, wire.ErrProtocol))
 	if lost.sent && (lost.wrote || lost.late || blamed) {
-		return wire.Result{}, s.lostCall(p, lost)
+		return call.Result{}, s.lostCall(p, lost)
 	}
 	select {
 	case s.retry <- struct{}{}:
 		defer func() { <-s.retry }()
 	case <-ctx.Done():
-		return wire.Result{}, ctx.Err()
+		return call.Result{}, ctx.Err()
 	}
 	p, err := s.launch(ctx)
 	if err != nil {
-		return wire.Result{}, err
+		return call.Result{}, err
 	}
 	if err := s.adopt(p); err != nil {
-		return wire.Result{}, err
+		return call.Result{}, err
 	}
-	result, err := s.run(ctx, p, r)
+	result, err := s.attempt(ctx, p, r)
 	if errors.As(err, &lost) {
-		return wire.Result{}, s.lostCall(p, lost)
+		return call.Result{}, s.lostCall(p, lost)
 	}
 	return result, err
 }
@@ -203,27 +193,24 @@ func (s *Supervisor) lostCall(p *process, err *lostError) *engine.Error {
 	return s.fail(engine.CodeWorkerLost, err, "lost its process: %s", p.reason())
 }
 
-// response validates a worker's result. The worker is untrusted, and the host passes the bytes of the result on to the
+// validate validates a worker's result. The worker is untrusted, and the host passes the bytes of the result on to the
 // client.
-func (s *Supervisor) response(result wire.Result) (Response, error) {
-	r := Response{
-		Body: result.Body, ToolError: result.Kind == wire.KindToolError, Asks: result.Kind == wire.KindAsk,
-		Fuel: result.Fuel, LeftOut: result.LeftOut, StartFuel: result.StartFuel, Memory: result.Memory,
-	}
+func (s *Supervisor) validate(r call.Result) (call.Result, error) {
+	body := r.Body
 	switch {
-	case result.Kind == wire.KindFailure:
+	case r.Kind == call.Failed:
 		r.Body = nil
-		if err := failure(s.config.Plugin, result.Body); !errors.Is(err, wire.ErrProtocol) {
+		if err := failure(s.config.Plugin, body); !errors.Is(err, wire.ErrProtocol) {
 			return r, err
 		}
 		return r, s.fail(engine.CodeWorkerLost, nil, "received a malformed failure from its process")
-	case !rawjson.Valid(result.Body) || !utf8.Valid(result.Body) || rawjson.Kind(result.Body) != '{':
+	case !rawjson.Valid(body) || !utf8.Valid(body) || rawjson.Kind(body) != '{':
 		r.Body = nil
 		return r, s.fail(engine.CodeWorkerLost, nil, "received a result from its process that is not a JSON object")
-	case result.Kind == wire.KindRPCError:
+	case r.Kind == call.RPCError:
 		r.Body = nil
 		var own *abi.Error
-		if err := json.Unmarshal(result.Body, &own); err != nil || own == nil {
+		if err := json.Unmarshal(body, &own); err != nil || own == nil {
 			return r, s.fail(engine.CodeWorkerLost, nil, "received a malformed error from its process")
 		}
 		return r, own

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/reexec"
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
@@ -39,10 +40,10 @@ func newSupervisor(t *testing.T, change func(*Config)) *Supervisor {
 	return s
 }
 
-func method(name string) Request { return withParams(name, "") }
+func method(name string) Hooked { return withParams(name, "") }
 
-func withParams(name, params string) Request {
-	return Request{Call: wire.Call{Method: name, Params: []byte(params)}, Ask: func(ctx context.Context, ask wire.Ask) wire.Reply {
+func withParams(name, params string) Hooked {
+	return Hooked{Request: call.Request{Method: name, Params: []byte(params)}, Ask: func(ctx context.Context, ask wire.Ask) wire.Reply {
 		if ask.Op == "hang" {
 			<-ctx.Done()
 		}
@@ -267,7 +268,7 @@ func TestCallsWithoutEffectsAreRetriedInNewWorker(t *testing.T) {
 						}
 						return wire.Reply{Result: ask.Params}
 					}
-					r.Call.Method = "ask"
+					r.Method = "ask"
 					got, err := s.Call(t.Context(), r)
 					// The unknown operation "op" may have an effect, so the call is not retried.
 					if codeOf(t, err) != engine.CodeWorkerLost {

@@ -3,6 +3,7 @@ package child
 import (
 	"context"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/command"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
@@ -11,25 +12,25 @@ import (
 
 // commandRequester returns the requester of a command.
 func commandRequester(setup wire.Setup, module *engine.Module) requester {
-	return func(ctx context.Context, r engine.Request) (engine.Response, error) {
+	return func(ctx context.Context, r engine.Prepared) (engine.Held, error) {
 		switch r.Method {
 		case abi.MethodToolsCall:
 		case abi.MethodDescribe:
-			return engine.Response{Body: setup.Commands.Describe()}, nil
+			return engine.Held{Result: call.Result{Body: setup.Commands.Describe()}}, nil
 		default:
-			return engine.Response{Body: command.NoMethod()}, nil
+			return engine.Held{Result: call.Result{Body: command.NoMethod()}}, nil
 		}
 		if err := module.CheckInput(len(r.Params)); err != nil {
-			return engine.Response{}, err
+			return engine.Held{}, err
 		}
 		if len(r.Params) > largeAnswer && r.Busy != nil { // converting large parameters takes long
 			r.Busy()
 		}
-		tool, run, refusal := setup.Commands.Run(r.Params)
+		tool, input, refusal := setup.Commands.Input(r.Params)
 		if refusal != nil {
-			return engine.Response{Body: refusal}, nil
+			return engine.Held{Result: call.Result{Body: refusal}}, nil
 		}
-		response, err := module.Call(ctx, engine.Request{Method: r.Method, Args: run.Args, Stdin: run.Stdin, Busy: r.Busy})
+		response, err := module.Call(ctx, engine.Prepared{Request: r.Request, Args: input.Args, Stdin: input.Stdin, Busy: r.Busy})
 		if err != nil {
 			return response, err
 		}
@@ -39,7 +40,7 @@ func commandRequester(setup wire.Setup, module *engine.Module) requester {
 		body := tool.Response(command.Output{Stdout: response.Body, Stderr: response.Stderr, Exit: response.Exit}, setup.Limits.Output)
 		if body == nil {
 			response.Release()
-			return engine.Response{Fuel: response.Fuel}, module.OutputError()
+			return engine.Held{Result: call.Result{Fuel: response.Fuel}}, module.OutputError()
 		}
 		response.Body = body
 		return response, nil

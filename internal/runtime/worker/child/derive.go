@@ -66,7 +66,7 @@ const smallChunk = 16 << 10
 
 // sendDerived sends new records of derived data before the result, so that the host receives them even if it ends the worker after
 // the call. Sending the records takes little time, compared to computing them; the host writes them to disk later.
-func (c *call) sendDerived() {
+func (c *running) sendDerived() {
 	for _, chunk := range c.server.cache.Take(wire.DerivedPerCall) {
 		if len(chunk) <= smallChunk {
 			_ = c.server.out.Delay(wire.TypeDerived, 0, chunk) // the next read reports that the host has ended

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/extism"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
@@ -13,9 +14,9 @@ import (
 // engine, which does not know MCP, to the package that converts the requests and responses of a kind, which does not know the engine.
 // The module is untrusted, so limits.input and limits.output must bound the conversion.
 //
-// As with Call, the error is an *engine.Error, and the Response must be released if there is no error. An error for the client is a
+// As with Call, the error is an *engine.Error, and the Held must be released if there is no error. An error for the client is a
 // response of ABI 1. For modules that cannot describe themselves, the requester answers abi.MethodDescribe from the manifest.
-type requester func(context.Context, engine.Request) (engine.Response, error)
+type requester func(context.Context, engine.Prepared) (engine.Held, error)
 
 // newRequester returns the requester of the module's kind.
 func newRequester(setup wire.Setup, module *engine.Module) (requester, error) {
@@ -42,12 +43,12 @@ func extismRequester(module *engine.Module) (requester, error) {
 		exported[name] = module.Exports(name)
 	}
 	plugin := extism.Plugin{Version: version, Exports: func(name string) bool { return exported[name] }}
-	return func(ctx context.Context, r engine.Request) (engine.Response, error) {
-		c := extism.NewCall(plugin, extism.Request{Method: r.Method, Params: r.Params, Interaction: r.Interaction})
-		if c.Export == "" {
-			return engine.Response{Body: c.Answer}, nil
+	return func(ctx context.Context, r engine.Prepared) (engine.Held, error) {
+		t := extism.Translate(plugin, r.Request)
+		if t.Export == "" {
+			return engine.Held{Result: call.Result{Body: t.Answer}}, nil
 		}
-		r.Extism = c
+		r.Extism = t
 		return module.Call(ctx, r)
 	}, nil
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
-	"github.com/bulkhead-mcp/bulkhead/internal/runtime/answer"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/dirtypages"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
@@ -26,7 +26,7 @@ import (
 // Main runs a worker until the host closes the connection, and returns the exit code. check returns the reason why a
 // result does not conform to MCP; "" if it conforms.
 func Main(check func(method string, result []byte) string) int {
-	err := run(check)
+	err := serveHost(check)
 	if err == nil || errors.Is(err, io.EOF) {
 		return 0
 	}
@@ -34,7 +34,8 @@ func Main(check func(method string, result []byte) string) int {
 	return 1
 }
 
-func run(check func(method string, result []byte) string) error {
+// serveHost confines the process, loads the module and answers the calls of the host.
+func serveHost(check func(method string, result []byte) string) error {
 	stream := connection()
 	out := wire.NewWriter(stream)
 	in := wire.NewReader(stream, limit)
@@ -117,13 +118,13 @@ func (s *server) load(setup wire.Setup, code string, tracker *dirtypages.Tracker
 }
 
 // answerer returns the function that validates responses. A schema is compiled when it is first needed.
-func answerer(setup wire.Setup, check func(method string, result []byte) string) func(string, int, engine.Response) (wire.Kind, []byte) {
+func answerer(setup wire.Setup, check func(method string, result []byte) string) func(string, int, engine.Held) (call.Kind, []byte) {
 	var compiled []func() (*schema.Schema, error)
 	for _, text := range setup.Schemas {
 		compiled = append(compiled, sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(text) }))
 	}
-	checker := answer.Checker{Result: check, Values: int((setup.Limits.Memory + setup.Limits.Output) / schema.BytesPerValue)}
-	return func(method string, number int, r engine.Response) (wire.Kind, []byte) {
+	checker := Checker{Result: check, Values: int((setup.Limits.Memory + setup.Limits.Output) / schema.BytesPerValue)}
+	return func(method string, number int, r engine.Held) (call.Kind, []byte) {
 		var output func() (*schema.Schema, error)
 		if number > 0 && number <= len(compiled) {
 			output = compiled[number-1]
@@ -131,20 +132,20 @@ func answerer(setup wire.Setup, check func(method string, result []byte) string)
 		result, err := checker.Parse(method, r, output)
 		var own *abi.Error
 		var failure *engine.Error
-		var ask *answer.Ask
+		var ask *Ask
 		switch {
 		case errors.As(err, &ask):
-			return wire.KindAsk, ask.JSON
-		case err == nil && method == abi.MethodToolsCall && answer.IsError(result):
-			return wire.KindToolError, result
+			return call.Asks, ask.JSON
+		case err == nil && method == abi.MethodToolsCall && IsError(result):
+			return call.ToolError, result
 		case err == nil:
-			return wire.KindResult, result
+			return call.OK, result
 		case errors.As(err, &own):
 			text, merr := json.Marshal(own)
 			if merr != nil {
 				return failed(&engine.Error{Code: engine.CodeInvalidResponse, Message: "returned an error that violates the ABI"})
 			}
-			return wire.KindRPCError, text
+			return call.RPCError, text
 		case errors.As(err, &failure):
 			return failed(failure)
 		}

@@ -9,7 +9,7 @@ import (
 
 // record stores an operation for the audit log. A denied operation is sent immediately, since the call may end the process before
 // its result is sent.
-func (c *call) record(o sandbox.Operation) {
+func (c *running) record(o sandbox.Operation) {
 	done := audit.Operation{Op: o.Op, Target: o.Target, Code: o.Code, Outcome: outcome(o.Code)}
 	if c.recorded && c.trail.Add(done) && done.Outcome == audit.Denied {
 		_ = c.server.out.Write(wire.TypeRecord, c.number, encoded(done, 1)) // the next read reports that the host has ended
@@ -32,7 +32,7 @@ func encoded(o audit.Operation, count int64) []byte {
 
 // sendRecords sends the operations that record has stored, together with the result. leftOut is the number of operations that were
 // not recorded.
-func (c *call) sendRecords() (leftOut int64) {
+func (c *running) sendRecords() (leftOut int64) {
 	all, leftOut := c.trail.Operations()
 	for _, o := range all {
 		if o.Outcome == audit.Denied {

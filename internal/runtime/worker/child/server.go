@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/audit"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/derived"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
@@ -27,7 +28,7 @@ type server struct {
 	out     *wire.Writer
 	module  *engine.Module
 	request requester
-	answer  func(method string, schema int, r engine.Response) (wire.Kind, []byte)
+	answer  func(method string, schema int, r engine.Held) (call.Kind, []byte)
 	log     hclog.Logger
 	maxAsk  int // maximum size in bytes of a request of ask
 	cache   *derived.Cache
@@ -36,11 +37,11 @@ type server struct {
 	failed  chan error    // receives the reason why reading ended; capacity 1
 
 	mu    sync.Mutex
-	calls map[uint32]*call
+	calls map[uint32]*running
 }
 
-// call is a call in flight.
-type call struct {
+// running is a call that the module runs, and that may ask the host.
+type running struct {
 	server   *server
 	number   uint32
 	cancel   context.CancelFunc
@@ -51,24 +52,24 @@ type call struct {
 	wrote    sync.Once
 }
 
-type callKey struct{}
+type runningKey struct{}
 
 // callOf returns the call of an operation; nil outside of a call.
-func callOf(ctx context.Context) *call {
-	c, _ := ctx.Value(callKey{}).(*call)
+func callOf(ctx context.Context) *running {
+	c, _ := ctx.Value(runningKey{}).(*running)
 	return c
 }
 
 // serve runs calls until the host closes the connection, and returns io.EOF then.
 func (s *server) serve() error {
-	s.calls, s.follow, s.failed = map[uint32]*call{}, make(chan struct{}), make(chan error, 1)
-	go s.run()
+	s.calls, s.follow, s.failed = map[uint32]*running{}, make(chan struct{}), make(chan error, 1)
+	go s.leadInTurn()
 	return <-s.failed
 }
 
-// run is the loop of one goroutine: it leads until its call makes another goroutine the leader, finishes the call, and waits to
+// leadInTurn is the loop of one goroutine: it leads until its call makes another goroutine the leader, finishes the call, and waits to
 // become the leader again. The number of these goroutines exceeds the number of calls in flight by at most one.
-func (s *server) run() {
+func (s *server) leadInTurn() {
 	for s.lead() {
 		<-s.follow
 	}
@@ -79,7 +80,7 @@ func (s *server) pass() {
 	select {
 	case s.follow <- struct{}{}:
 	default:
-		go s.run()
+		go s.leadInTurn()
 	}
 }
 
@@ -91,9 +92,9 @@ func (s *server) lead() bool {
 		}
 		f, err := s.in.Next()
 		if err == nil && f.Type == wire.TypeCall {
-			var request wire.Call
-			if request, err = wire.DecodeCall(f.Payload); err == nil {
-				if !s.call(f.Call, request) {
+			var request call.Request
+			if request, err = wire.DecodeRequest(f.Payload); err == nil {
+				if !s.execute(f.Call, request) {
 					return true
 				}
 				continue
@@ -130,15 +131,15 @@ func (s *server) take(f wire.Frame) error {
 	return nil
 }
 
-// call runs a call, and reports whether its goroutine is still the leader.
-func (s *server) call(number uint32, request wire.Call) bool {
+// execute executes a request, and reports whether its goroutine is still the leader.
+func (s *server) execute(number uint32, request call.Request) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c := &call{server: s, number: number, cancel: cancel, recorded: request.Recorded, leads: true, reply: make(chan wire.Reply, 1)}
+	c := &running{server: s, number: number, cancel: cancel, recorded: request.Recorded, leads: true, reply: make(chan wire.Reply, 1)}
 	s.mu.Lock()
 	s.calls[number] = c
 	s.mu.Unlock()
-	result, release := c.run(context.WithValue(ctx, callKey{}, c), request)
+	result, release := c.send(context.WithValue(ctx, runningKey{}, c), request)
 	s.mu.Lock()
 	delete(s.calls, number)
 	s.mu.Unlock()
@@ -152,7 +153,7 @@ func (s *server) call(number uint32, request wire.Call) bool {
 	} else if c.leads {
 		s.delayed = 0
 	}
-	_ = send(wire.TypeResult, number, result.Encode()...) // the next read reports that the host has ended
+	_ = send(wire.TypeResult, number, wire.EncodeResult(result)...) // the next read reports that the host has ended
 	release()
 	return c.leads
 }
@@ -172,7 +173,7 @@ func (s *server) flush() {
 const largeAnswer = 64 << 10
 
 // busy makes another goroutine the leader if the call's goroutine is the leader.
-func (c *call) busy() {
+func (c *running) busy() {
 	if c.leads {
 		c.leads = false
 		c.server.flush()
@@ -180,12 +181,12 @@ func (c *call) busy() {
 	}
 }
 
-// run passes the request to the module and returns its result. release must be called after the result was sent.
-func (c *call) run(ctx context.Context, request wire.Call) (_ wire.Result, release func()) {
+// send sends the request to the module and returns the result of its response. release must be called after the result was sent.
+func (c *running) send(ctx context.Context, request call.Request) (_ call.Result, release func()) {
 	ctx, scope := sandbox.Begin(ctx, c, c.record)
 	defer scope.End()
-	response, err := c.server.request(ctx, engine.Request{Method: request.Method, Params: request.Params, Interaction: request.Interaction, Busy: c.busy})
-	result := wire.Result{Fuel: response.Fuel, StartFuel: response.StartFuel, Memory: response.Memory}
+	response, err := c.server.request(ctx, engine.Prepared{Request: request, Busy: c.busy})
+	result := response.Result
 	if failure := (*engine.Error)(nil); errors.As(err, &failure) {
 		result.Kind, result.Body = failed(failure)
 	} else {
@@ -195,7 +196,7 @@ func (c *call) run(ctx context.Context, request wire.Call) (_ wire.Result, relea
 		if len(response.Body) > largeAnswer { // validating the response takes long
 			c.busy()
 		}
-		result.Kind, result.Body = c.server.answer(request.Method, request.Schema, response)
+		result.Kind, result.Body = c.server.answer(request.Method, request.Output, response)
 	}
 	result.LeftOut = c.sendRecords()
 	c.sendDerived()
@@ -213,13 +214,13 @@ func nameOf(params []byte) string {
 }
 
 // failed returns the kind and body of a result that reports a failure.
-func failed(failure *engine.Error) (wire.Kind, []byte) {
+func failed(failure *engine.Error) (call.Kind, []byte) {
 	text, _ := json.Marshal(wire.Failure{Code: string(failure.Code), Message: failure.Message, Detail: failure.Detail}) // strings always encode
-	return wire.KindFailure, text
+	return call.Failed, text
 }
 
 // ask sends an operation to the host process and returns the result.
-func (c *call) ask(ctx context.Context, op string, params []byte) ([]byte, error) {
+func (c *running) ask(ctx context.Context, op string, params []byte) ([]byte, error) {
 	c.busy()
 	if len(params)+1+len(op) > c.server.maxAsk {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: fmt.Sprintf("%s: the request has %d bytes, more than the limit of this plugin", op, len(params))}
@@ -239,7 +240,7 @@ func (c *call) ask(ctx context.Context, op string, params []byte) ([]byte, error
 }
 
 // Notify implements sandbox.Notifier.
-func (c *call) Notify(method string, params json.RawMessage) error {
+func (c *running) Notify(method string, params json.RawMessage) error {
 	notification, err := json.Marshal(abi.Notification{Method: method, Params: params})
 	if err != nil {
 		return err
@@ -249,6 +250,6 @@ func (c *call) Notify(method string, params json.RawMessage) error {
 }
 
 // changes tells the host that the call is about to write something.
-func (c *call) changes() {
+func (c *running) changes() {
 	c.wrote.Do(func() { _ = c.server.out.Write(wire.TypeWrote, c.number) })
 }

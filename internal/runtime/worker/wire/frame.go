@@ -23,7 +23,7 @@ type Type byte
 // The frames that the host sends.
 const (
 	TypeSetup  Type = 1 + iota // Setup, once, before anything else
-	TypeCall                   // a Call
+	TypeCall                   // a call.Request
 	TypeCancel                 // cancels the call; no payload
 	TypeReply                  // answers the TypeAsk of a call: a Reply
 )
@@ -33,7 +33,7 @@ const (
 	TypeReady   Type = 16 + iota // the worker is confined: a Ready
 	TypeLoaded                   // the module is loaded; no payload
 	TypeFailed                   // the module could not be loaded: a Failure; the worker then ends
-	TypeResult                   // ends a call: a Result
+	TypeResult                   // ends a call: a call.Result
 	TypeAsk                      // an operation that the host process performs: an Ask
 	TypeLog                      // a line of the log: a Log
 	TypeRecord                   // an operation of the call, for the audit: a Record

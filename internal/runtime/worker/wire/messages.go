@@ -4,80 +4,46 @@ import (
 	"encoding/binary"
 	"encoding/json"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// Call is a request to the module.
-type Call struct {
-	Method string
-	// Schema is the number of the output schema, from 1; 0 if the tool has none.
-	Schema int
-	// Recorded asks for a Record of each operation.
-	Recorded bool
-	Params   []byte // JSON, or empty
-	// Interaction is a JSON object with the members client, answers and state of the request; empty if the client cannot be
-	// asked.
-	Interaction []byte
-}
+const requestHead = 8
 
-const callHead = 8
-
-// Encode returns the parts of the payload; Params and Interaction are not copied.
-func (c Call) Encode() [][]byte {
-	head := make([]byte, 0, callHead+len(c.Method))
+// EncodeRequest returns the parts of the payload of TypeCall: the fields of r that the worker needs. Params and Members are not copied.
+func EncodeRequest(r call.Request) [][]byte {
+	head := make([]byte, 0, requestHead+len(r.Method))
 	flags := byte(0)
-	if c.Recorded {
+	if r.Recorded {
 		flags = 1
 	}
-	head = append(head, flags, byte(len(c.Method)))
-	head = binary.LittleEndian.AppendUint16(head, uint16(c.Schema))
-	head = binary.LittleEndian.AppendUint32(head, uint32(len(c.Interaction)))
-	head = append(head, c.Method...)
-	return [][]byte{head, c.Interaction, c.Params}
+	head = append(head, flags, byte(len(r.Method)))
+	head = binary.LittleEndian.AppendUint16(head, uint16(r.Output))
+	head = binary.LittleEndian.AppendUint32(head, uint32(len(r.Members)))
+	head = append(head, r.Method...)
+	return [][]byte{head, r.Members, r.Params}
 }
 
-// DecodeCall decodes what Encode returned.
-func DecodeCall(payload []byte) (Call, error) {
-	if len(payload) < callHead {
-		return Call{}, Violation("a malformed call of %d bytes", len(payload))
+// DecodeRequest decodes what EncodeRequest returned.
+func DecodeRequest(payload []byte) (call.Request, error) {
+	if len(payload) < requestHead {
+		return call.Request{}, Violation("a malformed call of %d bytes", len(payload))
 	}
-	method := callHead + int(payload[1])
+	method := requestHead + int(payload[1])
 	params := int64(method) + int64(binary.LittleEndian.Uint32(payload[4:]))
 	if int64(len(payload)) < params {
-		return Call{}, Violation("a malformed call of %d bytes", len(payload))
+		return call.Request{}, Violation("a malformed call of %d bytes", len(payload))
 	}
-	return Call{
-		Recorded: payload[0]&1 != 0, Schema: int(binary.LittleEndian.Uint16(payload[2:])),
-		Method: string(payload[callHead:method]), Interaction: payload[method:params], Params: payload[params:],
+	return call.Request{
+		Recorded: payload[0]&1 != 0, Output: int(binary.LittleEndian.Uint16(payload[2:])),
+		Method: string(payload[requestHead:method]), Members: payload[method:params], Params: payload[params:],
 	}, nil
-}
-
-// Kind says how a call ended.
-type Kind byte
-
-// The kinds of results.
-const (
-	KindResult    Kind = iota // Body is the method's result
-	KindToolError             // Body is the method's result, which has isError set
-	KindRPCError              // Body is an abi.Error
-	KindFailure               // Body is a Failure
-	KindAsk                   // Body is an abi.Ask
-)
-
-// Result ends a call.
-type Result struct {
-	Kind      Kind
-	Fuel      int64
-	LeftOut   int64 // operations that were not recorded
-	StartFuel int64 // instructions that creating the instance executed
-	Memory    int64 // size in bytes of the module's linear memory after the call
-	Body      []byte
 }
 
 const resultHead = 33
 
-// Encode returns the parts of the payload; Body is not copied.
-func (r Result) Encode() [][]byte {
+// EncodeResult returns the parts of the payload of TypeResult; Body is not copied.
+func EncodeResult(r call.Result) [][]byte {
 	head := make([]byte, 0, resultHead)
 	head = append(head, byte(r.Kind))
 	head = binary.LittleEndian.AppendUint64(head, uint64(r.Fuel))
@@ -87,14 +53,14 @@ func (r Result) Encode() [][]byte {
 	return [][]byte{head, r.Body}
 }
 
-// DecodeResult decodes what Encode returned. Body is not validated.
-func DecodeResult(payload []byte) (Result, error) {
-	if len(payload) < resultHead || Kind(payload[0]) > KindAsk {
-		return Result{}, Violation("a malformed result of %d bytes", len(payload))
+// DecodeResult decodes what EncodeResult returned. Body is not validated.
+func DecodeResult(payload []byte) (call.Result, error) {
+	if len(payload) < resultHead || call.Kind(payload[0]) > call.Asks {
+		return call.Result{}, Violation("a malformed result of %d bytes", len(payload))
 	}
 	number := func(at int) int64 { return max(0, int64(binary.LittleEndian.Uint64(payload[at:]))) }
-	return Result{
-		Kind: Kind(payload[0]), Fuel: number(1), LeftOut: number(9), StartFuel: number(17), Memory: number(25), Body: payload[resultHead:],
+	return call.Result{
+		Kind: call.Kind(payload[0]), Fuel: number(1), LeftOut: number(9), StartFuel: number(17), Memory: number(25), Body: payload[resultHead:],
 	}, nil
 }
 

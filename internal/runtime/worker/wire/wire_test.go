@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
@@ -109,8 +110,8 @@ func FuzzReader(f *testing.F) {
 	var stream bytes.Buffer
 	w := NewWriter(&stream)
 	for t, parts := range map[Type][][]byte{
-		TypeCall:   Call{Method: "tools/call", Schema: 3, Recorded: true, Params: []byte(`{}`), Interaction: []byte(`{"client":{}}`)}.Encode(),
-		TypeResult: Result{Kind: KindToolError, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Body: []byte(`{}`)}.Encode(),
+		TypeCall:   EncodeRequest(call.Request{Method: "tools/call", Output: 3, Recorded: true, Params: []byte(`{}`), Members: []byte(`{"client":{}}`)}),
+		TypeResult: EncodeResult(call.Result{Kind: call.ToolError, Fuel: 7, LeftOut: 1, StartFuel: 9, Memory: 65536, Body: []byte(`{}`)}),
 		TypeAsk:    Ask{Op: "lock", Params: []byte(`{}`)}.Encode(),
 		TypeReply:  Reply{Error: &abi.HostError{Code: "denied", Message: "no"}}.Encode(),
 		TypeLog:    {Log{Level: 3, Text: "t", Args: []string{"a", "b"}}.Encode()},
@@ -140,13 +141,13 @@ func FuzzReader(f *testing.F) {
 // again decodes a payload as each type of message, and checks that the result round-trips.
 func again(t *testing.T, payload []byte) {
 	t.Helper()
-	if c, err := DecodeCall(payload); err == nil {
-		if back, err := DecodeCall(bytes.Join(c.Encode(), nil)); err != nil || !cmp.Equal(c, back) {
+	if c, err := DecodeRequest(payload); err == nil {
+		if back, err := DecodeRequest(bytes.Join(EncodeRequest(c), nil)); err != nil || !cmp.Equal(c, back) {
 			t.Errorf("the call %+v does not round-trip: got %+v, %v", c, back, err)
 		}
 	}
 	if r, err := DecodeResult(payload); err == nil {
-		if back, err := DecodeResult(bytes.Join(r.Encode(), nil)); err != nil || !cmp.Equal(r, back) {
+		if back, err := DecodeResult(bytes.Join(EncodeResult(r), nil)); err != nil || !cmp.Equal(r, back) {
 			t.Errorf("the result %+v does not round-trip: got %+v, %v", r, back, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package network
+package dispatch
 
 import (
 	"context"
@@ -12,18 +12,18 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/worker/wire"
 )
 
-// server responds to every request with a body.
-type server struct {
+// gitServer responds to every request with a body.
+type gitServer struct {
 	body     string
 	requests []*http.Request
 }
 
-func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *gitServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r)
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"a/b"}}, Body: io.NopCloser(strings.NewReader(s.body))}, nil
 }
 
-func do(t *testing.T, s *Session, op string, params any) (string, error) {
+func doNetwork(t *testing.T, s *networkSession, op string, params any) (string, error) {
 	t.Helper()
 	text, isText := params.(string)
 	if !isText {
@@ -33,7 +33,7 @@ func do(t *testing.T, s *Session, op string, params any) (string, error) {
 		}
 		text = string(encoded)
 	}
-	result, err, known := s.Do(t.Context(), wire.Ask{Op: op, Params: []byte(text)})
+	result, err, known := s.do(t.Context(), wire.Ask{Op: op, Params: []byte(text)})
 	if !known {
 		t.Fatalf("Do does not accept the operation %s", op)
 	}
@@ -69,15 +69,15 @@ func TestGitRequestsAreValidated(t *testing.T) {
 		"no remote is granted at all": {"", wire.GitRequest{Method: "GET", URL: "https://example.com/r" + refs}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			git := &server{}
+			git := &gitServer{}
 			var remotes []string
 			if c.remotes != "" {
 				remotes = []string{c.remotes}
 			}
 			c.request.Header = map[string]string{"Accept": "x", "Authorization": "secret", "Host": "other", "Cookie": "y"}
-			s := New(Config{Git: git, Remotes: remotes}).Begin(t.Context())
-			defer s.End()
-			_, err := do(t, s, wire.OpGitOpen, c.request)
+			s := newNetwork(nil, git, remotes).begin(t.Context())
+			defer s.end()
+			_, err := doNetwork(t, s, wire.OpGitOpen, c.request)
 			if (err == nil) != c.ok || (len(git.requests) == 1) != c.ok {
 				t.Errorf("got the error %v after %d requests; want one request if the request is valid, and otherwise an error and none", err, len(git.requests))
 			}
@@ -89,10 +89,10 @@ func TestGitRequestsAreValidated(t *testing.T) {
 }
 
 func TestStreamsAreReadInChunks(t *testing.T) {
-	git := &server{body: strings.Repeat("x", maxRead+7)}
-	s := New(Config{Git: git, Remotes: []string{"*"}}).Begin(t.Context())
-	defer s.End()
-	head, err := do(t, s, wire.OpGitOpen, wire.GitRequest{Method: "GET", URL: "https://example.com/r" + refs})
+	git := &gitServer{body: strings.Repeat("x", maxRead+7)}
+	s := newNetwork(nil, git, []string{"*"}).begin(t.Context())
+	defer s.end()
+	head, err := doNetwork(t, s, wire.OpGitOpen, wire.GitRequest{Method: "GET", URL: "https://example.com/r" + refs})
 	var answer wire.GitAnswer
 	if err != nil || json.Unmarshal([]byte(head), &answer) != nil || answer.Status != 200 || answer.ContentType != "a/b" {
 		t.Fatalf("opening a stream returned %s, %v; want the status 200 and the type a/b", head, err)
@@ -100,7 +100,7 @@ func TestStreamsAreReadInChunks(t *testing.T) {
 	stream := fmt.Sprint(answer.Stream)
 	read := 0
 	for {
-		chunk, err := do(t, s, wire.OpGitRead, stream)
+		chunk, err := doNetwork(t, s, wire.OpGitRead, stream)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,37 +114,37 @@ func TestStreamsAreReadInChunks(t *testing.T) {
 	if read != len(git.body) {
 		t.Errorf("read %d bytes in total, want %d", read, len(git.body))
 	}
-	if _, err := do(t, s, wire.OpGitShut, stream); err != nil {
+	if _, err := doNetwork(t, s, wire.OpGitShut, stream); err != nil {
 		t.Error(err)
 	}
 	for _, op := range []string{wire.OpGitRead, wire.OpGitShut} {
-		if _, err := do(t, s, op, stream); err == nil {
+		if _, err := doNetwork(t, s, op, stream); err == nil {
 			t.Errorf("%s of a closed stream succeeded", op)
 		}
 	}
 }
 
 func TestStreamsAreBoundedAndClosedByEnd(t *testing.T) {
-	s := New(Config{Git: &server{}, Remotes: []string{"*"}}).Begin(t.Context())
+	s := newNetwork(nil, &gitServer{}, []string{"*"}).begin(t.Context())
 	opened := 0
 	for range 2 * maxStreams {
-		if _, err := do(t, s, wire.OpGitOpen, wire.GitRequest{Method: "GET", URL: "https://example.com/r" + refs}); err == nil {
+		if _, err := doNetwork(t, s, wire.OpGitOpen, wire.GitRequest{Method: "GET", URL: "https://example.com/r" + refs}); err == nil {
 			opened++
 		}
 	}
 	if opened != maxStreams {
 		t.Errorf("%d streams were opened, want %d", opened, maxStreams)
 	}
-	s.End()
+	s.end()
 	if len(s.streams) > 0 || s.ctx.Err() != context.Canceled {
 		t.Errorf("after End %d streams are open, want none; error of the context: %v", len(s.streams), s.ctx.Err())
 	}
 }
 
 func TestDoRejectsUnknownOperations(t *testing.T) {
-	s := New(Config{}).Begin(t.Context())
-	defer s.End()
-	if _, _, known := s.Do(t.Context(), wire.Ask{Op: "lock"}); known {
+	s := newNetwork(nil, nil, nil).begin(t.Context())
+	defer s.end()
+	if _, _, known := s.do(t.Context(), wire.Ask{Op: "lock"}); known {
 		t.Error("Do accepts the operation lock, which is not a network operation")
 	}
 }

@@ -1,4 +1,4 @@
-package answer
+package child
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/call"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/schema"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
@@ -75,7 +76,7 @@ func TestParse(t *testing.T) {
 		"an ask where it is not allowed": {body: `{"ask":{"state":"s"}}`, err: invalid("asked the client in its response to m, where the ABI does not allow that")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := anyResult.Parse("m", engine.Response{Body: []byte(c.body), Faults: c.faults}, nil)
+			got, err := anyResult.Parse("m", engine.Held{Result: call.Result{Body: []byte(c.body)}, Faults: c.faults}, nil)
 			if string(got) != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
@@ -96,7 +97,7 @@ func TestParseAsk(t *testing.T) {
 		`{"ask":{"state":""},"error":{"code":1,"message":"m"}}`: "m (1)",
 		`{"ask":{"state":""}`:                                   "returned a response that is not JSON",
 	} {
-		_, err := anyResult.Parse(abi.MethodToolsCall, engine.Response{Body: []byte(body)}, nil)
+		_, err := anyResult.Parse(abi.MethodToolsCall, engine.Held{Result: call.Result{Body: []byte(body)}}, nil)
 		got := fmt.Sprint(err)
 		if ask := (*Ask)(nil); errors.As(err, &ask) {
 			got = "ask " + string(ask.JSON)
@@ -187,7 +188,7 @@ func FuzzResponse(f *testing.F) {
 		f.Add([]byte(seed), true)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, faulty bool) {
-		response := engine.Response{Body: body}
+		response := engine.Held{Result: call.Result{Body: body}}
 		if faulty {
 			response.Faults = []error{fs.ErrPermission}
 		}

@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 		"half of a surrogate pair":         {`{"first":"\ud800"}`, []string{"--color=never", "\uFFFD", "--", "."}, ""},
 		"dash that is not in the encoding": {`{"globs":["\u002e"]}`, []string{"--color=never", "-g", ".", "--", "."}, ""},
 	} {
-		run, err := grep.run(json.RawMessage(c.arguments))
+		run, err := grep.input(json.RawMessage(c.arguments))
 		if err != nil || !slices.Equal(run.Args, c.want) || string(run.Stdin) != c.stdin {
 			t.Errorf("%s: got %q with stdin %q and the error %v, want %q with stdin %q", name, run.Args, run.Stdin, err, c.want, c.stdin)
 		}
@@ -85,7 +85,7 @@ func TestRunRefuses(t *testing.T) {
 		"too many bytes":        {`{"first":"` + strings.Repeat("a", MaxBytes) + `"}`, "too long"},
 		"chosen words too many": {`{"globs":[` + strings.Repeat(`"a",`, MaxWords) + `"a"]}`, "too long"},
 	} {
-		run, err := grep.run(json.RawMessage(c.arguments))
+		run, err := grep.input(json.RawMessage(c.arguments))
 		if err == nil || !strings.Contains(err.Error(), c.want) || run.Args != nil {
 			t.Errorf("%s: got %q and the error %v, want %q", name, run.Args, err, c.want)
 		}
@@ -94,17 +94,17 @@ func TestRunRefuses(t *testing.T) {
 
 func TestToolsRun(t *testing.T) {
 	tools := Tools{"grep": grep, "other": {Args: []Item{{Literal: "x"}}}}
-	if _, run, refusal := tools.Run(json.RawMessage(`{"arguments":{"first":"a"},"name":"grep","_meta":{"name":"other"}}`)); refusal != nil || !slices.Contains(run.Args, "a") {
+	if _, run, refusal := tools.Input(json.RawMessage(`{"arguments":{"first":"a"},"name":"grep","_meta":{"name":"other"}}`)); refusal != nil || !slices.Contains(run.Args, "a") {
 		t.Errorf("got %q and the refusal %s", run.Args, refusal)
 	}
-	if _, run, refusal := tools.Run(json.RawMessage(`{"name":"other"}`)); refusal != nil || !slices.Equal(run.Args, []string{"x"}) {
+	if _, run, refusal := tools.Input(json.RawMessage(`{"name":"other"}`)); refusal != nil || !slices.Equal(run.Args, []string{"x"}) {
 		t.Errorf("got %q and the refusal %s", run.Args, refusal)
 	}
-	_, _, refusal := tools.Run(json.RawMessage(`{"name":"Grep"}`))
+	_, _, refusal := tools.Input(json.RawMessage(`{"name":"Grep"}`))
 	if want := `{"error":{"code":-32602,"message":"unknown tool"}}`; string(refusal) != want {
 		t.Errorf("got %s, want %s", refusal, want)
 	}
-	_, _, refusal = tools.Run(json.RawMessage(`{"name":"grep","arguments":{"first":"-x"}}`))
+	_, _, refusal = tools.Input(json.RawMessage(`{"name":"grep","arguments":{"first":"-x"}}`))
 	if !strings.Contains(string(refusal), `"isError":true`) || !json.Valid(refusal) {
 		t.Errorf("got %s, want a result that is an error", refusal)
 	}
@@ -122,7 +122,7 @@ func FuzzRun(f *testing.F) {
 		if !json.Valid(arguments) {
 			return // the host has validated the parameters
 		}
-		run, err := grep.run(arguments)
+		run, err := grep.input(arguments)
 		if err != nil {
 			return
 		}
@@ -145,9 +145,9 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-func ExampleTools_Run() {
+func ExampleTools_Input() {
 	tools := Tools{"count": {Args: []Item{{Literal: "-l"}, {Literal: "--"}, {Arg: "file", Type: String, Dash: true}}}}
-	_, run, _ := tools.Run(json.RawMessage(`{"name":"count","arguments":{"file":"-a b.txt"}}`))
+	_, run, _ := tools.Input(json.RawMessage(`{"name":"count","arguments":{"file":"-a b.txt"}}`))
 	fmt.Printf("%q\n", run.Args)
 	// Output: ["-l" "--" "-a b.txt"]
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
 
-// call is one run of bulkhead_call, of bulkhead_derive, or of _initialize. A run of _initialize has no request. Runs of
+// execution is one run of bulkhead_call, of bulkhead_derive, or of _initialize. A run of _initialize has no request. Runs of
 // bulkhead_derive and _initialize may perform no host operations. A host function gets the call from its context. Only
 // the goroutine that runs the instance uses the call.
-type call struct {
+type execution struct {
 	ctx      context.Context
 	module   *Module
 	instance *instance
-	busy     func() // see Request.Busy
+	busy     func() // see Prepared.Busy
 
 	fuelLimit   int64 // 0: no limit
 	fuelGranted int64
@@ -48,27 +48,27 @@ type call struct {
 	released atomic.Bool // set once another call may use the instance
 }
 
-type callKey struct{}
+type executionKey struct{}
 
-func newCall(ctx context.Context, m *Module, i *instance) *call {
-	return &call{ctx: ctx, module: m, instance: i, busy: func() {}, fuelLimit: m.spec.Fuel}
+func newExecution(ctx context.Context, m *Module, i *instance) *execution {
+	return &execution{ctx: ctx, module: m, instance: i, busy: func() {}, fuelLimit: m.spec.Fuel}
 }
 
 // abort stops the module. wazero recovers the panic and returns it as the error of the guest call.
-func (c *call) abort(failure *Error) {
+func (c *execution) abort(failure *Error) {
 	c.aborted = failure
 	panic(failure)
 }
 
 // checkContext aborts the call if it has exceeded its time limit or was cancelled.
-func (c *call) checkContext() {
+func (c *execution) checkContext() {
 	if failure := c.module.contextError(c.ctx); failure != nil {
 		c.abort(failure)
 	}
 }
 
 // guestMemory returns a view of a range of linear memory, valid until the guest resumes. An invalid range aborts the call.
-func (c *call) guestMemory(mod api.Module, function string, offset, length uint64) []byte {
+func (c *execution) guestMemory(mod api.Module, function string, offset, length uint64) []byte {
 	view, ok := mod.Memory().Read(uint32(offset), uint32(length))
 	if !ok {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: %s was called with offset %d and length %d, outside its memory of %d bytes", function, uint32(offset), uint32(length), mod.Memory().Size()))
@@ -77,7 +77,7 @@ func (c *call) guestMemory(mod api.Module, function string, offset, length uint6
 }
 
 // copyToGuest copies data into linear memory. The guest must ask for exactly len(data) bytes.
-func (c *call) copyToGuest(mod api.Module, stack []uint64, function string, data []byte, pending bool) {
+func (c *execution) copyToGuest(mod api.Module, stack []uint64, function string, data []byte, pending bool) {
 	if !pending {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: %s was called with no data pending", function))
 	}
@@ -88,7 +88,7 @@ func (c *call) copyToGuest(mod api.Module, stack []uint64, function string, data
 	copyChunked(c.guestMemory(mod, function, stack[0], stack[1]), data)
 }
 
-func (c *call) output(response []byte) {
+func (c *execution) output(response []byte) {
 	if !c.hasRequest {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: output was called outside a request"))
 	}
@@ -107,7 +107,7 @@ func (m *Module) responseTooLarge(size int) *Error {
 // consequences of them.
 const maxFaults = 5
 
-func (c *call) fault(err error) {
+func (c *execution) fault(err error) {
 	if len(c.faults) < maxFaults {
 		c.faults = append(c.faults, err)
 	}
@@ -122,7 +122,7 @@ var (
 	noOperations       = []byte(`{"error":{"code":"` + abi.HostUnavailable + `","message":"this host provides no operations"}}`)
 )
 
-func (c *call) hostCall(request []byte) int {
+func (c *execution) hostCall(request []byte) int {
 	if len(request) > maxOperation {
 		c.abort(c.module.errorf(CodeMisuse, nil, "violated the ABI: host_call was called with length %d, and the limit is %d", len(request), maxOperation))
 	}
@@ -154,7 +154,7 @@ const minOperation = 1000 * bytesPerFuel
 // countOperation charges for an operation and enforces Spec.Operations. An operation with data bytes after its JSON
 // does not count towards Spec.Operations: it only computes, and a call may hash any number of files. The fuel limit
 // bounds it.
-func (c *call) countOperation(request []byte) {
+func (c *execution) countOperation(request []byte) {
 	if bytes.IndexByte(request[:min(len(request), abi.MaxBeforeBytes+1)], 0) >= 0 {
 		c.charge(minOperation + len(request)*chargePerByte)
 		return
@@ -166,7 +166,7 @@ func (c *call) countOperation(request []byte) {
 }
 
 // runOperation runs Spec.Operate. wazero would attribute a panic of the host to the module, so it is recovered here.
-func (c *call) runOperation(request []byte) []byte {
+func (c *execution) runOperation(request []byte) []byte {
 	defer func() {
 		if r := recover(); r != nil {
 			if c.aborted != nil {
@@ -177,7 +177,7 @@ func (c *call) runOperation(request []byte) []byte {
 		}
 	}()
 	c.busy()
-	return c.module.spec.Operate(context.WithValue(c.ctx, callKey{}, c), request) // Spend and Derive get the call from the context
+	return c.module.spec.Operate(context.WithValue(c.ctx, executionKey{}, c), request) // Spend and Derive get the call from the context
 }
 
 // maxLogLine bounds a line that a module logs, in bytes; longer lines are truncated.
@@ -191,7 +191,7 @@ const minLogLine = 64
 const bytesPerLogLine = 16 << 10
 
 // chargeLog charges fuel for log output and enforces LogSize.
-func (c *call) chargeLog(bytes, lines int) {
+func (c *execution) chargeLog(bytes, lines int) {
 	bytes = max(bytes, lines*minLogLine)
 	c.charge(lines * bytesPerLogLine)
 	if c.logged += bytes; c.logged > c.module.spec.LogSize {
@@ -199,7 +199,7 @@ func (c *call) chargeLog(bytes, lines int) {
 	}
 }
 
-func (c *call) log(level int32, line []byte) {
+func (c *execution) log(level int32, line []byte) {
 	c.charge(len(line))
 	c.chargeLog(len(line), 1)
 	if c.module.derives() {

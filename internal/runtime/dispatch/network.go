@@ -1,10 +1,4 @@
-// Package network performs network operations in the host process on behalf of workers, which have no sockets:
-// http/fetch, and the requests of git operations on remotes. Credentials are added to the requests in this process
-// (package fetch), so workers never see them. A Network belongs to a plugin. Network.Begin returns a Session for a call,
-// and Session.Do performs an operation.
-//
-// Workers are untrusted, so this package validates every request again.
-package network
+package dispatch
 
 import (
 	"context"
@@ -25,26 +19,20 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
 
-// Config configures a Network.
-type Config struct {
-	Fetch *fetch.Fetcher
-	// Remotes are the URLs of the granted git repositories, or "*" for any https URL.
-	Remotes []string
-	// Git sends requests to git servers.
-	Git http.RoundTripper
+// network performs network operations on behalf of a plugin's workers, which have no sockets: http/fetch, and the requests of git
+// operations on remotes. Credentials are added to the requests in this process (package fetch), so workers never see them. Workers are
+// untrusted, so every request is validated again. A network is safe for concurrent use.
+type network struct {
+	fetch   *fetch.Fetcher
+	git     http.RoundTripper // sends requests to git servers
+	any     bool              // whether any https URL is a granted remote
+	remotes []string          // URLs of the granted remotes as the function base returns them
 }
 
-// Network performs the operations of one plugin. It is safe for concurrent use.
-type Network struct {
-	config  Config
-	any     bool
-	remotes []string // URLs as the function base returns them
-}
-
-// New returns a Network. It opens no connections.
-func New(c Config) *Network {
-	n := &Network{config: c}
-	for _, remote := range c.Remotes {
+// newNetwork returns a network. It opens no connections. remotes are the URLs of the granted git repositories, or "*" for any https URL.
+func newNetwork(f *fetch.Fetcher, git http.RoundTripper, remotes []string) *network {
+	n := &network{fetch: f, git: git}
+	for _, remote := range remotes {
 		if remote == "*" {
 			n.any = true
 		} else if u, err := url.Parse(remote); err == nil {
@@ -63,12 +51,12 @@ func base(u *url.URL, suffix string) string {
 	return originOf(u) + strings.TrimRight(strings.TrimSuffix(u.EscapedPath(), suffix), "/")
 }
 
-// Close closes idle connections. All Sessions must have ended.
-func (n *Network) Close() { n.config.Fetch.Close() }
+// close closes idle connections. All sessions must have ended.
+func (n *network) close() { n.fetch.Close() }
 
-// Session is the network state of one call. Its operations must not run concurrently.
-type Session struct {
-	network *Network
+// networkSession is the network state of one call. Its operations must not run concurrently.
+type networkSession struct {
+	network *network
 	ctx     context.Context // context of the call and not of an operation: later operations read the body that one opened
 	cancel  context.CancelFunc
 
@@ -78,11 +66,13 @@ type Session struct {
 	redirected []string              // repositories that servers redirected to, within their origin
 }
 
-// Begin returns a Session for a call. The caller must call End.
-func (n *Network) Begin(ctx context.Context) *Session { return &Session{network: n, ctx: ctx} }
+// begin returns the session of a call. The caller must call end.
+func (n *network) begin(ctx context.Context) *networkSession {
+	return &networkSession{network: n, ctx: ctx}
+}
 
-// End closes the open streams.
-func (s *Session) End() {
+// end closes the open streams.
+func (s *networkSession) end() {
 	if s.cancel != nil {
 		s.cancel()
 	}
@@ -94,8 +84,8 @@ func (s *Session) End() {
 	s.streams = nil
 }
 
-// Do performs an operation. ok is false if it is not a network operation.
-func (s *Session) Do(ctx context.Context, ask wire.Ask) (result []byte, err error, ok bool) {
+// do performs an operation. ok is false if it is not a network operation.
+func (s *networkSession) do(ctx context.Context, ask wire.Ask) (result []byte, err error, ok bool) {
 	switch ask.Op {
 	case abi.OpHTTPFetch:
 		result, err = s.fetch(ctx, ask.Params)
@@ -111,7 +101,7 @@ func (s *Session) Do(ctx context.Context, ask wire.Ask) (result []byte, err erro
 	return result, err, true
 }
 
-func (s *Session) fetch(ctx context.Context, params []byte) ([]byte, error) {
+func (s *networkSession) fetch(ctx context.Context, params []byte) ([]byte, error) {
 	if err := rawjson.Bound(params, maxRequestValues, maxRequestDepth); err != nil {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "http/fetch: " + err.Error()}
 	}
@@ -119,7 +109,7 @@ func (s *Session) fetch(ctx context.Context, params []byte) ([]byte, error) {
 	if err := json.Unmarshal(params, &request); err != nil {
 		return nil, &abi.HostError{Code: abi.HostInvalid, Message: "http/fetch: the request cannot be decoded"}
 	}
-	response, err := s.network.config.Fetch.Fetch(ctx, request)
+	response, err := s.network.fetch.Fetch(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +122,7 @@ const (
 	maxRequestDepth  = 16
 )
 
-// Bounds of a Session.
+// Bounds of a session.
 const (
 	maxStreams = 4         // open streams; also the bound of redirected repositories
 	maxRead    = 256 << 10 // bytes that one read returns
@@ -148,7 +138,7 @@ var gitQueries = map[string]string{http.MethodGet: "service=git-upload-pack"}
 var gitHeaders = []string{"User-Agent", "Accept", "Git-Protocol", "Content-Type"}
 
 // open sends a request to a git server and stores the response body as a stream.
-func (s *Session) open(ctx context.Context, params []byte) ([]byte, error) {
+func (s *networkSession) open(ctx context.Context, params []byte) ([]byte, error) {
 	if s.cancel == nil {
 		s.ctx, s.cancel = context.WithCancel(s.ctx)
 	}
@@ -164,7 +154,7 @@ func (s *Session) open(ctx context.Context, params []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := s.network.config.Git.RoundTrip(request)
+	response, err := s.network.git.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +176,7 @@ func (s *Session) open(ctx context.Context, params []byte) ([]byte, error) {
 }
 
 // gitRequest validates q: it allows only fetches from granted remotes, and from the URLs that they redirected to.
-func (s *Session) gitRequest(q wire.GitRequest) (*http.Request, error) {
+func (s *networkSession) gitRequest(q wire.GitRequest) (*http.Request, error) {
 	u, err := url.Parse(q.URL)
 	switch {
 	case err != nil || u.Scheme != "https" || u.User != nil || u.Opaque != "" || u.Fragment != "":
@@ -209,7 +199,7 @@ func (s *Session) gitRequest(q wire.GitRequest) (*http.Request, error) {
 }
 
 // allowRedirect allows later requests to the repository that response redirects to, if it has the same origin.
-func (s *Session) allowRedirect(request *http.Request, response *http.Response) {
+func (s *networkSession) allowRedirect(request *http.Request, response *http.Response) {
 	const suffix = "/info/refs"
 	if response.StatusCode < 300 || response.StatusCode > 399 || request.Method != http.MethodGet || len(s.redirected) >= maxStreams {
 		return
@@ -221,7 +211,7 @@ func (s *Session) allowRedirect(request *http.Request, response *http.Response) 
 }
 
 // read returns the next bytes of a stream, or no bytes at EOF.
-func (s *Session) read(ctx context.Context, params []byte) ([]byte, error) {
+func (s *networkSession) read(ctx context.Context, params []byte) ([]byte, error) {
 	body, _, err := s.stream(params)
 	if err != nil {
 		return nil, err
@@ -235,7 +225,7 @@ func (s *Session) read(ctx context.Context, params []byte) ([]byte, error) {
 	return buffer[:n], nil
 }
 
-func (s *Session) shut(params []byte) error {
+func (s *networkSession) shut(params []byte) error {
 	body, number, err := s.stream(params)
 	if err != nil {
 		return err
@@ -246,7 +236,7 @@ func (s *Session) shut(params []byte) error {
 	return body.Close()
 }
 
-func (s *Session) stream(params []byte) (io.ReadCloser, int, error) {
+func (s *networkSession) stream(params []byte) (io.ReadCloser, int, error) {
 	number, err := strconv.Atoi(string(params))
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,30 +30,30 @@ func (w *words) add(word string) error {
 	return nil
 }
 
-// run returns the run for a call with these arguments: a JSON object, or empty. The error is for the client.
-func (t Tool) run(arguments json.RawMessage) (Run, error) {
+// input returns the input for a call with these arguments: a JSON object, or empty. The error is for the client.
+func (t Tool) input(arguments json.RawMessage) (Input, error) {
 	values := t.values(arguments)
 	var w words
 	for _, item := range t.Args {
 		if err := item.addTo(&w, values); err != nil {
-			return Run{}, err
+			return Input{}, err
 		}
 	}
-	run := Run{Args: w.list}
+	input := Input{Args: w.list}
 	if t.Stdin != nil {
 		switch value := t.Stdin.value(values); rawjson.Kind(value) {
 		case 0, 'n':
 		case '"':
 			text, ok := rawjson.Unquote(value)
 			if !ok {
-				return Run{}, t.Stdin.refuse("is not a valid string")
+				return Input{}, t.Stdin.refuse("is not a valid string")
 			}
-			run.Stdin = []byte(text)
+			input.Stdin = []byte(text)
 		default:
-			run.Stdin = value
+			input.Stdin = value
 		}
 	}
-	return run, nil
+	return input, nil
 }
 
 // values returns those arguments of a call that an item uses. All others are skipped, so they take no memory.

@@ -1,4 +1,4 @@
-package network
+package dispatch
 
 import (
 	"context"
@@ -24,12 +24,12 @@ func TestGitOpenIsCancelledWithOperation(t *testing.T) {
 	server := silentServer{make(chan struct{})}
 	call, end := context.WithCancel(context.Background())
 	defer end()
-	session := New(Config{Remotes: []string{"https://git.example.com/a"}, Git: server}).Begin(call)
+	session := newNetwork(nil, server, []string{"https://git.example.com/a"}).begin(call)
 	operation, cancel := context.WithCancel(call)
 	done := make(chan error, 1)
 	go func() {
 		params := []byte(`{"method":"GET","url":"https://git.example.com/a/info/refs?service=git-upload-pack"}`)
-		_, err, _ := session.Do(operation, wire.Ask{Op: wire.OpGitOpen, Params: params})
+		_, err, _ := session.do(operation, wire.Ask{Op: wire.OpGitOpen, Params: params})
 		done <- err
 	}()
 	<-server.requested
@@ -40,14 +40,14 @@ func TestGitOpenIsCancelledWithOperation(t *testing.T) {
 }
 
 func TestGitRequestRefusesUngrantedRemotes(t *testing.T) {
-	n := New(Config{Remotes: []string{"https://git.example.com/team/notes"}})
+	n := newNetwork(nil, nil, []string{"https://git.example.com/team/notes"})
 	for _, q := range []wire.GitRequest{
 		{Method: http.MethodGet, URL: "https://git.example.com/api/delete?id=1"},
 		{Method: http.MethodGet, URL: "https://git.example.com/other/repo/info/refs?service=git-upload-pack"},
 		{Method: http.MethodGet, URL: "https://git.example.com/team/notes/info/refs?service=git-receive-pack"},
 		{Method: http.MethodPost, URL: "https://git.example.com/other/repo/git-upload-pack"},
 	} {
-		if _, err := n.Begin(t.Context()).gitRequest(q); err == nil {
+		if _, err := n.begin(t.Context()).gitRequest(q); err == nil {
 			t.Errorf("gitRequest allows %s %s", q.Method, q.URL)
 		}
 	}

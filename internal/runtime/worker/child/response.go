@@ -1,7 +1,4 @@
-// Package answer parses and validates a module's response: Checker.Parse returns the result of the method, an *Ask, the
-// module's own error, or an error that says why the response is invalid. It runs in the worker process, so that untrusted
-// responses are decoded where they can harm only their own plugin.
-package answer
+package child
 
 import (
 	"bytes"
@@ -32,7 +29,7 @@ func (*Ask) Error() string { return "the module asks the client" }
 // Parse returns the result of a response. output returns the schema of its structured content; nil: there is no schema. The
 // error is an *Ask, an *abi.Error from the module, or an *engine.Error without Plugin. Parse appends Response.Faults to a
 // response that reports an error, because WASI has no errno for them and the module could not describe them.
-func (c Checker) Parse(method string, r engine.Response, output func() (*schema.Schema, error)) (json.RawMessage, error) {
+func (c Checker) Parse(method string, r engine.Held, output func() (*schema.Schema, error)) (json.RawMessage, error) {
 	var result, answered, asked []byte
 	s := rawjson.NewScanner(r.Body)
 	s.Object(func(key []byte) {

@@ -1,0 +1,78 @@
+// Package call is the vocabulary of a call. The gateway makes a Request from a client's message, dispatch, worker and wire pass it on to
+// the engine of the worker process, and the Result comes back the same way. A type of these packages that wraps one of the two is named
+// for what it adds, such as gateway.Queued or engine.Held.
+package call
+
+import (
+	"encoding/json"
+
+	"github.com/bulkhead-mcp/bulkhead/internal/protocol/interaction"
+)
+
+// Request is a request of a client that a plugin answers: a tool call, or a method of prompts, resources or completions. Only Method,
+// Params and the fields from Members on reach the worker process.
+type Request struct {
+	Method    string
+	Name      string          // tool or prompt name, or resource URI, also of a completion's reference; empty for lists
+	Params    json.RawMessage // as the client sent them: a JSON object; nil if absent
+	Client    string          // "name/version" of the client; empty if it states none
+	Principal Principal
+
+	// Members of Params, as the client sent them; nil or empty if absent.
+	Arguments json.RawMessage // arguments of a tool or prompt
+	Argument  json.RawMessage // the argument to complete
+	Cursor    json.RawMessage // position in a list
+	Ref       Reference       // the prompt or template of a completion
+
+	Interaction Interaction
+
+	// Members is a JSON object with the members of the module's request that follow params: client, answers and state. It is empty if
+	// the module cannot ask the client.
+	Members []byte
+	// Output is the number of the tool's output schema in the Setup of the worker, from 1; 0 if the tool has none.
+	Output int
+	// Recorded asks the worker for a wire.Record of each operation.
+	Recorded bool
+}
+
+// Principal identifies on whose behalf a request is made, as the transport has authenticated it.
+type Principal string
+
+// Reference names the prompt, or the resource template, that a completion is for.
+type Reference struct{ Type, Name, URI string }
+
+// Interaction is what the client of a request can be asked, and what it was asked and has answered so far. It is set for the
+// methods that interaction.Supports.
+type Interaction struct {
+	Client interaction.Client
+	Round  int // number of asks so far; 0: the request is not a repetition, and the following fields are empty
+	// Asker identifies the version of the plugin that has asked.
+	Asker   string
+	Answers map[string]json.RawMessage // of all asks so far, by the id of the request; each is a JSON object
+	State   string                     // of the last ask
+}
+
+// Result is the outcome of a call.
+type Result struct {
+	Kind Kind
+	// Body depends on Kind. The engine returns the module's response, which is untrusted; the worker process takes the method's result
+	// from it, and the host validates that again.
+	Body []byte
+
+	Fuel      int64 // instructions that the call executed; also set if the call failed
+	StartFuel int64 // instructions that the start function and _initialize executed when the instance was created
+	Memory    int64 // size in bytes of the module's linear memory after the call
+	LeftOut   int64 // operations that were not recorded
+}
+
+// Kind says how a call ended.
+type Kind byte
+
+// The kinds of results. Failed and RPCError are converted to Go errors in the host process.
+const (
+	OK        Kind = iota // Body is the method's result
+	ToolError             // Body is the method's result, which has isError set
+	RPCError              // Body is an abi.Error
+	Failed                // Body is a wire.Failure
+	Asks                  // Body is an abi.Ask
+)
