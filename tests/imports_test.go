@@ -76,8 +76,8 @@ var pureSDK = []string{
 
 // forTests are packages that only tests import, and each other.
 var forTests = []string{
-	"internal/authoring/guide", "internal/authoring/hosttest", "internal/authoring/wasmtest", "internal/base/fixtures",
-	"internal/base/testcache", "internal/base/tmpdir", "internal/sandbox/git/internal/gittest", "plugins/aam/internal/realdata",
+	"internal/authoring/guide", "internal/authoring/hosttest", "internal/authoring/wasmtest", "internal/base/testcache",
+	"internal/base/testenv", "internal/sandbox/git/internal/gittest", "plugins/aam/internal/realdata",
 	"sdk/internal/memfs", "tests/...",
 }
 

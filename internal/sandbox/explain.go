@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/treepath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/vfs"
@@ -63,7 +63,7 @@ func Explain(s Explained, path string) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	tree := treepath.Of(real)
+	tree := platform.TreePath(real)
 	in := innermost(mounts, tree)
 	above := slices.ContainsFunc(mounts, func(m realMount) bool { return m.real != tree && inside(tree, m.real) })
 	if in == nil {
@@ -73,7 +73,7 @@ func Explain(s Explained, path string) (Verdict, error) {
 		return Verdict{Path: real, Mount: &in.Mount, Rule: RuleAbove}, nil
 	}
 	v := Verdict{Path: real, Mount: &in.Mount, Read: !h.isHidden(tree, false)}
-	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(tree) && !vfs.InGit(treepath.Of(filepath.Clean(path))) && !in.inGit && !vfs.InGitDirectory(real)
+	v.Write = v.Read && in.Access == manifest.ReadWrite && !vfs.InGit(tree) && !vfs.InGit(platform.TreePath(filepath.Clean(path))) && !in.inGit && !vfs.InGitDirectory(real)
 	switch {
 	case !v.Read:
 		v.Rule, v.Own, v.Pattern = h.reason(tree, in.real, s.Grant.Deny)
@@ -125,17 +125,17 @@ func realMounts(granted []config.Mount) ([]realMount, error) {
 		if err != nil {
 			return nil, fmt.Errorf("granted directory %s: %w", m.Path, cause(err))
 		}
-		real = treepath.Of(real)
+		real = platform.TreePath(real)
 		i := slices.IndexFunc(out, func(have realMount) bool { return have.real == real })
 		switch {
 		case i < 0:
-			out = append(out, realMount{m, real, vfs.InGit(treepath.Of(filepath.Clean(m.Path)))})
+			out = append(out, realMount{m, real, vfs.InGit(platform.TreePath(filepath.Clean(m.Path)))})
 			continue
 		case m.Access == manifest.ReadWrite:
 			out[i].Access = m.Access
 			out[i].State = out[i].State || m.State
 		}
-		out[i].inGit = out[i].inGit || vfs.InGit(treepath.Of(filepath.Clean(m.Path)))
+		out[i].inGit = out[i].inGit || vfs.InGit(platform.TreePath(filepath.Clean(m.Path)))
 	}
 	if i := slices.IndexFunc(out, func(m realMount) bool { return m.State }); i >= 0 {
 		state := out[i].real
@@ -162,7 +162,7 @@ func realPaths(paths []string) []string {
 		if real, err := realPath(path); err == nil {
 			path = real
 		}
-		out = append(out, treepath.Of(path))
+		out = append(out, platform.TreePath(path))
 	}
 	return out
 }

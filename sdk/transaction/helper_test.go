@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tmpdir"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 	"github.com/bulkhead-mcp/bulkhead/sdk/transaction"
@@ -19,7 +19,7 @@ import (
 
 // TestMain puts temporary directories into memory if the system supports that, since these tests create thousands of them.
 func TestMain(m *testing.M) {
-	tmpdir.InMemory()
+	testenv.UseMemory()
 	os.Exit(m.Run())
 }
 

@@ -11,9 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/access"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/statedir"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/discovery"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/trust"
@@ -226,7 +225,7 @@ func (e *examination) state() {
 // notOwned reports a directory that other users own or can write, and the consequence.
 func (e *examination) notOwned(name string, err error, consequence string) {
 	remedy := "use a directory that the user owns"
-	if newer := (*statedir.NewerError)(nil); errors.As(err, &newer) {
+	if newer := (*ownedpath.NewerError)(nil); errors.As(err, &newer) {
 		remedy = newer.Remedy()
 	}
 	if fault := (*ownedpath.Error)(nil); errors.As(err, &fault) {
@@ -262,7 +261,7 @@ func (e *examination) audit() {
 	case !info.Mode().IsRegular():
 		err = errors.New("is not a regular file")
 	default:
-		if err = access.WriteFile(file); err != nil {
+		if err = platform.CheckWrite(file); err != nil {
 			err = fmt.Errorf("cannot be written: %w", err)
 		}
 	}
@@ -303,7 +302,7 @@ func writable(dir string) error {
 	case !info.IsDir():
 		return errors.New("is not a directory")
 	}
-	if err := access.CreateIn(dir); err != nil {
+	if err := platform.CheckCreateIn(dir); err != nil {
 		return fmt.Errorf("cannot be written: %w", err)
 	}
 	return nil

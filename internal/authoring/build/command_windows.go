@@ -4,13 +4,13 @@ import (
 	"context"
 	"os/exec"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/job"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
 // runGroup runs a command in a job object, whose processes are killed when ctx is cancelled. Windows has no signal that lets
 // a program clean up first.
 func runGroup(ctx context.Context, cmd *exec.Cmd) error {
-	group, err := job.New(job.Limits{})
+	group, err := platform.NewJob(platform.JobLimits{})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/tomlfile"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 )
@@ -76,7 +76,7 @@ func (s *source) openModule() (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	f, err := root.OpenFile(s.m.Module.File, os.O_RDONLY|openflag.NonBlock, 0)
+	f, err := root.OpenFile(s.m.Module.File, os.O_RDONLY|platform.NonBlock, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
 // maxStreak is the number of builds in a row during which a file may change before it counts as an output.
@@ -52,7 +52,7 @@ func (o *outputs) add(changed []string, digest func(path string) string) (again 
 
 // digestFile returns a digest of the content of a file; empty if the file cannot be read or is too large.
 func digestFile(path string) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|openflag.NonBlock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|platform.NonBlock, 0)
 	if err != nil {
 		return ""
 	}

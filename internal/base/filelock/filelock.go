@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
 // Mode is how a file is locked.
@@ -20,7 +20,7 @@ const (
 
 // Open opens or creates a lock file.
 func Open(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|openflag.NoFollow|openflag.NonBlock, 0o600)
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|platform.NoFollow|platform.NonBlock, 0o600)
 }
 
 // Try acquires a lock without blocking, and reports whether the lock was free. Not every system can lock directories.

@@ -1,4 +1,5 @@
-// Package ownedpath checks that only the user and root can modify the content of a directory or file, or replace it.
+// Package ownedpath checks that only the user and root can modify the content of a directory or file, or replace it. Start with Check,
+// or Make for a directory to create; CheckState is for the host's state directory. The package changes no permissions.
 package ownedpath
 
 import (
@@ -48,10 +49,13 @@ func Make(dir string) error {
 	return Check(dir)
 }
 
-// Explain formats err with its remedy if it is an *Error.
+// Explain formats err with its remedy if it is an *Error or a *NewerError.
 func Explain(err error) string {
 	if fault := (*Error)(nil); errors.As(err, &fault) {
 		return fmt.Sprintf("%v: %s", err, fault.Remedy)
+	}
+	if newer := (*NewerError)(nil); errors.As(err, &newer) {
+		return newer.Error() + ": " + newer.Remedy()
 	}
 	return err.Error()
 }

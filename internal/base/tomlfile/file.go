@@ -8,7 +8,7 @@ import (
 	"os"
 	"unicode/utf8"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
 // Limits of a file, far above what a person writes. They bound the time to read a malicious file: one of the two parsers
@@ -27,7 +27,7 @@ const (
 
 // ReadFile reads a regular file of at most MaxSize bytes. It refuses other types of files and does not block on a FIFO.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openflag.NonBlock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|platform.NonBlock, 0)
 	if err != nil {
 		return nil, cause(err)
 	}

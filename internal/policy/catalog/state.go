@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/access"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
 
@@ -33,7 +33,7 @@ func canMake(dir string) error {
 		case err == nil && !info.IsDir():
 			err = errors.New("not a directory")
 		case err == nil && at != dir:
-			err = access.CreateIn(at)
+			err = platform.CheckCreateIn(at)
 		}
 		if err != nil {
 			return fmt.Errorf("the state directory %s cannot be created: %s: %w: make it writable for the user, or set XDG_STATE_HOME", dir, at, reason(err))

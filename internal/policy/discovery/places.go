@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/statedir"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/usage"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 )
@@ -31,8 +30,8 @@ func findPlaces(o Options) (config.Places, error) {
 	s := o.System
 	p := config.Places{Cwd: s.Dir, Home: home(s)}
 	if p.State = stateDir(s); p.State != "" {
-		if err := statedir.Check(p.State); err != nil {
-			p.State, p.NoState = "", statedir.Explain(err)
+		if err := ownedpath.CheckState(p.State); err != nil {
+			p.State, p.NoState = "", ownedpath.Explain(err)
 		}
 	}
 	named, by := o.Project, "--project"
@@ -154,7 +153,7 @@ func StateDir(s System) (string, error) {
 	if dir == "" {
 		return "", nil
 	}
-	return dir, statedir.Check(dir)
+	return dir, ownedpath.CheckState(dir)
 }
 
 // CacheDir returns the directory of compiled modules; "" and no error if there is no location for it. The error says

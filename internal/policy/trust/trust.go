@@ -19,9 +19,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/statedir"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/sdk/atomicfile"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -200,8 +199,8 @@ func (s Store) check() error {
 	if err := ownedpath.Check(s.dir); err != nil {
 		return errors.New(ownedpath.Explain(err))
 	}
-	if err := statedir.Check(filepath.Dir(s.dir)); err != nil {
-		return errors.New(statedir.Explain(err))
+	if err := ownedpath.CheckState(filepath.Dir(s.dir)); err != nil {
+		return errors.New(ownedpath.Explain(err))
 	}
 	return nil
 }
@@ -210,7 +209,7 @@ func (s Store) check() error {
 // size.
 func (s Store) read(name string) (*Record, error) {
 	path := filepath.Join(s.dir, name)
-	file, err := os.OpenFile(path, os.O_RDONLY|openflag.NoFollow|openflag.NonBlock, 0)
+	file, err := os.OpenFile(path, os.O_RDONLY|platform.NoFollow|platform.NonBlock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

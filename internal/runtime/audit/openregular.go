@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
 // openRegular opens a regular file, or creates it with mode 0600 if flag has O_CREATE. It does not follow a
@@ -20,7 +20,7 @@ func openRegular(path string, flag int, forbidden fs.FileMode) (*os.File, error)
 			return nil, err
 		}
 	}
-	f, err := os.OpenFile(path, flag|openflag.NoFollow|openflag.NonBlock, 0o600)
+	f, err := os.OpenFile(path, flag|platform.NoFollow|platform.NonBlock, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/filelock"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
 // MaxTotal bounds all files of a Store, in bytes.
@@ -104,7 +104,7 @@ func (s *Store) open(name string) (*os.File, error) {
 
 // openRegular opens a file. It refuses a file that is not regular.
 func openRegular(path string, flag int) (*os.File, error) {
-	file, err := os.OpenFile(path, flag|openflag.NoFollow|openflag.NonBlock, 0o600)
+	file, err := os.OpenFile(path, flag|platform.NoFollow|platform.NonBlock, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/bulkhead-mcp/bulkhead/internal/base/ownedpath"
-	"github.com/bulkhead-mcp/bulkhead/internal/base/treepath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/config"
 	"github.com/bulkhead-mcp/bulkhead/internal/policy/manifest"
 	"github.com/bulkhead-mcp/bulkhead/internal/protocol/command"
@@ -149,19 +149,19 @@ func (p *plugin) launch(set *grant.Set, compiled *code.Code) (*worker.Launch, er
 	l.Setup = wire.Setup{
 		Plugin: p.Name, Kind: p.Manifest.Module.Kind, Limits: p.workerLimits(), Reused: p.Grant.Reused,
 		Code:  wire.Code{File: p.Manifest.ModuleFile(), Dir: compiled.Dir, Root: l.Inherit(compiled.Handle())},
-		Locks: l.Inherit(set.Locks), Own: treepath.OfAll(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
+		Locks: l.Inherit(set.Locks), Own: platform.TreePaths(set.Own), Deny: p.Grant.Deny, Messages: p.Manifest.Offers.Logging,
 		LogLevel: int8(p.Log.GetLevel()), HTTP: len(p.Grant.HTTP) > 0,
-		Env: treepath.Values(p.Grant.Env), Cwd: treepath.Of(p.snapshot.catalog.Places.Cwd), Project: treepath.Of(p.snapshot.catalog.Places.Project), Zone: p.dispatcher.zone(),
+		Env: platform.TreeValues(p.Grant.Env), Cwd: platform.TreePath(p.snapshot.catalog.Places.Cwd), Project: platform.TreePath(p.snapshot.catalog.Places.Project), Zone: p.dispatcher.zone(),
 	}
 	for _, m := range set.Mounts {
-		mount := wire.Mount{Path: treepath.Of(m.Path), Aliases: treepath.OfAll(m.Aliases), Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
+		mount := wire.Mount{Path: platform.TreePath(m.Path), Aliases: platform.TreePaths(m.Aliases), Write: m.Write, State: m.State, InGit: vfs.InGitDirectory(m.Path), File: l.Inherit(m.Dir), Staged: m.Absent && m.Dir != nil}
 		for _, id := range m.Anchors {
 			mount.Anchors = append(mount.Anchors, wire.FileID(id))
 		}
 		l.Setup.Mounts = append(l.Setup.Mounts, mount)
 	}
 	for _, r := range set.Repos {
-		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: treepath.Of(r.Path), Alias: treepath.Of(r.Alias), Write: r.Write, File: l.Inherit(r.Dir)})
+		l.Setup.Repos = append(l.Setup.Repos, wire.Repo{Path: platform.TreePath(r.Path), Alias: platform.TreePath(r.Alias), Write: r.Write, File: l.Inherit(r.Dir)})
 		l.Setup.Remotes = append(l.Setup.Remotes, r.Remotes...)
 	}
 	l.Setup.Commands = command.Tools{}

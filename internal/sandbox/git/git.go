@@ -6,13 +6,12 @@
 // configuration, and the system's configuration is ignored. Every file is opened below the handle of the granted directory. A
 // repository that points outside of that directory, by a .git file, commondir, alternates or a symbolic link, is therefore refused. Only
 // CommitBranch writes: objects and one new reference. Only ListRemote and Fetch use a network, and they write nothing.
-// write nothing.
 //
 // Repositories and remotes are untrusted. The sub-packages check everything that they read: objects reads the object database, refs the
 // references, worktree the index and the working tree, remote the network protocol, gitconfig the configuration; repo finds the
 // repository below a grant.
 //
-// The operations open nothing by absolute path and dial nothing, so they can run in a confined process. ReadUser and TopLevel open files by
+// The operations open nothing by absolute path and dial nothing, so they can run in a confined process. ReadUser opens files by
 // path, and NewTransport dials: these functions are for the host process.
 package git
 

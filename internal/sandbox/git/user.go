@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/worktree/ignore"
 )
@@ -68,7 +68,7 @@ func ReadUser(home, xdg string) (User, error) {
 
 // readUserFile reads a file of the user. The file is trusted, so any symbolic link is followed. If the file is absent, there is no content.
 func readUserFile(name string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|openflag.NonBlock, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|platform.NonBlock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

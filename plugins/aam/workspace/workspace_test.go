@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tmpdir"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/archive"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/aam/files"
@@ -26,7 +26,7 @@ import (
 // TestMain has temporary directories created in memory if the system supports that, because the tests of this package
 // create thousands of them.
 func TestMain(m *testing.M) {
-	tmpdir.InMemory()
+	testenv.UseMemory()
 	os.Exit(m.Run())
 }
 

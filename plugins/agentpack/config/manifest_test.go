@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/config"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 )
@@ -173,7 +173,7 @@ func TestLoadManifestReportsMissingFile(t *testing.T) {
 // TestSampleManifests checks the manifests of the sample data. It is skipped if the sample data is not beside the
 // repository.
 func TestSampleManifests(t *testing.T) {
-	root := fixtures.Path(t, "agentpack", "composed", "invalid_configs")
+	root := testenv.Fixture(t, "agentpack", "composed", "invalid_configs")
 	text, err := os.ReadFile(filepath.Join(root, "index.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
@@ -17,7 +17,7 @@ import (
 // copies of files, because the names of the copies are hashes of the paths.
 func TestRollbackToSampleSnapshot(t *testing.T) {
 	const sampleHome, deployed, cleaned = "/home/dev", "1768089600000000000", "1768089700000000000"
-	sample := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
+	sample := testenv.Fixture(t, "agentpack", "composed", "state_sample", "snapshots")
 	h := newHome(t, nil)
 	for _, id := range []string{deployed, cleaned} {
 		text, err := os.ReadFile(filepath.Join(sample, id+".json"))

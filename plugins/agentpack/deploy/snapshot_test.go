@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/deploy"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/disk"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/output"
@@ -242,7 +242,7 @@ func TestNextSnapshotIDIsLargest(t *testing.T) {
 
 // TestSampleRecordsRoundTrip parses and encodes each record of the sample data. It is skipped without the sample data.
 func TestSampleRecordsRoundTrip(t *testing.T) {
-	dir := fixtures.Path(t, "agentpack", "composed", "state_sample", "snapshots")
+	dir := testenv.Fixture(t, "agentpack", "composed", "state_sample", "snapshots")
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		t.Fatal(err)

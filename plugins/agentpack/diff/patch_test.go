@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/diff"
 )
 
@@ -86,7 +86,7 @@ func TestApplyBoundsWork(t *testing.T) {
 
 // TestApplySampleCases applies every recorded pair of a file and a patch. It is skipped without the sample data.
 func TestApplySampleCases(t *testing.T) {
-	file := fixtures.Path(t, "agentpack", "composed", "patch_cases.json")
+	file := testenv.Fixture(t, "agentpack", "composed", "patch_cases.json")
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/fault"
 	"github.com/bulkhead-mcp/bulkhead/plugins/agentpack/token"
 )
@@ -348,7 +348,7 @@ func FuzzUsedList(f *testing.F) {
 // TestPlanHashOfSample compares PlanHash with the recorded hash of the plan in the sample data. It is skipped without
 // the sample data.
 func TestPlanHashOfSample(t *testing.T) {
-	dir := fixtures.Path(t, "agentpack", "composed", "expected")
+	dir := testenv.Fixture(t, "agentpack", "composed", "expected")
 	read := func(name string, into any) {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if err == nil {

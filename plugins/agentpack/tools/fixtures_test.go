@@ -14,13 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // samples returns the path of a directory in the sample data. It skips the test if the sample data is absent.
 func samples(t testing.TB, below ...string) string {
 	t.Helper()
-	return fixtures.Path(t, append([]string{"agentpack"}, below...)...)
+	return testenv.Fixture(t, append([]string{"agentpack"}, below...)...)
 }
 
 // sampleFiles returns the content of each file below the directory root. The keys are paths.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	specfile "github.com/bulkhead-mcp/bulkhead/plugins/chant/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/chant/workflow"
@@ -53,7 +53,7 @@ func TestProjectsInTestdata(t *testing.T) { checkFixtures(t, filepath.Join("..",
 
 // TestRealProjects is skipped if the directory with real projects does not exist beside the repository.
 func TestRealProjects(t *testing.T) {
-	checkFixtures(t, fixtures.Path(t, "chant"))
+	checkFixtures(t, testenv.Fixture(t, "chant"))
 }
 
 // checkFixtures compares every project that EXPECTED.json in the directory root lists with the statements there.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // difference describes an intentional difference from the openspec CLI 1.13.2.
@@ -119,7 +119,7 @@ func (c *comparison) unused() {
 // exist.
 func reference(t *testing.T) string {
 	t.Helper()
-	return fixtures.Path(t, "openspec")
+	return testenv.Fixture(t, "openspec")
 }
 
 // TestReferenceAnswers runs every command for which a result of the openspec CLI 1.13.2 is recorded, on a real project

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/tmpdir"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
@@ -26,7 +26,7 @@ const owner = "test"
 // TestMain has temporary directories created in memory if the system supports that, because the tests of this package
 // create thousands of them.
 func TestMain(m *testing.M) {
-	tmpdir.InMemory()
+	testenv.UseMemory()
 	os.Exit(m.Run())
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/confine"
 	"github.com/bulkhead-mcp/bulkhead/internal/runtime/engine/meter"
 )
@@ -114,7 +114,7 @@ func isStorage(err error) bool {
 // confineChild restricts the process to its standard streams and its output directory, and returns the path that the
 // output directory then has. Layers that the system lacks are skipped; the host's workers report them.
 func confineChild(c childConfig) (dir string, err error) {
-	root, err := os.OpenFile(c.Dir, os.O_RDONLY|openflag.Directory, 0)
+	root, err := os.OpenFile(c.Dir, os.O_RDONLY|platform.Directory, 0)
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
 // An entry consists of these files and of wazero's code in a directory that wazero names. sumsFile holds the digests of all
@@ -186,7 +186,7 @@ func contents(root *os.Root) ([]string, error) {
 
 // list reads a directory, which may have at most maxItems entries.
 func list(root *os.Root, name string) ([]fs.DirEntry, error) {
-	dir, err := root.OpenFile(name, os.O_RDONLY|openflag.Directory, 0)
+	dir, err := root.OpenFile(name, os.O_RDONLY|platform.Directory, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func list(root *os.Root, name string) ([]fs.DirEntry, error) {
 }
 
 func openFile(root *os.Root, name string) (*os.File, error) {
-	file, err := root.OpenFile(name, os.O_RDONLY|openflag.NonBlock|openflag.NoFollow, 0)
+	file, err := root.OpenFile(name, os.O_RDONLY|platform.NonBlock|platform.NoFollow, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/openflag"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 )
 
 // MaxModule limits a module's file, in bytes, because the memory and time for compiling grow in proportion to it.
@@ -24,7 +24,7 @@ func OpenModule(path string) (*os.File, error) {
 	} else if err := checkRegular(path, info); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openflag.NonBlock|openflag.NoTTY, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|platform.NonBlock|platform.NoTTY, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/treepath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/gitconfig"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 )
@@ -116,7 +116,7 @@ func (r *Root) readGitFile(dir, dotGit string) (*Root, string, error) {
 	if name, err := r.resolvePointer(dotGit, dir, string(pointer)); err == nil {
 		return r, name, nil
 	}
-	target := treepath.Of(string(pointer))
+	target := platform.TreePath(string(pointer))
 	if !path.IsAbs(target) {
 		target = path.Join(r.real, dir, target)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/treepath"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/platform"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/beneath"
 	"github.com/bulkhead-mcp/bulkhead/internal/sandbox/git/internal/hosterror"
 )
@@ -166,7 +166,7 @@ func (r *Root) List(name string) ([]string, error) {
 // directory base. A path outside of the root is denied: otherwise a repository could name any repository of the machine as its own.
 func (r *Root) resolvePointer(file, base, pointer string) (string, error) {
 	name := path.Join(base, filepath.ToSlash(pointer))
-	if absolute := treepath.Of(pointer); path.IsAbs(absolute) {
+	if absolute := platform.TreePath(pointer); path.IsAbs(absolute) {
 		name = ".."
 		if rel, err := r.rel(absolute); err == nil && filepath.IsLocal(rel) {
 			name = rel

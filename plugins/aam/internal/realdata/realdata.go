@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/internal/base/fixtures"
+	"github.com/bulkhead-mcp/bulkhead/internal/base/testenv"
 )
 
 // Path returns the path of a file or directory in the sample data. The last part may be a pattern. Path skips the test
 // if the sample data does not exist.
 func Path(t testing.TB, parts ...string) string {
 	t.Helper()
-	return filepath.Join(append([]string{fixtures.Path(t, "aam")}, parts...)...)
+	return filepath.Join(append([]string{testenv.Fixture(t, "aam")}, parts...)...)
 }
 
 // Read returns the content of a file in the sample data.

@@ -1,16 +1,16 @@
-// Package access asks the system, before anything is written, whether the user may write. Its answers are for messages: only
-// the write itself decides.
-package access
+package platform
 
 import "golang.org/x/sys/windows"
 
-// WriteFile returns an error if the user may not write the file.
-func WriteFile(path string) error {
+// CheckWrite returns an error if the user may not write the file. The answer is for messages: only the write itself decides.
+func CheckWrite(path string) error {
 	return open(path, windows.FILE_WRITE_DATA|windows.FILE_APPEND_DATA)
 }
 
-// CreateIn returns an error if the user may not create files in the directory.
-func CreateIn(dir string) error { return open(dir, windows.FILE_WRITE_DATA|windows.FILE_APPEND_DATA) }
+// CheckCreateIn returns an error if the user may not create files in the directory. The answer is for messages likewise.
+func CheckCreateIn(dir string) error {
+	return open(dir, windows.FILE_WRITE_DATA|windows.FILE_APPEND_DATA)
+}
 
 // open opens the path with the rights, so that the system checks them against the access control list.
 func open(path string, rights uint32) error {

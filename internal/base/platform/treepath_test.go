@@ -1,4 +1,4 @@
-package treepath
+package platform
 
 import "testing"
 

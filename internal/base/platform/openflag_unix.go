@@ -1,11 +1,10 @@
 //go:build unix
 
-// Package openflag defines flags of os.OpenFile that some systems lack. A flag that the system lacks is 0, so the caller has to
-// check the type of the opened file.
-package openflag
+package platform
 
 import "syscall"
 
+// Flags of os.OpenFile. One that the system lacks is 0, so the caller has to check the type of the opened file.
 const (
 	// NoFollow makes opening fail if the last component is a symbolic link.
 	NoFollow = syscall.O_NOFOLLOW

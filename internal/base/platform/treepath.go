@@ -1,6 +1,4 @@
-// Package treepath converts paths of the host to paths in the file tree of a module. They are equal except on Windows, where
-// C:\Users\x is /C:/Users/x in the file tree, as in a file URI.
-package treepath
+package platform
 
 import "strings"
 
@@ -18,11 +16,11 @@ func hasDrive(path string) bool {
 		('A' <= path[0] && path[0] <= 'Z' || 'a' <= path[0] && path[0] <= 'z')
 }
 
-// OfAll converts several paths as Of does.
-func OfAll(paths []string) []string {
+// TreePaths converts several paths as TreePath does.
+func TreePaths(paths []string) []string {
 	var out []string
 	for _, p := range paths {
-		out = append(out, Of(p))
+		out = append(out, TreePath(p))
 	}
 	return out
 }

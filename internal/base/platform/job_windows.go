@@ -1,5 +1,4 @@
-// Package job limits and ends groups of processes on Windows, by job objects.
-package job
+package platform
 
 import (
 	"unsafe"
@@ -7,23 +6,25 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Limits are the limits of a job. A limit of 0 is not set.
-type Limits struct {
+// JobLimits are the limits of a Job. A limit of 0 is not set.
+type JobLimits struct {
 	Memory    uint64 // bytes of memory that each process may commit
 	Processes uint32 // number of processes at the same time
 	CPU       int64  // user-mode processor time of each process, in units of 100 ns
 }
 
-// Job is a group of processes.
+// Job is a group of processes, which a job object of Windows limits and ends.
 type Job struct{ handle windows.Handle }
 
-// New returns a job without processes. When the job is closed, its processes end, and all processes that they have started.
-func New(l Limits) (*Job, error) { return create(l, windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE) }
+// NewJob returns a job without processes. When the job is closed, its processes end, and all processes that they have started.
+func NewJob(l JobLimits) (*Job, error) {
+	return createJob(l, windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)
+}
 
-// Confine puts this process into a job of its own, which the process cannot leave. The limits of jobs that contain the process
+// ConfineInJob puts this process into a job of its own, which the process cannot leave. The limits of jobs that contain the process
 // already stay in force.
-func Confine(l Limits) error {
-	j, err := create(l, windows.JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION)
+func ConfineInJob(l JobLimits) error {
+	j, err := createJob(l, windows.JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func Confine(l Limits) error {
 	return windows.AssignProcessToJobObject(j.handle, windows.CurrentProcess())
 }
 
-func create(l Limits, flags uint32) (*Job, error) {
+func createJob(l JobLimits, flags uint32) (*Job, error) {
 	handle, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, err

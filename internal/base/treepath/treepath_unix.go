@@ -1,9 +1,0 @@
-//go:build !windows
-
-package treepath
-
-// Of converts an absolute path of the host to a path in the file tree of a module. It returns any other string unchanged.
-func Of(path string) string { return path }
-
-// Values converts the values of environment variables, each as Of does.
-func Values(env map[string]string) map[string]string { return env }
