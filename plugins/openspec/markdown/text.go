@@ -25,6 +25,9 @@ type Text struct {
 	fenced []bool
 }
 
+// ParseAny parses source as Parse does, with U+FFFD in place of invalid UTF-8.
+func ParseAny(source string) *Text { return Parse(strings.ToValidUTF8(source, "\uFFFD")) }
+
 // Parse splits source into lines. It removes a byte-order mark at the beginning, and treats CRLF and a lone CR as LF.
 func Parse(source string) *Text {
 	lines := strings.Split(Normalize(source), "\n")

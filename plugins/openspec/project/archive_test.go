@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/edit"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 )
 
 // requires returns the lines of a requirement in a delta or spec.
@@ -25,7 +28,7 @@ func TestArchiveOnOwnData(t *testing.T) {
 	two := "# stock\n\n## Purpose\nWhat is kept in stock, and for how long it may stay there.\n\n## Requirements\n\n" + requires("One", "a") + "\n" + requires("Two", "b")
 	for name, test := range map[string]struct {
 		files   map[string]string
-		request project.ArchiveRequest
+		request edit.ArchiveRequest
 		code    string // the code of the expected failure; "" if the archive must succeed
 		as      string // the expected name of the directory in the archive
 		has     string // a part of the expected content of specs/stock/spec.md after the archive
@@ -38,25 +41,25 @@ func TestArchiveOnOwnData(t *testing.T) {
 			code:  "archive_spec_update_failed"},
 		"40 a name with a date keeps it": {
 			files:   map[string]string{"changes/2025-12-24-xmas/specs/stock/spec.md": added + requires("New", "n")},
-			request: project.ArchiveRequest{Name: "2025-12-24-xmas"}, as: "2025-12-24-xmas", has: "### Requirement: New\n"},
+			request: edit.ArchiveRequest{Name: "2025-12-24-xmas"}, as: "2025-12-24-xmas", has: "### Requirement: New\n"},
 		"40 open tasks, and a person would be asked": {
 			files:   map[string]string{"changes/x/tasks.md": "- [ ] 1.1 a\n"},
-			request: project.ArchiveRequest{Ask: true}, code: "archive_tasks_incomplete"},
+			request: edit.ArchiveRequest{Ask: true}, code: "archive_tasks_incomplete"},
 		"41 an invalid delta": {
 			files: map[string]string{"changes/x/specs/stock/spec.md": added + "### Requirement: New\n"},
 			code:  "archive_validation_failed"},
 		"41 not validated, and a person would be asked": {
 			files:   map[string]string{"changes/x/specs/stock/spec.md": added + "### Requirement: New\n"},
-			request: project.ArchiveRequest{NoValidate: true, Ask: true}, code: "archive_confirmation_required"},
+			request: edit.ArchiveRequest{NoValidate: true, Ask: true}, code: "archive_confirmation_required"},
 		"41 not validated": {
 			files:   map[string]string{"changes/x/specs/stock/spec.md": added + "### Requirement: New\n"},
-			request: project.ArchiveRequest{NoValidate: true}, as: "2026-11-21-x", has: "### Requirement: New\n"},
+			request: edit.ArchiveRequest{NoValidate: true}, as: "2026-11-21-x", has: "### Requirement: New\n"},
 		"specs change, and a person would be asked": {
 			files:   map[string]string{"changes/x/specs/stock/spec.md": added + requires("New", "n")},
-			request: project.ArchiveRequest{Ask: true}, code: "archive_confirmation_required"},
+			request: edit.ArchiveRequest{Ask: true}, code: "archive_confirmation_required"},
 		"specs are left alone": {
 			files:   map[string]string{"changes/x/specs/stock/spec.md": added + requires("New", "n")},
-			request: project.ArchiveRequest{Ask: true, SkipSpecs: true}, as: "2026-11-21-x", has: two},
+			request: edit.ArchiveRequest{Ask: true, SkipSpecs: true}, as: "2026-11-21-x", has: two},
 		"44 the target is there": {
 			files: map[string]string{"changes/x/proposal.md": "# x\n", "changes/archive/2026-11-21-x/proposal.md": "# older\n"},
 			code:  "archive_target_exists"},
@@ -77,7 +80,7 @@ func TestArchiveOnOwnData(t *testing.T) {
 				test.request.Name = "x"
 			}
 			before := readTree(t, root)
-			result, err := open(root).Archive(test.request)
+			result, err := edit.Archive(open(root), test.request)
 			if got := code(t, err); got != test.code {
 				t.Fatalf("got %q: %v", got, err)
 			}
@@ -102,15 +105,15 @@ func TestArchiveWithoutRoot(t *testing.T) {
 		call func(p *project.Project) error
 		code string
 	}{
-		"list changes":  {func(p *project.Project) error { _, err := p.ListChanges(project.ByTime); return err }, "no_openspec_root"},
-		"list specs":    {func(p *project.Project) error { _, err := p.ListSpecs(); return err }, "no_openspec_root"},
-		"list archived": {func(p *project.Project) error { _, err := p.ListArchived(); return err }, "no_openspec_root"},
-		"validate all": {func(p *project.Project) error { _, err := p.Validate(project.ValidateRequest{}); return err },
+		"list changes":  {func(p *project.Project) error { _, err := view.ListChanges(p, view.ByTime); return err }, "no_openspec_root"},
+		"list specs":    {func(p *project.Project) error { _, err := view.ListSpecs(p); return err }, "no_openspec_root"},
+		"list archived": {func(p *project.Project) error { _, err := view.ListArchived(p); return err }, "no_openspec_root"},
+		"validate all": {func(p *project.Project) error { _, err := check.Run(p, check.Request{}); return err },
 			"no_openspec_root"},
-		"validate one": {func(p *project.Project) error { _, err := p.Validate(project.ValidateRequest{Name: &name}); return err },
+		"validate one": {func(p *project.Project) error { _, err := check.Run(p, check.Request{Name: &name}); return err },
 			"unknown_item"},
-		"show":    {func(p *project.Project) error { _, err := p.Show(project.ShowRequest{Name: name}); return err }, "unknown_item"},
-		"archive": {func(p *project.Project) error { _, err := p.Archive(project.ArchiveRequest{Name: name}); return err }, "archive_change_not_found"},
+		"show":    {func(p *project.Project) error { _, err := view.Show(p, view.ShowRequest{Name: name}); return err }, "unknown_item"},
+		"archive": {func(p *project.Project) error { _, err := edit.Archive(p, edit.ArchiveRequest{Name: name}); return err }, "archive_change_not_found"},
 	} {
 		root := t.TempDir()
 		if got := code(t, test.call(open(root))); got != test.code {

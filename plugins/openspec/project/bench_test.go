@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 )
 
 func TestSampleIsValid(t *testing.T) {
@@ -13,11 +14,11 @@ func TestSampleIsValid(t *testing.T) {
 	if err := sample.Write(root, 7); err != nil {
 		t.Fatal(err)
 	}
-	report, err := open(root).Validate(project.ValidateRequest{Strict: true})
-	if err != nil || report.Summary.Totals != (project.Totals{Items: 11, Passed: 11}) {
+	report, err := check.Run(open(root), check.Request{Strict: true})
+	if err != nil || report.Summary.Totals != (check.Totals{Items: 11, Passed: 11}) {
 		t.Errorf("%+v, %v", report, err)
 	}
-	list, err := open(root).ListChanges(project.ByTime)
+	list, err := view.ListChanges(open(root), view.ByTime)
 	if err != nil || len(list.Changes) != 7 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -32,8 +33,8 @@ func BenchmarkProject(b *testing.B) {
 			b.Fatal(err)
 		}
 		for name, call := range map[string]func() error{
-			"list":     func() error { _, err := open(root).ListChanges(project.ByTime); return err },
-			"validate": func() error { _, err := open(root).Validate(project.ValidateRequest{Strict: true}); return err },
+			"list":     func() error { _, err := view.ListChanges(open(root), view.ByTime); return err },
+			"validate": func() error { _, err := check.Run(open(root), check.Request{Strict: true}); return err },
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, changes), func(b *testing.B) {
 				for b.Loop() {

@@ -11,7 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/edit"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/steps"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -95,26 +99,26 @@ func runWords(t testing.TB, p *project.Project, command []string) string {
 	case "list":
 		result, err = runList(p, words)
 	case "show":
-		result, err = p.Show(project.ShowRequest{
+		result, err = view.Show(p, view.ShowRequest{
 			Kind: project.Kind(words.value("--type")), Requirements: words.flag("--requirements"), NoScenarios: words.flag("--no-scenarios"),
 			Requirement: words.number("-r"), Diff: words.flag("--diff"), Name: words.next()})
 	case "validate":
-		result, err = p.Validate(project.ValidateRequest{
+		result, err = check.Run(p, check.Request{
 			Kind: project.Kind(words.value("--type")), All: words.flag("--all"), Changes: words.flag("--changes"), Specs: words.flag("--specs"),
 			Archived: words.flag("--archived"), Strict: words.flag("--strict"), Name: words.optional()})
 	case "archive":
-		result, err = p.Archive(project.ArchiveRequest{
+		result, err = edit.Archive(p, edit.ArchiveRequest{
 			Ask: !words.flag("--yes"), SkipSpecs: words.flag("--skip-specs"), NoValidate: words.flag("--no-validate"), Name: words.next()})
 	case "new":
-		result, err = p.CreateChange(project.CreateRequest{
+		result, err = edit.CreateChange(p, edit.CreateRequest{
 			Schema: words.value("--schema"), Goal: words.value("--goal"), Name: strings.TrimPrefix(words.rest(), "change ")})
 	case "status":
 		words.flag("--all")
-		result, err = p.Status(project.StatusRequest{Change: words.value("--change"), Schema: words.value("--schema")})
+		result, err = steps.StatusOf(p, steps.StatusRequest{Change: words.value("--change"), Schema: words.value("--schema")})
 	case "instructions":
-		result, err = p.Instructions(project.InstructionsRequest{Change: words.value("--change"), Schema: words.value("--schema"), Artifact: words.next()})
+		result, err = steps.InstructionsFor(p, steps.InstructionsRequest{Change: words.value("--change"), Schema: words.value("--schema"), Artifact: words.next()})
 	case "init":
-		result, err = p.Init(nil)
+		result, err = edit.Init(p, nil)
 	default:
 		t.Fatalf("unknown command %q", command)
 	}
@@ -130,13 +134,13 @@ func runWords(t testing.TB, p *project.Project, command []string) string {
 
 func runList(p *project.Project, w *words) (any, error) {
 	if w.flag("--specs") {
-		return p.ListSpecs()
+		return view.ListSpecs(p)
 	}
-	order := project.ByTime
+	order := view.ByTime
 	if w.value("--sort") == "name" {
-		order = project.ByName
+		order = view.ByName
 	}
-	return p.ListChanges(order)
+	return view.ListChanges(p, order)
 }
 
 // words holds the words of a command that are not used yet.

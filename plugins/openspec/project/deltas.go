@@ -1,42 +1,39 @@
 package project
 
 import (
-	"fmt"
 	"path"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/requirement"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/unified"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 )
 
-// deltaFile is the delta of a change for one capability.
-type deltaFile struct {
-	id     string
-	source string // the unchanged content of the file
-	parsed *delta.Delta
+// DeltaFile is the delta of a change for one capability.
+type DeltaFile struct {
+	ID     string
+	Source string // the unchanged content of the file
+	Parsed *delta.Delta
 }
 
-func (f deltaFile) facts() *validation.DeltaFacts {
-	facts := validation.DeltaFactsOf(text(f.source), f.parsed)
+// Facts returns what the validation of the delta needs.
+func (f DeltaFile) Facts() *validation.DeltaFacts {
+	facts := validation.DeltaFactsOf(markdown.ParseAny(f.Source), f.Parsed)
 	return &facts
 }
 
-// readDeltas reads all delta files of a change, sorted by capability. The result loose contains the paths of the other
+// ReadDeltas reads all delta files of a change, sorted by capability. The result loose contains the paths of the other
 // files in the directory specs of the change.
-func readDeltas(c store.Change) (files []deltaFile, loose []string, err error) {
+func ReadDeltas(c store.Change) (files []DeltaFile, loose []string, err error) {
 	ids, loose, err := c.Deltas()
 	if err != nil {
 		return nil, nil, err
 	}
-	files = make([]deltaFile, 0, len(ids))
+	files = make([]DeltaFile, 0, len(ids))
 	for _, id := range ids {
-		file, err := readDelta(c, id)
+		file, err := ReadDelta(c, id)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -45,110 +42,32 @@ func readDeltas(c store.Change) (files []deltaFile, loose []string, err error) {
 	return files, loose, nil
 }
 
-func readDelta(c store.Change, id string) (deltaFile, error) {
+// ReadDelta reads the delta of a change for one capability.
+func ReadDelta(c store.Change, id string) (DeltaFile, error) {
 	source, _, err := c.ReadDelta(id)
 	if err != nil {
-		return deltaFile{}, err
+		return DeltaFile{}, err
 	}
-	return deltaFile{id, source, delta.Parse(text(source))}, nil
+	return DeltaFile{id, source, delta.Parse(markdown.ParseAny(source))}, nil
 }
 
-// deltaViews returns a view of each changed requirement in one delta file.
-func deltaViews(root *store.Root, file deltaFile, diff bool) ([]DeltaView, error) {
-	var views []DeltaView
-	add := func(operation, verb string, blocks []requirement.Block) {
-		for _, block := range blocks {
-			one, ok := spec.FromBlock(block)
-			if !ok {
-				continue
-			}
-			views = append(views, DeltaView{
-				Spec:         file.id,
-				Operation:    operation,
-				Description:  verb + " requirement: " + one.Text,
-				Requirement:  &one,
-				Requirements: []spec.Requirement{one},
-			})
+// MisplacedDeltas returns those loose files of a change that contain delta sections. Such sections have no effect in
+// these files.
+func MisplacedDeltas(c store.Change, loose []string) ([]validation.Misplaced, error) {
+	var found []validation.Misplaced
+	for _, path := range loose {
+		if !strings.EqualFold(filepath.Ext(path), ".md") || filepath.Base(path) == "spec.md" {
+			continue
 		}
-	}
-	add("ADDED", "Add", file.parsed.Added)
-	modified := len(views)
-	add("MODIFIED", "Modify", file.parsed.Modified)
-	if diff && len(file.parsed.Modified) > 0 {
-		if err := addDiffs(root, file, views[modified:]); err != nil {
+		source, _, err := c.ReadLoose(path)
+		if err != nil {
 			return nil, err
 		}
-	}
-	add("REMOVED", "Remove", file.parsed.Removed)
-	for _, pair := range file.parsed.Renamed {
-		views = append(views, DeltaView{
-			Spec:        file.id,
-			Operation:   "RENAMED",
-			Description: fmt.Sprintf(`Rename requirement from "%s" to "%s"`, pair.From, pair.To),
-			Rename:      &RenameView{pair.From, pair.To},
-		})
-	}
-	return views, nil
-}
-
-// addDiffs adds a diff to the view of each modified requirement, or the reason why the view has no diff.
-func addDiffs(root *store.Root, file deltaFile, views []DeltaView) error {
-	source, _, err := root.ReadSpec(file.id)
-	if err != nil {
-		return err
-	}
-	blocks := spec.Divide(text(source)).Blocks
-	exact, folded := map[string]requirement.Block{}, map[string]requirement.Block{}
-	for _, block := range slices.Backward(blocks) { // if several blocks have the same name, the first block is used
-		exact[block.Name], folded[requirement.Fold(block.Name)] = block, block
-	}
-	oldNames := namesBeforeRenames(file.parsed.Renamed)
-	for i, block := range file.parsed.Modified[:len(views)] {
-		name := block.Name
-		if old, renamed := oldNames[requirement.Fold(name)]; renamed {
-			name = old
+		if len(delta.Parse(markdown.ParseAny(source)).Sections) > 0 {
+			found = append(found, validation.Misplaced{Path: path, Expected: expected(path)})
 		}
-		current, same := exact[name]
-		near, alike := folded[requirement.Fold(name)]
-		switch {
-		case source == "":
-			views[i].Warning = fmt.Sprintf(`No main spec at openspec/specs/%s/spec.md, so MODIFIED requirement "%s" has nothing to diff against`, file.id, block.Name)
-			continue
-		case !alike:
-			views[i].Warning = fmt.Sprintf(`No matching main requirement found for "%s" in %s`, name, file.id)
-			continue
-		case !same:
-			current = near
-			views[i].Warning = fmt.Sprintf(`Header differs from the main spec's "%s" only in case or spacing; archive matches names exactly, so reconcile them before archiving`, near.Name)
-		}
-		hunks, ok := unified.Diff(current.Raw(), block.Raw())
-		if !ok {
-			views[i].Warning = fmt.Sprintf(`MODIFIED requirement "%s" differs from the main spec in too many lines to compare them`, block.Name)
-			continue
-		}
-		hunks = markdown.TrimRight(hunks) // the openspec CLI trims the hunks, too, even if the last line is blank
-		views[i].Diff = &hunks
 	}
-	return nil
-}
-
-// namesBeforeRenames returns the old name of each renamed requirement. The key is the folded form of the new name.
-func namesBeforeRenames(renames []delta.Rename) map[string]string {
-	old := map[string]string{}
-	for _, pair := range renames {
-		from := requirement.Fold(pair.From)
-		name, renamed := old[from]
-		if !renamed {
-			name = pair.From
-		}
-		delete(old, from)
-		old[requirement.Fold(pair.To)] = name
-	}
-	return old
-}
-
-func hasSections(source string) bool {
-	return len(delta.Parse(text(source)).Sections) > 0
+	return found, nil
 }
 
 // expected returns the correct path for a misplaced delta. Both paths are relative to the directory specs of the

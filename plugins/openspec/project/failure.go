@@ -9,30 +9,16 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
-// The codes of failures.
+// The codes of failures. Packages that use this one have codes of their own.
 const (
-	codeNoRoot      = "no_openspec_root"
-	codeUnknown     = "unknown_item"
-	codeAmbiguous   = "ambiguous_item"
-	codeInvalid     = "invalid_item"
-	codeShow        = "show_error"
-	codeChange      = "change_error"
-	codeList        = "list_error"
-	codeValidate    = "validate_error"
-	codeInit        = "init_error"
-	codeArchive     = "archive_error"
-	codeOutside     = "archive_path_outside_root"
-	codeNameInvalid = "archive_change_name_invalid"
-	codeNameMissing = "archive_change_name_required"
-	codeNotFound    = "archive_change_not_found"
-	codeSymlink     = "archive_change_symlink"
-	codeNamespace   = "archive_change_is_namespace_folder"
-	codeConfirm     = "archive_confirmation_required"
-	codeTasks       = "archive_tasks_incomplete"
-	codeExists      = "archive_target_exists"
-	codeSpecUpdate  = "archive_spec_update_failed"
-	codeSpecInvalid = "archive_spec_validation_failed"
-	codeValidation  = "archive_validation_failed"
+	// CodeInvalid is the code for an invalid name.
+	CodeInvalid = "invalid_item"
+	// CodeChange is the code for a failure that concerns a change.
+	CodeChange = "change_error"
+
+	codeNoRoot    = "no_openspec_root"
+	codeUnknown   = "unknown_item"
+	codeAmbiguous = "ambiguous_item"
 )
 
 // Failure is the reason why a request failed. Its JSON form is the status object of the openspec CLI.
@@ -74,7 +60,7 @@ func (f *Failure) MarshalJSON() ([]byte, error) {
 		out.Write(root)
 		out.WriteByte(',')
 	}
-	status, err := rawjson.Marshal([]FailureStatus{f.status()})
+	status, err := rawjson.Marshal([]FailureStatus{f.Status()})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +79,8 @@ type FailureStatus struct {
 	Fix      string `json:"fix,omitempty"`
 }
 
-func (f *Failure) status() FailureStatus {
+// Status returns the failure as an element of a list.
+func (f *Failure) Status() FailureStatus {
 	return FailureStatus{"error", f.Code, f.Message, f.Target, f.Fix}
 }
 
@@ -107,15 +94,15 @@ func noRoot() *Failure {
 	}
 }
 
-// asFailure returns err if err is a *Failure. Otherwise it returns a new failure with the text of err and the given
+// AsFailure returns err if err is a *Failure. Otherwise it returns a new failure with the text of err and the given
 // code and key.
-func asFailure(err error, code, empty string, list bool) *Failure {
+func AsFailure(err error, code, empty string, list bool) *Failure {
 	if failure := (*Failure)(nil); errors.As(err, &failure) {
 		failure.Empty, failure.EmptyList = empty, list
 		return failure
 	}
 	if invalid := (*store.InvalidName)(nil); errors.As(err, &invalid) {
-		code = codeInvalid
+		code = CodeInvalid
 	}
 	if errors.Is(err, store.ErrNoRoot) {
 		failure := noRoot()

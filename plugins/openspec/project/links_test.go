@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/address"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/edit"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 )
 
 func TestLinksOutOfProjectAreNotFollowed(t *testing.T) {
@@ -34,22 +36,22 @@ func TestLinksOutOfProjectAreNotFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ids, err := open(root).SpecIDs()
+	ids, err := view.SpecIDs(open(root))
 	if want := []string{"desk/opening-hours", "inside", "lending"}; err != nil || !slices.Equal(ids, want) {
 		t.Errorf("the listed specs are %q, %v", ids, err)
 	}
 	for _, id := range []string{"evil", "linked"} {
-		if _, err := open(root).Show(project.ShowRequest{Name: id, Kind: project.KindSpec}); code(t, err) != "show_error" {
+		if _, err := view.Show(open(root), view.ShowRequest{Name: id, Kind: project.KindSpec}); code(t, err) != "show_error" {
 			t.Errorf("Show of the linked spec %s: %v", id, err)
 		}
-		if _, err := open(root).Read(address.Address{In: address.Specs, Name: id}); !errors.Is(err, project.ErrNoResource) {
+		if _, err := view.Read(open(root), address.Address{In: address.Specs, Name: id}); !errors.Is(err, view.ErrNoResource) {
 			t.Errorf("Read of the linked spec %s: %v", id, err)
 		}
 	}
-	if _, err := open(root).Read(address.Address{In: address.Project}); !errors.Is(err, project.ErrNoResource) {
+	if _, err := view.Read(open(root), address.Address{In: address.Project}); !errors.Is(err, view.ErrNoResource) {
 		t.Errorf("reading project.md through a symbolic link: %v", err)
 	}
-	if _, err := open(root).Archive(project.ArchiveRequest{Name: "linked"}); code(t, err) != "archive_change_symlink" {
+	if _, err := edit.Archive(open(root), edit.ArchiveRequest{Name: "linked"}); code(t, err) != "archive_change_symlink" {
 		t.Errorf("Archive returned %v", err)
 	}
 }
@@ -86,7 +88,7 @@ func TestArchiveWritesThroughNoLink(t *testing.T) {
 			}
 			place(t, filepath.Join(root, test.link), strings.ReplaceAll(test.target, "OUTSIDE", outside))
 			before, beforeOutside := withLinks(t, root), withLinks(t, outside)
-			_, err := open(root).Archive(project.ArchiveRequest{Name: "evil"})
+			_, err := edit.Archive(open(root), edit.ArchiveRequest{Name: "evil"})
 			if got := code(t, err); got != "archive_path_outside_root" {
 				t.Errorf("got %q: %v", got, err)
 			}
@@ -149,11 +151,11 @@ func TestLinkOutOfProjectIsNotRoot(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "openspec"), filepath.Join(root, "openspec")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(root).ListSpecs(); code(t, err) != "no_openspec_root" {
+	if _, err := view.ListSpecs(open(root)); code(t, err) != "no_openspec_root" {
 		t.Errorf("got %v", err)
 	}
 	before := readTree(t, outside)
-	if _, err := open(root).CreateChange(project.CreateRequest{Name: "add-x"}); code(t, err) != "change_error" {
+	if _, err := edit.CreateChange(open(root), edit.CreateRequest{Name: "add-x"}); code(t, err) != "change_error" {
 		t.Errorf("got %v", err)
 	}
 	sameTree(t, before, readTree(t, outside))
@@ -168,7 +170,7 @@ func TestNextWriteRemovesTemporaryFiles(t *testing.T) {
 		write(t, root, dir+".openspec-other", "x")
 	}
 	write(t, root, "changes/.openspec-42.tmp/proposal.md", "half a change")
-	if _, err := open(root).CreateChange(project.CreateRequest{Name: "add-y"}); err != nil {
+	if _, err := edit.CreateChange(open(root), edit.CreateRequest{Name: "add-y"}); err != nil {
 		t.Fatal(err)
 	}
 	others := 0

@@ -9,7 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
 
@@ -21,7 +22,7 @@ func TestListRoundsTimesToMilliseconds(t *testing.T) {
 		499_999: "2026-01-01T00:00:00.001Z", // a floating-point number with 53 bits cannot distinguish this time from that with 500,000 nanoseconds
 	} {
 		setTime(t, filepath.Join(root, "openspec/changes/x/proposal.md"), start.Add(time.Duration(nanoseconds)))
-		list, err := open(root).ListChanges(project.ByTime)
+		list, err := view.ListChanges(open(root), view.ByTime)
 		if err != nil || list.Changes[0].LastModified != want {
 			t.Errorf("ListChanges for a time with %d ns: %+v, %v", nanoseconds, list, err)
 		}
@@ -68,7 +69,7 @@ func TestListsOmitRemovedItems(t *testing.T) {
 		var names []string
 		switch test.list {
 		case "changes":
-			list, err := p.ListChanges(project.ByName)
+			list, err := view.ListChanges(p, view.ByName)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +77,7 @@ func TestListsOmitRemovedItems(t *testing.T) {
 				names = append(names, item.Name)
 			}
 		case "archived":
-			list, err := p.ListArchived()
+			list, err := view.ListArchived(p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +88,7 @@ func TestListsOmitRemovedItems(t *testing.T) {
 			// ListSpecs reads each directory to find specs, so the file system removes the last directory after
 			// ListSpecs has read it.
 			p.Files = vanishing{listed: filepath.Join(root, "openspec/specs/b"), gone: filepath.Join(root, "openspec/specs/b")}
-			list, err := p.ListSpecs()
+			list, err := view.ListSpecs(p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +109,7 @@ func TestValidationOmitsRemovedItems(t *testing.T) {
 	}
 	p := open(root)
 	p.Files = vanishing{listed: filepath.Join(root, "openspec/changes"), gone: filepath.Join(root, "openspec/changes/b")}
-	report, err := p.Validate(project.ValidateRequest{})
+	report, err := check.Run(p, check.Request{})
 	if err != nil || len(report.Items) != 1 || report.Items[0].ID != "a" {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -11,11 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/address"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/delta"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/edit"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem/faultfs"
 )
@@ -53,9 +56,9 @@ func TestInvalidNamesAreRefused(t *testing.T) {
 		"", ".", "..", "../specs", "a/../b", "/etc/passwd", "a//b", "a/", `a\b`, ".hidden", "x/.hidden", "a\x00b", "a\nb", "a\u2028b", "\xff", strings.Repeat("a", 1025),
 	} {
 		for _, kind := range []project.Kind{"", project.KindChange, project.KindSpec} {
-			_, shown := open(root).Show(project.ShowRequest{Name: name, Kind: kind})
-			_, validated := open(root).Validate(project.ValidateRequest{Name: &name, Kind: kind})
-			_, raw := open(root).Markdown(name, kind)
+			_, shown := view.Show(open(root), view.ShowRequest{Name: name, Kind: kind})
+			_, validated := check.Run(open(root), check.Request{Name: &name, Kind: kind})
+			_, raw := view.Markdown(open(root), name, kind)
 			for what, err := range map[string]error{"show": shown, "validate": validated, "markdown": raw} {
 				if got := code(t, err); got != "invalid_item" {
 					t.Errorf("%s %q as %q: got %q", what, name, kind, got)
@@ -65,15 +68,15 @@ func TestInvalidNamesAreRefused(t *testing.T) {
 				}
 			}
 		}
-		_, err := open(root).Archive(project.ArchiveRequest{Name: name})
+		_, err := edit.Archive(open(root), edit.ArchiveRequest{Name: name})
 		if got := code(t, err); got != "archive_change_name_invalid" && got != "archive_change_name_required" {
 			t.Errorf("archive %q: got %q", name, got)
 		}
-		if _, err := open(root).CreateChange(project.CreateRequest{Name: name}); code(t, err) != "change_error" {
+		if _, err := edit.CreateChange(open(root), edit.CreateRequest{Name: name}); code(t, err) != "change_error" {
 			t.Errorf("create %q: got %v", name, err)
 		}
 	}
-	if _, err := open(root).Archive(project.ArchiveRequest{Name: "archive"}); code(t, err) != "archive_change_name_invalid" {
+	if _, err := edit.Archive(open(root), edit.ArchiveRequest{Name: "archive"}); code(t, err) != "archive_change_name_invalid" {
 		t.Errorf("archive archive: got %v", err)
 	}
 	sameTree(t, before, readTree(t, root))
@@ -88,26 +91,26 @@ func TestReadAfterArchiveReturnsMergedRequirements(t *testing.T) {
 
 func archiveAll(t *testing.T, from string, least int) {
 	root := copyProject(t, from)
-	names, err := open(root).ChangeIDs()
+	names, err := view.ChangeIDs(open(root))
 	if err != nil {
 		t.Fatal(err)
 	}
 	archived := 0
 	for _, name := range names {
-		ids, err := open(root).DeltaIDs(address.Changes, name)
+		ids, err := view.DeltaIDs(open(root), address.Changes, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		deltas := map[string]*delta.Delta{}
 		for _, id := range ids {
-			source, err := open(root).Read(address.Address{In: address.Changes, Name: name, Part: address.Deltas, Capability: id})
+			source, err := view.Read(open(root), address.Address{In: address.Changes, Name: name, Part: address.Deltas, Capability: id})
 			if err != nil {
 				t.Fatal(err)
 			}
 			deltas[id] = delta.Parse(markdown.Parse(source.(string)))
 		}
 		before := readTree(t, root)
-		if _, err := open(root).Archive(project.ArchiveRequest{Name: name}); err != nil {
+		if _, err := edit.Archive(open(root), edit.ArchiveRequest{Name: name}); err != nil {
 			sameTree(t, before, readTree(t, root))
 			continue
 		}
@@ -145,7 +148,7 @@ func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
 		}
 		want[block.Name] = block.Statement()
 	}
-	source, err := open(root).Read(address.Address{In: address.Specs, Name: id})
+	source, err := view.Read(open(root), address.Address{In: address.Specs, Name: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,19 +167,19 @@ func checkMerged(t *testing.T, root, id string, d *delta.Delta, before string) {
 // TestSpecCanBeNamedArchive checks that the name archive is reserved only for changes.
 func TestSpecCanBeNamedArchive(t *testing.T) {
 	root, name := branch(t), "archive"
-	if _, err := open(root).Show(project.ShowRequest{Name: name}); code(t, err) != "invalid_item" {
+	if _, err := view.Show(open(root), view.ShowRequest{Name: name}); code(t, err) != "invalid_item" {
 		t.Errorf("Show of the name archive without a spec of that name: %v", err)
 	}
 	write(t, root, "specs/archive/spec.md", "# a\n\n## Purpose\np\n\n## Requirements\n")
-	if view, err := open(root).Show(project.ShowRequest{Name: name}); err != nil || view == nil {
+	if view, err := view.Show(open(root), view.ShowRequest{Name: name}); err != nil || view == nil {
 		t.Errorf("Show of the spec called archive: %v", err)
 	}
-	report, err := open(root).Validate(project.ValidateRequest{Name: &name})
+	report, err := check.Run(open(root), check.Request{Name: &name})
 	if err != nil || len(report.Items) != 1 || report.Items[0].Type != project.KindSpec {
 		t.Errorf("Validate of the spec called archive: %+v, %v", report, err)
 	}
 	for _, kind := range []project.Kind{project.KindChange, project.KindSpec} {
-		_, err := open(root).Show(project.ShowRequest{Name: name, Kind: kind})
+		_, err := view.Show(open(root), view.ShowRequest{Name: name, Kind: kind})
 		if refused := code(t, err) == "invalid_item"; refused != (kind == project.KindChange) {
 			t.Errorf("Show of the item called archive as a %s: %v", kind, err)
 		}
@@ -192,11 +195,11 @@ func TestArchiveRefusesInvalidUTF8(t *testing.T) {
 		}
 		write(t, root, name, string(content)+"\nna\xefve\n")
 		before := readTree(t, root)
-		if _, err := open(root).Archive(project.ArchiveRequest{Name: "add-fines"}); code(t, err) != "archive_spec_update_failed" {
+		if _, err := edit.Archive(open(root), edit.ArchiveRequest{Name: "add-fines"}); code(t, err) != "archive_spec_update_failed" {
 			t.Errorf("%s: got %v", name, err)
 		}
 		sameTree(t, before, readTree(t, root))
-		if view, err := open(root).Show(project.ShowRequest{Name: "lending"}); err != nil || view == nil {
+		if view, err := view.Show(open(root), view.ShowRequest{Name: "lending"}); err != nil || view == nil {
 			t.Errorf("Show(%s) returned the error %v", name, err)
 		}
 	}
@@ -205,13 +208,13 @@ func TestArchiveRefusesInvalidUTF8(t *testing.T) {
 func TestLastRequirementIsRemovedOnlyWithMarker(t *testing.T) {
 	root := branch(t)
 	write(t, root, "changes/drop/specs/desk/opening-hours/spec.md", "## REMOVED Requirements\n### Requirement: Open\n")
-	for _, request := range []project.ArchiveRequest{{Name: "drop"}, {Name: "drop", NoValidate: true}} {
-		if _, err := open(root).Archive(request); code(t, err) != "archive_spec_validation_failed" {
+	for _, request := range []edit.ArchiveRequest{{Name: "drop"}, {Name: "drop", NoValidate: true}} {
+		if _, err := edit.Archive(open(root), request); code(t, err) != "archive_spec_validation_failed" {
 			t.Errorf("%+v: got %v", request, err)
 		}
 	}
 	write(t, root, "changes/drop/.openspec.yaml", "schema: spec-driven\nretire_capabilities: true\n")
-	result, err := open(root).Archive(project.ArchiveRequest{Name: "drop"})
+	result, err := edit.Archive(open(root), edit.ArchiveRequest{Name: "drop"})
 	if err != nil || len(result.Archive.Warnings) != 1 {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -222,7 +225,7 @@ func TestLastRequirementIsRemovedOnlyWithMarker(t *testing.T) {
 
 func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
 	root := t.TempDir()
-	first, err := open(root).Init([]string{"claude"})
+	first, err := edit.Init(open(root), []string{"claude"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +234,7 @@ func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
 		t.Errorf("%+v (-want +got)\n%s", first, diff)
 	}
 	before := readTree(t, root)
-	second, err := open(root).Init(nil)
+	second, err := edit.Init(open(root), nil)
 	if err != nil || !second.ExtendMode || len(second.Created) != 0 || second.ConfigFile != "exists" {
 		t.Errorf("%+v, %v", second, err)
 	}
@@ -240,7 +243,7 @@ func TestInitCreatesOnlyWhatIsMissing(t *testing.T) {
 
 func TestCreateChange(t *testing.T) {
 	root := branch(t)
-	made, err := open(root).CreateChange(project.CreateRequest{Name: "add-y", Description: "Why", Goal: "a: b"})
+	made, err := edit.CreateChange(open(root), edit.CreateRequest{Name: "add-y", Description: "Why", Goal: "a: b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,33 +262,33 @@ func TestCreateChange(t *testing.T) {
 		"archive": "Change name is reserved",
 		"add-y":   "Change 'add-y' already exists at " + filepath.Join(root, "openspec/changes/add-y"),
 	} {
-		if _, err := open(root).CreateChange(project.CreateRequest{Name: name}); err == nil || err.Error() != message {
+		if _, err := edit.CreateChange(open(root), edit.CreateRequest{Name: name}); err == nil || err.Error() != message {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	_, err = open(root).CreateChange(project.CreateRequest{Name: "add-z", Schema: "nope"})
+	_, err = edit.CreateChange(open(root), edit.CreateRequest{Name: "add-z", Schema: "nope"})
 	if err == nil || err.Error() != "Schema 'nope' not found. Available schemas:\n  spec-driven" {
 		t.Errorf("got %v", err)
 	}
 	write(t, root, "schemas/own/schema.yaml", "name: own\nversion: 1\nartifacts: [{id: a, generates: a.md, description: d, template: a.md}]\n")
 	write(t, root, "config.yaml", "schema: own\n")
-	if made, err := open(root).CreateChange(project.CreateRequest{Name: "add-z"}); err != nil || made.Change.Schema != "own" {
+	if made, err := edit.CreateChange(open(root), edit.CreateRequest{Name: "add-z"}); err != nil || made.Change.Schema != "own" {
 		t.Errorf("%+v, %v", made, err)
 	}
 	if got := readTree(t, root)["openspec/changes/add-z/.openspec.yaml"]; got != "schema: own\ncreated: 2026-11-21\nskip_specs: true\n" {
 		t.Errorf("metadata of a change whose schema has no specs: %q", got)
 	}
 	write(t, root, "schemas/own/schema.yaml", "name: own\n")
-	if _, err := open(root).CreateChange(project.CreateRequest{Name: "add-w"}); err == nil || !strings.HasPrefix(err.Error(), "Invalid schema at ") {
+	if _, err := edit.CreateChange(open(root), edit.CreateRequest{Name: "add-w"}); err == nil || !strings.HasPrefix(err.Error(), "Invalid schema at ") {
 		t.Errorf("CreateChange with an invalid schema: %v", err)
 	}
 }
 
 func TestFailedInitOrNewChangeLeavesNothing(t *testing.T) {
 	for _, what := range []func(p *project.Project) error{
-		func(p *project.Project) error { _, err := p.Init(nil); return err },
+		func(p *project.Project) error { _, err := edit.Init(p, nil); return err },
 		func(p *project.Project) error {
-			_, err := p.CreateChange(project.CreateRequest{Name: "add-x", Description: "d"})
+			_, err := edit.CreateChange(p, edit.CreateRequest{Name: "add-x", Description: "d"})
 			return err
 		},
 	} {

@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,39 @@ func checkName(name string, kind Kind) error {
 	return store.CheckChange(name)
 }
 
+// Item returns the root, and the kind of the item with the given name. The argument "kind" is the kind in the request,
+// which may be empty.
+func (p *Project) Item(name string, kind Kind) (*store.Root, RootInfo, Kind, error) {
+	if err := checkName(name, kind); err != nil {
+		if name != store.ArchiveName || kind != "" {
+			return nil, RootInfo{}, "", err
+		}
+		// No change can be named "archive", but a spec can.
+		if root, info, absent := p.Find(); absent == nil && hasSpec(root, name) {
+			return root, info, KindSpec, nil
+		}
+		return nil, RootInfo{}, "", err
+	}
+	root, info, err := p.Find()
+	if errors.Is(err, store.ErrNoRoot) {
+		if kind != "" {
+			return nil, info, "", err
+		}
+		return nil, info, "", &Failure{Code: codeUnknown, Message: unknown(name, nil)}
+	}
+	if err != nil {
+		return nil, info, "", err
+	}
+	kind, err = resolve(root, name, kind)
+	return root, info, kind, err
+}
+
+// hasSpec reports whether the main spec with the given id exists. The id must be valid.
+func hasSpec(root *store.Root, id string) bool {
+	_, found, err := root.ReadSpec(id)
+	return found && err == nil
+}
+
 // resolve returns the kind of the item called name. The argument "kind" is the kind in the request, which may be empty.
 func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	if err := checkName(name, kind); err != nil {
@@ -48,7 +82,7 @@ func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 	if err != nil {
 		return "", err
 	}
-	names := changeNames(changes)
+	names := store.Names(changes)
 	isChange, isSpec := slices.Contains(names, name), slices.Contains(specs, name)
 	switch {
 	case isChange && isSpec:
@@ -63,20 +97,6 @@ func resolve(root *store.Root, name string, kind Kind) (Kind, error) {
 		return KindSpec, nil
 	}
 	return "", &Failure{Code: codeUnknown, Message: unknown(name, append(names, specs...))}
-}
-
-// hasSpec reports whether the main spec with the given id exists. The id must be valid.
-func hasSpec(root *store.Root, id string) bool {
-	_, found, err := root.ReadSpec(id)
-	return found && err == nil
-}
-
-func changeNames(changes []store.Change) []string {
-	names := make([]string, len(changes))
-	for i, one := range changes {
-		names[i] = one.Name
-	}
-	return names
 }
 
 // unknown returns the message for a name that does not exist. The message suggests similar names in all.

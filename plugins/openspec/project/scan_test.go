@@ -9,8 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/steps"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
 )
@@ -155,23 +158,23 @@ func TestScansReportEntriesThatCannotBeAccessed(t *testing.T) {
 // sameAnswers fails the test if the answer of a call about a project depends on whether package store scans the files.
 func sameAnswers(t *testing.T, root string) {
 	for name, call := range map[string]func(*project.Project) (any, error){
-		"changes":           func(p *project.Project) (any, error) { return p.ListChanges(project.ByTime) },
-		"specs":             func(p *project.Project) (any, error) { return p.ListSpecs() },
-		"archived":          func(p *project.Project) (any, error) { return p.ListArchived() },
-		"validate":          func(p *project.Project) (any, error) { return p.Validate(project.ValidateRequest{Strict: true}) },
-		"validate changes":  func(p *project.Project) (any, error) { return p.Validate(project.ValidateRequest{Changes: true}) },
-		"validate archived": func(p *project.Project) (any, error) { return p.Validate(project.ValidateRequest{Archived: true}) },
-		"status":            func(p *project.Project) (any, error) { return p.Status(project.StatusRequest{}) },
-		"status of schema":  func(p *project.Project) (any, error) { return p.Status(project.StatusRequest{Schema: "own"}) },
-		"spec ids":          func(p *project.Project) (any, error) { return p.SpecIDs() },
-		"unknown item":      func(p *project.Project) (any, error) { return p.Show(project.ShowRequest{Name: "none"}) },
+		"changes":           func(p *project.Project) (any, error) { return view.ListChanges(p, view.ByTime) },
+		"specs":             func(p *project.Project) (any, error) { return view.ListSpecs(p) },
+		"archived":          func(p *project.Project) (any, error) { return view.ListArchived(p) },
+		"validate":          func(p *project.Project) (any, error) { return check.Run(p, check.Request{Strict: true}) },
+		"validate changes":  func(p *project.Project) (any, error) { return check.Run(p, check.Request{Changes: true}) },
+		"validate archived": func(p *project.Project) (any, error) { return check.Run(p, check.Request{Archived: true}) },
+		"status":            func(p *project.Project) (any, error) { return steps.StatusOf(p, steps.StatusRequest{}) },
+		"status of schema":  func(p *project.Project) (any, error) { return steps.StatusOf(p, steps.StatusRequest{Schema: "own"}) },
+		"spec ids":          func(p *project.Project) (any, error) { return view.SpecIDs(p) },
+		"unknown item":      func(p *project.Project) (any, error) { return view.Show(p, view.ShowRequest{Name: "none"}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := func(files filesystem.FS) string {
 				p := open(root)
 				p.Files = files
 				result, err := call(p)
-				if report, ok := result.(*project.Report); ok && report != nil {
+				if report, ok := result.(*check.Report); ok && report != nil {
 					for i := range report.Items {
 						report.Items[i].DurationMs = 0
 					}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/sample"
 	"github.com/bulkhead-mcp/bulkhead/sdk/filesystem"
 )
@@ -39,8 +39,8 @@ func TestValidateReadsEachFileOnce(t *testing.T) {
 			files := &counting{reads: map[string]int{}}
 			p := open(root)
 			p.Files = files
-			report, err := p.Validate(project.ValidateRequest{})
-			if err != nil || report.Summary.Totals != (project.Totals{Items: 6, Passed: 6}) {
+			report, err := check.Run(p, check.Request{})
+			if err != nil || report.Summary.Totals != (check.Totals{Items: 6, Passed: 6}) {
 				t.Errorf("%+v, %v", report, err)
 			}
 			for path, n := range files.reads {
@@ -79,12 +79,12 @@ func TestValidateAllAgreesWithValidateOne(t *testing.T) {
 
 func compareAllWithOne(t *testing.T, root string) {
 	t.Helper()
-	all, err := open(root).Validate(project.ValidateRequest{})
+	all, err := check.Run(open(root), check.Request{})
 	if err != nil || len(all.Items) < 5 {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	for _, item := range all.Items {
-		one, err := open(root).Validate(project.ValidateRequest{Name: &item.ID, Kind: item.Type})
+		one, err := check.Run(open(root), check.Request{Name: &item.ID, Kind: item.Type})
 		if err != nil {
 			t.Fatal(err)
 		}

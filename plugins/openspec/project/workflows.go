@@ -3,37 +3,27 @@ package project
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/yamlvalue"
 )
 
-// defaultSchema is the workflow schema that every project has.
-const defaultSchema = "spec-driven"
+// DefaultSchema is the workflow schema that every project has.
+const DefaultSchema = "spec-driven"
 
-// workflows reads the workflow schemas that one call uses, and computes the values that depend on the schemas. It reads
+// Workflows reads the workflow schemas that one call uses, and computes the values that depend on the schemas. It reads
 // each file only once.
-type workflows struct {
-	root    *store.Root
+type Workflows struct {
+	Root    *store.Root
 	schemas map[string]loadedSchema
 	project *change.Config
 	names   []string
 	last    *loadedMetadata // the metadata of the change whose metadata was read last
-}
-
-type loadedMetadata struct {
-	dir     string
-	meta    change.Metadata
-	invalid *change.Invalid
-	exists  bool
-	err     error
 }
 
 type loadedSchema struct {
@@ -41,18 +31,19 @@ type loadedSchema struct {
 	err error
 }
 
-func newWorkflows(root *store.Root) *workflows {
-	return &workflows{root: root, schemas: map[string]loadedSchema{}}
+// NewWorkflows returns the Workflows of a root.
+func NewWorkflows(root *store.Root) *Workflows {
+	return &Workflows{Root: root, schemas: map[string]loadedSchema{}}
 }
 
-// config returns the config of the project; an empty config if the project has no config file.
-func (w *workflows) config() (change.Config, error) {
+// Config returns the config of the project; an empty config if the project has no config file.
+func (w *Workflows) Config() (change.Config, error) {
 	if w.project != nil {
 		return *w.project, nil
 	}
 	var config change.Config
-	if found := w.root.Config(); found != "" {
-		source, _, err := w.root.ReadFile(filepath.Base(found))
+	if found := w.Root.Config(); found != "" {
+		source, _, err := w.Root.ReadFile(filepath.Base(found))
 		if err != nil {
 			return config, err
 		}
@@ -63,27 +54,27 @@ func (w *workflows) config() (change.Config, error) {
 }
 
 // available returns the names of all schemas, sorted.
-func (w *workflows) available() ([]string, error) {
+func (w *Workflows) available() ([]string, error) {
 	if w.names != nil {
 		return w.names, nil
 	}
-	own, err := w.root.Schemas()
+	own, err := w.Root.Schemas()
 	if err != nil {
 		return nil, err
 	}
-	names := slices.Concat(own, []string{defaultSchema})
+	names := slices.Concat(own, []string{DefaultSchema})
 	slices.Sort(names)
 	w.names = slices.Compact(names)
 	return w.names, nil
 }
 
-// isBuiltIn reports whether name selects the built-in schema. It returns false if a schema of the project replaces the
+// IsBuiltIn reports whether name selects the built-in schema. It returns false if a schema of the project replaces the
 // built-in schema.
-func (w *workflows) isBuiltIn(name string) bool {
-	if withoutExtension(name) != defaultSchema {
+func (w *Workflows) IsBuiltIn(name string) bool {
+	if withoutExtension(name) != DefaultSchema {
 		return false
 	}
-	schema, err := w.load(defaultSchema) // load caches its result, whereas HasSchema would read the file system each time
+	schema, err := w.Load(DefaultSchema) // Load caches its result, whereas HasSchema would read the file system each time
 	return err == nil && schema == workflow.BuiltIn()
 }
 
@@ -98,8 +89,8 @@ func withoutExtension(name string) string {
 	return name
 }
 
-// load returns the schema called name, and caches the schema.
-func (w *workflows) load(name string) (*workflow.Schema, error) {
+// Load returns the schema called name, and caches the schema.
+func (w *Workflows) Load(name string) (*workflow.Schema, error) {
 	name = withoutExtension(name)
 	known, ok := w.schemas[name]
 	if !ok {
@@ -109,13 +100,13 @@ func (w *workflows) load(name string) (*workflow.Schema, error) {
 	return known.Schema, known.err
 }
 
-func (w *workflows) read(name string) (*workflow.Schema, error) {
-	source, found, err := w.root.ReadSchema(name)
+func (w *Workflows) read(name string) (*workflow.Schema, error) {
+	source, found, err := w.Root.ReadSchema(name)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
-		if name == defaultSchema {
+		if name == DefaultSchema {
 			return workflow.BuiltIn(), nil
 		}
 		available, err := w.available()
@@ -128,145 +119,65 @@ func (w *workflows) read(name string) (*workflow.Schema, error) {
 	switch {
 	case errors.Is(err, yamlvalue.ErrSyntax):
 		//lint:ignore ST1005 the wording of the openspec CLI
-		return nil, fmt.Errorf("Failed to parse schema at '%s': %w", w.root.SchemaPath(name), err)
+		return nil, fmt.Errorf("Failed to parse schema at '%s': %w", w.Root.SchemaPath(name), err)
 	case err != nil:
 		//lint:ignore ST1005 the wording of the openspec CLI
-		return nil, fmt.Errorf("Invalid schema at '%s': %w", w.root.SchemaPath(name), err)
+		return nil, fmt.Errorf("Invalid schema at '%s': %w", w.Root.SchemaPath(name), err)
 	}
 	return schema, nil
 }
 
-// metadata returns the content of the metadata file of a change. The result invalid is the reason why the file is
-// ignored; nil if the file is valid.
-func (w *workflows) metadata(c store.Change) (meta change.Metadata, invalid *change.Invalid, exists bool, err error) {
-	if w.last == nil || w.last.dir != c.Dir {
-		w.last = &loadedMetadata{dir: c.Dir}
-		w.last.meta, w.last.invalid, w.last.exists, w.last.err = w.readMetadata(c)
-	}
-	return w.last.meta, w.last.invalid, w.last.exists, w.last.err
-}
-
-func (w *workflows) readMetadata(c store.Change) (meta change.Metadata, invalid *change.Invalid, exists bool, err error) {
-	var parsed change.MetadataFacts
-	if known := c.Facts(store.MetadataFile); known != nil && known.Metadata != nil {
-		parsed = *known.Metadata
-	} else {
-		source, found, err := c.Read(store.MetadataFile)
-		if err != nil || !found {
-			return change.Metadata{}, nil, false, err
-		}
-		parsed = change.MetadataFactsOf(source)
-	}
-	if parsed.Invalid != nil {
-		return change.Metadata{}, parsed.Invalid, true, nil
-	}
-	meta = parsed.Metadata
-	available, err := w.available()
-	if err != nil {
-		return change.Metadata{}, nil, true, err
-	}
-	reason := ""
-	var cause error
-	known := slices.Contains(available, meta.Schema)
-	if !known {
-		reason, cause = fmt.Sprintf("schema: unknown schema '%s'", meta.Schema), unknownSchema(meta.Schema, available)
-	} else if _, cause = w.load(meta.Schema); cause != nil && (meta.SkipSpecs || meta.RetireCapabilities) {
-		reason = cause.Error()
-	}
-	if reason != "" {
-		return change.Metadata{}, &change.Invalid{
-			Reason: change.Printable(reason), SkipSpecs: meta.SkipSpecs, Retire: meta.RetireCapabilities, Cause: cause, Unknown: !known}, true, nil
-	}
-	return meta, nil, true, nil
-}
-
-// schemaName returns the name of the schema of a change. This is the name in the metadata of the change, or else the
-// default schema of the project.
-func (w *workflows) schemaName(c store.Change) (string, error) {
-	meta, invalid, exists, err := w.metadata(c)
-	switch {
-	case err != nil:
-		return "", err
-	case invalid != nil && invalid.Cause != nil:
-		return "", invalid.Cause
-	case invalid != nil:
-		//lint:ignore ST1005 the wording of the openspec CLI
-		return "", fmt.Errorf("Invalid metadata: %w", invalid)
-	case exists:
-		return meta.Schema, nil
-	}
-	return w.defaultName()
-}
-
 // defaultName returns the name of the default schema of the project.
-func (w *workflows) defaultName() (string, error) {
-	config, err := w.config()
+func (w *Workflows) defaultName() (string, error) {
+	config, err := w.Config()
 	if err != nil || config.Schema == "" {
-		return defaultSchema, err
+		return DefaultSchema, err
 	}
 	return config.Schema, nil
 }
 
-// nested returns the changes in a directory that is not a change itself.
-func (w *workflows) nested(c store.Change) ([]string, error) {
-	entries, err := c.Entries()
+// ChooseSchema returns the name of the workflow schema for a new change. This is the schema that the request asks for,
+// or the default schema of the project.
+func (w *Workflows) ChooseSchema(asked string) (string, error) {
+	available, err := w.available()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return w.nestedIn(c, entries)
+	if asked != "" {
+		return asked, w.CheckSchema(asked)
+	}
+	if asked, err = w.defaultName(); err != nil {
+		return "", err
+	}
+	if !slices.Contains(available, asked) {
+		return "", unknownSchema(asked, available)
+	}
+	return asked, nil
 }
 
-// nestedIn returns the same result as nested, for a directory whose entries the caller has already read.
-func (w *workflows) nestedIn(c store.Change, entries []fs.DirEntry) ([]string, error) {
-	var generated []string
-	if name, err := w.defaultName(); err == nil && !w.isBuiltIn(name) { // package store knows only the files of the built-in schema
-		if schema, err := w.load(name); err == nil {
-			for _, artifact := range schema.Artifacts {
-				generated = append(generated, artifact.Generates)
-			}
-		}
-	}
-	return c.Nested(entries, generated)
+// unknownSchema returns the error for a schema that a file names and that does not exist.
+func unknownSchema(name string, available []string) error {
+	return fmt.Errorf("Unknown schema '%s'. Available: %s", name, strings.Join(available, ", ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
-// tasks reads the task files of a change. These are the files that the schema tracks, or else tasks.md. The result
-// unread contains the paths of files that cannot be read.
-func (w *workflows) tasks(c store.Change) (tasks validation.Tasks, unread []string, err error) {
-	var files []string
-	if name, err := w.schemaName(c); err == nil {
-		tasks.Numbered = w.isBuiltIn(name)
-		if schema, err := w.load(name); err == nil && schema.Tracked() != "" {
-			if files, err = c.Outputs(schema.Tracked()); err != nil {
-				return tasks, nil, err
-			}
-		}
+// CheckSchema returns an error if the schema that a request names does not exist.
+func (w *Workflows) CheckSchema(name string) error {
+	available, err := w.available()
+	if err != nil || slices.Contains(available, name) {
+		return err
 	}
-	tasks.Tracked = len(files) > 0
-	if !tasks.Tracked {
-		files = []string{store.TasksFile}
-	}
-	for _, file := range files {
-		if known := c.Facts(file); known != nil {
-			tasks.Files = append(tasks.Files, change.TaskFile{Path: file, TaskFacts: known.Tasks})
-			continue
-		}
-		source, found, err := c.ReadPath(file)
-		switch {
-		case err != nil:
-			unread = append(unread, file)
-		case found:
-			tasks.Files = append(tasks.Files, change.TaskFile{Path: file, TaskFacts: change.TaskFactsOf(source)})
-		}
-	}
-	tasks.Tracked = tasks.Tracked && unread == nil
-	return tasks, unread, nil
+	return fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", name, strings.Join(available, "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
-// countTasks returns the number of finished tasks of a change, and the number of all of its tasks.
-func (w *workflows) countTasks(c store.Change) (done, total int, unread []string, err error) {
-	tasks, unread, err := w.tasks(c)
-	for _, file := range tasks.Files {
-		done, total = done+file.Done, total+file.Total
+// Template returns the text of the template of an artifact.
+func (w *Workflows) Template(schema, name string) (string, error) {
+	if w.IsBuiltIn(schema) {
+		content, _ := workflow.BuiltInTemplate(name)
+		return content, nil
 	}
-	return done, total, unread, err
+	content, path, found, err := w.Root.ReadTemplate(withoutExtension(schema), name)
+	if err == nil && !found {
+		err = fmt.Errorf("Template not found: %s", path)
+	}
+	return content, err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -77,4 +78,17 @@ func checkSegment(label, name string) error {
 		return invalid(fmt.Sprintf("must not be longer than %d bytes", MaxName))
 	}
 	return nil
+}
+
+// HasDate reports whether name begins with a date and a hyphen.
+func HasDate(name string) bool {
+	if len(name) <= len(time.DateOnly) {
+		return false
+	}
+	for i, form := range []byte("0000-00-00-") {
+		if digit := '0' <= name[i] && name[i] <= '9'; (form == '0') != digit || form == '-' && name[i] != '-' {
+			return false
+		}
+	}
+	return true
 }

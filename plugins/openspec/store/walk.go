@@ -134,6 +134,15 @@ func (r *Root) Changes() ([]Change, error) {
 	return slices.DeleteFunc(all, func(c Change) bool { return c.Name == ArchiveName }), err
 }
 
+// Names returns the names of changes.
+func Names(changes []Change) []string {
+	names := make([]string, len(changes))
+	for i, one := range changes {
+		names[i] = one.Name
+	}
+	return names
+}
+
 // Archived returns the archived changes, sorted by name.
 func (r *Root) Archived() ([]Change, error) {
 	if !r.reachable(r.ArchiveDir()) {

@@ -2,7 +2,11 @@ package tools
 
 import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/address"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/edit"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/steps"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 )
 
 type listArguments struct {
@@ -13,14 +17,14 @@ type listArguments struct {
 func list(p *project.Project, in listArguments) (any, error) {
 	switch in.Type {
 	case "specs":
-		return p.ListSpecs()
+		return view.ListSpecs(p)
 	case "archived":
-		return p.ListArchived()
+		return view.ListArchived(p)
 	}
-	if in.Sort == string(project.ByName) {
-		return p.ListChanges(project.ByName)
+	if in.Sort == string(view.ByName) {
+		return view.ListChanges(p, view.ByName)
 	}
-	return p.ListChanges(project.ByTime)
+	return view.ListChanges(p, view.ByTime)
 }
 
 type showArguments struct {
@@ -40,10 +44,10 @@ func show(p *project.Project, in showArguments) (any, error) {
 	}
 	kind := project.Kind(in.Type)
 	if in.Format == "markdown" {
-		text, err := p.Markdown(in.Name, kind)
+		text, err := view.Markdown(p, in.Name, kind)
 		return markdownText(text), err
 	}
-	return p.Show(project.ShowRequest{
+	return view.Show(p, view.ShowRequest{
 		Name:         in.Name,
 		Kind:         kind,
 		Requirements: in.Requirements,
@@ -64,7 +68,7 @@ type validateArguments struct {
 }
 
 func validate(p *project.Project, in validateArguments) (any, error) {
-	return p.Validate(project.ValidateRequest{
+	return check.Run(p, check.Request{
 		Name:     in.Name,
 		Kind:     project.Kind(in.Type),
 		All:      in.All,
@@ -81,7 +85,7 @@ type statusArguments struct {
 }
 
 func status(p *project.Project, in statusArguments) (any, error) {
-	return p.Status(project.StatusRequest{Change: in.Change, Schema: in.Schema})
+	return steps.StatusOf(p, steps.StatusRequest{Change: in.Change, Schema: in.Schema})
 }
 
 type instructionsArguments struct {
@@ -91,7 +95,7 @@ type instructionsArguments struct {
 }
 
 func instructions(p *project.Project, in instructionsArguments) (any, error) {
-	return p.Instructions(project.InstructionsRequest{Artifact: in.Artifact, Change: in.Change, Schema: in.Schema})
+	return steps.InstructionsFor(p, steps.InstructionsRequest{Artifact: in.Artifact, Change: in.Change, Schema: in.Schema})
 }
 
 type archiveArguments struct {
@@ -102,7 +106,7 @@ type archiveArguments struct {
 }
 
 func archive(p *project.Project, in archiveArguments) (any, []string, error) {
-	result, err := p.Archive(project.ArchiveRequest{
+	result, err := edit.Archive(p, edit.ArchiveRequest{
 		Name:       in.Name,
 		Ask:        in.Yes != nil && !*in.Yes,
 		SkipSpecs:  in.SkipSpecs,
@@ -124,7 +128,7 @@ type initArguments struct {
 }
 
 func initialize(p *project.Project, in initArguments) (any, []string, error) {
-	result, err := p.Init(in.Tools)
+	result, err := edit.Init(p, in.Tools)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -142,7 +146,7 @@ type createArguments struct {
 }
 
 func create(p *project.Project, in createArguments) (any, []string, error) {
-	result, err := p.CreateChange(project.CreateRequest{
+	result, err := edit.CreateChange(p, edit.CreateRequest{
 		Name: in.Name, Schema: in.Schema, Description: in.Description, Goal: in.Goal})
 	if err != nil {
 		return nil, nil, err

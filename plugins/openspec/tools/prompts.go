@@ -7,6 +7,7 @@ import (
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/address"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/prompts"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -71,7 +72,7 @@ func candidates(p *project.Project, request sdk.CompleteRequest) ([]string, erro
 	argument := request.Argument.Name
 	if request.Ref.Type == "ref/prompt" {
 		if argument == "change" {
-			return p.ChangeIDs()
+			return view.ChangeIDs(p)
 		}
 		return nil, nil
 	}
@@ -79,11 +80,11 @@ func candidates(p *project.Project, request sdk.CompleteRequest) ([]string, erro
 	in := address.Collection(collection)
 	switch {
 	case in == address.Specs && argument == "id":
-		return p.SpecIDs()
+		return view.SpecIDs(p)
 	case in == address.Changes && argument == "id":
-		return p.ChangeIDs()
+		return view.ChangeIDs(p)
 	case in == address.Archive && argument == "name":
-		return p.ArchivedNames()
+		return view.ArchivedNames(p)
 	case in == address.Changes && argument == "capability":
 		return capabilities(p, in, request.Context.Arguments["id"])
 	case in == address.Archive && argument == "capability":
@@ -96,7 +97,7 @@ func candidates(p *project.Project, request sdk.CompleteRequest) ([]string, erro
 // returns the ids of all main specs.
 func capabilities(p *project.Project, in address.Collection, name string) ([]string, error) {
 	if name == "" {
-		return p.SpecIDs()
+		return view.SpecIDs(p)
 	}
-	return p.DeltaIDs(in, name)
+	return view.DeltaIDs(p, in, name)
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/address"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/view"
 	"github.com/bulkhead-mcp/bulkhead/sdk"
 	"github.com/bulkhead-mcp/bulkhead/sdk/abi"
 )
@@ -25,7 +25,7 @@ func listResources(context.Context) ([]sdk.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := p.Resources()
+	all, err := view.Resources(p)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func readResource(_ context.Context, uri string) ([]sdk.ResourceContents, error)
 	if err != nil {
 		return nil, err
 	}
-	content, err := p.Read(at)
-	if errors.Is(err, project.ErrNoResource) {
+	content, err := view.Read(p, at)
+	if errors.Is(err, view.ErrNoResource) {
 		return nil, notFound(at, uri)
 	}
 	if err != nil {

@@ -1,8 +1,9 @@
-package project
+package steps
 
 import (
 	"fmt"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
@@ -14,18 +15,18 @@ type StatusRequest struct {
 
 // Status lists the artifacts of a change, and says which of them exist and which comes next.
 type Status struct {
-	ChangeName         string           `json:"changeName"`
-	SchemaName         string           `json:"schemaName"`
-	PlanningHome       Home             `json:"planningHome"`
-	ChangeRoot         string           `json:"changeRoot"`
-	ArtifactPaths      members          `json:"artifactPaths"`
-	IsPlanningComplete bool             `json:"isPlanningComplete"`
-	IsComplete         bool             `json:"isComplete"`
-	ApplyRequires      []string         `json:"applyRequires"`
-	NextSteps          []string         `json:"nextSteps"`
-	ActionContext      ActionContext    `json:"actionContext"`
-	Artifacts          []ArtifactStatus `json:"artifacts"`
-	Root               *RootInfo        `json:"root,omitempty"`
+	ChangeName         string            `json:"changeName"`
+	SchemaName         string            `json:"schemaName"`
+	PlanningHome       Home              `json:"planningHome"`
+	ChangeRoot         string            `json:"changeRoot"`
+	ArtifactPaths      members           `json:"artifactPaths"`
+	IsPlanningComplete bool              `json:"isPlanningComplete"`
+	IsComplete         bool              `json:"isComplete"`
+	ApplyRequires      []string          `json:"applyRequires"`
+	NextSteps          []string          `json:"nextSteps"`
+	ActionContext      ActionContext     `json:"actionContext"`
+	Artifacts          []ArtifactStatus  `json:"artifacts"`
+	Root               *project.RootInfo `json:"root,omitempty"`
 }
 
 // ArtifactPaths holds the path of an artifact, as its schema states it and joined with the directory of the change. It
@@ -59,42 +60,42 @@ type ActionContext struct {
 // StatusList holds the status of all active changes. For a change whose status cannot be computed, it holds a
 // FailedStatus.
 type StatusList struct {
-	Changes []any    `json:"changes"`
-	Message string   `json:"message,omitempty"`
-	Root    RootInfo `json:"root"`
+	Changes []any            `json:"changes"`
+	Message string           `json:"message,omitempty"`
+	Root    project.RootInfo `json:"root"`
 }
 
 // FailedStatus says why the status of a change cannot be computed.
 type FailedStatus struct {
-	ChangeName string          `json:"changeName"`
-	Status     []FailureStatus `json:"status"`
+	ChangeName string                  `json:"changeName"`
+	Status     []project.FailureStatus `json:"status"`
 }
 
-// Status returns a *Status for one change, or a *StatusList for all active changes.
-func (p *Project) Status(request StatusRequest) (any, error) {
-	root, info, err := p.find()
+// StatusOf returns a *Status for one change, or a *StatusList for all active changes.
+func StatusOf(p *project.Project, request StatusRequest) (any, error) {
+	root, info, err := p.Find()
 	if err != nil {
-		return nil, asFailure(err, codeChange, "", false)
+		return nil, project.AsFailure(err, project.CodeChange, "", false)
 	}
-	w := newWorkflows(root)
+	w := planner{project.NewWorkflows(root)}
 	if request.Change == "" {
 		list, err := w.statusList(info, request.Schema)
 		if err != nil {
-			return nil, asFailure(err, codeChange, "changes", true)
+			return nil, project.AsFailure(err, project.CodeChange, "changes", true)
 		}
 		return list, nil
 	}
 	planned, err := w.plan(request.Change, request.Schema)
 	if err != nil {
-		return nil, asFailure(err, codeChange, "", false)
+		return nil, project.AsFailure(err, project.CodeChange, "", false)
 	}
 	status := planned.status()
 	status.Root = &info
 	return status, nil
 }
 
-func (w *workflows) statusList(info RootInfo, schema string) (*StatusList, error) {
-	all, err := w.root.Changes()
+func (w planner) statusList(info project.RootInfo, schema string) (*StatusList, error) {
+	all, err := w.Root.Changes()
 	if err != nil {
 		return nil, err
 	}
@@ -102,13 +103,13 @@ func (w *workflows) statusList(info RootInfo, schema string) (*StatusList, error
 	if len(all) == 0 {
 		list.Message = "No active changes."
 	}
-	err = w.root.Each(all, func(c store.Change) error {
+	err = w.Root.Each(all, func(c store.Change) error {
 		planned, err := w.planActive(c, schema)
 		switch {
 		case !c.Exists(): // another call has archived or removed the change since the directory was listed
 		case err != nil:
-			failure := asFailure(err, codeChange, "", false)
-			list.Changes = append(list.Changes, FailedStatus{ChangeName: c.Name, Status: []FailureStatus{failure.status()}})
+			failure := project.AsFailure(err, project.CodeChange, "", false)
+			list.Changes = append(list.Changes, FailedStatus{ChangeName: c.Name, Status: []project.FailureStatus{failure.Status()}})
 		default:
 			list.Changes = append(list.Changes, planned.status())
 		}
@@ -138,7 +139,7 @@ func (p *plan) status() *Status {
 			artifact.Generates, p.path(artifact.Generates), p.existing(p.outputs[artifact.ID])}})
 	}
 	for _, artifact := range p.schema.BuildOrder() {
-		one := ArtifactStatus{ID: artifact.ID, OutputPath: artifact.Generates, Requires: orEmpty(artifact.Requires)}
+		one := ArtifactStatus{ID: artifact.ID, OutputPath: artifact.Generates, Requires: append([]string{}, artifact.Requires...)}
 		switch one.MissingDeps = p.schema.Unmet(artifact, p.complete); {
 		case p.skipped[artifact.ID]:
 			one.Status, one.MissingDeps = "skipped", nil

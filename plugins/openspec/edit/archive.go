@@ -1,4 +1,6 @@
-package project
+// Package edit changes the files of a project: Init and CreateChange create directories and files, and Archive merges a
+// change into the main specs. Each call has its whole effect or none.
+package edit
 
 import (
 	"cmp"
@@ -10,10 +12,29 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/check"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/merge"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/validation"
+)
+
+// The codes of failures of Archive.
+const (
+	codeArchive     = "archive_error"
+	codeOutside     = "archive_path_outside_root"
+	codeNameInvalid = "archive_change_name_invalid"
+	codeNameMissing = "archive_change_name_required"
+	codeNotFound    = "archive_change_not_found"
+	codeSymlink     = "archive_change_symlink"
+	codeNamespace   = "archive_change_is_namespace_folder"
+	codeConfirm     = "archive_confirmation_required"
+	codeTasks       = "archive_tasks_incomplete"
+	codeExists      = "archive_target_exists"
+	codeSpecUpdate  = "archive_spec_update_failed"
+	codeSpecInvalid = "archive_spec_validation_failed"
+	codeValidation  = "archive_validation_failed"
 )
 
 // ArchiveRequest selects the change to archive, and holds the options of the archive.
@@ -27,8 +48,8 @@ type ArchiveRequest struct {
 
 // ArchiveResult is the result of archiving a change.
 type ArchiveResult struct {
-	Archive ArchivedChange `json:"archive"`
-	Root    RootInfo       `json:"root"`
+	Archive ArchivedChange   `json:"archive"`
+	Root    project.RootInfo `json:"root"`
 	// Specs contains the ids of the main specs that were written or deleted.
 	Specs []string `json:"-"`
 }
@@ -45,12 +66,12 @@ type ArchivedChange struct {
 
 // Archive merges the deltas of a change into the main specs, and moves the directory of the change to the archive. Both
 // happen atomically.
-func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
-	root, info := p.findOrHere()
-	result, err := p.archive(root, info, request)
+func Archive(p *project.Project, request ArchiveRequest) (*ArchiveResult, error) {
+	root, info := p.FindOrHere()
+	result, err := archive(p, root, info, request)
 	if err != nil {
-		failure := asFailure(p.archiveError(root, err), codeArchive, "archive", false)
-		if failure.Code == codeInvalid {
+		failure := project.AsFailure(archiveError(root, err), codeArchive, "archive", false)
+		if failure.Code == project.CodeInvalid {
 			failure.Code = codeNameInvalid
 		}
 		failure.Root = &info
@@ -61,24 +82,24 @@ func (p *Project) Archive(request ArchiveRequest) (*ArchiveResult, error) {
 
 // archiveError converts an error of package store to a failure with a remedy. The errors of the sandbox already name
 // the denied path.
-func (p *Project) archiveError(root *store.Root, err error) error {
+func archiveError(root *store.Root, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrLink):
-		return &Failure{Code: codeOutside, Message: err.Error(), Fix: "Grant write access to the openspec directory, or replace the symbolic link by a directory."}
+		return &project.Failure{Code: codeOutside, Message: err.Error(), Fix: "Grant write access to the openspec directory, or replace the symbolic link by a directory."}
 	case errors.Is(err, store.ErrChanged):
-		return &Failure{Code: codeArchive, Message: err.Error(), Fix: "Call openspec_archive again."}
+		return &project.Failure{Code: codeArchive, Message: err.Error(), Fix: "Call openspec_archive again."}
 	}
 	return err
 }
 
-func (p *Project) archive(root *store.Root, info RootInfo, request ArchiveRequest) (*ArchiveResult, error) {
-	c, err := p.toArchive(root, request.Name)
+func archive(p *project.Project, root *store.Root, info project.RootInfo, request ArchiveRequest) (*ArchiveResult, error) {
+	c, err := toArchive(p, root, request.Name)
 	if err != nil {
 		return nil, err
 	}
 	a := &archiver{
 		root: root, change: c, request: request,
-		validator: newValidator(root, false),
+		validator: check.New(root, false),
 		name:      archiveName(c.Name, p.Now),
 	}
 	if err := a.check(); err != nil {
@@ -99,16 +120,16 @@ func (p *Project) archive(root *store.Root, info RootInfo, request ArchiveReques
 	case err != nil:
 		return nil, err
 	}
-	if leftover != nil {
-		p.warn("openspec: the change is archived, but its claim file could not be removed; the next call removes it: " + leftover.Error())
+	if leftover != nil && p.Warn != nil {
+		p.Warn("openspec: the change is archived, but its claim file could not be removed; the next call removes it: " + leftover.Error())
 	}
 	return a.result(info, plan), nil
 }
 
 // toArchive recovers an interrupted call, and then returns the change to archive.
-func (p *Project) toArchive(root *store.Root, name string) (store.Change, error) {
+func toArchive(p *project.Project, root *store.Root, name string) (store.Change, error) {
 	if name == "" {
-		return store.Change{}, &Failure{
+		return store.Change{}, &project.Failure{
 			Code:    codeNameMissing,
 			Message: "A change name is required: archive --json is non-interactive.",
 			Fix:     `Call openspec_archive(name: "<id>") (openspec archive <change-name> --json).`,
@@ -117,23 +138,23 @@ func (p *Project) toArchive(root *store.Root, name string) (store.Change, error)
 	if err := store.CheckChange(name); err != nil {
 		return store.Change{}, err
 	}
-	if err := p.recover(root); err != nil {
+	if err := p.RecoverRoot(root); err != nil {
 		return store.Change{}, err
 	}
 	c, exists, linked := root.Change(name)
 	if linked {
-		return c, &Failure{Code: codeSymlink, Message: fmt.Sprintf("Change '%s' is a symbolic link. Replace it with a real directory before archiving.", name)}
+		return c, &project.Failure{Code: codeSymlink, Message: fmt.Sprintf("Change '%s' is a symbolic link. Replace it with a real directory before archiving.", name)}
 	}
 	if !exists {
 		return c, notFound(root, name)
 	}
-	nested, err := newWorkflows(root).nested(c)
+	nested, err := project.NewWorkflows(root).Nested(c)
 	if err != nil || nested == nil {
 		return c, err
 	}
-	return c, &Failure{
+	return c, &project.Failure{
 		Code:    codeNamespace,
-		Message: fmt.Sprintf("Cannot archive '%s': %s", name, nestedText(name, nested)),
+		Message: fmt.Sprintf("Cannot archive '%s': %s", name, project.NestedText(name, nested)),
 		Fix:     fmt.Sprintf("Rename openspec/changes/%s/ to a flat change directory, then archive it.", nested[0]),
 	}
 }
@@ -145,15 +166,15 @@ func notFound(root *store.Root, name string) error {
 	}
 	message := fmt.Sprintf("Change '%s' not found. No active changes exist in this root.", name)
 	if len(all) > 0 {
-		message = fmt.Sprintf("Change '%s' not found. Available changes: %s", name, strings.Join(changeNames(all), ", "))
+		message = fmt.Sprintf("Change '%s' not found. Available changes: %s", name, strings.Join(store.Names(all), ", "))
 	}
-	return &Failure{Code: codeNotFound, Message: message}
+	return &project.Failure{Code: codeNotFound, Message: message}
 }
 
 // archiveName returns the name of the directory that a change gets in the archive. If the name of the change has no
 // date, today's date precedes the name.
 func archiveName(name string, now time.Time) string {
-	if startsWithDate(name) {
+	if store.HasDate(name) {
 		return name
 	}
 	return now.Format(time.DateOnly) + "-" + name
@@ -164,10 +185,10 @@ type archiver struct {
 	root      *store.Root
 	change    store.Change
 	request   ArchiveRequest
-	validator *validator
+	validator *check.Validator
 	name      string // the name of the change's directory in the archive
 	input     validation.Input
-	files     []deltaFile
+	files     []project.DeltaFile
 	totals    merge.Counts
 	warnings  []string
 	specs     []string
@@ -181,12 +202,12 @@ func (a *archiver) check() error {
 	if err := a.checkDeltas(); err != nil {
 		return err
 	}
-	done, total, unread, err := a.validator.workflows.countTasks(a.change)
+	done, total, unread, err := a.validator.Workflows.CountTasks(a.change)
 	if err != nil {
 		return err
 	}
 	if len(unread) > 0 {
-		return &Failure{
+		return &project.Failure{
 			Code:    codeTasks,
 			Message: fmt.Sprintf("The tasks in %s of change '%s' cannot be read.", strings.Join(unread, ", "), a.change.Name),
 			Fix:     "Make the file readable, and smaller than 4 MiB.",
@@ -194,7 +215,7 @@ func (a *archiver) check() error {
 	}
 	if open := total - done; open > 0 {
 		if a.request.Ask {
-			return &Failure{
+			return &project.Failure{
 				Code:    codeTasks,
 				Message: fmt.Sprintf("%d incomplete task(s) found for change '%s'.", open, a.change.Name),
 				Fix:     fmt.Sprintf(`Complete the tasks, or call openspec_archive(name: "%s", yes: true) (--yes).`, a.change.Name),
@@ -214,18 +235,18 @@ func (a *archiver) check() error {
 // read reads the files of the change. It also reads and caches the main specs for which the change has deltas, so that
 // check reports a main spec that cannot be read.
 func (a *archiver) read() error {
-	files, loose, err := readDeltas(a.change)
+	files, loose, err := project.ReadDeltas(a.change)
 	if err != nil {
 		return err
 	}
 	a.files, a.input = files, validation.Input{ID: a.change.Name}
 	for _, file := range files {
-		if _, err := a.validator.main(file.id); err != nil {
+		if _, err := a.validator.Main(file.ID); err != nil {
 			return err
 		}
-		a.input.Deltas = append(a.input.Deltas, validation.File{ID: file.id, Facts: file.facts()})
+		a.input.Deltas = append(a.input.Deltas, validation.File{ID: file.ID, Facts: file.Facts()})
 	}
-	return a.validator.input(a.change, &a.input, loose)
+	return a.validator.Input(a.change, &a.input, loose)
 }
 
 // checkDeltas validates the change if one of its files says that the change affects specs. It does nothing if the
@@ -240,12 +261,12 @@ func (a *archiver) checkDeltas() error {
 	says := a.input.RootSpec || len(a.input.Misplaced) > 0 ||
 		a.input.Metadata.SkipSpecs && a.input.HasFiles || a.input.Invalid != nil && a.input.Invalid.SkipSpecs
 	for _, file := range a.files {
-		says = says || file.parsed.Meant
+		says = says || file.Parsed.Meant
 	}
 	if !says || validation.Valid(validation.BeforeArchive(a.input), false) {
 		return nil
 	}
-	return &Failure{
+	return &project.Failure{
 		Code:    codeValidation,
 		Message: fmt.Sprintf("Validation failed for change '%s'.", a.change.Name),
 		Fix: fmt.Sprintf(`Call openspec_validate(name: "%[1]s") for details (openspec validate %[1]s), fix the errors, or archive with noValidate: true (--no-validate).`,
@@ -254,7 +275,7 @@ func (a *archiver) checkDeltas() error {
 }
 
 func (a *archiver) confirm(message string) error {
-	return &Failure{
+	return &project.Failure{
 		Code:    codeConfirm,
 		Message: message,
 		Fix:     fmt.Sprintf(`Call openspec_archive(name: "%s", yes: true) (--yes).`, a.change.Name),
@@ -262,11 +283,11 @@ func (a *archiver) confirm(message string) error {
 }
 
 func (a *archiver) exists() error {
-	return &Failure{Code: codeExists, Message: fmt.Sprintf("Archive '%s' already exists.", a.name)}
+	return &project.Failure{Code: codeExists, Message: fmt.Sprintf("Archive '%s' already exists.", a.name)}
 }
 
 func (a *archiver) claimed() error {
-	return &Failure{Code: codeExists, Message: fmt.Sprintf(
+	return &project.Failure{Code: codeExists, Message: fmt.Sprintf(
 		"Archive '%s' is already being created. If no archive process is running, remove the stale claim at %s and rerun.", a.name, a.root.ClaimPath())}
 }
 
@@ -282,7 +303,7 @@ type rebuilt struct {
 func (a *archiver) merge(plan *store.Plan) error {
 	var all []rebuilt
 	for _, file := range a.files {
-		target, err := a.validator.main(file.id)
+		target, err := a.validator.Main(file.ID)
 		if err != nil {
 			return err
 		}
@@ -290,13 +311,13 @@ func (a *archiver) merge(plan *store.Plan) error {
 			return err
 		}
 		result, err := merge.Apply(merge.Input{
-			ID: file.id, Change: a.change.Name, Delta: file.parsed, Target: target, Path: a.root.SpecPath(file.id)})
+			ID: file.ID, Change: a.change.Name, Delta: file.Parsed, Target: target, Path: a.root.SpecPath(file.ID)})
 		if err != nil {
-			return &Failure{Code: codeSpecUpdate, Message: err.Error(), Fix: "Fix the change delta specs and rerun. No files were changed."}
+			return &project.Failure{Code: codeSpecUpdate, Message: err.Error(), Fix: "Fix the change delta specs and rerun. No files were changed."}
 		}
 		a.warnings = append(a.warnings, result.Warnings...)
-		plan.Seen = append(plan.Seen, store.Seen{ID: file.id, Content: file.source})
-		all = append(all, rebuilt{file.id, target, result})
+		plan.Seen = append(plan.Seen, store.Seen{ID: file.ID, Content: file.Source})
+		all = append(all, rebuilt{file.ID, target, result})
 	}
 	for _, one := range all {
 		after, err := a.accept(one)
@@ -324,13 +345,13 @@ func write(id string, target *spec.Main, after *string) store.SpecWrite {
 }
 
 // onlyText returns an error if a file is not valid UTF-8, because rewriting such a file would damage it.
-func onlyText(file deltaFile, target *spec.Main) error {
+func onlyText(file project.DeltaFile, target *spec.Main) error {
 	const message = "%s: the %s is not valid UTF-8, and rewriting the file would damage it"
-	if !utf8.ValidString(file.source) {
-		return &Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.id, "delta"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
+	if !utf8.ValidString(file.Source) {
+		return &project.Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.ID, "delta"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
 	}
 	if target != nil && !utf8.ValidString(target.Source) {
-		return &Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.id, "main spec"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
+		return &project.Failure{Code: codeSpecUpdate, Message: fmt.Sprintf(message, file.ID, "main spec"), Fix: "Save the file as UTF-8 and rerun. No files were changed."}
 	}
 	return nil
 }
@@ -353,7 +374,7 @@ func (a *archiver) accept(one rebuilt) (*string, error) {
 		}
 		fix = cmp.Or(reason, fix)
 	}
-	return nil, &Failure{
+	return nil, &project.Failure{
 		Code:    codeSpecInvalid,
 		Message: fmt.Sprintf("Rebuilt spec for '%s' failed validation. No files were changed.", one.id),
 		Fix:     fix,
@@ -361,7 +382,7 @@ func (a *archiver) accept(one rebuilt) (*string, error) {
 }
 
 // result returns the result that describes the archived change.
-func (a *archiver) result(info RootInfo, plan store.Plan) *ArchiveResult {
+func (a *archiver) result(info project.RootInfo, plan store.Plan) *ArchiveResult {
 	result := &ArchiveResult{Root: info, Specs: a.specs, Archive: ArchivedChange{
 		Change:       a.change.Name,
 		ArchivedAs:   a.name,

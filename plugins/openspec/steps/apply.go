@@ -1,4 +1,4 @@
-package project
+package steps
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 )
@@ -29,7 +30,7 @@ type ApplyInstructions struct {
 	Instruction            string            `json:"instruction"`
 	Context                string            `json:"context,omitempty"`
 	OperationGuidance      []string          `json:"operationGuidance,omitempty"`
-	Root                   RootInfo          `json:"root"`
+	Root                   project.RootInfo  `json:"root"`
 }
 
 // Progress holds numbers of tasks.
@@ -59,7 +60,7 @@ const (
 	allDone   = "All tasks are complete! This change is ready to be archived.\nConsider running tests and reviewing the changes before archiving."
 )
 
-func (p *plan) apply(info RootInfo) (*ApplyInstructions, error) {
+func (p *plan) apply(info project.RootInfo) (*ApplyInstructions, error) {
 	a := &ApplyInstructions{
 		ChangeName:           p.change.Name,
 		ChangeDir:            p.change.Dir,
@@ -200,7 +201,7 @@ func (p *plan) warnings() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	misplaced, err := misplacedDeltas(p.change, loose)
+	misplaced, err := project.MisplacedDeltas(p.change, loose)
 	if err != nil {
 		return nil, err
 	}

@@ -1,15 +1,19 @@
-package project
+// Package view lists and shows the specs and changes of a project, and reads them as resources. It changes nothing.
+//
+//	changes, err := view.ListChanges(p, view.ByName)
+//	shown, err := view.Show(p, view.ShowRequest{Name: "add-login"})
+package view
 
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
@@ -23,14 +27,16 @@ const (
 	ByName Order = "name"
 )
 
+const codeList = "list_error"
+
 // timeForm is the layout of a time in UTC, in ISO 8601 with milliseconds.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
 // ChangeList is a list of active changes.
 type ChangeList struct {
-	Changes  []ChangeItem    `json:"changes"`
-	Warnings []NestedWarning `json:"warnings,omitempty"`
-	Root     RootInfo        `json:"root"`
+	Changes  []ChangeItem     `json:"changes"`
+	Warnings []NestedWarning  `json:"warnings,omitempty"`
+	Root     project.RootInfo `json:"root"`
 }
 
 // ChangeItem describes an active change in a list.
@@ -54,8 +60,8 @@ type NestedWarning struct {
 
 // SpecList is a list of main specs.
 type SpecList struct {
-	Specs []SpecItem `json:"specs"`
-	Root  RootInfo   `json:"root"`
+	Specs []SpecItem       `json:"specs"`
+	Root  project.RootInfo `json:"root"`
 }
 
 // SpecItem describes a main spec in a list. If the spec cannot be parsed, its count is 0.
@@ -66,8 +72,8 @@ type SpecItem struct {
 
 // ArchivedList is a list of archived changes.
 type ArchivedList struct {
-	Archived []ArchivedItem `json:"archived"`
-	Root     RootInfo       `json:"root"`
+	Archived []ArchivedItem   `json:"archived"`
+	Root     project.RootInfo `json:"root"`
 }
 
 // ArchivedItem describes an archived change. Name is the name of its directory, which consists of Date and Change.
@@ -80,16 +86,16 @@ type ArchivedItem struct {
 }
 
 // ListChanges lists the active changes.
-func (p *Project) ListChanges(order Order) (*ChangeList, error) {
-	list, err := p.listChanges(order)
+func ListChanges(p *project.Project, order Order) (*ChangeList, error) {
+	list, err := listChanges(p, order)
 	if err != nil {
-		return nil, asFailure(err, codeList, "changes", true)
+		return nil, project.AsFailure(err, codeList, "changes", true)
 	}
 	return list, nil
 }
 
-func (p *Project) listChanges(order Order) (*ChangeList, error) {
-	root, info, err := p.find()
+func listChanges(p *project.Project, order Order) (*ChangeList, error) {
+	root, info, err := p.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +104,7 @@ func (p *Project) listChanges(order Order) (*ChangeList, error) {
 		return nil, err
 	}
 	list := &ChangeList{Changes: make([]ChangeItem, 0, len(all)), Root: info}
-	w := newWorkflows(root)
+	w := project.NewWorkflows(root)
 	err = root.Each(all, func(one store.Change) error {
 		item, err := changeItem(w, one)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !one.Exists() {
@@ -110,7 +116,7 @@ func (p *Project) listChanges(order Order) (*ChangeList, error) {
 		list.Changes = append(list.Changes, item)
 		if item.Nested != nil {
 			list.Warnings = append(list.Warnings, NestedWarning{
-				Code: "nested_change_directory", Name: one.Name, Nested: item.Nested, Message: nestedText(one.Name, item.Nested)})
+				Code: "nested_change_directory", Name: one.Name, Nested: item.Nested, Message: project.NestedText(one.Name, item.Nested)})
 		}
 		return nil
 	})
@@ -125,9 +131,9 @@ func (p *Project) listChanges(order Order) (*ChangeList, error) {
 	return list, nil
 }
 
-func changeItem(w *workflows, c store.Change) (item ChangeItem, err error) {
+func changeItem(w *project.Workflows, c store.Change) (item ChangeItem, err error) {
 	item.Name = c.Name
-	if item.CompletedTasks, item.TotalTasks, _, err = w.countTasks(c); err != nil {
+	if item.CompletedTasks, item.TotalTasks, _, err = w.CountTasks(c); err != nil {
 		return item, err
 	}
 	switch {
@@ -144,7 +150,7 @@ func changeItem(w *workflows, c store.Change) (item ChangeItem, err error) {
 	}
 	item.modified = roundTime(modified)
 	item.LastModified = item.modified.Format(timeForm)
-	item.Nested, err = w.nestedIn(c, entries)
+	item.Nested, err = w.NestedIn(c, entries)
 	return item, err
 }
 
@@ -154,27 +160,17 @@ func roundTime(at time.Time) time.Time {
 	return time.UnixMilli(int64(math.Trunc(ms + 0.5))).UTC()
 }
 
-// nestedText returns the warning about a directory that contains changes and is not a change itself.
-func nestedText(name string, nested []string) string {
-	paths := make([]string, len(nested))
-	for i, id := range nested {
-		paths[i] = "openspec/changes/" + id + "/"
-	}
-	return fmt.Sprintf(`"%s" is not a change: it is a folder wrapping %s. A change must be a directory directly under openspec/changes/, so those nested directories are invisible to OpenSpec while the folder around them is reported as a change. Nested paths are supported under openspec/specs/ only. Rename each nested change to a flat name (for example "%s").`,
-		name, strings.Join(paths, ", "), strings.ReplaceAll(nested[0], "/", "-"))
-}
-
 // ListSpecs lists the main specs.
-func (p *Project) ListSpecs() (*SpecList, error) {
-	list, err := p.listSpecs()
+func ListSpecs(p *project.Project) (*SpecList, error) {
+	list, err := listSpecs(p)
 	if err != nil {
-		return nil, asFailure(err, codeList, "specs", true)
+		return nil, project.AsFailure(err, codeList, "specs", true)
 	}
 	return list, nil
 }
 
-func (p *Project) listSpecs() (*SpecList, error) {
-	root, info, err := p.find()
+func listSpecs(p *project.Project) (*SpecList, error) {
+	root, info, err := p.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +193,7 @@ func (p *Project) listSpecs() (*SpecList, error) {
 			continue // another program has removed the spec since the directory was listed
 		}
 		item := SpecItem{ID: id}
-		if parsed, err := spec.Parse(id, text(source)); err == nil {
+		if parsed, err := spec.Parse(id, markdown.ParseAny(source)); err == nil {
 			item.RequirementCount = len(parsed.Requirements)
 		}
 		list.Specs = append(list.Specs, item)
@@ -206,16 +202,16 @@ func (p *Project) listSpecs() (*SpecList, error) {
 }
 
 // ListArchived lists the archived changes by name.
-func (p *Project) ListArchived() (*ArchivedList, error) {
-	list, err := p.listArchived()
+func ListArchived(p *project.Project) (*ArchivedList, error) {
+	list, err := listArchived(p)
 	if err != nil {
-		return nil, asFailure(err, codeList, "archived", true)
+		return nil, project.AsFailure(err, codeList, "archived", true)
 	}
 	return list, nil
 }
 
-func (p *Project) listArchived() (*ArchivedList, error) {
-	root, info, err := p.find()
+func listArchived(p *project.Project) (*ArchivedList, error) {
+	root, info, err := p.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -224,14 +220,14 @@ func (p *Project) listArchived() (*ArchivedList, error) {
 		return nil, err
 	}
 	list := &ArchivedList{Archived: make([]ArchivedItem, 0, len(all)), Root: info}
-	w := newWorkflows(root)
+	w := project.NewWorkflows(root)
 	err = root.Each(all, func(one store.Change) error {
-		done, total, _, err := w.countTasks(one)
+		done, total, _, err := w.CountTasks(one)
 		if err != nil || !one.Exists() { // another program may have removed the directory concurrently
 			return err
 		}
 		item := ArchivedItem{Name: one.Name, Change: one.Name, CompletedTasks: done, TotalTasks: total}
-		if startsWithDate(one.Name) {
+		if store.HasDate(one.Name) {
 			item.Date, item.Change = one.Name[:len(time.DateOnly)], one.Name[len(time.DateOnly)+1:]
 		}
 		list.Archived = append(list.Archived, item)
@@ -241,17 +237,4 @@ func (p *Project) listArchived() (*ArchivedList, error) {
 		return nil, err
 	}
 	return list, nil
-}
-
-// startsWithDate reports whether name begins with a date and a hyphen.
-func startsWithDate(name string) bool {
-	if len(name) <= len(time.DateOnly) {
-		return false
-	}
-	for i, form := range []byte("0000-00-00-") {
-		if digit := '0' <= name[i] && name[i] <= '9'; (form == '0') != digit || form == '-' && name[i] != '-' {
-			return false
-		}
-	}
-	return true
 }

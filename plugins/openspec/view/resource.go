@@ -1,4 +1,4 @@
-package project
+package view
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/address"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
@@ -25,8 +27,8 @@ type DeltaList struct {
 
 // Read returns the resource at an address, which is a string of Markdown or a value that the caller encodes as JSON.
 // The error is ErrNoResource if the resource does not exist.
-func (p *Project) Read(at address.Address) (any, error) {
-	root, info, err := p.find()
+func Read(p *project.Project, at address.Address) (any, error) {
+	root, info, err := p.Find()
 	if errors.Is(err, store.ErrNoRoot) {
 		return nil, ErrNoResource
 	}
@@ -36,18 +38,18 @@ func (p *Project) Read(at address.Address) (any, error) {
 	switch at.In {
 	case address.Specs:
 		if at.Name == "" {
-			return p.ListSpecs()
+			return ListSpecs(p)
 		}
 		return file(root.ReadSpec(at.Name))
 	case address.Changes:
 		if at.Name == "" {
-			return p.ListChanges(ByTime)
+			return ListChanges(p, ByTime)
 		}
 		c, exists, _ := root.Change(at.Name)
 		return readChange(root, info, c, exists, at)
 	case address.Archive:
 		if at.Name == "" {
-			return p.ListArchived()
+			return ListArchived(p)
 		}
 		c, exists := root.ArchivedChange(at.Name)
 		return readChange(root, info, c, exists, at)
@@ -70,7 +72,7 @@ func file(source string, found bool, err error) (any, error) {
 	return strings.ToValidUTF8(source, "\uFFFD"), nil
 }
 
-func readChange(root *store.Root, info RootInfo, c store.Change, exists bool, at address.Address) (any, error) {
+func readChange(root *store.Root, info project.RootInfo, c store.Change, exists bool, at address.Address) (any, error) {
 	if !exists {
 		return nil, ErrNoResource
 	}
@@ -91,18 +93,18 @@ func readChange(root *store.Root, info RootInfo, c store.Change, exists bool, at
 	if err != nil {
 		return nil, err
 	}
-	return &DeltaList{Specs: orEmpty(ids)}, nil
+	return &DeltaList{Specs: append([]string{}, ids...)}, nil
 }
 
 // summary returns a view of a change. If the change has no usable proposal, the view consists of the name and the
 // deltas of the change, so that a client can read every listed change.
-func summary(root *store.Root, info RootInfo, c store.Change) (any, error) {
+func summary(root *store.Root, info project.RootInfo, c store.Change) (any, error) {
 	view := &ChangeView{ID: c.Name, Title: c.Name, Deltas: []DeltaView{}, Root: info}
 	source, _, err := c.Read(store.ProposalFile)
 	if err != nil {
 		return nil, err
 	}
-	proposal, _ := change.ParseProposal(c.Name, text(source))
+	proposal, _ := change.ParseProposal(c.Name, markdown.ParseAny(source))
 	if err := view.fill(root, c, proposal, false); err != nil {
 		return nil, err
 	}
@@ -117,8 +119,8 @@ type Resource struct {
 
 // Resources lists all main specs, all active changes with their files, and the collections. It does not list the
 // archived changes one by one.
-func (p *Project) Resources() ([]Resource, error) {
-	root, _, err := p.find()
+func Resources(p *project.Project) ([]Resource, error) {
+	root, _, err := p.Find()
 	if errors.Is(err, store.ErrNoRoot) {
 		return nil, nil
 	}
@@ -173,36 +175,30 @@ func changeResources(c store.Change) ([]Resource, error) {
 	return all, err
 }
 
-// Place returns the path of the nearest root, or of the root that Init would create.
-func (p *Project) Place() string {
-	root, _ := p.findOrHere()
-	return root.Path
-}
-
 // SpecIDs returns the ids of all main specs, sorted; none if there is no root.
-func (p *Project) SpecIDs() ([]string, error) {
-	root, _ := p.findOrHere()
+func SpecIDs(p *project.Project) ([]string, error) {
+	root, _ := p.FindOrHere()
 	return root.Specs()
 }
 
 // ChangeIDs returns the names of all active changes, sorted; none if there is no root.
-func (p *Project) ChangeIDs() ([]string, error) {
-	root, _ := p.findOrHere()
+func ChangeIDs(p *project.Project) ([]string, error) {
+	root, _ := p.FindOrHere()
 	all, err := root.Changes()
-	return changeNames(all), err
+	return store.Names(all), err
 }
 
 // ArchivedNames returns the names of all archived changes, sorted; none if there is no root.
-func (p *Project) ArchivedNames() ([]string, error) {
-	root, _ := p.findOrHere()
+func ArchivedNames(p *project.Project) ([]string, error) {
+	root, _ := p.FindOrHere()
 	all, err := root.Archived()
-	return changeNames(all), err
+	return store.Names(all), err
 }
 
 // DeltaIDs returns the ids of the capabilities for which an active or archived change has deltas, sorted. It returns
 // none for a change that does not exist.
-func (p *Project) DeltaIDs(in address.Collection, name string) ([]string, error) {
-	root, _ := p.findOrHere()
+func DeltaIDs(p *project.Project, in address.Collection, name string) ([]string, error) {
+	root, _ := p.FindOrHere()
 	if store.CheckArchived(name) != nil {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package project
+package edit
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/yamlvalue"
@@ -19,105 +20,6 @@ import (
 
 // maxChangeName is the maximum length of the name of a new change, in characters.
 const maxChangeName = 200
-
-// config is the content of the config file in a new project.
-const config = `schema: spec-driven
-
-# What everybody who works on a change should know: technologies, conventions, limits.
-# context: |
-#   Go 1.26, no dependencies outside of the standard library
-
-# Rules for single files of a change.
-# rules:
-#   proposal:
-#     - Name the people who are affected
-#   tasks:
-#     - Keep each task below half a day
-`
-
-// InitResult is the result of Init. Its paths are relative to the project, with slashes.
-type InitResult struct {
-	ProjectPath  string    `json:"projectPath"`
-	OpenspecPath string    `json:"openspecPath"`
-	OpenspecDir  string    `json:"openspecDir"`
-	ExtendMode   bool      `json:"extendMode"` // the openspec directory existed before the call
-	Created      []string  `json:"created"`
-	Existing     []string  `json:"existing"`
-	ConfigFile   string    `json:"configFile"` // one of "created" and "exists"
-	Migrated     bool      `json:"migrated"`   // always false, because Init moves no files
-	Tools        InitTools `json:"tools"`
-	Root         RootInfo  `json:"root"`
-}
-
-// InitTools lists the assistants that the request names.
-type InitTools struct {
-	Selected []string `json:"selected"`
-	Created  []string `json:"created"`
-	Skipped  []string `json:"skipped"`
-	Note     string   `json:"note,omitempty"`
-}
-
-// Init creates the missing directories and files of a project. It does so in the nearest root or, if there is none, in
-// the working directory. It changes no existing file. The argument tools contains names of assistants. The openspec CLI
-// writes files for assistants, and Init does not.
-func (p *Project) Init(tools []string) (*InitResult, error) {
-	result, err := p.init(tools)
-	if err != nil {
-		return nil, asFailure(err, codeInit, "", false)
-	}
-	return result, nil
-}
-
-func (p *Project) init(tools []string) (*InitResult, error) {
-	root, info := p.toMake()
-	if err := p.recover(root); err != nil {
-		return nil, err
-	}
-	extend := false
-	if stat, err := p.Files.Stat(root.Dir); err == nil {
-		extend = stat.IsDir()
-	}
-	configFile := "created"
-	if root.Config() != "" {
-		configFile = "exists"
-	}
-	scaffold := root.NewScaffold()
-	if err := scaffold.Base(config, true); err != nil {
-		return nil, errors.Join(err, scaffold.Undo())
-	}
-	result := &InitResult{
-		ProjectPath:  root.Path,
-		OpenspecPath: root.Dir,
-		OpenspecDir:  store.DirName,
-		ExtendMode:   extend,
-		Created:      orEmpty(scaffold.Created),
-		Existing:     orEmpty(scaffold.Existing),
-		ConfigFile:   configFile,
-		Tools:        InitTools{Selected: orEmpty(tools), Created: []string{}, Skipped: orEmpty(tools)},
-		Root:         info,
-	}
-	if len(tools) > 0 {
-		result.Tools.Note = "This tool writes no files for assistants; run openspec init --tools to write them."
-	}
-	return result, nil
-}
-
-// toMake returns the root whose missing parts Init creates. It never returns a root whose directory has the old, hidden
-// name .openspec.
-func (p *Project) toMake() (*store.Root, RootInfo) {
-	root, info := p.findOrHere()
-	if filepath.Base(root.Dir) != store.DirName {
-		return store.At(p.Files, root.Path), info
-	}
-	return root, info
-}
-
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
 
 // CreateRequest describes the change that CreateChange creates.
 type CreateRequest struct {
@@ -129,9 +31,9 @@ type CreateRequest struct {
 
 // CreateResult is the result of CreateChange.
 type CreateResult struct {
-	Change  CreatedChange `json:"change"`
-	Created []string      `json:"created"` // paths relative to the project, with slashes
-	Root    RootInfo      `json:"root"`
+	Change  CreatedChange    `json:"change"`
+	Created []string         `json:"created"` // paths relative to the project, with slashes
+	Root    project.RootInfo `json:"root"`
 }
 
 // CreatedChange describes the new change.
@@ -144,33 +46,33 @@ type CreatedChange struct {
 
 // CreateChange creates the directory of a change, with a metadata file. The author of the change has to write all other
 // files.
-func (p *Project) CreateChange(request CreateRequest) (*CreateResult, error) {
-	result, err := p.createChange(request)
+func CreateChange(p *project.Project, request CreateRequest) (*CreateResult, error) {
+	result, err := createChange(p, request)
 	if err != nil {
-		return nil, asFailure(err, codeChange, "change", false)
+		return nil, project.AsFailure(err, project.CodeChange, "change", false)
 	}
 	return result, nil
 }
 
-func (p *Project) createChange(request CreateRequest) (*CreateResult, error) {
+func createChange(p *project.Project, request CreateRequest) (*CreateResult, error) {
 	if reason := wrongName(request.Name); reason != "" {
 		return nil, errors.New("Change name " + reason)
 	}
-	root, info := p.toMake()
-	if err := p.recover(root); err != nil {
+	root, info := toMake(p)
+	if err := p.RecoverRoot(root); err != nil {
 		return nil, err
 	}
-	w := newWorkflows(root)
-	name, err := w.chooseSchema(request.Schema)
+	w := project.NewWorkflows(root)
+	name, err := w.ChooseSchema(request.Schema)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(root.ChangesDir(), request.Name)
-	taken := &Failure{Code: codeChange, Message: fmt.Sprintf("Change '%s' already exists at %s", request.Name, path)}
+	taken := &project.Failure{Code: project.CodeChange, Message: fmt.Sprintf("Change '%s' already exists at %s", request.Name, path)}
 	if _, err := p.Files.Lstat(path); err == nil {
 		return nil, taken
 	}
-	schema, err := w.load(name)
+	schema, err := w.Load(name)
 	if err != nil {
 		return nil, err
 	}
@@ -241,37 +143,6 @@ func goalNode(text string) *frontmatter.Node {
 		node.Style = frontmatter.DoubleQuoted
 	}
 	return node
-}
-
-// chooseSchema returns the name of the workflow schema for a new change. This is the schema that the request asks for,
-// or the default schema of the project.
-func (w *workflows) chooseSchema(asked string) (string, error) {
-	available, err := w.available()
-	if err != nil {
-		return "", err
-	}
-	if asked != "" && !slices.Contains(available, asked) {
-		return "", noSchema(asked, available)
-	}
-	if asked == "" {
-		if asked, err = w.defaultName(); err != nil {
-			return "", err
-		}
-	}
-	if !slices.Contains(available, asked) {
-		return "", unknownSchema(asked, available)
-	}
-	return asked, nil
-}
-
-// unknownSchema returns the error for a schema that a file names and that does not exist.
-func unknownSchema(name string, available []string) error {
-	return fmt.Errorf("Unknown schema '%s'. Available: %s", name, strings.Join(available, ", ")) //lint:ignore ST1005 the wording of the openspec CLI
-}
-
-// noSchema returns the error for a schema that a request names and that does not exist.
-func noSchema(name string, available []string) error {
-	return fmt.Errorf("Schema '%s' not found. Available schemas:\n  %s", name, strings.Join(available, "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
 // wrongName returns the reason why name cannot be the name of a new change; "" if name is valid.

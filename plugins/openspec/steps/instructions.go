@@ -1,11 +1,11 @@
-package project
+package steps
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
-	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 )
 
 // InstructionsRequest selects an artifact of a change, or one of the operations apply and archive.
@@ -23,16 +23,16 @@ type Instructions struct {
 	ChangeDir    string `json:"changeDir"`
 	PlanningHome Home   `json:"planningHome"`
 	ArtifactPaths
-	Description  string       `json:"description"`
-	Instruction  *string      `json:"instruction,omitempty"`
-	Context      string       `json:"context,omitempty"`
-	Rules        []string     `json:"rules,omitempty"`
-	Skipped      bool         `json:"skipped,omitempty"`
-	Warning      string       `json:"warning,omitempty"`
-	Template     string       `json:"template"`
-	Dependencies []Dependency `json:"dependencies"`
-	Unlocks      []string     `json:"unlocks"`
-	Root         RootInfo     `json:"root"`
+	Description  string           `json:"description"`
+	Instruction  *string          `json:"instruction,omitempty"`
+	Context      string           `json:"context,omitempty"`
+	Rules        []string         `json:"rules,omitempty"`
+	Skipped      bool             `json:"skipped,omitempty"`
+	Warning      string           `json:"warning,omitempty"`
+	Template     string           `json:"template"`
+	Dependencies []Dependency     `json:"dependencies"`
+	Unlocks      []string         `json:"unlocks"`
+	Root         project.RootInfo `json:"root"`
 }
 
 // Dependency is an artifact that another artifact requires.
@@ -46,29 +46,29 @@ type Dependency struct {
 
 // ArchiveInstructions are the instructions for archiving a change that the config file of a project contains.
 type ArchiveInstructions struct {
-	ChangeName        string   `json:"changeName"`
-	Context           string   `json:"context,omitempty"`
-	OperationGuidance []string `json:"operationGuidance,omitempty"`
-	Root              RootInfo `json:"root"`
+	ChangeName        string           `json:"changeName"`
+	Context           string           `json:"context,omitempty"`
+	OperationGuidance []string         `json:"operationGuidance,omitempty"`
+	Root              project.RootInfo `json:"root"`
 }
 
 const skippedArtifact = "This change sets skip_specs: true in .openspec.yaml, so this artifact is skipped: its specs do not change.\n" +
 	"Write no spec files, which that marker contradicts. If requirements change after all, remove skip_specs from .openspec.yaml and ask again."
 
-// Instructions returns an *Instructions, an *ApplyInstructions or an *ArchiveInstructions.
-func (p *Project) Instructions(request InstructionsRequest) (any, error) {
-	root, info, err := p.find()
+// InstructionsFor returns an *Instructions, an *ApplyInstructions or an *ArchiveInstructions.
+func InstructionsFor(p *project.Project, request InstructionsRequest) (any, error) {
+	root, info, err := p.Find()
 	if err != nil {
-		return nil, asFailure(err, codeChange, "", false)
+		return nil, project.AsFailure(err, project.CodeChange, "", false)
 	}
-	result, err := newWorkflows(root).instructions(info, request)
+	result, err := planner{project.NewWorkflows(root)}.instructions(info, request)
 	if err != nil {
-		return nil, asFailure(err, codeChange, "", false)
+		return nil, project.AsFailure(err, project.CodeChange, "", false)
 	}
 	return result, nil
 }
 
-func (w *workflows) instructions(info RootInfo, request InstructionsRequest) (any, error) {
+func (w planner) instructions(info project.RootInfo, request InstructionsRequest) (any, error) {
 	if request.Artifact == "archive" {
 		return w.archive(info, request.Change)
 	}
@@ -84,11 +84,11 @@ func (w *workflows) instructions(info RootInfo, request InstructionsRequest) (an
 
 // archive returns the instructions for archiving a change. These instructions do not depend on the schema of the
 // change.
-func (w *workflows) archive(info RootInfo, name string) (*ArchiveInstructions, error) {
+func (w planner) archive(info project.RootInfo, name string) (*ArchiveInstructions, error) {
 	if _, err := w.change(name); err != nil {
 		return nil, err
 	}
-	config, err := w.config()
+	config, err := w.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func operation(config change.Config, name string) (context string, guidance []st
 	return context, config.Guidance[name]
 }
 
-func (p *plan) instructions(w *workflows, info RootInfo, id string) (*Instructions, error) {
+func (p *plan) instructions(w planner, info project.RootInfo, id string) (*Instructions, error) {
 	artifact := p.schema.Artifact(id)
 	if artifact == nil {
 		var ids []string
@@ -113,7 +113,7 @@ func (p *plan) instructions(w *workflows, info RootInfo, id string) (*Instructio
 		}
 		return nil, fmt.Errorf("Artifact '%s' not found in schema '%s'. Valid artifacts:\n  %s", id, p.name, strings.Join(ids, "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 	}
-	template, err := w.template(p.name, artifact.Template)
+	template, err := w.Template(p.name, artifact.Template)
 	if err != nil {
 		return nil, err
 	}
@@ -142,17 +142,4 @@ func (p *plan) instructions(w *workflows, info RootInfo, id string) (*Instructio
 			ID: required, Done: p.complete[required], Path: other.Generates, Description: other.Description, Skipped: p.skipped[required]})
 	}
 	return result, nil
-}
-
-// template returns the text of the template of an artifact.
-func (w *workflows) template(schema, name string) (string, error) {
-	if w.isBuiltIn(schema) {
-		content, _ := workflow.BuiltInTemplate(name)
-		return content, nil
-	}
-	content, path, found, err := w.root.ReadTemplate(withoutExtension(schema), name)
-	if err == nil && !found {
-		err = fmt.Errorf("Template not found: %s", path) //lint:ignore ST1005 the wording of the openspec CLI
-	}
-	return content, err
 }

@@ -1,4 +1,4 @@
-package project
+package view
 
 import (
 	"errors"
@@ -6,27 +6,31 @@ import (
 	"path/filepath"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/markdown"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/spec"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 )
 
+const codeShow = "show_error"
+
 // ShowRequest selects an item, and the parts of the item to show.
 type ShowRequest struct {
 	Name         string
-	Kind         Kind // if empty, the item may have either kind
-	Requirements bool // omit the scenarios; allowed only for specs
-	NoScenarios  bool // omit the scenarios; allowed only for specs
-	Requirement  int  // the number of the only requirement to show, from 1; 0 shows all requirements; allowed only for specs
-	Diff         bool // add the diffs of modified requirements; allowed only for changes
+	Kind         project.Kind // if empty, the item may have either kind
+	Requirements bool         // omit the scenarios; allowed only for specs
+	NoScenarios  bool         // omit the scenarios; allowed only for specs
+	Requirement  int          // the number of the only requirement to show, from 1; 0 shows all requirements; allowed only for specs
+	Diff         bool         // add the diffs of modified requirements; allowed only for changes
 }
 
 // ChangeView describes a change by its deltas.
 type ChangeView struct {
-	ID         string      `json:"id"`
-	Title      string      `json:"title"`
-	DeltaCount int         `json:"deltaCount"`
-	Deltas     []DeltaView `json:"deltas"`
-	Root       RootInfo    `json:"root"`
+	ID         string           `json:"id"`
+	Title      string           `json:"title"`
+	DeltaCount int              `json:"deltaCount"`
+	Deltas     []DeltaView      `json:"deltas"`
+	Root       project.RootInfo `json:"root"`
 }
 
 // DeltaView describes the change of one requirement. As the output of the openspec CLI does, it contains the
@@ -56,7 +60,7 @@ type SpecView struct {
 	RequirementCount int                `json:"requirementCount"`
 	Requirements     []spec.Requirement `json:"requirements"`
 	Metadata         SpecMetadata       `json:"metadata"`
-	Root             RootInfo           `json:"root"`
+	Root             project.RootInfo   `json:"root"`
 }
 
 // SpecMetadata holds the version of the format of a SpecView.
@@ -66,65 +70,39 @@ type SpecMetadata struct {
 }
 
 // Show returns a *ChangeView for a change, and a *SpecView for a main spec.
-func (p *Project) Show(request ShowRequest) (any, error) {
-	root, info, kind, err := p.item(request.Name, request.Kind)
+func Show(p *project.Project, request ShowRequest) (any, error) {
+	root, info, kind, err := p.Item(request.Name, request.Kind)
 	if err != nil {
-		return nil, asFailure(err, codeShow, "", false)
+		return nil, project.AsFailure(err, codeShow, "", false)
 	}
 	var view any
-	if kind == KindChange {
+	if kind == project.KindChange {
 		view, err = showChange(root, info, request)
 	} else {
 		view, err = showSpec(root, info, request)
 	}
 	if err != nil {
-		return nil, asFailure(err, codeShow, "", false)
+		return nil, project.AsFailure(err, codeShow, "", false)
 	}
 	return view, nil
 }
 
 // Markdown returns the text of the proposal of a change, or the text of a main spec.
-func (p *Project) Markdown(name string, kind Kind) (string, error) {
-	root, _, kind, err := p.item(name, kind)
+func Markdown(p *project.Project, name string, kind project.Kind) (string, error) {
+	root, _, kind, err := p.Item(name, kind)
 	if err != nil {
-		return "", asFailure(err, codeShow, "", false)
+		return "", project.AsFailure(err, codeShow, "", false)
 	}
 	var source string
-	if kind == KindChange {
+	if kind == project.KindChange {
 		_, source, err = readProposal(root, name)
 	} else {
 		source, err = readSpec(root, name)
 	}
 	if err != nil {
-		return "", asFailure(err, codeShow, "", false)
+		return "", project.AsFailure(err, codeShow, "", false)
 	}
-	return text(source).String(), nil
-}
-
-// item returns the root, and the kind of the item with the given name.
-func (p *Project) item(name string, kind Kind) (*store.Root, RootInfo, Kind, error) {
-	if err := checkName(name, kind); err != nil {
-		if name != store.ArchiveName || kind != "" {
-			return nil, RootInfo{}, "", err
-		}
-		// No change can be named "archive", but a spec can.
-		if root, info, absent := p.find(); absent == nil && hasSpec(root, name) {
-			return root, info, KindSpec, nil
-		}
-		return nil, RootInfo{}, "", err
-	}
-	root, info, err := p.find()
-	if errors.Is(err, store.ErrNoRoot) {
-		if kind != "" {
-			return nil, info, "", err
-		}
-		return nil, info, "", &Failure{Code: codeUnknown, Message: unknown(name, nil)}
-	}
-	if err != nil {
-		return nil, info, "", err
-	}
-	kind, err = resolve(root, name, kind)
-	return root, info, kind, err
+	return markdown.ParseAny(source).String(), nil
 }
 
 // readProposal returns a change and the text of its proposal.
@@ -132,18 +110,18 @@ func readProposal(root *store.Root, name string) (store.Change, string, error) {
 	c, exists, _ := root.Change(name)
 	if !exists {
 		path := filepath.Join(root.ChangesDir(), name, store.ProposalFile)
-		return c, "", &Failure{Code: codeShow, Message: fmt.Sprintf(`Change "%s" not found at %s`, name, path)}
+		return c, "", &project.Failure{Code: codeShow, Message: fmt.Sprintf(`Change "%s" not found at %s`, name, path)}
 	}
-	nested, err := newWorkflows(root).nested(c)
+	nested, err := project.NewWorkflows(root).Nested(c)
 	if err != nil {
 		return c, "", err
 	}
 	if nested != nil {
-		return c, "", &Failure{Code: codeShow, Message: nestedText(name, nested)}
+		return c, "", &project.Failure{Code: codeShow, Message: project.NestedText(name, nested)}
 	}
 	source, found, err := c.Read(store.ProposalFile)
 	if err == nil && !found {
-		err = &Failure{Code: codeShow, Message: fmt.Sprintf(
+		err = &project.Failure{Code: codeShow, Message: fmt.Sprintf(
 			`Change "%s" has no proposal.md yet. Run "openspec status --change %s" to see which artifact comes next.`, name, name)}
 	}
 	return c, source, err
@@ -152,12 +130,12 @@ func readProposal(root *store.Root, name string) (store.Change, string, error) {
 func readSpec(root *store.Root, id string) (string, error) {
 	source, found, err := root.ReadSpec(id)
 	if err == nil && !found {
-		err = &Failure{Code: codeShow, Message: fmt.Sprintf("Spec '%s' not found at %s", id, root.SpecPath(id))}
+		err = &project.Failure{Code: codeShow, Message: fmt.Sprintf("Spec '%s' not found at %s", id, root.SpecPath(id))}
 	}
 	return source, err
 }
 
-func showSpec(root *store.Root, info RootInfo, request ShowRequest) (*SpecView, error) {
+func showSpec(root *store.Root, info project.RootInfo, request ShowRequest) (*SpecView, error) {
 	source, err := readSpec(root, request.Name)
 	if err != nil {
 		return nil, err
@@ -165,7 +143,7 @@ func showSpec(root *store.Root, info RootInfo, request ShowRequest) (*SpecView, 
 	if request.Requirements && request.Requirement != 0 {
 		return nil, errors.New("Options --requirements and --requirement cannot be used together") //lint:ignore ST1005 the wording of the openspec CLI
 	}
-	parsed, err := spec.Parse(request.Name, text(source))
+	parsed, err := spec.Parse(request.Name, markdown.ParseAny(source))
 	if err != nil {
 		return nil, err
 	}
@@ -192,12 +170,12 @@ func showSpec(root *store.Root, info RootInfo, request ShowRequest) (*SpecView, 
 	}, nil
 }
 
-func showChange(root *store.Root, info RootInfo, request ShowRequest) (*ChangeView, error) {
+func showChange(root *store.Root, info project.RootInfo, request ShowRequest) (*ChangeView, error) {
 	c, source, err := readProposal(root, request.Name)
 	if err != nil {
 		return nil, err
 	}
-	proposal, err := change.ParseProposal(c.Name, text(source))
+	proposal, err := change.ParseProposal(c.Name, markdown.ParseAny(source))
 	if err != nil {
 		return nil, err
 	}
@@ -211,13 +189,13 @@ func showChange(root *store.Root, info RootInfo, request ShowRequest) (*ChangeVi
 // fill sets the title and the deltas of the view. If proposal is nil, fill does not change the title, and takes the
 // deltas only from delta files.
 func (v *ChangeView) fill(root *store.Root, c store.Change, proposal *change.Proposal, diff bool) error {
-	files, _, err := readDeltas(c)
+	files, _, err := project.ReadDeltas(c)
 	if err != nil {
 		return err
 	}
 	sections := 0
 	for _, file := range files {
-		sections += len(file.parsed.Sections)
+		sections += len(file.Parsed.Sections)
 		deltas, err := deltaViews(root, file, diff)
 		if err != nil {
 			return err

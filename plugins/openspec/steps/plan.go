@@ -1,4 +1,6 @@
-package project
+// Package steps tells what to do next with a change. StatusOf returns which artifacts of the change exist, and
+// InstructionsFor how to write one of them, or how to implement or archive the change. It changes nothing.
+package steps
 
 import (
 	"bytes"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/change"
+	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/project"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/store"
 	"github.com/bulkhead-mcp/bulkhead/plugins/openspec/workflow"
 	"github.com/bulkhead-mcp/bulkhead/sdk/rawjson"
@@ -21,6 +24,9 @@ type Home struct {
 	ChangesDir    string `json:"changesDir"`
 	DefaultSchema string `json:"defaultSchema"` // the schema of a project without a config file
 }
+
+// planner makes the plans of one call.
+type planner struct{ *project.Workflows }
 
 // plan is a change together with the artifacts of the change's schema.
 type plan struct {
@@ -37,7 +43,7 @@ type plan struct {
 }
 
 // plan returns the plan of the change called name. If schema is not empty, it replaces the schema of the change.
-func (w *workflows) plan(name, schema string) (*plan, error) {
+func (w planner) plan(name, schema string) (*plan, error) {
 	c, err := w.change(name)
 	if err != nil {
 		return nil, err
@@ -46,7 +52,7 @@ func (w *workflows) plan(name, schema string) (*plan, error) {
 }
 
 // planActive returns the plan of a change that was found in a list.
-func (w *workflows) planActive(c store.Change, schema string) (*plan, error) {
+func (w planner) planActive(c store.Change, schema string) (*plan, error) {
 	if err := store.CheckChange(c.Name); err != nil {
 		return nil, err
 	}
@@ -56,25 +62,21 @@ func (w *workflows) planActive(c store.Change, schema string) (*plan, error) {
 	return w.planOfSchema(c, schema)
 }
 
-func (w *workflows) planOfSchema(c store.Change, schema string) (*plan, error) {
+func (w planner) planOfSchema(c store.Change, schema string) (*plan, error) {
 	if schema != "" {
-		available, err := w.available()
-		if err != nil {
+		if err := w.CheckSchema(schema); err != nil {
 			return nil, err
-		}
-		if !slices.Contains(available, schema) {
-			return nil, noSchema(schema, available)
 		}
 	}
 	return w.planOf(c, schema)
 }
 
 // change returns the active change called name. It also validates name, which comes from a request.
-func (w *workflows) change(name string) (store.Change, error) {
+func (w planner) change(name string) (store.Change, error) {
 	if err := store.CheckChange(name); err != nil {
 		return store.Change{}, err
 	}
-	c, exists, _ := w.root.Change(name)
+	c, exists, _ := w.Root.Change(name)
 	if !exists {
 		return c, w.noChange(name)
 	}
@@ -82,48 +84,48 @@ func (w *workflows) change(name string) (store.Change, error) {
 }
 
 // notNested returns an error if the directory of c contains changes and is not a change itself.
-func (w *workflows) notNested(c store.Change) error {
-	nested, err := w.nested(c)
+func (w planner) notNested(c store.Change) error {
+	nested, err := w.Nested(c)
 	if err == nil && nested != nil {
-		err = errors.New(nestedText(c.Name, nested))
+		err = errors.New(project.NestedText(c.Name, nested))
 	}
 	return err
 }
 
-func (w *workflows) noChange(name string) error {
-	all, err := w.root.Changes()
+func (w planner) noChange(name string) error {
+	all, err := w.Root.Changes()
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
-		return &Failure{Code: codeChange, Message: fmt.Sprintf("Change '%s' not found. No changes exist.", name),
+		return &project.Failure{Code: project.CodeChange, Message: fmt.Sprintf("Change '%s' not found. No changes exist.", name),
 			Fix: `Call openspec_create_change(name: "<id>") (openspec new change <name>).`}
 	}
-	return fmt.Errorf("Change '%s' not found. Available changes:\n  %s", name, strings.Join(changeNames(all), "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
+	return fmt.Errorf("Change '%s' not found. Available changes:\n  %s", name, strings.Join(store.Names(all), "\n  ")) //lint:ignore ST1005 the wording of the openspec CLI
 }
 
 // planOf returns the plan of a change that exists.
-func (w *workflows) planOf(c store.Change, schema string) (*plan, error) {
-	config, err := w.config()
+func (w planner) planOf(c store.Change, schema string) (*plan, error) {
+	config, err := w.Config()
 	if err != nil {
 		return nil, err
 	}
-	home := Home{Kind: "repo", Root: w.root.Path, ChangesDir: w.root.ChangesDir(), DefaultSchema: defaultSchema}
-	meta, invalid, _, err := w.metadata(c)
+	home := Home{Kind: "repo", Root: w.Root.Path, ChangesDir: w.Root.ChangesDir(), DefaultSchema: project.DefaultSchema}
+	meta, invalid, _, err := w.Metadata(c)
 	if err != nil {
 		return nil, err
 	}
 	if schema == "" || invalid != nil && (invalid.Cause == nil || invalid.Unknown) {
-		own, err := w.schemaName(c)
+		own, err := w.SchemaName(c)
 		if err != nil {
 			return nil, err
 		}
 		schema = own
 	}
 	skipSpecs := meta.SkipSpecs || invalid != nil && invalid.SkipSpecs // skip_specs counts even if the metadata is invalid
-	p := &plan{root: w.root, change: c, home: home, config: config, name: schema,
+	p := &plan{root: w.Root, change: c, home: home, config: config, name: schema,
 		outputs: map[string][]string{}, complete: map[string]bool{}, skipped: map[string]bool{}}
-	if p.schema, err = w.load(schema); err != nil {
+	if p.schema, err = w.Load(schema); err != nil {
 		return nil, err
 	}
 	for _, artifact := range p.schema.Artifacts {
