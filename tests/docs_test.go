@@ -5,7 +5,6 @@ package tests
 import (
 	"encoding/json"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -179,15 +178,25 @@ func TestDocsClientsNamesEveryClient(t *testing.T) {
 	}
 }
 
-func TestDocsArchitectureNamesEveryPackage(t *testing.T) {
-	page := readFile(t, "../docs/architecture.md")
-	for pkg := range packages(t) {
-		named := false
-		for part := pkg; part != "." && !named; part = path.Dir(part) {
-			named = strings.Contains(page, "**"+part)
+// TestDistrictsNameTheirPackages checks the list of packages in the doc.go of each district, and that of districts in internal/doc.go.
+func TestDistrictsNameTheirPackages(t *testing.T) {
+	entry := regexp.MustCompile(`(?m)^//   - ([a-z0-9/]+): `)
+	listed := map[string]bool{}
+	for _, m := range entry.FindAllStringSubmatch(readFile(t, "../internal/doc.go"), -1) {
+		for _, below := range entry.FindAllStringSubmatch(readFile(t, "../internal/"+m[1]+"/doc.go"), -1) {
+			listed["internal/"+m[1]+"/"+below[1]] = true
 		}
-		if !named && districtOf(pkg) != "cmd" && pkg != "." {
-			t.Errorf("docs/architecture.md does not name %s", pkg)
+		listed["internal/"+m[1]] = true
+	}
+	all := packages(t)
+	for pkg := range all {
+		if strings.HasPrefix(pkg, "internal/") && !strings.Contains(pkg, "/internal/") && !listed[pkg] {
+			t.Errorf("the doc.go of the district does not list %s", pkg)
+		}
+	}
+	for pkg := range listed {
+		if _, ok := all[pkg]; !ok {
+			t.Errorf("a doc.go lists %s, which is no package", pkg)
 		}
 	}
 }

@@ -228,6 +228,9 @@ func violations(all map[string][]string) []string {
 	own := map[string][]string{}
 	var found []string
 	for pkg, imports := range all {
+		if districtOf(pkg) == "" && pkg != "internal" {
+			found = append(found, pkg+" is in no district: move it to one")
+		}
 		for _, path := range imports {
 			target := directory(path)
 			if target == path {
@@ -261,10 +264,8 @@ func misplaced(pkg, target string) string {
 		return "it is for tests"
 	}
 	from, to := districtOf(pkg), districtOf(target)
-	for _, name := range []string{pkg, target} {
-		if districtOf(name) == "" {
-			return fmt.Sprintf("%s is in no district: move it to one, or add one", name)
-		}
+	if to == "" {
+		return target + " is in no district"
 	}
 	if allowed, ok := beside[from]; ok {
 		if from == "plugins" {

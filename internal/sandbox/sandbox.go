@@ -1,10 +1,3 @@
-// Package sandbox enforces the grants of one plugin on its module: files, environment and host operations. New makes a Box
-// from open directories and functions; the engine uses the Box's FS, Env and Operate. Explain, for the host process,
-// reports decisions.
-//
-// Modules are untrusted. Access that is not granted is refused and logged here or in the packages below (vfs for files,
-// git for repositories). It is refused at the moment of use and on resolved paths. hidden.go applies deny patterns and
-// hides the host's own files.
 package sandbox
 
 import (

@@ -1,0 +1,32 @@
+// Package base is the lowest district: helpers for files, processes, terminals and text that would be of use to any program. A package
+// here must not know MCP, plugins, grants or WebAssembly; one that needs them belongs to a higher district. Of this repository
+// it imports only this district and sdk/{atomicfile,filesystem,contain,rawjson,abi}.
+//
+// Files that people write:
+//   - tomlfile: reads and edits TOML, with a line for each problem; comments are preserved
+//   - jsonfile: reads and edits JSON with comments, the configuration files of clients
+//   - jsonmatch: compares JSON values, for tests of plugins
+//   - userfile: reads a file to edit, and replaces it atomically if it is unchanged
+//   - watch: reports changes of files
+//
+// Text and results for people:
+//   - visible: replaces invisible code points in untrusted text
+//   - usage: the error that the caller can correct, exit code 2
+//   - term: what a terminal can display, colours and width
+//   - progress: progress of concurrent tasks
+//   - linequeue: log lines for a writer that may block
+//
+// Addresses, permissions, processes:
+//   - origin: parses and normalizes the origin of a URL
+//   - ownedpath: whether other users can change a file or directory; the format of the state directory
+//   - filelock: locks between processes
+//   - reexec: starts this executable as a worker, a compiler, or to inspect a module
+//   - platform: what differs between systems in a line or two: open flags, paths in the file tree, job objects
+//   - ntfile: files below an open directory on Windows
+//
+// For tests only:
+//   - testcache: makes results and built programs of tests depend on sources
+//   - testenv: recorded data, temporary directories in memory
+//
+// To see how the packages are written, start with userfile; most are as small.
+package base

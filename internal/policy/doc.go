@@ -1,0 +1,15 @@
+// Package policy is the district of decisions: which plugins are served, what each is granted, and what clients are offered. It
+// reads files and decides; it must not start a process, load a module or open a granted directory. runtime carries out what is
+// decided here.
+//
+// In the order in which they depend on each other:
+//   - manifest: plugin.toml: what a plugin offers, and which capabilities it requests
+//   - config: bulkhead.toml and its includes, the organisation's ceiling, limits, credentials; Decide intersects request and policy
+//   - trust: records of what the user has agreed to, by path and digest
+//   - ready: what a plugin requires beyond a grant, such as an initialized directory of the project
+//   - discovery: finds the config or the plugins directory, the ceiling, the project, the state and cache directories
+//   - catalog: what clients see: names of tools, conflicts, filters, merged and paginated lists, instructions
+//
+// Start with discovery.Find and catalog.New: host.Open calls them in this order. A grant is decided by config.Decide, and narrowed
+// to the ceiling by Ceiling.Narrow; both are pure functions. Deny patterns, limits and credentials each have a file in config.
+package policy

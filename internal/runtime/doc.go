@@ -1,0 +1,27 @@
+// Package runtime is the district that executes calls. It takes decisions from policy and never makes any; it must not know how a
+// client is connected, nor which plugins exist.
+//
+// In the host process:
+//   - dispatch: the gateway's Backend: queue and slots of a plugin, specs of workers, operations that need a connection, audit records
+//   - worker: starts, watches, drains and replaces worker processes; memory budget and fairness over all plugins
+//   - grant: resolves granted paths into directory handles
+//   - audit: writes and reads the audit log, rotation, calls that must not run unrecorded
+//   - engine/code: the cache of compiled modules, and the compiler process
+//   - engine/meter: rewrites modules, so that they can be interrupted and restored: fuel, stack depth, jumps
+//   - engine/meter/wasm: decodes and encodes the binary format of WebAssembly
+//   - engine/modinfo: what a file tells about itself, for `bulkhead inspect`
+//
+// In both:
+//   - worker/wire: frames between host and worker
+//   - confine: restricts a process: namespaces, Landlock, seccomp, limits; reports the layers
+//   - derived: data that modules derive from files, kept between calls and processes
+//
+// In the worker process:
+//   - worker/child: its main function: confines itself, loads the module, validates each response
+//   - engine: instances, time and memory limits, snapshots, cancellation, the ABI
+//   - extism: the ABI of plugins that were written for hyper-mcp
+//   - dirtypages: which pages a call has written, so that restoring is cheap
+//
+// What a worker process runs reaches neither dispatch nor grant nor anything that serves clients; tests/imports_test.go checks that.
+// Start with dispatch.New and follow a request: dispatch/request.go, worker/worker.go, worker/child/server.go, engine/module.go.
+package runtime
